@@ -1,0 +1,73 @@
+# Functions that declare Regather's libraries and tools with one set of flags.
+
+include_guard()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# Flags of code that links no LLVM.
+function(regather_set_flags target)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
+    -fvisibility-inlines-hidden
+    $<$<BOOL:${REGATHER_WARNINGS_AS_ERRORS}>:-Werror>)
+endfunction()
+
+# Flags of code that includes LLVM headers: theirs are system headers, so that
+# only our own code has to be free of warnings.
+function(regather_set_llvm_flags target)
+  regather_set_flags(${target})
+  target_include_directories(${target} SYSTEM PUBLIC
+    $<BUILD_INTERFACE:${MLIR_INCLUDE_DIRS}> $<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}>)
+  target_compile_options(${target} PRIVATE -fno-exceptions)
+endfunction()
+
+# regather_add_library(NAME SOURCES... DEPENDS tablegen... LINK libraries...)
+# A static library on top of the shared libMLIR and libLLVM.
+function(regather_add_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  add_library(Regather::${name} ALIAS ${name})
+  regather_set_llvm_flags(${name})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
+  set_property(GLOBAL APPEND PROPERTY REGATHER_LIBRARIES ${name})
+endfunction()
+
+# regather_add_tool(NAME SOURCES... LINK libraries... ARCHIVES mlir-archives...)
+# ARCHIVES are parts of MLIR that libMLIR does not hold; they are linked by file
+# because their link interface would pull static copies of the rest.
+function(regather_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK;ARCHIVES" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  regather_set_llvm_flags(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  foreach(archive ${ARG_ARCHIVES})
+    target_link_libraries(${name} PRIVATE $<TARGET_FILE:${archive}>)
+  endforeach()
+  target_link_libraries(${name} PRIVATE MLIR LLVM)
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# regather_add_docs(TD OUTPUT GENERATOR ARGS...): one generated reference page.
+function(regather_add_docs td output)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  set(file ${PROJECT_BINARY_DIR}/docs/raw/${output}.md)
+  mlir_tablegen_include_flags(includes)
+  add_custom_command(OUTPUT ${file}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/docs/raw
+    COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} ${includes} ${CMAKE_CURRENT_SOURCE_DIR}/${td} -o ${file}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${td})
+  set_property(GLOBAL APPEND PROPERTY REGATHER_DOCS ${file})
+endfunction()
+function(mlir_tablegen_include_flags result)
+  set(${result} -I${PROJECT_SOURCE_DIR}/include -I${MLIR_INCLUDE_DIRS} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,120 @@
+//===- TGOps.td - Mesh, wait and node -----------------------*- tablegen -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_IR_TGOPS
+#define REGATHER_DIALECT_TG_IR_TGOPS
+
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "regather/Dialect/TG/IR/TGAttributes.td"
+include "regather/Dialect/TG/IR/TGBase.td"
+include "regather/Dialect/TG/IR/TGInterfaces.td"
+include "regather/Dialect/TG/IR/TGTypes.td"
+
+def TG_MeshOp : TG_Op<"mesh", [Symbol]> {
+  let summary = "Declare the ranks of a step as a grid with named axes";
+  let description = [{
+    Ranks are numbered row-major: the last axis varies fastest. The number of
+    ranks is the product of the sizes.
+
+    The operation lowers to nothing; it is read by the collectives, placements
+    and tools that name it.
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    OptionalAttr<StrAttr>:$sym_visibility,
+    TG_AxesAttr:$axes,
+    DenseI64ArrayAttr:$sizes
+  );
+  let assemblyFormat = [{
+    ($sym_visibility^)? $sym_name custom<MeshAxes>($axes, $sizes) attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Number of ranks of the whole mesh.
+    int64_t getNumRanks();
+    /// Size of the axis called `name`, or nothing if there is none.
+    std::optional<int64_t> getAxisSize(::llvm::StringRef name);
+    /// Number of ranks in a group over `axes`; every axis must exist.
+    int64_t getGroupSize(AxesAttr axes);
+    /// Position of `rank` in its group over `axes`, row-major in their order.
+    int64_t getIndexInGroup(int64_t rank, AxesAttr axes);
+    /// The ranks of the group of `rank` over `axes`, by position.
+    ::llvm::SmallVector<int64_t> getGroup(int64_t rank, AxesAttr axes);
+  }];
+}
+
+def TG_AxisIndexOp : TG_Op<"axis_index", [
+    Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Position of the running rank along axes of the mesh";
+  let description = [{
+    Row-major in the order in which the axes are listed, from 0 up. This is the
+    only operation whose result differs between ranks that were given the same
+    operands. It lowers to a load from the rank's description.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$mesh, TG_AxesAttr:$axes);
+  let results = (outs Index:$index);
+  let assemblyFormat = "`on` $mesh custom<GroupAxes>($axes) attr-dict";
+}
+
+def TG_WaitOp : TG_Op<"wait", [
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "Wait until data in flight has arrived";
+  let description = [{
+    Blocks until the collective that made the future has completed on this
+    rank and returns its tensors. The collective must be in the same block.
+
+    A wait reads its future: it is erased when no result is used, and is
+    neither merged, hoisted nor sunk into a region by general passes.
+    It lowers to a wait on the event of the communication stream.
+  }];
+  let arguments = (ins Arg<TG_Future, "", [MemRead]>:$future);
+  let results = (outs Variadic<TG_Tensor>:$tensors);
+  let assemblyFormat = "$future attr-dict `:` qualified(type($future))";
+  let hasVerifier = 1;
+}
+
+def TG_NodeOp : TG_Op<"node", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+    DeclareOpInterfaceMethods<TG_CostOpInterface>]> {
+  let summary = "One call of the captured graph";
+  let description = [{
+    Calls `target`, an operator of the framework that the graph was captured
+    from, such as `aten.mm.default`. `args` lists its positional arguments,
+    `kwargs` the named ones; `#tg.operand<i>` stands for operand i, `unit` for
+    none, a type for a dtype. Without `args`, the operands are the positional
+    arguments.
+
+    A node is functional. It is pure unless `effects` is present, which marks
+    targets that are called for what they do, such as assertions: those are
+    never erased, merged or moved.
+
+    Targets that no table knows are legal: graph passes work on types and on
+    `CostOpInterface`. Lowering reports all unknown targets together.
+  }];
+  let arguments = (ins
+    StrAttr:$target,
+    Variadic<TG_NodeValue>:$inputs,
+    OptionalAttr<ArrayAttr>:$args,
+    OptionalAttr<DictionaryAttr>:$kwargs,
+    UnitAttr:$effects
+  );
+  let results = (outs Variadic<TG_NodeValue>:$outputs);
+  let assemblyFormat = [{
+    $target `(` $inputs `)` (`args` $args^)? (`kwargs` $kwargs^)?
+    (`effects` $effects^)? attr-dict `:` functional-type($inputs, $outputs)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // REGATHER_DIALECT_TG_IR_TGOPS

@@ -1,0 +1,58 @@
+//===- TGTypes.td - Types of the tg dialect -----------------*- tablegen -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_IR_TGTYPES
+#define REGATHER_DIALECT_TG_IR_TGTYPES
+
+include "mlir/IR/AttrTypeBase.td"
+include "regather/Dialect/TG/IR/TGBase.td"
+
+class TG_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<TG_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+def TG_Future : TG_Type<"Future", "future"> {
+  let summary = "tensors in flight";
+  let description = [{
+    The result of a collective that was started and not yet waited for. Only
+    `tg.wait` turns it into tensors. Uses are linear: a future has at most one
+    use, a `tg.wait` in the block of the collective. A future without a use is
+    dead, and so is its collective.
+
+    ```
+    !tg.future<tensor<64x64xf32>, tensor<64xf32>>
+    ```
+  }];
+  let parameters = (ins OptionalArrayRefParameter<"::mlir::Type">:$tensors);
+  let assemblyFormat = "`<` (`>`) : ($tensors^ `>`)?";
+  let genVerifyDecl = 1;
+}
+
+def TG_Opaque : TG_Type<"Opaque", "opaque"> {
+  let summary = "a value that is not a tensor";
+  let description = [{
+    Process groups, random state and other values of the captured graph that
+    only nodes understand. Opaque values are always saved for backward.
+
+    ```
+    !tg.opaque<"torch.Generator">
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$kind);
+  let assemblyFormat = "`<` $kind `>`";
+}
+
+/// A ranked tensor; `tg` operations verify that its shape is static so that
+/// the error can name the dimension.
+def TG_Tensor : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+                     "ranked tensor", "::mlir::RankedTensorType">;
+
+def TG_NodeValue : AnyTypeOf<[TG_Tensor, TG_Opaque]>;
+
+#endif // REGATHER_DIALECT_TG_IR_TGTYPES

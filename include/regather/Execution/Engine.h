@@ -1,0 +1,69 @@
+//===- Engine.h - What runs a step ------------------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// An engine runs one function on every rank of a mesh. There are two, which
+// share nothing but this interface: the interpreter, which says what programs
+// mean, and the native engine, which runs compiled code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_ENGINE_H
+#define REGATHER_EXECUTION_ENGINE_H
+
+#include "regather/Execution/HostTensor.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <memory>
+#include <vector>
+
+namespace regather {
+
+/// The values of one rank: arguments or results of the function, in order.
+/// Scalars are tensors of rank 0.
+using RankValues = std::vector<HostTensor>;
+
+class Engine {
+public:
+  virtual ~Engine() = default;
+
+  /// Name as given to `--engine`.
+  virtual llvm::StringRef getName() const = 0;
+
+  /// Runs the function once on all ranks. `arguments[r]` are the arguments of
+  /// rank r and match the function's types. On success `results[r]` are the
+  /// results of rank r. On failure errors with locations have been emitted,
+  /// all threads of the run have ended, and the engine must not be used again.
+  virtual mlir::LogicalResult run(llvm::ArrayRef<RankValues> arguments,
+                                  std::vector<RankValues> &results) = 0;
+};
+
+struct EngineOptions {
+  /// Number of ranks; the size of the mesh if the module declares one.
+  int64_t ranks = 1;
+  /// Draws the order in which the interpreter runs ranks and completes
+  /// collectives. Has no effect on results.
+  uint64_t seed = 0;
+  /// Seconds after which a wait of the native engine gives up.
+  double timeoutSeconds = 100;
+};
+
+/// The oracle. Rejects, with errors that name them, all operations and types
+/// that it cannot evaluate; null on failure.
+std::unique_ptr<Engine> createInterpreter(mlir::func::FuncOp entry,
+                                          const EngineOptions &options);
+
+/// Compiles `entry` for the CPU of this machine. The module is left as it was;
+/// null, with errors emitted, if something cannot be lowered.
+std::unique_ptr<Engine> createNativeEngine(mlir::func::FuncOp entry,
+                                           const EngineOptions &options);
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_ENGINE_H

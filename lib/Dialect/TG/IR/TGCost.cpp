@@ -1,0 +1,220 @@
+//===- TGCost.cpp - Costs of nodes and of linalg ----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/IR/TG.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace regather::tg;
+
+static int64_t getBytes(TypeRange types) {
+  int64_t bytes = 0;
+  for (Type type : types)
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        tensor && tensor.hasStaticShape())
+      bytes += getTensorBytes(tensor);
+  return bytes;
+}
+
+OpCost regather::tg::getOpCost(Operation *op) {
+  OpCost cost;
+  if (auto costed = dyn_cast<CostOpInterface>(op)) {
+    cost.flops = costed.getFlops();
+    cost.readBytes = costed.getReadBytes();
+    cost.writtenBytes = costed.getWrittenBytes();
+    cost.view = costed.isView();
+    return cost;
+  }
+  cost.readBytes = getBytes(op->getOperandTypes());
+  cost.writtenBytes = getBytes(op->getResultTypes());
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// NodeOp
+//===----------------------------------------------------------------------===//
+
+/// `aten.mm.default` -> `mm`: what all overloads of an operator share.
+static StringRef getOperatorName(StringRef target) {
+  target.consume_front("aten.");
+  return target.split('.').first;
+}
+
+static RankedTensorType getTensorOperand(NodeOp node, unsigned i) {
+  if (i >= node.getNumOperands())
+    return nullptr;
+  return dyn_cast<RankedTensorType>(node.getOperand(i).getType());
+}
+
+static double getNumElements(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? static_cast<double>(tensor.getNumElements()) : 0.0;
+}
+
+/// Multiply-adds of a matrix product count two; `lhs` is the operand whose
+/// last dimension is summed over.
+static double getMatmulFlops(NodeOp node, unsigned lhs) {
+  RankedTensorType type = getTensorOperand(node, lhs);
+  if (!type || type.getRank() == 0 || node.getNumResults() == 0)
+    return 0;
+  return 2.0 * getNumElements(node.getResult(0).getType()) *
+         type.getShape().back();
+}
+
+/// Each output element sums over the weight's elements of one output channel.
+static double getConvolutionFlops(NodeOp node) {
+  RankedTensorType weight = getTensorOperand(node, 1);
+  if (!weight || weight.getRank() == 0 || weight.getDimSize(0) == 0)
+    return 0;
+  return 2.0 * getNumElements(node.getResult(0).getType()) *
+         getNumElements(weight) / weight.getDimSize(0);
+}
+
+/// Backward of a convolution: one product for each gradient that is asked for.
+static double getConvolutionBackwardFlops(NodeOp node) {
+  RankedTensorType output = getTensorOperand(node, 0);
+  RankedTensorType weight = getTensorOperand(node, 2);
+  if (!output || !weight || weight.getRank() == 0 || weight.getDimSize(0) == 0)
+    return 0;
+  double product = 2.0 * getNumElements(output) * getNumElements(weight) /
+                   weight.getDimSize(0);
+  return product * std::min<unsigned>(node.getNumResults(), 2);
+}
+
+/// Attention over query [..., L, E], key [..., S, E] and value [..., S, V]:
+/// one product of L x S x E, one of L x S x V; backward has five of them.
+static double getAttentionFlops(NodeOp node, unsigned query, double products) {
+  RankedTensorType q = getTensorOperand(node, query);
+  RankedTensorType k = getTensorOperand(node, query + 1);
+  if (!q || !k || q.getRank() < 2 || k.getRank() < 2)
+    return 0;
+  return 2.0 * products * getNumElements(q) * k.getDimSize(k.getRank() - 2);
+}
+
+double NodeOp::getFlops() {
+  if (isView() || getNumResults() == 0)
+    return 0;
+  StringRef name = getOperatorName(getTarget());
+  if (name == "mm" || name == "bmm" || name == "matmul" || name == "linear" ||
+      name == "mv" || name == "dot")
+    return getMatmulFlops(*this, 0);
+  if (name == "addmm" || name == "baddbmm")
+    return getMatmulFlops(*this, 1);
+  if (name == "convolution")
+    return getConvolutionFlops(*this);
+  if (name == "convolution_backward")
+    return getConvolutionBackwardFlops(*this);
+  if (name.contains("scaled_dot_product") || name.contains("attention"))
+    return name.contains("backward") ? getAttentionFlops(*this, 1, 5)
+                                     : getAttentionFlops(*this, 0, 2);
+  // Elementwise operations and reductions: one for each element touched.
+  double elements = 0;
+  for (Type type : getOperandTypes())
+    elements = std::max(elements, getNumElements(type));
+  for (Type type : getResultTypes())
+    elements = std::max(elements, getNumElements(type));
+  return elements;
+}
+
+int64_t NodeOp::getReadBytes() {
+  return isView() ? 0 : getBytes(getOperandTypes());
+}
+
+int64_t NodeOp::getWrittenBytes() {
+  return isView() ? 0 : getBytes(getResultTypes());
+}
+
+bool NodeOp::isView() {
+  return llvm::StringSwitch<bool>(getOperatorName(getTarget()))
+      .Cases({"view", "_unsafe_view", "reshape", "_reshape_alias"}, true)
+      .Cases({"transpose", "t", "permute", "movedim", "swapaxes"}, true)
+      .Cases({"expand", "expand_as", "squeeze", "unsqueeze"}, true)
+      .Cases({"slice", "select", "narrow", "diagonal"}, true)
+      .Cases({"split", "split_with_sizes", "chunk", "unbind"}, true)
+      .Cases({"alias", "detach", "as_strided", "unfold"}, true)
+      .Cases({"view_as", "view_as_real", "view_as_complex"}, true)
+      .Default(getTarget() == "_operator.getitem");
+}
+
+//===----------------------------------------------------------------------===//
+// External models
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Structured ops of linalg: the body runs once for each point of the domain.
+template <typename OpTy>
+struct LinalgCost
+    : public CostOpInterface::ExternalModel<LinalgCost<OpTy>, OpTy> {
+  double getFlops(Operation *op) const {
+    auto linalgOp = cast<linalg::LinalgOp>(op);
+    double points = 1;
+    for (int64_t size : linalgOp.getStaticLoopRanges())
+      points *= ShapedType::isDynamic(size) ? 0 : size;
+    double arithmetic = 0;
+    for (Operation &inner : linalgOp.getBlock()->without_terminator())
+      arithmetic += isa<linalg::IndexOp>(inner) ? 0 : 1;
+    return points * arithmetic;
+  }
+  int64_t getReadBytes(Operation *op) const {
+    auto linalgOp = cast<linalg::LinalgOp>(op);
+    int64_t bytes = 0;
+    for (OpOperand &operand : op->getOpOperands())
+      if (linalgOp.payloadUsesValueFromOperand(&operand))
+        bytes += getBytes(operand.get().getType());
+    return bytes;
+  }
+  int64_t getWrittenBytes(Operation *op) const {
+    return getBytes(op->getResultTypes());
+  }
+  bool isView(Operation *) const { return false; }
+};
+
+/// Views of tensor: no bytes move.
+template <typename OpTy>
+struct ViewCost : public CostOpInterface::ExternalModel<ViewCost<OpTy>, OpTy> {
+  double getFlops(Operation *) const { return 0; }
+  int64_t getReadBytes(Operation *) const { return 0; }
+  int64_t getWrittenBytes(Operation *) const { return 0; }
+  bool isView(Operation *) const { return true; }
+};
+
+template <typename... Ops>
+void attachLinalgCost(MLIRContext *context) {
+  (Ops::template attachInterface<LinalgCost<Ops>>(*context), ...);
+}
+
+template <typename... Ops>
+void attachViewCost(MLIRContext *context) {
+  (Ops::template attachInterface<ViewCost<Ops>>(*context), ...);
+}
+} // namespace
+
+void regather::tg::registerCostExternalModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, TGDialect *,
+                            linalg::LinalgDialect *) {
+    attachLinalgCost<
+        linalg::GenericOp, linalg::MapOp, linalg::ReduceOp, linalg::TransposeOp,
+        linalg::BroadcastOp, linalg::FillOp, linalg::CopyOp, linalg::MatmulOp,
+        linalg::BatchMatmulOp, linalg::MatvecOp, linalg::VecmatOp,
+        linalg::DotOp, linalg::BatchReduceMatmulOp, linalg::ContractOp,
+        linalg::ElementwiseOp, linalg::AddOp, linalg::SubOp, linalg::MulOp,
+        linalg::DivOp, linalg::ExpOp, linalg::LogOp, linalg::NegFOp,
+        linalg::SqrtOp, linalg::RsqrtOp, linalg::TanhOp, linalg::MaxOp,
+        linalg::MinOp, linalg::SelectOp, linalg::SquareOp, linalg::PowFOp,
+        linalg::Conv2DNchwFchwOp, linalg::Conv2DNhwcHwcfOp>(context);
+  });
+  registry.addExtension(
+      +[](MLIRContext *context, TGDialect *, tensor::TensorDialect *) {
+        attachViewCost<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+                       tensor::ReshapeOp, tensor::CastOp,
+                       tensor::ExtractSliceOp, tensor::EmptyOp>(context);
+      });
+}

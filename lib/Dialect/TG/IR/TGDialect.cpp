@@ -1,0 +1,222 @@
+//===- TGDialect.cpp - The tg dialect ---------------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/IR/TG.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+using namespace mlir;
+using namespace regather::tg;
+
+#include "regather/Dialect/TG/IR/TGDialect.cpp.inc"
+
+namespace {
+/// Every operation of a step may be inlined into another step.
+struct TGInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
+void TGDialect::initialize() {
+  registerAttributes();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "regather/Dialect/TG/IR/TGOps.cpp.inc"
+      >();
+  addInterfaces<TGInlinerInterface>();
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes on any operation
+//===----------------------------------------------------------------------===//
+
+/// Reports that attribute `name` has the wrong type.
+static LogicalResult emitWrongType(Operation *op, NamedAttribute attr,
+                                   StringRef expected) {
+  return op->emitError() << "attribute '" << attr.getName() << "' must be "
+                         << expected << ", got " << attr.getValue();
+}
+
+static LogicalResult verifySavedResults(Operation *op, NamedAttribute attr) {
+  auto indices = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+  if (!indices)
+    return emitWrongType(op, attr, "an array<i64> of result numbers");
+  int64_t previous = -1;
+  for (int64_t index : indices.asArrayRef()) {
+    if (index <= previous)
+      return op->emitError()
+             << "'" << attr.getName() << "' must be ascending, got " << index
+             << " after " << previous;
+    if (index >= static_cast<int64_t>(op->getNumResults()))
+      return op->emitError()
+             << "'" << attr.getName() << "' names result " << index
+             << ", but the operation has " << op->getNumResults()
+             << " results";
+    previous = index;
+  }
+  return success();
+}
+
+LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name == kPhaseAttrName) {
+    auto phase = dyn_cast<PhaseAttr>(attr.getValue());
+    if (!phase)
+      return emitWrongType(op, attr, "a #tg.phase");
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (collective && collective.getPhase() != phase.getValue())
+      return op->emitError()
+             << "'" << name << "' is " << stringifyPhase(phase.getValue())
+             << ", but the phase of the collective is "
+             << stringifyPhase(collective.getPhase());
+    return success();
+  }
+  if (name == kModuleAttrName || name == kIdAttrName) {
+    if (!isa<StringAttr>(attr.getValue()))
+      return emitWrongType(op, attr, "a string");
+    return success();
+  }
+  if (name == kPolicyAttrName) {
+    if (!isa<PolicyAttr>(attr.getValue()))
+      return emitWrongType(op, attr, "a #tg.policy");
+    return success();
+  }
+  if (name == kSavedResultsAttrName)
+    return verifySavedResults(op, attr);
+  return op->emitError() << "unknown attribute '" << name << "'";
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes on arguments and results of a step
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyPlacementAttr(Operation *op, Attribute value,
+                                         Type type, const Twine &where) {
+  auto placement = dyn_cast<PlacementAttr>(value);
+  if (!placement)
+    return op->emitError() << "'" << kPlacementAttrName << "' of " << where
+                           << " must be a #tg.placement, got " << value;
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return op->emitError() << "'" << kPlacementAttrName << "' of " << where
+                           << " needs a ranked tensor, got " << type;
+  MeshOp mesh = lookupMesh(op, placement.getMesh());
+  if (!mesh)
+    return op->emitError() << "placement of " << where << " names mesh \""
+                           << placement.getMesh().getValue()
+                           << "\", which does not exist";
+  return verifyPlacement(
+      [&]() { return op->emitError() << "placement of " << where << ": "; },
+      placement, tensor, mesh);
+}
+
+/// Checks the role of result `index`: the argument that it names exists, can
+/// have a gradient or an update, and has the same type.
+static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
+                                      RoleAttr role) {
+  if (role.isForArgument())
+    return func.emitError() << "result " << index << " cannot have role \""
+                            << stringifyRoleKind(role.getKind())
+                            << "\", which is for arguments";
+  if (!role.namesArgument())
+    return success();
+  StringRef what = stringifyRoleKind(role.getKind());
+  int64_t argument = role.getArgument();
+  if (argument >= static_cast<int64_t>(func.getNumArguments()))
+    return func.emitError()
+           << "result " << index << " is the " << what << " of argument "
+           << argument << ", but the function has " << func.getNumArguments()
+           << " arguments";
+  auto target = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
+  bool isParameter = target && target.getKind() == RoleKind::Parameter;
+  bool isState = target && target.getKind() != RoleKind::Input;
+  if (role.getKind() == RoleKind::Gradient ? !isParameter : !isState)
+    return func.emitError()
+           << "result " << index << " is the " << what << " of argument "
+           << argument << ", which has "
+           << (target ? "role \"" + stringifyRoleKind(target.getKind()).str() +
+                            "\""
+                      : std::string("no role"));
+  Type type = func.getResultTypes()[index];
+  Type expected = func.getArgumentTypes()[argument];
+  if (role.getKind() == RoleKind::Update && type != expected)
+    return func.emitError() << "result " << index << " updates argument "
+                            << argument << " and must have its type "
+                            << expected << ", got " << type;
+  return success();
+}
+
+LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                  unsigned index,
+                                                  NamedAttribute attr) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return op->emitError() << "'" << attr.getName()
+                           << "' is for arguments of functions";
+  StringRef name = attr.getName();
+  Attribute value = attr.getValue();
+  if (name == kRoleAttrName) {
+    auto role = dyn_cast<RoleAttr>(value);
+    if (!role)
+      return emitWrongType(op, attr, "a #tg.role");
+    if (!role.isForArgument())
+      return op->emitError() << "argument " << index << " cannot have role \""
+                             << stringifyRoleKind(role.getKind())
+                             << "\", which is for results";
+    return success();
+  }
+  if (name == kNameAttrName || name == kModuleAttrName)
+    return isa<StringAttr>(value) ? success()
+                                  : emitWrongType(op, attr, "a string");
+  if (name == kRegistrationAttrName) {
+    auto position = dyn_cast<IntegerAttr>(value);
+    if (!position || !position.getType().isSignlessInteger(64) ||
+        position.getInt() < 0)
+      return emitWrongType(op, attr, "a non-negative i64");
+    return success();
+  }
+  if (name == kPlacementAttrName)
+    return verifyPlacementAttr(op, value, func.getArgumentTypes()[index],
+                               "argument " + Twine(index));
+  if (name == kDonatedAttrName)
+    return isa<UnitAttr>(value) ? success()
+                                : emitWrongType(op, attr, "a unit attribute");
+  return op->emitError() << "unknown attribute '" << name << "' on argument "
+                         << index;
+}
+
+LogicalResult TGDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                     unsigned index,
+                                                     NamedAttribute attr) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return op->emitError() << "'" << attr.getName()
+                           << "' is for results of functions";
+  StringRef name = attr.getName();
+  Attribute value = attr.getValue();
+  if (name == kRoleAttrName) {
+    auto role = dyn_cast<RoleAttr>(value);
+    if (!role)
+      return emitWrongType(op, attr, "a #tg.role");
+    return verifyResultRole(func, index, role);
+  }
+  if (name == kNameAttrName || name == kModuleAttrName)
+    return isa<StringAttr>(value) ? success()
+                                  : emitWrongType(op, attr, "a string");
+  if (name == kPlacementAttrName)
+    return verifyPlacementAttr(op, value, func.getResultTypes()[index],
+                               "result " + Twine(index));
+  return op->emitError() << "unknown attribute '" << name << "' on result "
+                         << index;
+}

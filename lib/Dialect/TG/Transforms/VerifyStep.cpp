@@ -1,0 +1,292 @@
+//===- VerifyStep.cpp - Check a training step as a whole --------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Transforms/Passes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+
+#define DEBUG_TYPE "tg-verify-step"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_VERIFYSTEPPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather::tg;
+
+//===----------------------------------------------------------------------===//
+// Values that differ between ranks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Marks, forward from its sources, every value that may differ between ranks.
+/// Each value enters the worklist once.
+class RankDependence {
+public:
+  explicit RankDependence(FunctionOpInterface func);
+
+  bool contains(Value value) const { return dependent.contains(value); }
+  size_t size() const { return dependent.size(); }
+
+private:
+  void add(Value value) {
+    if (dependent.insert(value).second)
+      worklist.push_back(value);
+  }
+  void addRange(ValueRange values) {
+    for (Value value : values)
+      add(value);
+  }
+  void visitUse(OpOperand &use);
+
+  llvm::DenseSet<Value> dependent;
+  SmallVector<Value> worklist;
+};
+} // namespace
+
+/// True if every rank of the mesh takes part, so that a gather or an
+/// all-reduce leaves the same values everywhere.
+static bool coversMesh(CollectiveOpInterface op) {
+  MeshOp mesh = lookupMesh(op, op.getMeshAttr());
+  return mesh && mesh.getGroupSize(op.getAxesAttr()) == mesh.getNumRanks();
+}
+
+/// True if the results are equal on all ranks whatever the operands are.
+static bool equalisesRanks(CollectiveOpInterface op) {
+  return isa<AllGatherOp, AllReduceOp, BroadcastOp>(op) && coversMesh(op);
+}
+
+RankDependence::RankDependence(FunctionOpInterface func) {
+  for (BlockArgument argument : func.getArguments()) {
+    auto placement = func.getArgAttrOfType<PlacementAttr>(
+        argument.getArgNumber(), kPlacementAttrName);
+    if (placement && !placement.getAxes().empty())
+      add(argument);
+  }
+  func.walk([&](Operation *op) {
+    if (isa<AxisIndexOp>(op))
+      addRange(op->getResults());
+    // Each rank keeps another part of the result.
+    if (isa<ReduceScatterOp, AllToAllOp, PermuteOp>(op))
+      addRange(op->getResults());
+  });
+  while (!worklist.empty())
+    for (OpOperand &use : worklist.pop_back_val().getUses())
+      visitUse(use);
+}
+
+void RankDependence::visitUse(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (auto collective = dyn_cast<CollectiveOpInterface>(user);
+      collective && equalisesRanks(collective))
+    return;
+  addRange(user->getResults());
+  // What a terminator yields becomes a result of its parent, or an argument of
+  // the next iteration. What a region op receives becomes an argument.
+  Operation *owner = user->hasTrait<OpTrait::IsTerminator>()
+                         ? user->getParentOp()
+                         : user;
+  if (isa<FunctionOpInterface>(owner))
+    return;
+  addRange(owner->getResults());
+  for (Region &region : owner->getRegions())
+    for (Block &block : region)
+      addRange(block.getArguments());
+}
+
+/// The operands that decide whether, or how often, the regions of `op` run.
+static SmallVector<Value> getControlOperands(Operation *op) {
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
+    SmallVector<Value> control;
+    for (auto bounds : {loop.getLoopLowerBounds(), loop.getLoopUpperBounds(),
+                        loop.getLoopSteps()})
+      for (OpFoldResult bound : bounds.value_or(SmallVector<OpFoldResult>()))
+        if (auto value = dyn_cast<Value>(bound))
+          control.push_back(value);
+    if (auto loopOp = dyn_cast<scf::WhileOp>(op))
+      control.push_back(loopOp.getConditionOp().getCondition());
+    return control;
+  }
+  if (isa<RegionBranchOpInterface>(op))
+    return SmallVector<Value>(op->getOperands());
+  return {};
+}
+
+/// Checks that no collective is nested in rank-dependent control flow.
+static LogicalResult verifyEqualOrder(FunctionOpInterface func,
+                                      const RankDependence &dependence) {
+  WalkResult result = func.walk([&](CollectiveOpInterface op) {
+    for (Operation *parent = op->getParentOp(); parent != func;
+         parent = parent->getParentOp()) {
+      for (Value control : getControlOperands(parent)) {
+        if (!dependence.contains(control))
+          continue;
+        InFlightDiagnostic diag =
+            op.emitOpError() << "is nested in control flow that may differ "
+                                "between ranks, so that ranks may start other "
+                                "collectives, or in another order";
+        diag.attachNote(parent->getLoc()) << "'" << parent->getName()
+                                          << "' depends on the rank here";
+        return WalkResult::interrupt();
+      }
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// Checks the types of values of `func`: shapes are static, futures stay in.
+static LogicalResult verifyTypes(FunctionOpInterface func) {
+  auto check = [&](Value value, Location loc) -> LogicalResult {
+    auto shaped = dyn_cast<ShapedType>(value.getType());
+    if (!shaped || shaped.hasStaticShape())
+      return success();
+    std::string name;
+    llvm::raw_string_ostream stream(name);
+    value.printAsOperand(stream, OpPrintingFlags());
+    if (!shaped.hasRank())
+      return emitError(loc) << "'" << name << "' must have a static shape, got "
+                            << shaped;
+    int64_t dim = llvm::find_if(shaped.getShape(), ShapedType::isDynamic) -
+                  shaped.getShape().begin();
+    return emitError(loc) << "'" << name << "' must have a static shape, but "
+                          << "dimension " << dim << " of " << shaped
+                          << " is dynamic";
+  };
+  for (ArrayRef<Type> types : {func.getArgumentTypes(), func.getResultTypes()})
+    for (Type type : types)
+      if (isa<FutureType>(type))
+        return func.emitError() << "a future may not enter or leave a function";
+  bool failedAny = false;
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          failedAny |= failed(check(argument, argument.getLoc()));
+    for (Value result : op->getResults())
+      failedAny |= failed(check(result, op->getLoc()));
+  });
+  return failure(failedAny);
+}
+
+//===----------------------------------------------------------------------===//
+// Signature
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyNames(FunctionOpInterface func) {
+  llvm::StringMap<unsigned> seen;
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    auto name = func.getArgAttrOfType<StringAttr>(i, kNameAttrName);
+    if (!name)
+      continue;
+    auto [it, inserted] = seen.try_emplace(name.getValue(), i);
+    if (!inserted)
+      return func.emitError() << "arguments " << it->second << " and " << i
+                              << " have the same name \"" << name.getValue()
+                              << '"';
+  }
+  return success();
+}
+
+static LogicalResult verifyRoles(FunctionOpInterface func) {
+  std::optional<unsigned> loss;
+  llvm::DenseMap<int64_t, unsigned> gradients, updates;
+  for (unsigned i = 0, e = func.getNumResults(); i != e; ++i) {
+    auto role = func.getResultAttrOfType<RoleAttr>(i, kRoleAttrName);
+    if (!role)
+      continue;
+    if (role.getKind() == RoleKind::Loss) {
+      if (loss)
+        return func.emitError()
+               << "results " << *loss << " and " << i << " are both the loss";
+      loss = i;
+      continue;
+    }
+    auto &seen = role.getKind() == RoleKind::Gradient ? gradients : updates;
+    auto [it, inserted] = seen.try_emplace(role.getArgument(), i);
+    if (!inserted)
+      return func.emitError()
+             << "results " << it->second << " and " << i << " are both the "
+             << stringifyRoleKind(role.getKind()) << " of argument "
+             << role.getArgument();
+  }
+  if (updates.empty())
+    return success();
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
+    if (gradients.count(i) && !updates.count(i))
+      return func.emitError() << "argument " << i << " has a gradient (result "
+                              << gradients.lookup(i)
+                              << ") but no update, although the step updates "
+                                 "other arguments";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Fingerprint
+//===----------------------------------------------------------------------===//
+
+/// A hash of everything that two ranks must agree on to communicate.
+static uint64_t getFingerprint(FunctionOpInterface func) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  func.walk([&](CollectiveOpInterface op) {
+    stream << op->getName() << ' ';
+    for (StringAttr name : op->getName().getAttributeNames())
+      if (std::optional<Attribute> value = op->getInherentAttr(name);
+          value && *value)
+        stream << name.getValue() << '=' << *value << ' ';
+    MeshOp mesh = lookupMesh(op, op.getMeshAttr());
+    stream << mesh.getAxes() << ' ' << mesh.getSizesAttr() << ' ';
+    llvm::interleaveComma(op.getInputs().getTypes(), stream);
+    stream << " -> " << op.getFuture().getType() << '\n';
+  });
+  return llvm::xxh3_64bits(text);
+}
+
+namespace {
+struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
+  using VerifyStepPassBase::VerifyStepPassBase;
+
+  void runOnOperation() override {
+    for (auto func : getOperation().getOps<FunctionOpInterface>())
+      if (!func.isExternal() && failed(verifyFunction(func)))
+        signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+  LogicalResult verifyFunction(FunctionOpInterface func) {
+    if (failed(verifyTypes(func)) || failed(verifyNames(func)) ||
+        failed(verifyRoles(func)))
+      return failure();
+    RankDependence dependence(func);
+    numRankDependent += dependence.size();
+    int64_t collectives = 0;
+    func.walk([&](CollectiveOpInterface) { ++collectives; });
+    numCollectives += collectives;
+    if (failed(verifyEqualOrder(func, dependence)))
+      return failure();
+    if (fingerprint && collectives > 0)
+      emitRemark(func.getLoc()) << "fingerprint "
+                         << llvm::utohexstr(getFingerprint(func), /*LowerCase=*/true,
+                                         /*Width=*/16)
+                         << " of " << collectives << " collectives";
+    return success();
+  }
+};
+} // namespace
