@@ -56,18 +56,3 @@ function(regather_add_tool name)
   target_link_libraries(${name} PRIVATE MLIR LLVM)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
-
-# regather_add_docs(TD OUTPUT GENERATOR ARGS...): one generated reference page.
-function(regather_add_docs td output)
-  set(LLVM_TARGET_DEFINITIONS ${td})
-  set(file ${PROJECT_BINARY_DIR}/docs/raw/${output}.md)
-  mlir_tablegen_include_flags(includes)
-  add_custom_command(OUTPUT ${file}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/docs/raw
-    COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} ${includes} ${CMAKE_CURRENT_SOURCE_DIR}/${td} -o ${file}
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${td})
-  set_property(GLOBAL APPEND PROPERTY REGATHER_DOCS ${file})
-endfunction()
-function(mlir_tablegen_include_flags result)
-  set(${result} -I${PROJECT_SOURCE_DIR}/include -I${MLIR_INCLUDE_DIRS} PARENT_SCOPE)
-endfunction()

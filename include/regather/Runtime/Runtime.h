@@ -144,11 +144,11 @@ RG_EXPORT rg_status rg_rank_finish(rg_world *world, int32_t rank);
  *  futures of one rank come from one thread at a time. */
 typedef struct rg_comm rg_comm;
 
-/** Gives `rank` its view of the group `members[0..count)`, ranks in group order.
- *  Equal lists are the same group, lists in another order are another group.
+/** Gives `rank` its view of the group `members[0..count)`, in group order.
+ *  Equal lists are the same group, lists in another order another group.
  *  The world owns `*comm`; asking again gives the same pointer.
- *  Errors: RG_ERROR_ARGUMENT for a null pointer, an empty group, a member out of
- *  range or listed twice, a rank that is no member. */
+ *  Errors: RG_ERROR_ARGUMENT for a null pointer, an empty group, a member out
+ *  of range or listed twice, a rank that is no member. */
 RG_EXPORT rg_status rg_comm_get(rg_world *world, int32_t rank,
                                 const int32_t *members, int32_t count,
                                 rg_comm **comm);
@@ -220,11 +220,11 @@ typedef struct rg_member {
 /** One collective as one rank sees it. Fields that the kind does not use are
  *  ignored. */
 typedef struct rg_collective {
-  int32_t kind;       /**< an rg_kind */
-  int32_t reduction;  /**< an rg_reduction: reduce_scatter, all_reduce */
-  /** An rg_dtype: reduce_scatter, all_reduce. RG_DTYPE_AUTO, or RG_F32 or RG_F64
-   *  and at least as wide as each floating-point member. Integers accumulate in
-   *  their own type whatever it says. */
+  int32_t kind;      /**< an rg_kind */
+  int32_t reduction; /**< an rg_reduction: reduce_scatter, all_reduce */
+  /** An rg_dtype: reduce_scatter, all_reduce. RG_DTYPE_AUTO, or RG_F32 or
+   *  RG_F64 and at least as wide as each floating-point member. Integers
+   *  accumulate in their own type whatever it says. */
   int32_t accumulate;
   int32_t root;       /**< a group position: broadcast */
   int64_t dim;        /**< a dimension: all_gather, reduce_scatter */
@@ -260,15 +260,16 @@ typedef struct rg_future rg_future;
 RG_EXPORT rg_status rg_start(rg_comm *comm, const rg_collective *collective,
                              rg_future **future);
 
-/** Blocks until the outputs are written and no rank reads this rank's inputs any
- *  more. Frees the future, whatever it returns; after an error, too, nobody
+/** Blocks until the outputs are written and no rank reads this rank's inputs
+ * any more. Frees the future, whatever it returns; after an error, too, nobody
  *  touches the buffers any more, but outputs are undefined.
  *  Errors: RG_ERROR_ARGUMENT for null; or the failure of the world. */
 RG_EXPORT rg_status rg_wait(rg_future *future);
 
 /** Sets `*done` to 1 if rg_wait would return RG_OK at once, else to 0. Never
  *  blocks; frees nothing.
- *  Errors: RG_ERROR_ARGUMENT for a null pointer; or the failure of the world. */
+ *  Errors: RG_ERROR_ARGUMENT for a null pointer; or the failure of the world.
+ */
 RG_EXPORT rg_status rg_test(rg_future *future, int32_t *done);
 
 #ifdef __cplusplus

@@ -43,7 +43,7 @@ void TGDialect::initialize() {
 /// Reports that attribute `name` has the wrong type.
 static LogicalResult emitWrongType(Operation *op, NamedAttribute attr,
                                    StringRef expected) {
-  return op->emitError() << "attribute '" << attr.getName() << "' must be "
+  return op->emitError() << "attribute '" << attr.getName().getValue() << "' must be "
                          << expected << ", got " << attr.getValue();
 }
 
@@ -55,11 +55,11 @@ static LogicalResult verifySavedResults(Operation *op, NamedAttribute attr) {
   for (int64_t index : indices.asArrayRef()) {
     if (index <= previous)
       return op->emitError()
-             << "'" << attr.getName() << "' must be ascending, got " << index
+             << "'" << attr.getName().getValue() << "' must be ascending, got " << index
              << " after " << previous;
     if (index >= static_cast<int64_t>(op->getNumResults()))
       return op->emitError()
-             << "'" << attr.getName() << "' names result " << index
+             << "'" << attr.getName().getValue() << "' names result " << index
              << ", but the operation has " << op->getNumResults()
              << " results";
     previous = index;
@@ -160,10 +160,7 @@ static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
 LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                   unsigned index,
                                                   NamedAttribute attr) {
-  auto func = dyn_cast<FunctionOpInterface>(op);
-  if (!func)
-    return op->emitError() << "'" << attr.getName()
-                           << "' is for arguments of functions";
+  auto func = cast<FunctionOpInterface>(op);
   StringRef name = attr.getName();
   Attribute value = attr.getValue();
   if (name == kRoleAttrName) {
@@ -199,10 +196,7 @@ LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
 LogicalResult TGDialect::verifyRegionResultAttribute(Operation *op, unsigned,
                                                      unsigned index,
                                                      NamedAttribute attr) {
-  auto func = dyn_cast<FunctionOpInterface>(op);
-  if (!func)
-    return op->emitError() << "'" << attr.getName()
-                           << "' is for results of functions";
+  auto func = cast<FunctionOpInterface>(op);
   StringRef name = attr.getName();
   Attribute value = attr.getValue();
   if (name == kRoleAttrName) {

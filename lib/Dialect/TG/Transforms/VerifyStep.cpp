@@ -110,7 +110,7 @@ void RankDependence::visitUse(OpOperand &use) {
 static SmallVector<Value> getControlOperands(Operation *op) {
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
     SmallVector<Value> control;
-    for (auto bounds : {loop.getLoopLowerBounds(), loop.getLoopUpperBounds(),
+    for (const auto &bounds : {loop.getLoopLowerBounds(), loop.getLoopUpperBounds(),
                         loop.getLoopSteps()})
       for (OpFoldResult bound : bounds.value_or(SmallVector<OpFoldResult>()))
         if (auto value = dyn_cast<Value>(bound))

@@ -31,12 +31,11 @@ def TG_MeshOp : TG_Op<"mesh", [Symbol]> {
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name,
-    OptionalAttr<StrAttr>:$sym_visibility,
     TG_AxesAttr:$axes,
     DenseI64ArrayAttr:$sizes
   );
   let assemblyFormat = [{
-    ($sym_visibility^)? $sym_name custom<MeshAxes>($axes, $sizes) attr-dict
+    $sym_name custom<MeshAxes>($axes, $sizes) attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Runs benchmarks by name; without a name, lists them.
+
+A benchmark is a module bench_NAME.py beside this file whose `main(args)` takes
+the parsed arguments, prints a table and returns an exit status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(HERE), str(ROOT / "scripts")]
+
+
+def names() -> list[str]:
+    return sorted(path.stem.removeprefix("bench_")
+                  for path in HERE.glob("bench_*.py"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
+    args = parser.parse_args()
+    args.build_dir = (ROOT / args.build_dir).resolve()
+    if not args.names:
+        for name in names():
+            module = importlib.import_module(f"bench_{name}")
+            print(f"{name:16} {(module.__doc__ or '').splitlines()[0]}")
+        return 0
+    if unknown := set(args.names) - set(names()):
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; "
+                     f"there are {', '.join(names())}")
+    status = 0
+    for name in args.names:
+        print(f"== {name}", flush=True)
+        status |= importlib.import_module(f"bench_{name}").main(args)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+//===- StepInputs.h - Where the arguments of a run come from ----*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_STEPINPUTS_H
+#define REGATHER_EXECUTION_STEPINPUTS_H
+
+#include "regather/Execution/Engine.h"
+#include "regather/Execution/StepSignature.h"
+
+#include "llvm/Support/Error.h"
+
+namespace regather {
+
+struct InputOptions {
+  /// A safetensors file with global tensors; empty for none.
+  std::string file;
+  /// Seed of random inputs for what the file does not hold.
+  std::optional<uint64_t> randomSeed;
+  /// Random inputs are small integers, so that sums are exact.
+  bool integers = false;
+};
+
+/// Parses `SEED` or `SEED,integers`, the value of --random-inputs.
+llvm::Error parseRandomInputs(llvm::StringRef text, InputOptions &options);
+
+/// A random global tensor for `value`. Depends on the seed, the name and the
+/// global shape alone: not on the rank count, the placement or the order of
+/// arguments.
+///
+/// Floats: parameters are uniform in +-sqrt(6 / (first + last dimension))
+/// (Glorot and Bengio, 2010), vectors in +-0.1, inputs in +-1, scalar inputs
+/// in (0, 0.01]. With `integers`: parameters are -1, 0 or 1, so sparse that sums
+/// stay small, inputs -2 to 2, scalar inputs 1/128. Integer tensors are 0 to 3.
+/// Optimizer states are zero.
+HostTensor makeRandomTensor(const StepValue &value, uint64_t seed,
+                            bool integers);
+
+/// The arguments of all ranks, and warnings for people: tensors of the file
+/// that are not used, and, once, inputs that hold NaN.
+llvm::Expected<std::vector<RankValues>>
+makeInputs(const StepSignature &step, const InputOptions &options,
+           std::vector<std::string> &warnings);
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_STEPINPUTS_H

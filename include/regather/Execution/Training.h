@@ -1,0 +1,47 @@
+//===- Training.h - Run a step several times --------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_TRAINING_H
+#define REGATHER_EXECUTION_TRAINING_H
+
+#include "regather/Execution/Engine.h"
+#include "regather/Execution/Safetensors.h"
+#include "regather/Execution/StepSignature.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace regather {
+
+struct TrainingResult {
+  /// One for each step; empty if the step has no loss.
+  std::vector<double> losses;
+  /// Wall-clock time of each step.
+  std::vector<double> seconds;
+  /// Results of the last step on every rank.
+  std::vector<RankValues> results;
+};
+
+/// Called after each step with its number from 0 up.
+using StepCallback =
+    llvm::function_ref<void(int64_t step, std::optional<double> loss,
+                            double seconds)>;
+
+/// Runs `steps` steps from `arguments`. After each, the updates become the
+/// arguments that they belong to; other arguments stay as they are.
+llvm::FailureOr<TrainingResult> train(Engine &engine, const StepSignature &step,
+                                      std::vector<RankValues> arguments,
+                                      int64_t steps, StepCallback callback);
+
+/// The results of the last step as global tensors under the names of the
+/// signature. Fails if copies that should be equal differ.
+llvm::Expected<std::vector<NamedTensor>>
+collectOutputs(const StepSignature &step, const TrainingResult &training);
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_TRAINING_H

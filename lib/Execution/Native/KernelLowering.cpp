@@ -1,0 +1,150 @@
+//===- KernelLowering.cpp - Tensors to the LLVM dialect ---------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelSet.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/AllocationOpInterfaceImpl.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace regather::native;
+
+/// Dialects and models that the passes below need; the step's own context has
+/// only what a step is written in.
+static void loadDependencies(MLIRContext *context) {
+  DialectRegistry registry;
+  registry.insert<affine::AffineDialect, memref::MemRefDialect>();
+  arith::registerBufferizableOpInterfaceExternalModels(registry);
+  bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
+      registry);
+  linalg::registerAllDialectInterfaceImplementations(registry);
+  memref::registerAllocationOpInterfaceExternalModels(registry);
+  scf::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerBufferizableOpInterfaceExternalModels(registry);
+  context->appendDialectRegistry(registry);
+}
+
+/// Rewrites what bufferization does not know in terms of what it knows.
+static LogicalResult decompose(ModuleOp module) {
+  IRRewriter rewriter(module.getContext());
+  SmallVector<linalg::AggregatedOpInterface> aggregated;
+  module.walk([&](linalg::AggregatedOpInterface op) {
+    aggregated.push_back(op);
+  });
+  for (linalg::AggregatedOpInterface op : aggregated) {
+    rewriter.setInsertionPoint(op);
+    FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter);
+    if (failed(values))
+      return op->emitError() << "'" << op->getName()
+                             << "' cannot be decomposed";
+    rewriter.replaceOp(op, *values);
+  }
+  RewritePatternSet patterns(module.getContext());
+  tensor::populateDecomposeTensorConcatPatterns(patterns);
+  return applyPatternsGreedily(module, std::move(patterns));
+}
+
+/// Fast-math flags permit results that depend on the shape of a loop; every
+/// engine must give the same bits, so they are not used.
+static void removeFastMath(ModuleOp module) {
+  module.walk([](arith::ArithFastMathInterface op) {
+    op->setAttr(op.getFastMathAttrName(),
+                arith::FastMathFlagsAttr::get(op->getContext(),
+                                              arith::FastMathFlags::none));
+  });
+}
+
+/// bf16 conversions as integer arithmetic: the instructions of some CPUs flush
+/// subnormals, and the compiler's helper is not in every libgcc.
+static LogicalResult expandConversions(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  arith::populateExpandBFloat16Patterns(patterns);
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  return applyPatternsGreedily(module, std::move(patterns),
+                               GreedyRewriteConfig().enableFolding(false));
+}
+
+/// Arithmetic in f32 for the 16-bit floats, rounded after each operation.
+static void buildFloatPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+  math::MathExtendToSupportedTypesOptions math;
+  math.extraTypeStrs = {"f64"};
+  math.targetTypeStr = "f32";
+  pm.addNestedPass<func::FuncOp>(
+      math::createMathExtendToSupportedTypes(std::move(math)));
+  arith::ArithEmulateUnsupportedFloatsOptions arith;
+  arith.sourceTypeStrs = {"bf16", "f16"};
+  arith.targetTypeStr = "f32";
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(std::move(arith)));
+}
+
+static void buildBufferPipeline(OpPassManager &pm) {
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  bufferization::BufferResultsToOutParamsPassOptions results;
+  results.hoistStaticAllocs = true;
+  results.modifyPublicFunctions = true;
+  pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
+  bufferization::buildBufferDeallocationPipeline(
+      pm, bufferization::BufferDeallocationPipelineOptions());
+  pm.addPass(createConvertBufferizationToMemRefPass());
+}
+
+static void buildLLVMPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addNestedPass<func::FuncOp>(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+LogicalResult regather::native::lowerKernels(ModuleOp module) {
+  loadDependencies(module.getContext());
+  if (failed(decompose(module)))
+    return failure();
+  auto run = [&](void (*build)(OpPassManager &)) {
+    PassManager pm(module.getContext());
+    build(pm);
+    return pm.run(module);
+  };
+  if (failed(run(buildFloatPipeline)))
+    return failure();
+  removeFastMath(module);
+  if (failed(run(buildBufferPipeline)) || failed(expandConversions(module)))
+    return failure();
+  return run(buildLLVMPipeline);
+}

@@ -1,0 +1,99 @@
+//===- NativeEngine.cpp - Run compiled code on threads ----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramExecutor.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <thread>
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::native;
+
+namespace {
+/// Each rank is a thread that walks the program; kernels are compiled code, and
+/// the runtime moves data between ranks while they compute.
+class NativeEngine : public Engine {
+public:
+  NativeEngine(ModuleOp module, const EngineOptions &options)
+      : module(module), options(options), kernels(module.getContext()) {}
+
+  LogicalResult compile(StringRef entryName);
+
+  StringRef getName() const override { return "cpu"; }
+  LogicalResult run(ArrayRef<RankValues> arguments,
+                    std::vector<RankValues> &results) override;
+
+private:
+  /// A copy of the user's module in which calls are inlined.
+  OwningOpRef<ModuleOp> module;
+  EngineOptions options;
+  KernelSet kernels;
+  Program program;
+};
+} // namespace
+
+LogicalResult NativeEngine::compile(StringRef entryName) {
+  PassManager pm(module->getContext());
+  pm.addPass(createInlinerPass());
+  if (failed(pm.run(*module)))
+    return failure();
+  auto entry = module->lookupSymbol<func::FuncOp>(entryName);
+  FailureOr<Program> built = buildProgram(entry, kernels);
+  if (failed(built))
+    return failure();
+  program = std::move(*built);
+  return kernels.compile();
+}
+
+LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
+                                std::vector<RankValues> &results) {
+  rg_world_options worldOptions = {};
+  worldOptions.ranks = static_cast<int32_t>(options.ranks);
+  worldOptions.timeout_seconds = options.timeoutSeconds;
+  rg_world *world = nullptr;
+  if (rg_status status = rg_world_create(&worldOptions, &world);
+      status != RG_OK)
+    return module->emitError() << "cannot start " << options.ranks
+                               << " ranks: " << rg_status_name(status);
+  results.assign(options.ranks, {});
+  std::vector<Failure> failures(options.ranks);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank != options.ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      failures[rank] = execute(program, kernels, world, rank, arguments[rank],
+                               results[rank]);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+
+  // One failure stops all ranks: report it once, where the first rank stopped.
+  LogicalResult result = success();
+  for (auto [rank, failed] : llvm::enumerate(failures)) {
+    if (!failed.op)
+      continue;
+    result = failed.op->emitError() << "rank " << rank << ": "
+                                    << rg_status_name(failed.status) << ": "
+                                    << rg_world_error(world);
+    break;
+  }
+  rg_world_destroy(world);
+  return result;
+}
+
+std::unique_ptr<Engine>
+regather::createNativeEngine(func::FuncOp entry,
+                             const EngineOptions &options) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  auto engine = std::make_unique<NativeEngine>(module.clone(), options);
+  if (failed(engine->compile(entry.getName())))
+    return nullptr;
+  return engine;
+}

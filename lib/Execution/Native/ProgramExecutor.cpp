@@ -1,0 +1,313 @@
+//===- ProgramExecutor.cpp - Run a program on one rank ----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramExecutor.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::native;
+using namespace regather::tg;
+
+static rg_dtype getDtype(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return RG_F32;
+  case ElementType::F64:
+    return RG_F64;
+  case ElementType::BF16:
+    return RG_BF16;
+  case ElementType::F16:
+    return RG_F16;
+  case ElementType::I1:
+    return RG_I1;
+  case ElementType::I8:
+    return RG_I8;
+  case ElementType::I16:
+    return RG_I16;
+  case ElementType::I32:
+    return RG_I32;
+  case ElementType::I64:
+    return RG_I64;
+  }
+  llvm_unreachable("unknown element type");
+}
+
+/// Describes `op` to the runtime, except for its tensors.
+static rg_collective describe(CollectiveOpInterface op) {
+  rg_collective collective = {};
+  collective.accumulate = RG_DTYPE_AUTO;
+  auto setReduction = [&](Reduction reduction, std::optional<Type> type) {
+    collective.reduction = reduction == Reduction::Sum   ? RG_SUM
+                           : reduction == Reduction::Avg ? RG_AVG
+                                                         : RG_MAX;
+    if (type)
+      collective.accumulate = type->isF64() ? RG_F64 : RG_F32;
+  };
+  if (auto gather = dyn_cast<AllGatherOp>(*op)) {
+    collective.kind = RG_ALL_GATHER;
+    collective.dim = gather.getDim();
+  } else if (auto scatter = dyn_cast<ReduceScatterOp>(*op)) {
+    collective.kind = RG_REDUCE_SCATTER;
+    collective.dim = scatter.getDim();
+    setReduction(scatter.getReduction(), scatter.getAccumulate());
+  } else if (auto reduce = dyn_cast<AllReduceOp>(*op)) {
+    collective.kind = RG_ALL_REDUCE;
+    setReduction(reduce.getReduction(), reduce.getAccumulate());
+  } else if (auto exchange = dyn_cast<AllToAllOp>(*op)) {
+    collective.kind = RG_ALL_TO_ALL;
+    collective.split_dim = exchange.getSplitDim();
+    collective.concat_dim = exchange.getConcatDim();
+  } else if (auto broadcast = dyn_cast<BroadcastOp>(*op)) {
+    collective.kind = RG_BROADCAST;
+    collective.root = broadcast.getRoot();
+  } else {
+    collective.kind = RG_PERMUTE;
+  }
+  return collective;
+}
+
+namespace {
+/// What a rank holds in the slot of a future until the wait.
+struct Pending {
+  rg_future *future = nullptr;
+  /// Kept alive because the runtime reads them.
+  std::vector<HostTensor> inputs;
+  std::vector<HostTensor> outputs;
+};
+
+class Executor {
+public:
+  Executor(const Program &program, const KernelSet &kernels, rg_world *world,
+           int64_t rank)
+      : program(program), kernels(kernels), world(world), rank(rank),
+        slots(program.slots.size()) {}
+
+  Failure run(const RankValues &arguments, RankValues &results);
+
+private:
+  /// Returns false when the rank has to stop.
+  bool runBlock(const InstructionBlock &block);
+  bool runInstruction(const Instruction &instruction);
+  void launch(const Instruction &instruction);
+  bool start(const Instruction &instruction);
+  bool wait(const Instruction &instruction);
+  bool runIf(const Instruction &instruction);
+  bool runFor(const Instruction &instruction);
+  bool check(rg_status status, Operation *op);
+  void assign(ArrayRef<Slot> targets, ArrayRef<Slot> sources);
+
+  const Program &program;
+  const KernelSet &kernels;
+  rg_world *world;
+  int64_t rank;
+  std::vector<HostTensor> slots;
+  std::map<Slot, Pending> pending;
+  std::vector<rg_comm *> comms;
+  Failure failure;
+};
+} // namespace
+
+bool Executor::check(rg_status status, Operation *op) {
+  if (status == RG_OK)
+    return true;
+  if (!failure.op)
+    failure = {op, status};
+  return false;
+}
+
+/// Parallel assignment: a loop may swap the values that it carries.
+void Executor::assign(ArrayRef<Slot> targets, ArrayRef<Slot> sources) {
+  SmallVector<HostTensor> values;
+  for (Slot source : sources)
+    values.push_back(slots[source]);
+  for (auto [target, value] : llvm::zip(targets, values))
+    slots[target] = value;
+}
+
+/// A memref descriptor: two pointers, the offset, sizes and strides.
+static void appendDescriptor(SmallVectorImpl<int64_t> &words,
+                             const HostTensor &tensor) {
+  auto address = reinterpret_cast<int64_t>(tensor.getData());
+  words.append({address, address, 0});
+  words.append(tensor.getShape().begin(), tensor.getShape().end());
+  size_t first = words.size();
+  words.append(tensor.getRank(), 1);
+  for (int64_t d = tensor.getRank() - 2; d >= 0; --d)
+    words[first + d] = words[first + d + 1] * tensor.getShape()[d + 1];
+}
+
+void Executor::launch(const Instruction &instruction) {
+  SmallVector<const HostTensor *> tensors;
+  for (Slot slot : instruction.inputs)
+    tensors.push_back(&slots[slot]);
+  for (Slot slot : instruction.outputs) {
+    const SlotType &type = program.slots[slot];
+    slots[slot] = HostTensor::uninitialized(type.elementType, type.shape);
+    tensors.push_back(&slots[slot]);
+  }
+  SmallVector<int64_t> words;
+  SmallVector<size_t> starts;
+  for (const HostTensor *tensor : tensors) {
+    starts.push_back(words.size());
+    appendDescriptor(words, *tensor);
+  }
+  SmallVector<void *> descriptors, arguments;
+  for (size_t begin : starts)
+    descriptors.push_back(&words[begin]);
+  for (void *&descriptor : descriptors)
+    arguments.push_back(&descriptor);
+  kernels.getFunction(instruction.kernel)(arguments.data());
+}
+
+bool Executor::start(const Instruction &instruction) {
+  const Collective &info = program.collectives[instruction.collective];
+  rg_collective collective = describe(info.op);
+  // The runtime counts positions in 32 bits.
+  SmallVector<int32_t> sources, targets;
+  if (auto permute = dyn_cast<PermuteOp>(*info.op)) {
+    llvm::append_range(sources, permute.getSources());
+    llvm::append_range(targets, permute.getTargets());
+  }
+  collective.sources = sources.data();
+  collective.targets = targets.data();
+  collective.pair_count = static_cast<int64_t>(sources.size());
+  collective.name = info.description.c_str();
+  collective.tag = instruction.collective;
+
+  Pending &entry = pending[instruction.outputs.front()];
+  std::vector<rg_member> members;
+  for (auto [slot, result] : llvm::zip(instruction.inputs, info.results)) {
+    const HostTensor &input = entry.inputs.emplace_back(slots[slot]);
+    HostTensor &output = entry.outputs.emplace_back(
+        HostTensor::uninitialized(result.elementType, result.shape));
+    rg_member &member = members.emplace_back();
+    member.dtype = getDtype(result.elementType);
+    member.rank = static_cast<int32_t>(input.getRank());
+    // Shapes live in the program: the tensors above may still move.
+    member.input_shape = program.slots[slot].shape.data();
+    member.output_shape = result.shape.data();
+    member.input = input.getData();
+    member.output = output.getData();
+  }
+  collective.members = members.data();
+  collective.member_count = static_cast<int64_t>(members.size());
+  return check(rg_start(comms[info.group], &collective, &entry.future),
+               instruction.op);
+}
+
+bool Executor::wait(const Instruction &instruction) {
+  auto it = pending.find(instruction.inputs.front());
+  Pending entry = std::move(it->second);
+  pending.erase(it);
+  if (!check(rg_wait(entry.future), instruction.op))
+    return false;
+  for (auto [slot, output] : llvm::zip(instruction.outputs, entry.outputs))
+    slots[slot] = std::move(output);
+  return true;
+}
+
+bool Executor::runIf(const Instruction &instruction) {
+  bool condition = slots[instruction.inputs.front()].getAsInteger(0) != 0;
+  const InstructionBlock &block = instruction.blocks[condition ? 0 : 1];
+  if (!runBlock(block))
+    return false;
+  assign(instruction.outputs, block.yields);
+  return true;
+}
+
+bool Executor::runFor(const Instruction &instruction) {
+  int64_t lower = slots[instruction.inputs[0]].getAsInteger(0);
+  int64_t upper = slots[instruction.inputs[1]].getAsInteger(0);
+  int64_t step = slots[instruction.inputs[2]].getAsInteger(0);
+  const InstructionBlock &block = instruction.blocks.front();
+  ArrayRef<Slot> carried = ArrayRef(block.arguments).drop_front();
+  assign(carried, ArrayRef(instruction.inputs).drop_front(3));
+  // A step below one would never end; the dialect leaves it undefined.
+  for (int64_t i = lower; i < upper && step > 0; i += step) {
+    HostTensor &index = slots[block.arguments.front()];
+    index = HostTensor::zeros(
+        program.slots[block.arguments.front()].elementType, {});
+    index.setFromDouble(0, static_cast<double>(i));
+    if (!runBlock(block))
+      return false;
+    assign(carried, block.yields);
+  }
+  assign(instruction.outputs, carried);
+  return true;
+}
+
+bool Executor::runInstruction(const Instruction &instruction) {
+  switch (instruction.kind) {
+  case Instruction::Kind::Launch:
+    launch(instruction);
+    return true;
+  case Instruction::Kind::Start:
+    return start(instruction);
+  case Instruction::Kind::Wait:
+    return wait(instruction);
+  case Instruction::Kind::AxisIndex: {
+    const Group &group = program.groups[instruction.group];
+    MeshOp mesh = group.mesh;
+    HostTensor &index = slots[instruction.outputs.front()];
+    index = HostTensor::zeros(ElementType::I64, {});
+    index.setFromDouble(
+        0, static_cast<double>(mesh.getIndexInGroup(rank, group.axes)));
+    return true;
+  }
+  case Instruction::Kind::If:
+    return runIf(instruction);
+  case Instruction::Kind::For:
+    return runFor(instruction);
+  }
+  llvm_unreachable("unknown instruction");
+}
+
+bool Executor::runBlock(const InstructionBlock &block) {
+  for (const Instruction &instruction : block.instructions) {
+    if (!runInstruction(instruction))
+      return false;
+    for (Slot slot : instruction.dead)
+      slots[slot] = HostTensor();
+  }
+  return true;
+}
+
+Failure Executor::run(const RankValues &arguments, RankValues &results) {
+  for (const Group &group : program.groups) {
+    MeshOp mesh = group.mesh;
+    SmallVector<int32_t> members;
+    llvm::append_range(members, mesh.getGroup(rank, group.axes));
+    rg_comm *comm = nullptr;
+    if (!check(rg_comm_get(world, static_cast<int32_t>(rank), members.data(),
+                           static_cast<int32_t>(members.size()), &comm),
+               mesh))
+      return failure;
+    comms.push_back(comm);
+  }
+  for (auto [slot, value] : llvm::zip(program.body.arguments, arguments))
+    slots[slot] = value;
+  runBlock(program.body);
+  rg_rank_finish(world, static_cast<int32_t>(rank));
+  // Futures that nobody waits for still use this rank's tensors.
+  for (auto &[slot, entry] : pending)
+    if (entry.future)
+      check(rg_wait(entry.future), program.body.instructions.front().op);
+  if (!failure.op)
+    for (Slot slot : program.body.yields)
+      results.push_back(slots[slot]);
+  return failure;
+}
+
+Failure regather::native::execute(const Program &program,
+                                  const KernelSet &kernels, rg_world *world,
+                                  int64_t rank, const RankValues &arguments,
+                                  RankValues &results) {
+  return Executor(program, kernels, world, rank).run(arguments, results);
+}

@@ -1,0 +1,192 @@
+//===- StepInputs.cpp - Where the arguments of a run come from --------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Execution/StepInputs.h"
+
+#include "regather/Execution/Safetensors.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/xxhash.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+
+llvm::Error regather::parseRandomInputs(StringRef text, InputOptions &options) {
+  auto [seed, mode] = text.split(',');
+  uint64_t value = 0;
+  if (seed.getAsInteger(10, value))
+    return llvm::createStringError("--random-inputs expects a seed, as in "
+                                   "\"1\" or \"1,integers\", got \"" +
+                                   text + "\"");
+  if (!mode.empty() && mode != "integers")
+    return llvm::createStringError("--random-inputs knows no mode \"" + mode +
+                                   "\", only \"integers\"");
+  options.randomSeed = value;
+  options.integers = mode == "integers";
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Random tensors
+//===----------------------------------------------------------------------===//
+
+/// A counter-based generator: element i needs no element before it.
+/// Source: splitmix64, Steele, Lea and Flood, OOPSLA 2014.
+static uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+namespace {
+/// Random numbers for the elements of one tensor.
+class ElementGenerator {
+public:
+  ElementGenerator(StringRef name, uint64_t seed)
+      : key(mix(seed) ^ llvm::xxh3_64bits(name)) {}
+
+  /// Uniform in [0, 1), with 53 random bits.
+  double uniform(int64_t i) const {
+    return static_cast<double>(mix(key + mix(i)) >> 11) * 0x1.0p-53;
+  }
+
+private:
+  uint64_t key;
+};
+} // namespace
+
+/// Sum of the first and the last dimension: how many terms a weight's products
+/// have in forward and backward.
+static double getFan(const StepValue &value) {
+  if (value.globalShape.size() < 2)
+    return 0;
+  return std::max<double>(1, static_cast<double>(value.globalShape.front() +
+                                                 value.globalShape.back()));
+}
+
+static double getElement(const StepValue &value, double uniform,
+                         bool integers) {
+  if (!isFloat(value.elementType))
+    return std::floor(uniform * (value.elementType == ElementType::I1 ? 2 : 4));
+  bool isParameter = value.role == RoleKind::Parameter;
+  double fan = getFan(value);
+  if (!integers) {
+    if (value.globalShape.empty())
+      return 0.01 * (1 - uniform);
+    double bound = !isParameter ? 1.0 : fan == 0 ? 0.1 : std::sqrt(6 / fan);
+    return bound * (2 * uniform - 1);
+  }
+  if (value.globalShape.empty())
+    return 1.0 / 128;
+  if (!isParameter)
+    return std::floor(uniform * 5) - 2;
+  // About two terms of each product differ from zero.
+  double share = fan == 0 ? 0.5 : std::min(0.5, 4 / fan);
+  return uniform < share / 2 ? -1 : uniform < share ? 1 : 0;
+}
+
+HostTensor regather::makeRandomTensor(const StepValue &value, uint64_t seed,
+                                      bool integers) {
+  HostTensor tensor = HostTensor::zeros(value.elementType, value.globalShape);
+  if (value.role == RoleKind::OptimizerState)
+    return tensor;
+  ElementGenerator generator(value.name, seed);
+  for (int64_t i = 0, e = tensor.getNumElements(); i != e; ++i)
+    tensor.setFromDouble(i, getElement(value, generator.uniform(i), integers));
+  return tensor;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+static int64_t countNaN(const HostTensor &tensor) {
+  if (!isFloat(tensor.getType()))
+    return 0;
+  int64_t count = 0;
+  for (int64_t i = 0, e = tensor.getNumElements(); i != e; ++i)
+    count += std::isnan(tensor.getAsDouble(i));
+  return count;
+}
+
+/// Tensors of the file that no argument is called after: likely a misspelling.
+static void warnOfUnused(const StepSignature &step, const SafetensorsFile &file,
+                         StringRef path, std::vector<std::string> &warnings) {
+  llvm::StringSet<> used;
+  for (const StepValue &value : step.arguments)
+    used.insert(value.name);
+  std::vector<std::string> unused;
+  for (const std::string &name : file.getNames())
+    if (!used.contains(name))
+      unused.push_back("\"" + name + "\"");
+  if (!unused.empty())
+    warnings.push_back(llvm::formatv("no argument is called after {0} of the "
+                                     "tensors in '{1}': {2}",
+                                     unused.size(), path,
+                                     llvm::join(unused, ", "))
+                           .str());
+}
+
+/// All errors of one run's inputs at once, so that they can be mended at once.
+static llvm::Error joinMessages(ArrayRef<std::string> messages) {
+  if (messages.empty())
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::join(messages, "\n"));
+}
+
+llvm::Expected<std::vector<RankValues>>
+regather::makeInputs(const StepSignature &step, const InputOptions &options,
+                     std::vector<std::string> &warnings) {
+  std::optional<SafetensorsFile> file;
+  if (!options.file.empty()) {
+    llvm::Expected<SafetensorsFile> opened = SafetensorsFile::open(options.file);
+    if (!opened)
+      return opened.takeError();
+    file = std::move(*opened);
+    warnOfUnused(step, *file, options.file, warnings);
+  }
+  std::vector<RankValues> ranks(step.ranks);
+  std::vector<std::string> errors, withNaN;
+  for (const StepValue &value : step.arguments) {
+    HostTensor global;
+    bool inFile = file && file->contains(value.name);
+    if (inFile || (file && !options.randomSeed)) {
+      llvm::Expected<HostTensor> read =
+          file->read(value.name, value.elementType, value.globalShape);
+      if (!read) {
+        errors.push_back(llvm::toString(read.takeError()));
+        continue;
+      }
+      global = std::move(*read);
+      if (int64_t count = countNaN(global))
+        withNaN.push_back(
+            llvm::formatv("\"{0}\" ({1} of {2} elements)", value.name, count,
+                          global.getNumElements())
+                .str());
+    } else if (options.randomSeed) {
+      global = makeRandomTensor(value, *options.randomSeed, options.integers);
+    } else {
+      errors.push_back("argument \"" + value.name +
+                       "\" has no value: give --inputs or --random-inputs");
+      continue;
+    }
+    for (int64_t rank = 0; rank != step.ranks; ++rank)
+      ranks[rank].push_back(shardTensor(global, value, step.mesh, rank));
+  }
+  if (llvm::Error error = joinMessages(errors))
+    return std::move(error);
+  if (!withNaN.empty())
+    warnings.push_back("inputs hold NaN: " + llvm::join(withNaN, ", "));
+  return ranks;
+}

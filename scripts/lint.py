@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Conventions that neither the compiler nor clang-tidy knows.
+
+Prints `file:line: message` for each finding. Each check is one test.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import examples
+import tablegen
+from project import (CXX_SUFFIXES, ROOT, Case, failed, passed, project_files,
+                     report)
+
+LICENSE_LINE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+MAX_LINES = 800
+MAX_SUMMARY = 70
+# Spelt so that this file does not find itself.
+MARKERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+# An error statement that opens with literal text: emitOpError("..."),
+# emitError(loc, "...") or emitError(loc) << "...".
+ERROR = re.compile(r'\bemit(?:Op)?Error\((?:[^;"]*?,\s*|[^;"<]*\)\s*<<\s*)?'
+                   r'((?:"(?:[^"\\]|\\.)*"|[^;"])*);')
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#]+)(?:#[^)]*)?\)")
+TEXT_SUFFIXES = CXX_SUFFIXES + (".td", ".py", ".sh", ".cmake", ".txt", ".mlir",
+                                ".md", ".cfg")
+
+
+def lines_of(path: Path) -> list[str]:
+    return (ROOT / path).read_text(errors="replace").splitlines()
+
+
+def described(kind: str, found: list[tablegen.Definition]) -> Iterator[str]:
+    for one in found:
+        if not one.summary.strip():
+            yield f"{one.place}: {kind} {one.name} has no summary"
+        elif len(one.summary) >= MAX_SUMMARY:
+            yield (f"{one.place}: summary of {one.name} has "
+                   f"{len(one.summary)} characters, expects fewer than "
+                   f"{MAX_SUMMARY}")
+        if not one.description.strip():
+            yield f"{one.place}: {kind} {one.name} has no description"
+
+
+def passes_are_described() -> Iterator[str]:
+    yield from described("pass", tablegen.passes())
+
+
+def operations_are_described() -> Iterator[str]:
+    yield from described("operation", tablegen.operations())
+
+
+def passes_have_tests() -> Iterator[str]:
+    for one in tablegen.passes():
+        if not examples.test_of_pass(one.name):
+            yield f"{one.place}: pass {one.name} has no test of its name"
+
+
+def passes_have_examples() -> Iterator[str]:
+    for one in tablegen.passes():
+        if not examples.example_of_pass(one):
+            yield (f"{one.place}: pass {one.name} has no "
+                   f"'// EXAMPLE {one.name}' in its test")
+
+
+def operations_have_examples() -> Iterator[str]:
+    known = examples.examples_of_operations()
+    for one in tablegen.operations():
+        if one.name not in known:
+            yield (f"{one.place}: operation {one.name} has no "
+                   f"'// EXAMPLE {one.name}' in any examples.mlir")
+
+
+def errors_are_phrased_alike() -> Iterator[str]:
+    """Lower case first, no full stop last."""
+    for path in project_files(*CXX_SUFFIXES):
+        if path.parts[0] not in ("lib", "tools"):
+            continue
+        text = (ROOT / path).read_text()
+        for statement in ERROR.finditer(text):
+            line = text.count("\n", 0, statement.start()) + 1
+            first = STRING.match(statement[1])
+            # An acronym or a C++ name may start a message.
+            if first and re.match(r"[A-Z][a-z]+\b", first[1]):
+                yield f"{path}:{line}: error starts upper case: {first[1]}"
+            if re.search(r'(?<!\.)\."\)*\s*$', statement[1]):
+                yield f"{path}:{line}: error ends with a full stop"
+
+
+def files_are_short() -> Iterator[str]:
+    for path in project_files(*CXX_SUFFIXES, ".td"):
+        count = len(lines_of(path))
+        if count > MAX_LINES:
+            yield f"{path}:{MAX_LINES + 1}: {count} lines, expects {MAX_LINES}"
+
+
+def nothing_is_left_to_do() -> Iterator[str]:
+    for path in project_files(*TEXT_SUFFIXES):
+        for number, line in enumerate(lines_of(path), 1):
+            if marker := MARKERS.search(line):
+                yield f"{path}:{number}: {marker[0]}; finish it"
+
+
+def files_are_licensed() -> Iterator[str]:
+    for path in project_files(*CXX_SUFFIXES, ".td"):
+        if not any(LICENSE_LINE in line for line in lines_of(path)[:12]):
+            yield f"{path}:1: no line '{LICENSE_LINE}'"
+
+
+def file_names_say_something() -> Iterator[str]:
+    for path in project_files(*TEXT_SUFFIXES):
+        if re.search(r"util(s|ities)?$", path.stem, re.IGNORECASE):
+            yield f"{path}:1: name the concept, not 'utils'"
+
+
+def links_lead_somewhere() -> Iterator[str]:
+    for path in project_files(".md"):
+        for number, line in enumerate(lines_of(path), 1):
+            for target in LINK.findall(line):
+                if re.match(r"[a-z]+:", target):  # https:, mailto:
+                    continue
+                if not (ROOT / path.parent / target).exists():
+                    yield f"{path}:{number}: no file {target}"
+
+
+CHECKS: list[Callable[[], Iterator[str]]] = [
+    passes_are_described, passes_have_tests, passes_have_examples,
+    operations_are_described, operations_have_examples,
+    errors_are_phrased_alike, files_are_short, nothing_is_left_to_do,
+    files_are_licensed, file_names_say_something, links_lead_somewhere]
+
+
+def check() -> list[Case]:
+    cases = []
+    for rule in CHECKS:
+        name = rule.__name__.replace("_", " ")
+        try:
+            findings = list(rule())
+        except (tablegen.TableGenError, examples.ExampleError) as error:
+            findings = [str(error)]
+        cases.append(failed(name, "\n" + "\n".join(findings)) if findings
+                     else passed(name))
+    return cases
+
+
+if __name__ == "__main__":
+    sys.exit(report(check()))

@@ -1,0 +1,70 @@
+"""Reads passes and operations from the project's TableGen files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from project import LLVM_BIN, ROOT, project_files, run
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A pass (named by its flag) or an operation (`dialect.name`)."""
+
+    name: str
+    file: Path
+    line: int
+    summary: str
+    description: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class TableGenError(Exception):
+    """A file that does not parse; the text says why."""
+
+
+def load(file: Path) -> dict:
+    result = run([LLVM_BIN / "llvm-tblgen", "-dump-json", f"-I{ROOT}/include",
+                  f"-I{LLVM_BIN.parent}/include", file])
+    if result.code != 0:
+        raise TableGenError(f"{file}:1: {result.output.strip()}")
+    return json.loads(result.output)
+
+
+def definitions(file: Path, base: str) -> list[Definition]:
+    """The records of class `base` that `file` itself defines."""
+    records = load(file)
+    found = []
+    for name in records["!instanceof"].get(base, []):
+        record = records[name]
+        # Records of included files are listed as well.
+        source, line = record["!locs"][0].rsplit(":", 1)
+        if source != file.name:
+            continue
+        found.append(Definition(record_name(records, record), file, int(line),
+                                record["summary"] or "",
+                                record["description"] or ""))
+    return sorted(found, key=lambda definition: definition.line)
+
+
+def record_name(records: dict, record: dict) -> str:
+    if "argument" in record:
+        return record["argument"]
+    dialect = records[record["opDialect"]["def"]]["name"]
+    return f"{dialect}.{record['opName']}"
+
+
+def passes() -> list[Definition]:
+    files = [file for file in project_files(".td") if file.name == "Passes.td"]
+    return [one for file in files for one in definitions(file, "PassBase")]
+
+
+def operations() -> list[Definition]:
+    files = [file for file in project_files(".td")
+             if file.parts[0] == "include" and file.name.endswith("Ops.td")]
+    return [one for file in files for one in definitions(file, "Op")]

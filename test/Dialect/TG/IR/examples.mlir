@@ -1,0 +1,158 @@
+// Examples of the operation reference; docs/generate.py copies them from here.
+// RUN: regather-opt %s -split-input-file | FileCheck %s
+
+// CHECK-LABEL: tg.mesh @mesh [dp = 4, tp = 2]
+// EXAMPLE tg.mesh
+// Eight ranks; rank 3 is at dp = 1, tp = 1.
+tg.mesh @mesh [dp = 4, tp = 2]
+// END
+
+// -----
+
+// CHECK-LABEL: @axis_index
+// CHECK: tg.axis_index on @mesh [dp]
+// EXAMPLE tg.axis_index
+tg.mesh @mesh [dp = 4]
+
+// The rows of a global batch that this rank reads.
+func.func @axis_index(%batch: tensor<32x8xf32>) -> tensor<8x8xf32> {
+  %rank = tg.axis_index on @mesh [dp]
+  %rows = arith.constant 8 : index
+  %first = arith.muli %rank, %rows : index
+  %part = tensor.extract_slice %batch[%first, 0] [8, 8] [1, 1]
+      : tensor<32x8xf32> to tensor<8x8xf32>
+  return %part : tensor<8x8xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @wait
+// CHECK: tg.wait %{{.*}} : !tg.future<tensor<8x4xf32>, tensor<8xf32>>
+// EXAMPLE tg.wait
+tg.mesh @mesh [dp = 2]
+
+// The product overlaps with the gather: it runs between start and wait.
+func.func @wait(%weight: tensor<4x4xf32>, %bias: tensor<4xf32>,
+                %x: tensor<4x4xf32>, %init: tensor<4x4xf32>)
+    -> (tensor<8x4xf32>, tensor<8xf32>, tensor<4x4xf32>) {
+  %future = tg.all_gather %weight, %bias on @mesh [dp] dim 0 phase forward
+      : (tensor<4x4xf32>, tensor<4xf32>) -> !tg.future<tensor<8x4xf32>, tensor<8xf32>>
+  %product = linalg.matmul ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>)
+      outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %full:2 = tg.wait %future : !tg.future<tensor<8x4xf32>, tensor<8xf32>>
+  return %full#0, %full#1, %product : tensor<8x4xf32>, tensor<8xf32>, tensor<4x4xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @node
+// CHECK: tg.node "aten.sum.dim_IntList"(%{{.*}}) args [#tg.operand<0>, [1], true]
+// CHECK-SAME: kwargs {dtype = f32} {tg.id = "sum_1", tg.phase = #tg.phase<forward>}
+// EXAMPLE tg.node
+// aten.sum.dim_IntList(x, [1], True, dtype=torch.float32)
+func.func @node(%x: tensor<4x8xbf16>) -> tensor<4x1xf32> {
+  %sum = tg.node "aten.sum.dim_IntList"(%x)
+      args [#tg.operand<0>, [1], true] kwargs {dtype = f32}
+      {tg.id = "sum_1", tg.phase = #tg.phase<forward>}
+      : (tensor<4x8xbf16>) -> tensor<4x1xf32>
+  return %sum : tensor<4x1xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @all_gather
+// CHECK: tg.all_gather %{{.*}} on @mesh [dp] dim 0 phase backward generation 1
+// EXAMPLE tg.all_gather
+tg.mesh @mesh [dp = 4]
+
+// A weight of 10 rows in shards of 3, gathered again for backward. The last
+// rank holds one row and two rows of padding.
+func.func @all_gather(%shard: tensor<3x8xf32>) -> tensor<10x8xf32> {
+  %future = tg.all_gather %shard on @mesh [dp] dim 0 phase backward generation 1
+      : (tensor<3x8xf32>) -> !tg.future<tensor<10x8xf32>>
+  %weight = tg.wait %future : !tg.future<tensor<10x8xf32>>
+  return %weight : tensor<10x8xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @reduce_scatter
+// CHECK: tg.reduce_scatter avg %{{.*}} on @mesh [dp] dim 0 accumulate f32 phase backward
+// EXAMPLE tg.reduce_scatter
+tg.mesh @mesh [dp = 4]
+
+// The mean of all ranks' gradients, summed in f32; each rank keeps its rows.
+func.func @reduce_scatter(%gradient: tensor<12x8xbf16>) -> tensor<3x8xbf16> {
+  %future = tg.reduce_scatter avg %gradient on @mesh [dp] dim 0 accumulate f32
+      phase backward : (tensor<12x8xbf16>) -> !tg.future<tensor<3x8xbf16>>
+  %shard = tg.wait %future : !tg.future<tensor<3x8xbf16>>
+  return %shard : tensor<3x8xbf16>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @all_reduce
+// CHECK: tg.all_reduce sum %{{.*}} on @mesh [dp, tp] phase forward
+// EXAMPLE tg.all_reduce
+tg.mesh @mesh [dp = 4, tp = 2]
+
+// Over two axes at once: a group of all eight ranks.
+func.func @all_reduce(%loss: tensor<f32>) -> tensor<f32> {
+  %future = tg.all_reduce sum %loss on @mesh [dp, tp] phase forward
+      : (tensor<f32>) -> !tg.future<tensor<f32>>
+  %total = tg.wait %future : !tg.future<tensor<f32>>
+  return %total : tensor<f32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @all_to_all
+// CHECK: tg.all_to_all %{{.*}} on @mesh [sp] split 1 concat 0 phase forward
+// EXAMPLE tg.all_to_all
+tg.mesh @mesh [sp = 2]
+
+// From sharded by sequence (dimension 0) to sharded by head (dimension 1).
+func.func @all_to_all(%x: tensor<8x4x16xf32>) -> tensor<16x2x16xf32> {
+  %future = tg.all_to_all %x on @mesh [sp] split 1 concat 0 phase forward
+      : (tensor<8x4x16xf32>) -> !tg.future<tensor<16x2x16xf32>>
+  %heads = tg.wait %future : !tg.future<tensor<16x2x16xf32>>
+  return %heads : tensor<16x2x16xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @broadcast
+// CHECK: tg.broadcast %{{.*}} on @mesh [dp] root 0 phase forward
+// EXAMPLE tg.broadcast
+tg.mesh @mesh [dp = 4]
+
+func.func @broadcast(%seed: tensor<2xi64>) -> tensor<2xi64> {
+  %future = tg.broadcast %seed on @mesh [dp] root 0 phase forward
+      : (tensor<2xi64>) -> !tg.future<tensor<2xi64>>
+  %same = tg.wait %future : !tg.future<tensor<2xi64>>
+  return %same : tensor<2xi64>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @permute
+// CHECK: tg.permute %{{.*}} on @mesh [pp] pairs [0 to 1, 1 to 2] phase forward
+// EXAMPLE tg.permute
+tg.mesh @mesh [pp = 3]
+
+// Each stage of a pipeline hands its output on; the first receives zeros.
+func.func @permute(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %future = tg.permute %x on @mesh [pp] pairs [0 to 1, 1 to 2] phase forward
+      : (tensor<4xf32>) -> !tg.future<tensor<4xf32>>
+  %previous = tg.wait %future : !tg.future<tensor<4xf32>>
+  return %previous : tensor<4xf32>
+}
+// END

@@ -1,0 +1,32 @@
+"""lit configuration: FileCheck tests of the dialect, the passes and the tools."""
+
+import os
+
+import lit.formats
+import lit.llvm
+from lit.llvm import llvm_config
+from lit.llvm.subst import ToolSubst
+
+config.name = "Regather"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "Unit", "python", "find_package"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.regather_build_dir, "test")
+config.environment["PATH"] = os.pathsep.join(
+    [config.regather_tools_dir, config.llvm_tools_dir,
+     config.environment.get("PATH", "")])
+
+# `./dev check` runs the suite a second time with this set: everything that
+# regather-opt reads then goes through print and parse.
+optimizer = "regather-opt"
+if os.environ.get("REGATHER_VERIFY_ROUNDTRIP"):
+    optimizer += " --verify-roundtrip"
+config.substitutions += [
+    (r"\bregather-opt\b", optimizer),
+    ("%examples", config.regather_source_dir + "/examples"),
+    ("%plugin", config.regather_build_dir + "/lib/Regather.so"),
+    ("%inputs", os.path.join(config.test_source_root, "Inputs")),
+    (r"%\{mlir-opt\}", os.path.join(config.llvm_tools_dir, "mlir-opt")),
+    ("%python", config.python_executable),
+]

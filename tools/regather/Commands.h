@@ -1,0 +1,49 @@
+//===- Commands.h - Subcommands of regather ---------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TOOLS_REGATHER_COMMANDS_H
+#define REGATHER_TOOLS_REGATHER_COMMANDS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace regather {
+
+/// A module and what its diagnostics need to show the source.
+struct InputFile {
+  std::unique_ptr<mlir::MLIRContext> context;
+  llvm::SourceMgr sourceMgr;
+  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> diagnostics;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// Reads textual MLIR or bytecode; `-` is standard input. Null, with errors
+/// printed, if the file cannot be read, parsed or verified.
+std::unique_ptr<InputFile> readModule(llvm::StringRef path);
+
+/// Prints `error: message` on stderr and returns the exit code of a failure.
+int reportError(const llvm::Twine &message);
+
+/// Options of this tool, as opposed to those of the libraries it links.
+llvm::cl::OptionCategory &getCategory();
+
+/// `regather run`: executes a step on all ranks of its mesh.
+extern llvm::cl::SubCommand runCommand;
+int runMain();
+
+/// `regather stats`: counts operations, collectives and parameters.
+extern llvm::cl::SubCommand statsCommand;
+int statsMain();
+
+} // namespace regather
+
+#endif // REGATHER_TOOLS_REGATHER_COMMANDS_H

@@ -1,0 +1,46 @@
+//===- Progress.h - How far a long piece of work is -------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TOOLS_REGATHER_PROGRESS_H
+#define REGATHER_TOOLS_REGATHER_PROGRESS_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace regather {
+
+/// Shows on stderr what is going on: a bar that is redrawn on a terminal, one
+/// line for each piece of work otherwise, nothing if `quiet`.
+class Progress {
+public:
+  explicit Progress(bool quiet);
+  ~Progress() { end(); }
+
+  /// Begins a piece of work of `total` parts; 0 if it cannot be divided.
+  void begin(llvm::StringRef what, int64_t total = 0);
+  /// Says that `done` parts are done.
+  void advance(int64_t done);
+  /// Removes the bar, so that a line of output can be printed.
+  void clear();
+  void end();
+
+private:
+  void draw(int64_t done);
+
+  bool quiet;
+  bool isTerminal;
+  bool isDrawn = false;
+  std::string what;
+  int64_t total = 0;
+};
+
+} // namespace regather
+
+#endif // REGATHER_TOOLS_REGATHER_PROGRESS_H

@@ -1,0 +1,66 @@
+//===- regather.cpp - The driver --------------------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+
+#include "regather/InitAll.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace regather;
+
+llvm::cl::OptionCategory &regather::getCategory() {
+  static llvm::cl::OptionCategory category("regather options");
+  return category;
+}
+
+int regather::reportError(const llvm::Twine &message) {
+  llvm::errs() << "regather: error: " << message << '\n';
+  return 1;
+}
+
+std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> buffer =
+      mlir::openInputFile(path, &message);
+  if (!buffer) {
+    reportError(message);
+    return nullptr;
+  }
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  auto input = std::make_unique<InputFile>();
+  input->context = std::make_unique<mlir::MLIRContext>(registry);
+  input->context->printOpOnDiagnostic(false);
+  input->sourceMgr.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  input->diagnostics = std::make_unique<mlir::SourceMgrDiagnosticHandler>(
+      input->sourceMgr, input->context.get());
+  input->module = mlir::parseSourceFile<mlir::ModuleOp>(input->sourceMgr,
+                                                        input->context.get());
+  if (!input->module)
+    return nullptr;
+  return input;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  for (llvm::cl::SubCommand *command : {&runCommand, &statsCommand})
+    llvm::cl::HideUnrelatedOptions(getCategory(), *command);
+  llvm::cl::HideUnrelatedOptions(getCategory());
+  llvm::cl::ParseCommandLineOptions(
+      argc, argv, "Regather: the MLIR compiler for sharded training\n");
+  if (runCommand)
+    return runMain();
+  if (statsCommand)
+    return statsMain();
+  llvm::cl::PrintHelpMessage();
+  return 1;
+}
