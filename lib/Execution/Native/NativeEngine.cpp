@@ -42,7 +42,10 @@ private:
 
 LogicalResult NativeEngine::compile(StringRef entryName) {
   PassManager pm(module->getContext());
-  pm.addPass(createInlinerPass());
+  // Without the simplifications that the inliner runs by default: what is run
+  // is what was written.
+  pm.addPass(createInlinerPass(llvm::StringMap<OpPassManager>(),
+                               [](OpPassManager &) {}));
   if (failed(pm.run(*module)))
     return failure();
   auto entry = module->lookupSymbol<func::FuncOp>(entryName);
@@ -79,9 +82,8 @@ LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
   for (auto [rank, failed] : llvm::enumerate(failures)) {
     if (!failed.op)
       continue;
-    result = failed.op->emitError() << "rank " << rank << ": "
-                                    << rg_status_name(failed.status) << ": "
-                                    << rg_world_error(world);
+    result = failed.op->emitError()
+             << "rank " << rank << " stopped: " << rg_world_error(world);
     break;
   }
   rg_world_destroy(world);

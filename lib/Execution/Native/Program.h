@@ -68,6 +68,8 @@ struct Instruction {
 struct Collective {
   tg::CollectiveOpInterface op;
   unsigned group = 0;
+  /// Equal for operations that may stand for each other on two ranks.
+  uint64_t tag = 0;
   /// Name and location, for the messages of the runtime.
   std::string description;
   /// The types of what it returns.

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/ScopedPrinter.h"
+#include "llvm/Support/xxhash.h"
 
 #include <map>
 
@@ -39,6 +40,7 @@ private:
   Slot addSlot(Value value);
   Slot getSlot(Value value) { return slots.lookup(value); }
   std::optional<SlotType> getSlotType(Type type);
+  uint64_t getTag(CollectiveOpInterface op);
   unsigned getGroup(FlatSymbolRefAttr mesh, AxesAttr axes, Operation *op);
   void addUnsupported(const Twine &what, Location loc);
 
@@ -140,6 +142,34 @@ void ProgramBuilder::buildLaunch(Operation *op, Instruction &instruction) {
     instruction.inputs.push_back(getSlot(input));
 }
 
+/// The value that `value` is a view, a cast or a gathered copy of.
+static Value getRoot(Value value) {
+  for (Operation *def = value.getDefiningOp();
+       def && def->getNumOperands() == 1 && def->getNumRegions() == 0;
+       def = value.getDefiningOp())
+    value = def->getOperand(0);
+  return value;
+}
+
+/// Two branches of rank-dependent control flow may hold the same collective
+/// twice. Operations stand for each other if the captured graph does not tell
+/// them apart and they send copies of the same values of the step.
+uint64_t ProgramBuilder::getTag(CollectiveOpInterface op) {
+  std::string identity;
+  llvm::raw_string_ostream stream(identity);
+  for (StringRef name : {kIdAttrName, kModuleAttrName})
+    stream << op->getAttr(name) << ' ';
+  stream << stringifyPhase(op.getPhase()) << ' '
+         << op.getGeneration().value_or(-1);
+  for (Value input : op.getInputs()) {
+    Value root = getRoot(input);
+    bool isGlobal =
+        isa<func::FuncOp>(root.getParentBlock()->getParentOp());
+    stream << ' ' << (isGlobal ? getSlot(root) + 1 : 0);
+  }
+  return llvm::xxh3_64bits(identity);
+}
+
 void ProgramBuilder::buildCollective(CollectiveOpInterface op,
                                      Instruction &instruction) {
   instruction.kind = Instruction::Kind::Start;
@@ -148,9 +178,15 @@ void ProgramBuilder::buildCollective(CollectiveOpInterface op,
     instruction.inputs.push_back(getSlot(input));
   Collective collective;
   collective.op = op;
+  collective.tag = getTag(op);
   collective.group = getGroup(op.getMeshAttr(), op.getAxesAttr(), op);
   llvm::raw_string_ostream stream(collective.description);
-  stream << "'" << op->getName() << "' at " << op.getLoc();
+  stream << op->getName() << " at ";
+  if (auto file = op.getLoc()->findInstanceOf<FileLineColLoc>())
+    stream << file.getFilename().getValue() << ':' << file.getLine() << ':'
+           << file.getColumn();
+  else
+    stream << op.getLoc();
   for (Type type : op.getFuture().getType().getTensors())
     collective.results.push_back(getSlotType(type).value_or(SlotType()));
   program.collectives.push_back(std::move(collective));

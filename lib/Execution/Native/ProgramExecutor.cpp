@@ -179,7 +179,7 @@ bool Executor::start(const Instruction &instruction) {
   collective.targets = targets.data();
   collective.pair_count = static_cast<int64_t>(sources.size());
   collective.name = info.description.c_str();
-  collective.tag = instruction.collective;
+  collective.tag = info.tag;
 
   Pending &entry = pending[instruction.outputs.front()];
   std::vector<rg_member> members;

@@ -57,6 +57,18 @@ TEST(Support, OperationsInCalleesAndBodiesAreSeen) {
                 "3: 'memref.alloc' is not supported by the interpreter"});
 }
 
+/// Its description contradicts its name; an oracle must not guess.
+TEST(Support, AmbiguousOperationsAreRejected) {
+  EXPECT_EQ(reject(R"(
+    func.func @f(%a: f32) -> f32 {
+      %r = math.clampf %a to [%a, %a] : f32
+      return %r : f32
+    }
+  )"),
+            std::vector<std::string>{
+                "3: 'math.clampf' is not supported by the interpreter"});
+}
+
 TEST(Support, DynamicShapesAreNamed) {
   EXPECT_EQ(reject(R"(
     func.func @f(%a: tensor<2x?xf32>) {
