@@ -1,4 +1,4 @@
-//===- InitAll.cpp - Register all of Regather -------------------------------===//
+//===- InitAll.cpp - Register all of Regather -----------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

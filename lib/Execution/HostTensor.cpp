@@ -1,4 +1,4 @@
-//===- HostTensor.cpp - A tensor in host memory -----------------------------===//
+//===- HostTensor.cpp - A tensor in host memory ---------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -96,15 +96,13 @@ HostTensor HostTensor::zeros(ElementType type, ArrayRef<int64_t> shape) {
 
 /// Reads an element of type T; memcpy because bytes have no alignment of T in
 /// the eyes of the language.
-template <typename T>
-static T load(const std::byte *data, int64_t i) {
+template <typename T> static T load(const std::byte *data, int64_t i) {
   T value;
   std::memcpy(&value, data + i * sizeof(T), sizeof(T));
   return value;
 }
 
-template <typename T>
-static void store(std::byte *data, int64_t i, T value) {
+template <typename T> static void store(std::byte *data, int64_t i, T value) {
   std::memcpy(data + i * sizeof(T), &value, sizeof(T));
 }
 
@@ -157,10 +155,11 @@ void HostTensor::setFromDouble(int64_t i, double value) {
   case ElementType::F16: {
     llvm::APFloat rounded(value);
     bool losesInfo = false;
-    rounded.convert(getHalfSemantics(type),
-                    llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-    return store(data.get(), i,
-                 static_cast<uint16_t>(rounded.bitcastToAPInt().getZExtValue()));
+    rounded.convert(getHalfSemantics(type), llvm::APFloat::rmNearestTiesToEven,
+                    &losesInfo);
+    return store(
+        data.get(), i,
+        static_cast<uint16_t>(rounded.bitcastToAPInt().getZExtValue()));
   }
   case ElementType::I1:
     return store(data.get(), i, static_cast<uint8_t>(value != 0));

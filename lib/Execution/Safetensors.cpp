@@ -1,4 +1,4 @@
-//===- Safetensors.cpp - Files of named tensors -----------------------------===//
+//===- Safetensors.cpp - Files of named tensors ---------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,10 +35,10 @@ struct DtypeInfo {
 
 /// All types of the format; those that we cannot run can still be skipped.
 static constexpr DtypeInfo kDtypes[] = {
-    {"F64", 8}, {"F32", 4}, {"F16", 2},     {"BF16", 2},    {"I64", 8},
-    {"I32", 4}, {"I16", 2}, {"I8", 1},      {"U64", 8},     {"U32", 4},
-    {"U16", 2}, {"U8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"BOOL", 1},
-    {"C64", 8}};
+    {"F64", 8},     {"F32", 4},     {"F16", 2},  {"BF16", 2},
+    {"I64", 8},     {"I32", 4},     {"I16", 2},  {"I8", 1},
+    {"U64", 8},     {"U32", 4},     {"U16", 2},  {"U8", 1},
+    {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"BOOL", 1}, {"C64", 8}};
 
 static StringRef getDtype(ElementType type) {
   switch (type) {

@@ -1,4 +1,4 @@
-//===- Sharding.cpp - Global tensors to parts and back ----------------------===//
+//===- Sharding.cpp - Global tensors to parts and back --------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,8 +12,8 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
-#include <map>
 #include <cstring>
+#include <map>
 
 using namespace mlir;
 using namespace regather;
@@ -125,9 +125,9 @@ static HostTensor reducePartial(ArrayRef<HostTensor> parts,
   return sum;
 }
 
-llvm::Expected<HostTensor>
-regather::unshardTensor(ArrayRef<HostTensor> parts, const StepValue &value,
-                        MeshOp mesh) {
+llvm::Expected<HostTensor> regather::unshardTensor(ArrayRef<HostTensor> parts,
+                                                   const StepValue &value,
+                                                   MeshOp mesh) {
   HostTensor global = HostTensor::zeros(value.elementType, value.globalShape);
   AxisPlacementAttr partial = getPartial(value);
   // The rank that wrote each part first; the others must hold the same.

@@ -1,4 +1,4 @@
-//===- StepInputs.cpp - Where the arguments of a run come from --------------===//
+//===- StepInputs.cpp - Where the arguments of a run come from ------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -150,7 +150,8 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
                      std::vector<std::string> &warnings) {
   std::optional<SafetensorsFile> file;
   if (!options.file.empty()) {
-    llvm::Expected<SafetensorsFile> opened = SafetensorsFile::open(options.file);
+    llvm::Expected<SafetensorsFile> opened =
+        SafetensorsFile::open(options.file);
     if (!opened)
       return opened.takeError();
     file = std::move(*opened);
@@ -170,10 +171,10 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
       }
       global = std::move(*read);
       if (int64_t count = countNaN(global))
-        withNaN.push_back(
-            llvm::formatv("\"{0}\" ({1} of {2} elements)", value.name, count,
-                          global.getNumElements())
-                .str());
+        withNaN.push_back(llvm::formatv("\"{0}\" ({1} of {2} elements)",
+                                        value.name, count,
+                                        global.getNumElements())
+                              .str());
     } else if (options.randomSeed) {
       global = makeRandomTensor(value, *options.randomSeed, options.integers);
     } else {

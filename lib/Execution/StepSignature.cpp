@@ -1,4 +1,4 @@
-//===- StepSignature.cpp - What goes into and comes out of a step -----------===//
+//===- StepSignature.cpp - What goes into and comes out of a step ---------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -48,11 +48,11 @@ static FailureOr<MeshOp> findMesh(ModuleOp module,
   MeshOp mesh;
   for (auto other : module.getOps<MeshOp>()) {
     if (mesh && mesh.getNumRanks() != other.getNumRanks()) {
-      InFlightDiagnostic diag =
-          other.emitError() << "mesh \"" << other.getSymName() << "\" has "
-                            << other.getNumRanks() << " ranks, but mesh \""
-                            << mesh.getSymName() << "\" has "
-                            << mesh.getNumRanks();
+      InFlightDiagnostic diag = other.emitError()
+                                << "mesh \"" << other.getSymName() << "\" has "
+                                << other.getNumRanks() << " ranks, but mesh \""
+                                << mesh.getSymName() << "\" has "
+                                << mesh.getNumRanks();
       diag.attachNote(mesh.getLoc()) << "the first mesh is here";
       return diag;
     }
@@ -75,21 +75,21 @@ static LogicalResult describe(StepValue &value, func::FuncOp func, Type type,
     if (!tensor.hasStaticShape()) {
       int64_t dim = llvm::find_if(tensor.getShape(), ShapedType::isDynamic) -
                     tensor.getShape().begin();
-      return func.emitError() << where << " must have a static shape, but "
-                              << "dimension " << dim << " of " << type
-                              << " is dynamic";
+      return func.emitError()
+             << where << " must have a static shape, but "
+             << "dimension " << dim << " of " << type << " is dynamic";
     }
     value.localShape.assign(tensor.getShape().begin(), tensor.getShape().end());
   }
   FailureOr<ElementType> elementType = getElementType(element);
   if (failed(elementType))
-    return func.emitError() << where << " has type " << type
-                            << ", which cannot be run";
+    return func.emitError()
+           << where << " has type " << type << ", which cannot be run";
   value.elementType = *elementType;
   value.globalShape = value.localShape;
   if (value.placement)
-    value.globalShape = *getGlobalShape(
-        value.placement, cast<RankedTensorType>(type), mesh);
+    value.globalShape =
+        *getGlobalShape(value.placement, cast<RankedTensorType>(type), mesh);
   return success();
 }
 
@@ -106,7 +106,8 @@ static LogicalResult describeArguments(StepSignature &step) {
                               << " have the same name \"" << value.name << '"';
     if (auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName))
       value.role = role.getKind();
-    value.placement = func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
+    value.placement =
+        func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
     if (failed(describe(value, func, func.getArgumentTypes()[i],
                         "argument \"" + value.name + "\"", step.mesh)))
       return failure();
@@ -156,8 +157,8 @@ static LogicalResult describeResults(StepSignature &step) {
     if (auto name = func.getResultAttrOfType<StringAttr>(i, kNameAttrName))
       value.name = name.str();
     if (!seen.insert(value.name).second)
-      return func.emitError() << "two results are called \"" << value.name
-                              << '"';
+      return func.emitError()
+             << "two results are called \"" << value.name << '"';
     value.localShape.clear();
     if (failed(describe(value, func, type, "result \"" + value.name + "\"",
                         step.mesh)))
@@ -173,9 +174,9 @@ static LogicalResult describeResults(StepSignature &step) {
                           << func.getResultTypes()[*step.loss];
 }
 
-FailureOr<StepSignature>
-regather::analyzeStep(ModuleOp module, StringRef entryName,
-                      std::optional<int64_t> ranks) {
+FailureOr<StepSignature> regather::analyzeStep(ModuleOp module,
+                                               StringRef entryName,
+                                               std::optional<int64_t> ranks) {
   StepSignature step;
   FailureOr<func::FuncOp> entry = findEntry(module, entryName);
   FailureOr<MeshOp> mesh = findMesh(module, ranks);

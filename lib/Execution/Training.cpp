@@ -1,4 +1,4 @@
-//===- Training.cpp - Run a step several times ------------------------------===//
+//===- Training.cpp - Run a step several times ----------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,8 +15,8 @@ using namespace regather;
 using namespace regather::tg;
 
 /// The loss of a step. Every rank has it; unsharding checks that they agree.
-static FailureOr<std::optional<double>>
-getLoss(const StepSignature &step, ArrayRef<RankValues> results) {
+static FailureOr<std::optional<double>> getLoss(const StepSignature &step,
+                                                ArrayRef<RankValues> results) {
   if (!step.loss)
     return std::optional<double>();
   std::vector<HostTensor> parts;
@@ -68,8 +68,7 @@ regather::collectOutputs(const StepSignature &step,
     std::vector<HostTensor> parts;
     for (const RankValues &values : training.results)
       parts.push_back(values[i]);
-    llvm::Expected<HostTensor> global =
-        unshardTensor(parts, result, step.mesh);
+    llvm::Expected<HostTensor> global = unshardTensor(parts, result, step.mesh);
     if (!global)
       return global.takeError();
     outputs.push_back({result.name, std::move(*global)});

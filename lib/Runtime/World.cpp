@@ -205,7 +205,8 @@ rg_status World::checkOrder(const Communicator &communicator,
 
 /// The rendezvous that the communicator's next collective belongs to. The first
 /// rank to arrive says what the collective is.
-Rendezvous &World::arrive(Communicator &communicator, Collective &&collective) {
+Rendezvous &World::arrive(Communicator &communicator,
+                          const Collective &collective) {
   Group &group = *communicator.group;
   size_t index = size_t(communicator.numStarted - group.firstOpen);
   if (index == group.open.size()) {
@@ -213,7 +214,7 @@ Rendezvous &World::arrive(Communicator &communicator, Collective &&collective) {
     rendezvous->world = this;
     rendezvous->group = &group;
     rendezvous->sequence = communicator.numStarted;
-    rendezvous->collective = std::move(collective);
+    rendezvous->collective = collective;
     rendezvous->firstPosition = communicator.position;
     rendezvous->arrived.resize(group.members.size());
     rendezvous->names.resize(group.members.size());
@@ -241,18 +242,13 @@ rg_status World::start(Communicator &communicator, const rg_collective &from,
   if (ranks[communicator.rank].finished)
     return noteArgumentError(who + " starts a collective after it finished");
 
-  // `collective` is moved from only if this rank is the first to arrive.
-  bool isFirst =
-      communicator.numStarted == group.firstOpen + int64_t(group.open.size());
-  Rendezvous &rendezvous = arrive(communicator, std::move(collective));
-  if (!isFirst) {
-    std::string difference =
-        describeDifference(rendezvous.collective, collective);
-    if (!difference.empty())
-      return fail(
-          RG_ERROR_MISMATCH,
-          describeMismatch(rendezvous, communicator.rank, name, difference));
-  }
+  Rendezvous &rendezvous = arrive(communicator, collective);
+  std::string difference =
+      describeDifference(rendezvous.collective, collective);
+  if (!difference.empty())
+    return fail(
+        RG_ERROR_MISMATCH,
+        describeMismatch(rendezvous, communicator.rank, name, difference));
   if (checkOrder(communicator, name) != RG_OK)
     return status;
 

@@ -129,7 +129,7 @@ private:
   rg_status noteArgumentError(const std::string &message);
   rg_status fail(rg_status newStatus, const std::string &message);
   rg_status checkOrder(const Communicator &communicator, const char *name);
-  Rendezvous &arrive(Communicator &communicator, Collective &&collective);
+  Rendezvous &arrive(Communicator &communicator, const Collective &collective);
   bool isStuck(const Rank &rank) const;
   template <typename Predicate>
   bool allMissing(const Rank &rank, Predicate predicate) const;

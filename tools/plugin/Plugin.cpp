@@ -1,4 +1,4 @@
-//===- Plugin.cpp - Regather as a plugin of mlir-opt ------------------------===//
+//===- Plugin.cpp - Regather as a plugin of mlir-opt ----------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- regather-lsp-server.cpp - Language server ----------------------------===//
+//===- regather-lsp-server.cpp - Language server --------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

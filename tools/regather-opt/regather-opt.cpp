@@ -1,4 +1,4 @@
-//===- regather-opt.cpp - Run passes on modules -----------------------------===//
+//===- regather-opt.cpp - Run passes on modules ---------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

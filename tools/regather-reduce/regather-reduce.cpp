@@ -1,4 +1,4 @@
-//===- regather-reduce.cpp - Reduce a module that shows a fault -------------===//
+//===- regather-reduce.cpp - Reduce a module that shows a fault -----------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- regather-translate.cpp - Import and export modules -------------------===//
+//===- regather-translate.cpp - Import and export modules -----------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,5 +11,6 @@
 
 int main(int argc, char **argv) {
   mlir::registerAllTranslations();
-  return mlir::failed(mlir::mlirTranslateMain(argc, argv, "Regather translation driver"));
+  return mlir::failed(
+      mlir::mlirTranslateMain(argc, argv, "Regather translation driver"));
 }

@@ -1,4 +1,4 @@
-//===- Progress.cpp - How far a long piece of work is -----------------------===//
+//===- Progress.cpp - How far a long piece of work is ---------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

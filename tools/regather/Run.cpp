@@ -1,4 +1,4 @@
-//===- Run.cpp - regather run -----------------------------------------------===//
+//===- Run.cpp - regather run ---------------------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,18 +41,19 @@ static cl::opt<EngineKind>
 static cl::opt<int64_t>
     ranks("ranks", cl::desc("Number of ranks; the mesh decides by default"),
           cl::value_desc("N"), cl::sub(runCommand), cl::cat(getCategory()));
-static cl::opt<int64_t>
-    steps("steps", cl::desc("Number of steps; updates are fed back"),
-          cl::value_desc("N"), cl::init(1), cl::sub(runCommand),
-          cl::cat(getCategory()));
+static cl::opt<int64_t> steps("steps",
+                              cl::desc("Number of steps; updates are fed back"),
+                              cl::value_desc("N"), cl::init(1),
+                              cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<std::string> entry("entry",
                                   cl::desc("Function to run, if the module has "
                                            "several public ones"),
                                   cl::value_desc("NAME"), cl::sub(runCommand),
                                   cl::cat(getCategory()));
 static cl::opt<std::string>
-    inputs("inputs", cl::desc("Read arguments from a safetensors file of "
-                              "global tensors"),
+    inputs("inputs",
+           cl::desc("Read arguments from a safetensors file of "
+                    "global tensors"),
            cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     randomInputs("random-inputs",
@@ -60,18 +61,18 @@ static cl::opt<std::string>
                           "\",integers\" draws small integers"),
                  cl::value_desc("SEED[,integers]"), cl::sub(runCommand),
                  cl::cat(getCategory()));
-static cl::opt<std::string>
-    outputs("outputs",
-            cl::desc("Write the results of the last step as global tensors"),
-            cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<std::string> outputs(
+    "outputs", cl::desc("Write the results of the last step as global tensors"),
+    cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<uint64_t>
     seed("seed",
          cl::desc("Order in which the interpreter completes collectives"),
          cl::value_desc("S"), cl::init(0), cl::sub(runCommand),
          cl::cat(getCategory()));
 static cl::opt<double>
-    timeout("timeout", cl::desc("Seconds a rank of the cpu engine waits for "
-                                "others before it gives up (default 100)"),
+    timeout("timeout",
+            cl::desc("Seconds a rank of the cpu engine waits for "
+                     "others before it gives up (default 100)"),
             cl::value_desc("SECONDS"), cl::init(100), cl::sub(runCommand),
             cl::cat(getCategory()));
 static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
@@ -175,15 +176,15 @@ int regather::runMain() {
   // Step lines are the result; with --json, and on a terminal, a bar shows how
   // far the run is.
   progress.begin("training", steps);
-  auto training = train(*engine, *step, std::move(*arguments), steps,
-                        [&](int64_t index, std::optional<double> loss,
-                            double seconds) {
-                          if (!json) {
-                            progress.clear();
-                            printStep(index, loss, seconds);
-                          }
-                          progress.advance(index + 1);
-                        });
+  auto training =
+      train(*engine, *step, std::move(*arguments), steps,
+            [&](int64_t index, std::optional<double> loss, double seconds) {
+              if (!json) {
+                progress.clear();
+                printStep(index, loss, seconds);
+              }
+              progress.advance(index + 1);
+            });
   progress.end();
   if (failed(training))
     return 1;

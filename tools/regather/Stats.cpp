@@ -1,4 +1,4 @@
-//===- Stats.cpp - regather stats -------------------------------------------===//
+//===- Stats.cpp - regather stats -----------------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -195,10 +195,10 @@ static void printText(const Statistics &stats) {
                                 "collective", "phase", "axes", "count",
                                 "tensors", "bytes received");
   for (const auto &[key, count] : stats.collectives)
-    llvm::outs() << llvm::formatv("{0,-15} {1,-10} {2,-12} {3,6} {4,8} {5,16}\n",
-                                  key.kind, stringifyPhase(key.phase),
-                                  llvm::join(key.axes, ","), count.ops,
-                                  count.tensors, count.bytes);
+    llvm::outs() << llvm::formatv(
+        "{0,-15} {1,-10} {2,-12} {3,6} {4,8} {5,16}\n", key.kind,
+        stringifyPhase(key.phase), llvm::join(key.axes, ","), count.ops,
+        count.tensors, count.bytes);
 }
 
 int regather::statsMain() {

@@ -1,4 +1,4 @@
-//===- regather.cpp - The driver --------------------------------------------===//
+//===- regather.cpp - The driver ------------------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -34,9 +34,9 @@ llvm::Error parseRandomInputs(llvm::StringRef text, InputOptions &options);
 ///
 /// Floats: parameters are uniform in +-sqrt(6 / (first + last dimension))
 /// (Glorot and Bengio, 2010), vectors in +-0.1, inputs in +-1, scalar inputs
-/// in (0, 0.01]. With `integers`: parameters are -1, 0 or 1, so sparse that sums
-/// stay small, inputs -2 to 2, scalar inputs 1/128. Integer tensors are 0 to 3.
-/// Optimizer states are zero.
+/// in (0, 0.01]. With `integers`: parameters are -1, 0 or 1, so sparse that
+/// sums stay small, inputs -2 to 2, scalar inputs 1/128. Integer tensors are 0
+/// to 3. Optimizer states are zero.
 HostTensor makeRandomTensor(const StepValue &value, uint64_t seed,
                             bool integers);
 

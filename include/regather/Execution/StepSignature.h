@@ -53,9 +53,9 @@ struct StepSignature {
 /// a body if the name is empty. `ranks` is what the user asked for; without it,
 /// the mesh decides. Emits errors with locations: no such function, a mesh of
 /// another number of ranks, types that cannot be run.
-mlir::FailureOr<StepSignature>
-analyzeStep(mlir::ModuleOp module, llvm::StringRef entryName,
-            std::optional<int64_t> ranks);
+mlir::FailureOr<StepSignature> analyzeStep(mlir::ModuleOp module,
+                                           llvm::StringRef entryName,
+                                           std::optional<int64_t> ranks);
 
 /// The part of a global tensor that rank `rank` holds; padding is zero. Of a
 /// partial value the first rank holds everything and the others zeros.

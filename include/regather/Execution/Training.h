@@ -27,9 +27,8 @@ struct TrainingResult {
 };
 
 /// Called after each step with its number from 0 up.
-using StepCallback =
-    llvm::function_ref<void(int64_t step, std::optional<double> loss,
-                            double seconds)>;
+using StepCallback = llvm::function_ref<void(
+    int64_t step, std::optional<double> loss, double seconds)>;
 
 /// Runs `steps` steps from `arguments`. After each, the updates become the
 /// arguments that they belong to; other arguments stay as they are.

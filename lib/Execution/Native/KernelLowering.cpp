@@ -1,4 +1,4 @@
-//===- KernelLowering.cpp - Tensors to the LLVM dialect ---------------------===//
+//===- KernelLowering.cpp - Tensors to the LLVM dialect -------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,6 +19,8 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/AllocationOpInterfaceImpl.h"
@@ -48,19 +50,58 @@ static void loadDependencies(MLIRContext *context) {
   context->appendDialectRegistry(registry);
 }
 
+/// A number in the type of `like`, which may be a tensor.
+static Value makeNumber(OpBuilder &builder, Location loc, Value like,
+                        const llvm::APFloat &number) {
+  Type type = like.getType();
+  TypedAttr value =
+      FloatAttr::get(cast<FloatType>(getElementTypeOrSelf(type)), number);
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    value = DenseElementsAttr::get(shaped, number);
+  return arith::ConstantOp::create(builder, loc, value);
+}
+
+/// Comparisons for the classes of numbers that have no lowering to LLVM.
+static void expandClasses(ModuleOp module) {
+  IRRewriter rewriter(module.getContext());
+  module.walk([&](Operation *op) {
+    if (!isa<math::IsInfOp, math::IsNormalOp>(op))
+      return;
+    rewriter.setInsertionPoint(op);
+    Location loc = op->getLoc();
+    Value value = op->getOperand(0);
+    const llvm::fltSemantics &semantics =
+        cast<FloatType>(getElementTypeOrSelf(value)).getFloatSemantics();
+    auto compare = [&](arith::CmpFPredicate predicate,
+                       const llvm::APFloat &number) -> Value {
+      Value magnitude = math::AbsFOp::create(rewriter, loc, value);
+      return arith::CmpFOp::create(rewriter, loc, predicate, magnitude,
+                                   makeNumber(rewriter, loc, value, number));
+    };
+    llvm::APFloat infinity = llvm::APFloat::getInf(semantics);
+    if (isa<math::IsInfOp>(op)) {
+      rewriter.replaceOp(op, compare(arith::CmpFPredicate::OEQ, infinity));
+      return;
+    }
+    Value isFinite = compare(arith::CmpFPredicate::OLT, infinity);
+    Value isLarge = compare(arith::CmpFPredicate::OGE,
+                            llvm::APFloat::getSmallestNormalized(semantics));
+    rewriter.replaceOpWithNewOp<arith::AndIOp>(op, isFinite, isLarge);
+  });
+}
+
 /// Rewrites what bufferization does not know in terms of what it knows.
 static LogicalResult decompose(ModuleOp module) {
   IRRewriter rewriter(module.getContext());
   SmallVector<linalg::AggregatedOpInterface> aggregated;
-  module.walk([&](linalg::AggregatedOpInterface op) {
-    aggregated.push_back(op);
-  });
+  module.walk(
+      [&](linalg::AggregatedOpInterface op) { aggregated.push_back(op); });
   for (linalg::AggregatedOpInterface op : aggregated) {
     rewriter.setInsertionPoint(op);
     FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter);
     if (failed(values))
-      return op->emitError() << "'" << op->getName()
-                             << "' cannot be decomposed";
+      return op->emitError()
+             << "'" << op->getName() << "' cannot be decomposed";
     rewriter.replaceOp(op, *values);
   }
   RewritePatternSet patterns(module.getContext());
@@ -105,6 +146,7 @@ static void buildFloatPipeline(OpPassManager &pm) {
 static void buildBufferPipeline(OpPassManager &pm) {
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.allowReturnAllocsFromLoops = true;
   bufferize.functionBoundaryTypeConversion =
       bufferization::LayoutMapOption::IdentityLayoutMap;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
@@ -115,6 +157,18 @@ static void buildBufferPipeline(OpPassManager &pm) {
   bufferization::buildBufferDeallocationPipeline(
       pm, bufferization::BufferDeallocationPipelineOptions());
   pm.addPass(createConvertBufferizationToMemRefPass());
+}
+
+/// Copies of views as loops: their lowering to LLVM would call a function of
+/// MLIR's runner library.
+static void expandCopies(ModuleOp module) {
+  IRRewriter rewriter(module.getContext());
+  module.walk([&](memref::CopyOp op) {
+    rewriter.setInsertionPoint(op);
+    linalg::makeMemRefCopyOp(rewriter, op.getLoc(), op.getSource(),
+                             op.getTarget());
+    rewriter.eraseOp(op);
+  });
 }
 
 static void buildLLVMPipeline(OpPassManager &pm) {
@@ -134,6 +188,7 @@ static void buildLLVMPipeline(OpPassManager &pm) {
 
 LogicalResult regather::native::lowerKernels(ModuleOp module) {
   loadDependencies(module.getContext());
+  expandClasses(module);
   if (failed(decompose(module)))
     return failure();
   auto run = [&](void (*build)(OpPassManager &)) {
@@ -146,5 +201,6 @@ LogicalResult regather::native::lowerKernels(ModuleOp module) {
   removeFastMath(module);
   if (failed(run(buildBufferPipeline)) || failed(expandConversions(module)))
     return failure();
+  expandCopies(module);
   return run(buildLLVMPipeline);
 }

@@ -1,4 +1,4 @@
-//===- KernelSet.cpp - Distinct compute functions of a step -----------------===//
+//===- KernelSet.cpp - Distinct compute functions of a step ---------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -80,8 +80,7 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
   for (Type type : op->getResultTypes())
     outputTypes.push_back(getTensorType(type));
   auto func = func::FuncOp::create(
-      builder, loc, "kernel",
-      builder.getFunctionType(inputTypes, outputTypes));
+      builder, loc, "kernel", builder.getFunctionType(inputTypes, outputTypes));
   func->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                 builder.getUnitAttr());
   Block *block = func.addEntryBlock();
@@ -101,8 +100,7 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
   collectInputs(op, used);
   for (Value value : used)
     if (!map.contains(value))
-      map.map(value,
-              builder.clone(*value.getDefiningOp())->getResult(0));
+      map.map(value, builder.clone(*value.getDefiningOp())->getResult(0));
 
   Operation *clone = builder.clone(*op, map);
   SmallVector<Value> outputs;
@@ -116,8 +114,7 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
       auto type = cast<RankedTensorType>(result.getType());
       Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
                                             type.getElementType());
-      result =
-          linalg::CopyOp::create(builder, loc, result, empty).getResult(0);
+      result = linalg::CopyOp::create(builder, loc, result, empty).getResult(0);
     }
     outputs.push_back(result);
   }
@@ -154,8 +151,8 @@ LogicalResult KernelSet::compile() {
     return fail(machine.takeError());
   ExecutionEngineOptions options;
   // `options` refers to the transformer and does not own it.
-  auto transformer =
-      makeOptimizingTransformer(/*optLevel=*/2, /*sizeLevel=*/0, machine->get());
+  auto transformer = makeOptimizingTransformer(/*optLevel=*/2, /*sizeLevel=*/0,
+                                               machine->get());
   options.transformer = transformer;
   options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Default;
   auto engine = ExecutionEngine::create(*module, options);

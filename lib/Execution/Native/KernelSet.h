@@ -56,8 +56,9 @@ private:
   std::vector<Function> functions;
 };
 
-/// Lowers functions on tensors to the LLVM dialect with upstream passes. Results
-/// become arguments; each reduction runs in loop order, nothing is contracted.
+/// Lowers functions on tensors to the LLVM dialect with upstream passes.
+/// Results become arguments; each reduction runs in loop order, nothing is
+/// contracted.
 mlir::LogicalResult lowerKernels(mlir::ModuleOp module);
 
 } // namespace regather::native

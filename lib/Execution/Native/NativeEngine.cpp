@@ -1,4 +1,4 @@
-//===- NativeEngine.cpp - Run compiled code on threads ----------------------===//
+//===- NativeEngine.cpp - Run compiled code on threads --------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -91,8 +91,7 @@ LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
 }
 
 std::unique_ptr<Engine>
-regather::createNativeEngine(func::FuncOp entry,
-                             const EngineOptions &options) {
+regather::createNativeEngine(func::FuncOp entry, const EngineOptions &options) {
   auto module = entry->getParentOfType<ModuleOp>();
   auto engine = std::make_unique<NativeEngine>(module.clone(), options);
   if (failed(engine->compile(entry.getName())))

@@ -1,4 +1,4 @@
-//===- ProgramBuilder.cpp - Translate a step into instructions --------------===//
+//===- ProgramBuilder.cpp - Translate a step into instructions ------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -65,15 +65,13 @@ static bool communicates(Operation *op) {
 
 /// True if `op` and everything in it can become a kernel.
 static bool isCompute(Operation *op) {
-  return !op
-              ->walk([](Operation *inner) {
-                return isa<arith::ArithDialect, linalg::LinalgDialect,
-                           math::MathDialect, scf::SCFDialect,
-                           tensor::TensorDialect>(inner->getDialect())
-                           ? WalkResult::advance()
-                           : WalkResult::interrupt();
-              })
-              .wasInterrupted();
+  return !op->walk([](Operation *inner) {
+              return isa<arith::ArithDialect, linalg::LinalgDialect,
+                         math::MathDialect, scf::SCFDialect,
+                         tensor::TensorDialect>(inner->getDialect())
+                         ? WalkResult::advance()
+                         : WalkResult::interrupt();
+            }).wasInterrupted();
 }
 
 void ProgramBuilder::addUnsupported(const Twine &what, Location loc) {
@@ -163,8 +161,7 @@ uint64_t ProgramBuilder::getTag(CollectiveOpInterface op) {
          << op.getGeneration().value_or(-1);
   for (Value input : op.getInputs()) {
     Value root = getRoot(input);
-    bool isGlobal =
-        isa<func::FuncOp>(root.getParentBlock()->getParentOp());
+    bool isGlobal = isa<func::FuncOp>(root.getParentBlock()->getParentOp());
     stream << ' ' << (isGlobal ? getSlot(root) + 1 : 0);
   }
   return llvm::xxh3_64bits(identity);
@@ -193,8 +190,8 @@ void ProgramBuilder::buildCollective(CollectiveOpInterface op,
 }
 
 void ProgramBuilder::buildControl(Operation *op, Instruction &instruction) {
-  instruction.kind = isa<scf::IfOp>(op) ? Instruction::Kind::If
-                                        : Instruction::Kind::For;
+  instruction.kind =
+      isa<scf::IfOp>(op) ? Instruction::Kind::If : Instruction::Kind::For;
   for (Value operand : op->getOperands())
     instruction.inputs.push_back(getSlot(operand));
   for (Region &region : op->getRegions()) {

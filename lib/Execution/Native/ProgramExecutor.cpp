@@ -1,4 +1,4 @@
-//===- ProgramExecutor.cpp - Run a program on one rank ----------------------===//
+//===- ProgramExecutor.cpp - Run a program on one rank --------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -162,7 +162,7 @@ void Executor::launch(const Instruction &instruction) {
   for (size_t begin : starts)
     descriptors.push_back(&words[begin]);
   for (void *&descriptor : descriptors)
-    arguments.push_back(&descriptor);
+    arguments.push_back(static_cast<void *>(&descriptor));
   kernels.getFunction(instruction.kernel)(arguments.data());
 }
 

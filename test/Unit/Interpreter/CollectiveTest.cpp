@@ -239,7 +239,8 @@ TEST(Collective, FlattenedAxesCountInTheirOrder) {
   for (int64_t rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(values(results[rank][0]), (std::vector<double>{0, 1, 2, 3}));
     EXPECT_EQ(values(results[rank][1]), (std::vector<double>{0, 2, 1, 3}));
-    double first = rank / 2 * 2.0;
+    int64_t even = rank / 2 * 2;
+    auto first = static_cast<double>(even);
     EXPECT_EQ(values(results[rank][2]),
               (std::vector<double>{first, first + 1}));
     EXPECT_EQ(results[rank][3].getAsInteger(0), rank);

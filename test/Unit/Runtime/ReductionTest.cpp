@@ -79,6 +79,7 @@ reduce(rg_reduction reduction,
 }
 
 template <typename T> bool haveEqualBits(T a, T b) {
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are the point.
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 

@@ -1,4 +1,4 @@
-//===- TGAttributes.cpp - Attributes of the tg dialect ----------------------===//
+//===- TGAttributes.cpp - Attributes of the tg dialect --------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -52,10 +52,9 @@ ParseResult regather::tg::parseAxisList(AsmParser &parser, AxesAttr &axes) {
 
 void regather::tg::printAxisList(AsmPrinter &printer, AxesAttr axes) {
   printer << '[';
-  llvm::interleaveComma(axes.getNames(), printer.getStream(),
-                        [&](StringAttr name) {
-                          printer.printKeywordOrString(name.getValue());
-                        });
+  llvm::interleaveComma(
+      axes.getNames(), printer.getStream(),
+      [&](StringAttr name) { printer.printKeywordOrString(name.getValue()); });
   printer << ']';
 }
 
@@ -185,10 +184,9 @@ void PlacementAttr::print(AsmPrinter &printer) const {
   printer << '<';
   printer.printSymbolName(getMesh().getValue());
   printer << " [";
-  llvm::interleaveComma(getAxes(), printer.getStream(),
-                        [&](AxisPlacementAttr axis) {
-                          printAxisPlacement(printer, axis);
-                        });
+  llvm::interleaveComma(
+      getAxes(), printer.getStream(),
+      [&](AxisPlacementAttr axis) { printAxisPlacement(printer, axis); });
   printer << ']';
   if (!getGlobalShape().empty()) {
     printer << " of [";
@@ -239,9 +237,9 @@ LogicalResult regather::tg::verifyPlacement(
     for (StringAttr name : axis.getAxes().getNames()) {
       if (mesh.getAxisSize(name.getValue()))
         continue;
-      InFlightDiagnostic diag =
-          emitError() << "mesh \"" << mesh.getSymName() << "\" has no axis \""
-                      << name.getValue() << '"';
+      InFlightDiagnostic diag = emitError() << "mesh \"" << mesh.getSymName()
+                                            << "\" has no axis \""
+                                            << name.getValue() << '"';
       diag.attachNote(mesh.getLoc()) << "mesh declared here";
       return diag;
     }
@@ -305,8 +303,8 @@ Attribute RoleAttr::parse(AsmParser &parser, Type) {
     if (parser.parseKeyword("of") || parser.parseInteger(argument))
       return {};
     if (argument < 0) {
-      parser.emitError(loc) << "argument number must not be negative, got "
-                            << argument;
+      parser.emitError(loc)
+          << "argument number must not be negative, got " << argument;
       return {};
     }
   }

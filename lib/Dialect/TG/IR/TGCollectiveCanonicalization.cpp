@@ -1,4 +1,4 @@
-//===- TGCollectiveCanonicalization.cpp - Canonical collectives -------------===//
+//===- TGCollectiveCanonicalization.cpp - Canonical collectives -----------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,8 +36,7 @@ static void keepMembers(CollectiveOpInterface op, WaitOp wait,
     types.push_back(op.getFuture().getType().getTensors()[i]);
   }
   OperationState state(op.getLoc(), op->getName().getStringRef(), inputs,
-                       FutureType::get(op.getContext(), types),
-                       op->getAttrs());
+                       FutureType::get(op.getContext(), types), op->getAttrs());
   rewriter.setInsertionPoint(op);
   Operation *pruned = rewriter.create(state);
   rewriter.setInsertionPoint(wait);
@@ -104,8 +103,7 @@ static ReduceScatterOp getGatheredScatter(AllGatherOp gather) {
   auto wait = gather.getInputs().front().getDefiningOp<WaitOp>();
   if (!wait || wait.getTensors().size() != gather.getInputs().size())
     return nullptr;
-  for (auto [input, shard] :
-       llvm::zip(gather.getInputs(), wait.getTensors()))
+  for (auto [input, shard] : llvm::zip(gather.getInputs(), wait.getTensors()))
     if (input != shard || !shard.hasOneUse())
       return nullptr;
   auto scatter = wait.getFuture().getDefiningOp<ReduceScatterOp>();
@@ -174,7 +172,6 @@ LogicalResult BroadcastOp::canonicalize(BroadcastOp op,
   return canonicalizeCollective(op, rewriter);
 }
 
-LogicalResult PermuteOp::canonicalize(PermuteOp op,
-                                      PatternRewriter &rewriter) {
+LogicalResult PermuteOp::canonicalize(PermuteOp op, PatternRewriter &rewriter) {
   return canonicalizeCollective(op, rewriter);
 }

@@ -1,4 +1,4 @@
-//===- TGCollectiveOps.cpp - Verification and size of collectives -----------===//
+//===- TGCollectiveOps.cpp - Verification and size of collectives ---------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -45,8 +45,8 @@ static LogicalResult verifyFutureUses(CollectiveOpInterface op) {
     }
     if (firstWait) {
       // Uses are listed last first.
-      InFlightDiagnostic diag =
-          op.emitOpError() << "future is waited for twice";
+      InFlightDiagnostic diag = op.emitOpError()
+                                << "future is waited for twice";
       diag.attachNote(user->getLoc()) << "waited for here";
       diag.attachNote(firstWait->getLoc()) << "and here";
       return diag;
@@ -60,9 +60,9 @@ static LogicalResult verifyFutureUses(CollectiveOpInterface op) {
 static LogicalResult verifyCollective(CollectiveOpInterface op) {
   ArrayRef<Type> members = op.getFuture().getType().getTensors();
   if (members.size() != op.getInputs().size())
-    return op.emitOpError() << "expects a future of " << op.getInputs().size()
-                            << " tensors, one for each operand, got "
-                            << members.size();
+    return op.emitOpError()
+           << "expects a future of " << op.getInputs().size()
+           << " tensors, one for each operand, got " << members.size();
   for (unsigned i = 0, e = members.size(); i != e; ++i) {
     RankedTensorType input = getInputType(op, i);
     RankedTensorType member = getMemberType(op, i);
@@ -81,9 +81,9 @@ static LogicalResult verifyCollective(CollectiveOpInterface op) {
              << input.getElementType() << " of its operand, got "
              << member.getElementType();
     if (input.getRank() != member.getRank())
-      return op.emitOpError() << "member " << i << " must have rank "
-                              << input.getRank() << " of its operand, got "
-                              << member;
+      return op.emitOpError()
+             << "member " << i << " must have rank " << input.getRank()
+             << " of its operand, got " << member;
   }
   return verifyFutureUses(op);
 }
@@ -99,9 +99,9 @@ static LogicalResult verifyCollectiveOnMesh(CollectiveOpInterface op,
   for (StringAttr name : op.getAxesAttr().getNames()) {
     if (mesh.getAxisSize(name.getValue()))
       continue;
-    InFlightDiagnostic diag =
-        op.emitOpError() << "mesh \"" << mesh.getSymName()
-                         << "\" has no axis \"" << name.getValue() << '"';
+    InFlightDiagnostic diag = op.emitOpError()
+                              << "mesh \"" << mesh.getSymName()
+                              << "\" has no axis \"" << name.getValue() << '"';
     diag.attachNote(mesh.getLoc()) << "mesh declared here";
     return diag;
   }
@@ -160,8 +160,8 @@ static LogicalResult verifyAccumulation(CollectiveOpInterface op,
                                         Reduction reduction,
                                         std::optional<Type> accumulate) {
   if (accumulate && !accumulate->isF32() && !accumulate->isF64())
-    return op.emitOpError() << "accumulation type must be f32 or f64, got "
-                            << *accumulate;
+    return op.emitOpError()
+           << "accumulation type must be f32 or f64, got " << *accumulate;
   for (unsigned i = 0, e = op.getInputs().size(); i != e; ++i) {
     Type element = getInputType(op, i).getElementType();
     bool isFloat = isa<FloatType>(element);
@@ -177,10 +177,9 @@ static LogicalResult verifyAccumulation(CollectiveOpInterface op,
                               << i << " of type " << getInputType(op, i)
                               << " is to accumulate in " << *accumulate;
     if (accumulate->getIntOrFloatBitWidth() < element.getIntOrFloatBitWidth())
-      return op.emitOpError()
-             << "accumulation type " << *accumulate
-             << " is narrower than the elements of operand " << i
-             << " of type " << getInputType(op, i);
+      return op.emitOpError() << "accumulation type " << *accumulate
+                              << " is narrower than the elements of operand "
+                              << i << " of type " << getInputType(op, i);
   }
   return success();
 }

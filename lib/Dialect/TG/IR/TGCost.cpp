@@ -1,4 +1,4 @@
-//===- TGCost.cpp - Costs of nodes and of linalg ----------------------------===//
+//===- TGCost.cpp - Costs of nodes and of linalg --------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -186,13 +186,11 @@ struct ViewCost : public CostOpInterface::ExternalModel<ViewCost<OpTy>, OpTy> {
   bool isView(Operation *) const { return true; }
 };
 
-template <typename... Ops>
-void attachLinalgCost(MLIRContext *context) {
+template <typename... Ops> void attachLinalgCost(MLIRContext *context) {
   (Ops::template attachInterface<LinalgCost<Ops>>(*context), ...);
 }
 
-template <typename... Ops>
-void attachViewCost(MLIRContext *context) {
+template <typename... Ops> void attachViewCost(MLIRContext *context) {
   (Ops::template attachInterface<ViewCost<Ops>>(*context), ...);
 }
 } // namespace

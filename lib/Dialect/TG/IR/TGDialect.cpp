@@ -1,4 +1,4 @@
-//===- TGDialect.cpp - The tg dialect ---------------------------------------===//
+//===- TGDialect.cpp - The tg dialect -------------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -43,8 +43,9 @@ void TGDialect::initialize() {
 /// Reports that attribute `name` has the wrong type.
 static LogicalResult emitWrongType(Operation *op, NamedAttribute attr,
                                    StringRef expected) {
-  return op->emitError() << "attribute '" << attr.getName().getValue() << "' must be "
-                         << expected << ", got " << attr.getValue();
+  return op->emitError() << "attribute '" << attr.getName().getValue()
+                         << "' must be " << expected << ", got "
+                         << attr.getValue();
 }
 
 static LogicalResult verifySavedResults(Operation *op, NamedAttribute attr) {
@@ -55,13 +56,12 @@ static LogicalResult verifySavedResults(Operation *op, NamedAttribute attr) {
   for (int64_t index : indices.asArrayRef()) {
     if (index <= previous)
       return op->emitError()
-             << "'" << attr.getName().getValue() << "' must be ascending, got " << index
-             << " after " << previous;
+             << "'" << attr.getName().getValue() << "' must be ascending, got "
+             << index << " after " << previous;
     if (index >= static_cast<int64_t>(op->getNumResults()))
       return op->emitError()
              << "'" << attr.getName().getValue() << "' names result " << index
-             << ", but the operation has " << op->getNumResults()
-             << " results";
+             << ", but the operation has " << op->getNumResults() << " results";
     previous = index;
   }
   return success();
@@ -126,9 +126,9 @@ static LogicalResult verifyPlacementAttr(Operation *op, Attribute value,
 static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
                                       RoleAttr role) {
   if (role.isForArgument())
-    return func.emitError() << "result " << index << " cannot have role \""
-                            << stringifyRoleKind(role.getKind())
-                            << "\", which is for arguments";
+    return func.emitError()
+           << "result " << index << " cannot have role \""
+           << stringifyRoleKind(role.getKind()) << "\", which is for arguments";
   if (!role.namesArgument())
     return success();
   StringRef what = stringifyRoleKind(role.getKind());
@@ -151,9 +151,9 @@ static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
   Type type = func.getResultTypes()[index];
   Type expected = func.getArgumentTypes()[argument];
   if (role.getKind() == RoleKind::Update && type != expected)
-    return func.emitError() << "result " << index << " updates argument "
-                            << argument << " and must have its type "
-                            << expected << ", got " << type;
+    return func.emitError()
+           << "result " << index << " updates argument " << argument
+           << " and must have its type " << expected << ", got " << type;
   return success();
 }
 
@@ -168,9 +168,9 @@ LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
     if (!role)
       return emitWrongType(op, attr, "a #tg.role");
     if (!role.isForArgument())
-      return op->emitError() << "argument " << index << " cannot have role \""
-                             << stringifyRoleKind(role.getKind())
-                             << "\", which is for results";
+      return op->emitError()
+             << "argument " << index << " cannot have role \""
+             << stringifyRoleKind(role.getKind()) << "\", which is for results";
     return success();
   }
   if (name == kNameAttrName || name == kModuleAttrName)

@@ -1,4 +1,4 @@
-//===- TGOps.cpp - Mesh, wait and node --------------------------------------===//
+//===- TGOps.cpp - Mesh, wait and node ------------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -77,8 +77,7 @@ static void printMeshAxes(OpAsmPrinter &printer, MeshOp, AxesAttr axes,
                           DenseI64ArrayAttr sizes) {
   printer << '[';
   llvm::interleaveComma(
-      llvm::zip(axes.getNames(), sizes.asArrayRef()), printer,
-      [&](auto axis) {
+      llvm::zip(axes.getNames(), sizes.asArrayRef()), printer, [&](auto axis) {
         printer.printKeywordOrString(std::get<0>(axis).getValue());
         printer << " = " << std::get<1>(axis);
       });
@@ -91,8 +90,7 @@ LogicalResult MeshOp::verify() {
                          << getAxes().getNames().size() << " axes, got "
                          << getSizes().size();
   int64_t ranks = 1;
-  for (auto [name, size] :
-       llvm::zip(getAxes().getNames(), getSizes())) {
+  for (auto [name, size] : llvm::zip(getAxes().getNames(), getSizes())) {
     if (size < 1)
       return emitOpError() << "axis \"" << name.getValue()
                            << "\" must have at least one rank, got " << size;
@@ -129,8 +127,8 @@ int64_t MeshOp::getGroupSize(AxesAttr axes) {
 /// The distance between neighbours along the axis called `name`.
 static int64_t getAxisStride(MeshOp mesh, StringRef name) {
   int64_t stride = 1;
-  for (auto [axis, size] : llvm::reverse(
-           llvm::zip(mesh.getAxes().getNames(), mesh.getSizes()))) {
+  for (auto [axis, size] :
+       llvm::reverse(llvm::zip(mesh.getAxes().getNames(), mesh.getSizes()))) {
     if (axis.getValue() == name)
       break;
     stride *= size;
@@ -184,9 +182,9 @@ static FailureOr<MeshOp> verifyMeshAndAxes(Operation *op,
   for (StringAttr name : axes.getNames()) {
     if (mesh.getAxisSize(name.getValue()))
       continue;
-    InFlightDiagnostic diag =
-        op->emitOpError() << "mesh \"" << mesh.getSymName()
-                          << "\" has no axis \"" << name.getValue() << '"';
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "mesh \"" << mesh.getSymName()
+                              << "\" has no axis \"" << name.getValue() << '"';
     diag.attachNote(mesh.getLoc()) << "mesh declared here";
     return diag;
   }
@@ -331,8 +329,7 @@ static ParseResult parseReductionKeyword(OpAsmParser &parser,
   std::optional<Reduction> value = symbolizeReduction(keyword);
   if (!value)
     return parser.emitError(loc)
-           << "expects a reduction (sum, avg or max), got \"" << keyword
-           << '"';
+           << "expects a reduction (sum, avg or max), got \"" << keyword << '"';
   reduction = ReductionAttr::get(parser.getContext(), *value);
   return success();
 }
@@ -361,11 +358,11 @@ static ParseResult parsePairs(OpAsmParser &parser, DenseI64ArrayAttr &sources,
 static void printPairs(OpAsmPrinter &printer, Operation *,
                        DenseI64ArrayAttr sources, DenseI64ArrayAttr targets) {
   printer << '[';
-  llvm::interleaveComma(
-      llvm::zip(sources.asArrayRef(), targets.asArrayRef()), printer,
-      [&](auto pair) {
-        printer << std::get<0>(pair) << " to " << std::get<1>(pair);
-      });
+  llvm::interleaveComma(llvm::zip(sources.asArrayRef(), targets.asArrayRef()),
+                        printer, [&](auto pair) {
+                          printer << std::get<0>(pair) << " to "
+                                  << std::get<1>(pair);
+                        });
   printer << ']';
 }
 

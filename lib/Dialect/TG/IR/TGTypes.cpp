@@ -1,4 +1,4 @@
-//===- TGTypes.cpp - Types of the tg dialect --------------------------------===//
+//===- TGTypes.cpp - Types of the tg dialect ------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

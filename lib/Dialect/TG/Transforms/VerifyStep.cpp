@@ -1,4 +1,4 @@
-//===- VerifyStep.cpp - Check a training step as a whole --------------------===//
+//===- VerifyStep.cpp - Check a training step as a whole ------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -95,9 +95,8 @@ void RankDependence::visitUse(OpOperand &use) {
   addRange(user->getResults());
   // What a terminator yields becomes a result of its parent, or an argument of
   // the next iteration. What a region op receives becomes an argument.
-  Operation *owner = user->hasTrait<OpTrait::IsTerminator>()
-                         ? user->getParentOp()
-                         : user;
+  Operation *owner =
+      user->hasTrait<OpTrait::IsTerminator>() ? user->getParentOp() : user;
   if (isa<FunctionOpInterface>(owner))
     return;
   addRange(owner->getResults());
@@ -110,8 +109,8 @@ void RankDependence::visitUse(OpOperand &use) {
 static SmallVector<Value> getControlOperands(Operation *op) {
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
     SmallVector<Value> control;
-    for (const auto &bounds : {loop.getLoopLowerBounds(), loop.getLoopUpperBounds(),
-                        loop.getLoopSteps()})
+    for (const auto &bounds : {loop.getLoopLowerBounds(),
+                               loop.getLoopUpperBounds(), loop.getLoopSteps()})
       for (OpFoldResult bound : bounds.value_or(SmallVector<OpFoldResult>()))
         if (auto value = dyn_cast<Value>(bound))
           control.push_back(value);
@@ -137,8 +136,8 @@ static LogicalResult verifyEqualOrder(FunctionOpInterface func,
             op.emitOpError() << "is nested in control flow that may differ "
                                 "between ranks, so that ranks may start other "
                                 "collectives, or in another order";
-        diag.attachNote(parent->getLoc()) << "'" << parent->getName()
-                                          << "' depends on the rank here";
+        diag.attachNote(parent->getLoc())
+            << "'" << parent->getName() << "' depends on the rank here";
         return WalkResult::interrupt();
       }
     }
@@ -161,8 +160,8 @@ static LogicalResult verifyTypes(FunctionOpInterface func) {
     llvm::raw_string_ostream stream(name);
     value.printAsOperand(stream, OpPrintingFlags());
     if (!shaped.hasRank())
-      return emitError(loc) << "'" << name << "' must have a static shape, got "
-                            << shaped;
+      return emitError(loc)
+             << "'" << name << "' must have a static shape, got " << shaped;
     int64_t dim = llvm::find_if(shaped.getShape(), ShapedType::isDynamic) -
                   shaped.getShape().begin();
     return emitError(loc) << "'" << name << "' must have a static shape, but "
@@ -197,9 +196,9 @@ static LogicalResult verifyNames(FunctionOpInterface func) {
       continue;
     auto [it, inserted] = seen.try_emplace(name.getValue(), i);
     if (!inserted)
-      return func.emitError() << "arguments " << it->second << " and " << i
-                              << " have the same name \"" << name.getValue()
-                              << '"';
+      return func.emitError()
+             << "arguments " << it->second << " and " << i
+             << " have the same name \"" << name.getValue() << '"';
   }
   return success();
 }
@@ -282,10 +281,11 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
     if (failed(verifyEqualOrder(func, dependence)))
       return failure();
     if (fingerprint && collectives > 0)
-      emitRemark(func.getLoc()) << "fingerprint "
-                         << llvm::utohexstr(getFingerprint(func), /*LowerCase=*/true,
-                                         /*Width=*/16)
-                         << " of " << collectives << " collectives";
+      emitRemark(func.getLoc())
+          << "fingerprint "
+          << llvm::utohexstr(getFingerprint(func), /*LowerCase=*/true,
+                             /*Width=*/16)
+          << " of " << collectives << " collectives";
     return success();
   }
 };

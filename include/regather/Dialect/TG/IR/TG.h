@@ -61,7 +61,8 @@ void printAxisList(mlir::AsmPrinter &printer, AxesAttr axes);
 /// Scans one symbol table.
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol);
 
-/// The phase of `op`: of the collective, or its `tg.phase`; nothing if unmarked.
+/// The phase of `op`: of the collective, or its `tg.phase`; nothing if
+/// unmarked.
 std::optional<Phase> getPhase(mlir::Operation *op);
 
 /// Size of a tensor in bytes; i1 elements take one byte. The shape is static.
@@ -73,19 +74,22 @@ inline int64_t getShardSize(int64_t size, int64_t ranks) {
 }
 
 /// The type in which a reduction of `element` is carried out unless the
-/// operation says otherwise: f32 for floats up to 32 bits, else the type itself.
+/// operation says otherwise: f32 for floats up to 32 bits, else the type
+/// itself.
 mlir::Type getDefaultAccumulationType(mlir::Type element);
 
 /// The shape of the global tensor of which `local` is one rank's part, or
 /// failure when the placement does not fit the shape (see `verifyPlacement`).
 llvm::FailureOr<llvm::SmallVector<int64_t>>
-getGlobalShape(PlacementAttr placement, mlir::RankedTensorType local, MeshOp mesh);
+getGlobalShape(PlacementAttr placement, mlir::RankedTensorType local,
+               MeshOp mesh);
 
 /// Checks a placement against a local tensor type and its mesh: axes exist and
 /// occur once, dimensions exist, and the global shape gives the local one.
 llvm::LogicalResult
 verifyPlacement(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
-                PlacementAttr placement, mlir::RankedTensorType local, MeshOp mesh);
+                PlacementAttr placement, mlir::RankedTensorType local,
+                MeshOp mesh);
 
 /// What one execution of an operation costs. See CostOpInterface for units.
 struct OpCost {

@@ -1,4 +1,4 @@
-//===- TGBase.td - The tg dialect ---------------------------*- tablegen -*-===//
+//===- TGBase.td - The tg dialect --------------------------*- tablegen -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

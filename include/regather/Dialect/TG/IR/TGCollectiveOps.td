@@ -1,4 +1,4 @@
-//===- TGCollectiveOps.td - Collectives ---------------------*- tablegen -*-===//
+//===- TGCollectiveOps.td - Collectives --------------------*- tablegen -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TGInterfaces.td - Interfaces that passes ask ---------*- tablegen -*-===//
+//===- TGInterfaces.td - Interfaces that passes ask --------*- tablegen -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

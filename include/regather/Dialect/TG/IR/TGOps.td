@@ -1,4 +1,4 @@
-//===- TGOps.td - Mesh, wait and node -----------------------*- tablegen -*-===//
+//===- TGOps.td - Mesh, wait and node ----------------------*- tablegen -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

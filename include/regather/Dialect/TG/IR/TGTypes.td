@@ -1,4 +1,4 @@
-//===- TGTypes.td - Types of the tg dialect -----------------*- tablegen -*-===//
+//===- TGTypes.td - Types of the tg dialect ----------------*- tablegen -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

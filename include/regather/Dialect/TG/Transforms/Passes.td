@@ -1,4 +1,4 @@
-//===- Passes.td - Passes on tg -----------------------------*- tablegen -*-===//
+//===- Passes.td - Passes on tg ----------------------------*- tablegen -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
