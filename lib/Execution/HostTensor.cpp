@@ -10,6 +10,8 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +21,9 @@ using namespace regather;
 
 /// Cache lines, and the widest vectors.
 static constexpr size_t kAlignment = 64;
+
+/// Addresses of processes have 47 bits or more.
+static constexpr int64_t kMaxBytes = int64_t(1) << 46;
 
 int64_t regather::getElementSize(ElementType type) {
   switch (type) {
@@ -68,6 +73,16 @@ FailureOr<ElementType> regather::getElementType(Type type) {
   default:
     return failure();
   }
+}
+
+bool regather::isAddressable(ArrayRef<int64_t> shape, ElementType type) {
+  // An empty tensor has no bytes, whatever its other dimensions are.
+  if (llvm::is_contained(shape, 0))
+    return true;
+  int64_t bytes = getElementSize(type);
+  return llvm::all_of(shape, [&](int64_t size) {
+    return !llvm::MulOverflow(bytes, size, bytes) && bytes <= kMaxBytes;
+  });
 }
 
 HostTensor HostTensor::uninitialized(ElementType type,

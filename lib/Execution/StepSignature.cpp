@@ -86,10 +86,17 @@ static LogicalResult describe(StepValue &value, func::FuncOp func, Type type,
     return func.emitError()
            << where << " has type " << type << ", which cannot be run";
   value.elementType = *elementType;
+  if (!isAddressable(value.localShape, value.elementType))
+    return func.emitError()
+           << where << " has type " << type << ", which no memory can hold";
   value.globalShape = value.localShape;
   if (value.placement)
     value.globalShape =
         *getGlobalShape(value.placement, cast<RankedTensorType>(type), mesh);
+  if (!isAddressable(value.globalShape, value.elementType))
+    return func.emitError() << where << " has type " << type
+                            << " on each rank, which together no memory can "
+                               "hold";
   return success();
 }
 

@@ -36,6 +36,9 @@ bool isFloat(ElementType type);
 /// cannot be run, such as f8 or complex numbers. `index` is stored as I64.
 mlir::FailureOr<ElementType> getElementType(mlir::Type type);
 
+/// False for tensors of more bytes than a process can have.
+bool isAddressable(mlir::ArrayRef<int64_t> shape, ElementType type);
+
 /// A tensor in host memory. Copies share their bytes: write to a tensor only
 /// while nobody else holds it.
 class HostTensor {

@@ -28,6 +28,7 @@
 #include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
@@ -90,6 +91,20 @@ static void expandClasses(ModuleOp module) {
   });
 }
 
+/// The stride of a single element does not matter. With another one than 1,
+/// views that drop its dimension crash passes of MLIR 22.
+static void simplifyStrides(ModuleOp module) {
+  auto simplify = [](auto op) {
+    SmallVector<int64_t> strides(op.getStaticStrides());
+    for (auto [size, stride] : llvm::zip(op.getStaticSizes(), strides))
+      if (size == 1 && !ShapedType::isDynamic(stride))
+        stride = 1;
+    op.setStaticStrides(strides);
+  };
+  module.walk([&](tensor::ExtractSliceOp op) { simplify(op); });
+  module.walk([&](tensor::InsertSliceOp op) { simplify(op); });
+}
+
 /// Rewrites what bufferization does not know in terms of what it knows.
 static LogicalResult decompose(ModuleOp module) {
   IRRewriter rewriter(module.getContext());
@@ -119,10 +134,46 @@ static void removeFastMath(ModuleOp module) {
   });
 }
 
+namespace {
+/// f64 to bf16 over f32, which would round twice: an inexact f32 is moved to
+/// its neighbour towards zero and made odd, so that it cannot look like a tie.
+/// Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums:
+/// proved algorithms using rounding to odd", 2008.
+struct ExpandDoubleToBFloat16 : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value value = op.getIn();
+    if (!value.getType().isF64() || !op.getType().isBF16())
+      return rewriter.notifyMatchFailure(op, "is not f64 to bf16");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value narrow = arith::TruncFOp::create(b, b.getF32Type(), value);
+    Value back = arith::ExtFOp::create(b, b.getF64Type(), narrow);
+    Value isInexact =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, back, value);
+    Value isAbove = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                          math::AbsFOp::create(b, back),
+                                          math::AbsFOp::create(b, value));
+    Value one = arith::ConstantIntOp::create(b, 1, 32);
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), narrow);
+    Value below = arith::SubIOp::create(b, bits, one);
+    Value truncated = arith::SelectOp::create(b, isAbove, below, bits);
+    Value odd = arith::OrIOp::create(b, truncated, one);
+    Value chosen = arith::SelectOp::create(b, isInexact, odd, bits);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(
+        op, b.getBF16Type(),
+        arith::BitcastOp::create(b, b.getF32Type(), chosen));
+    return success();
+  }
+};
+} // namespace
+
 /// bf16 conversions as integer arithmetic: the instructions of some CPUs flush
 /// subnormals, and the compiler's helper is not in every libgcc.
 static LogicalResult expandConversions(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
+  patterns.add<ExpandDoubleToBFloat16>(module.getContext());
   arith::populateExpandBFloat16Patterns(patterns);
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
   return applyPatternsGreedily(module, std::move(patterns),
@@ -189,6 +240,7 @@ static void buildLLVMPipeline(OpPassManager &pm) {
 LogicalResult regather::native::lowerKernels(ModuleOp module) {
   loadDependencies(module.getContext());
   expandClasses(module);
+  simplifyStrides(module);
   if (failed(decompose(module)))
     return failure();
   auto run = [&](void (*build)(OpPassManager &)) {

@@ -91,6 +91,8 @@ std::optional<SlotType> ProgramBuilder::getSlotType(Type type) {
   if (failed(elementType))
     return std::nullopt;
   slot.elementType = *elementType;
+  if (!isAddressable(slot.shape, slot.elementType))
+    return std::nullopt;
   return slot;
 }
 
@@ -229,6 +231,9 @@ void ProgramBuilder::buildOp(Operation *op, InstructionBlock &out) {
     std::string name = "'" + op->getName().getStringRef().str() + "'";
     if (auto node = dyn_cast<NodeOp>(op))
       name += " \"" + node.getTarget().str() + "\"";
+    else if (auto call = dyn_cast<func::CallOp>(op))
+      name += " of \"" + call.getCallee().str() +
+              "\", which has no body or calls itself";
     else if (op->getNumRegions() > 0 && communicates(op))
       name += " around collectives";
     addUnsupported(name, op->getLoc());

@@ -1,0 +1,129 @@
+//===- CostTest.cpp - Costs of operations -----------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/IR/TG.h"
+#include "regather/InitAll.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace regather::tg;
+
+namespace {
+class CostTest : public ::testing::Test {
+protected:
+  CostTest() : context(makeRegistry()) { context.loadAllAvailableDialects(); }
+
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    regather::registerAllDialects(registry);
+    return registry;
+  }
+
+  /// Cost of the last operation before the terminator of the only function.
+  OpCost costOfLast(StringRef source) {
+    module = parseSourceString<ModuleOp>(source, &context);
+    EXPECT_TRUE(module);
+    auto func = *module->getOps<func::FuncOp>().begin();
+    return getOpCost(&*std::prev(func.front().end(), 2));
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+} // namespace
+
+TEST_F(CostTest, MatrixProduct) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%a: tensor<4x8xbf16>, %b: tensor<8x16xbf16>) {
+      %0 = tg.node "aten.mm.default"(%a, %b)
+          : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xbf16>
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * 4 * 8 * 16);
+  EXPECT_EQ(cost.readBytes, 2 * (4 * 8 + 8 * 16));
+  EXPECT_EQ(cost.writtenBytes, 2 * 4 * 16);
+  EXPECT_FALSE(cost.view);
+}
+
+TEST_F(CostTest, ProductWithBiasFirst) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%c: tensor<16xf32>, %a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
+      %0 = tg.node "aten.addmm.default"(%c, %a, %b)
+          : (tensor<16xf32>, tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * 4 * 8 * 16);
+}
+
+TEST_F(CostTest, Attention) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%q: tensor<2x3x10x8xf32>, %k: tensor<2x3x20x8xf32>) {
+      %0 = tg.node "aten._scaled_dot_product_attention.default"(%q, %k, %k)
+          : (tensor<2x3x10x8xf32>, tensor<2x3x20x8xf32>, tensor<2x3x20x8xf32>)
+          -> tensor<2x3x10x8xf32>
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * 2 * (2 * 3 * 10 * 8) * 20);
+}
+
+TEST_F(CostTest, Views) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%a: tensor<4x8xf32>) {
+      %0 = tg.node "aten.transpose.int"(%a) args [#tg.operand<0>, 0, 1]
+          : (tensor<4x8xf32>) -> tensor<8x4xf32>
+      return
+    })");
+  EXPECT_TRUE(cost.view);
+  EXPECT_EQ(cost.flops + cost.readBytes + cost.writtenBytes, 0);
+  EXPECT_TRUE(costOfLast(R"(
+    func.func @f(%a: tensor<4x8xf32>) {
+      %0 = tensor.collapse_shape %a [[0, 1]] : tensor<4x8xf32> into tensor<32xf32>
+      return
+    })")
+                  .view);
+}
+
+TEST_F(CostTest, Linalg) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>, %c: tensor<4x16xf32>) {
+      %0 = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x16xf32>)
+          outs(%c : tensor<4x16xf32>) -> tensor<4x16xf32>
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * 4 * 8 * 16);
+  EXPECT_EQ(cost.readBytes, 4 * (4 * 8 + 8 * 16 + 4 * 16));
+  EXPECT_EQ(cost.writtenBytes, 4 * 4 * 16);
+}
+
+// The fill of a tensor does not read it.
+TEST_F(CostTest, UnreadOperand) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%x: f32, %c: tensor<4x16xf32>) {
+      %0 = linalg.fill ins(%x : f32) outs(%c : tensor<4x16xf32>) -> tensor<4x16xf32>
+      return
+    })");
+  EXPECT_EQ(cost.readBytes, 0);
+  EXPECT_EQ(cost.flops, 0);
+}
+
+// What nobody knows moves its operands and results once.
+TEST_F(CostTest, WithoutInterface) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%a: tensor<4xf32>) {
+      %0 = arith.addf %a, %a : tensor<4xf32>
+      return
+    })");
+  EXPECT_EQ(cost.readBytes, 32);
+  EXPECT_EQ(cost.writtenBytes, 16);
+}
