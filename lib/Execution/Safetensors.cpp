@@ -9,6 +9,7 @@
 #include "regather/Execution/Safetensors.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -107,7 +108,47 @@ Expected<SafetensorsFile> SafetensorsFile::open(StringRef path) {
   return std::move(file);
 }
 
+/// What the JSON parser does not refuse: it recurses without limit, and of
+/// equal names it keeps one.
+static Error checkHeaderText(StringRef header, StringRef path) {
+  // Tensors need three levels: the header, a tensor, its shape.
+  constexpr int64_t kMaxDepth = 16;
+  int64_t depth = 0;
+  llvm::StringSet<> names;
+  StringRef text;
+  for (size_t i = 0; i < header.size(); ++i) {
+    char c = header[i];
+    if (c == '"') {
+      size_t begin = i++;
+      while (i < header.size() && header[i] != '"')
+        i += header[i] == '\\' ? 2 : 1;
+      text = header.slice(begin, i + 1);
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxDepth)
+        return makeError("header of '{0}' is nested deeper than {1} levels",
+                         path, kMaxDepth);
+    } else if (c == '}' || c == ']') {
+      --depth;
+    } else if (c == ':' && depth == 1) {
+      // The text of a name may hold escapes.
+      Expected<llvm::json::Value> name = llvm::json::parse(text);
+      if (!name) {
+        // The parser of the whole header says where.
+        llvm::consumeError(name.takeError());
+        continue;
+      }
+      auto string = name->getAsString();
+      if (string && !names.insert(*string).second)
+        return makeError("header of '{0}' describes tensor \"{1}\" twice", path,
+                         *string);
+    }
+  }
+  return Error::success();
+}
+
 Error SafetensorsFile::parseHeader(StringRef header, uint64_t dataSize) {
+  if (Error error = checkHeaderText(header, path))
+    return error;
   Expected<llvm::json::Value> json = llvm::json::parse(header);
   if (!json)
     return makeError("header of '{0}' is not JSON: {1}", path,

@@ -267,15 +267,21 @@ class Program:
         return (self.find(lambda value: value.type == kind)
                 or self.filled(kind))
 
-    def literal(self, dtype: str, whole: bool = False) -> str:
+    def literal(self, dtype: str) -> str:
         if dtype == "i1":
             return self.rng.choice(["true", "false"])
-        if dtype == "index" or whole and dtype not in FLOATS:
+        if dtype == "index":
             return str(self.rng.randint(0, 5))
         if dtype in FLOATS:
-            # Exact in all types.
+            if self.rng.random() < 0.2:
+                # Inexact, subnormal in 16 bits, and infinite in f16 when added.
+                return self.rng.choice(["0.1", "-3.0e-7", "1.0e-5", "60000.0"])
             return f"{self.rng.randint(-16, 16) / 8:.3f}"
-        return str(self.rng.choice([-7, -1, 0, 1, 2, 3, 100]))
+        # The largest number, and one that takes two roundings to bf16 over f32.
+        large = [2 ** (WIDTHS[dtype] - 1) - 1,
+                 {"i64": 2**54 + 2**46 + 1, "i32": 2**30 + 2**22 + 1}.get(
+                     dtype, -100)]
+        return str(self.rng.choice([-7, -1, 0, 1, 2, 3, 100] + large))
 
     def constant(self, kind: Type, text: str | None = None) -> Value:
         text = text or self.literal(kind.dtype)

@@ -72,8 +72,8 @@ static cl::opt<uint64_t>
 static cl::opt<double>
     timeout("timeout",
             cl::desc("Seconds a rank of the cpu engine waits for "
-                     "others before it gives up (default 100)"),
-            cl::value_desc("SECONDS"), cl::init(100), cl::sub(runCommand),
+                     "others before it gives up (default 600)"),
+            cl::value_desc("SECONDS"), cl::init(600), cl::sub(runCommand),
             cl::cat(getCategory()));
 static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
                           cl::sub(runCommand), cl::cat(getCategory()));
@@ -149,7 +149,7 @@ int regather::runMain() {
     askedRanks = ranks;
   llvm::FailureOr<StepSignature> step =
       analyzeStep(*input->module, entry, askedRanks);
-  if (failed(step))
+  if (failed(step) || failed(verifyFitsMachine(*step)))
     return 1;
 
   std::vector<std::string> warnings;

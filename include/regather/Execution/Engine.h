@@ -51,7 +51,7 @@ struct EngineOptions {
   /// collectives. Has no effect on results.
   uint64_t seed = 0;
   /// Seconds after which a wait of the native engine gives up.
-  double timeoutSeconds = 100;
+  double timeoutSeconds = 600;
 };
 
 /// The oracle. Rejects, with errors that name them, all operations and types

@@ -57,6 +57,11 @@ mlir::FailureOr<StepSignature> analyzeStep(mlir::ModuleOp module,
                                            llvm::StringRef entryName,
                                            std::optional<int64_t> ranks);
 
+/// Checks what can be known before anything is allocated: that this machine can
+/// run as many ranks, and that no value, nor the arguments of all ranks, need
+/// more memory than it has. Emits an error that says how much is needed.
+mlir::LogicalResult verifyFitsMachine(const StepSignature &step);
+
 /// The part of a global tensor that rank `rank` holds; padding is zero. Of a
 /// partial value the first rank holds everything and the others zeros.
 HostTensor shardTensor(const HostTensor &global, const StepValue &value,

@@ -169,6 +169,61 @@ struct ExpandDoubleToBFloat16 : OpRewritePattern<arith::TruncFOp> {
 };
 } // namespace
 
+namespace {
+/// Integers to 16-bit floats over f64 instead of f32, which would round twice.
+/// What f64 cannot hold is too long by at most 11 bits: of large numbers the
+/// last 12 are replaced by one that says whether any was set.
+template <typename ConvertOp>
+struct ExpandIntegerToHalf : OpRewritePattern<ConvertOp> {
+  using OpRewritePattern<ConvertOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ConvertOp op,
+                                PatternRewriter &rewriter) const override {
+    Value value = op.getIn();
+    Type type = op.getType();
+    unsigned width = value.getType().getIntOrFloatBitWidth();
+    if (!isa<BFloat16Type, Float16Type>(type) || width < 32)
+      return rewriter.notifyMatchFailure(op, "is exact in f32");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    if (width == 64)
+      value = shorten(b, value);
+    Value wide = ConvertOp::create(b, b.getF64Type(), value);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, wide);
+    return success();
+  }
+
+  static Value shorten(ImplicitLocOpBuilder &b, Value value) {
+    auto number = [&](int64_t n) -> Value {
+      return arith::ConstantIntOp::create(b, n, 64);
+    };
+    Value low = arith::AndIOp::create(b, value, number(0xfff));
+    Value isAnySet =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, low, number(0));
+    Value shortened = arith::OrIOp::create(
+        b, arith::SubIOp::create(b, value, low),
+        arith::SelectOp::create(b, isAnySet, number(0x800), number(0)));
+    int64_t limit = int64_t(1) << 53;
+    Value isLarge;
+    if (std::is_same_v<ConvertOp, arith::SIToFPOp>)
+      isLarge = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ugt,
+          arith::AddIOp::create(b, value, number(limit)), number(2 * limit));
+    else
+      isLarge = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, value,
+                                      number(limit));
+    return arith::SelectOp::create(b, isLarge, shortened, value);
+  }
+};
+} // namespace
+
+static LogicalResult expandIntegerConversions(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  patterns.add<ExpandIntegerToHalf<arith::SIToFPOp>,
+               ExpandIntegerToHalf<arith::UIToFPOp>>(module.getContext());
+  return applyPatternsGreedily(module, std::move(patterns),
+                               GreedyRewriteConfig().enableFolding(false));
+}
+
 /// bf16 conversions as integer arithmetic: the instructions of some CPUs flush
 /// subnormals, and the compiler's helper is not in every libgcc.
 static LogicalResult expandConversions(ModuleOp module) {
@@ -180,9 +235,12 @@ static LogicalResult expandConversions(ModuleOp module) {
                                GreedyRewriteConfig().enableFolding(false));
 }
 
+static void buildElementwisePipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+}
+
 /// Arithmetic in f32 for the 16-bit floats, rounded after each operation.
 static void buildFloatPipeline(OpPassManager &pm) {
-  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   math::MathExtendToSupportedTypesOptions math;
   math.extraTypeStrs = {"f64"};
   math.targetTypeStr = "f32";
@@ -248,7 +306,9 @@ LogicalResult regather::native::lowerKernels(ModuleOp module) {
     build(pm);
     return pm.run(module);
   };
-  if (failed(run(buildFloatPipeline)))
+  if (failed(run(buildElementwisePipeline)) ||
+      failed(expandIntegerConversions(module)) ||
+      failed(run(buildFloatPipeline)))
     return failure();
   removeFastMath(module);
   if (failed(run(buildBufferPipeline)) || failed(expandConversions(module)))

@@ -77,6 +77,7 @@ namespace {
 /// What a rank holds in the slot of a future until the wait.
 struct Pending {
   rg_future *future = nullptr;
+  Operation *op = nullptr;
   /// Kept alive because the runtime reads them.
   std::vector<HostTensor> inputs;
   std::vector<HostTensor> outputs;
@@ -98,6 +99,8 @@ private:
   void launch(const Instruction &instruction);
   bool start(const Instruction &instruction);
   bool wait(const Instruction &instruction);
+  /// Waits for a future that the program does not wait for.
+  bool drain(Slot slot);
   bool runIf(const Instruction &instruction);
   bool runFor(const Instruction &instruction);
   bool check(rg_status status, Operation *op);
@@ -181,17 +184,22 @@ bool Executor::start(const Instruction &instruction) {
   collective.name = info.description.c_str();
   collective.tag = info.tag;
 
-  Pending &entry = pending[instruction.outputs.front()];
+  // A loop comes back to a future of which the last iteration was dead.
+  Slot slot = instruction.outputs.front();
+  if (!drain(slot))
+    return false;
+  Pending &entry = pending[slot];
+  entry.op = instruction.op;
   std::vector<rg_member> members;
-  for (auto [slot, result] : llvm::zip(instruction.inputs, info.results)) {
-    const HostTensor &input = entry.inputs.emplace_back(slots[slot]);
+  for (auto [source, result] : llvm::zip(instruction.inputs, info.results)) {
+    const HostTensor &input = entry.inputs.emplace_back(slots[source]);
     HostTensor &output = entry.outputs.emplace_back(
         HostTensor::uninitialized(result.elementType, result.shape));
     rg_member &member = members.emplace_back();
     member.dtype = getDtype(result.elementType);
     member.rank = static_cast<int32_t>(input.getRank());
     // Shapes live in the program: the tensors above may still move.
-    member.input_shape = program.slots[slot].shape.data();
+    member.input_shape = program.slots[source].shape.data();
     member.output_shape = result.shape.data();
     member.input = input.getData();
     member.output = output.getData();
@@ -211,6 +219,15 @@ bool Executor::wait(const Instruction &instruction) {
   for (auto [slot, output] : llvm::zip(instruction.outputs, entry.outputs))
     slots[slot] = std::move(output);
   return true;
+}
+
+bool Executor::drain(Slot slot) {
+  auto it = pending.find(slot);
+  if (it == pending.end())
+    return true;
+  Pending entry = std::move(it->second);
+  pending.erase(it);
+  return !entry.future || check(rg_wait(entry.future), entry.op);
 }
 
 bool Executor::runIf(const Instruction &instruction) {
@@ -296,9 +313,8 @@ Failure Executor::run(const RankValues &arguments, RankValues &results) {
   runBlock(program.body);
   rg_rank_finish(world, static_cast<int32_t>(rank));
   // Futures that nobody waits for still use this rank's tensors.
-  for (auto &[slot, entry] : pending)
-    if (entry.future)
-      check(rg_wait(entry.future), program.body.instructions.front().op);
+  while (!pending.empty())
+    drain(pending.begin()->first);
   if (!failure.op)
     for (Slot slot : program.body.yields)
       results.push_back(slots[slot]);

@@ -1,4 +1,4 @@
-//===- CostTest.cpp - Costs of operations -----------------------------------===//
+//===- CostTest.cpp - Costs of operations ---------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- MeshTest.cpp - Ranks, groups and placements --------------------------===//
+//===- MeshTest.cpp - Ranks, groups and placements ------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -62,7 +62,9 @@ TEST_F(MeshTest, GroupsOverFlattenedAxes) {
 
 // A rank is where its index says in its own group, on every rank and axes.
 TEST_F(MeshTest, IndexAgreesWithGroup) {
-  for (auto names : {SmallVector<StringRef>{"dp"}, {"tp", "dp"}, {"pp", "tp"},
+  for (auto names : {SmallVector<StringRef>{"dp"},
+                     {"tp", "dp"},
+                     {"pp", "tp"},
                      {"dp", "tp", "pp"}})
     for (int64_t rank = 0; rank != 12; ++rank) {
       Ranks group = mesh.getGroup(rank, axes(names));

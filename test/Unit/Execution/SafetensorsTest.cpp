@@ -1,4 +1,4 @@
-//===- SafetensorsTest.cpp - Files of named tensors -------------------------===//
+//===- SafetensorsTest.cpp - Files of named tensors -----------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,8 +23,8 @@ namespace {
 class SafetensorsTest : public ::testing::Test {
 protected:
   SafetensorsTest() {
-    EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("regather", "safetensors",
-                                                    path));
+    EXPECT_FALSE(
+        llvm::sys::fs::createTemporaryFile("regather", "safetensors", path));
   }
   ~SafetensorsTest() override { llvm::sys::fs::remove(path); }
 
@@ -76,9 +76,9 @@ TEST_F(SafetensorsTest, NamesWhatDiffers) {
   auto file = SafetensorsFile::open(path);
   ASSERT_TRUE(bool(file));
   std::string quoted = "'" + path.str().str() + "'";
-  EXPECT_EQ(llvm::toString(
-                file->read("v", ElementType::F32, {2, 3}).takeError()),
-            quoted + " has no tensor \"v\"");
+  EXPECT_EQ(
+      llvm::toString(file->read("v", ElementType::F32, {2, 3}).takeError()),
+      quoted + " has no tensor \"v\"");
   EXPECT_EQ(
       llvm::toString(file->read("w", ElementType::F32, {3, 2}).takeError()),
       "tensor \"w\" in " + quoted + " must have shape [3, 2], got [2, 3]");

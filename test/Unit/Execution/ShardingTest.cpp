@@ -1,4 +1,4 @@
-//===- ShardingTest.cpp - Global tensors to parts and back ------------------===//
+//===- ShardingTest.cpp - Global tensors to parts and back ----------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -132,9 +132,8 @@ TEST_F(ShardingTest, FindsCopiesThatDiffer) {
   const StepValue &value = argument("tensor<2xf32>", "[[dp] = shard 0]");
   std::vector<HostTensor> parts = shardAll(iota({4}));
   parts[3] = iota({2});
-  EXPECT_EQ(
-      llvm::toString(unshardTensor(parts, value, step.mesh).takeError()),
-      "\"arg0\" is replicated, but ranks 2 and 3 hold different values");
+  EXPECT_EQ(llvm::toString(unshardTensor(parts, value, step.mesh).takeError()),
+            "\"arg0\" is replicated, but ranks 2 and 3 hold different values");
 }
 
 // Near miss: padding may differ.

@@ -1,4 +1,4 @@
-//===- StepInputsTest.cpp - Random inputs -----------------------------------===//
+//===- StepInputsTest.cpp - Random inputs ---------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

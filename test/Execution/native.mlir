@@ -1,0 +1,95 @@
+// What the native engine translates, beside what the examples and the random
+// programs of test/python/test_engines.py cover. Each runs on both engines.
+// RUN: split-file %s %t
+// RUN: regather run %t/no-compute.mlir --engine=cpu --random-inputs=1 --quiet | FileCheck %s
+// RUN: regather run %t/dead-in-loop.mlir --engine=cpu --random-inputs=1,integers --outputs %t/a --quiet
+// RUN: regather run %t/dead-in-loop.mlir --engine=interpreter --random-inputs=1,integers --outputs %t/b --quiet
+// RUN: cmp %t/a %t/b
+// RUN: regather run %t/equal-branches.mlir --engine=cpu --random-inputs=1 --quiet
+// RUN: not regather run %t/swapped-branches.mlir --engine=cpu --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=SWAPPED
+// RUN: not regather run %t/unsupported.mlir --engine=cpu --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=UNSUPPORTED
+
+// CHECK: step 1/1  {{[0-9.]+}} ms
+
+//--- no-compute.mlir
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<2xf32>) -> (tensor<4xf32>, tensor<2xf32>) {
+  %0 = tg.all_gather %x on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+  %1 = tg.wait %0 : !tg.future<tensor<4xf32>>
+  return %1, %x : tensor<4xf32>, tensor<2xf32>
+}
+
+//--- dead-in-loop.mlir
+// Nobody waits for the gather; its tensors live until it is done all the same.
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<2xf32>, %init: tensor<2xf32>) -> tensor<2xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c50 = arith.constant 50 : index
+  %out = scf.for %i = %c0 to %c50 step %c1 iter_args(%y = %init) -> tensor<2xf32> {
+    %next = arith.addf %y, %x : tensor<2xf32>
+    %dead = tg.all_gather %next on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %0 = tg.all_reduce max %next on @mesh [dp] phase forward : (tensor<2xf32>) -> !tg.future<tensor<2xf32>>
+    %1 = tg.wait %0 : !tg.future<tensor<2xf32>>
+    scf.yield %1 : tensor<2xf32>
+  }
+  return %out : tensor<2xf32>
+}
+
+//--- equal-branches.mlir
+// Both branches gather the same two values in the same order.
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<2xf32>, %y: tensor<2xf32>) {
+  %rank = tg.axis_index on @mesh [dp]
+  %c0 = arith.constant 0 : index
+  %first = arith.cmpi eq, %rank, %c0 : index
+  scf.if %first {
+    %0 = tg.all_gather %x on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %1 = tg.all_gather %y on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %2 = tg.wait %0 : !tg.future<tensor<4xf32>>
+    %3 = tg.wait %1 : !tg.future<tensor<4xf32>>
+  } else {
+    %0 = tg.all_gather %x on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %1 = tg.all_gather %y on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %2 = tg.wait %1 : !tg.future<tensor<4xf32>>
+    %3 = tg.wait %0 : !tg.future<tensor<4xf32>>
+  }
+  return
+}
+
+//--- swapped-branches.mlir
+// Equal shapes, but one branch gathers the values in another order.
+// SWAPPED: error: rank {{[01]}} stopped: mismatch: collective 0 of group [0, 1]
+// SWAPPED-DAG: rank 0 starts 'tg.all_gather at {{.*}}swapped-branches.mlir:{{[0-9]+}}:{{[0-9]+}}'
+// SWAPPED-DAG: rank 1 starts 'tg.all_gather at {{.*}}swapped-branches.mlir:{{[0-9]+}}:{{[0-9]+}}'
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<2xf32>, %y: tensor<2xf32>) {
+  %rank = tg.axis_index on @mesh [dp]
+  %c0 = arith.constant 0 : index
+  %first = arith.cmpi eq, %rank, %c0 : index
+  scf.if %first {
+    %0 = tg.all_gather %x on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %1 = tg.all_gather %y on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %2 = tg.wait %0 : !tg.future<tensor<4xf32>>
+    %3 = tg.wait %1 : !tg.future<tensor<4xf32>>
+  } else {
+    %0 = tg.all_gather %y on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %1 = tg.all_gather %x on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+    %2 = tg.wait %0 : !tg.future<tensor<4xf32>>
+    %3 = tg.wait %1 : !tg.future<tensor<4xf32>>
+  }
+  return
+}
+
+//--- unsupported.mlir
+// Everything that is missing is reported at once.
+// UNSUPPORTED-DAG: error: the native engine cannot run 'tg.node' "aten.relu.default" (2 uses)
+// UNSUPPORTED-DAG: error: the native engine cannot run 'tg.node' "aten.gelu.default" (1 use)
+// UNSUPPORTED-DAG: error: the native engine cannot run value '%{{.*}}' of type tensor<4xf8E5M2> (1 use)
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = tg.node "aten.relu.default"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = tg.node "aten.relu.default"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = tg.node "aten.gelu.default"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = arith.truncf %2 : tensor<4xf32> to tensor<4xf8E5M2>
+  return %2 : tensor<4xf32>
+}

@@ -1,0 +1,783 @@
+"""What the tools do with input that is wrong.
+
+They end soon, never by a signal, with an error that names the place and both
+sides, and leave an existing output file as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import struct
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy
+import pytest
+import safetensors.numpy
+from safetensors import TensorSpec, serialize_file
+
+from regather_tools import (ENGINES, ROOT, RawTensor, Result,
+                            decode_safetensors, encode_safetensors,
+                            join_safetensors, run_tool)
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
+# The parsers of linalg.reduce and its like in MLIR 22 add a list of dimensions
+# that they could not parse to the operation, and crash.
+UPSTREAM_CRASH = re.compile(rb"(dimensions|permutation) = (\[[^\]]*)?$")
+PRECIOUS = b"an output file that was there before"
+
+
+# -----------------------------------------------------------------------------
+# Running
+# -----------------------------------------------------------------------------
+
+
+def run_step(module: str | Path, folder: Path, *options: str | Path) -> Result:
+    """Runs a step, given as text or as a file, into a file that exists."""
+    if isinstance(module, str):
+        (folder / "step.mlir").write_text(module)
+        module = folder / "step.mlir"
+    output = folder / "output.safetensors"
+    output.write_bytes(PRECIOUS)
+    before = set(os.listdir(folder))
+    result = run_tool("regather", "run", module, "--quiet",
+                      f"--outputs={output}", *options)
+    if result.code != 0:
+        assert output.read_bytes() == PRECIOUS
+    assert set(os.listdir(folder)) == before, "left a temporary file"
+    return result
+
+
+def check_rejected(result: Result, *words: str) -> None:
+    """It failed on purpose, and its message has all the words."""
+    assert not result.timed_out, "did not end in time"
+    assert result.code > 0, f"code {result.code}: {result.stderr}"
+    for word in words:
+        assert word in result.stderr, f"no '{word}' in: {result.stderr}"
+
+
+def in_parallel(jobs: list[Callable[[], None]]) -> None:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in [pool.submit(job) for job in jobs]:
+            done.result()
+
+
+def flip_bits(content: bytes, count: int, seed: int) -> Iterator[bytes]:
+    rng = random.Random(seed)
+    for _ in range(count):
+        damaged = bytearray(content)
+        for _ in range(rng.choice((1, 1, 3))):
+            damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        yield bytes(damaged)
+
+
+# -----------------------------------------------------------------------------
+# Damaged files
+# -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_truncated_text(example: Path, tmp_path: Path) -> None:
+    content = example.read_bytes()
+    start = content.index(b"func.func")
+    whole = len(content.rstrip())
+
+    def check(length: int) -> None:
+        if UPSTREAM_CRASH.search(content[:length]):
+            return
+        path = tmp_path / f"{length}.mlir"
+        path.write_bytes(content[:length])
+        result = run_tool("regather-opt", path, "-o", tmp_path / f"{length}.out")
+        # Before the function a module may well end.
+        if result.code == 0 and length <= start or length >= whole:
+            return
+        check_rejected(result, f"{path}:", "error: ")
+        assert not (tmp_path / f"{length}.out").exists()
+
+    in_parallel([lambda length=length: check(length)
+                 for length in range(0, len(content), 37)])
+
+
+@pytest.mark.parametrize("command", ["run", "stats"])
+def test_truncated_text_in_the_driver(command: str, tmp_path: Path) -> None:
+    content = EXAMPLES[0].read_bytes()
+    start = content.index(b"func.func")
+    for length in range(start + 20, len(content) - 20, 37 * 31):
+        path = tmp_path / "cut.mlir"
+        path.write_bytes(content[:length])
+        if command == "run":
+            result = run_step(path, tmp_path, "--random-inputs=1")
+        else:
+            result = run_tool("regather", "stats", path)
+        check_rejected(result, f"{path}:", "error: ")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_flipped_bits_in_text(example: Path, tmp_path: Path) -> None:
+    """Damage may leave a valid program, but must not crash or hang."""
+    def check(number: int, content: bytes) -> None:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = folder / "damaged.mlir"
+        path.write_bytes(content)
+        result = run_step(path, folder, "--random-inputs=1",
+                          "--engine=interpreter")
+        if result.code != 0:
+            check_rejected(result, "error: ")
+
+    in_parallel([lambda pair=pair: check(*pair) for pair in enumerate(
+        flip_bits(example.read_bytes(), 100, seed=1))])
+
+
+@pytest.fixture(scope="module", name="bytecode")
+def make_bytecode(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("bytecode") / "step.mlirbc"
+    result = run_tool("regather-opt", "--emit-bytecode",
+                      ROOT / "examples" / "mlp-fsdp.mlir", "-o", path)
+    assert result.code == 0, result.stderr
+    return path.read_bytes()
+
+
+def test_bytecode_runs(bytecode: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "step.mlirbc"
+    path.write_bytes(bytecode)
+    assert run_step(path, tmp_path, "--random-inputs=1").code == 0
+
+
+def test_truncated_bytecode(bytecode: bytes, tmp_path: Path) -> None:
+    def check(length: int) -> None:
+        path = tmp_path / f"{length}.mlirbc"
+        path.write_bytes(bytecode[:length])
+        check_rejected(run_tool("regather-opt", path), f"{path}:", "error: ")
+
+    in_parallel([lambda length=length: check(length)
+                 for length in range(1, len(bytecode), 37)])
+
+
+@pytest.mark.parametrize("version", [0, 1, 5, 7, 20, 127])
+def test_bytecode_of_another_version(bytecode: bytes, tmp_path: Path,
+                                     version: int) -> None:
+    # A variable-length integer follows the magic number; below 128 it is one
+    # byte, whose lowest bit says so.
+    assert bytecode[:4] == b"ML\xefR"
+    path = tmp_path / "step.mlirbc"
+    path.write_bytes(bytecode[:4] + bytes([version << 1 | 1]) + bytecode[5:])
+    result = run_step(path, tmp_path, "--random-inputs=1")
+    check_rejected(result, f"{path}:", "error: ", f"version {version}")
+
+
+def test_flipped_bits_in_bytecode(bytecode: bytes, tmp_path: Path) -> None:
+    def check(number: int, content: bytes) -> None:
+        path = tmp_path / f"{number}.mlirbc"
+        path.write_bytes(content)
+        result = run_tool("regather-opt", path, "-o", os.devnull)
+        if result.code != 0:
+            check_rejected(result, "error: ")
+
+    in_parallel([lambda pair=pair: check(*pair) for pair in enumerate(
+        flip_bits(bytecode, 150, seed=2))])
+
+
+COMMANDS = [("regather", "run"), ("regather", "stats"), ("regather-opt",)]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_files_that_are_none(command: tuple[str, ...], tmp_path: Path) -> None:
+    missing = tmp_path / "missing.mlir"
+    check_rejected(run_tool(*command, missing), str(missing), "No such file")
+    check_rejected(run_tool(*command, tmp_path), str(tmp_path), "directory")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("content", [
+    b"\xff\xfe\x00\x80junk", bytes(range(256)), b"ML\xefR", b"\x89PNG\r\n",
+    b'"unterminated', b"(" * 1000, b"#" * 1000], ids=lambda content:
+    repr(content[:10]))
+def test_junk(command: tuple[str, ...], content: bytes,
+              tmp_path: Path) -> None:
+    path = tmp_path / "junk.mlir"
+    path.write_bytes(content)
+    check_rejected(run_tool(*command, path), f"{path}:", "error: ")
+
+
+def test_empty_file(tmp_path: Path) -> None:
+    # An empty module is valid, but there is nothing in it to run.
+    path = tmp_path / "empty.mlir"
+    path.write_bytes(b"")
+    assert run_tool("regather-opt", path).code == 0
+    assert run_tool("regather", "stats", path).code == 0
+    check_rejected(run_step(path, tmp_path), f"{path}:",
+                   "has no public function")
+
+
+# -----------------------------------------------------------------------------
+# Options
+# -----------------------------------------------------------------------------
+
+MESH = """\
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("option", "words"), [
+    ("--ranks=3", ["step.mlir:1:1: error: ", "2 ranks", "asks for 3"]),
+    ("--ranks=0", ["--ranks", "between 1 and 4096", "got 0"]),
+    ("--ranks=-1", ["--ranks", "between 1 and 4096", "got -1"]),
+    ("--ranks=100000", ["--ranks", "between 1 and 4096", "got 100000"]),
+    ("--ranks=99999999999999999999", ["--ranks", "99999999999999999999"]),
+    ("--steps=0", ["--steps", "at least 1", "got 0"]),
+    ("--steps=-1", ["--steps", "at least 1", "got -1"]),
+    ("--timeout=0", ["--timeout", "positive"]),
+    ("--timeout=nan", ["--timeout", "positive"]),
+    ("--seed=-1", ["--seed", "-1"]),
+    ("--engine=gpu", ["--engine", "gpu"]),
+    ("--entry=other", ["step.mlir", "error: ", "other"]),
+    ("--no-such-option", ["--no-such-option"]),
+])
+def test_bad_options(option: str, words: list[str], tmp_path: Path) -> None:
+    check_rejected(run_step(MESH, tmp_path, "--random-inputs=1", option),
+                   *words)
+
+
+@pytest.mark.parametrize("value", ["", "x", "-1", "1.5", "1,floats", ",integers",
+                                   "99999999999999999999"])
+def test_bad_random_inputs(value: str, tmp_path: Path) -> None:
+    check_rejected(run_step(MESH, tmp_path, f"--random-inputs={value}"),
+                   "--random-inputs", value.rpartition(",")[2])
+
+
+def test_no_inputs(tmp_path: Path) -> None:
+    check_rejected(run_step(MESH, tmp_path), '"arg0"', "--inputs",
+                   "--random-inputs")
+
+
+# -----------------------------------------------------------------------------
+# Modules that cannot be run
+# -----------------------------------------------------------------------------
+
+REDUCE = ("tg.all_reduce sum %x on @mesh [dp] phase forward : "
+          "(tensor<4xf32>) -> !tg.future<tensor<4xf32>>")
+
+# Name: the module, and words that the error must have.
+MODULES = {
+    "several-public-functions": ("""\
+func.func @a() { return }
+func.func @b() { return }
+""", [":2:1: error: ", "--entry", ":1:1: note: "]),
+    "no-public-function": ("func.func private @a() { return }\n",
+                           ["no public function"]),
+    "dynamic-argument": ("""\
+func.func @step(%x: tensor<2x?xf32>) { return }
+""", [":1:1: error: ", '"arg0"', "dimension 1", "tensor<2x?xf32>"]),
+    "dynamic-value": ("""\
+func.func @step(%x: tensor<4xf32>, %size: index) -> tensor<4xf32> {
+  %part = tensor.extract_slice %x[0] [%size] [1] : tensor<4xf32> to tensor<?xf32>
+  %all = tensor.insert_slice %part into %x[0] [%size] [1] : tensor<?xf32> into tensor<4xf32>
+  return %all : tensor<4xf32>
+}
+""", [":2:11: error: ", "'%extracted_slice'", "dimension 0", "dynamic"]),
+    "unknown-axis": (f"""\
+tg.mesh @mesh [tp = 2]
+func.func @step(%x: tensor<4xf32>) {{
+  %future = {REDUCE}
+  return
+}}
+""", [":3:13: error: ", '"mesh"', '"dp"', ":1:1: note: "]),
+    "waited-for-twice": (f"""\
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<4xf32>) {{
+  %future = {REDUCE}
+  %a = tg.wait %future : !tg.future<tensor<4xf32>>
+  %b = tg.wait %future : !tg.future<tensor<4xf32>>
+  return
+}}
+""", [":3:13: error: ", "twice", ":4:8: note: ", ":5:8: note: "]),
+    "future-returned": (f"""\
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<4xf32>) -> !tg.future<tensor<4xf32>> {{
+  %future = {REDUCE}
+  return %future : !tg.future<tensor<4xf32>>
+}}
+""", [":3:13: error: ", "'func.return'", ":4:3: note: "]),
+    "future-passed": (f"""\
+tg.mesh @mesh [dp = 2]
+func.func private @other(%f: !tg.future<tensor<4xf32>>) {{ return }}
+func.func @step(%x: tensor<4xf32>) {{
+  %future = {REDUCE}
+  call @other(%future) : (!tg.future<tensor<4xf32>>) -> ()
+  return
+}}
+""", [":4:13: error: ", "'func.call'", ":5:3: note: "]),
+    "future-yielded": (f"""\
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<4xf32>, %c: i1) {{
+  %f = scf.if %c -> !tg.future<tensor<4xf32>> {{
+    %future = {REDUCE}
+    scf.yield %future : !tg.future<tensor<4xf32>>
+  }} else {{
+    %future = {REDUCE}
+    scf.yield %future : !tg.future<tensor<4xf32>>
+  }}
+  return
+}}
+""", [":4:15: error: ", "'scf.yield'", ":5:5: note: "]),
+    "future-as-argument": ("""\
+func.func @step(%f: !tg.future<tensor<4xf32>>) {
+  %x = tg.wait %f : !tg.future<tensor<4xf32>>
+  return
+}
+""", [":2:8: error: ", "block argument"]),
+    "future-as-unused-argument": ("""\
+func.func @step(%f: !tg.future<tensor<4xf32>>) { return }
+""", [":1:1: error: ", '"arg0"', "!tg.future<tensor<4xf32>>"]),
+    "unsupported-nodes": ("""\
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = tg.node "aten.relu.default"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %b = tg.node "aten.gelu.default"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  %c = tg.node "aten.relu.default"(%b) : (tensor<4xf32>) -> tensor<4xf32>
+  return %c : tensor<4xf32>
+}
+""", [":2:8: error: ", "aten.relu.default", "(2 uses", ":3:8: error: ",
+      "aten.gelu.default"]),
+    "f8-argument": ("func.func @step(%x: tensor<4xf8E4M3FN>) { return }\n",
+                    [":1:1: error: ", '"arg0"', "tensor<4xf8E4M3FN>"]),
+    "f8-value": ("""\
+func.func @step(%x: f32) -> f32 {
+  %a = arith.truncf %x : f32 to f8E4M3FN
+  %b = arith.extf %a : f8E4M3FN to f32
+  return %b : f32
+}
+""", [":2:8: error: ", "f8E4M3FN"]),
+    "complex-argument": ("func.func @step(%x: complex<f32>) { return }\n",
+                         [":1:1: error: ", '"arg0"', "complex<f32>"]),
+    "odd-integer": ("func.func @step(%x: tensor<2xi7>) { return }\n",
+                    [":1:1: error: ", '"arg0"', "tensor<2xi7>"]),
+    "unranked": ("func.func @step(%x: tensor<*xf32>) { return }\n",
+                 [":1:1: error: ", '"arg0"', "tensor<*xf32>"]),
+    # 2^62 elements of four bytes: the number of bytes wraps to zero.
+    "too-large": ("""\
+func.func @step(%x: tensor<4611686018427387904xf32>) { return }
+""", [":1:1: error: ", '"arg0"', "no memory can hold"]),
+    "meshes-of-different-sizes": ("""\
+tg.mesh @one [dp = 2]
+tg.mesh @two [dp = 3]
+func.func @step() { return }
+""", [":2:1: error: ", '"two"', "3 ranks", '"one" has 2', ":1:1: note: "]),
+    "loss-is-a-vector": ("""\
+func.func @step(%x: tensor<4xf32>)
+    -> (tensor<4xf32> {tg.role = #tg.role<loss>}) {
+  return %x : tensor<4xf32>
+}
+""", [":1:1: error: ", "the loss", "tensor<4xf32>"]),
+    "loss-is-an-integer": ("""\
+func.func @step(%x: i32) -> (i32 {tg.role = #tg.role<loss>}) {
+  return %x : i32
+}
+""", [":1:1: error: ", "the loss", "'i32'"]),
+    "results-of-one-name": ("""\
+func.func @step(%x: i32) -> (i32 {tg.name = "y"}, i32 {tg.name = "y"}) {
+  return %x, %x : i32, i32
+}
+""", [":1:1: error: ", '"y"']),
+    "replicated-but-different": ("""\
+tg.mesh @mesh [dp = 2]
+func.func @step() -> index {
+  %rank = tg.axis_index on @mesh [dp]
+  return %rank : index
+}
+""", ['"result0"', "ranks 0 and 1"]),
+    "loss-differs": ("""\
+tg.mesh @mesh [dp = 2]
+func.func @step(%x: tensor<1xf32> {
+    tg.placement = #tg.placement<@mesh [[dp] = shard 0]>})
+    -> (tensor<1xf32> {tg.role = #tg.role<loss>}) {
+  return %x : tensor<1xf32>
+}
+""", [":2:1: error: ", '"loss"', "ranks 0 and 1"]),
+    "endless-calls": ("""\
+func.func @step() {
+  call @step() : () -> ()
+  return
+}
+""", [":2:3: error: "]),
+    "no-body": ("""\
+func.func private @other()
+func.func @step() {
+  call @other() : () -> ()
+  return
+}
+""", ["error: ", "other", "no body"]),
+    "unregistered-operation": ("""\
+func.func @step() {
+  "test.branch"() [^next] : () -> ()
+^next:
+  return
+}
+""", [":2:16: error: ", "unregistered"]),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", MODULES)
+def test_bad_modules(name: str, engine: str, tmp_path: Path) -> None:
+    text, words = MODULES[name]
+    result = run_step(text, tmp_path, "--random-inputs=1",
+                      f"--engine={engine}")
+    check_rejected(result, *words)
+
+
+# -----------------------------------------------------------------------------
+# Safetensors that are damaged
+# -----------------------------------------------------------------------------
+
+READER = """\
+func.func @step(%x: tensor<2x3xf32> {tg.name = "x"},
+                %y: tensor<2xi64> {tg.name = "y"})
+    -> (tensor<2x3xf32> {tg.name = "x"}, tensor<2xi64> {tg.name = "y"}) {
+  return %x, %y : tensor<2x3xf32>, tensor<2xi64>
+}
+"""
+GOOD = {"x": RawTensor("F32", (2, 3), struct.pack("<6f", *range(6))),
+        "y": RawTensor("I64", (2,), struct.pack("<2q", -1, 7))}
+
+
+def describe(dtype: object = "F32", shape: object = (2, 3),
+             offsets: object = (0, 24)) -> dict[str, object]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": offsets}
+
+
+Y_ENTRY = describe("I64", [2], [24, 40])
+
+
+def with_x(**fields: object) -> bytes:
+    """A file whose tensor "x" has other fields."""
+    header = {"x": describe(**fields), "y": Y_ENTRY}
+    return join_safetensors(json.dumps(header).encode(), bytes(40))
+
+
+def with_header(text: bytes, data: int = 40) -> bytes:
+    return join_safetensors(text, bytes(data))
+
+
+# Name: the file, and words that the error must have.
+DAMAGED = {
+    "empty": (b"", ["8 bytes", "got 0"]),
+    "seven-bytes": (b"1234567", ["8 bytes", "got 7"]),
+    "no-header": (struct.pack("<Q", 0), ["JSON"]),
+    "header-longer-than-file": (join_safetensors(b"{}", b"", 1000),
+                                ["1000", "2"]),
+    "header-of-2^63": (join_safetensors(b"{}", b"", 2**63), [str(2**63), "2"]),
+    "header-of-2^64-1": (join_safetensors(b"{}", b"", 2**64 - 1),
+                         [str(2**64 - 1), "2"]),
+    "not-json": (with_header(b"hello"), ["JSON"]),
+    "cut-json": (with_header(b'{"x": {"dtype"'), ["JSON"]),
+    "not-utf8": (with_header(b'{"\xff\xfe": 1}'), ["UTF-8"]),
+    "array": (with_header(b"[]"), ["object"]),
+    "number": (with_header(b"1"), ["object"]),
+    "entry-is-a-number": (with_header(b'{"x": 1}'), ['"x"', "object"]),
+    "deep-nesting": (with_header(b"[" * 1_000_000), ["nested"]),
+    "deep-nesting-of-objects": (with_header(b'{"x":' * 200_000), ["nested"]),
+    "no-dtype": (with_x(dtype=None), ['"x"', "dtype"]),
+    "unknown-dtype": (with_x(dtype="F33"), ['"x"', "F33"]),
+    "wrong-dtype": (with_x(dtype="I32"), ['"x"', "F32", "I32"]),
+    "wrong-shape": (with_x(shape=[3, 2]), ['"x"', "[2, 3]", "[3, 2]"]),
+    "wrong-rank": (with_x(shape=[6]), ['"x"', "[2, 3]", "[6]"]),
+    "shape-is-text": (with_x(shape="2x3"), ['"x"', "shape"]),
+    "negative-shape": (with_x(shape=[-2, -3]), ['"x"', "shape"]),
+    "float-shape": (with_x(shape=[2.5, 3]), ['"x"', "shape"]),
+    "product-overflows": (with_x(shape=[2**32, 2**32]), ['"x"', "too large"]),
+    "bytes-overflow": (with_x(shape=[2**62]), ['"x"', "too large"]),
+    "product-wraps-to-fit": (with_x(shape=[2**63 - 1, 2**63 - 1, 24]),
+                             ['"x"', "too large"]),
+    "one-offset": (with_x(offsets=[0]), ['"x"', "data_offsets"]),
+    "offsets-outside": (with_x(offsets=[100, 124]), ['"x"', "40"]),
+    "offsets-reversed": (with_x(offsets=[24, 0]), ['"x"', "data_offsets"]),
+    "offsets-negative": (with_x(offsets=[-24, 0]), ['"x"', "data_offsets"]),
+    "offsets-float": (with_x(offsets=[0, 23.5]), ['"x"', "data_offsets"]),
+    "offsets-text": (with_x(offsets=["0", "24"]), ['"x"', "data_offsets"]),
+    "offsets-too-short": (with_x(offsets=[0, 20]), ['"x"', "24", "20"]),
+    "overlap": (with_x(offsets=[16, 40]), ["16"]),
+    "hole": (join_safetensors(json.dumps(
+        {"x": describe(), "y": describe("I64", [2], [32, 48])}).encode(),
+        bytes(48)), ['"y"', "32", "24"]),
+    "trailing-bytes": (encode_safetensors(GOOD) + b"!", ["41", "40"]),
+    "cut-data": (encode_safetensors(GOOD)[:-1], ["39"]),
+    "same-name-twice": (with_header(
+        b'{"x": %b, "x": %b, "y": %b}' % tuple(
+            json.dumps(entry).encode()
+            for entry in (describe(), describe(), Y_ENTRY))), ['"x"', "twice"]),
+    "same-name-escaped": (with_header(
+        b'{"x": %b, "\\u0078": %b, "y": %b}' % tuple(
+            json.dumps(entry).encode()
+            for entry in (describe(), describe(), Y_ENTRY))), ['"x"', "twice"]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_safetensors(name: str, tmp_path: Path) -> None:
+    content, words = DAMAGED[name]
+    path = tmp_path / "inputs.safetensors"
+    path.write_bytes(content)
+    result = run_step(READER, tmp_path, f"--inputs={path}")
+    check_rejected(result, str(path), *words)
+
+
+def test_cut_safetensors(tmp_path: Path) -> None:
+    content = encode_safetensors(GOOD)
+    path = tmp_path / "inputs.safetensors"
+    for length in range(0, len(content), 7):
+        path.write_bytes(content[:length])
+        check_rejected(run_step(READER, tmp_path, f"--inputs={path}"),
+                       str(path))
+
+
+def test_flipped_bits_in_safetensors(tmp_path: Path) -> None:
+    content = encode_safetensors(GOOD)
+    path = tmp_path / "inputs.safetensors"
+    for damaged in flip_bits(content, 60, seed=3):
+        path.write_bytes(damaged)
+        result = run_step(READER, tmp_path, f"--inputs={path}",
+                          "--engine=interpreter")
+        if result.code != 0:
+            check_rejected(result, str(path))
+
+
+def test_inputs_that_are_no_file(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.safetensors"
+    check_rejected(run_step(READER, tmp_path, f"--inputs={missing}"),
+                   str(missing), "No such file")
+    check_rejected(run_step(READER, tmp_path, f"--inputs={tmp_path}"),
+                   str(tmp_path), "directory")
+
+
+def test_all_missing_tensors_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.safetensors"
+    path.write_bytes(encode_safetensors({}))
+    check_rejected(run_step(READER, tmp_path, f"--inputs={path}"), '"x"',
+                   '"y"', str(path))
+
+
+def test_extra_tensors_are_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.safetensors"
+    path.write_bytes(encode_safetensors({**GOOD, "z": GOOD["y"]}))
+    result = run_step(READER, tmp_path, f"--inputs={path}")
+    assert result.code == 0, result.stderr
+    assert result.stderr.count("warning") == 1
+    assert '"z"' in result.stderr and str(path) in result.stderr
+
+
+def test_nan_is_warned_of_once(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.safetensors"
+    nan = RawTensor("F32", (2, 3), numpy.array(
+        [0, numpy.nan, 1, numpy.nan, numpy.inf, 2], numpy.float32).tobytes())
+    path.write_bytes(encode_safetensors({**GOOD, "x": nan}))
+    result = run_step(READER, tmp_path, f"--inputs={path}", "--steps=3")
+    assert result.code == 0, result.stderr
+    assert result.stderr.count("warning") == 1
+    assert '"x"' in result.stderr and "2 of 6" in result.stderr
+    output = decode_safetensors(
+        (tmp_path / "output.safetensors").read_bytes())
+    assert output["x"].data == nan.data
+
+
+# -----------------------------------------------------------------------------
+# Safetensors against the reference package
+# -----------------------------------------------------------------------------
+
+RAW_TYPES = {"f32": "float32", "f64": "float64", "bf16": "bfloat16",
+             "f16": "float16", "i64": "int64", "i32": "int32", "i16": "int16",
+             "i8": "int8", "i1": "bool"}
+BYTES = {"float32": 4, "float64": 8, "bfloat16": 2, "float16": 2, "int64": 8,
+         "int32": 4, "int16": 2, "int8": 1, "bool": 1}
+
+
+def write_with_package(path: Path, tensors: dict[str, tuple[str, list[int]]],
+                       seed: int) -> dict[str, bytes]:
+    """Random bytes, over the raw interface: numpy knows no bf16."""
+    rng = random.Random(seed)
+    raw = {}
+    for name, (dtype, shape) in tensors.items():
+        count = int(numpy.prod(shape)) * BYTES[dtype]
+        data = rng.randbytes(count)
+        raw[name] = bytes(byte & 1 for byte in data) if dtype == "bool" else data
+    # The package reads from addresses; the arrays keep the bytes alive.
+    arrays = {name: numpy.frombuffer(data, numpy.uint8)
+              for name, data in raw.items()}
+    serialize_file({
+        name: TensorSpec(dtype=dtype, shape=shape,
+                         data_ptr=arrays[name].ctypes.data,
+                         data_len=arrays[name].nbytes)
+        for name, (dtype, shape) in tensors.items()}, str(path))
+    return raw
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_round_trip_of_all_types(engine: str, tmp_path: Path) -> None:
+    names = list(RAW_TYPES)
+    arguments = ", ".join(f'%{name}: tensor<3x5x{name}> {{tg.name = "{name}"}}'
+                          for name in names)
+    results = ", ".join(f'tensor<3x5x{name}> {{tg.name = "{name}"}}'
+                        for name in names)
+    values = ", ".join(f"%{name}" for name in names)
+    types = ", ".join(f"tensor<3x5x{name}>" for name in names)
+    path = tmp_path / "inputs.safetensors"
+    raw = write_with_package(path, {name: (dtype, [3, 5])
+                                    for name, dtype in RAW_TYPES.items()}, 4)
+    result = run_step(f"func.func @step({arguments}) -> ({results}) {{\n"
+                      f"  return {values} : {types}\n}}\n", tmp_path,
+                      f"--inputs={path}", f"--engine={engine}")
+    assert result.code == 0, result.stderr
+    read = safetensors.deserialize(
+        (tmp_path / "output.safetensors").read_bytes())
+    assert {name: bytes(entry["data"]) for name, entry in read} == raw
+    assert all(entry["shape"] == [3, 5] for _, entry in read)
+
+
+# Mesh, placement, and what one rank holds of [10, 8].
+PLACEMENTS = {
+    "replicated": ("dp = 4", "[]", "10x8"),
+    "uneven": ("dp = 4", "[[dp] = shard 0] of [10, 8]", "3x8"),
+    "even": ("dp = 4", "[[dp] = shard 1]", "10x2"),
+    "two-dimensions": ("a = 2, b = 2", "[[a] = shard 0, [b] = shard 1]", "5x4"),
+    "two-dimensions-swapped": ("a = 2, b = 2",
+                               "[[b] = shard 0, [a] = shard 1]", "5x4"),
+    "flattened": ("a = 2, b = 2", "[[a, b] = shard 0] of [10, 8]", "3x8"),
+    "flattened-swapped": ("a = 2, b = 2", "[[b, a] = shard 0] of [10, 8]",
+                          "3x8"),
+    "one-axis-of-two": ("a = 2, b = 2", "[[b] = shard 0]", "5x8"),
+    "ranks-of-padding-only": ("dp = 8", "[[dp] = shard 0] of [10, 8]", "2x8"),
+    "partial": ("dp = 4", "[[dp] = partial sum]", "10x8"),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_round_trip_of_shards(name: str, engine: str, tmp_path: Path) -> None:
+    mesh, placement, shape = PLACEMENTS[name]
+    attributes = (f'{{tg.name = "x", tg.placement = #tg.placement<@mesh '
+                  f"{placement}>}}")
+    path = tmp_path / "inputs.safetensors"
+    whole = numpy.arange(80, dtype=numpy.float32).reshape(10, 8)
+    safetensors.numpy.save_file({"x": whole}, path)
+    result = run_step(f"""\
+tg.mesh @mesh [{mesh}]
+func.func @step(%x: tensor<{shape}xf32> {attributes})
+    -> (tensor<{shape}xf32> {attributes}) {{
+  return %x : tensor<{shape}xf32>
+}}
+""", tmp_path, f"--inputs={path}", f"--engine={engine}")
+    assert result.code == 0, result.stderr
+    read = safetensors.numpy.load_file(tmp_path / "output.safetensors")
+    numpy.testing.assert_array_equal(read["x"], whole)
+
+
+# Mesh, axes, and which rank has rows 2 i and 2 i + 1.
+ORDERS = {"dp": ("dp = 4", "dp", [0, 1, 2, 3]),
+          "row-major": ("a = 2, b = 2", "a, b", [0, 1, 2, 3]),
+          "column-major": ("a = 2, b = 2", "b, a", [0, 2, 1, 3])}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ORDERS)
+def test_ranks_hold_their_shards(name: str, engine: str,
+                                 tmp_path: Path) -> None:
+    """A round trip alone would not see ranks that swap their shards."""
+    mesh, axes, owners = ORDERS[name]
+    everywhere = ", ".join(part.split()[0] for part in mesh.split(", "))
+    path = tmp_path / "inputs.safetensors"
+    safetensors.numpy.save_file(
+        {"x": numpy.arange(8, dtype=numpy.float32)}, path)
+    result = run_step(f"""\
+tg.mesh @mesh [{mesh}]
+func.func @step(%x: tensor<2xf32> {{tg.name = "x",
+        tg.placement = #tg.placement<@mesh [[{axes}] = shard 0]>}})
+    -> (tensor<2xf32> {{
+        tg.placement = #tg.placement<@mesh [[{everywhere}] = shard 0]>}}) {{
+  return %x : tensor<2xf32>
+}}
+""", tmp_path, f"--inputs={path}", f"--engine={engine}")
+    assert result.code == 0, result.stderr
+    read = safetensors.numpy.load_file(tmp_path / "output.safetensors")
+    by_rank = read["result0"].reshape(4, 2)
+    expected = numpy.arange(8).reshape(4, 2)
+    for position, rank in enumerate(owners):
+        numpy.testing.assert_array_equal(by_rank[rank], expected[position])
+
+
+# -----------------------------------------------------------------------------
+# Output
+# -----------------------------------------------------------------------------
+
+
+def run_into(output: str | Path) -> Result:
+    return run_tool("regather", "run", EXAMPLES[0], "--random-inputs=1",
+                    "--quiet", f"--outputs={output}")
+
+
+def test_output_is_a_directory(tmp_path: Path) -> None:
+    check_rejected(run_into(tmp_path), str(tmp_path), "directory")
+    assert not os.listdir(tmp_path)
+
+
+def test_output_in_a_missing_directory(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "output"
+    check_rejected(run_into(path), str(path), "No such file or directory")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_unwritable_directory(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    path = tmp_path / "output"
+    check_rejected(run_into(path), str(path), "denied")
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(),
+                    reason="there is no /dev/full")
+def test_full_disk() -> None:
+    check_rejected(run_into("/dev/full"), "/dev/full", "No space left")
+    # Devices are written to, not replaced.
+    assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_json_is_one_object(engine: str) -> None:
+    result = run_tool("regather", "run", ROOT / "examples" / "mlp-fsdp.mlir",
+                      "--random-inputs=1", "--steps=3", "--json", "--quiet",
+                      f"--engine={engine}")
+    assert result.code == 0, result.stderr
+    assert result.stderr == ""
+    report = json.loads(result.stdout)
+    assert report["engine"] == engine and report["ranks"] == 4
+    assert len(report["losses"]) == 3 and report["seconds_per_step"] > 0
+    assert all(isinstance(loss, float) for loss in report["losses"])
+
+
+@pytest.mark.parametrize("number", ["0x7F800000", "0x7FC00000", "0xFF800000"])
+def test_losses_that_are_no_numbers_are_null(number: str,
+                                             tmp_path: Path) -> None:
+    result = run_step(f"""\
+func.func @step() -> (f32 {{tg.role = #tg.role<loss>}}) {{
+  %loss = arith.constant {number} : f32
+  return %loss : f32
+}}
+""", tmp_path, "--json")
+    assert result.code == 0, result.stderr
+    assert json.loads(result.stdout)["losses"] == [None]
+
+
+def test_steps_without_a_loss_have_none(tmp_path: Path) -> None:
+    result = run_step(MESH, tmp_path, "--random-inputs=1", "--json")
+    assert json.loads(result.stdout)["losses"] == []
+
+
+def test_progress_goes_to_stderr_unless_quiet() -> None:
+    command = ("regather", "run", EXAMPLES[0], "--random-inputs=1", "--json")
+    assert run_tool(*command).stderr != ""
+    assert run_tool(*command, "--quiet").stderr == ""
