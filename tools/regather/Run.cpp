@@ -131,6 +131,9 @@ static llvm::Error checkOptions(InputOptions &options) {
                                    llvm::Twine(ranks));
   if (!(timeout > 0))
     return llvm::createStringError("--timeout must be positive");
+  // Step lines and JSON go to standard output.
+  if (outputs == "-")
+    return llvm::createStringError("--outputs needs the name of a file");
   options.file = inputs;
   if (randomInputs.getNumOccurrences())
     return parseRandomInputs(randomInputs, options);

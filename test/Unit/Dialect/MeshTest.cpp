@@ -62,10 +62,10 @@ TEST_F(MeshTest, GroupsOverFlattenedAxes) {
 
 // A rank is where its index says in its own group, on every rank and axes.
 TEST_F(MeshTest, IndexAgreesWithGroup) {
-  for (auto names : {SmallVector<StringRef>{"dp"},
-                     {"tp", "dp"},
-                     {"pp", "tp"},
-                     {"dp", "tp", "pp"}})
+  for (const auto &names : {SmallVector<StringRef>{"dp"},
+                            {"tp", "dp"},
+                            {"pp", "tp"},
+                            {"dp", "tp", "pp"}})
     for (int64_t rank = 0; rank != 12; ++rank) {
       Ranks group = mesh.getGroup(rank, axes(names));
       EXPECT_EQ(static_cast<int64_t>(group.size()),

@@ -26,7 +26,7 @@ protected:
     EXPECT_FALSE(
         llvm::sys::fs::createTemporaryFile("regather", "safetensors", path));
   }
-  ~SafetensorsTest() override { llvm::sys::fs::remove(path); }
+  ~SafetensorsTest() override { EXPECT_FALSE(llvm::sys::fs::remove(path)); }
 
   /// Writes a header with its length, and some data.
   void writeRaw(llvm::StringRef header, size_t dataBytes) {
