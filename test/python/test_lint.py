@@ -1,0 +1,84 @@
+"""`./dev check` fails when a pass or an operation lacks what it must have."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PASSES = "include/regather/Dialect/TG/Transforms/Passes.td"
+PASS_TEST = "test/Dialect/TG/Transforms/verify-step.mlir"
+
+
+@pytest.fixture(name="tree")
+def copy_of_tree(tmp_path: Path) -> Path:
+    """The project's files in a repository of their own: lint asks git."""
+    tree = tmp_path / "regather"
+    ignore = shutil.ignore_patterns("build*", ".git", ".venv", ".cache",
+                                    "__pycache__")
+    shutil.copytree(ROOT, tree, ignore=ignore)
+    subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=tree, check=True)
+    return tree
+
+
+def lint(tree: Path) -> tuple[int, str]:
+    result = subprocess.run([sys.executable, "scripts/lint.py"], cwd=tree,
+                            capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_unchanged_tree_passes(tree: Path) -> None:
+    code, output = lint(tree)
+    assert code == 0, output
+
+
+def test_pass_without_test(tree: Path) -> None:
+    (tree / PASS_TEST).unlink()
+    code, output = lint(tree)
+    assert code != 0
+    assert "tg-verify-step" in output
+
+
+def test_pass_without_example(tree: Path) -> None:
+    replace(tree / PASS_TEST, "// EXAMPLE tg-verify-step", "//")
+    code, output = lint(tree)
+    assert code != 0
+    assert "example" in output and "tg-verify-step" in output
+
+
+def test_pass_without_description(tree: Path) -> None:
+    text = (tree / PASSES).read_text()
+    begin = text.index("  let description")
+    end = text.index("}];", begin) + 4
+    (tree / PASSES).write_text(text[:begin] + text[end:])
+    code, output = lint(tree)
+    assert code != 0
+    assert "description" in output and "tg-verify-step" in output
+
+
+def test_operation_without_example(tree: Path) -> None:
+    replace(tree / "test/Dialect/TG/IR/examples.mlir", "// EXAMPLE tg.permute",
+            "//")
+    code, output = lint(tree)
+    assert code != 0
+    assert "tg.permute" in output
+
+
+def test_error_message_in_wrong_style(tree: Path) -> None:
+    replace(tree / "lib/Dialect/TG/IR/TGOps.cpp",
+            'emitOpError() << "target must not be empty"',
+            'emitOpError("Target must not be empty.")')
+    code, output = lint(tree)
+    assert code != 0
+    assert "TGOps.cpp" in output
