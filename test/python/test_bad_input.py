@@ -91,12 +91,13 @@ def test_truncated_text(example: Path, tmp_path: Path) -> None:
             return
         path = tmp_path / f"{length}.mlir"
         path.write_bytes(content[:length])
-        result = run_tool("regather-opt", path, "-o", tmp_path / f"{length}.out")
+        output = tmp_path / f"{length}.out"
+        result = run_tool("regather-opt", path, "-o", output)
         # Before the function a module may well end.
         if result.code == 0 and length <= start or length >= whole:
             return
         check_rejected(result, f"{path}:", "error: ")
-        assert not (tmp_path / f"{length}.out").exists()
+        assert not output.exists()
 
     in_parallel([lambda length=length: check(length)
                  for length in range(0, len(content), 37)])
@@ -246,8 +247,8 @@ def test_bad_options(option: str, words: list[str], tmp_path: Path) -> None:
                    *words)
 
 
-@pytest.mark.parametrize("value", ["", "x", "-1", "1.5", "1,floats", ",integers",
-                                   "99999999999999999999"])
+@pytest.mark.parametrize("value", [
+    "", "x", "-1", "1.5", "1,floats", ",integers", "99999999999999999999"])
 def test_bad_random_inputs(value: str, tmp_path: Path) -> None:
     check_rejected(run_step(MESH, tmp_path, f"--random-inputs={value}"),
                    "--random-inputs", value.rpartition(",")[2])
@@ -278,8 +279,10 @@ func.func @step(%x: tensor<2x?xf32>) { return }
 """, [":1:1: error: ", '"arg0"', "dimension 1", "tensor<2x?xf32>"]),
     "dynamic-value": ("""\
 func.func @step(%x: tensor<4xf32>, %size: index) -> tensor<4xf32> {
-  %part = tensor.extract_slice %x[0] [%size] [1] : tensor<4xf32> to tensor<?xf32>
-  %all = tensor.insert_slice %part into %x[0] [%size] [1] : tensor<?xf32> into tensor<4xf32>
+  %part = tensor.extract_slice %x[0] [%size] [1]
+      : tensor<4xf32> to tensor<?xf32>
+  %all = tensor.insert_slice %part into %x[0] [%size] [1]
+      : tensor<?xf32> into tensor<4xf32>
   return %all : tensor<4xf32>
 }
 """, [":2:11: error: ", "'%extracted_slice'", "dimension 0", "dynamic"]),
@@ -606,7 +609,9 @@ def write_with_package(path: Path, tensors: dict[str, tuple[str, list[int]]],
     for name, (dtype, shape) in tensors.items():
         count = int(numpy.prod(shape)) * BYTES[dtype]
         data = rng.randbytes(count)
-        raw[name] = bytes(byte & 1 for byte in data) if dtype == "bool" else data
+        if dtype == "bool":
+            data = bytes(byte & 1 for byte in data)
+        raw[name] = data
     # The package reads from addresses; the arrays keep the bytes alive.
     arrays = {name: numpy.frombuffer(data, numpy.uint8)
               for name, data in raw.items()}
