@@ -46,34 +46,47 @@ setup_packages() {
   fi
 }
 
-# .venv holds exactly requirements.txt; the stamp in it says which one.
-setup_venv() {
-  local hash stamp=.venv/requirements.sha256
-  hash=$(sha256sum requirements.txt | cut -d' ' -f1)
-  if [[ -x $venv_python && -f $stamp && $(<"$stamp") == "$hash" ]] &&
-    "$venv_python" -c '' 2>/dev/null; then
-    return 0
-  fi
+# make_venv: an empty .venv.
+make_venv() {
   echo "dev: making .venv"
-  local python made=
+  local python
   # Debian's own Python first: the `python3` of PATH may lack ensurepip.
   for python in /usr/bin/python3 python3; do
     rm -rf .venv
     if "$python" -m venv .venv; then
-      made=yes
-      break
+      return 0
     fi
   done
-  if [[ -z $made ]]; then
-    echo "dev: no Python here can make a virtual environment" >&2
-    return 1
-  fi
-  "$venv_python" -m pip install -qq --disable-pip-version-check \
-    -r requirements.txt </dev/null
-  echo "$hash" >"$stamp"
+  echo "dev: no Python here can make a virtual environment" >&2
+  return 1
 }
 
+# setup_venv FILE...: .venv holds what these files require. A stamp in it for each
+# file says what was installed; when a file has changed, .venv is made anew.
+setup_venv() {
+  local file hash stamp
+  for file in requirements*.txt; do
+    stamp=.venv/$file.sha256
+    if [[ -f $stamp && $(<"$stamp") != "$(sha256sum "$file" | cut -d' ' -f1)" ]]
+    then
+      rm -rf .venv
+    fi
+  done
+  "$venv_python" -c '' 2>/dev/null || make_venv
+  for file in "$@"; do
+    stamp=.venv/$file.sha256
+    [[ ! -f $stamp ]] || continue
+    echo "dev: installing the packages of $file"
+    "$venv_python" -m pip install -qq --disable-pip-version-check -r "$file" \
+      </dev/null
+    hash=$(sha256sum "$file" | cut -d' ' -f1)
+    echo "$hash" >"$stamp"
+  done
+}
+
+# setup [FILE...]: Debian packages, and the Python packages of requirements.txt
+# and of the files.
 setup() {
   setup_packages
-  setup_venv
+  setup_venv requirements.txt "$@"
 }

@@ -6,11 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Import/ImportFx.h"
+
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 
 int main(int argc, char **argv) {
   mlir::registerAllTranslations();
+  regather::registerImportFxTranslation();
   return mlir::failed(
       mlir::mlirTranslateMain(argc, argv, "Regather translation driver"));
 }

@@ -225,14 +225,21 @@ static LogicalResult verifyRoles(FunctionOpInterface func) {
              << stringifyRoleKind(role.getKind()) << " of argument "
              << role.getArgument();
   }
-  if (updates.empty())
+  // A step that gives gradients away may still update its buffers.
+  auto isParameter = [&](unsigned argument) {
+    auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
+    return role && role.getKind() == RoleKind::Parameter;
+  };
+  if (llvm::none_of(updates, [&](auto &update) {
+        return isParameter(update.first);
+      }))
     return success();
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
     if (gradients.count(i) && !updates.count(i))
       return func.emitError() << "argument " << i << " has a gradient (result "
                               << gradients.lookup(i)
                               << ") but no update, although the step updates "
-                                 "other arguments";
+                                 "other parameters";
   return success();
 }
 

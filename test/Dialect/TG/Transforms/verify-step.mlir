@@ -81,3 +81,13 @@ func.func @gradients_only(%w: tensor<2xf32> {tg.role = #tg.role<parameter>})
     -> (tensor<2xf32> {tg.role = #tg.role<gradient of 0>}) {
   return %w : tensor<2xf32>
 }
+
+// -----
+
+// Near miss: a buffer is updated, parameters are left to the caller.
+func.func @gradients_and_buffer(%w: tensor<2xf32> {tg.role = #tg.role<parameter>},
+                                %mean: tensor<2xf32> {tg.role = #tg.role<buffer>})
+    -> (tensor<2xf32> {tg.role = #tg.role<gradient of 0>},
+        tensor<2xf32> {tg.role = #tg.role<update of 1>}) {
+  return %w, %mean : tensor<2xf32>, tensor<2xf32>
+}

@@ -25,7 +25,7 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
     - No future enters or leaves a function.
     - Names of arguments are unique, there is at most one loss, and no argument
       has two updates or two gradients.
-    - If the step updates anything, it updates every parameter that has a
+    - If the step updates a parameter, it updates every parameter that has a
       gradient.
 
     The IR is left as it is. With `fingerprint`, a remark on each function that

@@ -1,0 +1,1 @@
+"""Captured training graphs: tracing them, and the ``.fx.json`` format."""

@@ -1,0 +1,72 @@
+"""Scaled dot-product attention as one node forward and one backward.
+
+On fake tensors PyTorch cannot choose a fused kernel and writes the
+arithmetic out. Here every call that the CPU's flash operator accepts becomes
+``aten._scaled_dot_product_flash_attention_for_cpu``; that operator takes
+fewer key and value heads than query heads, so grouped queries need no
+repetition. Other calls (dropout, a mask that is trained, value heads of
+another size, tensors that are not of rank 4) keep PyTorch's arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+_FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+_PUBLIC = torch.nn.functional.scaled_dot_product_attention
+
+
+class WholeAttention(TorchFunctionMode):
+    """Replaces attention calls while it is active."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is _PUBLIC:
+            result = _attention(*args, **kwargs)
+            if result is not None:
+                return result
+        return func(*args, **kwargs)
+
+
+def _attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor | None:
+    """The fused form, or None where there is none.
+
+    Shapes: query [B, H, S, E]; key and value [B, H / groups, T, E]; mask
+    [S, T] or [B or 1, H or 1, S, T]; result [B, H, S, E].
+    """
+    if dropout_p != 0.0 or any(t.dim() != 4 for t in (query, key, value)):
+        return None
+    if type(query) is not type(key) or hasattr(query, "placements"):
+        # A DTensor knows how attention is sharded only by the public call.
+        return None
+    if query.shape[3] != value.shape[3] or key.shape[:3] != value.shape[:3]:
+        return None
+    if query.shape[0] != key.shape[0] or 0 in (*query.shape, *key.shape):
+        return None
+    heads, shared = query.shape[1], key.shape[1]
+    if heads % shared or (heads != shared and not enable_gqa):
+        return None
+    if attn_mask is not None:
+        if is_causal or attn_mask.requires_grad or attn_mask.dim() not in (2, 4):
+            return None
+        if attn_mask.dtype == torch.bool:
+            attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(
+                attn_mask.logical_not(), float("-inf")
+            )
+    return _FLASH(
+        query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
+    )[0]

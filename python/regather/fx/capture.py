@@ -1,0 +1,85 @@
+"""Capturing a training step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from regather.fx import cleanup
+from regather.fx.document import constant_name, document
+from regather.fx.graph import CapturedGraph
+from regather.fx.mesh import Meshes
+from regather.fx.step import Step
+from regather.fx.trace import placeholders, trace
+
+
+def capture(
+    model: torch.nn.Module,
+    example_inputs: Any,
+    loss: Callable[..., Any] | None = None,
+    targets: Sequence[Any] | torch.Tensor = (),
+    *,
+    meshes: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    keep_outputs: bool = False,
+    about: Mapping[str, Any] | None = None,
+    source_root: str | None = None,
+) -> CapturedGraph:
+    """Captures forward, loss and backward of one step as one flat graph.
+
+    Nothing is computed: parameters may be on the meta device. The model is
+    left as it was. ``example_inputs``, ``loss`` and ``targets`` are as in
+    ``Step``; only shapes and dtypes of example tensors matter. ``meshes``
+    names device meshes beside those of distributed parameters, and ``device``
+    is where the program shall believe its tensors to be. ``keep_outputs``
+    adds the model's results. ``about`` goes into the file's ``model`` field,
+    and source files are recorded relative to ``source_root``, by default the
+    current directory.
+
+    Raises CaptureError, with the source line, if the step cannot be captured:
+    a shape or a branch depends on data, an operator writes into its arguments
+    in a way that cannot be undone, or the model itself fails.
+    """
+    step = Step(model, example_inputs, loss, targets, meshes or {})
+    return capture_step(
+        step,
+        device=device,
+        keep_outputs=keep_outputs,
+        about=about,
+        source_root=source_root,
+    )
+
+
+def capture_step(
+    step: Step,
+    *,
+    device: str = "cpu",
+    keep_outputs: bool = False,
+    about: Mapping[str, Any] | None = None,
+    source_root: str | None = None,
+) -> CapturedGraph:
+    """``capture`` for a ``Step``."""
+    traced = trace(step, device, keep_outputs)
+    constants = cleanup.clean(traced.module)
+    cleanup.check(traced.module.graph)
+    state = [*traced.parameters, *traced.buffers]
+    names = [
+        *(f"{'p' if t.parameter else 'b'}_{t.name}" for t in state),
+        *(f"in_{name}" for name, _ in traced.batch),
+        *(f"c_{index}" for index in range(len(constants))),
+    ]
+    cleanup.name_placeholders(zip(placeholders(traced.module), names))
+    meshes = Meshes(
+        step.meshes,
+        [t.value for t in state] + [value for _, value in traced.batch],
+    )
+    tensors = {t.name: t.value for t in state}
+    for index, (_, value) in enumerate(constants):
+        tensors[constant_name(index)] = value
+    content = document(
+        traced, constants, meshes, dict(about or {}), source_root or os.getcwd()
+    )
+    return CapturedGraph(content, traced.module, tensors)

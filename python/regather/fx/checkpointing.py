@@ -1,0 +1,108 @@
+"""Activation checkpointing as tags instead of a second run.
+
+Traced as it is, ``torch.utils.checkpoint`` would write the recomputation into
+the backward pass. Regather decides itself what is recomputed, so a
+checkpointed function is traced once and its nodes carry the user's wish.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+from torch.utils import checkpoint as upstream
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from regather.fx.origin import Recorder
+
+_Policy = upstream.CheckpointPolicy
+_NAMES = {
+    _Policy.MUST_SAVE: "must_save",
+    _Policy.PREFER_SAVE: "prefer_save",
+    _Policy.MUST_RECOMPUTE: "must_recompute",
+    _Policy.PREFER_RECOMPUTE: "prefer_recompute",
+    # Offloading is one way to save.
+    _Policy.MUST_CPU_OFFLOAD: "must_save",
+    _Policy.PREFER_CPU_OFFLOAD: "prefer_save",
+}
+
+
+class _Tagger(TorchDispatchMode):
+    """Asks a selective policy about each operation."""
+
+    def __init__(self, policy: Callable[..., Any], recorder: Recorder) -> None:
+        super().__init__()
+        self._policy = policy
+        self._recorder = recorder
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        # The policy may look at the result, so it is asked afterwards; the
+        # recorder has marked the nodes by then and is told to mend them.
+        with self._recorder.deferring() as mend:
+            result = func(*args, **kwargs)
+        if func in upstream.SAC_IGNORED_OPS:
+            mend("prefer_recompute")
+            return result
+        context = upstream.SelectiveCheckpointContext(
+            is_recompute=False, op_output=result
+        )
+        wish = self._policy(context, func, *args, **kwargs)
+        if isinstance(wish, bool):
+            wish = _Policy.MUST_SAVE if wish else _Policy.PREFER_RECOMPUTE
+        mend(_NAMES[wish])
+        return result
+
+
+@contextlib.contextmanager
+def _tagging(recorder: Recorder, context_fn: Callable[[], Any]) -> Iterator[None]:
+    forward, _ = context_fn()
+    if isinstance(forward, upstream._CachingTorchDispatchMode):
+        with _Tagger(forward.policy_fn, recorder):
+            yield
+        return
+    outer, recorder.recompute = recorder.recompute, "prefer_recompute"
+    try:
+        with forward:
+            yield
+    finally:
+        recorder.recompute = outer
+
+
+@contextlib.contextmanager
+def as_tags(recorder: Recorder) -> Iterator[None]:
+    """Makes checkpointed functions tag their nodes, in a ``with`` block."""
+
+    def generator(
+        fn: Any,
+        preserve_rng_state: bool = True,
+        context_fn: Callable[[], Any] = upstream.noop_context_fn,
+        *rest: Any,
+        **kwargs: Any,
+    ) -> Iterator[None]:
+        with _tagging(recorder, context_fn):
+            yield
+
+    class Reentrant:
+        @staticmethod
+        def apply(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
+            with _tagging(recorder, upstream.noop_context_fn):
+                return function(*args)
+
+    name = "_checkpoint_without_reentrant_generator"
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(upstream, name, generator))
+        stack.enter_context(
+            mock.patch.object(upstream, "CheckpointFunction", Reentrant)
+        )
+        composable = sys.modules.get(
+            "torch.distributed._composable.checkpoint_activation"
+        )
+        if composable is not None:
+            stack.enter_context(mock.patch.object(composable, name, generator))
+        yield

@@ -1,0 +1,209 @@
+"""Brings a traced graph into the form that is written down."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from regather.fx.errors import CaptureError, at
+from regather.fx.origin import KEY, Origin
+
+_aten = torch.ops.aten
+
+# In a graph without mutation these return their operand.
+_ALIASES = {
+    _aten.alias.default,
+    _aten.detach.default,
+    _aten.lift.default,
+    _aten.lift_fresh.default,
+    _aten.lift_fresh_copy.default,
+}
+_SHAPED = {_aten.view.default, _aten._unsafe_view.default, _aten.expand.default}
+
+
+def clean(module: GraphModule) -> list[tuple[Node, torch.Tensor]]:
+    """Removes what computes nothing, and takes constants out of the module.
+
+    Returns the placeholders that were added for constants, after all others,
+    with their values. A constant with one element becomes an ``aten.full``.
+    """
+    graph = module.graph
+    constants = _lift_constants(module)
+    for node in list(graph.nodes):
+        if node.target in _ALIASES:
+            _replace(node, node.args[0])
+        elif node.target in _SHAPED:
+            # A size of -1 says less than the size.
+            node.update_arg(1, list(node.meta["val"].shape))
+        elif node.target is _aten.cat.default:
+            _simplify_cat(node)
+    _erase_dead(graph)
+    kept = []
+    for node, value in constants:
+        if node.users:
+            kept.append((node, value))
+        else:
+            graph.erase_node(node)
+    return kept
+
+
+def _replace(node: Node, value: Node) -> None:
+    node.replace_all_uses_with(value)
+    node.graph.erase_node(node)
+
+
+def _simplify_cat(node: Node) -> None:
+    """Drops operands of shape [0], which concatenation passes over.
+
+    Caches start as such a tensor.
+    """
+    operands = node.args[0]
+    kept = [n for n in operands if list(n.meta["val"].shape) != [0]]
+    if len(kept) == len(operands) or not kept:
+        return
+    same = kept[0].meta["val"].dtype == node.meta["val"].dtype
+    if len(kept) == 1 and same:
+        _replace(node, kept[0])
+    elif same:
+        node.update_arg(0, kept)
+
+
+def _lift_constants(module: GraphModule) -> list[tuple[Node, torch.Tensor]]:
+    graph = module.graph
+    last = None
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            last = node
+    added: list[tuple[Node, torch.Tensor]] = []
+    placed: dict[Any, Node] = {}
+    for node in list(graph.nodes):
+        if node.op != "get_attr":
+            continue
+        value = getattr(module, node.target)
+        if not isinstance(value, torch.Tensor):
+            raise CaptureError(
+                f"expects only tensors as constants, got {type(value).__name__}"
+            )
+        value = _real(value)
+        if value is None:
+            raise CaptureError(
+                "the model holds a tensor without data that is neither a "
+                f"parameter nor a buffer, of shape {list(node.meta['val'].shape)}"
+            )
+        if value.numel() == 1 and not value.dtype.is_complex:
+            with graph.inserting_before(node):
+                new = graph.call_function(
+                    _aten.full.default,
+                    (list(value.shape), value.item()),
+                    {
+                        "dtype": value.dtype,
+                        "layout": torch.strided,
+                        "device": value.device,
+                        "pin_memory": False,
+                    },
+                )
+        elif _key(value) in placed:
+            new = placed[_key(value)]
+        else:
+            # A step has a parameter, so there is a placeholder to follow.
+            place = graph.inserting_after(last)
+            with place:
+                last = new = graph.placeholder(f"constant_{len(added)}")
+            placed[_key(value)] = new
+            added.append((new, value))
+        if "val" not in new.meta:
+            new.meta["val"] = value.to("meta")
+            new.meta[KEY] = _users_origin(node)
+        node.replace_all_uses_with(new)
+        graph.erase_node(node)
+    return added
+
+
+def _key(value: torch.Tensor) -> Any:
+    """Equal for constants of equal type, shape and content."""
+    flat = value.cpu().contiguous().reshape(-1).view(torch.uint8)
+    return value.dtype, tuple(value.shape), flat.numpy().tobytes()
+
+
+def _real(value: torch.Tensor) -> torch.Tensor | None:
+    """The data of a constant, or None if it has none."""
+    constant = getattr(value, "constant", None)
+    if constant is not None:
+        value = constant
+    if value.is_meta or hasattr(value, "fake_mode"):
+        return None
+    return value.detach()
+
+
+def _users_origin(node: Node) -> Origin | None:
+    return next((u.meta[KEY] for u in node.users if KEY in u.meta), None)
+
+
+def has_effects(node: Node) -> bool:
+    """Whether a node is called for what it does, not for its result.
+
+    Assertions and printing are; collectives and random numbers are not.
+    """
+    if node.op != "call_function" or not isinstance(
+        node.target, torch._ops.OpOverload
+    ):
+        return False
+    return len(node.target._schema.returns) == 0
+
+
+def _erase_dead(graph: Graph) -> None:
+    for node in reversed(list(graph.nodes)):
+        if node.op in ("placeholder", "output") or node.users:
+            continue
+        if not has_effects(node):
+            graph.erase_node(node)
+
+
+def check(graph: Graph) -> None:
+    """Raises CaptureError for what a captured graph must not hold.
+
+    That is operators that write into their arguments, shapes that depend on
+    data, and anything but operators.
+    """
+    for node in graph.nodes:
+        if node.op in ("placeholder", "output") or node.target is operator.getitem:
+            continue
+        origin = node.meta.get(KEY)
+        line = origin.line if origin else None
+        target = node.target
+        if str(target).startswith("auto_functionalized"):
+            # PyTorch's wrapper around a mutating operator it does not know.
+            target = node.args[0]
+        if node.op != "call_function" or not isinstance(
+            target, torch._ops.OpOverload
+        ):
+            name = target if isinstance(target, str) else getattr(
+                target, "__name__", str(target)
+            )
+            raise CaptureError(
+                at(f"node '{node.name}' is no operator but '{name}'", line)
+            )
+        if target._schema.is_mutable:
+            raise CaptureError(
+                at(f"operator '{target}' writes into its arguments", line)
+            )
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            symbolic = isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+            if isinstance(value, torch.Tensor):
+                symbolic = any(not isinstance(s, int) for s in value.shape)
+            if symbolic:
+                raise CaptureError(
+                    at(f"the shape of the result of '{target}' depends on data", line)
+                )
+
+
+def name_placeholders(nodes: Iterable[tuple[Node, str]]) -> None:
+    """Names placeholder nodes after what they stand for."""
+    for node, name in nodes:
+        node._rename(re.sub(r"\W", "_", name))

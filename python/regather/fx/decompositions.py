@@ -1,0 +1,36 @@
+"""Which operators are taken apart while tracing, and which stay whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions
+
+# Each has a kernel of its own, or a derivative that is better kept in one
+# piece; everything else that PyTorch's core table decomposes is decomposed.
+_WHOLE = (
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_fused_rms_norm",
+    "_fused_rms_norm_backward",
+    "embedding_dense_backward",
+    "native_layer_norm_backward",
+    "native_group_norm_backward",
+    "native_batch_norm_backward",
+    "_softmax_backward_data",
+    "_log_softmax_backward_data",
+    "convolution_backward",
+)
+
+
+@cache
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """Operator overload to decomposition, for tracing training graphs."""
+    whole = {getattr(torch.ops.aten, name) for name in _WHOLE}
+    return {
+        op: rule
+        for op, rule in core_aten_decompositions().items()
+        if getattr(op, "overloadpacket", None) not in whole
+    }

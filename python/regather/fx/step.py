@@ -1,0 +1,95 @@
+"""What is captured: a model, a batch and a loss."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from regather.fx.errors import CaptureError
+
+
+@dataclass
+class Step:
+    """One training step.
+
+    ``inputs`` are the model's arguments: a tensor, a sequence of positional
+    ones or a mapping of keyword ones, tensors anywhere inside. ``loss`` is
+    called as ``loss(model(...), *targets)`` and returns a tensor with one
+    element; without it the model's result is the loss, or has an attribute
+    or a key ``loss``. ``meshes`` names device meshes that the model uses.
+    """
+
+    model: torch.nn.Module
+    inputs: Any
+    loss: Callable[..., Any] | None = None
+    targets: Sequence[Any] = ()
+    meshes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, torch.nn.Module):
+            raise CaptureError(
+                "expects a torch.nn.Module as the model, got "
+                f"{type(self.model).__name__}"
+            )
+        if self.loss is not None and not callable(self.loss):
+            raise CaptureError("expects a callable as the loss")
+        if isinstance(self.inputs, torch.Tensor):
+            self.inputs = (self.inputs,)
+        if isinstance(self.targets, torch.Tensor):
+            self.targets = (self.targets,)
+        if not isinstance(self.inputs, Mapping | Sequence):
+            raise CaptureError(
+                "expects example inputs in a tuple or a dictionary, got "
+                f"{type(self.inputs).__name__}"
+            )
+
+    def batch(self) -> tuple[list[str], list[Any], Callable[[list[Any]], Any]]:
+        """Names and values of all leaves of the batch, and its rebuilder.
+
+        The rebuilder maps such values to ``(args, kwargs, targets)``.
+        """
+        if isinstance(self.inputs, Mapping):
+            args, kwargs = (), dict(self.inputs)
+        else:
+            args, kwargs = tuple(self.inputs), {}
+        targets = tuple(self.targets)
+        names: list[str] = []
+        values: list[Any] = []
+
+        def add(label: str, tree: Any) -> None:
+            for path, leaf in pytree.tree_flatten_with_path(tree)[0]:
+                steps = [str(getattr(k, "key", getattr(k, "idx", k))) for k in path]
+                names.append(".".join([label, *steps]))
+                values.append(leaf)
+
+        for label, tree in zip(_positional(self.model.forward, len(args)), args):
+            add(label, tree)
+        for label, tree in kwargs.items():
+            add(label, tree)
+        labels = _positional(self.loss, len(targets) + 1)[1:]
+        for label, tree in zip(labels, targets):
+            add(label if label not in names else f"loss.{label}", tree)
+
+        spec = pytree.tree_structure((args, kwargs, targets))
+        return names, values, lambda flat: pytree.tree_unflatten(flat, spec)
+
+
+def _positional(function: Callable[..., Any] | None, count: int) -> list[str]:
+    """Names of the first ``count`` positional parameters of ``function``."""
+    names: list[str] = []
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()
+    for parameter in parameters:
+        if parameter.kind in (
+            parameter.POSITIONAL_ONLY,
+            parameter.POSITIONAL_OR_KEYWORD,
+        ):
+            names.append(parameter.name)
+    return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
