@@ -230,9 +230,8 @@ static LogicalResult verifyRoles(FunctionOpInterface func) {
     auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
     return role && role.getKind() == RoleKind::Parameter;
   };
-  if (llvm::none_of(updates, [&](auto &update) {
-        return isParameter(update.first);
-      }))
+  if (llvm::none_of(updates,
+                    [&](auto &update) { return isParameter(update.first); }))
     return success();
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
     if (gradients.count(i) && !updates.count(i))
