@@ -4,8 +4,11 @@ include_guard()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # Otherwise ccache does not cache what includes a precompiled header.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 # Flags of code that links no LLVM.
@@ -26,6 +29,29 @@ function(regather_set_llvm_flags target)
   target_include_directories(${target} SYSTEM PUBLIC
     $<BUILD_INTERFACE:${MLIR_INCLUDE_DIRS}> $<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}>)
   target_compile_options(${target} PRIVATE -fno-exceptions)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    # A precompiled header is equal if its contents are.
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endfunction()
+
+# Compiles the headers of MLIR that most files include once, which halves the time
+# that libraries take to build.
+function(regather_add_precompiled_headers)
+  set(source ${PROJECT_BINARY_DIR}/RegatherPrecompiled.cpp)
+  file(WRITE ${source} "")
+  add_library(RegatherPrecompiled OBJECT ${source})
+  regather_set_llvm_flags(RegatherPrecompiled)
+  target_precompile_headers(RegatherPrecompiled PRIVATE
+    <mlir/Dialect/Arith/IR/Arith.h>
+    <mlir/Dialect/Func/IR/FuncOps.h>
+    <mlir/Dialect/Linalg/IR/Linalg.h>
+    <mlir/Dialect/Math/IR/Math.h>
+    <mlir/Dialect/SCF/IR/SCF.h>
+    <mlir/Dialect/Tensor/IR/Tensor.h>
+    <mlir/IR/BuiltinOps.h>
+    <mlir/IR/PatternMatch.h>
+    <mlir/Pass/Pass.h>)
 endfunction()
 
 # regather_add_library(NAME SOURCES... DEPENDS tablegen... LINK libraries...)
@@ -35,6 +61,7 @@ function(regather_add_library name)
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   add_library(Regather::${name} ALIAS ${name})
   regather_set_llvm_flags(${name})
+  target_precompile_headers(${name} REUSE_FROM RegatherPrecompiled)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

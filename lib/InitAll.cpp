@@ -8,6 +8,7 @@
 
 #include "regather/InitAll.h"
 
+#include "regather/Conversion/Passes.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -28,4 +29,7 @@ void regather::registerAllDialects(mlir::DialectRegistry &registry) {
   tg::registerCostExternalModels(registry);
 }
 
-void regather::registerAllPasses() { tg::registerTGPasses(); }
+void regather::registerAllPasses() {
+  registerConversionPasses();
+  tg::registerTGPasses();
+}

@@ -1,0 +1,299 @@
+//===- Reductions.cpp - Expansions that reduce dimensions -----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeBuilder.h"
+#include "StructuredOps.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace regather::nodes;
+
+static int64_t countElements(Tensor tensor, ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= tensor.getType().getDimSize(dim);
+  return count;
+}
+
+/// Gives `reduced`, whose reduced dimensions have size 1, as the result.
+static LogicalResult finishReduced(NodeBuilder &b, Tensor reduced,
+                                   ArrayRef<int64_t> dims, bool keepDims) {
+  reduced = convertTensor(b, reduced, b.getElement());
+  return b.finish(keepDims ? reduced : dropDims(b, reduced, dims));
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+static LogicalResult buildSum(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  if (args.hasFailed())
+    return failure();
+  Tensor sum = reduceSum(b, self, dims, getComputeType(b.getElement()));
+  return finishReduced(b, sum, dims, keepDims);
+}
+
+/// The mean along `dims`, in the compute type.
+static Tensor makeMean(B &b, Tensor tensor, ArrayRef<int64_t> dims,
+                       Type compute) {
+  Tensor sum = reduceSum(b, tensor, dims, compute);
+  auto count = static_cast<double>(countElements(tensor, dims));
+  return pointwise(b, sum.getType().getShape(), compute, sum,
+                   [&](B &b, ValueRange v) {
+                     return div(b, v[0], makeConstant(b, compute, count));
+                   });
+}
+
+static LogicalResult buildMean(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  Type compute = getComputeType(b.getElement());
+  if (args.hasFailed())
+    return failure();
+  if (!isa<FloatType>(compute))
+    return args.fail("expects a result that is a float");
+  return finishReduced(b, makeMean(b, self, dims, compute), dims, keepDims);
+}
+
+/// Sum of squared distances from the mean over count - correction.
+static LogicalResult buildVar(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  double correction = args.getFloat("correction", 1);
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  Type compute = getComputeType(b.getElement());
+  if (args.hasFailed())
+    return failure();
+  if (!isa<FloatType>(compute))
+    return args.fail("expects floats");
+  Tensor mean = makeMean(b, self, dims, compute);
+  ArrayRef<int64_t> shape = self.getType().getShape();
+  Tensor squares =
+      pointwise(b, shape, compute, {self, mean}, [&](B &b, ValueRange v) {
+        Value distance = sub(b, convertElement(b, v[0], compute), v[1]);
+        return mul(b, distance, distance);
+      });
+  Tensor sum = reduceSum(b, squares, dims, compute);
+  double divisor = std::max(
+      0.0, static_cast<double>(countElements(self, dims)) - correction);
+  Tensor var =
+      pointwise(b, sum.getType().getShape(), b.getElement(), sum,
+                [&](B &b, ValueRange v) {
+                  return div(b, v[0], makeConstant(b, compute, divisor));
+                });
+  return finishReduced(b, var, dims, keepDims);
+}
+
+//===----------------------------------------------------------------------===//
+// Extremes
+//===----------------------------------------------------------------------===//
+
+using CombineFn = Value (*)(B &, Value, Value);
+
+template <CombineFn Combine, TypedAttr (*MakeInit)(Type)>
+static LogicalResult buildExtreme(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  if (args.hasFailed())
+    return failure();
+  if (countElements(self, dims) == 0)
+    return args.fail("self", "has no elements to choose from");
+  Tensor extreme =
+      reduce(b, self, dims, MakeInit(self.getType().getElementType()),
+             [](B &b, ValueRange v) { return Combine(b, v[0], v[1]); });
+  return finishReduced(b, extreme, dims, keepDims);
+}
+
+static LogicalResult buildAny(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  if (args.hasFailed())
+    return failure();
+  Tensor any = reduce(b, self, dims, makeNumber(b.getI1Type(), 0.0),
+                      [](B &b, ValueRange v) { return add(b, v[0], v[1]); });
+  return finishReduced(b, any, dims, keepDims);
+}
+
+/// Largest elements along `dim` and their first positions; a NaN is larger than
+/// any number. Both have size 1 along `dim`.
+static std::pair<Tensor, Tensor> makeArgMax(B &b, Tensor tensor, int64_t dim) {
+  RankedTensorType type = tensor.getType();
+  Type element = type.getElementType();
+  SmallVector<int64_t> kept, full(type.getShape());
+  SmallVector<AffineExpr> exprs;
+  SmallVector<utils::IteratorType> loops;
+  full[dim] = 1;
+  for (int64_t i = 0; i < type.getRank(); ++i) {
+    loops.push_back(i == dim ? utils::IteratorType::reduction
+                             : utils::IteratorType::parallel);
+    if (i == dim)
+      continue;
+    kept.push_back(type.getDimSize(i));
+    exprs.push_back(b.getAffineDimExpr(i));
+  }
+  auto map = AffineMap::get(type.getRank(), 0, exprs, b.getContext());
+  Value best = fill(b, kept, makeLowest(element));
+  Value position = fill(b, kept, b.getI64IntegerAttr(-1));
+  auto generic = linalg::GenericOp::create(
+      b, TypeRange{best.getType(), position.getType()}, ValueRange(tensor),
+      ValueRange{best, position},
+      ArrayRef{b.getMultiDimIdentityMap(type.getRank()), map, map}, loops,
+      [&](OpBuilder &builder, Location loc, ValueRange v) {
+        B b(loc, builder);
+        Value index = arith::IndexCastOp::create(
+            b, b.getI64Type(), linalg::IndexOp::create(b, dim));
+        // The first element is taken whatever it is.
+        Value isFirst =
+            compare(b, Relation::Lt, v[2], makeConstant(b, b.getI64Type(), 0));
+        Value isBetter = compare(b, Relation::Gt, v[0], v[1]);
+        if (isa<FloatType>(element)) {
+          Value isNaN = compare(b, Relation::Ne, v[0], v[0]);
+          Value wasNumber = compare(b, Relation::Eq, v[1], v[1]);
+          isBetter = add(b, isBetter, mul(b, isNaN, wasNumber));
+        }
+        Value take = add(b, isFirst, isBetter);
+        Value values[] = {arith::SelectOp::create(b, take, v[0], v[1]),
+                          arith::SelectOp::create(b, take, index, v[2])};
+        linalg::YieldOp::create(b, values);
+      });
+  return {reshape(b, cast<Tensor>(generic.getResult(0)), full),
+          reshape(b, cast<Tensor>(generic.getResult(1)), full)};
+}
+
+/// A scalar as one dimension, so that there is one to reduce.
+static Tensor giveDimension(B &b, Tensor tensor) {
+  return tensor.getType().getRank() == 0 ? reshape(b, tensor, {1}) : tensor;
+}
+
+static LogicalResult buildMaxDim(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  int64_t rank = self.getType().getRank();
+  int64_t dim = args.getDim("dim", rank);
+  if (args.hasFailed())
+    return failure();
+  self = giveDimension(b, self);
+  if (self.getType().getDimSize(dim) == 0)
+    return args.fail("self", "has no elements to choose from");
+  auto [values, positions] = makeArgMax(b, self, dim);
+  if (!keepDims || rank == 0) {
+    values = dropDims(b, values, dim);
+    positions = dropDims(b, positions, dim);
+  }
+  return b.finish({values, positions});
+}
+
+static LogicalResult buildArgMax(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  RankedTensorType type = self.getType();
+  bool isFlat = !args.has("dim") || type.getRank() == 0;
+  int64_t dim = isFlat ? 0 : args.getDim("dim", type.getRank());
+  if (args.hasFailed())
+    return failure();
+  if (isFlat)
+    self = reshape(b, self, {type.getNumElements()});
+  if (self.getType().getDimSize(dim) == 0)
+    return args.fail("self", "has no elements to choose from");
+  Tensor positions = makeArgMax(b, self, dim).second;
+  SmallVector<int64_t> shape(self.getType().getShape());
+  if (isFlat)
+    shape.assign(keepDims ? type.getRank() : 0, 1);
+  else if (keepDims)
+    shape[dim] = 1;
+  else
+    shape.erase(shape.begin() + dim);
+  return b.finish(reshape(b, positions, shape));
+}
+
+//===----------------------------------------------------------------------===//
+// Running sums
+//===----------------------------------------------------------------------===//
+
+static LogicalResult buildCumSum(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  if (args.hasFailed())
+    return failure();
+  int64_t dim = args.getDim("dim", self.getType().getRank());
+  if (failed(args.expectShape("self", self, b.getShape())))
+    return failure();
+  Type compute = getComputeType(b.getElement());
+  Tensor source = giveDimension(b, self);
+  ArrayRef<int64_t> shape = source.getType().getShape();
+  SmallVector<int64_t> sliceShape(shape);
+  sliceShape[dim] = 1;
+  Value zero = fill(b, shape, makeNumber(b.getElement(), 0.0));
+  Value start = fill(b, sliceShape, makeNumber(compute, 0.0));
+  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(shape.size(), b.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(b.getContext(), sliceShape);
+  auto loop = scf::ForOp::create(
+      b, makeIndex(b, 0), makeIndex(b, shape[dim]), makeIndex(b, 1),
+      ValueRange{zero, start},
+      [&](OpBuilder &builder, Location loc, Value i, ValueRange carried) {
+        B b(loc, builder);
+        offsets[dim] = i;
+        Tensor next =
+            tensor::ExtractSliceOp::create(b, source, offsets, sizes, strides)
+                .getResult();
+        Tensor sum =
+            pointwise(b, sliceShape, compute, {cast<Tensor>(carried[1]), next},
+                      [&](B &b, ValueRange v) {
+                        return add(b, v[0], convertElement(b, v[1], compute));
+                      });
+        Value result = tensor::InsertSliceOp::create(
+            b, convertTensor(b, sum, getElementTypeOrSelf(zero)), carried[0],
+            offsets, sizes, strides);
+        scf::YieldOp::create(b, ValueRange{result, sum});
+      });
+  return b.finish(reshape(b, cast<Tensor>(loop.getResult(0)), b.getShape()));
+}
+
+void regather::nodes::addReductionRules(RuleTable &table) {
+  table["aten.sum.default"] = {"self", buildSum};
+  table["aten.sum.dim_IntList"] = {"self dim keepdim", buildSum};
+  table["aten.mean.default"] = {"self", buildMean};
+  table["aten.mean.dim"] = {"self dim keepdim", buildMean};
+  table["aten.var.correction"] = {"self dim correction keepdim", buildVar};
+  BuildFn buildMax = buildExtreme<maximum, makeLowest>;
+  BuildFn buildMin = buildExtreme<minimum, makeHighest>;
+  table["aten.amax.default"] = {"self dim keepdim", buildMax};
+  table["aten.amin.default"] = {"self dim keepdim", buildMin};
+  table["aten.max.default"] = {"self", buildMax};
+  table["aten.min.default"] = {"self", buildMin};
+  table["aten.any.default"] = {"self", buildAny};
+  table["aten.any.dim"] = {"self dim keepdim", buildAny};
+  table["aten.any.dims"] = {"self dim keepdim", buildAny};
+  table["aten.max.dim"] = {"self dim keepdim", buildMaxDim, 2};
+  table["aten.argmax.default"] = {"self dim keepdim", buildArgMax};
+  table["aten.cumsum.default"] = {"self dim", buildCumSum};
+}

@@ -1,0 +1,161 @@
+//===- TGNodesToLinalg.cpp - Nodes as structured operations ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeBuilder.h"
+
+#include "regather/Conversion/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace regather {
+#define GEN_PASS_DEF_CONVERTTGNODESTOLINALGPASS
+#include "regather/Conversion/Passes.h.inc"
+} // namespace regather
+
+#define DEBUG_TYPE "convert-tg-nodes-to-linalg"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::nodes;
+
+static RuleTable makeRules() {
+  RuleTable table;
+  addAttentionRules(table);
+  addConstantRules(table);
+  addElementwiseRules(table);
+  addIndexingRules(table);
+  addLossRules(table);
+  addMatrixProductRules(table);
+  addNormalizationRules(table);
+  addReductionRules(table);
+  addSoftmaxRules(table);
+  addViewRules(table);
+  return table;
+}
+
+/// Emits one error for each target without a rule.
+static LogicalResult checkTargets(ArrayRef<tg::NodeOp> nodes,
+                                  const RuleTable &rules) {
+  // Order of first occurrence, so that messages come in program order.
+  llvm::MapVector<StringAttr, std::pair<tg::NodeOp, int64_t>> unknown;
+  for (tg::NodeOp node : nodes) {
+    if (rules.contains(node.getTarget()))
+      continue;
+    auto it = unknown.try_emplace(node.getTargetAttr(), node, 0).first;
+    ++it->second.second;
+  }
+  for (const auto &[target, nodes] : unknown) {
+    auto [first, count] = nodes;
+    InFlightDiagnostic diag = first.emitError()
+                              << "cannot convert target \"" << target.getValue()
+                              << "\" (" << count
+                              << (count == 1 ? " node" : " nodes");
+    if (auto module = first->getAttrOfType<StringAttr>(tg::kModuleAttrName))
+      diag << ", first in module \"" << module.getValue() << '"';
+    diag << ')';
+  }
+  return success(unknown.empty());
+}
+
+/// Checks what holds for results of all targets.
+static LogicalResult checkResults(NodeArguments &args, const NodeRule &rule) {
+  tg::NodeOp node = args.getNode();
+  if (node.getEffects())
+    return args.fail("is called for its effects, which would be lost");
+  if (rule.numResults && node.getNumResults() != *rule.numResults)
+    return args.fail("gives " + Twine(*rule.numResults) +
+                     " results, but the node has " +
+                     Twine(node.getNumResults()));
+  for (auto [index, type] : llvm::enumerate(node.getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor && rule.optionalResults)
+      continue;
+    if (tensor && isSupportedElement(tensor.getElementType()))
+      continue;
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return args.fail("result " + Twine(index) + " of type " + text +
+                     " is not supported");
+  }
+  return failure(args.hasFailed());
+}
+
+/// Moves the `tg.*` attributes of `node` to what computes its results, with
+/// the numbers of saved results translated.
+static void transferAttributes(tg::NodeOp node, ArrayRef<Value> values) {
+  llvm::SetVector<Operation *> owners;
+  for (Value value : values) {
+    // A result may be an operand, such as that of a cast to its own type.
+    if (!value || llvm::is_contained(node.getInputs(), value))
+      continue;
+    if (Operation *op = value.getDefiningOp())
+      owners.insert(op);
+  }
+  auto saved =
+      node->getAttrOfType<DenseI64ArrayAttr>(tg::kSavedResultsAttrName);
+  for (Operation *op : owners) {
+    for (NamedAttribute named : node->getDiscardableAttrs())
+      if (named.getName() != tg::kSavedResultsAttrName)
+        op->setDiscardableAttr(named.getName(), named.getValue());
+    if (!saved)
+      continue;
+    SmallVector<int64_t> numbers;
+    for (int64_t i : saved.asArrayRef())
+      if (i >= 0 && i < static_cast<int64_t>(values.size()) && values[i] &&
+          values[i].getDefiningOp() == op)
+        numbers.push_back(cast<OpResult>(values[i]).getResultNumber());
+    op->setDiscardableAttr(tg::kSavedResultsAttrName,
+                           DenseI64ArrayAttr::get(node.getContext(), numbers));
+  }
+}
+
+namespace {
+struct ConvertTGNodesToLinalgPass
+    : regather::impl::ConvertTGNodesToLinalgPassBase<
+          ConvertTGNodesToLinalgPass> {
+  using ConvertTGNodesToLinalgPassBase::ConvertTGNodesToLinalgPassBase;
+
+  void runOnOperation() override {
+    static const RuleTable rules = makeRules();
+    SmallVector<tg::NodeOp> nodes;
+    getOperation().walk([&](tg::NodeOp node) { nodes.push_back(node); });
+    if (failed(checkTargets(nodes, rules)))
+      return signalPassFailure();
+    bool failed = false;
+    for (tg::NodeOp node : nodes)
+      failed |= convert(node, rules.find(node.getTarget())->second).failed();
+    if (failed)
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult convert(tg::NodeOp node, const NodeRule &rule) {
+    NodeArguments args(node, rule.schema);
+    if (failed(checkResults(args, rule)))
+      return failure();
+    Operation *previous = node->getPrevNode();
+    NodeBuilder builder(args);
+    if (failed(rule.build(args, builder)))
+      return failure();
+    transferAttributes(node, builder.getResults());
+    for (auto [result, value] :
+         llvm::zip_equal(node.getResults(), builder.getResults()))
+      if (value)
+        result.replaceAllUsesWith(value);
+      else if (!result.use_empty())
+        return args.fail("result " + Twine(result.getResultNumber()) +
+                         " is none, but it is used");
+    for (Operation *op = node->getPrevNode(); op != previous;
+         op = op->getPrevNode())
+      ++numOperations;
+    node.erase();
+    ++numConverted;
+    return success();
+  }
+};
+} // namespace

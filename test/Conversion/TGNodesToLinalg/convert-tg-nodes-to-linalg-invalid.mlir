@@ -1,0 +1,186 @@
+// RUN: regather-opt %s -split-input-file --convert-tg-nodes-to-linalg -verify-diagnostics
+
+// One error for each target, at its first node.
+func.func @unknown_targets(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = tg.node "aten.neg.default"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-error@+1 {{cannot convert target "my.op" (2 nodes, first in module "layers.0")}}
+  %1 = tg.node "my.op"(%0) {tg.module = "layers.0"} : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = tg.node "my.op"(%1) {tg.module = "layers.1"} : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-error@+1 {{cannot convert target "my.other" (1 node)}}
+  %3 = tg.node "my.other"(%2) : (tensor<2xf32>) -> tensor<2xf32>
+  return %3 : tensor<2xf32>
+}
+
+// -----
+
+func.func @missing_argument(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.add.Tensor": argument "other" is missing}}
+  %0 = tg.node "aten.add.Tensor"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @unknown_keyword(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.exp.default": argument "base" is not one that the target has}}
+  %0 = tg.node "aten.exp.default"(%x) kwargs {base = 2 : i64} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @given_twice(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.exp.default": argument "self" is given twice}}
+  %0 = tg.node "aten.exp.default"(%x) kwargs {self = #tg.operand<0>} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @too_many(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.exp.default": expects at most 1 positional arguments, got 2}}
+  %0 = tg.node "aten.exp.default"(%x, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @wrong_kind(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.unsqueeze.default": argument "dim" must be an integer}}
+  %0 = tg.node "aten.unsqueeze.default"(%x) args [#tg.operand<0>, "one"] : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @number_for_tensor(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.embedding.default": argument "weight" must be a tensor}}
+  %0 = tg.node "aten.embedding.default"(%x) args [1, #tg.operand<0>] : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @dimension_out_of_range(%x: tensor<2xf32>) -> tensor<f32> {
+  // expected-error@+1 {{"aten.sum.dim_IntList": argument "dim" names dimension 1 of a tensor with 1}}
+  %0 = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1]] : (tensor<2xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @dimension_twice(%x: tensor<2x2xf32>) -> tensor<f32> {
+  // expected-error@+1 {{"aten.sum.dim_IntList": argument "dim" names dimension 1 twice}}
+  %0 = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1, -1]] : (tensor<2x2xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @cannot_broadcast(%x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error@+1 {{"aten.add.Tensor": shape [2] cannot be broadcast to [3]}}
+  %0 = tg.node "aten.add.Tensor"(%x, %y) : (tensor<2xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func @inner_sizes_differ(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{"aten.mm.default": argument "mat2" must have shape [3, 3], got [2, 3]}}
+  %0 = tg.node "aten.mm.default"(%x, %y) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @wrong_rank(%x: tensor<2xf32>, %y: tensor<2x3xf32>) -> tensor<3xf32> {
+  // expected-error@+1 {{"aten.mm.default": argument "self" must have 2 dimensions, got shape [2]}}
+  %0 = tg.node "aten.mm.default"(%x, %y) : (tensor<2xf32>, tensor<2x3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func @wrong_result_type(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{"aten.t.default": result 0 is tensor<3x2xf32>, but the node says tensor<2x3xf32>}}
+  %0 = tg.node "aten.t.default"(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @wrong_number_of_results(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{"aten.t.default": gives 1 results, but the node has 2}}
+  %0:2 = tg.node "aten.t.default"(%x) : (tensor<2x3xf32>) -> (tensor<3x2xf32>, tensor<2x3xf32>)
+  return %0#1 : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @unsupported_elements(%x: tensor<2xcomplex<f32>>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.abs.default": argument "self" has elements of type complex<f32>, which the conversion does not support}}
+  %0 = tg.node "aten.abs.default"(%x) : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @unsupported_result(%x: tensor<2xf32>) -> tensor<2xui8> {
+  // expected-error@+1 {{"aten._to_copy.default": result 0 of type tensor<2xui8> is not supported}}
+  %0 = tg.node "aten._to_copy.default"(%x) : (tensor<2xf32>) -> tensor<2xui8>
+  return %0 : tensor<2xui8>
+}
+
+// -----
+
+func.func @float_indices(%w: tensor<5x3xf32>, %x: tensor<2xf32>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{"aten.embedding.default": argument "indices" must hold integers}}
+  %0 = tg.node "aten.embedding.default"(%w, %x) : (tensor<5x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @dropout(%q: tensor<1x1x2x2xf32>) -> tensor<1x1x2x2xf32> {
+  // expected-error@+1 {{"aten.scaled_dot_product_attention.default": argument "dropout_p" must be 0}}
+  %0 = tg.node "aten.scaled_dot_product_attention.default"(%q, %q, %q)
+      args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, unit, 0.1]
+      : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x2x2xf32>
+  return %0 : tensor<1x1x2x2xf32>
+}
+
+// -----
+
+func.func @effects(%g: tensor<2x3xf32>) -> tensor<3xf32> {
+  // expected-error@+1 {{"aten.exp.default": is called for its effects, which would be lost}}
+  %0 = tg.node "aten.exp.default"(%g) effects : (tensor<2x3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func @integer_exponential(%x: tensor<2xi64>) -> tensor<2xi64> {
+  // expected-error@+1 {{"aten.exp.default": expects a result that is a float}}
+  %0 = tg.node "aten.exp.default"(%x) : (tensor<2xi64>) -> tensor<2xi64>
+  return %0 : tensor<2xi64>
+}
+
+// -----
+
+func.func @boolean_mask(%x: tensor<2xf32>, %mask: tensor<2xi1>, %v: tensor<f32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.index_put.default": argument "indices" must hold integers}}
+  %0 = tg.node "aten.index_put.default"(%x, %mask, %v) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>]
+      : (tensor<2xf32>, tensor<2xi1>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Every node with wrong arguments is reported.
+func.func @all_errors(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.select.int": argument "index" is 2 in a dimension of size 2}}
+  %0 = tg.node "aten.select.int"(%x) args [#tg.operand<0>, 0, 2] : (tensor<2xf32>) -> tensor<f32>
+  // expected-error@+1 {{"aten.slice.Tensor": argument "step" must be positive, got 0}}
+  %1 = tg.node "aten.slice.Tensor"(%x) args [#tg.operand<0>, 0, 0, 2, 0] : (tensor<2xf32>) -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
