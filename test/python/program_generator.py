@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from program_operations import (Elementwise, Family, Generic, NamedLinalg,
                                 TensorOps, Transcendental)
 from program_values import (DTYPES, MAX_ELEMENTS, Arithmetic, Function, Future,
-                            Mesh, Placement, Program, Type, Value, draw_shape,
-                            list_names, list_types)
+                            Mesh, Placement, Program, Scope, Type, Value,
+                            draw_shape, list_names, list_types)
 
 
 # -----------------------------------------------------------------------------

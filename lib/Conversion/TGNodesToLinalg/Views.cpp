@@ -237,6 +237,49 @@ static LogicalResult buildSelectBackward(NodeArguments &args, NodeBuilder &b) {
                         dim, {index, 1, 1});
 }
 
+/// Pads with a constant; a negative amount cuts off. `pad` lists the amounts
+/// before and after each dimension, the last dimension first.
+static LogicalResult buildConstantPad(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  SmallVector<int64_t> pad = args.getInts("pad");
+  double value = args.getFloat("value", 0.0);
+  if (args.hasFailed())
+    return failure();
+  int64_t rank = self.getType().getRank();
+  if (pad.size() % 2 != 0 || static_cast<int64_t>(pad.size()) > 2 * rank)
+    return args.fail("pad", "must hold two amounts for each of at most " +
+                                Twine(rank) + " dimensions, got " +
+                                Twine(pad.size()));
+  for (size_t i = 0; i < pad.size(); i += 2) {
+    int64_t dim = rank - 1 - static_cast<int64_t>(i / 2);
+    int64_t before = pad[i], after = pad[i + 1];
+    int64_t start = std::max<int64_t>(-before, 0);
+    int64_t size =
+        self.getType().getDimSize(dim) - start - std::max<int64_t>(-after, 0);
+    if (size < 0)
+      return args.fail("pad", "cuts off more than there is along dimension " +
+                                  Twine(dim));
+    self = slice(b, self, dim, start, size);
+    if (before <= 0 && after <= 0)
+      continue;
+    SmallVector<int64_t> shape(self.getType().getShape());
+    shape[dim] += std::max<int64_t>(before, 0) + std::max<int64_t>(after, 0);
+    Tensor padded =
+        fill(b, shape, makeNumber(self.getType().getElementType(), value));
+    self = insertSlice(b, self, padded, dim, std::max<int64_t>(before, 0));
+  }
+  return b.finish(self);
+}
+
+/// The values of `src` in the shape and type of `self`.
+static LogicalResult buildCopy(NodeArguments &args, NodeBuilder &b) {
+  Tensor source = args.getTensor("src");
+  if (args.hasFailed() || failed(args.expectBroadcast(source, b.getShape())))
+    return failure();
+  return b.finish(
+      broadcast(b, convertTensor(b, source, b.getElement()), b.getShape()));
+}
+
 static LogicalResult buildSliceScatter(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self"), source = args.getTensor("src");
   if (args.hasFailed())
@@ -401,6 +444,8 @@ void regather::nodes::addViewRules(RuleTable &table) {
                                 std::nullopt};
   table["aten.split_with_sizes.default"] = {"self split_sizes dim",
                                             buildSplitWithSizes, std::nullopt};
+  table["aten.constant_pad_nd.default"] = {"self pad value", buildConstantPad};
+  table["aten.copy.default"] = {"self src non_blocking", buildCopy};
   table["aten.cat.default"] = {"tensors dim", buildCat};
   table["aten.tril.default"] = {"self diagonal", buildTriangle<Relation::Le>};
   table["aten.triu.default"] = {"self diagonal", buildTriangle<Relation::Ge>};

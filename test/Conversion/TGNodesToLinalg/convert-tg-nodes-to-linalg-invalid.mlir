@@ -184,3 +184,13 @@ func.func @all_errors(%x: tensor<2xf32>) -> tensor<2xf32> {
   %1 = tg.node "aten.slice.Tensor"(%x) args [#tg.operand<0>, 0, 0, 2, 0] : (tensor<2xf32>) -> tensor<2xf32>
   return %1 : tensor<2xf32>
 }
+
+// -----
+
+func.func @pads(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.constant_pad_nd.default": argument "pad" must hold two amounts for each of at most 1 dimensions, got 3}}
+  %0 = tg.node "aten.constant_pad_nd.default"(%x) args [#tg.operand<0>, [0, 0, 1]] : (tensor<2xf32>) -> tensor<3xf32>
+  // expected-error@+1 {{"aten.constant_pad_nd.default": argument "pad" cuts off more than there is along dimension 0}}
+  %1 = tg.node "aten.constant_pad_nd.default"(%x) args [#tg.operand<0>, [-2, -1]] : (tensor<2xf32>) -> tensor<0xf32>
+  return %x : tensor<2xf32>
+}

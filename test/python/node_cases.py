@@ -1,0 +1,671 @@
+"""The cases of `test_node_semantics.py`: a target, its arguments, a reference.
+
+References are written with numpy in f64, independently of the conversion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from regather_tools import RawTensor
+
+Array = numpy.ndarray
+
+# -----------------------------------------------------------------------------
+# Cases
+# -----------------------------------------------------------------------------
+
+# Names of types: in MLIR, in weight files, in numpy, in PyTorch.
+DTYPES = {"f32": ("F32", numpy.float32, "float32"),
+          "f64": ("F64", numpy.float64, "float64"),
+          "bf16": ("BF16", None, "bfloat16"),
+          "i64": ("I64", numpy.int64, "int64"),
+          "i32": ("I32", numpy.int32, "int32"),
+          "i1": ("BOOL", numpy.bool_, "bool")}
+TOLERANCE = {"f32": 1e-5, "f64": 1e-12, "bf16": 1e-2, "i64": 0, "i32": 0,
+             "i1": 0}
+
+
+@dataclass
+class Value:
+    """A tensor; of bf16, `data` holds floats that bf16 can represent."""
+    dtype: str
+    data: Array
+
+    @property
+    def type(self) -> str:
+        return "tensor<" + "".join(f"{n}x" for n in self.data.shape) + \
+            f"{self.dtype}>"
+
+    def encode(self) -> RawTensor:
+        name, numpy_type, _ = DTYPES[self.dtype]
+        if numpy_type is None:
+            bits = self.data.astype(numpy.float32).view(numpy.uint32) >> 16
+            data = bits.astype(numpy.uint16).tobytes()
+        else:
+            data = numpy.ascontiguousarray(self.data, numpy_type).tobytes()
+        return RawTensor(name, self.data.shape, data)
+
+
+@dataclass(frozen=True)
+class DType:
+    """A dtype as an argument of a node."""
+    name: str
+
+
+@dataclass
+class Case:
+    """One node. `Value` stands for an operand in `args` and `kwargs`."""
+    target: str
+    args: list[Any]
+    expected: Callable[..., Any]
+    results: tuple[str, ...] = ("f32",)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    # Shapes of results that are none.
+    absent: tuple[int, ...] = ()
+
+
+def round_bf16(data: Array) -> Array:
+    bits = numpy.asarray(data, numpy.float32).view(numpy.uint32)
+    bits = (bits.astype(numpy.uint64) + 0x7fff + ((bits >> 16) & 1))
+    return (bits & 0xffff0000).astype(numpy.uint32).view(numpy.float32)
+
+
+RNG = numpy.random.default_rng(7)
+
+
+def rand(*shape: int, dtype: str = "f32", low: float = -2.0,
+         high: float = 2.0) -> Value:
+    data = RNG.uniform(low, high, shape)
+    if dtype == "bf16":
+        data = round_bf16(data)
+    return Value(dtype, numpy.asarray(data, DTYPES[dtype][1] or numpy.float32))
+
+
+def ints(*shape: int, low: int = 0, high: int = 5, dtype: str = "i64") -> Value:
+    return Value(dtype, RNG.integers(low, high, shape).astype(DTYPES[dtype][1]))
+
+
+def bools(*shape: int) -> Value:
+    return Value("i1", RNG.integers(0, 2, shape).astype(bool))
+
+
+CASES: list[Case] = []
+
+
+def case(target: str, *args: Any, ref: Callable[..., Any], out: str = "f32",
+         absent: tuple[int, ...] = (), **kwargs: Any) -> None:
+    CASES.append(Case(target, list(args), ref, tuple(out.split()), kwargs,
+                      absent))
+
+
+# -----------------------------------------------------------------------------
+# Elementwise
+# -----------------------------------------------------------------------------
+
+erf = numpy.vectorize(math.erf, otypes=[numpy.float64])
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + numpy.exp(-x))
+
+
+SHAPES = ((3, 4), (), (1, 5))
+for _name, _function in {
+        "abs": numpy.abs, "neg": numpy.negative, "exp": numpy.exp,
+        "expm1": numpy.expm1, "sigmoid": sigmoid, "tanh": numpy.tanh,
+        "erf": erf, "sin": numpy.sin, "cos": numpy.cos, "floor": numpy.floor,
+        "relu": lambda x: numpy.maximum(x, 0), "silu": lambda x: x * sigmoid(x),
+        "gelu": lambda x: x / 2 * (1 + erf(x / math.sqrt(2)))}.items():
+    for _shape in SHAPES:
+        case(f"aten.{_name}.default", rand(*_shape), ref=_function)
+    if _name != "floor":
+        case(f"aten.{_name}.default", rand(4, dtype="bf16"), ref=_function,
+             out="bf16")
+for _name, _function in {"log": numpy.log, "log1p": numpy.log1p,
+                         "sqrt": numpy.sqrt,
+                         "rsqrt": lambda x: 1 / numpy.sqrt(x),
+                         "reciprocal": lambda x: 1 / x}.items():
+    for _dtype in ("f32", "bf16", "f64"):
+        case(f"aten.{_name}.default", rand(2, 3, low=0.1, dtype=_dtype),
+             ref=_function, out=_dtype)
+case("aten.gelu.default", rand(3, 4), approximate="tanh",
+     ref=lambda x, **_: 0.5 * x * (1 + numpy.tanh(
+         math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3))))
+case("aten.neg.default", ints(4, low=-3), ref=numpy.negative, out="i64")
+case("aten.exp.default", ints(4, low=-3), ref=numpy.exp)
+
+for _name, _function in {"add": numpy.add, "sub": numpy.subtract,
+                         "mul": numpy.multiply, "div": numpy.divide}.items():
+    for _left, _right in (((3, 4), (3, 4)), ((3, 1), (1, 4)), ((), (2, 3)),
+                          ((2, 1, 3), (4, 1)), ((1,), ())):
+        case(f"aten.{_name}.Tensor", rand(*_left), rand(*_right, low=0.5),
+             ref=_function)
+    case(f"aten.{_name}.Tensor", rand(2, 3, dtype="bf16"),
+         rand(3, dtype="bf16", low=0.5), ref=_function, out="bf16")
+    case(f"aten.{_name}.Tensor", rand(2, 3, dtype="bf16"), rand(3, low=0.5),
+         ref=_function)
+    case(f"aten.{_name}.Tensor", rand(2, 3), 1.5, ref=_function)
+    case(f"aten.{_name}.Scalar", rand(2, 3, dtype="f64"), 3, ref=_function,
+         out="f64")
+    case(f"aten.{_name}.Tensor", ints(3), ints(3, low=1), ref=_function,
+         out="f32" if _name == "div" else "i64")
+case("aten.add.Tensor", rand(2, 3), rand(3), alpha=0.5,
+     ref=lambda x, y, alpha: x + alpha * y)
+case("aten.sub.Tensor", ints(3), ints(3), alpha=2, out="i64",
+     ref=lambda x, y, alpha: x - alpha * y)
+case("aten.rsub.Scalar", rand(2, 3), 1.0, 2.0, ref=lambda x, y, a: y - a * x)
+case("aten.mul.Tensor", bools(4), rand(4), ref=lambda x, y: x * y)
+case("aten.add.Tensor", bools(6), bools(6), ref=numpy.logical_or, out="i1")
+case("aten.maximum.default", rand(3, 1), rand(2), ref=numpy.maximum)
+case("aten.minimum.default", rand(3, 1), rand(2), ref=numpy.minimum)
+case("aten.maximum.default", ints(4), ints(4), ref=numpy.maximum, out="i64")
+for _exponent in (2, 3, 0, -1, -2, 0.5, -0.5, 1.7, 16):
+    case("aten.pow.Tensor_Scalar", rand(5, low=0.5), _exponent, ref=numpy.power)
+case("aten.pow.Tensor_Scalar", rand(5), 3.0, ref=numpy.power)
+case("aten.pow.Tensor_Scalar", ints(4), 3, ref=numpy.power, out="i64")
+case("aten.pow.Tensor_Tensor", rand(3, low=0.5), rand(2, 1), ref=numpy.power)
+case("aten.pow.Scalar", 10000.0, rand(3), ref=numpy.power)
+
+for _name, _function in {
+        "eq": numpy.equal, "ne": numpy.not_equal, "lt": numpy.less,
+        "le": numpy.less_equal, "gt": numpy.greater,
+        "ge": numpy.greater_equal}.items():
+    case(f"aten.{_name}.Tensor", ints(4, 1), ints(4), ref=_function, out="i1")
+    case(f"aten.{_name}.Tensor", rand(3), rand(2, 1), ref=_function, out="i1")
+    case(f"aten.{_name}.Scalar", ints(6), 2, ref=_function, out="i1")
+    case(f"aten.{_name}.Scalar", ints(6), 1.5, ref=_function, out="i1")
+    case(f"aten.{_name}.Tensor", bools(6), bools(6), ref=_function, out="i1")
+case("aten.ne.Tensor", Value("f32", numpy.array([numpy.nan, 1.0])),
+     Value("f32", numpy.array([numpy.nan, 1.0])), ref=numpy.not_equal, out="i1")
+case("aten.logical_and.default", bools(6), ints(6, high=2),
+     ref=numpy.logical_and, out="i1")
+case("aten.logical_or.default", bools(6), bools(6), ref=numpy.logical_or,
+     out="i1")
+case("aten.logical_not.default", rand(3), ref=numpy.logical_not, out="i1")
+case("aten.bitwise_not.default", bools(5), ref=numpy.logical_not, out="i1")
+case("aten.bitwise_not.default", ints(5), ref=numpy.invert, out="i64")
+case("aten.bitwise_and.Tensor", bools(5), bools(1), ref=numpy.bitwise_and,
+     out="i1")
+case("aten.bitwise_or.Tensor", ints(5), ints(5), ref=numpy.bitwise_or,
+     out="i64")
+case("aten.clamp.default", rand(6), -1.0, 0.5,
+     ref=lambda x, low, high: numpy.clip(x, low, high))
+case("aten.clamp.default", ints(6, high=9), 3,
+     ref=lambda x, low: numpy.maximum(x, low), out="i64")
+case("aten.clamp.default", rand(6), None, 0.5,
+     ref=lambda x, low, high: numpy.minimum(x, high))
+case("aten.clamp_min.default", rand(6), 0.25, ref=numpy.maximum)
+case("aten.where.self", bools(3, 1), rand(3, 4), rand(), ref=numpy.where)
+case("aten.where.ScalarOther", bools(3), rand(3), -math.inf, ref=numpy.where)
+case("aten.masked_fill.Scalar", rand(2, 3), bools(3), -1,
+     ref=lambda x, m, v: numpy.where(m, v, x))
+case("aten._to_copy.default", rand(3), dtype=DType("bf16"), out="bf16",
+     ref=lambda x, dtype: x)
+case("aten._to_copy.default", rand(5), dtype=DType("i64"), out="i64",
+     ref=lambda x, dtype: numpy.trunc(x))
+case("aten._to_copy.default", ints(5, high=2), dtype=DType("i1"), out="i1",
+     ref=lambda x, dtype: x != 0)
+case("aten._to_copy.default", bools(5), dtype=DType("f32"),
+     ref=lambda x, dtype: x)
+case("aten._to_copy.default", ints(5, low=-5), dtype=DType("i32"), out="i32",
+     ref=lambda x, dtype: x)
+for _name in ("clone", "detach", "alias", "lift_fresh_copy"):
+    case(f"aten.{_name}.default", rand(2, 2), ref=lambda x: x)
+case("aten.to.dtype", rand(3), DType("f64"), out="f64", ref=lambda x, d: x)
+case("prims.convert_element_type.default", rand(3), DType("bf16"), out="bf16",
+     ref=lambda x, d: x)
+case("aten.rsub.Tensor", rand(2, 3), rand(3), alpha=2.0,
+     ref=lambda x, y, alpha: y - alpha * x)
+case("aten.logical_xor.default", bools(6), rand(6), ref=numpy.logical_xor,
+     out="i1")
+case("aten.bitwise_xor.Tensor", ints(5), ints(5), ref=numpy.bitwise_xor,
+     out="i64")
+case("aten.bitwise_and.Scalar", ints(5), 3, ref=numpy.bitwise_and, out="i64")
+case("aten.bitwise_or.Scalar", ints(5), 3, ref=numpy.bitwise_or, out="i64")
+case("aten.bitwise_xor.Scalar", ints(5), 3, ref=numpy.bitwise_xor, out="i64")
+case("aten.clamp.Tensor", rand(2, 3), rand(3), None,
+     ref=lambda x, low, high: numpy.maximum(x, low))
+case("aten.clamp_max.default", rand(6), 0.25, ref=numpy.minimum)
+case("aten.where.ScalarSelf", bools(3), 1.0, rand(3), ref=numpy.where)
+case("aten.where.Scalar", bools(3), 1.0, 2.0, ref=numpy.where)
+case("aten.masked_fill.Tensor", rand(2, 3), bools(2, 1), rand(),
+     ref=lambda x, m, v: numpy.where(m, v, x))
+
+# -----------------------------------------------------------------------------
+# Constants
+# -----------------------------------------------------------------------------
+
+case("aten.full.default", [2, 3], 1.5, ref=numpy.full)
+case("aten.full.default", [], 7, out="i64", dtype=DType("i64"),
+     ref=lambda s, v, dtype: numpy.array(v))
+case("aten.full_like.default", rand(2), 1, pin_memory=False,
+     ref=lambda x, v, **_: numpy.full(x.shape, v))
+case("aten.zeros_like.default", rand(2, 1), ref=numpy.zeros_like)
+case("aten.ones_like.default", rand(), ref=numpy.ones_like)
+case("aten.zeros.default", [0, 2], ref=numpy.zeros)
+case("aten.new_zeros.default", rand(3), [2], ref=lambda x, s: numpy.zeros(s))
+case("aten.new_ones.default", rand(3), [2, 1], ref=lambda x, s: numpy.ones(s))
+case("aten.new_full.default", rand(3), [2], 3,
+     ref=lambda x, s, v: numpy.full(s, v))
+case("aten.fill.Scalar", rand(3), -2, ref=lambda x, v: numpy.full(x.shape, v))
+case("aten.ones.default", [3], ref=numpy.ones)
+case("aten.scalar_tensor.default", 0.25, ref=numpy.array)
+case("aten.arange.default", 5, out="i64", ref=numpy.arange)
+case("aten.arange.start", 2, 7, out="i64", ref=numpy.arange)
+case("aten.arange.start_step", 0, 1, 0.25, ref=numpy.arange)
+case("aten.arange.start_step", 9, 0, -2, out="i64", ref=numpy.arange)
+
+# -----------------------------------------------------------------------------
+# Products
+# -----------------------------------------------------------------------------
+
+case("aten.mm.default", rand(3, 4), rand(4, 5), ref=numpy.matmul)
+case("aten.mm.default", rand(1, 1), rand(1, 1), ref=numpy.matmul)
+case("aten.mm.default", ints(2, 3), ints(3, 2), ref=numpy.matmul, out="i64")
+case("aten.mm.default", rand(3, 4, dtype="bf16"), rand(4, 5, dtype="bf16"),
+     ref=numpy.matmul, out="bf16")
+case("aten.bmm.default", rand(2, 3, 4), rand(2, 4, 1), ref=numpy.matmul)
+case("aten.addmm.default", rand(5), rand(3, 4), rand(4, 5),
+     ref=lambda c, a, b: c + a @ b)
+case("aten.addmm.default", rand(3, 1, dtype="bf16"), rand(3, 4, dtype="bf16"),
+     rand(4, 5, dtype="bf16"), beta=0.5, alpha=2, out="bf16",
+     ref=lambda c, a, b, beta, alpha: beta * c + alpha * (a @ b))
+case("aten.baddbmm.default", rand(3, 5), rand(2, 3, 4), rand(2, 4, 5), beta=0,
+     ref=lambda c, a, b, beta: a @ b)
+
+# -----------------------------------------------------------------------------
+# Views
+# -----------------------------------------------------------------------------
+
+case("aten.view.default", rand(2, 6), [3, 4],
+     ref=lambda x, s: x.reshape(s))
+case("aten.view.default", rand(2, 3, 4), [6, -1], ref=lambda x, s: x.reshape(s))
+case("aten.reshape.default", rand(2, 1, 3), [3, 2],
+     ref=lambda x, s: x.reshape(s))
+case("aten.view_copy.default", rand(2, 3), [6], ref=lambda x, s: x.reshape(s))
+case("aten.view.default", rand(1, 1), [], ref=lambda x, s: x.reshape(s))
+case("aten.view.default", rand(), [1, 1, 1], ref=lambda x, s: x.reshape(s))
+case("aten._unsafe_view.default", rand(0, 3), [3, 0],
+     ref=lambda x, s: x.reshape(s))
+case("aten.transpose.int", rand(2, 3, 4), -1, 0,
+     ref=lambda x, i, j: x.swapaxes(i, j))
+case("aten.t.default", rand(2, 3), ref=numpy.transpose)
+case("aten.t.default", rand(2), ref=numpy.transpose)
+case("aten.permute.default", rand(2, 3, 4), [2, 0, -2],
+     ref=lambda x, p: x.transpose(2, 0, 1))
+case("aten.unsqueeze.default", rand(2, 3), -1,
+     ref=lambda x, d: x[..., None])
+case("aten.unsqueeze.default", rand(), 0, ref=lambda x, d: x[None])
+case("aten.squeeze.dim", rand(2, 1, 3), 1, ref=lambda x, d: x[:, 0])
+case("aten.squeeze.dim", rand(2, 3), 1, ref=lambda x, d: x)
+case("aten.squeeze.dims", rand(1, 2, 1), [0, 2, 1], ref=lambda x, d: x[0, :, 0])
+case("aten.squeeze.default", rand(1, 2, 1), ref=lambda x: x[0, :, 0])
+case("aten.expand.default", rand(3, 1), [2, 3, -1],
+     ref=lambda x, s: numpy.broadcast_to(x, (2, 3, 1)))
+case("aten.expand.default", rand(), [2], ref=numpy.broadcast_to)
+case("aten.slice.Tensor", rand(5, 3), 0, 1, 5, 2, ref=lambda x, *_: x[1:5:2])
+case("aten.slice.Tensor", rand(5, 3), 1, -2, 2 ** 63 - 1,
+     ref=lambda x, *_: x[:, -2:])
+case("aten.slice.Tensor", rand(5), 0, 4, 2, ref=lambda x, *_: x[4:2])
+case("aten.slice.Tensor", rand(5), ref=lambda x, *_: x)
+case("aten.select.int", rand(3, 4), 1, -1, ref=lambda x, *_: x[:, -1])
+case("aten.select.int", rand(3), 0, 1, ref=lambda x, *_: x[1])
+case("aten.cat.default", [rand(2, 3), rand(2, 1), rand(0)], -1,
+     ref=lambda l, d: numpy.concatenate(l[:2], d))
+case("aten.cat.default", [rand(2), ints(3)],
+     ref=lambda l: numpy.concatenate(l))
+case("aten.constant_pad_nd.default", rand(2, 3), [1, 2], 0.5,
+     ref=lambda x, *_: numpy.pad(x, ((0, 0), (1, 2)), constant_values=0.5))
+case("aten.constant_pad_nd.default", ints(2, 3), [0, 1, -1, 2], -100, out="i64",
+     ref=lambda x, *_: numpy.pad(x[1:], ((0, 2), (0, 1)), constant_values=-100))
+case("aten.constant_pad_nd.default", rand(3), [-1, -1],
+     ref=lambda x, _: x[1:-1])
+case("aten.copy.default", rand(2, 3), rand(3),
+     ref=lambda x, y: numpy.broadcast_to(y, x.shape))
+case("aten.copy.default", ints(2), ints(), out="i64",
+     ref=lambda x, y: numpy.broadcast_to(y, x.shape))
+case("aten.split.Tensor", rand(5, 2), 2, out="f32 f32 f32",
+     ref=lambda x, n: (x[:2], x[2:4], x[4:]))
+case("aten.split_with_sizes.default", rand(2, 5), [1, 4], 1, out="f32 f32",
+     ref=lambda x, s, d: (x[:, :1], x[:, 1:]))
+
+
+def insert(shape: tuple[int, ...], at: Any, value: Array) -> Array:
+    result = numpy.zeros(shape)
+    result[at] = value
+    return result
+
+
+case("aten.slice_backward.default", rand(2, 3), [5, 3], 0, 1, 5, 2,
+     ref=lambda g, s, *_: insert(s, slice(1, 5, 2), g))
+case("aten.select_backward.default", rand(3), [3, 4], 1, -1,
+     ref=lambda g, s, *_: insert(s, (slice(None), -1), g))
+case("aten.slice_scatter.default", rand(4, 2), rand(2, 2), 0, 1, 3,
+     ref=lambda x, y, *_: numpy.concatenate([x[:1], y, x[3:]]))
+case("aten.select_scatter.default", rand(3, 2), rand(3), 1, 0,
+     ref=lambda x, y, *_: numpy.stack([y, x[:, 1]], 1))
+case("aten.tril.default", rand(4, 4), ref=numpy.tril)
+case("aten.tril.default", rand(2, 3, 4), 1, ref=numpy.tril)
+case("aten.triu.default", rand(3, 4), -1, ref=numpy.triu)
+
+# -----------------------------------------------------------------------------
+# Reductions
+# -----------------------------------------------------------------------------
+
+
+def axes(dims: Any) -> Any:
+    return tuple(dims) if dims else None
+
+
+case("aten.sum.default", rand(3, 4), ref=numpy.sum)
+case("aten.sum.default", rand(), ref=numpy.sum)
+case("aten.sum.default", bools(6), ref=numpy.sum, out="i64")
+for _name, _function in {"sum.dim_IntList": numpy.sum, "mean.dim": numpy.mean,
+                         "amax.default": numpy.max,
+                         "amin.default": numpy.min}.items():
+    case(f"aten.{_name}", rand(3, 4), [-1], True,
+         ref=lambda x, d, k, f=_function: f(x, axes(d), keepdims=k))
+    case(f"aten.{_name}", rand(2, 3, 4), [2, 0],
+         ref=lambda x, d, f=_function: f(x, axes(d)))
+    case(f"aten.{_name}", rand(2, 3), [],
+         ref=lambda x, d, f=_function: f(x))
+    case(f"aten.{_name}", rand(3, 4, dtype="bf16"), [0], out="bf16",
+         ref=lambda x, d, f=_function: f(x, axes(d)))
+case("aten.sum.dim_IntList", rand(0, 3), [0], ref=lambda x, d: x.sum(0))
+case("aten.mean.default", rand(7), ref=numpy.mean)
+case("aten.amax.default", ints(4), [0], ref=lambda x, d: x.max(), out="i64")
+case("aten.var.correction", rand(3, 4), [1], correction=1, keepdim=True,
+     ref=lambda x, d, correction, keepdim: x.var(1, ddof=1, keepdims=True))
+case("aten.var.correction", rand(3, 4), None, correction=0,
+     ref=lambda x, d, correction: x.var())
+case("aten.max.default", rand(3, 2), ref=numpy.max)
+case("aten.min.default", rand(3, 2), ref=numpy.min)
+case("aten.any.default", bools(3, 2), ref=numpy.any, out="i1")
+case("aten.any.dims", rand(3, 2), [0, 1], ref=lambda x, d: x.any(), out="i1")
+case("aten.any.dim", bools(3, 2), 1, ref=lambda x, d: x.any(1), out="i1")
+case("aten.max.dim", rand(3, 4), 1, out="f32 i64",
+     ref=lambda x, d: (x.max(1), x.argmax(1)))
+case("aten.max.dim", ints(3, 4), -2, True, out="i64 i64",
+     ref=lambda x, d, k: (x.max(0, keepdims=True),
+                          x.argmax(0)[None]))
+case("aten.argmax.default", rand(3, 4), -1, True, out="i64",
+     ref=lambda x, d, k: x.argmax(1)[:, None])
+case("aten.argmax.default", rand(3, 4), out="i64", ref=lambda x: x.argmax())
+case("aten.cumsum.default", rand(3, 4), 1, ref=numpy.cumsum)
+case("aten.cumsum.default", bools(5), 0, ref=numpy.cumsum, out="i64")
+case("aten.cumsum.default", rand(), 0, ref=lambda x, d: x)
+
+# -----------------------------------------------------------------------------
+# Softmax, losses, norms
+# -----------------------------------------------------------------------------
+
+
+def softmax(x: Array, dim: int, *_: Any) -> Array:
+    powers = numpy.exp(x - x.max(dim, keepdims=True))
+    return powers / powers.sum(dim, keepdims=True)
+
+
+def log_softmax(x: Array, dim: int, *_: Any) -> Array:
+    return numpy.log(softmax(x, dim))
+
+
+for _dtype in ("f32", "bf16"):
+    case("aten._softmax.default", rand(3, 4, dtype=_dtype), -1, False,
+         ref=softmax, out=_dtype)
+    case("aten._log_softmax.default", rand(3, 4, 2, dtype=_dtype), 1, False,
+         ref=log_softmax, out=_dtype)
+case("aten._softmax.default", rand(3, low=90, high=100), 0, False, ref=softmax)
+case("aten._log_softmax.default", rand(3, low=900, high=910), 0, False,
+     ref=log_softmax)
+case("aten._softmax_backward_data.default", rand(3, 4), rand(3, 4, low=0), -1,
+     DType("f32"),
+     ref=lambda g, y, d, t: y * (g - (g * y).sum(1, keepdims=True)))
+case("aten._log_softmax_backward_data.default", rand(3, 4), rand(3, 4), 1,
+     DType("f32"),
+     ref=lambda g, y, d, t: g - numpy.exp(y) * g.sum(1, keepdims=True))
+
+
+def nll(x: Array, target: Array, weight: Array | None, reduction: int,
+        ignored: int) -> tuple[Array, Array]:
+    kept = target != ignored
+    index = numpy.where(kept, target, 0)
+    weights = (numpy.ones(x.shape[1]) if weight is None else weight)[index]
+    weights = weights * kept
+    losses = -weights * x[numpy.arange(len(x)), index]
+    if reduction == 0:
+        return losses, numpy.array(0.0)
+    total = weights.sum()
+    return losses.sum() / (total if reduction == 1 else 1), total
+
+
+def nll_backward(grad: Array, x: Array, target: Array, weight: Array | None,
+                 reduction: int, ignored: int, total: Array) -> Array:
+    result = numpy.zeros(x.shape)
+    for row, index in enumerate(target):
+        if index != ignored:
+            w = 1.0 if weight is None else weight[index]
+            g = grad[row] if reduction == 0 else grad
+            result[row, index] = -w * g / (total if reduction == 1 else 1)
+    return result
+
+
+TARGETS = Value("i64", numpy.array([2, -100, 0, 1]))
+for _reduction in (0, 1, 2):
+    for _weight in (None, rand(3, low=0.5)):
+        case("aten.nll_loss_forward.default", rand(4, 3), TARGETS, _weight,
+             _reduction, -100, ref=nll, out="f32 f32")
+        case("aten.nll_loss_backward.default",
+             rand(4) if _reduction == 0 else rand(), rand(4, 3), TARGETS,
+             _weight, _reduction, -100, rand(low=2.0, high=3.0),
+             ref=nll_backward)
+
+
+def layer_norm(x: Array, shape: list[int], weight: Array | None,
+               bias: Array | None, eps: float) -> tuple[Array, ...]:
+    inner = tuple(range(x.ndim - len(shape), x.ndim))
+    mean = x.mean(inner, keepdims=True)
+    rstd = 1 / numpy.sqrt(x.var(inner, keepdims=True) + eps)
+    y = (x - mean) * rstd
+    return ((y if weight is None else y * weight)
+            + (0 if bias is None else bias), mean, rstd)
+
+
+def layer_norm_backward(g: Array, x: Array, shape: list[int], mean: Array,
+                        rstd: Array, weight: Array | None, bias: Array | None,
+                        mask: list[bool]) -> tuple[Array, ...]:
+    inner = tuple(range(x.ndim - len(shape), x.ndim))
+    outer = tuple(range(x.ndim - len(shape)))
+    y = (x - mean) * rstd
+    h = g if weight is None else g * weight
+    dx = rstd * (h - h.mean(inner, keepdims=True)
+                 - y * (h * y).mean(inner, keepdims=True))
+    return dx, (g * y).sum(outer), g.sum(outer)
+
+
+def rms_norm(x: Array, shape: list[int], weight: Array | None,
+             eps: float | None) -> tuple[Array, Array]:
+    inner = tuple(range(x.ndim - len(shape), x.ndim))
+    rstd = 1 / numpy.sqrt((x * x).mean(inner, keepdims=True)
+                          + (2.0 ** -23 if eps is None else eps))
+    return (x * rstd if weight is None else x * rstd * weight), rstd
+
+
+def rms_norm_backward(g: Array, x: Array, shape: list[int], rstd: Array,
+                      weight: Array | None, mask: list[bool]
+                      ) -> tuple[Array, Array]:
+    inner = tuple(range(x.ndim - len(shape), x.ndim))
+    outer = tuple(range(x.ndim - len(shape)))
+    y = x * rstd
+    h = g if weight is None else g * weight
+    dx = rstd * (h - y * (h * y).mean(inner, keepdims=True))
+    return dx, (g * y).sum(outer)
+
+
+case("aten.native_layer_norm.default", rand(2, 3, 4), [4], rand(4), rand(4),
+     1e-5, ref=layer_norm, out="f32 f32 f32")
+case("aten.native_layer_norm.default", rand(2, 3, 4), [3, 4], None, None, 1e-5,
+     ref=layer_norm, out="f32 f32 f32")
+case("aten.native_layer_norm.default", rand(2, 4, dtype="bf16"), [4],
+     rand(4, dtype="bf16"), None, 1e-5, ref=layer_norm, out="bf16 bf16 bf16")
+case("aten.native_layer_norm_backward.default", rand(2, 3, 4), rand(2, 3, 4),
+     [4], rand(2, 3, 1), rand(2, 3, 1, low=0.5), rand(4), rand(4),
+     [True, True, True], ref=layer_norm_backward, out="f32 f32 f32")
+case("aten.native_layer_norm_backward.default", rand(2, 4), rand(2, 4), [4],
+     rand(2, 1), rand(2, 1, low=0.5), rand(4), None, [True, True, False],
+     ref=layer_norm_backward, out="f32 f32 f32", absent=(2,))
+case("aten._fused_rms_norm.default", rand(2, 3, 4), [4], rand(4), 1e-5,
+     ref=rms_norm, out="f32 f32")
+case("aten._fused_rms_norm.default", rand(3, 4), [4], None, None, ref=rms_norm,
+     out="f32 f32")
+case("aten._fused_rms_norm_backward.default", rand(2, 3, 4), rand(2, 3, 4), [4],
+     rand(2, 3, 1, low=0.5), rand(4), [True, True], ref=rms_norm_backward,
+     out="f32 f32")
+
+# -----------------------------------------------------------------------------
+# Indexing
+# -----------------------------------------------------------------------------
+
+
+def add_at(shape: Any, at: Any, values: Array) -> Array:
+    result = numpy.zeros(shape)
+    numpy.add.at(result, at, values)
+    return result
+
+
+def put(x: Array, at: Any, values: Array, accumulate: bool = False) -> Array:
+    result = x.astype(numpy.float64)
+    if accumulate:
+        numpy.add.at(result, at, values)
+    else:
+        result[at] = values
+    return result
+
+
+def along(x: Array, dim: int, index: Array) -> tuple[Any, ...]:
+    """What `index` selects along `dim`, as an index of numpy's."""
+    grid = list(numpy.indices(index.shape))
+    grid[dim] = index
+    return tuple(grid)
+
+
+def permuted(n: int, *more: int) -> Value:
+    """Distinct indices: writing in any order gives the same."""
+    rows = [RNG.permutation(n) for _ in range(math.prod(more))]
+    return Value("i64", numpy.array(rows).reshape(*more, n))
+
+
+case("aten.embedding.default", rand(5, 3), ints(2, 4),
+     ref=lambda w, i: w[i])
+case("aten.embedding.default", rand(5, 3, dtype="bf16"), ints(dtype="i32"),
+     ref=lambda w, i: w[i], out="bf16")
+case("aten.embedding_dense_backward.default", rand(2, 4, 3), ints(2, 4), 5, -1,
+     False, ref=lambda g, i, n, *_: add_at((n, 3), i, g))
+case("aten.embedding_dense_backward.default", rand(4, 3), ints(4), 5, 2, False,
+     ref=lambda g, i, n, *_: add_at((n, 3), i, g * (i != 2)[:, None]))
+case("aten.embedding_dense_backward.default", rand(6, 2, dtype="bf16"),
+     ints(6), 5, -1, False, out="bf16",
+     ref=lambda g, i, n, *_: add_at((n, 2), i, g))
+case("aten.gather.default", rand(3, 5), 1, ints(3, 2),
+     ref=lambda x, d, i: x[along(x, d, i)])
+case("aten.gather.default", rand(5, 3), -2, ints(4, 2),
+     ref=lambda x, d, i: x[along(x, 0, i)])
+case("aten.index_select.default", rand(2, 5, 3), 1, ints(4),
+     ref=lambda x, d, i: x.take(i, d))
+case("aten.scatter.value", rand(3, 5), 1, ints(3, 2), -1.0,
+     ref=lambda x, d, i, v: put(x, along(x, d, i), v))
+case("aten.scatter.src", rand(3, 5), 1, permuted(5, 3), rand(3, 6),
+     ref=lambda x, d, i, s: put(x, along(x, d, i), s[:, :5]))
+case("aten.scatter_add.default", rand(5, 3), 0, ints(4, 3), rand(4, 3),
+     ref=lambda x, d, i, s: put(x, along(x, d, i), s, True))
+case("aten.index_add.default", rand(5, 3), 0, ints(4), rand(4, 3),
+     ref=lambda x, d, i, s: put(x, i, s, True))
+case("aten.index.Tensor", rand(5, 3), [ints(2, 4, low=-5)],
+     ref=lambda x, l: x[l[0]])
+case("aten.index.Tensor", rand(2, 5, 3), [None, ints(4), None],
+     ref=lambda x, l: x[:, l[1]])
+case("aten.index.Tensor", rand(5, 5, 3), [ints(4, 1), ints(3)],
+     ref=lambda x, l: x[l[0], l[1]])
+case("aten.index.Tensor", rand(5, 2, 5), [ints(4), None, ints(4)],
+     ref=lambda x, l: x[l[0], :, l[2]])
+case("aten.index_put.default", rand(5, 3), [ints(6)], rand(6, 3), True,
+     ref=lambda x, l, v, a: put(x, l[0], v, a))
+case("aten.index_put.default", rand(5, 5, 2), [ints(6, low=-5), ints(6)],
+     rand(), True, ref=lambda x, l, v, a: put(x, tuple(l), v, a))
+case("aten.index_put.default", rand(5, 3), [permuted(5)], rand(5, 3),
+     ref=lambda x, l, v: put(x, l[0], v))
+
+# -----------------------------------------------------------------------------
+# Attention
+# -----------------------------------------------------------------------------
+
+
+def spread_heads(x: Array, heads: int) -> Array:
+    return numpy.repeat(x, heads // x.shape[1], 1)
+
+
+def attention_scores(q: Array, k: Array, is_causal: bool,
+                     mask: Array | None, scale: float | None) -> Array:
+    scores = q @ spread_heads(k, q.shape[1]).swapaxes(2, 3)
+    scores = scores * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if mask is not None:
+        scores = (numpy.where(mask, scores, -numpy.inf) if mask.dtype == bool
+                  else scores + mask)
+    if is_causal:
+        later = numpy.triu(numpy.ones(scores.shape[-2:], bool), 1)
+        scores = numpy.where(later, -numpy.inf, scores)
+    return scores
+
+
+def attention(q: Array, k: Array, v: Array, dropout: float = 0.0,
+              is_causal: bool = False, *, attn_mask: Array | None = None,
+              scale: float | None = None) -> tuple[Array, Array]:
+    scores = attention_scores(q, k, is_causal, attn_mask, scale)
+    logs = numpy.log(numpy.exp(scores).sum(-1))
+    return softmax(scores, -1) @ spread_heads(v, q.shape[1]), logs
+
+
+def attention_backward(g: Array, q: Array, k: Array, v: Array, out: Array,
+                       logs: Array, dropout: float, is_causal: bool, *,
+                       attn_mask: Array | None = None,
+                       scale: float | None = None) -> tuple[Array, ...]:
+    heads = q.shape[1]
+    scores = attention_scores(q, k, is_causal, attn_mask, scale)
+    p = numpy.exp(scores - logs[..., None])
+    delta = (g * out).sum(-1, keepdims=True)
+    ds = p * (g @ spread_heads(v, heads).swapaxes(2, 3) - delta)
+    ds = ds * (q.shape[-1] ** -0.5 if scale is None else scale)
+
+    def gather_heads(x: Array) -> Array:
+        b, h, *rest = x.shape
+        return x.reshape(b, k.shape[1], h // k.shape[1], *rest).sum(2)
+
+    return (ds @ spread_heads(k, heads), gather_heads(ds.swapaxes(2, 3) @ q),
+            gather_heads(p.swapaxes(2, 3) @ g))
+
+
+FLASH = "aten._scaled_dot_product_flash_attention_for_cpu"
+for _dtype in ("f32", "bf16"):
+    case(f"{FLASH}.default", rand(2, 4, 5, 3, dtype=_dtype),
+         rand(2, 2, 5, 3, dtype=_dtype), rand(2, 2, 5, 3, dtype=_dtype), 0.0,
+         True, ref=attention, out=f"{_dtype} f32")
+case(f"{FLASH}.default", rand(1, 2, 3, 4), rand(1, 2, 5, 4), rand(1, 2, 5, 4),
+     ref=attention, out="f32 f32", attn_mask=rand(1, 1, 3, 5), scale=0.3)
+case("aten.scaled_dot_product_attention.default", rand(1, 2, 3, 4),
+     rand(1, 2, 3, 4), rand(1, 2, 3, 4), Value("i1", numpy.tri(3, dtype=bool)),
+     ref=lambda q, k, v, m: attention(q, k, v, attn_mask=m)[0])
+case(f"{FLASH}_backward.default", rand(2, 4, 5, 3), rand(2, 4, 5, 3),
+     rand(2, 2, 5, 3), rand(2, 2, 5, 3), rand(2, 4, 5, 3), rand(2, 4, 5), 0.0,
+     True, ref=attention_backward, out="f32 f32 f32")
+case(f"{FLASH}_backward.default", rand(1, 2, 3, 4), rand(1, 2, 3, 4),
+     rand(1, 2, 5, 4), rand(1, 2, 5, 4), rand(1, 2, 3, 4), rand(1, 2, 3), 0.0,
+     False, ref=attention_backward, out="f32 f32 f32", scale=0.3,
+     attn_mask=rand(1, 2, 3, 5))
+case("aten.scaled_dot_product_attention.default", rand(1, 2, 3, 4),
+     rand(1, 2, 3, 4), rand(1, 2, 3, 4), None, 0.0, True,
+     ref=lambda q, k, v, m, d, c: attention(q, k, v, d, c)[0])
