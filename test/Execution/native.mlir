@@ -8,6 +8,8 @@
 // RUN: regather run %t/equal-branches.mlir --engine=cpu --random-inputs=1 --quiet
 // RUN: not regather run %t/swapped-branches.mlir --engine=cpu --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=SWAPPED
 // RUN: not regather run %t/unsupported.mlir --engine=cpu --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=UNSUPPORTED
+// RUN: not regather run %t/bounds.mlir --engine=cpu --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=BOUNDS
+// RUN: not regather run %t/slice-bounds.mlir --engine=cpu --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=BOUNDS
 
 // CHECK: step 1/1  {{[0-9.]+}} ms
 
@@ -92,4 +94,29 @@ func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
   %2 = tg.node "aten.gelu.default"(%1) : (tensor<4xf32>) -> tensor<4xf32>
   %3 = arith.truncf %2 : tensor<4xf32> to tensor<4xf8E5M2>
   return %2 : tensor<4xf32>
+}
+
+//--- bounds.mlir
+// The data decide the index: an error, not a crash.
+// BOUNDS: error: rank 0 stopped: an index is out of bounds
+func.func @step(%x: tensor<4xf32>, %i: tensor<2xi64>) -> tensor<2xf32> {
+  %c = arith.constant 1000000000000 : i64
+  %empty = tensor.empty() : tensor<2xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(d) -> (d)>, affine_map<(d) -> (d)>], iterator_types = ["parallel"]}
+      ins(%i : tensor<2xi64>) outs(%empty : tensor<2xf32>) {
+  ^body(%n: i64, %out: f32):
+    %far = arith.addi %n, %c : i64
+    %index = arith.index_cast %far : i64 to index
+    %y = tensor.extract %x[%index] : tensor<4xf32>
+    linalg.yield %y : f32
+  } -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+//--- slice-bounds.mlir
+func.func @step(%x: tensor<4xf32>, %i: index) -> tensor<2xf32> {
+  %c3 = arith.constant 3 : index
+  %offset = arith.addi %i, %c3 : index
+  %0 = tensor.extract_slice %x[%offset] [2] [1] : tensor<4xf32> to tensor<2xf32>
+  return %0 : tensor<2xf32>
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BoundsChecks.h"
 #include "KernelSet.h"
 #include "NumberExpansion.h"
 
@@ -161,6 +162,7 @@ LogicalResult regather::native::lowerKernels(ModuleOp module) {
   if (failed(run(buildBufferPipeline)) ||
       failed(expandFloatConversions(module)))
     return failure();
+  addBoundsChecks(module);
   expandCopies(module);
   return run(buildLLVMPipeline);
 }

@@ -8,6 +8,8 @@
 
 #include "KernelSet.h"
 
+#include "BoundsChecks.h"
+
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -159,6 +161,13 @@ LogicalResult KernelSet::compile() {
   if (!engine)
     return fail(engine.takeError());
   jit = std::move(*engine);
+  jit->registerSymbols([](llvm::orc::MangleAndInterner interner) {
+    llvm::orc::SymbolMap symbols;
+    symbols[interner(kReportOutOfBounds)] = {
+        llvm::orc::ExecutorAddr::fromPtr(&reportOutOfBounds),
+        llvm::JITSymbolFlags::Exported};
+    return symbols;
+  });
   for (unsigned i = 0; i != numKernels; ++i) {
     auto function =
         jit->lookupPacked("_mlir_ciface_kernel_" + std::to_string(i));

@@ -77,10 +77,14 @@ LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
   for (std::thread &thread : threads)
     thread.join();
 
-  // One failure stops all ranks: report it once, where the first rank stopped.
+  // One failure stops all ranks: report it once, where the first rank stopped
+  // that was not stopped by another.
   LogicalResult result = success();
+  bool hasCause = llvm::any_of(failures, [](const Failure &failed) {
+    return failed.op && failed.status != RG_ERROR_ABORTED;
+  });
   for (auto [rank, failed] : llvm::enumerate(failures)) {
-    if (!failed.op)
+    if (!failed.op || (hasCause && failed.status == RG_ERROR_ABORTED))
       continue;
     result = failed.op->emitError()
              << "rank " << rank << " stopped: " << rg_world_error(world);

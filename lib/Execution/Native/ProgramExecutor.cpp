@@ -8,6 +8,8 @@
 
 #include "ProgramExecutor.h"
 
+#include "BoundsChecks.h"
+
 #include <map>
 
 using namespace mlir;
@@ -96,7 +98,7 @@ private:
   /// Returns false when the rank has to stop.
   bool runBlock(const InstructionBlock &block);
   bool runInstruction(const Instruction &instruction);
-  void launch(const Instruction &instruction);
+  bool launch(const Instruction &instruction);
   bool start(const Instruction &instruction);
   bool wait(const Instruction &instruction);
   /// Waits for a future that the program does not wait for.
@@ -146,7 +148,7 @@ static void appendDescriptor(SmallVectorImpl<int64_t> &words,
     words[first + d] = words[first + d + 1] * tensor.getShape()[d + 1];
 }
 
-void Executor::launch(const Instruction &instruction) {
+bool Executor::launch(const Instruction &instruction) {
   SmallVector<const HostTensor *> tensors;
   for (Slot slot : instruction.inputs)
     tensors.push_back(&slots[slot]);
@@ -167,6 +169,10 @@ void Executor::launch(const Instruction &instruction) {
   for (void *&descriptor : descriptors)
     arguments.push_back(static_cast<void *>(&descriptor));
   kernels.getFunction(instruction.kernel)(arguments.data());
+  if (!takeOutOfBounds())
+    return true;
+  rg_world_abort(world, "an index is out of bounds");
+  return check(RG_ERROR_ARGUMENT, instruction.op);
 }
 
 bool Executor::start(const Instruction &instruction) {
@@ -263,8 +269,7 @@ bool Executor::runFor(const Instruction &instruction) {
 bool Executor::runInstruction(const Instruction &instruction) {
   switch (instruction.kind) {
   case Instruction::Kind::Launch:
-    launch(instruction);
-    return true;
+    return launch(instruction);
   case Instruction::Kind::Start:
     return start(instruction);
   case Instruction::Kind::Wait:
