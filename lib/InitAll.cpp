@@ -27,6 +27,7 @@ void regather::registerAllDialects(mlir::DialectRegistry &registry) {
                   tg::TGDialect>();
   mlir::func::registerInlinerExtension(registry);
   tg::registerCostExternalModels(registry);
+  tg::registerShardingExternalModels(registry);
 }
 
 void regather::registerAllPasses() {

@@ -10,7 +10,7 @@
 #define REGATHER_LIB_CONVERSION_TGNODESTOLINALG_STRUCTUREDOPS_H
 
 #include "ElementMath.h"
-#include "NodeArguments.h"
+#include "regather/Dialect/TG/Utils/NodeArguments.h"
 
 namespace regather::nodes {
 

@@ -25,6 +25,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "regather/Dialect/TG/IR/ShardingRule.h"
+
 #include "regather/Dialect/TG/IR/TGDialect.h.inc"
 #include "regather/Dialect/TG/IR/TGEnums.h.inc"
 
@@ -105,6 +107,10 @@ OpCost getOpCost(mlir::Operation *op);
 /// Gives the structured ops of linalg, and the views of tensor, a
 /// CostOpInterface.
 void registerCostExternalModels(mlir::DialectRegistry &registry);
+
+/// Gives `tg.node` and the operations of linalg, tensor and arith a
+/// ShardingRuleOpInterface.
+void registerShardingExternalModels(mlir::DialectRegistry &registry);
 
 } // namespace regather::tg
 

@@ -75,4 +75,27 @@ def TG_CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
+def TG_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
+  let cppNamespace = "::regather::tg";
+  let description = [{
+    How an operation can be carried out on parts of its tensors. Implemented,
+    as external models, by `tg.node` for the targets it knows and by the
+    operations of `linalg`, `tensor` and `arith` that steps are written in. An
+    operation without the interface needs its tensors whole.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      The rule, or the rule that needs all tensors whole
+      (`ShardingRule::getWhole`) if nothing better is known. Emits nothing.
+    }], "::regather::tg::ShardingRule", "getShardingRule">,
+    InterfaceMethod<[{
+      Builds the same operation on parts of its tensors at the insertion point
+      of `builder`, with sizes among its arguments (those of a view, an
+      expansion or a fill) taken from `resultTypes`. All attributes are kept.
+    }], "::mlir::Operation *", "buildPart",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands,
+           "::mlir::TypeRange":$resultTypes)>
+  ];
+}
+
 #endif // REGATHER_DIALECT_TG_IR_TGINTERFACES

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NodeArguments.h"
+#include "regather/Dialect/TG/Utils/NodeArguments.h"
 
 using namespace mlir;
 using namespace regather;

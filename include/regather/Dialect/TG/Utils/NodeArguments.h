@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_CONVERSION_TGNODESTOLINALG_NODEARGUMENTS_H
-#define REGATHER_LIB_CONVERSION_TGNODESTOLINALG_NODEARGUMENTS_H
+#ifndef REGATHER_DIALECT_TG_UTILS_NODEARGUMENTS_H
+#define REGATHER_DIALECT_TG_UTILS_NODEARGUMENTS_H
 
 #include "regather/Dialect/TG/IR/TG.h"
 
@@ -100,4 +100,4 @@ private:
 
 } // namespace regather::nodes
 
-#endif // REGATHER_LIB_CONVERSION_TGNODESTOLINALG_NODEARGUMENTS_H
+#endif // REGATHER_DIALECT_TG_UTILS_NODEARGUMENTS_H
