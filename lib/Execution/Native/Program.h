@@ -10,6 +10,7 @@
 #define REGATHER_LIB_EXECUTION_NATIVE_PROGRAM_H
 
 #include "KernelSet.h"
+#include "MatrixProducts.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Execution/HostTensor.h"
@@ -40,6 +41,9 @@ struct Instruction {
   enum class Kind {
     /// Runs `kernel` on the inputs.
     Launch,
+    /// Runs matrix product `product` on A, B and, if it accumulates, what it
+    /// starts from.
+    Product,
     /// Starts `collective`; the output is the slot of the future.
     Start,
     /// Waits for the future in the first input.
@@ -53,6 +57,7 @@ struct Instruction {
   };
   Kind kind = Kind::Launch;
   unsigned kernel = 0;
+  unsigned product = 0;
   unsigned collective = 0;
   unsigned group = 0;
   llvm::SmallVector<Slot> inputs;
@@ -85,6 +90,7 @@ struct Program {
   std::vector<SlotType> slots;
   std::vector<Collective> collectives;
   std::vector<Group> groups;
+  MatrixProductSet products;
   InstructionBlock body;
 };
 

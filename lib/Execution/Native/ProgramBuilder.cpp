@@ -34,6 +34,7 @@ private:
   void buildBlock(Block &block, InstructionBlock &out);
   void buildOp(Operation *op, InstructionBlock &out);
   void buildLaunch(Operation *op, Instruction &instruction);
+  void buildProduct(const MatrixProductMatch &match, Instruction &instruction);
   void buildCollective(CollectiveOpInterface op, Instruction &instruction);
   void buildControl(Operation *op, Instruction &instruction);
 
@@ -142,6 +143,15 @@ void ProgramBuilder::buildLaunch(Operation *op, Instruction &instruction) {
     instruction.inputs.push_back(getSlot(input));
 }
 
+void ProgramBuilder::buildProduct(const MatrixProductMatch &match,
+                                  Instruction &instruction) {
+  instruction.kind = Instruction::Kind::Product;
+  instruction.product = program.products.add(match.desc);
+  for (Value input : {match.a, match.b, match.init})
+    if (input)
+      instruction.inputs.push_back(getSlot(input));
+}
+
 /// The value that `value` is a view, a cast or a gathered copy of.
 static Value getRoot(Value value) {
   for (Operation *def = value.getDefiningOp();
@@ -208,11 +218,14 @@ void ProgramBuilder::buildOp(Operation *op, InstructionBlock &out) {
     // Kernels repeat it; anything else needs it in memory.
     bool onlyInKernels = llvm::all_of(op->getUsers(), [&](Operation *user) {
       Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
-      return !top->hasTrait<OpTrait::IsTerminator>() && isCompute(top);
+      return !top->hasTrait<OpTrait::IsTerminator>() && isCompute(top) &&
+             !matchMatrixProduct(top);
     });
     if (onlyInKernels)
       return;
   }
+  if (isInitOfProductsOnly(op))
+    return;
   Instruction instruction;
   instruction.op = op;
   if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
@@ -223,6 +236,8 @@ void ProgramBuilder::buildOp(Operation *op, InstructionBlock &out) {
   } else if (auto index = dyn_cast<AxisIndexOp>(op)) {
     instruction.kind = Instruction::Kind::AxisIndex;
     instruction.group = getGroup(index.getMeshAttr(), index.getAxes(), op);
+  } else if (auto match = matchMatrixProduct(op)) {
+    buildProduct(*match, instruction);
   } else if (isCompute(op)) {
     buildLaunch(op, instruction);
   } else if (isa<scf::IfOp, scf::ForOp>(op)) {

@@ -10,6 +10,7 @@
 
 #include "BoundsChecks.h"
 
+#include <cstring>
 #include <map>
 
 using namespace mlir;
@@ -99,6 +100,7 @@ private:
   bool runBlock(const InstructionBlock &block);
   bool runInstruction(const Instruction &instruction);
   bool launch(const Instruction &instruction);
+  bool runProduct(const Instruction &instruction);
   bool start(const Instruction &instruction);
   bool wait(const Instruction &instruction);
   /// Waits for a future that the program does not wait for.
@@ -173,6 +175,22 @@ bool Executor::launch(const Instruction &instruction) {
     return true;
   rg_world_abort(world, "an index is out of bounds");
   return check(RG_ERROR_ARGUMENT, instruction.op);
+}
+
+bool Executor::runProduct(const Instruction &instruction) {
+  ArrayRef<Slot> inputs = instruction.inputs;
+  const SlotType &type = program.slots[instruction.outputs.front()];
+  HostTensor result = HostTensor::uninitialized(type.elementType, type.shape);
+  if (inputs.size() == 3)
+    memcpy(result.getData(), slots[inputs[2]].getData(), result.getNumBytes());
+  rg_status status = rg_gemm_run(program.products.get(instruction.product),
+                                 slots[inputs[0]].getData(),
+                                 slots[inputs[1]].getData(), result.getData());
+  slots[instruction.outputs.front()] = std::move(result);
+  if (status == RG_OK)
+    return true;
+  rg_world_abort(world, "a matrix product failed");
+  return check(status, instruction.op);
 }
 
 bool Executor::start(const Instruction &instruction) {
@@ -270,6 +288,8 @@ bool Executor::runInstruction(const Instruction &instruction) {
   switch (instruction.kind) {
   case Instruction::Kind::Launch:
     return launch(instruction);
+  case Instruction::Kind::Product:
+    return runProduct(instruction);
   case Instruction::Kind::Start:
     return start(instruction);
   case Instruction::Kind::Wait:
