@@ -63,7 +63,7 @@ SmallVector<unsigned> Compiler::getSlots(ValueRange values) {
 // Functions and blocks
 //===----------------------------------------------------------------------===//
 
-const FunctionProgram *Compiler::getFunction(func::FuncOp function) {
+const FunctionProgram *Compiler::getFunction(FunctionOpInterface function) {
   std::unique_ptr<FunctionProgram> &program = functions[function];
   if (!program) {
     program = std::make_unique<FunctionProgram>();
@@ -75,21 +75,22 @@ const FunctionProgram *Compiler::getFunction(func::FuncOp function) {
 }
 
 void Compiler::compileFunction(FunctionProgram &program) {
-  func::FuncOp function = program.function;
+  FunctionOpInterface function = program.function;
   if (function.isExternal())
-    return noteError(function, "function '" + function.getSymName() +
+    return noteError(function, "function '" + function.getName() +
                                    "' has no body to interpret");
   // Calls compile other functions on the way.
   auto outerSlots = std::move(slots);
   unsigned outerNumSlots = numSlots;
   slots.clear();
   numSlots = 0;
-  if (function.getBody().hasOneBlock())
-    program.body = compileBlock(function.getBody().front());
+  if (function.getFunctionBody().hasOneBlock())
+    program.body = compileBlock(function.getFunctionBody().front());
   else
-    noteError(function, "the interpreter needs functions of one block, but '" +
-                            function.getSymName() + "' has " +
-                            Twine(function.getBody().getBlocks().size()));
+    noteError(function,
+              "the interpreter needs functions of one block, but '" +
+                  function.getName() + "' has " +
+                  Twine(function.getFunctionBody().getBlocks().size()));
   program.numSlots = numSlots;
   slots = std::move(outerSlots);
   numSlots = outerNumSlots;

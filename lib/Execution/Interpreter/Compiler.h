@@ -25,7 +25,7 @@ public:
 
   /// The program of a function; compiled at the first request. Recursive calls
   /// get the program that is being compiled.
-  const FunctionProgram *getFunction(mlir::func::FuncOp function);
+  const FunctionProgram *getFunction(mlir::FunctionOpInterface function);
 
   /// Emits an error for each thing that cannot be evaluated.
   mlir::LogicalResult emitErrors();

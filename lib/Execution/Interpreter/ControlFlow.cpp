@@ -14,11 +14,14 @@
 
 #include "Compiler.h"
 
+#include "regather/Dialect/TG/IR/TG.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::interp;
 
 /// Calls nested deeper than this are reported before they exhaust the stack.
@@ -154,16 +157,17 @@ static StepFunction build(scf::WhileOp op, Compiler &compiler) {
   };
 }
 
-static StepFunction build(func::CallOp op, Compiler &compiler) {
-  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-      op, op.getCalleeAttr());
+/// A call of a function, or the launch of a kernel.
+static StepFunction buildCall(Operation *op, SymbolRefAttr symbol,
+                              Compiler &compiler) {
+  auto callee =
+      SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(op, symbol);
   if (!callee)
     return nullptr;
   const FunctionProgram *program = compiler.getFunction(callee);
-  return [op = op.getOperation(), program,
-          operands = compiler.getUses(op->getOpOperands()),
-          results = compiler.getSlots(op.getResults())](RankRun &rank,
-                                                        Frame &frame) {
+  return [op, program, operands = compiler.getUses(op->getOpOperands()),
+          results = compiler.getSlots(op->getResults())](RankRun &rank,
+                                                         Frame &frame) {
     if (rank.callDepth == kMaxCallDepth)
       return rank.fail(op,
                        "calls are nested deeper than " + Twine(kMaxCallDepth));
@@ -177,11 +181,19 @@ static StepFunction build(func::CallOp op, Compiler &compiler) {
   };
 }
 
+static StepFunction build(func::CallOp op, Compiler &compiler) {
+  return buildCall(op, op.getCalleeAttr(), compiler);
+}
+
+static StepFunction build(tg::LaunchOp op, Compiler &compiler) {
+  return buildCall(op, op.getKernelAttr(), compiler);
+}
+
 StepFunction regather::interp::buildControlFlowStep(Operation *op,
                                                     Compiler &compiler) {
   return llvm::TypeSwitch<Operation *, StepFunction>(op)
       .Case<scf::IfOp, scf::IndexSwitchOp, scf::ExecuteRegionOp, scf::ForOp,
-            scf::WhileOp, func::CallOp>(
+            scf::WhileOp, func::CallOp, tg::LaunchOp>(
           [&](auto typed) { return build(typed, compiler); })
       .Default(StepFunction());
 }

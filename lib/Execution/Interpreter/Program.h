@@ -17,7 +17,7 @@
 
 #include "Tensor.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <functional>
 
@@ -83,7 +83,8 @@ struct BlockProgram {
 };
 
 struct FunctionProgram {
-  mlir::func::FuncOp function;
+  /// A function or a kernel.
+  mlir::FunctionOpInterface function;
   unsigned numSlots = 0;
   BlockProgram body;
 

@@ -10,6 +10,8 @@
 
 #include "BoundsChecks.h"
 
+#include "regather/Dialect/TG/IR/TG.h"
+
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -73,6 +75,24 @@ static Type getTensorType(Type type) {
   return isa<RankedTensorType>(type) ? type : RankedTensorType::get({}, type);
 }
 
+/// Clones `op`, or the body of the kernel that it launches; the results.
+static SmallVector<Value> cloneCompute(OpBuilder &builder, Operation *op,
+                                       IRMapping &map) {
+  auto launch = dyn_cast<regather::tg::LaunchOp>(op);
+  if (!launch)
+    return llvm::to_vector_of<Value>(builder.clone(*op, map)->getResults());
+  regather::tg::KernelOp kernel = launch.lookupKernel();
+  Block &body = kernel.getBody().front();
+  for (auto [argument, input] :
+       llvm::zip(body.getArguments(), launch.getInputs()))
+    map.map(argument, map.lookup(input));
+  for (Operation &inner : body.without_terminator())
+    builder.clone(inner, map);
+  return llvm::map_to_vector(
+      body.getTerminator()->getOperands(),
+      [&](Value value) { return map.lookupOrDefault(value); });
+}
+
 func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   Location loc = op->getLoc();
@@ -104,15 +124,17 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
     if (!map.contains(value))
       map.map(value, builder.clone(*value.getDefiningOp())->getResult(0));
 
-  Operation *clone = builder.clone(*op, map);
   SmallVector<Value> outputs;
-  for (Value result : clone->getResults()) {
+  for (Value result : cloneCompute(builder, op, map)) {
     if (!isa<RankedTensorType>(result.getType()))
       result = tensor::FromElementsOp::create(
           builder, loc, cast<RankedTensorType>(getTensorType(result.getType())),
           result);
-    // A view of an input must not leave the function: copy it.
-    if (!isa<DestinationStyleOpInterface>(clone)) {
+    // A view of an input must not leave the function: copy it. Nor may two
+    // results be one.
+    Operation *def = result.getDefiningOp();
+    if (!isa_and_nonnull<DestinationStyleOpInterface>(def) ||
+        llvm::is_contained(outputs, result)) {
       auto type = cast<RankedTensorType>(result.getType());
       Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
                                             type.getElementType());

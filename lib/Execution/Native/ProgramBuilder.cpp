@@ -66,6 +66,11 @@ static bool communicates(Operation *op) {
 
 /// True if `op` and everything in it can become a kernel.
 static bool isCompute(Operation *op) {
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    return llvm::all_of(launch.lookupKernel().getBody().front(),
+                        [](Operation &inner) {
+                          return isa<ReturnOp>(inner) || isCompute(&inner);
+                        });
   return !op->walk([](Operation *inner) {
               return isa<arith::ArithDialect, linalg::LinalgDialect,
                          math::MathDialect, scf::SCFDialect,

@@ -156,3 +156,50 @@ func.func @permute(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %previous : tensor<4xf32>
 }
 // END
+
+// -----
+
+// CHECK-LABEL: tg.kernel @scaled_sum
+// CHECK: tg.return %{{.*}} : tensor<8xf32>
+// EXAMPLE tg.kernel
+// Two operations of a layer that run as one.
+tg.kernel @scaled_sum(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %product = tg.node "aten.mul.Tensor"(%x, %y)
+      : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %sum = tg.node "aten.add.Tensor"(%product, %y)
+      : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  tg.return %sum : tensor<8xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: tg.kernel @negated
+// CHECK: tg.return %{{.*}}, %{{.*}} : tensor<8xf32>, tensor<8xf32>
+// EXAMPLE tg.return
+tg.kernel @negated(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %y = arith.negf %x : tensor<8xf32>
+  %z = arith.negf %y : tensor<8xf32>
+  tg.return %y, %z : tensor<8xf32>, tensor<8xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @launch
+// CHECK-COUNT-2: tg.launch @twice(%{{.*}}) {tg.phase = #tg.phase<forward>} : (tensor<8xf32>) -> tensor<8xf32>
+// EXAMPLE tg.launch
+tg.kernel @twice(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = arith.addf %x, %x : tensor<8xf32>
+  tg.return %y : tensor<8xf32>
+}
+
+// One kernel, launched by two layers.
+func.func @launch(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = tg.launch @twice(%x) {tg.phase = #tg.phase<forward>}
+      : (tensor<8xf32>) -> tensor<8xf32>
+  %z = tg.launch @twice(%y) {tg.phase = #tg.phase<forward>}
+      : (tensor<8xf32>) -> tensor<8xf32>
+  return %z : tensor<8xf32>
+}
+// END

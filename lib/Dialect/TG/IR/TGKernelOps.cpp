@@ -1,0 +1,95 @@
+//===- TGKernelOps.cpp - Kernels and their launches -----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/IR/TG.h"
+
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace regather::tg;
+
+//===----------------------------------------------------------------------===//
+// KernelOp
+//===----------------------------------------------------------------------===//
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> inputs,
+                      ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(inputs, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false,
+      getFunctionTypeAttrName(result.name), buildType,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(
+      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  for (Operation &op : getBody().front().without_terminator())
+    if (!isMemoryEffectFree(&op) || isa<CollectiveOpInterface, WaitOp>(op))
+      return op.emitOpError("has effects, which a kernel must not have");
+  Operation *end = getBody().front().getTerminator();
+  if (TypeRange(end->getOperandTypes()) != TypeRange(getResultTypes()))
+    return end->emitOpError("returns ")
+           << end->getOperandTypes() << ", but kernel '" << getSymName()
+           << "' has the results " << TypeRange(getResultTypes());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LaunchOp
+//===----------------------------------------------------------------------===//
+
+KernelOp LaunchOp::lookupKernel() {
+  return SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel =
+      symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("names '") << getKernel() << "', which is no kernel";
+  auto type =
+      FunctionType::get(getContext(), getOperandTypes(), getResultTypes());
+  if (type == kernel.getFunctionType())
+    return success();
+  InFlightDiagnostic diag = emitOpError("has type ")
+                            << type << ", but kernel '" << getKernel()
+                            << "' has type " << kernel.getFunctionType();
+  diag.attachNote(kernel.getLoc()) << "the kernel";
+  return diag;
+}
+
+double LaunchOp::getFlops() {
+  double flops = 0;
+  if (KernelOp kernel = lookupKernel())
+    for (Operation &op : kernel.getBody().front().without_terminator())
+      flops += getOpCost(&op).flops;
+  return flops;
+}
+
+static int64_t getBytes(TypeRange types) {
+  int64_t bytes = 0;
+  for (Type type : types)
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        tensor && tensor.hasStaticShape())
+      bytes += getTensorBytes(tensor);
+  return bytes;
+}
+
+int64_t LaunchOp::getReadBytes() { return getBytes(getOperandTypes()); }
+
+int64_t LaunchOp::getWrittenBytes() { return getBytes(getResultTypes()); }
+
+bool LaunchOp::isView() { return false; }
