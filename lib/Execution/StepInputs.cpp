@@ -10,11 +10,13 @@
 
 #include "regather/Execution/Safetensors.h"
 
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -145,6 +147,49 @@ static llvm::Error joinMessages(ArrayRef<std::string> messages) {
   return llvm::createStringError(llvm::join(messages, "\n"));
 }
 
+/// Numbers of the arguments that seed random numbers: those with role `rng`
+/// that the step does not update.
+static llvm::SmallSet<int64_t, 2> findSeeds(const StepSignature &step) {
+  llvm::SmallSet<int64_t, 2> seeds;
+  for (auto [i, value] : llvm::enumerate(step.arguments))
+    if (value.role == RoleKind::Rng)
+      seeds.insert(static_cast<int64_t>(i));
+  for (const StepValue &value : step.results)
+    if (value.role == RoleKind::Update)
+      seeds.erase(value.argument);
+  return seeds;
+}
+
+/// A tensor of integers that are all `number`.
+static llvm::Expected<HostTensor> makeSeed(const StepValue &value,
+                                           int64_t number) {
+  HostTensor tensor = HostTensor::zeros(value.elementType, value.globalShape);
+  if (value.elementType != ElementType::I64)
+    return llvm::createStringError("--rng-seed: argument \"" + value.name +
+                                   "\" does not hold i64");
+  auto *elements = reinterpret_cast<int64_t *>(tensor.getData());
+  std::fill_n(elements, tensor.getNumElements(), number);
+  return tensor;
+}
+
+/// One argument, from whatever says its value.
+static llvm::Expected<HostTensor> makeInput(const StepValue &value, bool isSeed,
+                                            const InputOptions &options,
+                                            const SafetensorsFile *file) {
+  bool inFile = file && file->contains(value.name);
+  if (isSeed && options.rngSeed)
+    return makeSeed(value, *options.rngSeed);
+  if (value.role == RoleKind::Rng && !inFile)
+    return HostTensor::zeros(value.elementType, value.globalShape);
+  if (inFile || (file && !options.randomSeed))
+    return file->read(value.name, value.elementType, value.globalShape);
+  if (options.randomSeed)
+    return makeRandomTensor(value, *options.randomSeed, options.integers);
+  return llvm::createStringError(
+      "argument \"" + value.name +
+      "\" has no value: give --inputs or --random-inputs");
+}
+
 llvm::Expected<std::vector<RankValues>>
 regather::makeInputs(const StepSignature &step, const InputOptions &options,
                      std::vector<std::string> &warnings) {
@@ -158,32 +203,27 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
     warnOfUnused(step, *file, options.file, warnings);
   }
   std::vector<RankValues> ranks(step.ranks);
+  llvm::SmallSet<int64_t, 2> seeds = findSeeds(step);
+  if (options.rngSeed && seeds.empty())
+    warnings.push_back("--rng-seed has no effect: no argument is a seed");
   std::vector<std::string> errors, withNaN;
-  for (const StepValue &value : step.arguments) {
-    HostTensor global;
-    bool inFile = file && file->contains(value.name);
-    if (inFile || (file && !options.randomSeed)) {
-      llvm::Expected<HostTensor> read =
-          file->read(value.name, value.elementType, value.globalShape);
-      if (!read) {
-        errors.push_back(llvm::toString(read.takeError()));
-        continue;
-      }
-      global = std::move(*read);
-      if (int64_t count = countNaN(global))
-        withNaN.push_back(llvm::formatv("\"{0}\" ({1} of {2} elements)",
-                                        value.name, count,
-                                        global.getNumElements())
-                              .str());
-    } else if (options.randomSeed) {
-      global = makeRandomTensor(value, *options.randomSeed, options.integers);
-    } else {
-      errors.push_back("argument \"" + value.name +
-                       "\" has no value: give --inputs or --random-inputs");
+  for (auto [i, value] : llvm::enumerate(step.arguments)) {
+    llvm::Expected<HostTensor> global =
+        makeInput(value, seeds.contains(static_cast<int64_t>(i)), options,
+                  file ? &*file : nullptr);
+    if (!global) {
+      errors.push_back(llvm::toString(global.takeError()));
       continue;
     }
+    // What is drawn holds none.
+    int64_t count = file && file->contains(value.name) ? countNaN(*global) : 0;
+    if (count > 0)
+      withNaN.push_back(llvm::formatv("\"{0}\" ({1} of {2} elements)",
+                                      value.name, count,
+                                      global->getNumElements())
+                            .str());
     for (int64_t rank = 0; rank != step.ranks; ++rank)
-      ranks[rank].push_back(shardTensor(global, value, step.mesh, rank));
+      ranks[rank].push_back(shardTensor(*global, value, step.mesh, rank));
   }
   if (llvm::Error error = joinMessages(errors))
     return std::move(error);

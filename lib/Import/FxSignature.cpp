@@ -109,7 +109,7 @@ LogicalResult FxSignature::readArgument(const JsonValue &entry,
            << "\"" << name->getString()
            << "\" is already the name of another argument";
   arguments.push_back(
-      {*type, attrs->getDictionary(file.getContext()), *loc, *number});
+      {*type, attrs->getDictionary(file.getContext()), *loc, number});
   return success();
 }
 
@@ -122,6 +122,25 @@ LogicalResult FxSignature::checkPlaceholders(ArrayRef<JsonValue> nodes) {
           << "placeholder is no parameter, buffer or input of the step";
   }
   return failure(file.hasErrors());
+}
+
+LogicalResult FxSignature::addRandomArgument(StringRef name) {
+  MLIRContext *context = file.getContext();
+  if (!argumentOfName
+           .try_emplace(name, std::pair(tg::RoleKind::Rng, arguments.size()))
+           .second)
+    return file.emitError(file.getRoot())
+           << "\"" << name
+           << "\" must not be the name of an argument: the graph draws random "
+              "numbers, whose state has this name";
+  NamedAttrList attrs;
+  attrs.set(tg::kNameAttrName, StringAttr::get(context, name));
+  attrs.set(tg::kRoleAttrName, tg::RoleAttr::get(context, tg::RoleKind::Rng));
+  auto type = RankedTensorType::get({}, IntegerType::get(context, 64));
+  arguments.push_back({type, attrs.getDictionary(context),
+                       file.getFileLocation(file.getRoot().getOffset()),
+                       std::nullopt});
+  return success();
 }
 
 FailureOr<func::FuncOp> FxSignature::readArguments(ArrayRef<JsonValue> nodes,
@@ -143,6 +162,10 @@ FailureOr<func::FuncOp> FxSignature::readArguments(ArrayRef<JsonValue> nodes,
   }
   if (file.hasErrors() || failed(checkPlaceholders(nodes)))
     return failure();
+  bool isRandom = FxRandom::isNeeded(nodes);
+  if (isRandom && (failed(addRandomArgument(FxRandom::kSeedName)) ||
+                   failed(addRandomArgument(FxRandom::kOffsetName))))
+    return failure();
 
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attrs;
@@ -154,9 +177,15 @@ FailureOr<func::FuncOp> FxSignature::readArguments(ArrayRef<JsonValue> nodes,
       builder, file.getFileLocation(root.getOffset()), "step",
       builder.getFunctionType(types, {}), /*attrs=*/{}, attrs);
   Block *body = builder.createBlock(&func.getBody());
-  for (const Argument &argument : arguments)
-    values.define(argument.node,
-                  body->addArgument(argument.type, argument.loc));
+  for (const Argument &argument : arguments) {
+    Value value = body->addArgument(argument.type, argument.loc);
+    if (argument.node)
+      values.define(*argument.node, value);
+  }
+  if (isRandom) {
+    auto states = body->getArguments().take_back(2);
+    random.begin(states.front(), states.back(), builder);
+  }
   return func;
 }
 
@@ -236,6 +265,13 @@ LogicalResult FxSignature::readResults(func::FuncOp func, size_t numNodes) {
   // Outputs of nodes with errors fail without a message of their own.
   if (results.size() != entries->size() || file.hasErrors())
     return failure();
+  if (Value offset = random.getNextOffset()) {
+    NamedAttrList list;
+    list.set(tg::kRoleAttrName, tg::RoleAttr::get(context, tg::RoleKind::Update,
+                                                  arguments.size() - 1));
+    results.push_back(offset);
+    attrs.push_back(list.getDictionary(context));
+  }
 
   auto builder = OpBuilder::atBlockEnd(&func.getBody().front());
   func::ReturnOp::create(builder, func.getLoc(), results);

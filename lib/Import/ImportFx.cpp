@@ -10,7 +10,8 @@
 //
 //   meshes, process groups -> tg.mesh
 //   parameters, buffers, inputs -> arguments of @step
-//   each call -> a collective, a wait, or else a tg.node
+//   each call -> a collective, a wait, or else a tg.node; before one that
+//   draws random numbers a tg.random
 //   outputs -> results of @step
 //
 //===----------------------------------------------------------------------===//
@@ -21,6 +22,7 @@
 #include "FxCollectives.h"
 #include "FxFile.h"
 #include "FxMeshes.h"
+#include "FxRandom.h"
 #include "FxSignature.h"
 #include "FxTypes.h"
 #include "FxValues.h"
@@ -37,7 +39,7 @@ class StepImporter {
 public:
   StepImporter(llvm::SourceMgr &sourceMgr, MLIRContext *context)
       : file(sourceMgr, context), builder(context), meshes(file), values(file),
-        collectives(file, meshes, values),
+        collectives(file, meshes, values), random(file),
         nodeName(tg::NodeOp::getOperationName(), context),
         idName(builder.getStringAttr(tg::kIdAttrName)),
         moduleName(builder.getStringAttr(tg::kModuleAttrName)),
@@ -59,6 +61,7 @@ private:
   FxMeshes meshes;
   FxValues values;
   FxCollectives collectives;
+  FxRandom random;
   OperationName nodeName;
   StringAttr idName, moduleName, phaseName, policyName;
 };
@@ -89,7 +92,7 @@ LogicalResult StepImporter::importModule(ModuleOp module) {
   if (failed(nodes) || failed(meshes.read(builder)) ||
       failed(values.number(*nodes)))
     return failure();
-  FxSignature signature(file, meshes, values);
+  FxSignature signature(file, meshes, values, random);
   FailureOr<func::FuncOp> step = signature.readArguments(*nodes, builder);
   if (failed(step))
     return failure();
@@ -210,6 +213,9 @@ LogicalResult StepImporter::importOpaque(const Call &call) {
   FailureOr<CallArguments> arguments =
       readArguments(file, values, call.json, call.number);
   if (failed(effects) || failed(arguments))
+    return failure();
+  if (FxRandom::isRandom(call) &&
+      failed(random.addBits(call, *arguments, builder)))
     return failure();
   OperationState state(call.loc, nodeName);
   state.addOperands(arguments->operands);

@@ -61,6 +61,11 @@ static cl::opt<std::string>
                           "\",integers\" draws small integers"),
                  cl::value_desc("SEED[,integers]"), cl::sub(runCommand),
                  cl::cat(getCategory()));
+static cl::opt<int64_t>
+    rngSeed("rng-seed",
+            cl::desc("Seed of the random numbers that the step draws, over "
+                     "that of the file (default 0)"),
+            cl::value_desc("N"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<std::string> outputs(
     "outputs", cl::desc("Write the results of the last step as global tensors"),
     cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
@@ -135,6 +140,8 @@ static llvm::Error checkOptions(InputOptions &options) {
   if (outputs == "-")
     return llvm::createStringError("--outputs needs the name of a file");
   options.file = inputs;
+  if (rngSeed.getNumOccurrences())
+    options.rngSeed = rngSeed;
   if (randomInputs.getNumOccurrences())
     return parseRandomInputs(randomInputs, options);
   return llvm::Error::success();

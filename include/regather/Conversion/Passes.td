@@ -46,4 +46,28 @@ def ConvertTGNodesToLinalgPass
   ];
 }
 
+def ConvertTGRandomToLinalgPass
+    : Pass<"convert-tg-random-to-linalg", "::mlir::ModuleOp"> {
+  let summary = "Replace random bits by integer arithmetic";
+  let description = [{
+    Replaces every `tg.random` by one `linalg.generic` that computes each
+    element from its position: the ten rounds of Philox4x32, one block for each
+    element, so that the operation fuses with what uses it. Everything else is
+    left as it is.
+
+    Precondition: none.
+
+    Postcondition: no `tg.random` is left, and every tensor has the bits that
+    the description of `tg.random` says. The new operation carries the `tg.*`
+    attributes and the location of the old one.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numConverted", "num-converted", "Number of operations converted">
+  ];
+}
+
 #endif // REGATHER_CONVERSION_PASSES

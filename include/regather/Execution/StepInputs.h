@@ -23,6 +23,9 @@ struct InputOptions {
   std::optional<uint64_t> randomSeed;
   /// Random inputs are small integers, so that sums are exact.
   bool integers = false;
+  /// Seed of the random numbers that the step itself draws; none leaves it to
+  /// the file, or else 0.
+  std::optional<int64_t> rngSeed;
 };
 
 /// Parses `SEED` or `SEED,integers`, the value of --random-inputs.
@@ -41,7 +44,11 @@ HostTensor makeRandomTensor(const StepValue &value, uint64_t seed,
                             bool integers);
 
 /// The arguments of all ranks, and warnings for people: tensors of the file
-/// that are not used, and, once, inputs that hold NaN.
+/// that are not used, inputs that hold NaN (once), and a seed for a step that
+/// has none.
+///
+/// An argument with role `rng` is a seed if the step does not update it, else
+/// an offset, which counts steps. Without a value, both are 0.
 llvm::Expected<std::vector<RankValues>>
 makeInputs(const StepSignature &step, const InputOptions &options,
            std::vector<std::string> &warnings);

@@ -66,6 +66,7 @@ void addIndexingRules(RuleTable &table);
 void addLossRules(RuleTable &table);
 void addMatrixProductRules(RuleTable &table);
 void addNormalizationRules(RuleTable &table);
+void addRandomRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
 void addSoftmaxRules(RuleTable &table);
 void addViewRules(RuleTable &table);

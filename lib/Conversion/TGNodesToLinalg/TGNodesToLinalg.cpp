@@ -32,6 +32,7 @@ static RuleTable makeRules() {
   addLossRules(table);
   addMatrixProductRules(table);
   addNormalizationRules(table);
+  addRandomRules(table);
   addReductionRules(table);
   addSoftmaxRules(table);
   addViewRules(table);

@@ -109,7 +109,7 @@ const Group *Compiler::getGroup(ArrayRef<int64_t> members) {
 static StepFunction buildStep(Operation *op, Compiler &compiler) {
   for (auto *build :
        {buildScalarStep, buildTensorStep, buildSliceStep, buildLinalgStep,
-        buildControlFlowStep, buildCollectiveStep})
+        buildControlFlowStep, buildCollectiveStep, buildRandomStep})
     if (StepFunction step = build(op, compiler))
       return step;
   return nullptr;

@@ -8,6 +8,8 @@
 
 #include "ProgramExecutor.h"
 
+#include "regather/Conversion/Passes.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -32,7 +34,8 @@ public:
                     std::vector<RankValues> &results) override;
 
 private:
-  /// A copy of the user's module in which calls are inlined.
+  /// A copy of the user's module in which calls are inlined and random bits
+  /// are arithmetic.
   OwningOpRef<ModuleOp> module;
   EngineOptions options;
   KernelSet kernels;
@@ -46,6 +49,7 @@ LogicalResult NativeEngine::compile(StringRef entryName) {
   // is what was written.
   pm.addPass(createInlinerPass(llvm::StringMap<OpPassManager>(),
                                [](OpPassManager &) {}));
+  pm.addPass(createConvertTGRandomToLinalgPass());
   if (failed(pm.run(*module)))
     return failure();
   auto entry = module->lookupSymbol<func::FuncOp>(entryName);

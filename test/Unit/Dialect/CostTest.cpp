@@ -127,3 +127,16 @@ TEST_F(CostTest, WithoutInterface) {
   EXPECT_EQ(cost.readBytes, 32);
   EXPECT_EQ(cost.writtenBytes, 16);
 }
+
+TEST_F(CostTest, RandomBitsReadNoTensor) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%state: tensor<i64>) {
+      %0 = tg.random %state, %state stream 0 : tensor<4x8xi64>
+      return
+    })");
+  // Twenty operations for a word of 32 bits.
+  EXPECT_EQ(cost.flops, 20.0 * 2 * 4 * 8);
+  EXPECT_EQ(cost.readBytes, 16);
+  EXPECT_EQ(cost.writtenBytes, 8 * 4 * 8);
+  EXPECT_FALSE(cost.view);
+}

@@ -203,3 +203,24 @@ func.func @launch(%x: tensor<8xf32>) -> tensor<8xf32> {
   return %z : tensor<8xf32>
 }
 // END
+
+// -----
+
+// CHECK-LABEL: @random
+// CHECK: tg.random %{{.*}}, %{{.*}} stream 0 : tensor<32x8xi32>
+// CHECK: tg.random %{{.*}}, %{{.*}} first %{{.*}} stream 1 : tensor<8x8xi64>
+// EXAMPLE tg.random
+tg.mesh @mesh [dp = 4]
+
+// Bits of a whole tensor, and this rank's rows of another.
+func.func @random(%seed: tensor<i64> {tg.role = #tg.role<rng>},
+                  %offset: tensor<i64> {tg.role = #tg.role<rng>})
+    -> (tensor<32x8xi32>, tensor<8x8xi64>) {
+  %whole = tg.random %seed, %offset stream 0 : tensor<32x8xi32>
+  %rank = tg.axis_index on @mesh [dp]
+  %elements = arith.constant 64 : index
+  %first = arith.muli %rank, %elements : index
+  %rows = tg.random %seed, %offset first %first stream 1 : tensor<8x8xi64>
+  return %whole, %rows : tensor<32x8xi32>, tensor<8x8xi64>
+}
+// END

@@ -368,3 +368,51 @@ func.func private @placement(tensor<2xf32> {tg.placement = #tg.placement<@mesh [
 
 // expected-error@+1 {{expects a reduction (sum, avg or max), got "min"}}
 func.func private @placement(tensor<2xf32> {tg.placement = #tg.placement<@mesh [[dp] = partial min]>})
+
+// -----
+
+func.func @random(%seed: tensor<i64>) {
+  // expected-error@+1 {{attribute 'stream' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative whose maximum value is 4294967295}}
+  %0 = tg.random %seed, %seed stream 4294967296 : tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @random(%seed: tensor<i64>) {
+  // expected-error@+1 {{attribute 'stream' failed to satisfy constraint}}
+  %0 = tg.random %seed, %seed stream -1 : tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @random(%seed: tensor<i64>) {
+  // expected-error@+1 {{result #0 must be statically shaped tensor of 32-bit signless integer or 64-bit signless integer values, but got 'tensor<4xf32>'}}
+  %0 = tg.random %seed, %seed stream 0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @random(%seed: tensor<i64>) {
+  // expected-error@+1 {{result #0 must be statically shaped tensor of 32-bit signless integer or 64-bit signless integer values, but got 'tensor<?xi32>'}}
+  %0 = tg.random %seed, %seed stream 0 : tensor<?xi32>
+  return
+}
+
+// -----
+
+func.func @random(%seed: tensor<i32>, %offset: tensor<i64>) {
+  // expected-error@+1 {{operand #0 must be tensor<i64>, but got 'tensor<i32>'}}
+  %0 = "tg.random"(%seed, %offset) <{stream = 0 : i64}> : (tensor<i32>, tensor<i64>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @random(%seed: tensor<i64>, %offset: tensor<1xi64>) {
+  // expected-error@+1 {{operand #1 must be tensor<i64>, but got 'tensor<1xi64>'}}
+  %0 = "tg.random"(%seed, %offset) <{stream = 0 : i64}> : (tensor<i64>, tensor<1xi64>) -> tensor<4xi32>
+  return
+}

@@ -92,3 +92,12 @@ func.func @roles(
         tensor<2xf32> {tg.role = #tg.role<update of 3>}) {
   return %loss, %parameter, %state : tensor<f32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// CHECK-LABEL: @random
+func.func @random(%seed: tensor<i64>, %offset: tensor<i64>, %first: index) {
+  // CHECK: tg.random %{{.*}}, %{{.*}} stream 4294967295 {tg.id = "bits"} : tensor<4x0xi32>
+  %0 = tg.random %seed, %offset stream 4294967295 {tg.id = "bits"} : tensor<4x0xi32>
+  // CHECK: tg.random %{{.*}}, %{{.*}} first %{{.*}} stream 0 : tensor<i64>
+  %1 = tg.random %seed, %offset first %first stream 0 : tensor<i64>
+  return
+}

@@ -62,3 +62,16 @@ func.func @branch(%w: tensor<2xf32>, %condition: i1, %other: tensor<4xf32>) -> t
   }
   return %2 : tensor<4xf32>
 }
+
+// Equal random bits are one value, wherever they are computed; another stream
+// is another value.
+// CSE-LABEL: @random
+// CSE: %[[BITS:.*]] = tg.random %{{.*}}, %{{.*}} stream 0
+// CSE-NEXT: %[[OTHER:.*]] = tg.random %{{.*}}, %{{.*}} stream 1
+// CSE-NEXT: return %[[BITS]], %[[BITS]], %[[OTHER]]
+func.func @random(%seed: tensor<i64>, %offset: tensor<i64>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>) {
+  %0 = tg.random %seed, %offset stream 0 : tensor<4xi32>
+  %1 = tg.random %seed, %offset stream 0 : tensor<4xi32>
+  %2 = tg.random %seed, %offset stream 1 : tensor<4xi32>
+  return %0, %1, %2 : tensor<4xi32>, tensor<4xi32>, tensor<4xi32>
+}

@@ -1,4 +1,4 @@
-//===- TGOps.td - Mesh, wait and node ----------------------*- tablegen -*-===//
+//===- TGOps.td - Mesh, wait, node and random --------------*- tablegen -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -114,6 +114,46 @@ def TG_NodeOp : TG_Op<"node", [
     (`effects` $effects^)? attr-dict `:` functional-type($inputs, $outputs)
   }];
   let hasVerifier = 1;
+}
+
+def TG_RandomOp : TG_Op<"random", [
+    Pure, DeclareOpInterfaceMethods<TG_CostOpInterface>]> {
+  let summary = "Random bits from a counter-based generator";
+  let description = [{
+    Fills a tensor with independent, uniformly distributed bits. An element is
+    a function of `seed`, `offset`, `stream`, its number and the width of its
+    type alone, so that a tensor can be computed again, in part, or on another
+    rank, bit for bit.
+
+    - `seed` belongs to the run.
+    - `offset` is the number of the step; its lower 32 bits count.
+    - `stream` tells the random values of one step apart: two operations with
+      the same stream draw the same numbers.
+    - `first` is the number of the first element, 0 by default. A rank that
+      holds a block of the rows of a tensor passes the number of elements
+      before its block. Numbers are row-major and wrap around at 64 bits.
+
+    The generator is Philox4x32-10 (Salmon et al., SC 2011). Its key is the
+    seed, lower word first; its counter is the number of the block (64 bits),
+    the stream and the offset, lower word first. A block has four words of 32
+    bits: element e of type i32 is word e mod 4 of block e / 4; element e of
+    type i64 is made of words 2 (e mod 2), the lower half, and
+    2 (e mod 2) + 1 of block e / 2.
+
+    It lowers to one `linalg.generic` of integer arithmetic
+    (`convert-tg-random-to-linalg`).
+  }];
+  let arguments = (ins
+    TG_RandomState:$seed,
+    TG_RandomState:$offset,
+    Optional<Index>:$first,
+    ConfinedAttr<I64Attr, [IntNonNegative, IntMaxValue<4294967295>]>:$stream
+  );
+  let results = (outs TG_RandomBits:$bits);
+  let assemblyFormat = [{
+    $seed `,` $offset (`first` $first^)? `stream` $stream attr-dict
+    `:` type($bits)
+  }];
 }
 
 #endif // REGATHER_DIALECT_TG_IR_TGOPS

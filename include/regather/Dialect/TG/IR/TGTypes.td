@@ -53,6 +53,16 @@ def TG_Opaque : TG_Type<"Opaque", "opaque"> {
 def TG_Tensor : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
                      "ranked tensor", "::mlir::RankedTensorType">;
 
+/// The seed or the offset of random numbers.
+def TG_RandomState
+    : Type<CPred<"$_self == ::mlir::RankedTensorType::get("
+                 "{}, ::mlir::IntegerType::get($_self.getContext(), 64))">,
+           "tensor<i64>", "::mlir::RankedTensorType">,
+      BuildableType<"::mlir::RankedTensorType::get("
+                    "{}, $_builder.getI64Type())">;
+
+def TG_RandomBits : StaticShapeTensorOf<[I32, I64]>;
+
 def TG_NodeValue : AnyTypeOf<[TG_Tensor, TG_Opaque]>;
 
 #endif // REGATHER_DIALECT_TG_IR_TGTYPES
