@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 using namespace mlir;
 using namespace regather;
@@ -123,10 +124,13 @@ static int64_t countNaN(const HostTensor &tensor) {
 }
 
 /// Tensors of the file that no argument is called after: likely a misspelling.
+/// Names of results are none: a file that --outputs wrote is read as it is.
 static void warnOfUnused(const StepSignature &step, const SafetensorsFile &file,
                          StringRef path, std::vector<std::string> &warnings) {
   llvm::StringSet<> used;
   for (const StepValue &value : step.arguments)
+    used.insert(value.name);
+  for (const StepValue &value : step.results)
     used.insert(value.name);
   std::vector<std::string> unused;
   for (const std::string &name : file.getNames())
@@ -140,11 +144,160 @@ static void warnOfUnused(const StepSignature &step, const SafetensorsFile &file,
                            .str());
 }
 
-/// All errors of one run's inputs at once, so that they can be mended at once.
-static llvm::Error joinMessages(ArrayRef<std::string> messages) {
-  if (messages.empty())
+HostTensor regather::makeStepNumber(int64_t number) {
+  HostTensor tensor = HostTensor::uninitialized(ElementType::I64, {});
+  std::memcpy(tensor.getData(), &number, sizeof(number));
+  return tensor;
+}
+
+namespace {
+/// Finds a value for each argument, and collects what is wrong, so that all of
+/// it can be mended at once.
+class InputReader {
+public:
+  InputReader(const StepSignature &step, const InputOptions &options,
+              const SafetensorsFile *file)
+      : step(step), options(options), file(file) {}
+
+  /// Nothing, after an error, if the argument has no value.
+  std::optional<HostTensor> read(const StepValue &value);
+  /// The same for an argument with role `rng`: a seed or an offset.
+  std::optional<HostTensor> readRng(const StepValue &value, bool isSeed);
+
+  /// All errors as one, which names all arguments without a value.
+  llvm::Error takeErrors();
+  /// Names of inputs that hold NaN, and how many.
+  ArrayRef<std::string> getInputsWithNaN() const { return withNaN; }
+
+private:
+  std::optional<HostTensor> readFile(const StepValue &value);
+  std::optional<HostTensor> readStepNumber(const StepValue &value);
+  std::optional<HostTensor> readLearningRate(const StepValue &value);
+  std::optional<HostTensor> readState(const StepValue &value);
+  bool isInFile(const StepValue &value) const {
+    return file && file->contains(value.name);
+  }
+
+  const StepSignature &step;
+  const InputOptions &options;
+  const SafetensorsFile *file;
+  std::vector<std::string> errors, missing, missingStates, withNaN;
+  bool hasStates = false;
+};
+} // namespace
+
+std::optional<HostTensor> InputReader::readFile(const StepValue &value) {
+  llvm::Expected<HostTensor> tensor =
+      file->read(value.name, value.elementType, value.globalShape);
+  if (!tensor) {
+    errors.push_back(llvm::toString(tensor.takeError()));
+    return std::nullopt;
+  }
+  if (int64_t count = countNaN(*tensor))
+    withNaN.push_back(llvm::formatv("\"{0}\" ({1} of {2} elements)", value.name,
+                                    count, tensor->getNumElements())
+                          .str());
+  return std::move(*tensor);
+}
+
+std::optional<HostTensor> InputReader::readStepNumber(const StepValue &value) {
+  if (!isInFile(value))
+    return makeStepNumber(options.firstStep);
+  errors.push_back("argument \"" + value.name +
+                   "\" is the number of the step: give --first-step, not a "
+                   "tensor of --inputs");
+  return std::nullopt;
+}
+
+std::optional<HostTensor>
+InputReader::readLearningRate(const StepValue &value) {
+  if (options.learningRate) {
+    HostTensor tensor =
+        HostTensor::uninitialized(value.elementType, value.globalShape);
+    tensor.setFromDouble(0, *options.learningRate);
+    return tensor;
+  }
+  if (isInFile(value))
+    return readFile(value);
+  errors.push_back("the step needs a learning rate: give --learning-rate, or "
+                   "\"" +
+                   value.name + "\" in --inputs");
+  return std::nullopt;
+}
+
+std::optional<HostTensor> InputReader::readState(const StepValue &value) {
+  if (isInFile(value)) {
+    hasStates = true;
+    return readFile(value);
+  }
+  missingStates.push_back("\"" + value.name + "\"");
+  return HostTensor::zeros(value.elementType, value.globalShape);
+}
+
+std::optional<HostTensor> InputReader::readRng(const StepValue &value,
+                                               bool isSeed) {
+  if (!isSeed || !options.rngSeed)
+    return isInFile(value)
+               ? readFile(value)
+               : HostTensor::zeros(value.elementType, value.globalShape);
+  if (value.elementType != ElementType::I64) {
+    errors.push_back("--rng-seed: argument \"" + value.name +
+                     "\" does not hold i64");
+    return std::nullopt;
+  }
+  HostTensor tensor =
+      HostTensor::uninitialized(value.elementType, value.globalShape);
+  std::fill_n(reinterpret_cast<int64_t *>(tensor.getData()),
+              tensor.getNumElements(), *options.rngSeed);
+  return tensor;
+}
+
+std::optional<HostTensor> InputReader::read(const StepValue &value) {
+  if (value.role == RoleKind::Step)
+    return readStepNumber(value);
+  if (value.role == RoleKind::LearningRate)
+    return readLearningRate(value);
+  if (value.role == RoleKind::OptimizerState)
+    return readState(value);
+  if (isInFile(value))
+    return readFile(value);
+  if (options.randomSeed)
+    return makeRandomTensor(value, *options.randomSeed, options.integers);
+  missing.push_back("\"" + value.name + "\"");
+  return std::nullopt;
+}
+
+llvm::Error InputReader::takeErrors() {
+  if (!missing.empty() && file)
+    errors.push_back(llvm::formatv("'{0}' has no tensor for {1} of {2} "
+                                   "arguments: {3}; give --random-inputs to "
+                                   "draw what is missing",
+                                   options.file, missing.size(),
+                                   step.arguments.size(),
+                                   llvm::join(missing, ", "))
+                         .str());
+  else if (!missing.empty())
+    errors.push_back(llvm::formatv("{0} of {1} arguments have no value: {2}; "
+                                   "give --inputs or --random-inputs",
+                                   missing.size(), step.arguments.size(),
+                                   llvm::join(missing, ", "))
+                         .str());
+  if (hasStates && !missingStates.empty())
+    errors.push_back(llvm::formatv("'{0}' holds some optimizer states, but not "
+                                   "{1}",
+                                   options.file,
+                                   llvm::join(missingStates, ", "))
+                         .str());
+  bool hasLearningRate =
+      llvm::any_of(step.arguments, [](const StepValue &value) {
+        return value.role == RoleKind::LearningRate;
+      });
+  if (options.learningRate && !hasLearningRate)
+    errors.push_back("--learning-rate is given, but no argument of the step "
+                     "has role \"learning_rate\"");
+  if (errors.empty())
     return llvm::Error::success();
-  return llvm::createStringError(llvm::join(messages, "\n"));
+  return llvm::createStringError(llvm::join(errors, "\n"));
 }
 
 /// Numbers of the arguments that seed random numbers: those with role `rng`
@@ -160,36 +313,6 @@ static llvm::SmallSet<int64_t, 2> findSeeds(const StepSignature &step) {
   return seeds;
 }
 
-/// A tensor of integers that are all `number`.
-static llvm::Expected<HostTensor> makeSeed(const StepValue &value,
-                                           int64_t number) {
-  HostTensor tensor = HostTensor::zeros(value.elementType, value.globalShape);
-  if (value.elementType != ElementType::I64)
-    return llvm::createStringError("--rng-seed: argument \"" + value.name +
-                                   "\" does not hold i64");
-  auto *elements = reinterpret_cast<int64_t *>(tensor.getData());
-  std::fill_n(elements, tensor.getNumElements(), number);
-  return tensor;
-}
-
-/// One argument, from whatever says its value.
-static llvm::Expected<HostTensor> makeInput(const StepValue &value, bool isSeed,
-                                            const InputOptions &options,
-                                            const SafetensorsFile *file) {
-  bool inFile = file && file->contains(value.name);
-  if (isSeed && options.rngSeed)
-    return makeSeed(value, *options.rngSeed);
-  if (value.role == RoleKind::Rng && !inFile)
-    return HostTensor::zeros(value.elementType, value.globalShape);
-  if (inFile || (file && !options.randomSeed))
-    return file->read(value.name, value.elementType, value.globalShape);
-  if (options.randomSeed)
-    return makeRandomTensor(value, *options.randomSeed, options.integers);
-  return llvm::createStringError(
-      "argument \"" + value.name +
-      "\" has no value: give --inputs or --random-inputs");
-}
-
 llvm::Expected<std::vector<RankValues>>
 regather::makeInputs(const StepSignature &step, const InputOptions &options,
                      std::vector<std::string> &warnings) {
@@ -202,32 +325,25 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
     file = std::move(*opened);
     warnOfUnused(step, *file, options.file, warnings);
   }
+  InputReader reader(step, options, file ? &*file : nullptr);
   std::vector<RankValues> ranks(step.ranks);
   llvm::SmallSet<int64_t, 2> seeds = findSeeds(step);
   if (options.rngSeed && seeds.empty())
     warnings.push_back("--rng-seed has no effect: no argument is a seed");
-  std::vector<std::string> errors, withNaN;
   for (auto [i, value] : llvm::enumerate(step.arguments)) {
-    llvm::Expected<HostTensor> global =
-        makeInput(value, seeds.contains(static_cast<int64_t>(i)), options,
-                  file ? &*file : nullptr);
-    if (!global) {
-      errors.push_back(llvm::toString(global.takeError()));
+    bool isSeed = seeds.contains(static_cast<int64_t>(i));
+    std::optional<HostTensor> global =
+        value.role == RoleKind::Rng ? reader.readRng(value, isSeed)
+                                    : reader.read(value);
+    if (!global)
       continue;
-    }
-    // What is drawn holds none.
-    int64_t count = file && file->contains(value.name) ? countNaN(*global) : 0;
-    if (count > 0)
-      withNaN.push_back(llvm::formatv("\"{0}\" ({1} of {2} elements)",
-                                      value.name, count,
-                                      global->getNumElements())
-                            .str());
     for (int64_t rank = 0; rank != step.ranks; ++rank)
       ranks[rank].push_back(shardTensor(*global, value, step.mesh, rank));
   }
-  if (llvm::Error error = joinMessages(errors))
+  if (llvm::Error error = reader.takeErrors())
     return std::move(error);
-  if (!withNaN.empty())
-    warnings.push_back("inputs hold NaN: " + llvm::join(withNaN, ", "));
+  if (!reader.getInputsWithNaN().empty())
+    warnings.push_back("inputs hold NaN: " +
+                       llvm::join(reader.getInputsWithNaN(), ", "));
   return ranks;
 }

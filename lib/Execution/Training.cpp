@@ -8,6 +8,8 @@
 
 #include "regather/Execution/Training.h"
 
+#include "regather/Execution/StepInputs.h"
+
 #include <chrono>
 
 using namespace mlir;
@@ -31,6 +33,23 @@ static FailureOr<std::optional<double>> getLoss(const StepSignature &step,
   return std::optional<double>(loss->getAsDouble(0));
 }
 
+/// What the next step receives: the updates, and its number.
+static void advance(const StepSignature &step, ArrayRef<RankValues> results,
+                    std::vector<RankValues> &arguments) {
+  for (auto [rank, values] : llvm::enumerate(results))
+    for (auto [result, value] : llvm::zip(step.results, values))
+      if (result.role == RoleKind::Update)
+        arguments[rank][result.argument] = value;
+  for (auto [index, argument] : llvm::enumerate(step.arguments)) {
+    if (argument.role != RoleKind::Step)
+      continue;
+    // Tensors share their bytes, so that the old number stays what it was.
+    int64_t number = arguments.front()[index].getAsInteger(0) + 1;
+    for (RankValues &values : arguments)
+      values[index] = makeStepNumber(number);
+  }
+}
+
 FailureOr<TrainingResult> regather::train(Engine &engine,
                                           const StepSignature &step,
                                           std::vector<RankValues> arguments,
@@ -51,10 +70,7 @@ FailureOr<TrainingResult> regather::train(Engine &engine,
     training.seconds.push_back(seconds);
     if (*loss)
       training.losses.push_back(**loss);
-    for (auto [rank, values] : llvm::enumerate(training.results))
-      for (auto [result, value] : llvm::zip(step.results, values))
-        if (result.role == RoleKind::Update)
-          arguments[rank][result.argument] = value;
+    advance(step, training.results, arguments);
     callback(i, *loss, seconds);
   }
   return training;

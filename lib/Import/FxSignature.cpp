@@ -24,6 +24,22 @@ static bool isPlaceholder(const JsonValue &node) {
   return op && op->is(Kind::String) && op->getString() == "placeholder";
 }
 
+/// The other names of a tied parameter.
+static FailureOr<ArrayAttr> readAliases(FxFile &file, const JsonValue &entry) {
+  FailureOr<ArrayRef<JsonValue>> names =
+      file.getArray(entry, "aliases", /*optional=*/true);
+  if (failed(names))
+    return failure();
+  Builder builder(file.getContext());
+  SmallVector<Attribute> aliases;
+  for (const JsonValue &name : *names) {
+    if (failed(file.expect(name, Kind::String)))
+      return failure();
+    aliases.push_back(builder.getStringAttr(name.getString()));
+  }
+  return builder.getArrayAttr(aliases);
+}
+
 FailureOr<NamedAttrList> FxSignature::readAttributes(const JsonValue &entry,
                                                      tg::RoleKind role,
                                                      Type type) {
@@ -42,8 +58,8 @@ FailureOr<NamedAttrList> FxSignature::readAttributes(const JsonValue &entry,
         file.require(entry, "registration", Kind::Integer);
     const JsonValue *trained =
         file.require(entry, "requires_grad", Kind::Boolean);
-    if (!registration || !trained ||
-        failed(file.getArray(entry, "aliases", /*optional=*/true)))
+    FailureOr<ArrayAttr> aliases = readAliases(file, entry);
+    if (!registration || !trained || failed(aliases))
       return failure();
     if (registration->getInteger() < 0) {
       file.emitError(*registration) << "position must not be negative, got "
@@ -52,6 +68,8 @@ FailureOr<NamedAttrList> FxSignature::readAttributes(const JsonValue &entry,
     }
     attrs.set(tg::kRegistrationAttrName,
               builder.getI64IntegerAttr(registration->getInteger()));
+    if (!aliases->empty())
+      attrs.set(tg::kAliasesAttrName, *aliases);
     // Nothing replaces a frozen parameter, so its memory must survive the step.
     if (trained->getBoolean())
       attrs.set(tg::kDonatedAttrName, builder.getUnitAttr());

@@ -239,6 +239,9 @@ func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
     ("--timeout=nan", ["--timeout", "positive"]),
     ("--seed=-1", ["--seed", "-1"]),
     ("--engine=gpu", ["--engine", "gpu"]),
+    ("--first-step=0", ["--first-step", "between 1 and", "0"]),
+    ("--learning-rate=inf", ["--learning-rate", "finite"]),
+    ("--learning-rate=0.1", ["--learning-rate", "no argument"]),
     ("--entry=other", ["step.mlir", "error: ", "other"]),
     ("--no-such-option", ["--no-such-option"]),
 ])
@@ -565,6 +568,57 @@ def test_all_missing_tensors_are_named(tmp_path: Path) -> None:
     path.write_bytes(encode_safetensors({}))
     check_rejected(run_step(READER, tmp_path, f"--inputs={path}"), '"x"',
                    '"y"', str(path))
+
+
+TRAINED = """
+func.func @step(%w: tensor<f32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+                %m: tensor<f32> {tg.role = #tg.role<optimizer_state>,
+                                 tg.name = "m"},
+                %v: tensor<f32> {tg.role = #tg.role<optimizer_state>,
+                                 tg.name = "v"},
+                %rate: tensor<f32> {tg.role = #tg.role<learning_rate>,
+                                    tg.name = "rate"},
+                %step: tensor<i64> {tg.role = #tg.role<step>,
+                                    tg.name = "count"})
+    -> (tensor<f32> {tg.role = #tg.role<update of 1>},
+        tensor<f32> {tg.role = #tg.role<update of 2>}, tensor<f32>,
+        tensor<i64> {tg.name = "number"}) {
+  return %w, %v, %rate, %step
+      : tensor<f32>, tensor<f32>, tensor<f32>, tensor<i64>
+}
+"""
+ONE = RawTensor("F32", (), numpy.float32(1).tobytes())
+
+
+def run_trained(tensors: dict[str, RawTensor], tmp_path: Path,
+                *flags: str) -> Result:
+    path = tmp_path / "inputs.safetensors"
+    path.write_bytes(encode_safetensors(tensors))
+    return run_step(TRAINED, tmp_path, f"--inputs={path}", *flags)
+
+
+def test_states_are_there_all_or_none(tmp_path: Path) -> None:
+    rate = "--learning-rate=0.5"
+    check_rejected(run_trained({"w": ONE, "m": ONE}, tmp_path, rate), '"v"',
+                   "some optimizer states")
+    for tensors in ({}, {"m": ONE, "v": ONE}):
+        result = run_trained({"w": ONE, **tensors}, tmp_path, rate,
+                             "--steps=3", "--first-step=7")
+        assert result.code == 0, result.stderr
+        output = decode_safetensors(
+            (tmp_path / "output.safetensors").read_bytes())
+        assert output["v"].to_floats() == len(tensors) / 2
+        assert output["result2"].to_floats() == 0.5
+        assert output["number"].to_floats() == 9
+
+
+def test_learning_rate_and_step_are_not_drawn(tmp_path: Path) -> None:
+    check_rejected(run_trained({}, tmp_path, "--random-inputs=1"),
+                   "--learning-rate", '"rate"')
+    assert run_trained({"w": ONE, "rate": ONE}, tmp_path).code == 0
+    number = RawTensor("I64", (), numpy.int64(1).tobytes())
+    check_rejected(run_trained({"w": ONE, "rate": ONE, "count": number},
+                               tmp_path), "--first-step", '"count"')
 
 
 def test_extra_tensors_are_warned_of(tmp_path: Path) -> None:

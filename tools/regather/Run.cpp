@@ -66,6 +66,14 @@ static cl::opt<int64_t>
             cl::desc("Seed of the random numbers that the step draws, over "
                      "that of the file (default 0)"),
             cl::value_desc("N"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<double> learningRate(
+    "learning-rate", cl::desc("Value of the argument of role learning_rate"),
+    cl::value_desc("VALUE"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<int64_t>
+    firstStep("first-step",
+              cl::desc("Number of the first step, to go on with a run"),
+              cl::value_desc("N"), cl::init(1), cl::sub(runCommand),
+              cl::cat(getCategory()));
 static cl::opt<std::string> outputs(
     "outputs", cl::desc("Write the results of the last step as global tensors"),
     cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
@@ -119,7 +127,7 @@ static void printJson(const StepSignature &step, const Engine &engine,
 
 static void printStep(int64_t index, std::optional<double> loss,
                       double seconds) {
-  llvm::outs() << "step " << index + 1 << '/' << steps;
+  llvm::outs() << "step " << firstStep + index << '/' << firstStep + steps - 1;
   if (loss)
     llvm::outs() << llvm::format("  loss %.9g", *loss);
   llvm::outs() << llvm::format("  %.2f ms\n", seconds * 1e3);
@@ -139,9 +147,20 @@ static llvm::Error checkOptions(InputOptions &options) {
   // Step lines and JSON go to standard output.
   if (outputs == "-")
     return llvm::createStringError("--outputs needs the name of a file");
+  // Step numbers stay below 2^62, so that counting cannot overflow.
+  constexpr int64_t kLargest = int64_t(1) << 62;
+  if (firstStep < 1 || firstStep > kLargest)
+    return llvm::createStringError(
+        "--first-step must be between 1 and 2^62, got " +
+        llvm::Twine(firstStep));
+  if (!std::isfinite(learningRate))
+    return llvm::createStringError("--learning-rate must be finite");
   options.file = inputs;
   if (rngSeed.getNumOccurrences())
     options.rngSeed = rngSeed;
+  options.firstStep = firstStep;
+  if (learningRate.getNumOccurrences())
+    options.learningRate = learningRate;
   if (randomInputs.getNumOccurrences())
     return parseRandomInputs(randomInputs, options);
   return llvm::Error::success();

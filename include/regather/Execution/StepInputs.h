@@ -26,6 +26,10 @@ struct InputOptions {
   /// Seed of the random numbers that the step itself draws; none leaves it to
   /// the file, or else 0.
   std::optional<int64_t> rngSeed;
+  /// For the argument of role learning_rate; the file's if absent.
+  std::optional<double> learningRate;
+  /// For the argument of role step: the number of the first step, from 1 up.
+  int64_t firstStep = 1;
 };
 
 /// Parses `SEED` or `SEED,integers`, the value of --random-inputs.
@@ -43,12 +47,17 @@ llvm::Error parseRandomInputs(llvm::StringRef text, InputOptions &options);
 HostTensor makeRandomTensor(const StepValue &value, uint64_t seed,
                             bool integers);
 
+/// The argument of role step: an i64 of rank 0.
+HostTensor makeStepNumber(int64_t number);
+
 /// The arguments of all ranks, and warnings for people: tensors of the file
 /// that are not used, inputs that hold NaN (once), and a seed for a step that
 /// has none.
 ///
 /// An argument with role `rng` is a seed if the step does not update it, else
-/// an offset, which counts steps. Without a value, both are 0.
+/// an offset, which counts steps. Without a value, both are 0. Optimizer states
+/// are zero unless the file holds them, all or none. The learning rate and the
+/// number of the step are never drawn.
 llvm::Expected<std::vector<RankValues>>
 makeInputs(const StepSignature &step, const InputOptions &options,
            std::vector<std::string> &warnings);

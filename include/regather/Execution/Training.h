@@ -31,7 +31,8 @@ using StepCallback = llvm::function_ref<void(
     int64_t step, std::optional<double> loss, double seconds)>;
 
 /// Runs `steps` steps from `arguments`. After each, the updates become the
-/// arguments that they belong to; other arguments stay as they are.
+/// arguments that they belong to, and the number of the step goes up by one;
+/// other arguments stay as they are.
 llvm::FailureOr<TrainingResult> train(Engine &engine, const StepSignature &step,
                                       std::vector<RankValues> arguments,
                                       int64_t steps, StepCallback callback);

@@ -8,6 +8,7 @@
 
 #include "regather/Dialect/TG/IR/TG.h"
 
+#include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 
@@ -140,7 +141,7 @@ static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
            << " arguments";
   auto target = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
   bool isParameter = target && target.getKind() == RoleKind::Parameter;
-  bool isState = target && target.getKind() != RoleKind::Input;
+  bool isState = target && target.isForUpdate();
   if (role.getKind() == RoleKind::Gradient ? !isParameter : !isState)
     return func.emitError()
            << "result " << index << " is the " << what << " of argument "
@@ -157,6 +158,40 @@ static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
   return success();
 }
 
+/// Checks the role of argument `index`, and the type of those that the driver
+/// counts or is told.
+static LogicalResult verifyArgumentRole(FunctionOpInterface func,
+                                        unsigned index, RoleAttr role) {
+  if (!role.isForArgument())
+    return func.emitError()
+           << "argument " << index << " cannot have role \""
+           << stringifyRoleKind(role.getKind()) << "\", which is for results";
+  Builder builder(func.getContext());
+  Type element;
+  if (role.getKind() == RoleKind::LearningRate)
+    element = builder.getF32Type();
+  else if (role.getKind() == RoleKind::Step)
+    element = builder.getI64Type();
+  if (!element)
+    return success();
+  auto expected = RankedTensorType::get({}, element);
+  Type type = func.getArgumentTypes()[index];
+  if (type != expected)
+    return func.emitError()
+           << "argument " << index << " has role \""
+           << stringifyRoleKind(role.getKind()) << "\" and must be " << expected
+           << ", got " << type;
+  return success();
+}
+
+/// Checks the names under which a tied parameter is also known.
+static LogicalResult verifyAliases(Operation *op, NamedAttribute attr) {
+  auto names = dyn_cast<ArrayAttr>(attr.getValue());
+  if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+    return emitWrongType(op, attr, "an array of strings");
+  return success();
+}
+
 LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                   unsigned index,
                                                   NamedAttribute attr) {
@@ -167,15 +202,13 @@ LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
     auto role = dyn_cast<RoleAttr>(value);
     if (!role)
       return emitWrongType(op, attr, "a #tg.role");
-    if (!role.isForArgument())
-      return op->emitError()
-             << "argument " << index << " cannot have role \""
-             << stringifyRoleKind(role.getKind()) << "\", which is for results";
-    return success();
+    return verifyArgumentRole(func, index, role);
   }
   if (name == kNameAttrName || name == kModuleAttrName)
     return isa<StringAttr>(value) ? success()
                                   : emitWrongType(op, attr, "a string");
+  if (name == kAliasesAttrName)
+    return verifyAliases(op, attr);
   if (name == kRegistrationAttrName) {
     auto position = dyn_cast<IntegerAttr>(value);
     if (!position || !position.getType().isSignlessInteger(64) ||

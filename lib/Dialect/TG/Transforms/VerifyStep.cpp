@@ -203,6 +203,25 @@ static LogicalResult verifyNames(FunctionOpInterface func) {
   return success();
 }
 
+/// What the driver feeds exists once.
+static LogicalResult verifyDriverInputs(FunctionOpInterface func) {
+  std::optional<unsigned> learningRate, step;
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
+    if (!role || (role.getKind() != RoleKind::LearningRate &&
+                  role.getKind() != RoleKind::Step))
+      continue;
+    std::optional<unsigned> &seen =
+        role.getKind() == RoleKind::Step ? step : learningRate;
+    if (seen)
+      return func.emitError()
+             << "arguments " << *seen << " and " << i << " both have role \""
+             << stringifyRoleKind(role.getKind()) << '"';
+    seen = i;
+  }
+  return success();
+}
+
 static LogicalResult verifyRoles(FunctionOpInterface func) {
   std::optional<unsigned> loss;
   llvm::DenseMap<int64_t, unsigned> gradients, updates;
@@ -277,7 +296,7 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
 
   LogicalResult verifyFunction(FunctionOpInterface func) {
     if (failed(verifyTypes(func)) || failed(verifyNames(func)) ||
-        failed(verifyRoles(func)))
+        failed(verifyDriverInputs(func)) || failed(verifyRoles(func)))
       return failure();
     RankDependence dependence(func);
     numRankDependent += dependence.size();

@@ -239,6 +239,28 @@ func.func @argument(%x: f32 {tg.name = 1 : i64}) { return }
 
 // -----
 
+// expected-error@+1 {{argument 0 has role "learning_rate" and must be 'tensor<f32>', got 'tensor<f64>'}}
+func.func @argument(%x: tensor<f64> {tg.role = #tg.role<learning_rate>}) { return }
+
+// -----
+
+// expected-error@+1 {{argument 0 has role "step" and must be 'tensor<i64>', got 'i64'}}
+func.func @argument(%x: i64 {tg.role = #tg.role<step>}) { return }
+
+// -----
+
+// expected-error@+1 {{attribute 'tg.aliases' must be an array of strings, got [0]}}
+func.func @argument(%x: f32 {tg.aliases = [0]}) { return }
+
+// -----
+
+// expected-error@+1 {{result 0 is the update of argument 0, which has role "step"}}
+func.func @result(%x: tensor<i64> {tg.role = #tg.role<step>}) -> (tensor<i64> {tg.role = #tg.role<update of 0>}) {
+  return %x : tensor<i64>
+}
+
+// -----
+
 // expected-error@+1 {{attribute 'tg.registration' must be a non-negative i64, got -1 : i64}}
 func.func @argument(%x: f32 {tg.registration = -1 : i64}) { return }
 

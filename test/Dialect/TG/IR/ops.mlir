@@ -71,21 +71,26 @@ func.func @placements(
 }
 
 // CHECK-LABEL: @roles
-// CHECK-SAME: tg.donated, tg.module = "embed", tg.name = "embed.weight", tg.registration = 0 : i64, tg.role = #tg.role<parameter>
+// CHECK-SAME: tg.aliases = ["head.weight"], tg.donated, tg.module = "embed", tg.name = "embed.weight", tg.registration = 0 : i64, tg.role = #tg.role<parameter>
 // CHECK-SAME: tg.role = #tg.role<buffer>
 // CHECK-SAME: tg.role = #tg.role<input>
 // CHECK-SAME: tg.role = #tg.role<optimizer_state>
 // CHECK-SAME: tg.role = #tg.role<rng>
+// CHECK-SAME: tg.role = #tg.role<learning_rate>
+// CHECK-SAME: tg.role = #tg.role<step>
 // CHECK-SAME: tg.role = #tg.role<loss>
 // CHECK-SAME: tg.role = #tg.role<gradient of 0>
 // CHECK-SAME: tg.role = #tg.role<update of 3>
 func.func @roles(
     %parameter: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.name = "embed.weight",
-                               tg.module = "embed", tg.registration = 0 : i64, tg.donated},
+                               tg.module = "embed", tg.registration = 0 : i64, tg.donated,
+                               tg.aliases = ["head.weight"]},
     %buffer: tensor<2xf32> {tg.role = #tg.role<buffer>},
     %input: tensor<i64> {tg.role = #tg.role<input>},
     %state: tensor<2xf32> {tg.role = #tg.role<optimizer_state>},
     %rng: tensor<2xi64> {tg.role = #tg.role<rng>},
+    %learning_rate: tensor<f32> {tg.role = #tg.role<learning_rate>},
+    %step: tensor<i64> {tg.role = #tg.role<step>},
     %loss: tensor<f32>)
     -> (tensor<f32> {tg.role = #tg.role<loss>},
         tensor<2xf32> {tg.role = #tg.role<gradient of 0>},

@@ -146,3 +146,11 @@ func.func @missing_update(%a: f32 {tg.role = #tg.role<parameter>}, %b: f32 {tg.r
     -> (f32 {tg.role = #tg.role<update of 0>}, f32 {tg.role = #tg.role<gradient of 1>}) {
   return %a, %b : f32, f32
 }
+
+// -----
+
+// expected-error@+1 {{arguments 0 and 2 both have role "learning_rate"}}
+func.func @two_learning_rates(%a: tensor<f32> {tg.role = #tg.role<learning_rate>}, %b: tensor<i64> {tg.role = #tg.role<step>},
+                              %c: tensor<f32> {tg.role = #tg.role<learning_rate>}) {
+  return
+}

@@ -54,6 +54,7 @@ inline constexpr llvm::StringLiteral kSavedResultsAttrName = "tg.saved_results";
 inline constexpr llvm::StringLiteral kIdAttrName = "tg.id";
 inline constexpr llvm::StringLiteral kRoleAttrName = "tg.role";
 inline constexpr llvm::StringLiteral kNameAttrName = "tg.name";
+inline constexpr llvm::StringLiteral kAliasesAttrName = "tg.aliases";
 inline constexpr llvm::StringLiteral kRegistrationAttrName = "tg.registration";
 inline constexpr llvm::StringLiteral kPlacementAttrName = "tg.placement";
 inline constexpr llvm::StringLiteral kDonatedAttrName = "tg.donated";

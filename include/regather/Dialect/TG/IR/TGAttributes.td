@@ -169,9 +169,11 @@ def TG_RoleKind : I32Enum<"RoleKind", "What an argument or result of a step is",
   I32EnumCase<"Input", 2, "input">,
   I32EnumCase<"OptimizerState", 3, "optimizer_state">,
   I32EnumCase<"Rng", 4, "rng">,
-  I32EnumCase<"Loss", 5, "loss">,
-  I32EnumCase<"Gradient", 6, "gradient">,
-  I32EnumCase<"Update", 7, "update">
+  I32EnumCase<"LearningRate", 5, "learning_rate">,
+  I32EnumCase<"Step", 6, "step">,
+  I32EnumCase<"Loss", 7, "loss">,
+  I32EnumCase<"Gradient", 8, "gradient">,
+  I32EnumCase<"Update", 9, "update">
 ]> {
   let cppNamespace = "::regather::tg";
 }
@@ -179,7 +181,9 @@ def TG_RoleKind : I32Enum<"RoleKind", "What an argument or result of a step is",
 def TG_RoleAttr : TG_Attr<"Role", "role"> {
   let summary = "what an argument or a result of a step is";
   let description = [{
-    Arguments: `parameter`, `buffer`, `input`, `optimizer_state`, `rng`.
+    Arguments: `parameter`, `buffer`, `input`, `optimizer_state`, `rng`,
+    `learning_rate` (a `tensor<f32>`) and `step` (a `tensor<i64>`: the number of
+    the step, from 1 up).
     Results: `loss`, `gradient of N`, `update of N`, where N is the number of
     an argument: a gradient belongs to a parameter; an update is the new value
     of a parameter, buffer, optimizer state or random state, which the next
@@ -203,6 +207,13 @@ def TG_RoleAttr : TG_Attr<"Role", "role"> {
   let extraClassDeclaration = [{
     /// True for the roles that an argument can have.
     bool isForArgument() const { return getKind() < RoleKind::Loss; }
+    /// True for the roles of arguments that the step may replace.
+    bool isForUpdate() const {
+      return getKind() == RoleKind::Parameter ||
+             getKind() == RoleKind::Buffer ||
+             getKind() == RoleKind::OptimizerState ||
+             getKind() == RoleKind::Rng;
+    }
     /// True for the roles that name an argument.
     bool namesArgument() const { return getKind() > RoleKind::Loss; }
   }];

@@ -53,6 +53,7 @@ def TG_Dialect : Dialect {
     |-------------------|-----------|------------------|----------------------------------------------------|
     | `tg.role`         | both      | `#tg.role`       | parameter, input, ...; loss, gradient of N, ...    |
     | `tg.name`         | both      | string           | name in weight files, such as `layers.3.wq.weight` |
+    | `tg.aliases`      | arguments | strings          | other names of a tied parameter                    |
     | `tg.module`       | both      | string           | module path of the parameter                       |
     | `tg.registration` | arguments | `i64`            | position in the model's registration order         |
     | `tg.placement`    | both      | `#tg.placement`  | how the global tensor lies over the mesh           |

@@ -13,6 +13,12 @@
 
 namespace regather::tg {
 
+/// What tg-append-optimizer appends.
+enum class OptimizerKind { AdamW, SGD };
+
+/// In what type tg-append-optimizer keeps optimizer states.
+enum class StateType { Update, F32, BF16 };
+
 #define GEN_PASS_DECL
 #include "regather/Dialect/TG/Transforms/Passes.h.inc"
 

@@ -11,6 +11,95 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
+  let summary = "Update parameters from their gradients";
+  let description = [{
+    Turns a step that returns gradients into one that trains: each parameter
+    with a `gradient of N` and no `update of N` gets one `linalg.generic` in
+    phase optimizer that computes its new value and its new states. The
+    arithmetic is that of `torch.optim.AdamW` and `torch.optim.SGD`, in f32 (f64
+    for f64) with one rounding at the end. What does not depend on the element
+    is computed once a step, in f64.
+
+    Precondition: a gradient has the type of its parameter, and lies as it does
+    (whole, or in shards). The step has one block, and nothing calls it.
+
+    Postcondition: new arguments hold the optimizer states (`NAME.exp_avg` and
+    `NAME.exp_avg_sq`, or `NAME.momentum_buffer`), which lie as the parameter
+    does and are zero before the first step, the `learning_rate`, and the `step`
+    where the update depends on it. New results are the `update of N` of
+    parameters and states. Gradients are dropped from the results unless
+    `keep-gradients`. What exists keeps its order, collectives above all.
+
+    A parameter is updated right behind the operation that makes its gradient.
+    With `max-norm`, gradients are first multiplied by
+    min(1, max-norm / (norm + 1e-6)), where the norm is that of all of them
+    together, and updates come last. Squares are added in f64, without padding,
+    in the order in which the model registers its parameters. There is one
+    scalar `tg.all_reduce` for each set of axes over which gradients are
+    sharded; what is replicated counts once.
+
+    `groups` changes the rule for some parameters:
+
+    ```
+    groups=*norm*:weight-decay=0|embedding.*:learning-rate-scale=0.1,weight-decay=0
+    ```
+
+    A pattern is a name of the parameter (`tg.name` or one of `tg.aliases`) with
+    wildcards (`*`, `?`, `[a-z]`); the first group that matches counts. Settings
+    are `weight-decay`, `learning-rate-scale` and, for AdamW, `eps`. A group
+    that is not the first to match any parameter is an error.
+
+    A parameter that the step updates already is left alone. A step without
+    anything to do is left alone too, with a remark if it updates its
+    parameters, and with a warning if it has parameters but no gradient.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "OptimizerKind",
+           /*default=*/"OptimizerKind::AdamW", "Rule of the updates",
+           [{::llvm::cl::values(
+             clEnumValN(OptimizerKind::AdamW, "adamw", "AdamW (default)"),
+             clEnumValN(OptimizerKind::SGD, "sgd",
+                        "Gradient descent, with or without momentum"))}]>,
+    ListOption<"betas", "betas", "double",
+               "AdamW: weights of the old averages of the gradient and its "
+               "square (default 0.9,0.999)">,
+    Option<"eps", "eps", "double", /*default=*/"1e-8",
+           "AdamW: added to the denominator">,
+    Option<"weightDecay", "weight-decay", "double", /*default=*/"-1",
+           "Weight decay; -1 stands for 0.01 with AdamW and 0 with SGD">,
+    Option<"momentum", "momentum", "double", /*default=*/"0",
+           "SGD: weight of the old momentum buffer; 0 for no buffer">,
+    Option<"dampening", "dampening", "double", /*default=*/"0",
+           "SGD: one minus the weight of the gradient in the buffer">,
+    Option<"nesterov", "nesterov", "bool", /*default=*/"false",
+           "SGD: look one step ahead">,
+    Option<"maxNorm", "max-norm", "double", /*default=*/"0",
+           "Clip gradients so that their common norm is at most this; 0 for "
+           "no clipping">,
+    Option<"groups", "groups", "std::string", /*default=*/"",
+           "Settings for parameters whose names match a pattern">,
+    Option<"stateDtype", "state-dtype", "StateType",
+           /*default=*/"StateType::Update", "Element type of the states",
+           [{::llvm::cl::values(
+             clEnumValN(StateType::Update, "auto",
+                        "f32, and f64 for an f64 parameter (default)"),
+             clEnumValN(StateType::F32, "f32", "f32"),
+             clEnumValN(StateType::BF16, "bf16", "bf16"))}]>,
+    Option<"keepGradients", "keep-gradients", "bool", /*default=*/"false",
+           "Leave the gradients among the results">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numParameters", "num-parameters",
+              "Number of parameters that got an update">,
+    Statistic<"numStates", "num-states", "Number of states added">
+  ];
+}
+
 def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
   let summary = "Check what must hold of a training step as a whole";
   let description = [{
@@ -23,8 +112,8 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
       differs between ranks (sharded or partial arguments, scattered results).
     - Every value has a static shape.
     - No future enters or leaves a function.
-    - Names of arguments are unique, there is at most one loss, and no argument
-      has two updates or two gradients.
+    - Names of arguments are unique, there is at most one loss, learning rate
+      and step number, and no argument has two updates or two gradients.
     - If the step updates a parameter, it updates every parameter that has a
       gradient.
 

@@ -1,0 +1,191 @@
+//===- GradientNorm.cpp - Clip gradients by their norm --------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Squares are added in f64: one long sum in f32 would lose the small ones, and
+// its rounding would depend on how the gradient is sharded.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientNorm.h"
+
+#include "OptimizerUpdate.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using B = ImplicitLocOpBuilder;
+
+namespace {
+/// How many elements of this rank's part along `dim`, from the first on, are
+/// not padding. May be negative, or more than there are.
+struct ValidSize {
+  int64_t dim;
+  Value size;
+};
+} // namespace
+
+/// Axes over which a tensor is sharded, in the order of the mesh, so that equal
+/// sets are equal.
+static AxesAttr getShardedAxes(PlacementAttr placement, MeshOp mesh) {
+  llvm::SmallDenseSet<StringAttr> sharded;
+  for (AxisPlacementAttr axis : placement.getAxes())
+    sharded.insert_range(axis.getAxes().getNames());
+  SmallVector<StringAttr> names;
+  for (StringAttr name : mesh.getAxes().getNames())
+    if (sharded.contains(name))
+      names.push_back(name);
+  return AxesAttr::get(mesh.getContext(), names);
+}
+
+/// The dimensions along which some rank has padding. What it holds is up to
+/// the operation that made the gradient.
+static SmallVector<ValidSize> buildValidSizes(B &b, PlacementAttr placement,
+                                              RankedTensorType local,
+                                              MeshOp mesh) {
+  SmallVector<ValidSize> sizes;
+  if (placement.getGlobalShape().empty())
+    return sizes;
+  for (AxisPlacementAttr axis : placement.getAxes()) {
+    int64_t dim = axis.getDim();
+    int64_t shard = local.getDimSize(dim);
+    int64_t global = placement.getGlobalShape()[dim];
+    if (shard * mesh.getGroupSize(axis.getAxes()) == global)
+      continue;
+    Value rank = AxisIndexOp::create(b, placement.getMesh(), axis.getAxes());
+    Value begin = arith::MulIOp::create(
+        b, rank, arith::ConstantIndexOp::create(b, shard));
+    Value size = arith::SubIOp::create(
+        b, arith::ConstantIndexOp::create(b, global), begin);
+    for (Value value : {rank, begin, size})
+      markOptimizer(value.getDefiningOp());
+    sizes.push_back({dim, size});
+  }
+  return sizes;
+}
+
+/// Adds the squares of the elements that are not padding to `sum`.
+static Value buildSumOfSquares(B &b, const LocalGradient &gradient,
+                               ArrayRef<ValidSize> sizes, Value sum) {
+  auto type = cast<RankedTensorType>(gradient.value.getType());
+  SmallVector<AffineMap> maps = {
+      b.getMultiDimIdentityMap(type.getRank()),
+      AffineMap::get(type.getRank(), 0, b.getContext())};
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::reduction);
+  auto generic = linalg::GenericOp::create(
+      b, sum.getType(), gradient.value, sum, maps, loops,
+      [&](OpBuilder &builder, Location loc, ValueRange elements) {
+        B inner(loc, builder);
+        Type f64 = inner.getF64Type();
+        Value element = convertFloat(inner, elements[0], f64);
+        for (const ValidSize &valid : sizes) {
+          Value position = linalg::IndexOp::create(inner, valid.dim);
+          Value isValid = arith::CmpIOp::create(
+              inner, arith::CmpIPredicate::slt, position, valid.size);
+          element = arith::SelectOp::create(inner, isValid, element,
+                                            makeFloat(inner, f64, 0));
+        }
+        Value square = arith::MulFOp::create(inner, element, element);
+        Value total = arith::AddFOp::create(inner, elements[1], square);
+        linalg::YieldOp::create(inner, total);
+      });
+  markOptimizer(generic, gradient.module);
+  return generic.getResult(0);
+}
+
+/// Sums `local` over the ranks of a group.
+static Value buildAllReduce(B &b, Value local, FlatSymbolRefAttr mesh,
+                            AxesAttr axes) {
+  MLIRContext *context = b.getContext();
+  auto reduce = AllReduceOp::create(
+      b, FutureType::get(context, local.getType()), local, mesh, axes,
+      ReductionAttr::get(context, Reduction::Sum), /*accumulate=*/nullptr,
+      PhaseAttr::get(context, Phase::Optimizer), /*generation=*/nullptr);
+  auto wait = WaitOp::create(b, local.getType(), reduce.getFuture());
+  markOptimizer(wait);
+  return wait.getResult(0);
+}
+
+/// A scalar computation on tensors of rank 0.
+static Value buildScalar(B &b, ValueRange inputs, Type type,
+                         llvm::function_ref<Value(B &, ValueRange)> fn) {
+  Value empty = tensor::EmptyOp::create(b, ArrayRef<int64_t>(), type);
+  SmallVector<AffineMap> maps(inputs.size() + 1,
+                              AffineMap::get(b.getContext()));
+  auto generic = linalg::GenericOp::create(
+      b, empty.getType(), inputs, empty, maps, ArrayRef<utils::IteratorType>(),
+      [&](OpBuilder &builder, Location loc, ValueRange elements) {
+        B inner(loc, builder);
+        linalg::YieldOp::create(inner, fn(inner, elements.drop_back()));
+      });
+  markOptimizer(generic);
+  return generic.getResult(0);
+}
+
+Value regather::tg::buildSquaredNorm(B &b, Operation *from,
+                                     ArrayRef<LocalGradient> gradients) {
+  auto type = RankedTensorType::get({}, b.getF64Type());
+  Value zero = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, b.getF64FloatAttr(0)));
+  // The sum of this rank for each set of axes; no mesh if there are none.
+  llvm::MapVector<std::pair<Attribute, Attribute>, Value> sums;
+  for (const LocalGradient &gradient : gradients) {
+    FlatSymbolRefAttr meshName;
+    AxesAttr axes;
+    SmallVector<ValidSize> sizes;
+    if (gradient.placement && !gradient.placement.getAxes().empty()) {
+      meshName = gradient.placement.getMesh();
+      MeshOp mesh = lookupMesh(from, meshName);
+      axes = getShardedAxes(gradient.placement, mesh);
+      sizes = buildValidSizes(b, gradient.placement,
+                              cast<RankedTensorType>(gradient.value.getType()),
+                              mesh);
+    }
+    Value &sum = sums[{Attribute(meshName), Attribute(axes)}];
+    sum = buildSumOfSquares(b, gradient, sizes, sum ? sum : zero);
+  }
+  Value total;
+  for (auto [group, sum] : sums) {
+    Value whole = sum;
+    if (auto axes = cast_if_present<AxesAttr>(group.second))
+      whole =
+          buildAllReduce(b, sum, cast<FlatSymbolRefAttr>(group.first), axes);
+    if (!total) {
+      total = whole;
+      continue;
+    }
+    total =
+        buildScalar(b, {total, whole}, b.getF64Type(),
+                    [](B &inner, ValueRange terms) -> Value {
+                      return arith::AddFOp::create(inner, terms[0], terms[1]);
+                    });
+  }
+  return total;
+}
+
+Value regather::tg::buildClipCoefficient(B &b, Value squaredNorm,
+                                         double maxNorm, Type type) {
+  return buildScalar(
+      b, squaredNorm, type, [&](B &inner, ValueRange values) -> Value {
+        Type f64 = inner.getF64Type();
+        Value norm = math::SqrtOp::create(inner, values[0]);
+        Value sum =
+            arith::AddFOp::create(inner, norm, makeFloat(inner, f64, 1e-6));
+        Value ratio =
+            arith::DivFOp::create(inner, makeFloat(inner, f64, maxNorm), sum);
+        // NaN stays NaN: a broken step must not look like a good one.
+        Value clamped =
+            arith::MinimumFOp::create(inner, ratio, makeFloat(inner, f64, 1));
+        return convertFloat(inner, clamped, type);
+      });
+}

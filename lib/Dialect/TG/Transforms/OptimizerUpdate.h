@@ -1,0 +1,59 @@
+//===- OptimizerUpdate.h - Update one parameter -----------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_DIALECT_TG_TRANSFORMS_OPTIMIZERUPDATE_H
+#define REGATHER_LIB_DIALECT_TG_TRANSFORMS_OPTIMIZERUPDATE_H
+
+#include "OptimizerRules.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace regather::tg {
+
+/// The type in which a parameter of floating-point type `element` is updated:
+/// f32, and f64 for f64.
+mlir::Type getUpdateType(mlir::Type element);
+
+/// Rounds or extends a floating-point number to `type`.
+mlir::Value convertFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                         mlir::Type type);
+
+/// A constant of floating-point type `type`.
+mlir::Value makeFloat(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                      double number);
+
+/// Marks `op` as a part of the optimizer, and of `module` unless it is null.
+void markOptimizer(mlir::Operation *op, mlir::StringAttr module = nullptr);
+
+/// Computes, in f64 and once a step, what does not depend on the element, and
+/// rounds it to `type`: tensors of rank 0 in the order that `buildUpdate`
+/// expects. `step` is null unless the rule needs it.
+llvm::SmallVector<mlir::Value>
+buildStepScalars(mlir::ImplicitLocOpBuilder &b, const UpdateRule &rule,
+                 mlir::Value learningRate, mlir::Value step, mlir::Type type);
+
+/// What one update reads.
+struct UpdateOperands {
+  mlir::Value parameter;
+  mlir::Value gradient;
+  llvm::SmallVector<mlir::Value, 2> states;
+  /// Of rank 0, in the update type; null without clipping.
+  mlir::Value clipCoefficient;
+  llvm::SmallVector<mlir::Value> scalars;
+};
+
+/// One operation that gives the new values of the parameter and its states, in
+/// this order. Each is computed in the update type and rounded once.
+mlir::linalg::GenericOp buildUpdate(mlir::ImplicitLocOpBuilder &b,
+                                    const UpdateRule &rule,
+                                    const UpdateOperands &operands);
+
+} // namespace regather::tg
+
+#endif // REGATHER_LIB_DIALECT_TG_TRANSFORMS_OPTIMIZERUPDATE_H
