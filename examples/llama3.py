@@ -5,12 +5,19 @@ output layer of its own. ``step`` is a factory for capturing it:
 
     python -m regather capture --model examples/llama3.py:step \\
         --config '{"config": "debug"}' -o llama3-debug.fx.json
+
+``sharded_step`` is the same step under FSDP and tensor parallelism; it needs no
+more than one process. Its weights are those of the capture above.
+
+    python -m regather capture --model examples/llama3.py:sharded_step \\
+        --config '{"config": "debug", "dp": 4, "tp": 2}' -o sharded.fx.json
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -222,3 +229,136 @@ def step(
     for parameter in model.parameters():
         parameter.data = parameter.data.to(getattr(torch, dtype))
     return model, (tokens,), loss, (labels,)
+
+
+def tensor_parallel(model: nn.Module, mesh: Any) -> nn.Module:
+    """Splits attention and feed-forward of every layer over axis ``tp``."""
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    plan: dict[str, Any] = {}
+    for name in ("wq", "wk", "wv"):
+        plan[f"attention.{name}"] = ColwiseParallel()
+    plan["feed_forward.w1"] = plan["feed_forward.w3"] = ColwiseParallel()
+    plan["attention.wo"] = plan["feed_forward.w2"] = RowwiseParallel()
+    for layer in model.layers:
+        parallelize_module(layer, mesh["tp"], plan)
+    return model
+
+
+def fully_shard(model: nn.Module, mesh: Any, strided: bool = False) -> nn.Module:
+    """Shards parameters over axis ``dp``, and gathers them where they are used.
+
+    This is SimpleFSDP: reading a parameter is the gather, and what autograd
+    makes of it is the reduce-scatter of its gradient, the mean over ``dp``. A
+    parameter that tensor parallelism has split already stays split over
+    ``tp`` after the gather. ``strided`` always shards dimension 0, also where
+    ``tp`` has split it before, as PyTorch's ``fully_shard`` does; else such a
+    parameter is sharded along dimension 1. Values are not kept.
+    """
+    from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+    from torch.distributed.tensor.placement_types import _StridedShard
+
+    for module in list(model.modules()):
+        getters = {}
+        for key, value in list(module._parameters.items()):
+            if value is None:
+                continue
+            split = value.placements[0] if isinstance(value, DTensor) else None
+            rest = [split or Replicate()] if "tp" in mesh.mesh_dim_names else []
+            cut = Shard(0)
+            if split == Shard(0):
+                cut = (
+                    _StridedShard(0, split_factor=mesh["tp"].size())
+                    if strided
+                    else Shard(1)
+                )
+            whole = torch.empty(value.shape, dtype=value.dtype, device="meta")
+            module._parameters[key] = nn.Parameter(
+                distribute_tensor(whole, mesh, [cut, *rest])
+            )
+            getters[key] = property(_gathering(key, mesh, rest, split))
+        if getters:
+            kind = type(module)
+            module.__class__ = type(kind.__name__, (kind,), getters)
+    return model
+
+
+def _gathering(
+    key: str, mesh: Any, rest: list[Any], split: Any
+) -> Callable[[nn.Module], torch.Tensor]:
+    """What reads the parameter ``key``: gathered over ``dp``."""
+    from torch.distributed.tensor import DTensor, Partial, Replicate
+
+    def get(module: nn.Module) -> torch.Tensor:
+        gathered = module._parameters[key].redistribute(
+            placements=[Replicate(), *rest]
+        )
+        local = gathered.to_local(grad_placements=[Partial("avg"), *rest])
+        if split is None:
+            return local
+        return DTensor.from_local(local, mesh["tp"], [split], run_check=False)
+
+    return get
+
+
+def sharded_step(
+    config: str = "debug",
+    dp: int = 2,
+    tp: int = 1,
+    batch: int | None = None,
+    strided: bool = False,
+    **options: Any,
+) -> tuple[nn.Module, tuple[Any], Callable[..., torch.Tensor], tuple[Any]]:
+    """``step`` under fully sharded data parallelism and tensor parallelism.
+
+    ``batch`` is the global batch, by default one sequence for each of the
+    ``dp`` replicas, which get equal parts of it; other options are those of
+    ``step``. The loss is the mean over the global batch. Weights come from a
+    capture of ``step``, whose parameters have the same names.
+    """
+    from torch.distributed.tensor import (
+        DTensor,
+        Partial,
+        Replicate,
+        Shard,
+        distribute_tensor,
+    )
+
+    import regather
+
+    batch = dp if batch is None else batch
+    if batch % dp:
+        raise ValueError(f"a batch of {batch} cannot be cut into {dp} equal parts")
+    heads = CONFIGS[config].kv_heads
+    if heads % tp:
+        raise ValueError(f"{heads} key-value heads cannot be split over {tp} ranks")
+    model, (tokens,), local_loss, (labels,) = step(
+        config, batch, weights=False, **options
+    )
+    mesh = regather.fake_mesh({"dp": dp, "tp": tp} if tp > 1 else {"dp": dp})
+    if tp > 1:
+        tensor_parallel(model, mesh)
+    fully_shard(model, mesh, strided)
+    rest = [Replicate()] * (mesh.ndim - 1)
+
+    def part(module: nn.Module, args: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+        return tuple(value.to_local() for value in args)
+
+    def mean_loss(logits: torch.Tensor, labels: Any) -> torch.Tensor:
+        # Every replica differentiates its own loss; `Partial` says that the
+        # one to report is the mean of all.
+        own = local_loss(logits, labels.to_local())
+        return DTensor.from_local(
+            own, mesh, [Partial("avg"), *rest], run_check=False
+        )
+
+    model.register_forward_pre_hook(part)
+    tokens, labels = (
+        distribute_tensor(value, mesh, [Shard(0), *rest])
+        for value in (tokens, labels)
+    )
+    return model, (tokens,), mean_loss, (labels,)

@@ -83,7 +83,7 @@ def flip_bits(content: bytes, count: int, seed: int) -> Iterator[bytes]:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_truncated_text(example: Path, tmp_path: Path) -> None:
     content = example.read_bytes()
-    start = content.index(b"func.func")
+    start = content.index(b"\nfunc.func")
     whole = len(content.rstrip())
 
     def check(length: int) -> None:
@@ -181,6 +181,45 @@ def test_flipped_bits_in_bytecode(bytecode: bytes, tmp_path: Path) -> None:
 
     in_parallel([lambda pair=pair: check(*pair) for pair in enumerate(
         flip_bits(bytecode, 150, seed=2))])
+
+
+CAPTURES = sorted((ROOT / "test" / "Import").glob("*.fx.json"))
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
+def test_truncated_captures(capture: Path, tmp_path: Path) -> None:
+    content = capture.read_bytes()
+
+    def check(length: int) -> None:
+        path = tmp_path / f"{length}.fx.json"
+        path.write_bytes(content[:length])
+        output = tmp_path / f"{length}.mlir"
+        check_rejected(run_tool("regather-translate", "--import-fx", path,
+                                "-o", output), f"{path}:", "error: ")
+        assert not output.exists()
+
+    in_parallel([lambda length=length: check(length)
+                 for length in range(0, len(content.rstrip()), 211)])
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
+def test_flipped_bits_in_captures(capture: Path, tmp_path: Path) -> None:
+    """Damage may leave a valid capture, but must not crash or hang."""
+    def check(number: int, content: bytes) -> None:
+        path = tmp_path / f"{number}.fx.json"
+        path.write_bytes(content)
+        output = tmp_path / f"{number}.mlir"
+        result = run_tool("regather-translate", "--import-fx", path,
+                          "-o", output)
+        if result.code == 0:
+            # What was imported is valid.
+            assert run_tool("regather-opt", output).code == 0
+            return
+        check_rejected(result, "error: ")
+        assert not output.exists()
+
+    in_parallel([lambda pair=pair: check(*pair) for pair in enumerate(
+        flip_bits(capture.read_bytes(), 60, seed=3))])
 
 
 COMMANDS = [("regather", "run"), ("regather", "stats"), ("regather-opt",)]

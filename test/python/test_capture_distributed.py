@@ -13,17 +13,11 @@ torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 from capture_cases import calls, example  # noqa: E402
 from capture_ranks import evaluate_ranks, shard  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.distributed.tensor import (  # noqa: E402
-    DTensor,
-    Partial,
-    Replicate,
-    Shard,
-    distribute_tensor,
-)
 
 import regather  # noqa: E402
 
 llama3 = example("llama3")
+simple_fsdp, tensor_parallel = llama3.fully_shard, llama3.tensor_parallel
 
 
 @pytest.fixture
@@ -31,64 +25,6 @@ def no_group():
     yield
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-
-
-def simple_fsdp(model, mesh):
-    """Shards parameters over ``dp`` and gathers them where they are used.
-
-    A parameter that tensor parallelism has split already is a DTensor over
-    ``tp``, and stays one after the gather.
-    """
-    for module in list(model.modules()):
-        getters = {}
-        for key, value in list(module._parameters.items()):
-            if value is None:
-                continue
-            split = None
-            if isinstance(value, DTensor):
-                (split,) = value.placements
-            free = 1 if split == Shard(0) else 0
-            rest = [] if "tp" not in mesh.mesh_dim_names else [split or Replicate()]
-            whole = torch.zeros(value.shape)
-            module._parameters[key] = nn.Parameter(
-                distribute_tensor(whole, mesh, [Shard(free), *rest])
-            )
-            getters[key] = property(_getter(key, mesh, rest, split))
-        if getters:
-            kind = type(module)
-            module.__class__ = type(kind.__name__, (kind,), getters)
-    return model
-
-
-def _getter(key, mesh, rest, split):
-    def get(module):
-        local = (
-            module._parameters[key]
-            .redistribute(placements=[Replicate(), *rest])
-            .to_local(grad_placements=[Partial("avg"), *rest])
-        )
-        if split is None:
-            return local
-        return DTensor.from_local(local, mesh["tp"], [split], run_check=False)
-
-    return get
-
-
-def tensor_parallel(model, mesh):
-    from torch.distributed.tensor.parallel import (
-        ColwiseParallel,
-        RowwiseParallel,
-        parallelize_module,
-    )
-
-    plan = {}
-    for name in ("wq", "wk", "wv"):
-        plan[f"attention.{name}"] = ColwiseParallel()
-    plan["attention.wo"] = plan["feed_forward.w2"] = RowwiseParallel()
-    plan["feed_forward.w1"] = plan["feed_forward.w3"] = ColwiseParallel()
-    for layer in model.layers:
-        parallelize_module(layer, mesh["tp"], plan)
-    return model
 
 
 def reference(batches):

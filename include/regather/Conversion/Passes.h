@@ -9,6 +9,8 @@
 #ifndef REGATHER_CONVERSION_PASSES_H
 #define REGATHER_CONVERSION_PASSES_H
 
+#include "regather/Dialect/TG/IR/TG.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"

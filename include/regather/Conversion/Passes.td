@@ -11,6 +11,60 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ConvertShardToTGPass : Pass<"convert-shard-to-tg", "::mlir::ModuleOp"> {
+  let summary = "Turn a partitioned module of the shard dialect into a step";
+  let description = [{
+    Takes what the upstream passes `sharding-propagation` and `shard-partition`
+    leave: every `shard.grid` becomes a `tg.mesh` of the same name, every
+    collective an asynchronous one that is waited for at once, and positions in
+    the grid become `tg.axis_index`. Axes are called `axis0`, `axis1`, ...
+    unless names are given. A collective belongs to the phase that its
+    `tg.phase` says, else to the forward pass. A slice needs no communication,
+    nor does a collective over no axes. Upstream partitions never reduce and
+    scatter at once; an all-reduce whose only user slices it over the same axes
+    becomes a reduce-scatter. What nobody uses is dropped.
+
+    The upstream partition drops the shardings of arguments and results, which
+    are then known as parts only. `shard-record-placements`, run before it,
+    keeps them as `tg.planned_placement`; here they become `tg.placement`, so
+    that the step can be run on global tensors:
+
+    ```
+    builtin.module(func.func(sharding-propagation), shard-record-placements,
+                   func.func(shard-partition), convert-shard-to-tg,
+                   lower-affine)
+    ```
+
+    The partition numbers devices of several axes with `affine.apply`, which
+    the engines leave to `lower-affine`.
+
+    Results that `shard` leaves undefined on some devices are defined here:
+    what is gathered or reduced to a root is given to all, and a shift that
+    does not rotate brings zeros. A shift by k sends from position i to i + k.
+    A minimum is a maximum of numbers in reversed order.
+
+    Precondition: sizes of grids and tensors are static. Sends, receives,
+    halos, roots that the device computes, reductions other than sum, max, min
+    and average, those that change the element type, and annotations that were
+    not partitioned are errors. All are reported together, and then nothing is
+    changed.
+
+    Postcondition: nothing of the shard dialect is left.
+  }];
+  let options = [
+    ListOption<"axisNames", "axis-names", "std::string",
+               "Names of the axes of all grids, outermost first">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",
+    "::regather::tg::TGDialect"
+  ];
+  let statistics = [
+    Statistic<"numCollectives", "num-collectives",
+              "Number of collectives converted">
+  ];
+}
+
 def ConvertTGNodesToLinalgPass
     : Pass<"convert-tg-nodes-to-linalg", "::mlir::ModuleOp"> {
   let summary = "Replace the nodes of a step by structured operations";
@@ -67,6 +121,29 @@ def ConvertTGRandomToLinalgPass
   ];
   let statistics = [
     Statistic<"numConverted", "num-converted", "Number of operations converted">
+  ];
+}
+
+def ShardRecordPlacementsPass
+    : Pass<"shard-record-placements", "::mlir::ModuleOp"> {
+  let summary = "Keep the shardings of arguments and results";
+  let description = [{
+    Writes how an annotated function wants its arguments and results to lie
+    over the grid as `tg.planned_placement` on them. The upstream
+    `shard-partition` changes their types and drops the annotations, but keeps
+    attributes; `convert-shard-to-tg` turns the plan into `tg.placement`.
+
+    Precondition: as for `shard-partition`, every argument is used once, by a
+    `shard.shard`, and what is returned is the result of one. Shards are equal;
+    halos and shards of given sizes are errors. All are reported together, and
+    then nothing is changed.
+
+    Postcondition: arguments and results of rank 1 and more have a planned
+    placement; the axes in it are called `axis0`, `axis1`, ...
+  }];
+  let dependentDialects = ["::regather::tg::TGDialect"];
+  let statistics = [
+    Statistic<"numRecorded", "num-recorded", "Number of placements recorded">
   ];
 }
 

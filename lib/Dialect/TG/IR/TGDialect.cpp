@@ -122,6 +122,18 @@ static LogicalResult verifyPlacementAttr(Operation *op, Attribute value,
       placement, tensor, mesh);
 }
 
+/// The mesh of a planned placement need not exist yet, nor does the shape have
+/// to fit: it is the one before the partition.
+static LogicalResult verifyPlannedPlacement(Operation *op, NamedAttribute attr,
+                                            Type type, const Twine &where) {
+  if (!isa<PlacementAttr>(attr.getValue()))
+    return emitWrongType(op, attr, "a #tg.placement");
+  if (isa<RankedTensorType>(type))
+    return success();
+  return op->emitError() << "'" << attr.getName().getValue() << "' of " << where
+                         << " needs a ranked tensor, got " << type;
+}
+
 /// Checks the role of result `index`: the argument that it names exists, can
 /// have a gradient or an update, and has the same type.
 static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
@@ -219,6 +231,9 @@ LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (name == kPlacementAttrName)
     return verifyPlacementAttr(op, value, func.getArgumentTypes()[index],
                                "argument " + Twine(index));
+  if (name == kPlannedPlacementAttrName)
+    return verifyPlannedPlacement(op, attr, func.getArgumentTypes()[index],
+                                  "argument " + Twine(index));
   if (name == kDonatedAttrName)
     return isa<UnitAttr>(value) ? success()
                                 : emitWrongType(op, attr, "a unit attribute");
@@ -244,6 +259,9 @@ LogicalResult TGDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (name == kPlacementAttrName)
     return verifyPlacementAttr(op, value, func.getResultTypes()[index],
                                "result " + Twine(index));
+  if (name == kPlannedPlacementAttrName)
+    return verifyPlannedPlacement(op, attr, func.getResultTypes()[index],
+                                  "result " + Twine(index));
   return op->emitError() << "unknown attribute '" << name << "' on result "
                          << index;
 }

@@ -57,6 +57,8 @@ inline constexpr llvm::StringLiteral kNameAttrName = "tg.name";
 inline constexpr llvm::StringLiteral kAliasesAttrName = "tg.aliases";
 inline constexpr llvm::StringLiteral kRegistrationAttrName = "tg.registration";
 inline constexpr llvm::StringLiteral kPlacementAttrName = "tg.placement";
+inline constexpr llvm::StringLiteral kPlannedPlacementAttrName =
+    "tg.planned_placement";
 inline constexpr llvm::StringLiteral kDonatedAttrName = "tg.donated";
 
 /// Reads and writes a list of axes as operations show it: `[dp, tp]`.

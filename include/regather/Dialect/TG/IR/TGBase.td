@@ -49,15 +49,16 @@ def TG_Dialect : Dialect {
 
     ### Attributes on arguments and results of a step
 
-    | attribute         | on        | type             | meaning                                            |
-    |-------------------|-----------|------------------|----------------------------------------------------|
-    | `tg.role`         | both      | `#tg.role`       | parameter, input, ...; loss, gradient of N, ...    |
-    | `tg.name`         | both      | string           | name in weight files, such as `layers.3.wq.weight` |
-    | `tg.aliases`      | arguments | strings          | other names of a tied parameter                    |
-    | `tg.module`       | both      | string           | module path of the parameter                       |
-    | `tg.registration` | arguments | `i64`            | position in the model's registration order         |
-    | `tg.placement`    | both      | `#tg.placement`  | how the global tensor lies over the mesh           |
-    | `tg.donated`      | arguments | unit             | the step may overwrite the argument's memory       |
+    | attribute              | on        | type             | meaning                                            |
+    |------------------------|-----------|------------------|----------------------------------------------------|
+    | `tg.role`              | both      | `#tg.role`       | parameter, input, ...; loss, gradient of N, ...    |
+    | `tg.name`              | both      | string           | name in weight files, such as `layers.3.wq.weight` |
+    | `tg.aliases`           | arguments | strings          | other names of a tied parameter                    |
+    | `tg.module`            | both      | string           | module path of the parameter                       |
+    | `tg.registration`      | arguments | `i64`            | position in the model's registration order         |
+    | `tg.placement`         | both      | `#tg.placement`  | how the global tensor lies over the mesh           |
+    | `tg.planned_placement` | both      | `#tg.placement`  | the placement that a partition will give it        |
+    | `tg.donated`           | arguments | unit             | the step may overwrite the argument's memory       |
 
     Any other attribute named `tg.*` is an error: a misspelt decision must not
     be ignored.
