@@ -239,7 +239,9 @@ SafetensorsFile::read(StringRef name, ElementType type,
   if (it == entries.end())
     return makeError("'{0}' has no tensor \"{1}\"", path, name);
   const Entry &entry = it->second;
-  if (entry.dtype != getDtype(type))
+  // A step takes unsigned bytes as signless ones with the same bits.
+  bool isByte = type == ElementType::I8 && entry.dtype == "U8";
+  if (entry.dtype != getDtype(type) && !isByte)
     return makeError("tensor \"{0}\" in '{1}' must have dtype {2}, got {3}",
                      name, path, getDtype(type), entry.dtype);
   if (llvm::ArrayRef<int64_t>(entry.shape) != shape)

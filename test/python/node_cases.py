@@ -238,8 +238,78 @@ case("aten.masked_fill.Tensor", rand(2, 3), bools(2, 1), rand(),
      ref=lambda x, m, v: numpy.where(m, v, x))
 
 # -----------------------------------------------------------------------------
+# More functions of elements
+# -----------------------------------------------------------------------------
+
+for _name, _function in {
+        "tan": numpy.tan, "asin": numpy.arcsin, "acos": numpy.arccos,
+        "atan": numpy.arctan, "sinh": numpy.sinh, "cosh": numpy.cosh,
+        "asinh": numpy.arcsinh, "atanh": numpy.arctanh,
+        "erfc": lambda x: 1 - erf(x), "exp2": numpy.exp2,
+        "ceil": numpy.ceil, "trunc": numpy.trunc, "round": numpy.round,
+        "sign": numpy.sign}.items():
+    case(f"aten.{_name}.default", rand(3, 4, low=-0.95, high=0.95),
+         ref=_function)
+for _name, _function in {"acosh": numpy.arccosh, "log2": numpy.log2,
+                         "log10": numpy.log10}.items():
+    case(f"aten.{_name}.default", rand(3, 4, low=1.1, high=4.0), ref=_function)
+case("aten.round.default", Value("f32", numpy.array([0.5, 1.5, 2.5, -0.5])),
+     ref=numpy.round)
+case("aten.sign.default", ints(6, low=-3), ref=numpy.sign, out="i64")
+SPECIAL = Value("f32", numpy.array([numpy.nan, numpy.inf, -numpy.inf, 1.0]))
+case("aten.isnan.default", SPECIAL, ref=numpy.isnan, out="i1")
+case("aten.isinf.default", SPECIAL, ref=numpy.isinf, out="i1")
+case("aten.isinf.default", ints(3), ref=lambda x: x < 0, out="i1")
+case("aten.atan2.default", rand(3, 4), rand(4), ref=numpy.arctan2)
+case("aten.hypot.default", rand(3, 4), rand(4), ref=numpy.hypot)
+case("aten.hypot.default", Value("f32", numpy.array([3e30, 0.0, numpy.inf])),
+     Value("f32", numpy.array([4e30, 0.0, 1.0])), ref=numpy.hypot)
+case("aten.fmax.default", SPECIAL, rand(4), ref=numpy.fmax)
+case("aten.fmin.default", SPECIAL, rand(4), ref=numpy.fmin)
+case("aten.leaky_relu.default", rand(6), 0.2,
+     ref=lambda x, a: numpy.where(x > 0, x, a * x))
+case("aten.leaky_relu.default", rand(6, dtype="bf16"), out="bf16",
+     ref=lambda x: numpy.where(x > 0, x, 0.01 * x))
+case("aten.elu.default", rand(6), 1.5, 1.25, 0.5,
+     ref=lambda x, a, s, i: numpy.where(x > 0, s * x,
+                                        s * a * numpy.expm1(i * x)))
+case("aten.hardtanh.default", rand(6), -0.5, 1.0,
+     ref=lambda x, low, high: numpy.clip(x, low, high))
+NUMERATORS = Value("i64", numpy.array([7, -7, 7, -7, 6, 0]))
+DENOMINATORS = Value("i64", numpy.array([3, 3, -3, -3, -1, 5]))
+for _left, _right, _type in (
+        (NUMERATORS, DENOMINATORS, "i64"), (rand(8), rand(8, low=0.3), "f32"),
+        (rand(8), rand(8, low=-1.5, high=-0.3), "f32"),
+        (rand(4, dtype="bf16"), 0.75, "bf16")):
+    case("aten.remainder.Tensor" if isinstance(_right, Value)
+         else "aten.remainder.Scalar", _left, _right, ref=numpy.mod, out=_type)
+    case("aten.fmod.Tensor" if isinstance(_right, Value)
+         else "aten.fmod.Scalar", _left, _right, ref=numpy.fmod, out=_type)
+    case("aten.floor_divide.default", _left, _right, ref=numpy.floor_divide,
+         out=_type)
+    for _mode, _function in (("floor", numpy.floor), ("trunc", numpy.trunc)):
+        case("aten.div.Tensor_mode", _left, _right, rounding_mode=_mode,
+             ref=lambda x, y, rounding_mode, f=_function: f(x / y), out=_type)
+case("aten.div.Tensor_mode", ints(3), ints(3, low=1), rounding_mode=None,
+     ref=lambda x, y, rounding_mode: x / y)
+case("aten.__lshift__.Scalar", ints(4), 2, ref=numpy.left_shift, out="i64")
+case("aten.bitwise_left_shift.Tensor", ints(4), ints(4),
+     ref=numpy.left_shift, out="i64")
+case("aten.__rshift__.Scalar", ints(4, low=-9), 1, ref=numpy.right_shift,
+     out="i64")
+case("aten.bitwise_right_shift.Tensor", ints(4, low=-9), ints(4),
+     ref=numpy.right_shift, out="i64")
+
+# -----------------------------------------------------------------------------
 # Constants
 # -----------------------------------------------------------------------------
+
+case("aten.new_empty_strided.default", rand(0), [0, 2], [2, 1],
+     ref=lambda x, s, t: numpy.zeros(s))
+case("aten.empty_strided.default", [0, 2], [2, 1],
+     ref=lambda s, t: numpy.zeros(s))
+case("aten.empty_permuted.default", [2, 0], [1, 0],
+     ref=lambda s, t: numpy.zeros(s))
 
 case("aten.full.default", [2, 3], 1.5, ref=numpy.full)
 case("aten.full.default", [], 7, out="i64", dtype=DType("i64"),
@@ -354,6 +424,27 @@ case("aten.tril.default", rand(4, 4), ref=numpy.tril)
 case("aten.tril.default", rand(2, 3, 4), 1, ref=numpy.tril)
 case("aten.triu.default", rand(3, 4), -1, ref=numpy.triu)
 
+case("aten.repeat.default", rand(2, 3), [2, 1, 2], ref=numpy.tile)
+case("aten.repeat.default", rand(), [3], ref=numpy.tile)
+case("aten.repeat.default", rand(2), [0], ref=numpy.tile)
+case("aten.flip.default", rand(2, 3, 4), [0, -1], ref=numpy.flip)
+case("aten.flip.default", rand(2, 3), [], ref=lambda x, d: x)
+case("aten.slice.Tensor", rand(2, 3), 1, 3, ref=lambda x, d, s: x[:, 3:])
+case("aten.as_strided.default", rand(4, 6), [3, 2, 2], [1, 2, 0], 3,
+     ref=lambda x, s, t, o: numpy.array(
+         [[[x.flat[o + i + 2 * j]] * 2 for j in range(2)] for i in range(3)]))
+case("aten.as_strided_scatter.default", rand(3, 3), rand(3), [3], [4],
+     ref=lambda x, y, s, t: x * (1 - numpy.eye(3)) + numpy.diag(y))
+case("aten.diagonal.default", rand(3, 4), ref=numpy.diagonal)
+case("aten.diagonal.default", rand(3, 2, 4), -1, 2, 0,
+     ref=lambda x, o, i, j: numpy.diagonal(x, o, i, j))
+case("aten.diagonal.default", rand(2, 2), 2, ref=numpy.diagonal)
+case("aten.diagonal_scatter.default", rand(3, 4), rand(3), 1,
+     ref=lambda x, y, o: numpy.where(numpy.eye(3, 4, 1, bool), numpy.pad(
+         numpy.diag(y), ((0, 0), (1, 0))), x))
+case("aten.unfold.default", rand(2, 7), 1, 3, 2,
+     ref=lambda x, d, n, s: numpy.stack([x[:, i:i + n] for i in (0, 2, 4)], 1))
+
 # -----------------------------------------------------------------------------
 # Reductions
 # -----------------------------------------------------------------------------
@@ -400,6 +491,65 @@ case("aten.argmax.default", rand(3, 4), out="i64", ref=lambda x: x.argmax())
 case("aten.cumsum.default", rand(3, 4), 1, ref=numpy.cumsum)
 case("aten.cumsum.default", bools(5), 0, ref=numpy.cumsum, out="i64")
 case("aten.cumsum.default", rand(), 0, ref=lambda x, d: x)
+
+case("aten.cumprod.default", rand(3, 4), 0, ref=numpy.cumprod)
+case("aten.var_mean.correction", rand(3, 4), [1], correction=0, keepdim=True,
+     ref=lambda x, d, correction, keepdim: (x.var(1, keepdims=True),
+                                            x.mean(1, keepdims=True)),
+     out="f32 f32")
+case("aten.prod.default", rand(3, 2), ref=numpy.prod)
+case("aten.prod.default", ints(3, 2), ref=numpy.prod, out="i64")
+case("aten.prod.dim_int", rand(3, 2), 0, True,
+     ref=lambda x, d, k: x.prod(d, keepdims=k))
+for _order in (2.0, 1.0, 3.0, 0.5, math.inf, -math.inf, 0.0):
+    case("aten.linalg_vector_norm.default", rand(3, 4), _order, [1],
+         ref=lambda x, o, d: numpy.linalg.norm(x, o, d[0]))
+case("aten.linalg_vector_norm.default", rand(3, 4, dtype="bf16"), out="bf16",
+     ref=lambda x: numpy.sqrt((x * x).sum()))
+case("aten.min.dim", rand(3, 4), 1, out="f32 i64",
+     ref=lambda x, d: (x.min(1), x.argmin(1)))
+case("aten.argmin.default", rand(3, 4), 0, out="i64",
+     ref=lambda x, d: x.argmin(0))
+
+# -----------------------------------------------------------------------------
+# Sorting
+# -----------------------------------------------------------------------------
+
+
+def sort(x: Array, dim: int = -1, descending: bool = False
+         ) -> tuple[Array, Array]:
+    """Stable; a NaN is larger than any number."""
+    keys = numpy.where(numpy.isnan(x), numpy.inf, x)
+    key = -keys if descending else keys
+    late = numpy.isnan(x) != descending
+    # Infinite keys and those that are no number are told apart by the second.
+    order = numpy.lexsort((late, key), axis=dim)
+    return numpy.take_along_axis(x, order, dim), order
+
+
+def topk(x: Array, k: int, dim: int = -1, largest: bool = True,
+         is_sorted: bool = True) -> tuple[Array, Array]:
+    values, order = sort(x, dim, largest)
+    return values.take(range(k), dim), order.take(range(k), dim)
+
+
+MIXED = Value("f32", numpy.array([3.0, numpy.nan, -1.0, 2.5, numpy.nan, 7.0]))
+for _size in (1, 2, 3, 8, 13, 33):
+    case("aten.sort.default", rand(2, _size), ref=sort, out="f32 i64")
+    # Many are equal.
+    case("aten.sort.stable", ints(2, _size, high=4), ref=lambda x, stable, dim,
+         descending: sort(x.astype(float), dim, descending), out="i64 i64",
+         stable=True, dim=-1, descending=_size % 2 == 0)
+case("aten.sort.default", rand(3, 5, 2), 1, True, ref=sort, out="f32 i64")
+case("aten.sort.default", rand(), ref=lambda x: (x, numpy.zeros((), int)),
+     out="f32 i64")
+for _descending in (False, True):
+    case("aten.sort.stable", MIXED, ref=lambda x, stable, dim, descending:
+         sort(x, dim, descending), out="f32 i64", stable=True, dim=0,
+         descending=_descending)
+case("aten.topk.default", rand(3, 8), 2, ref=topk, out="f32 i64")
+case("aten.topk.default", rand(5, 3), 5, 0, False, ref=topk, out="f32 i64")
+case("aten.topk.default", rand(2, 7, dtype="f64"), 3, out="f64 i64", ref=topk)
 
 # -----------------------------------------------------------------------------
 # Softmax, losses, norms
@@ -599,6 +749,45 @@ case("aten.index_put.default", rand(5, 5, 2), [ints(6, low=-5), ints(6)],
      rand(), True, ref=lambda x, l, v, a: put(x, tuple(l), v, a))
 case("aten.index_put.default", rand(5, 3), [permuted(5)], rand(5, 3),
      ref=lambda x, l, v: put(x, l[0], v))
+
+case("aten.index_put.default", rand(2, 5, 3), [None, ints(4), None],
+     rand(2, 4, 3), True, ref=lambda x, l, v, a: put(
+         x, (slice(None), l[1]), v, a))
+case("aten.index_put.default", rand(2, 5, 4), [None, ints(3, 1), ints(2)],
+     rand(3, 2), True, ref=lambda x, l, v, a: put(
+         x, (slice(None), l[1], l[2]), v, a))
+case("aten.index_put.default", rand(5, 2, 4), [ints(3), None, ints(3)],
+     rand(3, 2), True, ref=lambda x, l, v, a: put(
+         x, (l[0], slice(None), l[2]), v, a))
+case("aten.index_put.default", rand(3, 2), [bools(3, 2)], rand(),
+     ref=lambda x, l, v: numpy.where(l[0], v, x))
+case("aten.index_put.default", rand(3, 2), [bools(3)], rand(),
+     ref=lambda x, l, v: numpy.where(l[0][:, None], v, x))
+case("aten.index_add.default", rand(2, 5, 3), 1, ints(4), rand(2, 4, 3),
+     alpha=0.5, ref=lambda x, d, i, s, alpha: put(
+         x, (slice(None), i), alpha * s, True))
+
+
+def scatter_reduce(x: Array, dim: int, index: Array, source: Array,
+                   reduce: str, include_self: bool = True) -> Array:
+    result = x.astype(numpy.float64)
+    lists: dict[Any, list[float]] = {}
+    for place in numpy.ndindex(*index.shape):
+        target = list(place)
+        target[dim] = index[place]
+        lists.setdefault(tuple(target), []).append(source[place])
+    for target, values in lists.items():
+        values = ([x[target]] if include_self else []) + values
+        result[target] = {"sum": numpy.sum, "mean": numpy.mean,
+                          "prod": numpy.prod, "amax": numpy.max,
+                          "amin": numpy.min}[reduce](values)
+    return result
+
+
+for _reduce in ("sum", "mean", "prod", "amax", "amin"):
+    for _includes in (True, False):
+        case("aten.scatter_reduce.two", rand(4, 3), 0, ints(5, 3, high=4),
+             rand(5, 3), _reduce, ref=scatter_reduce, include_self=_includes)
 
 # -----------------------------------------------------------------------------
 # Attention

@@ -51,6 +51,13 @@ def test_data_dependence_names_operator_and_line(function, operator):
     assert text.startswith(line_of(function) + f"cannot capture '{operator}")
 
 
+def test_memory_whose_layout_is_not_told():
+    assert message(lambda x, y: y.t().as_strided((3,), (2,)).sum()).endswith(
+        "operator 'aten.as_strided.default' reads the memory of a tensor that "
+        "is not laid out row by row"
+    )
+
+
 def test_writing_into_an_input():
     class Writing(nn.Linear):
         def forward(self, x):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 import pytest
 
+import image_cases  # noqa: F401, which adds its cases
 from node_cases import (Array, CASES, Case, DTYPES, DType, TOLERANCE, Value)
 from regather_tools import (ENGINES, RawTensor, decode_safetensors,
                             encode_safetensors, run_tool)
@@ -213,9 +214,10 @@ def call_torch(one: Case) -> list[Array]:
         if i not in one.absent:
             assert tensor.dtype == getattr(torch, DTYPES[dtype][2]), \
                 describe(one)
-    return [numpy.zeros(()) if tensor is None else
+    # An absent result is none, or a tensor without anything in it.
+    return [numpy.zeros(()) if tensor is None or i in one.absent else
             (tensor.double() if tensor.is_floating_point() else tensor).numpy()
-            for tensor in results]
+            for i, tensor in enumerate(results)]
 
 
 @pytest.mark.skipif(torch is None, reason="PyTorch is not installed")

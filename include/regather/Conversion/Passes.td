@@ -73,10 +73,16 @@ def ConvertTGNodesToLinalgPass
     `math` and `scf` that compute what the target means. Collectives and all
     other operations are left as they are.
 
-    Precondition: every node is pure and calls a target that the conversion
-    knows. Otherwise nothing is changed, and there is one error for each
-    unknown target, with the number of its nodes and the place of the first.
-    A known target with arguments that do not fit is an error at the node.
+    Precondition: every node is pure, or an assertion, which is dropped, and
+    calls a target that the conversion knows. Otherwise there is one error for
+    each unknown target, with the number of its nodes and the place of the
+    first. A known target with arguments that do not fit is an error at the
+    node. Only nodes use tensors of `complex` and `ui8`.
+
+    Complex tensors become two real ones; as arguments and results of functions,
+    one real tensor with a last dimension for real and imaginary part. Tensors
+    of `ui8` become ones of `i8` there, and of `i16` with the same numbers
+    elsewhere.
 
     Postcondition: no `tg.node` is left, and all new types are static. The
     operation that computes a result carries the `tg.*` attributes of the node,
@@ -85,8 +91,9 @@ def ConvertTGNodesToLinalgPass
     Numbers: pointwise arithmetic on bf16 and f16 is carried out in f32 and
     rounded once, at the end of the node; reductions and products of matrices
     accumulate in f32 for both, in f64 for f64, and in the result type for
-    integers. Contributions to one element are added in row-major order of what
-    they come from, so results do not depend on the schedule.
+    integers. Sorting is stable, with NaN as the largest number. Contributions
+    to one element are added in row-major order of what they come from, so
+    results do not depend on the schedule.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -81,6 +81,10 @@ void regather::nodes::addConstantRules(RuleTable &table) {
   table["aten.empty.memory_format"] = {"size", buildFixed<0>};
   table["aten.empty_like.default"] = {"self", buildFixed<0>};
   table["aten.new_empty.default"] = {"self size", buildFixed<0>};
+  table["aten.new_empty_strided.default"] = {"self size stride", buildFixed<0>};
+  table["aten.empty_strided.default"] = {"size stride", buildFixed<0>};
+  table["aten.empty_permuted.default"] = {"size physical_layout",
+                                          buildFixed<0>};
   table["aten.arange.default"] = {"end", buildArange};
   table["aten.arange.start"] = {"start end", buildArange};
   table["aten.arange.start_step"] = {"start end step", buildArange};

@@ -6,100 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NodeBuilder.h"
+#include "ElementOperands.h"
 #include "StructuredOps.h"
 
 using namespace mlir;
 using namespace regather::nodes;
-
-//===----------------------------------------------------------------------===//
-// Operands, which are tensors or numbers
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct ElementOperand {
-  /// Null for a number.
-  Tensor tensor;
-  TypedAttr number;
-};
-using ElementOperands = SmallVector<ElementOperand, 3>;
-} // namespace
-
-static ElementOperands getOperands(NodeArguments &args,
-                                   ArrayRef<StringRef> names) {
-  ElementOperands operands;
-  for (StringRef name : names) {
-    if (args.isTensor(name))
-      operands.push_back({args.getTensor(name), {}});
-    else
-      operands.push_back({nullptr, args.getNumber(name)});
-  }
-  return operands;
-}
-
-/// Booleans, then integers, then floats.
-static unsigned getCategory(Type type) {
-  return isa<FloatType>(type) ? 3 : type.isInteger(1) ? 1 : 2;
-}
-
-/// The wider of two element types.
-static Type getWider(Type lhs, Type rhs) {
-  if (!lhs || lhs == rhs)
-    return rhs;
-  if (getCategory(lhs) != getCategory(rhs))
-    return getCategory(lhs) < getCategory(rhs) ? rhs : lhs;
-  unsigned left = lhs.getIntOrFloatBitWidth();
-  unsigned right = rhs.getIntOrFloatBitWidth();
-  if (left == right)
-    return Float32Type::get(lhs.getContext()); // f16 and bf16
-  return left < right ? rhs : lhs;
-}
-
-/// The type that PyTorch promotes operands to: tensors with dimensions decide
-/// before those without, and these before numbers, within a category.
-static Type getPromotedType(ArrayRef<ElementOperand> operands) {
-  Type byRank[3];
-  for (const ElementOperand &operand : operands) {
-    if (operand.tensor) {
-      RankedTensorType type = operand.tensor.getType();
-      Type &slot = byRank[type.getRank() > 0 ? 0 : 1];
-      slot = getWider(slot, type.getElementType());
-      continue;
-    }
-    Type type = operand.number.getType();
-    if (isa<FloatType>(type))
-      type = Float32Type::get(type.getContext());
-    byRank[2] = getWider(byRank[2], type);
-  }
-  Type result;
-  for (Type type : byRank)
-    if (type && (!result || getCategory(type) > getCategory(result)))
-      result = type;
-  return result;
-}
-
-/// Applies `fn` to the operands' elements, converted to `compute`, and gives
-/// the node's result.
-static LogicalResult finishPointwise(NodeArguments &args, NodeBuilder &b,
-                                     ArrayRef<ElementOperand> operands,
-                                     Type compute, ElementFn fn) {
-  SmallVector<Tensor> tensors;
-  for (const ElementOperand &operand : operands)
-    if (operand.tensor)
-      tensors.push_back(operand.tensor);
-  if (failed(args.expectBroadcast(tensors, b.getShape())))
-    return failure();
-  auto body = [&](B &inner, ValueRange elements) {
-    SmallVector<Value, 3> values;
-    size_t next = 0;
-    for (const ElementOperand &operand : operands)
-      values.push_back(operand.tensor
-                           ? convertElement(inner, elements[next++], compute)
-                           : makeConstant(inner, compute, operand.number));
-    return fn(inner, values);
-  };
-  return b.finish(pointwise(b, b.getShape(), b.getElement(), tensors, body));
-}
 
 //===----------------------------------------------------------------------===//
 // Functions of one element
@@ -119,14 +30,25 @@ static Value emitReciprocal(B &b, Value x) {
   return div(b, makeConstant(b, x.getType(), 1.0), x);
 }
 
-/// A NaN stays one.
-static Value emitRelu(B &b, Value x) {
+/// 1, 0 or -1; a NaN has no sign.
+static Value emitSign(B &b, Value x) {
   Value zero = makeConstant(b, x.getType(), 0.0);
-  Value isNegative = compare(b, Relation::Le, x, zero);
-  return arith::SelectOp::create(b, isNegative, zero, x);
+  Value isPositive = compare(b, Relation::Gt, x, zero);
+  if (x.getType().isInteger(1))
+    return isPositive;
+  Value isNegative = compare(b, Relation::Lt, x, zero);
+  return sub(b, convertElement(b, isPositive, x.getType()),
+             convertElement(b, isNegative, x.getType()));
 }
 
-static Value emitSilu(B &b, Value x) { return mul(b, x, sigmoid(b, x)); }
+/// Of integers, none is.
+static Value emitIsNaN(B &b, Value x) { return compare(b, Relation::Ne, x, x); }
+
+static Value emitIsInf(B &b, Value x) {
+  if (!isa<FloatType>(x.getType()))
+    return makeConstant(b, b.getI1Type(), 0.0);
+  return math::IsInfOp::create(b, x);
+}
 
 static Value emitLogicalNot(B &b, Value x) {
   return compare(b, Relation::Eq, x, makeConstant(b, x.getType(), 0.0));
@@ -167,36 +89,6 @@ static LogicalResult buildIntegerUnary(NodeArguments &args, NodeBuilder &b) {
   return buildUnary<Emit, /*TakesIntegers=*/true>(args, b);
 }
 
-/// x / 2 * (1 + erf(x / sqrt(2))), or with tanh as an approximation of erf.
-static LogicalResult buildGelu(NodeArguments &args, NodeBuilder &b) {
-  ElementOperands operands = {{args.getTensor("self"), {}}};
-  StringRef approximate = args.getString("approximate", "none");
-  if (args.hasFailed())
-    return failure();
-  if (approximate != "none" && approximate != "tanh")
-    return args.fail("approximate", "must be \"none\" or \"tanh\", got \"" +
-                                        approximate + "\"");
-  if (!isa<FloatType>(b.getElement()))
-    return args.fail("expects a result that is a float");
-  return finishPointwise(
-      args, b, operands, getComputeType(b.getElement()),
-      [&](B &b, ValueRange v) -> Value {
-        Value x = v[0];
-        auto number = [&](double n) { return makeConstant(b, x.getType(), n); };
-        Value bent;
-        if (approximate == "none") {
-          bent = math::ErfOp::create(b, mul(b, x, number(M_SQRT1_2)));
-        } else {
-          Value cube = mul(b, mul(b, x, x), x);
-          Value inner = add(b, x, mul(b, number(0.044715), cube));
-          // sqrt(2 / pi)
-          bent = math::TanhOp::create(
-              b, mul(b, number(M_SQRT2 * M_2_SQRTPI * 0.5), inner));
-        }
-        return mul(b, mul(b, number(0.5), x), add(b, number(1), bent));
-      });
-}
-
 //===----------------------------------------------------------------------===//
 // Functions of two elements
 //===----------------------------------------------------------------------===//
@@ -213,6 +105,49 @@ static LogicalResult buildBinary(NodeArguments &args, NodeBuilder &b) {
 
 static Value emitReverseSub(B &b, Value lhs, Value rhs) {
   return sub(b, rhs, lhs);
+}
+
+template <typename OpTy> static Value emitOp(B &b, Value lhs, Value rhs) {
+  return OpTy::create(b, lhs, rhs);
+}
+
+/// Functions of two floats.
+template <typename OpTy>
+static LogicalResult buildFloatBinary(NodeArguments &args, NodeBuilder &b) {
+  if (!isa<FloatType>(b.getElement()))
+    return args.fail("expects a result that is a float");
+  return buildBinary<emitOp<OpTy>>(args, b);
+}
+
+/// sqrt(x * x + y * y), scaled so that the squares neither overflow nor vanish.
+static Value emitHypot(B &b, Value lhs, Value rhs) {
+  Value x = math::AbsFOp::create(b, lhs), y = math::AbsFOp::create(b, rhs);
+  Value large = maximum(b, x, y), small = minimum(b, x, y);
+  Value zero = makeConstant(b, large.getType(), 0.0);
+  Value ratio = div(b, small, large);
+  Value one = makeConstant(b, large.getType(), 1.0);
+  Value root = math::SqrtOp::create(b, add(b, one, mul(b, ratio, ratio)));
+  // Zero or infinite sides make the ratio one that says nothing.
+  Value isSimple =
+      add(b, compare(b, Relation::Eq, small, zero),
+          compare(b, Relation::Eq, large,
+                  makeConstant(b, large.getType(),
+                               std::numeric_limits<double>::infinity())));
+  return arith::SelectOp::create(b, isSimple, large, mul(b, large, root));
+}
+
+/// A NaN stands back behind a number.
+template <typename OpTy, Value (*Emit)(B &, Value, Value)>
+static Value emitNumber(B &b, Value lhs, Value rhs) {
+  if (!isa<FloatType>(lhs.getType()))
+    return Emit(b, lhs, rhs);
+  return OpTy::create(b, lhs, rhs);
+}
+
+static LogicalResult buildHypot(NodeArguments &args, NodeBuilder &b) {
+  if (!isa<FloatType>(b.getElement()))
+    return args.fail("expects a result that is a float");
+  return buildBinary<emitHypot>(args, b);
 }
 
 /// Emit(self, alpha * other); for a reversed subtraction, alpha scales self.
@@ -269,6 +204,29 @@ static LogicalResult buildBitwise(NodeArguments &args, NodeBuilder &b) {
   return finishPointwise(
       args, b, operands, b.getElement(),
       [](B &b, ValueRange v) -> Value { return OpTy::create(b, v[0], v[1]); });
+}
+
+/// Shifts by the number of bits or more give what shifting bit by bit would;
+/// those by a negative amount, zero or the sign.
+template <typename OpTy, bool FillsWithSign>
+static Value emitShift(B &b, Value lhs, Value rhs) {
+  Type type = lhs.getType();
+  auto width = static_cast<double>(type.getIntOrFloatBitWidth());
+  Value last = makeConstant(b, type, width - 1);
+  // Unsigned: a negative amount is a large one.
+  Value fits = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, rhs, last);
+  Value safe = arith::SelectOp::create(b, fits, rhs, last);
+  Value shifted = OpTy::create(b, lhs, safe);
+  if (FillsWithSign)
+    return shifted;
+  return arith::SelectOp::create(b, fits, shifted, makeConstant(b, type, 0.0));
+}
+
+template <typename OpTy, bool FillsWithSign>
+static LogicalResult buildShift(NodeArguments &args, NodeBuilder &b) {
+  if (!b.getElement().isInteger() || b.getElement().isInteger(1))
+    return args.fail("expects integers");
+  return buildBinary<emitShift<OpTy, FillsWithSign>>(args, b);
 }
 
 /// x to the power of a small n >= 0 by repeated squaring.
@@ -411,10 +369,22 @@ void regather::nodes::addElementwiseRules(RuleTable &table) {
   table["aten.erf.default"] = {"self", buildUnary<emit<math::ErfOp>>};
   table["aten.sin.default"] = {"self", buildUnary<emit<math::SinOp>>};
   table["aten.cos.default"] = {"self", buildUnary<emit<math::CosOp>>};
-  table["aten.floor.default"] = {"self", buildUnary<emit<math::FloorOp>>};
-  table["aten.relu.default"] = {"self", buildUnary<emitRelu, true>};
-  table["aten.silu.default"] = {"self", buildUnary<emitSilu>};
-  table["aten.gelu.default"] = {"self approximate", buildGelu};
+  table["aten.tan.default"] = {"self", buildUnary<emit<math::TanOp>>};
+  table["aten.asin.default"] = {"self", buildUnary<emit<math::AsinOp>>};
+  table["aten.acos.default"] = {"self", buildUnary<emit<math::AcosOp>>};
+  table["aten.atan.default"] = {"self", buildUnary<emit<math::AtanOp>>};
+  table["aten.sinh.default"] = {"self", buildUnary<emit<math::SinhOp>>};
+  table["aten.cosh.default"] = {"self", buildUnary<emit<math::CoshOp>>};
+  table["aten.asinh.default"] = {"self", buildUnary<emit<math::AsinhOp>>};
+  table["aten.acosh.default"] = {"self", buildUnary<emit<math::AcoshOp>>};
+  table["aten.atanh.default"] = {"self", buildUnary<emit<math::AtanhOp>>};
+  table["aten.erfc.default"] = {"self", buildUnary<emit<math::ErfcOp>>};
+  table["aten.exp2.default"] = {"self", buildUnary<emit<math::Exp2Op>>};
+  table["aten.log2.default"] = {"self", buildUnary<emit<math::Log2Op>>};
+  table["aten.log10.default"] = {"self", buildUnary<emit<math::Log10Op>>};
+  table["aten.sign.default"] = {"self", buildUnary<emitSign, true>};
+  table["aten.isnan.default"] = {"self", buildPredicate<emitIsNaN>};
+  table["aten.isinf.default"] = {"self", buildPredicate<emitIsInf>};
   table["aten.logical_not.default"] = {"self", buildPredicate<emitLogicalNot>};
   table["aten.bitwise_not.default"] = {"self",
                                        buildIntegerUnary<emitBitwiseNot>};
@@ -434,12 +404,22 @@ void regather::nodes::addElementwiseRules(RuleTable &table) {
     rule("le") = {"self other", buildComparison<Relation::Le>};
     rule("gt") = {"self other", buildComparison<Relation::Gt>};
     rule("ge") = {"self other", buildComparison<Relation::Ge>};
+    for (const char *name : {"__lshift__", "bitwise_left_shift"})
+      rule(name) = {"self other", buildShift<arith::ShLIOp, false>};
+    for (const char *name : {"__rshift__", "bitwise_right_shift"})
+      rule(name) = {"self other", buildShift<arith::ShRSIOp, true>};
     rule("bitwise_and") = {"self other", buildBitwise<arith::AndIOp>};
     rule("bitwise_or") = {"self other", buildBitwise<arith::OrIOp>};
     rule("bitwise_xor") = {"self other", buildBitwise<arith::XOrIOp>};
   }
   table["aten.maximum.default"] = {"self other", buildBinary<maximum>};
   table["aten.minimum.default"] = {"self other", buildBinary<minimum>};
+  table["aten.atan2.default"] = {"self other", buildFloatBinary<math::Atan2Op>};
+  table["aten.fmax.default"] = {
+      "self other", buildBinary<emitNumber<arith::MaxNumFOp, maximum>>};
+  table["aten.fmin.default"] = {
+      "self other", buildBinary<emitNumber<arith::MinNumFOp, minimum>>};
+  table["aten.hypot.default"] = {"self other", buildHypot};
   table["aten.logical_and.default"] = {"self other",
                                        buildLogical<arith::AndIOp>};
   table["aten.logical_or.default"] = {"self other", buildLogical<arith::OrIOp>};

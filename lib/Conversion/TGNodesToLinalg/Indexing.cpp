@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "NodeBuilder.h"
-#include "StructuredOps.h"
+#include "Scatter.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -39,63 +38,6 @@ static SmallVector<int64_t> withTrailingOnes(ArrayRef<int64_t> shape,
   SmallVector<int64_t> result(shape);
   result.append(count, 1);
   return result;
-}
-
-//===----------------------------------------------------------------------===//
-// Writing rows
-//===----------------------------------------------------------------------===//
-
-/// Writes row i of `values` to row `indices[i]` of `into`, or adds it there,
-/// for i from the first to the last: the order of sums is fixed, and of several
-/// rows written to one place the last stays.
-static Tensor scatterRows(B &b, Tensor into, Tensor indices, Tensor values,
-                          bool accumulate) {
-  int64_t numRows = values.getType().getDimSize(0);
-  int64_t width = values.getType().getDimSize(1);
-  Type element = into.getType().getElementType();
-  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1), b.getIndexAttr(width)};
-  SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
-  auto getOffsets = [&](Value row) {
-    return SmallVector<OpFoldResult>{row, b.getIndexAttr(0)};
-  };
-  auto loop = scf::ForOp::create(
-      b, makeIndex(b, 0), makeIndex(b, numRows), makeIndex(b, 1),
-      ValueRange(into),
-      [&](OpBuilder &builder, Location loc, Value i, ValueRange carried) {
-        B b(loc, builder);
-        Value target = toIndex(b, tensor::ExtractOp::create(b, indices, i));
-        Tensor row = tensor::ExtractSliceOp::create(b, values, getOffsets(i),
-                                                    sizes, strides)
-                         .getResult();
-        if (accumulate) {
-          Tensor old = tensor::ExtractSliceOp::create(
-                           b, carried[0], getOffsets(target), sizes, strides)
-                           .getResult();
-          row =
-              pointwise(b, {1, width}, element, {old, row},
-                        [](B &b, ValueRange v) { return add(b, v[0], v[1]); });
-        }
-        Value result = tensor::InsertSliceOp::create(
-            b, row, carried[0], getOffsets(target), sizes, strides);
-        scf::YieldOp::create(b, result);
-      });
-  return cast<Tensor>(loop.getResult(0));
-}
-
-/// Scatters into `self`, seen as rows of `width` elements. Sums of narrow
-/// floats are accumulated in f32.
-static Tensor scatterInto(B &b, Tensor self, Tensor rows, Tensor values,
-                          int64_t width, bool accumulate) {
-  RankedTensorType type = self.getType();
-  Type element = type.getElementType();
-  Type compute = accumulate ? getComputeType(element) : element;
-  int64_t numRows = rows.getType().getNumElements();
-  int64_t extent = width == 0 ? 0 : type.getNumElements() / width;
-  Tensor into = reshape(b, convertTensor(b, self, compute), {extent, width});
-  values = reshape(b, convertTensor(b, values, compute), {numRows, width});
-  Tensor result =
-      scatterRows(b, into, reshape(b, rows, {numRows}), values, accumulate);
-  return convertTensor(b, reshape(b, result, type.getShape()), element);
 }
 
 //===----------------------------------------------------------------------===//
@@ -244,6 +186,23 @@ static Tensor makeScatterPositions(B &b, Tensor self, Tensor index,
       });
 }
 
+/// Reads "src" and gives the part of it that `index` has places for.
+static Tensor getScatterSource(NodeArguments &args, B &b, Tensor index) {
+  Tensor source = args.getTensor("src");
+  ArrayRef<int64_t> shape = index.getType().getShape();
+  if (failed(args.expectRank("src", source, shape.size())))
+    return nullptr;
+  for (auto [d, size] : llvm::enumerate(shape)) {
+    if (source.getType().getDimSize(d) < size) {
+      (void)args.fail("src",
+                      "is smaller than \"index\" in dimension " + Twine(d));
+      return nullptr;
+    }
+    source = slice(b, source, d, 0, size);
+  }
+  return source;
+}
+
 template <bool Accumulate>
 static LogicalResult buildScatter(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");
@@ -263,19 +222,81 @@ static LogicalResult buildScatter(NodeArguments &args, NodeBuilder &b) {
       return failure();
     values = fill(b, shape, makeNumber(b.getElement(), number));
   } else {
-    values = args.getTensor("src");
-    if (failed(args.expectRank("src", values, shape.size())))
+    values = getScatterSource(args, b, index);
+    if (!values)
       return failure();
-    for (auto [d, size] : llvm::enumerate(shape)) {
-      if (values.getType().getDimSize(d) < size)
-        return args.fail("src",
-                         "is smaller than \"index\" in dimension " + Twine(d));
-      values = slice(b, values, d, 0, size);
-    }
   }
   Tensor positions = makeScatterPositions(b, self, index, dim);
   return b.finish(
       scatterInto(b, self, positions, values, /*width=*/1, Accumulate));
+}
+
+namespace {
+/// How `scatter_reduce` combines what comes to one place.
+struct ScatterReduction {
+  Value (*combine)(B &, Value, Value);
+  /// What a place starts from that does not count itself.
+  TypedAttr (*makeStart)(Type);
+};
+} // namespace
+
+static std::optional<ScatterReduction> getReduction(StringRef name) {
+  auto makeZero = [](Type type) { return makeNumber(type, 0.0); };
+  auto makeOne = [](Type type) { return makeNumber(type, 1.0); };
+  if (name == "sum" || name == "mean")
+    return ScatterReduction{add, makeZero};
+  if (name == "prod")
+    return ScatterReduction{mul, makeOne};
+  if (name == "amax")
+    return ScatterReduction{maximum, makeLowest};
+  if (name == "amin")
+    return ScatterReduction{minimum, makeHighest};
+  return std::nullopt;
+}
+
+/// Without `include_self`, a place that something comes to forgets its value.
+static LogicalResult buildScatterReduce(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  StringRef name = args.getString("reduce", "");
+  bool includesSelf = args.getBool("include_self", true);
+  if (args.hasFailed())
+    return failure();
+  int64_t dim = args.getDim("dim", self.getType().getRank());
+  std::optional<ScatterReduction> reduction = getReduction(name);
+  if (failed(args.expectShape("self", self, b.getShape())))
+    return failure();
+  if (!reduction)
+    return args.fail("reduce", "must be \"sum\", \"mean\", \"prod\", "
+                               "\"amax\" or \"amin\", got \"" +
+                                   name + "\"");
+  Tensor index = getAlignedIndex(args, self, dim);
+  Tensor source = index ? getScatterSource(args, b, index) : nullptr;
+  if (!source)
+    return failure();
+  Tensor places = makeScatterPositions(b, self, index, dim);
+  ArrayRef<int64_t> shape = index.getType().getShape();
+  Type element = b.getElement(), compute = getComputeType(element);
+  Tensor start = convertTensor(b, self, compute);
+  if (!includesSelf)
+    start = scatterInto(b, start, places,
+                        fill(b, shape, reduction->makeStart(compute)),
+                        /*width=*/1, /*accumulate=*/false);
+  Tensor result = combineInto(
+      b, start, places, source, /*width=*/1,
+      [&](B &b, ValueRange v) { return reduction->combine(b, v[0], v[1]); });
+  if (name == "mean") {
+    Tensor counts =
+        fill(b, b.getShape(), makeNumber(compute, includesSelf ? 1.0 : 0.0));
+    counts = scatterInto(b, counts, places,
+                         fill(b, shape, makeNumber(compute, 1.0)), /*width=*/1,
+                         /*accumulate=*/true);
+    result = pointwise(b, b.getShape(), compute, {result, counts},
+                       [&](B &b, ValueRange v) {
+                         Value one = makeConstant(b, compute, 1.0);
+                         return div(b, v[0], maximum(b, v[1], one));
+                       });
+  }
+  return b.finish(convertTensor(b, result, element));
 }
 
 static LogicalResult buildIndexAdd(NodeArguments &args, NodeBuilder &b) {
@@ -289,19 +310,33 @@ static LogicalResult buildIndexAdd(NodeArguments &args, NodeBuilder &b) {
   int64_t dim = args.getDim("dim", rank);
   if (args.hasFailed())
     return failure();
-  if (dim != 0 || rank == 0)
-    return args.fail("dim", "must be the first dimension");
-  if (makeNumber(b.getF64Type(), alpha) != makeNumber(b.getF64Type(), 1.0))
-    return args.fail("alpha", "must be 1");
+  if (rank == 0)
+    return args.fail("self", "must have dimensions");
   SmallVector<int64_t> shape(self.getType().getShape());
-  int64_t width = 1;
-  for (int64_t size : ArrayRef(shape).drop_front())
-    width *= size;
-  shape[0] = index.getType().getDimSize(0);
-  if (failed(args.expectShape("source", source, shape)))
+  shape[dim] = index.getType().getDimSize(0);
+  if (failed(args.expectShape("self", self, b.getShape())) ||
+      failed(args.expectShape("source", source, shape)))
     return failure();
-  return b.finish(
-      scatterInto(b, self, index, source, width, /*accumulate=*/true));
+  Type compute = getComputeType(b.getElement());
+  if (makeNumber(compute, alpha) != makeNumber(compute, 1.0))
+    source = pointwise(b, shape, compute, source, [&](B &b, ValueRange v) {
+      return mul(b, convertElement(b, v[0], compute),
+                 makeConstant(b, compute, alpha));
+    });
+  // The rows along the dimension come first.
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  order.erase(order.begin() + dim);
+  order.insert(order.begin(), dim);
+  SmallVector<int64_t> inverse(rank);
+  int64_t width = 1;
+  for (auto [i, d] : llvm::enumerate(order)) {
+    inverse[d] = i;
+    width *= i == 0 ? 1 : shape[d];
+  }
+  Tensor sum = scatterInto(b, transpose(b, self, order), index,
+                           transpose(b, source, order), width,
+                           /*accumulate=*/true);
+  return b.finish(transpose(b, sum, inverse));
 }
 
 //===----------------------------------------------------------------------===//
@@ -396,46 +431,91 @@ static LogicalResult buildIndex(NodeArguments &args, NodeBuilder &b) {
                 }));
 }
 
+/// `tensor[mask] = value` for one value: a choice. `mask` is of the leading
+/// dimensions.
+static LogicalResult finishMaskedPut(NodeArguments &args, NodeBuilder &b,
+                                     Tensor self, Tensor mask, Tensor value) {
+  ArrayRef<int64_t> shape = self.getType().getShape();
+  ArrayRef<int64_t> masked = mask.getType().getShape();
+  if (value.getType().getNumElements() != 1)
+    return args.fail("values", "must be one value, where a mask says which "
+                               "elements are replaced");
+  if (masked.size() > shape.size() || shape.take_front(masked.size()) != masked)
+    return args.fail("indices", "must hold a mask of the shape of \"self\"");
+  mask =
+      reshape(b, mask, withTrailingOnes(masked, shape.size() - masked.size()));
+  return b.finish(
+      pointwise(b, shape, b.getElement(), {self, mask, reshape(b, value, {})},
+                [](B &b, ValueRange v) -> Value {
+                  return arith::SelectOp::create(b, v[1], v[2], v[0]);
+                }));
+}
+
+/// The row of the indexed dimensions, of these sizes, that each set of indices
+/// names.
+static Tensor makeRows(B &b, ArrayRef<int64_t> shape, ArrayRef<Tensor> indices,
+                       ArrayRef<int64_t> extents) {
+  return pointwise(b, shape, b.getI64Type(), indices, [&](B &b, ValueRange v) {
+    Value row = makeConstant(b, b.getI64Type(), 0.0);
+    for (auto [value, extent] : llvm::zip(v, extents)) {
+      Value along = wrap(b, convertElement(b, value, b.getI64Type()), extent);
+      Value size = arith::ConstantOp::create(b, b.getI64IntegerAttr(extent));
+      row = add(b, mul(b, row, size), along);
+    }
+    return row;
+  });
+}
+
 static LogicalResult buildIndexPut(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self"), values = args.getTensor("values");
   bool accumulate = args.getBool("accumulate", false);
+  SmallVector<Tensor> given = args.getTensors("indices");
   if (failed(args.expectShape("self", self, b.getShape())))
     return failure();
+  if (given.size() == 1 && given[0] && !accumulate &&
+      given[0].getType().getElementType().isInteger(1))
+    return finishMaskedPut(args, b, self, given[0], values);
   FailureOr<IndexList> list = getIndexList(args, self);
   if (failed(list))
     return failure();
-  SmallVector<int64_t> extents;
+  // The indexed dimensions come first. In the values, which are what an index
+  // gives, they are where these dimensions lie there.
+  int64_t rank = self.getType().getRank();
+  SmallVector<int64_t> indexed, whole, extents, shape;
   SmallVector<Tensor> indices;
-  SmallVector<int64_t> shape = list->shape;
-  int64_t width = 1;
-  for (auto [d, tensor] : llvm::enumerate(list->tensors)) {
+  for (int64_t d = 0; d < rank; ++d) {
     int64_t extent = self.getType().getDimSize(d);
-    if (tensor && indices.size() != d)
-      return args.fail("indices", "must be for the leading dimensions");
-    if (tensor) {
+    if (Tensor tensor = list->tensors[d]) {
       indices.push_back(tensor);
       extents.push_back(extent);
+      indexed.push_back(d);
     } else {
+      whole.push_back(d);
       shape.push_back(extent);
-      width *= extent;
     }
   }
+  int64_t width = 1;
+  for (int64_t size : shape)
+    width *= size;
+  shape.insert(shape.begin() + list->place, list->shape.begin(),
+               list->shape.end());
   if (failed(args.expectBroadcast(values, shape)))
     return failure();
-  Tensor rows = pointwise(
-      b, list->shape, b.getI64Type(), indices, [&](B &b, ValueRange v) {
-        Value row = makeConstant(b, b.getI64Type(), 0.0);
-        for (auto [value, extent] : llvm::zip(v, extents)) {
-          Value along =
-              wrap(b, convertElement(b, value, b.getI64Type()), extent);
-          Value size =
-              arith::ConstantOp::create(b, b.getI64IntegerAttr(extent));
-          row = add(b, mul(b, row, size), along);
-        }
-        return row;
-      });
-  return b.finish(scatterInto(b, self, rows, broadcast(b, values, shape), width,
-                              accumulate));
+  auto numIndexed = static_cast<int64_t>(list->shape.size());
+  auto valueOrder = llvm::to_vector(
+      llvm::seq<int64_t>(list->place, list->place + numIndexed));
+  for (int64_t d = 0, end = shape.size(); d < end; ++d)
+    if (d < list->place || d >= list->place + numIndexed)
+      valueOrder.push_back(d);
+  SmallVector<int64_t> order = indexed, inverse(rank);
+  llvm::append_range(order, whole);
+  for (auto [i, d] : llvm::enumerate(order))
+    inverse[d] = i;
+  Tensor rows = makeRows(b, list->shape, indices, extents);
+  values = transpose(b, broadcast(b, values, shape), valueOrder);
+  Tensor result = scatterInto(b, transpose(b, self, order), rows, values, width,
+                              accumulate);
+  return b.finish(transpose(b, result, inverse));
 }
 
 void regather::nodes::addIndexingRules(RuleTable &table) {
@@ -450,6 +530,8 @@ void regather::nodes::addIndexingRules(RuleTable &table) {
   table["aten.scatter.src"] = {"self dim index src", buildScatter<false>};
   table["aten.scatter_add.default"] = {"self dim index src",
                                        buildScatter<true>};
+  table["aten.scatter_reduce.two"] = {"self dim index src reduce include_self",
+                                      buildScatterReduce};
   table["aten.index_add.default"] = {"self dim index source alpha",
                                      buildIndexAdd};
   table["aten.index.Tensor"] = {"self indices", buildIndex};

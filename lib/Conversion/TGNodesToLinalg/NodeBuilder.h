@@ -53,22 +53,31 @@ struct NodeRule {
   std::optional<unsigned> numResults = 1;
   /// True if results may be none.
   bool optionalResults = false;
+  /// True if nodes are called for effects, which may be lost.
+  bool dropsEffects = false;
 };
 
 /// Rules by target.
 using RuleTable = llvm::StringMap<NodeRule>;
 
 /// One function for each theme; the files have their names.
+void addActivationRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
+void addChannelNormRules(RuleTable &table);
 void addConstantRules(RuleTable &table);
+void addConvolutionRules(RuleTable &table);
 void addElementwiseRules(RuleTable &table);
 void addIndexingRules(RuleTable &table);
 void addLossRules(RuleTable &table);
 void addMatrixProductRules(RuleTable &table);
 void addNormalizationRules(RuleTable &table);
+void addPoolingRules(RuleTable &table);
 void addRandomRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
+void addRoundingRules(RuleTable &table);
 void addSoftmaxRules(RuleTable &table);
+void addSortingRules(RuleTable &table);
+void addStridedViewRules(RuleTable &table);
 void addViewRules(RuleTable &table);
 
 } // namespace regather::nodes

@@ -23,11 +23,16 @@ static int64_t countElements(Tensor tensor, ArrayRef<int64_t> dims) {
   return count;
 }
 
-/// Gives `reduced`, whose reduced dimensions have size 1, as the result.
+/// `reduced`, whose reduced dimensions have size 1, as a result.
+static Tensor giveReduced(NodeBuilder &b, Tensor reduced,
+                          ArrayRef<int64_t> dims, bool keepDims) {
+  reduced = convertTensor(b, reduced, b.getElement());
+  return keepDims ? reduced : dropDims(b, reduced, dims);
+}
+
 static LogicalResult finishReduced(NodeBuilder &b, Tensor reduced,
                                    ArrayRef<int64_t> dims, bool keepDims) {
-  reduced = convertTensor(b, reduced, b.getElement());
-  return b.finish(keepDims ? reduced : dropDims(b, reduced, dims));
+  return b.finish(giveReduced(b, reduced, dims, keepDims));
 }
 
 //===----------------------------------------------------------------------===//
@@ -71,7 +76,9 @@ static LogicalResult buildMean(NodeArguments &args, NodeBuilder &b) {
   return finishReduced(b, makeMean(b, self, dims, compute), dims, keepDims);
 }
 
-/// Sum of squared distances from the mean over count - correction.
+/// Sum of squared distances from the mean over count - correction. The second
+/// result, if there is one, is the mean.
+template <bool GivesMean>
 static LogicalResult buildVar(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");
   double correction = args.getFloat("correction", 1);
@@ -94,12 +101,98 @@ static LogicalResult buildVar(NodeArguments &args, NodeBuilder &b) {
   Tensor sum = reduceSum(b, squares, dims, compute);
   double divisor = std::max(
       0.0, static_cast<double>(countElements(self, dims)) - correction);
-  Tensor var =
-      pointwise(b, sum.getType().getShape(), b.getElement(), sum,
-                [&](B &b, ValueRange v) {
-                  return div(b, v[0], makeConstant(b, compute, divisor));
-                });
-  return finishReduced(b, var, dims, keepDims);
+  Tensor var = pointwise(
+      b, sum.getType().getShape(), compute, sum, [&](B &b, ValueRange v) {
+        return div(b, v[0], makeConstant(b, compute, divisor));
+      });
+  SmallVector<Value> results = {giveReduced(b, var, dims, keepDims)};
+  if (GivesMean)
+    results.push_back(giveReduced(b, mean, dims, keepDims));
+  return b.finish(results);
+}
+
+static LogicalResult buildProduct(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  if (args.hasFailed())
+    return failure();
+  Type compute = getComputeType(b.getElement());
+  Tensor product =
+      reduce(b, self, dims, makeNumber(compute, 1.0),
+             [](B &b, ValueRange v) { return mul(b, v[0], v[1]); });
+  return finishReduced(b, product, dims, keepDims);
+}
+
+//===----------------------------------------------------------------------===//
+// Norms
+//===----------------------------------------------------------------------===//
+
+/// A magnitude to the power of `exponent`; the common ones without a general
+/// power.
+static Value makePower(B &b, Value magnitude, double exponent) {
+  if (exponent == 1)
+    return magnitude;
+  if (exponent == 2)
+    return mul(b, magnitude, magnitude);
+  if (exponent == 0.5)
+    return math::SqrtOp::create(b, magnitude);
+  return math::PowFOp::create(b, magnitude,
+                              makeConstant(b, magnitude.getType(), exponent));
+}
+
+/// The sum of |x| to the power of `order`, to the power of 1 / order.
+static Tensor makePowerNorm(B &b, Tensor tensor, ArrayRef<int64_t> dims,
+                            double order, Type compute) {
+  Tensor powers = pointwise(
+      b, tensor.getType().getShape(), compute, tensor, [&](B &b, ValueRange v) {
+        Value x = convertElement(b, v[0], compute);
+        return makePower(b, math::AbsFOp::create(b, x), order);
+      });
+  Tensor sum = reduceSum(b, powers, dims, compute);
+  return pointwise(
+      b, sum.getType().getShape(), compute, sum,
+      [&](B &b, ValueRange v) { return makePower(b, v[0], 1 / order); });
+}
+
+static LogicalResult buildVectorNorm(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  double order = args.getFloat("ord", 2.0);
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  Type compute = getComputeType(b.getElement());
+  if (args.hasFailed())
+    return failure();
+  if (!isa<FloatType>(compute))
+    return args.fail("expects floats");
+  if (order != 0 && !std::isinf(order))
+    return finishReduced(b, makePowerNorm(b, self, dims, order, compute), dims,
+                         keepDims);
+  // The limits: how many are not zero, the largest and the smallest magnitude.
+  Tensor values = pointwise(b, self.getType().getShape(), compute, self,
+                            [&](B &b, ValueRange v) -> Value {
+                              Value x = convertElement(b, v[0], compute);
+                              if (order != 0)
+                                return math::AbsFOp::create(b, x);
+                              return compare(b, Relation::Ne, x,
+                                             makeConstant(b, compute, 0.0));
+                            });
+  if (order < 0 && countElements(self, dims) == 0)
+    return args.fail("self", "has no elements to choose from");
+  Tensor norm;
+  if (order == 0)
+    norm = reduceSum(b, values, dims, compute);
+  else if (order < 0)
+    norm = reduce(b, values, dims, makeHighest(compute),
+                  [](B &b, ValueRange v) { return minimum(b, v[0], v[1]); });
+  else
+    norm = reduce(b, values, dims, makeNumber(compute, 0.0),
+                  [](B &b, ValueRange v) { return maximum(b, v[0], v[1]); });
+  return finishReduced(b, norm, dims, keepDims);
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,9 +231,10 @@ static LogicalResult buildAny(NodeArguments &args, NodeBuilder &b) {
   return finishReduced(b, any, dims, keepDims);
 }
 
-/// Largest elements along `dim` and their first positions; a NaN is larger than
-/// any number. Both have size 1 along `dim`.
-static std::pair<Tensor, Tensor> makeArgMax(B &b, Tensor tensor, int64_t dim) {
+/// The elements along `dim` that relate so to all others, and their first
+/// positions; a NaN comes before any number. Both have size 1 along `dim`.
+static std::pair<Tensor, Tensor>
+makeArgExtreme(B &b, Tensor tensor, int64_t dim, Relation relation) {
   RankedTensorType type = tensor.getType();
   Type element = type.getElementType();
   SmallVector<int64_t> kept, full(type.getShape());
@@ -169,7 +263,7 @@ static std::pair<Tensor, Tensor> makeArgMax(B &b, Tensor tensor, int64_t dim) {
         // The first element is taken whatever it is.
         Value isFirst =
             compare(b, Relation::Lt, v[2], makeConstant(b, b.getI64Type(), 0));
-        Value isBetter = compare(b, Relation::Gt, v[0], v[1]);
+        Value isBetter = compare(b, relation, v[0], v[1]);
         if (isa<FloatType>(element)) {
           Value isNaN = compare(b, Relation::Ne, v[0], v[0]);
           Value wasNumber = compare(b, Relation::Eq, v[1], v[1]);
@@ -189,7 +283,8 @@ static Tensor giveDimension(B &b, Tensor tensor) {
   return tensor.getType().getRank() == 0 ? reshape(b, tensor, {1}) : tensor;
 }
 
-static LogicalResult buildMaxDim(NodeArguments &args, NodeBuilder &b) {
+template <Relation R>
+static LogicalResult buildExtremeDim(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");
   bool keepDims = args.getBool("keepdim", false);
   if (args.hasFailed())
@@ -201,7 +296,7 @@ static LogicalResult buildMaxDim(NodeArguments &args, NodeBuilder &b) {
   self = giveDimension(b, self);
   if (self.getType().getDimSize(dim) == 0)
     return args.fail("self", "has no elements to choose from");
-  auto [values, positions] = makeArgMax(b, self, dim);
+  auto [values, positions] = makeArgExtreme(b, self, dim, R);
   if (!keepDims || rank == 0) {
     values = dropDims(b, values, dim);
     positions = dropDims(b, positions, dim);
@@ -209,7 +304,8 @@ static LogicalResult buildMaxDim(NodeArguments &args, NodeBuilder &b) {
   return b.finish({values, positions});
 }
 
-static LogicalResult buildArgMax(NodeArguments &args, NodeBuilder &b) {
+template <Relation R>
+static LogicalResult buildArgExtreme(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");
   bool keepDims = args.getBool("keepdim", false);
   if (args.hasFailed())
@@ -223,7 +319,7 @@ static LogicalResult buildArgMax(NodeArguments &args, NodeBuilder &b) {
     self = reshape(b, self, {type.getNumElements()});
   if (self.getType().getDimSize(dim) == 0)
     return args.fail("self", "has no elements to choose from");
-  Tensor positions = makeArgMax(b, self, dim).second;
+  Tensor positions = makeArgExtreme(b, self, dim, R).second;
   SmallVector<int64_t> shape(self.getType().getShape());
   if (isFlat)
     shape.assign(keepDims ? type.getRank() : 0, 1);
@@ -235,10 +331,11 @@ static LogicalResult buildArgMax(NodeArguments &args, NodeBuilder &b) {
 }
 
 //===----------------------------------------------------------------------===//
-// Running sums
+// Running sums and products
 //===----------------------------------------------------------------------===//
 
-static LogicalResult buildCumSum(NodeArguments &args, NodeBuilder &b) {
+template <CombineFn Combine, int64_t Start>
+static LogicalResult buildRunning(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");
   if (args.hasFailed())
     return failure();
@@ -251,7 +348,7 @@ static LogicalResult buildCumSum(NodeArguments &args, NodeBuilder &b) {
   SmallVector<int64_t> sliceShape(shape);
   sliceShape[dim] = 1;
   Value zero = fill(b, shape, makeNumber(b.getElement(), 0.0));
-  Value start = fill(b, sliceShape, makeNumber(compute, 0.0));
+  Value start = fill(b, sliceShape, makeNumber(compute, Start));
   SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(shape.size(), b.getIndexAttr(1));
   SmallVector<OpFoldResult> sizes =
@@ -265,11 +362,11 @@ static LogicalResult buildCumSum(NodeArguments &args, NodeBuilder &b) {
         Tensor next =
             tensor::ExtractSliceOp::create(b, source, offsets, sizes, strides)
                 .getResult();
-        Tensor sum =
-            pointwise(b, sliceShape, compute, {cast<Tensor>(carried[1]), next},
-                      [&](B &b, ValueRange v) {
-                        return add(b, v[0], convertElement(b, v[1], compute));
-                      });
+        Tensor sum = pointwise(
+            b, sliceShape, compute, {cast<Tensor>(carried[1]), next},
+            [&](B &b, ValueRange v) {
+              return Combine(b, v[0], convertElement(b, v[1], compute));
+            });
         Value result = tensor::InsertSliceOp::create(
             b, convertTensor(b, sum, getElementTypeOrSelf(zero)), carried[0],
             offsets, sizes, strides);
@@ -283,7 +380,14 @@ void regather::nodes::addReductionRules(RuleTable &table) {
   table["aten.sum.dim_IntList"] = {"self dim keepdim", buildSum};
   table["aten.mean.default"] = {"self", buildMean};
   table["aten.mean.dim"] = {"self dim keepdim", buildMean};
-  table["aten.var.correction"] = {"self dim correction keepdim", buildVar};
+  table["aten.var.correction"] = {"self dim correction keepdim",
+                                  buildVar<false>};
+  table["aten.var_mean.correction"] = {"self dim correction keepdim",
+                                       buildVar<true>, 2};
+  table["aten.prod.default"] = {"self", buildProduct};
+  table["aten.prod.dim_int"] = {"self dim keepdim", buildProduct};
+  table["aten.linalg_vector_norm.default"] = {"self ord dim keepdim",
+                                              buildVectorNorm};
   BuildFn buildMax = buildExtreme<maximum, makeLowest>;
   BuildFn buildMin = buildExtreme<minimum, makeHighest>;
   table["aten.amax.default"] = {"self dim keepdim", buildMax};
@@ -293,7 +397,14 @@ void regather::nodes::addReductionRules(RuleTable &table) {
   table["aten.any.default"] = {"self", buildAny};
   table["aten.any.dim"] = {"self dim keepdim", buildAny};
   table["aten.any.dims"] = {"self dim keepdim", buildAny};
-  table["aten.max.dim"] = {"self dim keepdim", buildMaxDim, 2};
-  table["aten.argmax.default"] = {"self dim keepdim", buildArgMax};
-  table["aten.cumsum.default"] = {"self dim", buildCumSum};
+  table["aten.max.dim"] = {"self dim keepdim", buildExtremeDim<Relation::Gt>,
+                           2};
+  table["aten.min.dim"] = {"self dim keepdim", buildExtremeDim<Relation::Lt>,
+                           2};
+  table["aten.argmax.default"] = {"self dim keepdim",
+                                  buildArgExtreme<Relation::Gt>};
+  table["aten.argmin.default"] = {"self dim keepdim",
+                                  buildArgExtreme<Relation::Lt>};
+  table["aten.cumsum.default"] = {"self dim", buildRunning<add, 0>};
+  table["aten.cumprod.default"] = {"self dim", buildRunning<mul, 1>};
 }

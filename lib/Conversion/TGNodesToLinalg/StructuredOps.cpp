@@ -118,17 +118,27 @@ Tensor regather::nodes::reduceMax(B &b, Tensor tensor, ArrayRef<int64_t> dims) {
 Tensor regather::nodes::contract(B &b, Tensor lhs, ArrayRef<unsigned> lhsLoops,
                                  Tensor rhs, ArrayRef<unsigned> rhsLoops,
                                  ArrayRef<int64_t> sizes, unsigned numReduced) {
+  auto getExprs = [&](ArrayRef<unsigned> loops) {
+    return llvm::map_to_vector(
+        loops, [&](unsigned loop) { return b.getAffineDimExpr(loop); });
+  };
+  return contract(b, lhs, getExprs(lhsLoops), rhs, getExprs(rhsLoops), sizes,
+                  numReduced);
+}
+
+Tensor regather::nodes::contract(B &b, Tensor lhs,
+                                 ArrayRef<AffineExpr> lhsExprs, Tensor rhs,
+                                 ArrayRef<AffineExpr> rhsExprs,
+                                 ArrayRef<int64_t> sizes, unsigned numReduced) {
   Type element = getComputeType(lhs.getType().getElementType());
-  size_t rank = sizes.size() - numReduced;
-  auto makeMap = [&](auto loops) {
-    SmallVector<AffineExpr> exprs;
-    for (unsigned loop : loops)
-      exprs.push_back(b.getAffineDimExpr(loop));
+  auto rank = static_cast<unsigned>(sizes.size()) - numReduced;
+  SmallVector<AffineExpr> kept = llvm::map_to_vector(
+      llvm::seq(0u, rank), [&](unsigned i) { return b.getAffineDimExpr(i); });
+  auto makeMap = [&](ArrayRef<AffineExpr> exprs) {
     return AffineMap::get(sizes.size(), 0, exprs, b.getContext());
   };
-  SmallVector<AffineMap> maps = {
-      makeMap(lhsLoops), makeMap(rhsLoops),
-      makeMap(llvm::seq<unsigned>(0, static_cast<unsigned>(rank)))};
+  SmallVector<AffineMap> maps = {makeMap(lhsExprs), makeMap(rhsExprs),
+                                 makeMap(kept)};
   SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   loops.append(numReduced, utils::IteratorType::reduction);
   Value zero = fill(b, sizes.take_front(rank), makeNumber(element, 0.0));
@@ -214,6 +224,29 @@ Tensor regather::nodes::transpose(B &b, Tensor tensor,
   return cast<Tensor>(op->getResult(0));
 }
 
+Tensor regather::nodes::reverse(B &b, Tensor tensor, ArrayRef<int64_t> dims) {
+  RankedTensorType type = tensor.getType();
+  if (type.getRank() == 0 || dims.empty())
+    return tensor;
+  SmallVector<AffineExpr> exprs;
+  for (auto [i, size] : llvm::enumerate(type.getShape())) {
+    AffineExpr loop = b.getAffineDimExpr(i);
+    bool isReversed = llvm::is_contained(dims, static_cast<int64_t>(i));
+    exprs.push_back(isReversed ? size - 1 - loop : loop);
+  }
+  Value empty = makeEmpty(b, type.getShape(), type.getElementType());
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      b, type, ValueRange(tensor), empty,
+      ArrayRef{AffineMap::get(type.getRank(), 0, exprs, b.getContext()),
+               b.getMultiDimIdentityMap(type.getRank())},
+      loops, [](OpBuilder &builder, Location loc, ValueRange elements) {
+        linalg::YieldOp::create(builder, loc, elements[0]);
+      });
+  return cast<Tensor>(generic.getResult(0));
+}
+
 namespace {
 /// Offsets, sizes and strides of a slice along one dimension.
 struct SliceRange {
@@ -236,6 +269,9 @@ Tensor regather::nodes::slice(B &b, Tensor tensor, int64_t dim, int64_t start,
   ArrayRef<int64_t> shape = tensor.getType().getShape();
   if (start == 0 && size == shape[dim] && step == 1)
     return tensor;
+  // An empty slice may start behind the end.
+  if (size == 0)
+    start = 0;
   SliceRange range(b, shape, dim, start, size, step);
   auto op = tensor::ExtractSliceOp::create(b, tensor, range.offsets,
                                            range.sizes, range.strides);
@@ -244,6 +280,8 @@ Tensor regather::nodes::slice(B &b, Tensor tensor, int64_t dim, int64_t start,
 
 Tensor regather::nodes::insertSlice(B &b, Tensor source, Tensor into,
                                     int64_t dim, int64_t start, int64_t step) {
+  if (source.getType().getDimSize(dim) == 0)
+    return into;
   SliceRange range(b, into.getType().getShape(), dim, start,
                    source.getType().getDimSize(dim), step);
   auto op = tensor::InsertSliceOp::create(b, source, into, range.offsets,

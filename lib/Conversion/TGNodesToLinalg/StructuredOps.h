@@ -52,6 +52,9 @@ Tensor dropDims(B &b, Tensor tensor, llvm::ArrayRef<int64_t> dims);
 /// Dimension i of the result is dimension `permutation[i]`.
 Tensor transpose(B &b, Tensor tensor, llvm::ArrayRef<int64_t> permutation);
 
+/// The elements in opposite order along `dims`.
+Tensor reverse(B &b, Tensor tensor, llvm::ArrayRef<int64_t> dims);
+
 /// `size` elements along `dim`, from `start` on, `step` apart.
 Tensor slice(B &b, Tensor tensor, int64_t dim, int64_t start, int64_t size,
              int64_t step = 1);
@@ -66,6 +69,11 @@ Tensor insertSlice(B &b, Tensor source, Tensor into, int64_t dim, int64_t start,
 Tensor contract(B &b, Tensor lhs, llvm::ArrayRef<unsigned> lhsLoops, Tensor rhs,
                 llvm::ArrayRef<unsigned> rhsLoops,
                 llvm::ArrayRef<int64_t> sizes, unsigned numReduced = 1);
+
+/// The same, with the position that each operand is read at.
+Tensor contract(B &b, Tensor lhs, llvm::ArrayRef<mlir::AffineExpr> lhsExprs,
+                Tensor rhs, llvm::ArrayRef<mlir::AffineExpr> rhsExprs,
+                llvm::ArrayRef<int64_t> sizes, unsigned numReduced);
 
 /// An index constant.
 mlir::Value makeIndex(B &b, int64_t value);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NodeBuilder.h"
+#include "NodeExpansion.h"
 
 #include "regather/Conversion/Passes.h"
 
@@ -23,18 +24,40 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::nodes;
 
+/// What is asserted about data is not checked.
+static LogicalResult dropAssertion(NodeArguments &args, NodeBuilder &b) {
+  return b.finish({});
+}
+
+static void addAssertionRules(RuleTable &table) {
+  table["aten._assert_async.default"] = {"self", dropAssertion, 0,
+                                         /*optionalResults=*/false,
+                                         /*dropsEffects=*/true};
+  table["aten._assert_async.msg"] = {"self assert_msg", dropAssertion, 0,
+                                     /*optionalResults=*/false,
+                                     /*dropsEffects=*/true};
+}
+
 static RuleTable makeRules() {
   RuleTable table;
+  addActivationRules(table);
+  addAssertionRules(table);
   addAttentionRules(table);
+  addChannelNormRules(table);
   addConstantRules(table);
+  addConvolutionRules(table);
   addElementwiseRules(table);
   addIndexingRules(table);
   addLossRules(table);
   addMatrixProductRules(table);
   addNormalizationRules(table);
+  addPoolingRules(table);
   addRandomRules(table);
   addReductionRules(table);
+  addRoundingRules(table);
   addSoftmaxRules(table);
+  addSortingRules(table);
+  addStridedViewRules(table);
   addViewRules(table);
   return table;
 }
@@ -66,7 +89,7 @@ static LogicalResult checkTargets(ArrayRef<tg::NodeOp> nodes,
 /// Checks what holds for results of all targets.
 static LogicalResult checkResults(NodeArguments &args, const NodeRule &rule) {
   tg::NodeOp node = args.getNode();
-  if (node.getEffects())
+  if (node.getEffects() && !rule.dropsEffects)
     return args.fail("is called for its effects, which would be lost");
   if (rule.numResults && node.getNumResults() != *rule.numResults)
     return args.fail("gives " + Twine(*rule.numResults) +
@@ -123,6 +146,9 @@ struct ConvertTGNodesToLinalgPass
 
   void runOnOperation() override {
     static const RuleTable rules = makeRules();
+    if (failed(expandComplexNodes(getOperation())) ||
+        failed(expandUnsignedNodes(getOperation())))
+      return signalPassFailure();
     SmallVector<tg::NodeOp> nodes;
     getOperation().walk([&](tg::NodeOp node) { nodes.push_back(node); });
     if (failed(checkTargets(nodes, rules)))

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NodeBuilder.h"
-#include "StructuredOps.h"
+#include "Windows.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -241,32 +241,25 @@ static LogicalResult buildSelectBackward(NodeArguments &args, NodeBuilder &b) {
 /// before and after each dimension, the last dimension first.
 static LogicalResult buildConstantPad(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");
-  SmallVector<int64_t> pad = args.getInts("pad");
+  SmallVector<int64_t> amounts = args.getInts("pad");
   double value = args.getFloat("value", 0.0);
   if (args.hasFailed())
     return failure();
   int64_t rank = self.getType().getRank();
-  if (pad.size() % 2 != 0 || static_cast<int64_t>(pad.size()) > 2 * rank)
+  if (amounts.size() % 2 != 0 ||
+      static_cast<int64_t>(amounts.size()) > 2 * rank)
     return args.fail("pad", "must hold two amounts for each of at most " +
                                 Twine(rank) + " dimensions, got " +
-                                Twine(pad.size()));
-  for (size_t i = 0; i < pad.size(); i += 2) {
+                                Twine(amounts.size()));
+  for (size_t i = 0; i < amounts.size(); i += 2) {
     int64_t dim = rank - 1 - static_cast<int64_t>(i / 2);
-    int64_t before = pad[i], after = pad[i + 1];
-    int64_t start = std::max<int64_t>(-before, 0);
-    int64_t size =
-        self.getType().getDimSize(dim) - start - std::max<int64_t>(-after, 0);
-    if (size < 0)
+    int64_t before = amounts[i], after = amounts[i + 1];
+    int64_t cut = std::max<int64_t>(-before, 0) + std::max<int64_t>(-after, 0);
+    if (cut > self.getType().getDimSize(dim))
       return args.fail("pad", "cuts off more than there is along dimension " +
                                   Twine(dim));
-    self = slice(b, self, dim, start, size);
-    if (before <= 0 && after <= 0)
-      continue;
-    SmallVector<int64_t> shape(self.getType().getShape());
-    shape[dim] += std::max<int64_t>(before, 0) + std::max<int64_t>(after, 0);
-    Tensor padded =
-        fill(b, shape, makeNumber(self.getType().getElementType(), value));
-    self = insertSlice(b, self, padded, dim, std::max<int64_t>(before, 0));
+    self = pad(b, self, dim, before, after,
+               makeNumber(self.getType().getElementType(), value));
   }
   return b.finish(self);
 }
@@ -389,6 +382,44 @@ static LogicalResult buildCat(NodeArguments &args, NodeBuilder &b) {
 }
 
 //===----------------------------------------------------------------------===//
+// Repetition and reversal
+//===----------------------------------------------------------------------===//
+
+/// Tiles: each dimension is repeated as a whole, next to itself.
+static LogicalResult buildRepeat(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  SmallVector<int64_t> repeats = args.getInts("repeats");
+  if (args.hasFailed())
+    return failure();
+  SmallVector<int64_t> shape(self.getType().getShape());
+  if (repeats.size() < shape.size())
+    return args.fail("repeats", "must have at least " + Twine(shape.size()) +
+                                    " entries, got " + Twine(repeats.size()));
+  shape.insert(shape.begin(), repeats.size() - shape.size(), 1);
+  SmallVector<int64_t> single, tiled, result;
+  for (auto [count, size] : llvm::zip_equal(repeats, shape)) {
+    if (count < 0)
+      return args.fail("repeats", "must not be negative, got " + Twine(count));
+    single.append({1, size});
+    tiled.append({count, size});
+    result.push_back(count * size);
+  }
+  Tensor tiles = broadcast(b, reshape(b, self, single), tiled);
+  return b.finish(reshape(b, tiles, result));
+}
+
+static LogicalResult buildFlip(NodeArguments &args, NodeBuilder &b) {
+  Tensor self = args.getTensor("self");
+  if (args.hasFailed())
+    return failure();
+  int64_t rank = self.getType().getRank();
+  SmallVector<int64_t> dims = args.getDims("dims", rank);
+  if (args.hasFailed())
+    return failure();
+  return b.finish(reverse(b, self, dims));
+}
+
+//===----------------------------------------------------------------------===//
 // Triangles
 //===----------------------------------------------------------------------===//
 
@@ -447,6 +478,8 @@ void regather::nodes::addViewRules(RuleTable &table) {
   table["aten.constant_pad_nd.default"] = {"self pad value", buildConstantPad};
   table["aten.copy.default"] = {"self src non_blocking", buildCopy};
   table["aten.cat.default"] = {"tensors dim", buildCat};
+  table["aten.repeat.default"] = {"self repeats", buildRepeat};
+  table["aten.flip.default"] = {"self dims", buildFlip};
   table["aten.tril.default"] = {"self diagonal", buildTriangle<Relation::Le>};
   table["aten.triu.default"] = {"self diagonal", buildTriangle<Relation::Ge>};
 }

@@ -24,6 +24,7 @@ _ALIASES = {
     _aten.lift_fresh.default,
     _aten.lift_fresh_copy.default,
 }
+_STRIDED = {_aten.as_strided.default, _aten.as_strided_scatter.default}
 _SHAPED = {_aten.view.default, _aten._unsafe_view.default, _aten.expand.default}
 
 
@@ -169,7 +170,8 @@ def check(graph: Graph) -> None:
     """Raises CaptureError for what a captured graph must not hold.
 
     That is operators that write into their arguments, shapes that depend on
-    data, and anything but operators.
+    data, views of memory whose layout the graph does not tell, and anything
+    but operators.
     """
     for node in graph.nodes:
         if node.op in ("placeholder", "output") or node.target is operator.getitem:
@@ -193,6 +195,11 @@ def check(graph: Graph) -> None:
             raise CaptureError(
                 at(f"operator '{target}' writes into its arguments", line)
             )
+        if target in _STRIDED and not _is_row_major(node.args[0]):
+            raise CaptureError(
+                at(f"operator '{target}' reads the memory of a tensor that is "
+                   "not laid out row by row", line)
+            )
         for value in pytree.tree_leaves(node.meta.get("val")):
             symbolic = isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
             if isinstance(value, torch.Tensor):
@@ -201,6 +208,12 @@ def check(graph: Graph) -> None:
                 raise CaptureError(
                     at(f"the shape of the result of '{target}' depends on data", line)
                 )
+
+
+def _is_row_major(node: Node) -> bool:
+    """Whether places in memory are places in row-major order."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.is_contiguous()
 
 
 def name_placeholders(nodes: Iterable[tuple[Node, str]]) -> None:

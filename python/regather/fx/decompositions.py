@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch._decomp import core_aten_decompositions
+from torch._decomp import core_aten_decompositions, get_decompositions
 
 # Each has a kernel of its own, or a derivative that is better kept in one
 # piece; everything else that PyTorch's core table decomposes is decomposed.
@@ -24,13 +24,41 @@ _WHOLE = (
     "convolution_backward",
 )
 
+_aten = torch.ops.aten
+
+# Rare operators of PyTorch's core set that it can take apart all the same.
+_RARE = (
+    _aten.addmv,
+    _aten.dist,
+    _aten.new_empty_strided,
+    _aten.tril_indices,
+    _aten.triu_indices,
+)
+
+
+def _weight_norm_backward(
+    gradient: torch.Tensor,
+    direction: torch.Tensor,
+    magnitude: torch.Tensor,
+    norms: torch.Tensor,
+    dim: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Gradients of v and g in w = g * v / |v|; norms over all other dims."""
+    others = [d for d in range(direction.dim()) if d != dim]
+    products = (gradient * direction).sum(others, keepdim=True)
+    along = direction * (products / norms**2)
+    return magnitude / norms * (gradient - along), products / norms
+
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Operator overload to decomposition, for tracing training graphs."""
     whole = {getattr(torch.ops.aten, name) for name in _WHOLE}
-    return {
+    table = {
         op: rule
         for op, rule in core_aten_decompositions().items()
         if getattr(op, "overloadpacket", None) not in whole
     }
+    table |= get_decompositions(_RARE)
+    table[_aten._weight_norm_interface_backward.default] = _weight_norm_backward
+    return table

@@ -83,6 +83,9 @@ class CapturedGraph:
                     f"'{name}' has no data: the model was made on the meta "
                     "device"
                 )
+            if value.is_complex():
+                # A step takes the parts in a last dimension.
+                value = torch.view_as_real(value.detach().resolve_conj())
             # Two parameters that share storage are still two in the file.
             ready[name] = value.detach().cpu().contiguous().clone()
         with replacing(path) as temporary:

@@ -117,18 +117,18 @@ func.func @wrong_number_of_results(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 // -----
 
-func.func @unsupported_elements(%x: tensor<2xcomplex<f32>>) -> tensor<2xf32> {
-  // expected-error@+1 {{"aten.abs.default": argument "self" has elements of type complex<f32>, which the conversion does not support}}
-  %0 = tg.node "aten.abs.default"(%x) : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+func.func @unsupported_elements(%x: tensor<2xf8E5M2>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.abs.default": argument "self" has elements of type f8E5M2, which the conversion does not support}}
+  %0 = tg.node "aten.abs.default"(%x) : (tensor<2xf8E5M2>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
 
 // -----
 
-func.func @unsupported_result(%x: tensor<2xf32>) -> tensor<2xui8> {
-  // expected-error@+1 {{"aten._to_copy.default": result 0 of type tensor<2xui8> is not supported}}
-  %0 = tg.node "aten._to_copy.default"(%x) : (tensor<2xf32>) -> tensor<2xui8>
-  return %0 : tensor<2xui8>
+func.func @unsupported_result(%x: tensor<2xf32>) -> tensor<2xf8E5M2> {
+  // expected-error@+1 {{"aten._to_copy.default": result 0 of type tensor<2xf8E5M2> is not supported}}
+  %0 = tg.node "aten._to_copy.default"(%x) : (tensor<2xf32>) -> tensor<2xf8E5M2>
+  return %0 : tensor<2xf8E5M2>
 }
 
 // -----
@@ -167,11 +167,92 @@ func.func @integer_exponential(%x: tensor<2xi64>) -> tensor<2xi64> {
 
 // -----
 
-func.func @boolean_mask(%x: tensor<2xf32>, %mask: tensor<2xi1>, %v: tensor<f32>) -> tensor<2xf32> {
-  // expected-error@+1 {{"aten.index_put.default": argument "indices" must hold integers}}
+func.func @boolean_mask(%x: tensor<2xf32>, %mask: tensor<3xi1>, %v: tensor<f32>) -> tensor<2xf32> {
+  // expected-error@+1 {{"aten.index_put.default": argument "indices" must hold a mask of the shape of "self"}}
   %0 = tg.node "aten.index_put.default"(%x, %mask, %v) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>]
-      : (tensor<2xf32>, tensor<2xi1>, tensor<f32>) -> tensor<2xf32>
+      : (tensor<2xf32>, tensor<3xi1>, tensor<f32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
+}
+
+// -----
+
+func.func @complex_target(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
+  // expected-error@+1 {{cannot convert target "aten.tanh.default" of complex numbers}}
+  %0 = tg.node "aten.tanh.default"(%x) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+  return %0 : tensor<2xcomplex<f32>>
+}
+
+// -----
+
+func.func @complex_elsewhere(%x: tensor<2xcomplex<f32>>) -> tensor<1x2xcomplex<f32>> {
+  %0 = tg.node "aten.neg.default"(%x) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+  // expected-error@+1 {{uses complex numbers, which only nodes may}}
+  %1 = tensor.expand_shape %0 [[0, 1]] output_shape [1, 2] : tensor<2xcomplex<f32>> into tensor<1x2xcomplex<f32>>
+  return %1 : tensor<1x2xcomplex<f32>>
+}
+
+// -----
+
+func.func @bytes_elsewhere(%x: tensor<2xui8>) -> tensor<1x2xui8> {
+  // expected-error@+1 {{uses unsigned bytes, which only nodes may}}
+  %0 = tensor.expand_shape %x [[0, 1]] output_shape [1, 2] : tensor<2xui8> into tensor<1x2xui8>
+  return %0 : tensor<1x2xui8>
+}
+
+// -----
+
+func.func @convolutions(%x: tensor<1x4x5xf32>, %w: tensor<6x2x3xf32>) -> tensor<1x6x3xf32> {
+  // expected-error@+1 {{"aten.convolution.default": argument "groups" is 3, which does not divide channels 4 and 6}}
+  %0 = tg.node "aten.convolution.default"(%x, %w) args [#tg.operand<0>, #tg.operand<1>, unit, [1], [0], [1], false, [0], 3]
+      : (tensor<1x4x5xf32>, tensor<6x2x3xf32>) -> tensor<1x6x3xf32>
+  // expected-error@+1 {{"aten.convolution.default": argument "weight" must start with sizes 6 and 4, got 6 and 2}}
+  %1 = tg.node "aten.convolution.default"(%x, %w) args [#tg.operand<0>, #tg.operand<1>, unit, [1], [0], [1], false, [0], 1]
+      : (tensor<1x4x5xf32>, tensor<6x2x3xf32>) -> tensor<1x6x3xf32>
+  // expected-error@+1 {{"aten.convolution.default": moves windows over 5 positions, which gives 5, got 3}}
+  %2 = tg.node "aten.convolution.default"(%x, %w) args [#tg.operand<0>, #tg.operand<1>, unit, [1], [1], [1], false, [0], 2]
+      : (tensor<1x4x5xf32>, tensor<6x2x3xf32>) -> tensor<1x6x3xf32>
+  // expected-error@+1 {{"aten.convolution.default": expects a window of positive size, stride and dilation, and no negative padding, got 3, 0, 1 and 0}}
+  %3 = tg.node "aten.convolution.default"(%x, %w) args [#tg.operand<0>, #tg.operand<1>, unit, [0], [0], [1], false, [0], 2]
+      : (tensor<1x4x5xf32>, tensor<6x2x3xf32>) -> tensor<1x6x3xf32>
+  // expected-error@+1 {{"aten.convolution.default": argument "stride" must hold 1 integers, got 2}}
+  %4 = tg.node "aten.convolution.default"(%x, %w) args [#tg.operand<0>, #tg.operand<1>, unit, [1, 1], [0], [1], false, [0], 2]
+      : (tensor<1x4x5xf32>, tensor<6x2x3xf32>) -> tensor<1x6x3xf32>
+  return %0 : tensor<1x6x3xf32>
+}
+
+// -----
+
+func.func @pools(%x: tensor<1x4x4xf32>) -> tensor<1x2x2xf32> {
+  // expected-error@+1 {{"aten.avg_pool2d.default": argument "divisor_override" must not be 0}}
+  %0 = tg.node "aten.avg_pool2d.default"(%x) args [#tg.operand<0>, [2, 2], [], [0, 0], false, true, 0] : (tensor<1x4x4xf32>) -> tensor<1x2x2xf32>
+  // expected-error@+1 {{"aten.avg_pool2d.default": pools the last 2 dimensions, of which all before must stay as they are}}
+  %1 = tg.node "aten.avg_pool2d.default"(%x) args [#tg.operand<0>, [2, 2]] : (tensor<1x4x4xf32>) -> tensor<2x2x2xf32>
+  return %0 : tensor<1x2x2xf32>
+}
+
+// -----
+
+func.func @places(%x: tensor<2x3xf32>, %m: tensor<3xi1>) -> tensor<2x3xf32> {
+  // expected-error@+1 {{"aten.topk.default": argument "k" is 4 in a dimension of size 3}}
+  %0:2 = tg.node "aten.topk.default"(%x) args [#tg.operand<0>, 4] : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
+  // expected-error@+1 {{"aten.as_strided.default": reads places from 0 to 6 of a tensor with 6 elements}}
+  %1 = tg.node "aten.as_strided.default"(%x) args [#tg.operand<0>, [3], [3]] : (tensor<2x3xf32>) -> tensor<3xf32>
+  // expected-error@+1 {{"aten.scatter_reduce.two": argument "reduce" must be "sum", "mean", "prod", "amax" or "amin", got "median"}}
+  %2 = tg.node "aten.scatter_reduce.two"(%x, %x, %x) args [#tg.operand<0>, 0, #tg.operand<1>, #tg.operand<2>, "median"] : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  // expected-error@+1 {{"aten.index_put.default": argument "values" must be one value, where a mask says which elements are replaced}}
+  %3 = tg.node "aten.index_put.default"(%x, %m, %x) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>] : (tensor<2x3xf32>, tensor<3xi1>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  // expected-error@+1 {{"aten.div.Tensor_mode": argument "rounding_mode" must be "floor" or "trunc", got "up"}}
+  %4 = tg.node "aten.div.Tensor_mode"(%x, %x) kwargs {rounding_mode = "up"} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %3 : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @group_norm(%x: tensor<2x6x5xf32>) -> tensor<2x6x5xf32> {
+  // expected-error@+1 {{"aten.native_group_norm.default": argument "group" is 4, which does not divide 6 channels}}
+  %0:3 = tg.node "aten.native_group_norm.default"(%x) args [#tg.operand<0>, unit, unit, 2, 6, 5, 4, 1.0e-5]
+      : (tensor<2x6x5xf32>) -> (tensor<2x6x5xf32>, tensor<2x4xf32>, tensor<2x4xf32>)
+  return %0#0 : tensor<2x6x5xf32>
 }
 
 // -----

@@ -1,0 +1,447 @@
+//===- ComplexNodes.cpp - Complex numbers as pairs of real ones -----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeExpansion.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::nodes;
+
+//===----------------------------------------------------------------------===//
+// Pairs
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Two tensors or numbers. A real number has no imaginary part.
+struct Pair {
+  NodeOperand real, imaginary;
+};
+} // namespace
+
+static ComplexType getComplexElement(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast<ComplexType>(tensor.getElementType()) : nullptr;
+}
+
+/// The type of one part of a complex tensor, and that of a real one.
+static Type getPartType(Type type) {
+  ComplexType complex = getComplexElement(type);
+  return complex ? Type(withElement(type, complex.getElementType())) : type;
+}
+
+/// The type with a last dimension for real and imaginary part.
+static RankedTensorType getJoinedType(Type type, int64_t size = 2) {
+  auto part = cast<RankedTensorType>(getPartType(type));
+  SmallVector<int64_t> shape(part.getShape());
+  shape.push_back(size);
+  return RankedTensorType::get(shape, part.getElementType());
+}
+
+static Value join(NodeMaker &b, Value real, Value imaginary) {
+  Type column = getJoinedType(real.getType(), 1);
+  Attribute last = b.getI64IntegerAttr(-1);
+  Value parts[] = {b.make("aten.unsqueeze.default", {real, last}, column),
+                   b.make("aten.unsqueeze.default", {imaginary, last}, column)};
+  return b.makeOfList("aten.cat.default", parts, last,
+                      getJoinedType(real.getType()));
+}
+
+static Pair split(NodeMaker &b, Value joined) {
+  auto type = cast<RankedTensorType>(joined.getType());
+  Type part =
+      RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
+  auto select = [&](int64_t index) {
+    return b.make("aten.select.int",
+                  {joined, Attribute(b.getI64IntegerAttr(-1)),
+                   Attribute(b.getI64IntegerAttr(index))},
+                  part);
+  };
+  return {select(0), select(1)};
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Replaces one node.
+class Expander {
+public:
+  using PairMap = llvm::DenseMap<Value, std::pair<Value, Value>>;
+
+  Expander(tg::NodeOp node, PairMap &pairs)
+      : node(node), pairs(pairs), b(node),
+        part(node.getNumResults() == 1
+                 ? getPartType(node.getResult(0).getType())
+                 : Type()) {
+    for (NodeOperand operand : getNodeOperands(node))
+      operands.push_back(getPair(operand));
+  }
+
+  LogicalResult run();
+
+private:
+  Pair getPair(NodeOperand operand);
+  bool isComplexResult() {
+    return getComplexElement(node.getResult(0).getType()) != nullptr;
+  }
+
+  // Each is null if all its operands are.
+  NodeOperand make(StringRef target, NodeOperand lhs, NodeOperand rhs);
+  NodeOperand negate(NodeOperand operand);
+  NodeOperand add(NodeOperand lhs, NodeOperand rhs);
+  NodeOperand sub(NodeOperand lhs, NodeOperand rhs);
+  NodeOperand unary(StringRef target, NodeOperand operand);
+  Pair product(StringRef target, Pair lhs, Pair rhs);
+  Pair quotient(Pair lhs, Pair rhs);
+
+  std::optional<Pair> expandArithmetic(StringRef target);
+  std::optional<Value> expandToReal(StringRef target);
+  LogicalResult expandByPart();
+  Value toTensor(NodeOperand operand);
+  void give(Pair pair);
+
+  tg::NodeOp node;
+  PairMap &pairs;
+  NodeMaker b;
+  Type part;
+  SmallVector<Pair> operands;
+};
+} // namespace
+
+Pair Expander::getPair(NodeOperand operand) {
+  if (auto value = dyn_cast<Value>(operand)) {
+    auto it = pairs.find(value);
+    if (it == pairs.end())
+      return {operand, {}};
+    return {it->second.first, it->second.second};
+  }
+  // A complex number is a tensor without dimensions.
+  auto number = dyn_cast<DenseElementsAttr>(cast<Attribute>(operand));
+  if (!number || !isa<ComplexType>(number.getElementType()))
+    return {operand, {}};
+  auto value = number.getSplatValue<std::complex<APFloat>>();
+  auto getPart = [&](const APFloat &one) -> Attribute {
+    return FloatAttr::get(Float64Type::get(node.getContext()),
+                          one.convertToDouble());
+  };
+  return {getPart(value.real()), getPart(value.imag())};
+}
+
+NodeOperand Expander::make(StringRef target, NodeOperand lhs, NodeOperand rhs) {
+  if (!lhs || !rhs)
+    return {};
+  return b.make(target, {lhs, rhs}, part);
+}
+
+NodeOperand Expander::unary(StringRef target, NodeOperand operand) {
+  return operand ? NodeOperand(b.make(target, operand, part)) : NodeOperand();
+}
+
+NodeOperand Expander::negate(NodeOperand operand) {
+  if (!operand)
+    return {};
+  if (auto number = dyn_cast<Attribute>(operand))
+    return make("aten.mul.Tensor", toTensor(number),
+                Attribute(b.getI64IntegerAttr(-1)));
+  return b.make("aten.neg.default", operand, cast<Value>(operand).getType());
+}
+
+NodeOperand Expander::add(NodeOperand lhs, NodeOperand rhs) {
+  if (!lhs || !rhs)
+    return lhs ? lhs : rhs;
+  return make("aten.add.Tensor", lhs, rhs);
+}
+
+NodeOperand Expander::sub(NodeOperand lhs, NodeOperand rhs) {
+  if (!lhs || !rhs)
+    return lhs ? lhs : negate(rhs);
+  return make("aten.sub.Tensor", lhs, rhs);
+}
+
+/// With a product of real tensors, (a + bi)(c + di) = ac - bd + (ad + bc)i.
+Pair Expander::product(StringRef target, Pair lhs, Pair rhs) {
+  return {sub(make(target, lhs.real, rhs.real),
+              make(target, lhs.imaginary, rhs.imaginary)),
+          add(make(target, lhs.real, rhs.imaginary),
+              make(target, lhs.imaginary, rhs.real))};
+}
+
+/// The product with the conjugate over the square of the magnitude.
+Pair Expander::quotient(Pair lhs, Pair rhs) {
+  StringRef div = "aten.div.Tensor", mul = "aten.mul.Tensor";
+  if (!rhs.imaginary)
+    return {make(div, lhs.real, rhs.real), make(div, lhs.imaginary, rhs.real)};
+  rhs = {toTensor(rhs.real), toTensor(rhs.imaginary)};
+  NodeOperand square = add(make(mul, rhs.real, rhs.real),
+                           make(mul, rhs.imaginary, rhs.imaginary));
+  Pair turned = product(mul, lhs, {rhs.real, negate(rhs.imaginary)});
+  return {make(div, turned.real, square), make(div, turned.imaginary, square)};
+}
+
+/// A part as a tensor of the result's shape.
+Value Expander::toTensor(NodeOperand operand) {
+  auto type = cast<RankedTensorType>(part);
+  Attribute size = b.getI64ArrayAttr(type.getShape());
+  if (!operand)
+    operand = Attribute(b.getF64FloatAttr(0.0));
+  if (auto number = dyn_cast<Attribute>(operand))
+    return b.make("aten.full.default", {size, number}, type);
+  Value value = cast<Value>(operand);
+  if (getElementTypeOrSelf(value) != type.getElementType())
+    value = b.make("aten._to_copy.default", NodeOperand(value),
+                   withElement(value.getType(), type.getElementType()));
+  if (value.getType() == type)
+    return value;
+  return b.make("aten.expand.default", {value, size}, type);
+}
+
+void Expander::give(Pair pair) {
+  pairs[node.getResult(0)] = {toTensor(pair.real), toTensor(pair.imaginary)};
+}
+
+//===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+/// Targets whose result is complex.
+std::optional<Pair> Expander::expandArithmetic(StringRef target) {
+  auto is = [&](std::initializer_list<StringRef> names, size_t count) {
+    return operands.size() == count && llvm::is_contained(names, target);
+  };
+  if (is({"aten.view_as_complex.default"}, 1))
+    return split(b, cast<Value>(operands[0].real));
+  if (is({"aten.complex.default"}, 2))
+    return Pair{operands[0].real, operands[1].real};
+  if (is({"aten.polar.default"}, 2)) {
+    Value angle = toTensor(operands[1].real);
+    return Pair{make("aten.mul.Tensor", operands[0].real,
+                     unary("aten.cos.default", angle)),
+                make("aten.mul.Tensor", operands[0].real,
+                     unary("aten.sin.default", angle))};
+  }
+  if (is({"aten._conj.default", "aten.conj_physical.default",
+          "aten._conj_physical.default"},
+         1))
+    return Pair{operands[0].real, negate(operands[0].imaginary)};
+  if (is({"aten.mul.Tensor", "aten.mul.Scalar"}, 2))
+    return product("aten.mul.Tensor", operands[0], operands[1]);
+  if (is({"aten.mm.default", "aten.bmm.default"}, 2))
+    return product(target, operands[0], operands[1]);
+  if (is({"aten.div.Tensor", "aten.div.Scalar"}, 2))
+    return quotient(operands[0], operands[1]);
+  bool isPlain = !node.getKwargs() || !node.getKwargs()->contains("alpha");
+  if (isPlain && is({"aten.add.Tensor", "aten.add.Scalar"}, 2))
+    return Pair{add(operands[0].real, operands[1].real),
+                add(operands[0].imaginary, operands[1].imaginary)};
+  if (isPlain && is({"aten.sub.Tensor", "aten.sub.Scalar"}, 2))
+    return Pair{sub(operands[0].real, operands[1].real),
+                sub(operands[0].imaginary, operands[1].imaginary)};
+  if (is({"aten.exp.default"}, 1)) {
+    NodeOperand size = unary("aten.exp.default", operands[0].real);
+    NodeOperand angle = operands[0].imaginary;
+    return Pair{
+        make("aten.mul.Tensor", size, unary("aten.cos.default", angle)),
+        make("aten.mul.Tensor", size, unary("aten.sin.default", angle))};
+  }
+  if (is({"aten.full.default"}, 2))
+    return operands[1];
+  if (is({"aten.scalar_tensor.default"}, 1))
+    return operands[0];
+  return std::nullopt;
+}
+
+/// Targets that take complex numbers to real ones.
+std::optional<Value> Expander::expandToReal(StringRef target) {
+  if (operands.size() != 1 || !operands[0].imaginary)
+    return std::nullopt;
+  Value real = cast<Value>(operands[0].real);
+  Value imaginary = cast<Value>(operands[0].imaginary);
+  if (target == "aten.view_as_real.default")
+    return join(b, real, imaginary);
+  if (target == "aten.abs.default")
+    return b.make("aten.hypot.default", {real, imaginary}, part);
+  if (target == "aten.angle.default")
+    return b.make("aten.atan2.default", {imaginary, real}, part);
+  if (target == "aten._to_copy.default")
+    return b.make(target, NodeOperand(real), part);
+  return std::nullopt;
+}
+
+/// Targets that do the same with both parts. Of real tensors among complex
+/// ones, none takes part in the imaginary part but as an index or a condition.
+static bool isByPart(StringRef target) {
+  static const llvm::StringSet<> targets = {"aten._to_copy.default",
+                                            "aten._unsafe_view.default",
+                                            "aten.alias.default",
+                                            "aten.cat.default",
+                                            "aten.clone.default",
+                                            "aten.constant_pad_nd.default",
+                                            "aten.copy.default",
+                                            "aten.detach.default",
+                                            "aten.expand.default",
+                                            "aten.flip.default",
+                                            "aten.full_like.default",
+                                            "aten.gather.default",
+                                            "aten.index.Tensor",
+                                            "aten.index_put.default",
+                                            "aten.index_select.default",
+                                            "aten.mean.default",
+                                            "aten.mean.dim",
+                                            "aten.neg.default",
+                                            "aten.permute.default",
+                                            "aten.repeat.default",
+                                            "aten.reshape.default",
+                                            "aten.select.int",
+                                            "aten.select_backward.default",
+                                            "aten.select_scatter.default",
+                                            "aten.slice.Tensor",
+                                            "aten.slice_backward.default",
+                                            "aten.slice_scatter.default",
+                                            "aten.split.Tensor",
+                                            "aten.split_with_sizes.default",
+                                            "aten.squeeze.default",
+                                            "aten.squeeze.dim",
+                                            "aten.squeeze.dims",
+                                            "aten.sum.default",
+                                            "aten.sum.dim_IntList",
+                                            "aten.t.default",
+                                            "aten.transpose.int",
+                                            "aten.unsqueeze.default",
+                                            "aten.view.default",
+                                            "aten.where.self",
+                                            "aten.zeros_like.default"};
+  return targets.contains(target);
+}
+
+/// The imaginary part of a full tensor is of zeros.
+static StringRef getImaginaryTarget(StringRef target) {
+  return target == "aten.full_like.default" ? "aten.zeros_like.default"
+                                            : target;
+}
+
+LogicalResult Expander::expandByPart() {
+  SmallVector<Value> real, imaginary;
+  for (Value input : node.getInputs()) {
+    auto it = pairs.find(input);
+    bool isPair = it != pairs.end();
+    real.push_back(isPair ? it->second.first : input);
+    bool isValue = !isPair && isa<FloatType>(getElementTypeOrSelf(input));
+    imaginary.push_back(isPair ? it->second.second : input);
+    if (isValue)
+      imaginary.back() = b.make("aten.zeros_like.default", NodeOperand(input),
+                                input.getType());
+  }
+  SmallVector<Type> types =
+      llvm::map_to_vector(node.getResultTypes(), getPartType);
+  tg::NodeOp first = b.copy(node, real, types);
+  tg::NodeOp second = b.copy(node, imaginary, types);
+  StringRef target = getImaginaryTarget(node.getTarget());
+  if (target != node.getTarget()) {
+    second.setTarget(target);
+    second.setArgsAttr(
+        b.getArrayAttr(second.getArgsAttr().getValue().take_front()));
+  }
+  for (auto [result, re, im] : llvm::zip_equal(
+           node.getResults(), first.getResults(), second.getResults()))
+    pairs[result] = {re, im};
+  return success();
+}
+
+LogicalResult Expander::run() {
+  StringRef target = node.getTarget();
+  if (node.getNumResults() == 1 && isComplexResult()) {
+    if (std::optional<Pair> pair = expandArithmetic(target)) {
+      give(*pair);
+      return success();
+    }
+  } else if (node.getNumResults() == 1) {
+    if (std::optional<Value> value = expandToReal(target)) {
+      node.getResult(0).replaceAllUsesWith(*value);
+      return success();
+    }
+  }
+  bool areComplex = llvm::all_of(node.getResultTypes(), getComplexElement);
+  if (areComplex && isByPart(target))
+    return expandByPart();
+  return node.emitError() << "cannot convert target \"" << target
+                          << "\" of complex numbers";
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// Gives complex arguments their new type, and finds their parts.
+static void expandArguments(func::FuncOp function, Expander::PairMap &pairs) {
+  Block &entry = function.front();
+  for (BlockArgument argument : entry.getArguments()) {
+    if (!getComplexElement(argument.getType()))
+      continue;
+    argument.setType(getJoinedType(argument.getType()));
+    NodeMaker b(argument.getLoc(), entry.begin(), &entry);
+    Pair pair = split(b, argument);
+    pairs[argument] = {cast<Value>(pair.real), cast<Value>(pair.imaginary)};
+  }
+}
+
+/// Joins the parts of what a function returns.
+static void expandReturn(func::ReturnOp op, const Expander::PairMap &pairs) {
+  NodeMaker b(op.getLoc(), op->getIterator(), op->getBlock());
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto it = pairs.find(operand.get());
+    if (it != pairs.end())
+      operand.set(join(b, it->second.first, it->second.second));
+  }
+}
+
+static bool hasComplex(TypeRange types) {
+  return llvm::any_of(types, getComplexElement);
+}
+
+static LogicalResult expandFunction(func::FuncOp function) {
+  SmallVector<Operation *> users;
+  function.walk([&](Operation *op) {
+    if (hasComplex(op->getOperandTypes()) || hasComplex(op->getResultTypes()))
+      users.push_back(op);
+  });
+  FunctionType type = function.getFunctionType();
+  Expander::PairMap pairs;
+  expandArguments(function, pairs);
+  for (Operation *op : users) {
+    LogicalResult result = success();
+    if (auto node = dyn_cast<tg::NodeOp>(op))
+      result = Expander(node, pairs).run();
+    else if (auto terminator = dyn_cast<func::ReturnOp>(op))
+      expandReturn(terminator, pairs);
+    else
+      result = op->emitError() << "uses complex numbers, which only nodes may";
+    if (failed(result))
+      return failure();
+  }
+  for (Operation *op : llvm::reverse(users))
+    if (isa<tg::NodeOp>(op))
+      op->erase();
+  if (hasComplex(type.getInputs()) || hasComplex(type.getResults()))
+    function.setType(FunctionType::get(
+        function.getContext(), function.front().getArgumentTypes(),
+        llvm::map_to_vector(type.getResults(), [](Type one) -> Type {
+          return getComplexElement(one) ? getJoinedType(one) : one;
+        })));
+  return success();
+}
+
+LogicalResult regather::nodes::expandComplexNodes(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal() && failed(expandFunction(function)))
+      return failure();
+  return success();
+}
