@@ -8,8 +8,14 @@
 
 #include "regather/Dialect/TG/IR/TG.h"
 
+#include "llvm/Support/raw_ostream.h"
+
 using namespace mlir;
 using namespace regather::tg;
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
 
 unsigned ShardingRule::addFactor(int64_t size, FactorKind kind) {
   factors.push_back({size, kind});
@@ -52,41 +58,190 @@ ShardingRule ShardingRule::getWhole(Operation *op) {
   return rule;
 }
 
-static LogicalResult verifySizes(const ShardingRule &rule,
-                                 ArrayRef<TensorFactors> tensors,
-                                 TypeRange types) {
-  if (tensors.size() != types.size())
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+/// The factors multiply to the size, and only those that stay whole may occur
+/// twice.
+static LogicalResult verifyTensor(const ShardingRule &rule,
+                                  const TensorFactors &dims, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return success(dims.empty());
+  if (static_cast<int64_t>(dims.size()) != tensor.getRank())
     return failure();
-  for (auto [dims, type] : llvm::zip(tensors, types)) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (dims.size() != (tensor ? tensor.getShape().size() : 0))
-      return failure();
-    for (auto [d, factors] : llvm::enumerate(dims)) {
-      int64_t size = 1;
-      for (unsigned factor : factors)
-        size *= rule.factors[factor].size;
-      if (!factors.empty() && size != tensor.getDimSize(d))
+  llvm::SmallBitVector seen(rule.factors.size());
+  for (auto [dim, expected] : llvm::zip(dims, tensor.getShape())) {
+    int64_t size = 1;
+    for (unsigned number : dim) {
+      if (number >= rule.factors.size())
         return failure();
+      const ShardingFactor &factor = rule.factors[number];
+      if (seen.test(number) && factor.kind != FactorKind::Whole)
+        return failure();
+      seen.set(number);
+      size *= factor.size;
     }
+    if (size != expected)
+      return failure();
   }
   return success();
+}
+
+static LogicalResult verifyTensors(const ShardingRule &rule,
+                                   ArrayRef<TensorFactors> tensors,
+                                   TypeRange types) {
+  if (tensors.size() != types.size())
+    return failure();
+  for (auto [dims, type] : llvm::zip(tensors, types))
+    if (failed(verifyTensor(rule, dims, type)))
+      return failure();
+  return success();
+}
+
+static llvm::SmallBitVector getFactorSet(const ShardingRule &rule,
+                                         const TensorFactors &dims) {
+  llvm::SmallBitVector set(rule.factors.size());
+  for (const DimFactors &dim : dims)
+    for (unsigned factor : dim)
+      set.set(factor);
+  return set;
 }
 
 LogicalResult ShardingRule::verify(Operation *op) const {
-  if (failed(verifySizes(*this, operands, op->getOperandTypes())) ||
-      failed(verifySizes(*this, results, op->getResultTypes())))
+  if (failed(verifyTensors(*this, operands, op->getOperandTypes())) ||
+      failed(verifyTensors(*this, results, op->getResultTypes())))
     return failure();
-  for (auto [i, factor] : llvm::enumerate(factors)) {
-    if (factor.kind != FactorKind::Parallel)
+  for (const llvm::SmallBitVector &set : linear)
+    if (set.size() != operands.size() || set.none())
+      return failure();
+  for (auto [number, result] : llvm::enumerate(results)) {
+    if (llvm::is_contained(unusable, number) ||
+        !isa<RankedTensorType>(op->getResult(number).getType()))
       continue;
-    for (auto [r, result] : llvm::enumerate(results))
-      if (!llvm::is_contained(unusable, r) &&
-          llvm::none_of(result, [i = i](const DimFactors &dim) {
-            return llvm::is_contained(dim, i);
-          }))
+    llvm::SmallBitVector own = getFactorSet(*this, result);
+    for (auto [i, factor] : llvm::enumerate(factors))
+      if (factor.kind == FactorKind::Parallel && !own.test(i))
         return failure();
   }
   return success();
 }
 
-void regather::tg::registerShardingExternalModels(DialectRegistry &registry) {}
+//===----------------------------------------------------------------------===//
+// Printing
+//===----------------------------------------------------------------------===//
+
+/// a, b, ..., z, a1, b1, ...
+static void printName(raw_ostream &os, unsigned position) {
+  os << static_cast<char>('a' + position % 26);
+  if (position >= 26)
+    os << position / 26;
+}
+
+static StringRef getKindName(FactorKind kind) {
+  switch (kind) {
+  case FactorKind::Parallel:
+    return "parallel";
+  case FactorKind::Sum:
+    return "sum";
+  case FactorKind::Mean:
+    return "mean";
+  case FactorKind::Max:
+    return "max";
+  case FactorKind::Min:
+    return "min";
+  case FactorKind::Whole:
+    return "whole";
+  }
+  llvm_unreachable("unknown kind of factor");
+}
+
+namespace {
+/// Names factors in the order in which they are printed.
+class RulePrinter {
+public:
+  RulePrinter(const ShardingRule &rule, raw_ostream &os)
+      : rule(rule), os(os), positions(rule.factors.size()) {}
+  void print();
+
+private:
+  void printFactor(unsigned factor);
+  void printTensors(ArrayRef<TensorFactors> tensors);
+  void printKind(FactorKind kind);
+  template <typename Range> void printList(StringRef name, Range &&numbers);
+
+  const ShardingRule &rule;
+  raw_ostream &os;
+  /// Factors in order, and the position in it of each that is there.
+  SmallVector<unsigned> order;
+  SmallVector<std::optional<unsigned>> positions;
+};
+} // namespace
+
+void RulePrinter::printFactor(unsigned factor) {
+  if (!positions[factor]) {
+    positions[factor] = order.size();
+    order.push_back(factor);
+  }
+  printName(os, *positions[factor]);
+}
+
+void RulePrinter::printTensors(ArrayRef<TensorFactors> tensors) {
+  llvm::interleaveComma(tensors, os, [&](const TensorFactors &dims) {
+    os << '[';
+    llvm::interleave(
+        dims, os,
+        [&](const DimFactors &dim) {
+          if (dim.empty()) {
+            os << '1';
+            return;
+          }
+          os << (dim.size() > 1 ? "(" : "");
+          llvm::interleave(
+              dim, os, [&](unsigned factor) { printFactor(factor); }, " ");
+          os << (dim.size() > 1 ? ")" : "");
+        },
+        " ");
+    os << ']';
+  });
+}
+
+void RulePrinter::printKind(FactorKind kind) {
+  SmallVector<unsigned> ofKind =
+      llvm::filter_to_vector(order, [&](unsigned factor) {
+        return rule.factors[factor].kind == kind;
+      });
+  if (ofKind.empty())
+    return;
+  os << ' ' << getKindName(kind) << '(';
+  llvm::interleave(
+      ofKind, os, [&](unsigned factor) { printFactor(factor); }, " ");
+  os << ')';
+}
+
+template <typename Range>
+void RulePrinter::printList(StringRef name, Range &&numbers) {
+  os << ' ' << name << '(';
+  llvm::interleave(numbers, os, [&](unsigned number) { os << number; }, " ");
+  os << ')';
+}
+
+void RulePrinter::print() {
+  printTensors(rule.operands);
+  os << (rule.operands.empty() ? "-> " : " -> ");
+  printTensors(rule.results);
+  for (FactorKind kind : {FactorKind::Sum, FactorKind::Mean, FactorKind::Max,
+                          FactorKind::Min, FactorKind::Whole})
+    printKind(kind);
+  for (const llvm::SmallBitVector &set : rule.linear)
+    printList("linear", set.set_bits());
+  if (!rule.unusable.empty())
+    printList("unusable", rule.unusable);
+  if (!rule.unread.empty())
+    printList("unread", rule.unread);
+}
+
+void ShardingRule::print(raw_ostream &os) const {
+  RulePrinter(*this, os).print();
+}

@@ -25,7 +25,8 @@ static bool isIgnored(StringRef name) {
                             name);
 }
 
-NodeArguments::NodeArguments(tg::NodeOp node, StringRef schema) : node(node) {
+NodeArguments::NodeArguments(tg::NodeOp node, StringRef schema, bool isQuiet)
+    : node(node), isQuiet(isQuiet) {
   schema.split(names, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   checkNames();
 }
@@ -56,9 +57,9 @@ LogicalResult NodeArguments::fail(StringRef name, const Twine &message) {
 }
 
 LogicalResult NodeArguments::fail(const Twine &message) {
-  if (!errorEmitted)
+  if (!failedOnce && !isQuiet)
     node.emitError() << '"' << node.getTarget() << "\": " << message;
-  errorEmitted = true;
+  failedOnce = true;
   return failure();
 }
 
@@ -138,6 +139,18 @@ SmallVector<Tensor> NodeArguments::getTensors(StringRef name) {
   for (Attribute attr : list)
     tensors.push_back(isa<UnitAttr>(attr) ? nullptr : readTensor(name, attr));
   return tensors;
+}
+
+SmallVector<unsigned, 1> NodeArguments::getOperandNumbers(StringRef name) {
+  SmallVector<unsigned, 1> numbers;
+  Attribute attr = lookup(name);
+  if (auto operand = dyn_cast_or_null<tg::OperandAttr>(attr))
+    numbers.push_back(operand.getIndex());
+  if (auto list = dyn_cast_or_null<ArrayAttr>(attr))
+    for (Attribute element : list)
+      if (auto operand = dyn_cast<tg::OperandAttr>(element))
+        numbers.push_back(operand.getIndex());
+  return numbers;
 }
 
 //===----------------------------------------------------------------------===//

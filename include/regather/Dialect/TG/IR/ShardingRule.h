@@ -26,15 +26,18 @@
 
 namespace regather::tg {
 
-/// What splitting a factor does to the results that do not have it.
+/// What splitting a factor does to the results that do not have it. Results
+/// that have it are split, whatever the kind: a backward convolution splits the
+/// gradient of its input along the batch, and gives a partial sum of that of
+/// its weight.
 enum class FactorKind {
   /// Every result has the factor: each rank computes its part.
   Parallel,
-  /// The results are sums over the factor: each rank's is a partial sum.
+  /// The other results are sums over the factor: each rank's is a partial sum.
   Sum,
-  /// The results are means over the factor, whose parts are equally large.
+  /// They are means over the factor, whose parts are equally large.
   Mean,
-  /// The results are maxima, or minima, over the factor.
+  /// They are maxima, or minima, over the factor.
   Max,
   Min,
   /// The operation needs all of it, such as the dimension of a softmax.
@@ -47,8 +50,8 @@ struct ShardingFactor {
 };
 
 /// The factors of one dimension, from the outermost to the innermost; their
-/// product is its size. Empty for a dimension of size 1 that no factor has, and
-/// for one that a smaller dimension is broadcast along.
+/// product is its size. Empty for a dimension of size 1, also where it is
+/// broadcast along a larger one.
 using DimFactors = llvm::SmallVector<unsigned, 2>;
 /// The factors of one tensor, one list for each dimension. Empty for a scalar
 /// and for an operand or result that is not a ranked tensor.
@@ -67,6 +70,10 @@ struct ShardingRule {
   /// Results, by number, that do not take part in the above: they stand for
   /// nothing on parts and must be unused for the rule to apply.
   llvm::SmallVector<unsigned, 1> unusable;
+  /// Operands, by number, of which neither elements nor shape are read, only
+  /// the type of the elements: any part of them will do. Their factors are of
+  /// kind Whole.
+  llvm::SmallVector<unsigned, 1> unread;
 
   /// The rule of an operation that needs everything whole: one factor of kind
   /// Whole for each dimension of each operand, no linear sets.
@@ -81,10 +88,16 @@ struct ShardingRule {
   /// Adds the set of these operands to `linear`.
   void addLinear(llvm::ArrayRef<unsigned> set);
 
-  /// Says what is inconsistent: factors that do not multiply to the size of
-  /// their dimension, a missing operand, a parallel factor that a result
-  /// lacks. For assertions and tests.
+  /// Fails if something is inconsistent: factors that do not multiply to the
+  /// size of their dimension, a missing operand, a factor that a tensor has
+  /// twice but that may be split, a parallel factor that a result lacks.
   llvm::LogicalResult verify(mlir::Operation *op) const;
+
+  /// Prints the rule of a matrix product as
+  /// `[a b], [b c] -> [a c] sum(b) linear(0) linear(1)`. Factors are named in
+  /// the order in which they occur; `(a b)` is a dimension with two, `1` one
+  /// with none. Kinds other than Parallel are listed behind.
+  void print(llvm::raw_ostream &os) const;
 };
 
 } // namespace regather::tg

@@ -27,11 +27,14 @@ bool isSupportedElement(mlir::Type type);
 
 class NodeArguments {
 public:
-  /// `schema` lists the names of the parameters, separated by spaces.
-  NodeArguments(tg::NodeOp node, llvm::StringRef schema);
+  /// `schema` lists the names of the parameters, separated by spaces. Quiet
+  /// arguments emit no errors: who reads them asks `hasFailed`.
+  NodeArguments(tg::NodeOp node, llvm::StringRef schema, bool isQuiet = false);
 
   tg::NodeOp getNode() const { return node; }
-  bool hasFailed() const { return errorEmitted; }
+  /// Names of the parameters, in order.
+  llvm::ArrayRef<llvm::StringRef> getNames() const { return names; }
+  bool hasFailed() const { return failedOnce; }
 
   /// Emits an error about the argument called `name`, unless there was one.
   mlir::LogicalResult fail(llvm::StringRef name, const llvm::Twine &message);
@@ -48,6 +51,10 @@ public:
   Tensor getOptionalTensor(llvm::StringRef name);
   /// The tensors of a list; null for those that are none.
   llvm::SmallVector<Tensor> getTensors(llvm::StringRef name);
+
+  /// Numbers of the node's operands among an argument, which is a tensor or a
+  /// list of tensors.
+  llvm::SmallVector<unsigned, 1> getOperandNumbers(llvm::StringRef name);
 
   /// An integer, boolean or float. Arguments without `standard` are required.
   mlir::TypedAttr getNumber(llvm::StringRef name,
@@ -95,7 +102,8 @@ private:
 
   tg::NodeOp node;
   llvm::SmallVector<llvm::StringRef, 8> names;
-  bool errorEmitted = false;
+  bool isQuiet;
+  bool failedOnce = false;
 };
 
 } // namespace regather::nodes

@@ -1,0 +1,230 @@
+//===- NodeRules.cpp - Rules of nodes, by target --------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeRules.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::sharding;
+
+//===----------------------------------------------------------------------===//
+// NodeRuleBuilder
+//===----------------------------------------------------------------------===//
+
+NodeRuleBuilder::NodeRuleBuilder(NodeOp node, StringRef schema)
+    : args(node, schema, /*isQuiet=*/true), rule(ShardingRule::getWhole(node)),
+      node(node), isOperandSet(node.getNumOperands()),
+      isResultSet(node.getNumResults()), numUses(node.getNumOperands()) {
+  for (StringRef name : args.getNames())
+    for (unsigned operand : args.getOperandNumbers(name))
+      if (operand < numUses.size())
+        ++numUses[operand];
+}
+
+static ArrayRef<int64_t> getShapeOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? tensor.getShape() : ArrayRef<int64_t>();
+}
+
+ArrayRef<int64_t> NodeRuleBuilder::getShape(StringRef name) {
+  if (!args.isTensor(name))
+    return {};
+  nodes::Tensor tensor = args.getTensor(name);
+  return tensor ? tensor.getType().getShape() : ArrayRef<int64_t>();
+}
+
+ArrayRef<int64_t> NodeRuleBuilder::getResultShape(unsigned i) {
+  if (hasResult(i))
+    return getShapeOf(node.getResult(i).getType());
+  (void)args.fail("result is missing");
+  return {};
+}
+
+bool NodeRuleBuilder::hasResult(unsigned i) {
+  return i < node.getNumResults() &&
+         isa<RankedTensorType>(node.getResult(i).getType());
+}
+
+bool NodeRuleBuilder::isZeroArgument(StringRef name) {
+  if (!args.has(name))
+    return false;
+  if (args.isTensor(name)) {
+    nodes::Tensor tensor = args.getTensor(name);
+    return tensor && isZero(tensor);
+  }
+  return args.getFloat(name) == 0;
+}
+
+void NodeRuleBuilder::setOperand(unsigned i, const TensorFactors &factors) {
+  if (isOperandSet[i] && rule.operands[i] != factors)
+    isConsistent = false;
+  isOperandSet[i] = true;
+  rule.operands[i] = factors;
+}
+
+void NodeRuleBuilder::setOperand(StringRef name, const TensorFactors &factors) {
+  for (unsigned operand : args.getOperandNumbers(name))
+    setOperand(operand, factors);
+}
+
+void NodeRuleBuilder::setBroadcast(StringRef name, const TensorFactors &factors,
+                                   ArrayRef<int64_t> shape) {
+  for (unsigned operand : args.getOperandNumbers(name))
+    setOperand(operand,
+               getBroadcast(rule, factors, shape,
+                            getShapeOf(node.getOperand(operand).getType())));
+}
+
+void NodeRuleBuilder::setResult(const TensorFactors &factors, unsigned i) {
+  if (hasResult(i))
+    rule.results[i] = factors;
+}
+
+void NodeRuleBuilder::addLinear(ArrayRef<StringRef> names) {
+  SmallVector<unsigned> numGiven(numUses.size());
+  SmallVector<unsigned> set;
+  for (StringRef name : names) {
+    SmallVector<unsigned, 1> operands = args.getOperandNumbers(name);
+    if (operands.empty())
+      return;
+    for (unsigned operand : operands) {
+      ++numGiven[operand];
+      set.push_back(operand);
+    }
+  }
+  if (llvm::all_of(set, [&](unsigned operand) {
+        return numGiven[operand] == numUses[operand];
+      }))
+    rule.addLinear(set);
+}
+
+void NodeRuleBuilder::addUnread(StringRef name) {
+  llvm::append_range(rule.unread, args.getOperandNumbers(name));
+}
+
+ShardingRule NodeRuleBuilder::finish() {
+  if (args.hasFailed() || !isConsistent)
+    return ShardingRule::getWhole(node);
+  return finishRule(std::move(rule), node);
+}
+
+//===----------------------------------------------------------------------===//
+// Table
+//===----------------------------------------------------------------------===//
+
+static NodeRuleTable makeTable() {
+  NodeRuleTable table;
+  addAttentionRules(table);
+  addConstantRules(table);
+  addConvolutionRules(table);
+  addElementwiseRules(table);
+  addIndexingRules(table);
+  addLossRules(table);
+  addMatrixProductRules(table);
+  addNormalizationRules(table);
+  addPoolingRules(table);
+  addReductionRules(table);
+  addSoftmaxRules(table);
+  addViewRules(table);
+  return table;
+}
+
+/// Null for a target that nothing is known about.
+static const NodeRule *findRule(NodeOp node) {
+  static const NodeRuleTable table = makeTable();
+  auto it = table.find(node.getTarget());
+  return it == table.end() ? nullptr : &it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes among the arguments
+//===----------------------------------------------------------------------===//
+
+/// The attribute that replaces `old`: sizes of `type`.
+static Attribute getSizes(const SizeArgument &argument, RankedTensorType type,
+                          Attribute old) {
+  Builder builder(type.getContext());
+  if (!argument.dim)
+    return builder.getI64ArrayAttr(type.getShape());
+  if (*argument.dim >= type.getRank())
+    return old;
+  return builder.getI64IntegerAttr(type.getDimSize(*argument.dim));
+}
+
+/// Takes the sizes in the arguments of `part` from its results.
+static void setSizes(NodeOp part, const NodeRule &rule) {
+  const SizeArgument &argument = rule.sizes;
+  if (argument.name.empty() || argument.result >= part.getNumResults())
+    return;
+  auto type =
+      dyn_cast<RankedTensorType>(part.getResult(argument.result).getType());
+  if (!type)
+    return;
+  nodes::NodeArguments args(part, rule.schema, /*isQuiet=*/true);
+  size_t position =
+      llvm::find(args.getNames(), argument.name) - args.getNames().begin();
+  if (std::optional<ArrayAttr> given = part.getArgs();
+      given && position < given->size()) {
+    SmallVector<Attribute> values(given->begin(), given->end());
+    if (isa<UnitAttr>(values[position]))
+      return;
+    values[position] = getSizes(argument, type, values[position]);
+    part.setArgsAttr(ArrayAttr::get(part.getContext(), values));
+    return;
+  }
+  DictionaryAttr kwargs = part.getKwargsAttr();
+  Attribute old = kwargs ? kwargs.get(argument.name) : Attribute();
+  if (!old || isa<UnitAttr>(old))
+    return;
+  NamedAttrList values(kwargs);
+  values.set(argument.name, getSizes(argument, type, old));
+  part.setKwargsAttr(values.getDictionary(part.getContext()));
+}
+
+//===----------------------------------------------------------------------===//
+// External model
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct NodeModel : ShardingRuleOpInterface::ExternalModel<NodeModel, NodeOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto node = cast<NodeOp>(op);
+    const NodeRule *rule = findRule(node);
+    // What has effects happens once, on whole tensors.
+    if (!rule || node.getEffects())
+      return ShardingRule::getWhole(op);
+    NodeRuleBuilder builder(node, rule->schema);
+    if (!builder.args.hasFailed())
+      rule->build(builder);
+    return builder.finish();
+  }
+
+  Operation *buildPart(Operation *op, OpBuilder &builder, ValueRange operands,
+                       TypeRange resultTypes) const {
+    auto node = cast<NodeOp>(op);
+    auto part = NodeOp::create(builder, op->getLoc(), resultTypes, operands,
+                               op->getAttrs());
+    const NodeRule *rule = findRule(node);
+    if (!rule)
+      return part;
+    setSizes(part, *rule);
+    if (rule->adapt) {
+      nodes::NodeArguments args(node, rule->schema, /*isQuiet=*/true);
+      rule->adapt(args, part);
+    }
+    return part;
+  }
+};
+} // namespace
+
+void regather::tg::sharding::registerNodeModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, TGDialect *) {
+    NodeOp::attachInterface<NodeModel>(*context);
+  });
+}

@@ -1,0 +1,217 @@
+//===- NormalizationRules.cpp - Rules of norms ----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeRules.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::sharding;
+
+//===----------------------------------------------------------------------===//
+// Layer and RMS norm
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Factors of the tensors of a norm of the last dimensions.
+struct NormFactors {
+  /// Of the input; of its last dimensions, which are whole; and of statistics,
+  /// which have size 1 there.
+  TensorFactors input, inner, statistics;
+};
+} // namespace
+
+/// Sets the input, and the operands that have its shape, that of the statistics
+/// and that of the normalized dimensions. Those that are not normalized have
+/// factors of this kind.
+static NormFactors setNorm(NodeRuleBuilder &b, FactorKind kind) {
+  ArrayRef<int64_t> shape = b.getShape("input");
+  size_t numInner = b.args.getInts("normalized_shape").size();
+  NormFactors factors;
+  if (numInner > shape.size()) {
+    (void)b.args.fail("normalized_shape", "has too many dimensions");
+    return factors;
+  }
+  factors.statistics = addDims(b.rule, shape.drop_back(numInner), kind);
+  factors.inner = addDims(b.rule, shape.take_back(numInner), FactorKind::Whole);
+  factors.input = factors.statistics;
+  llvm::append_range(factors.input, factors.inner);
+  factors.statistics.resize(shape.size());
+  for (StringRef name : {"input", "grad_out"})
+    b.setOperand(name, factors.input);
+  for (StringRef name : {"mean", "rstd"})
+    b.setOperand(name, factors.statistics);
+  for (StringRef name : {"weight", "bias"})
+    b.setOperand(name, factors.inner);
+  return factors;
+}
+
+static void buildNorm(NodeRuleBuilder &b) {
+  NormFactors factors = setNorm(b, FactorKind::Parallel);
+  b.setResult(factors.input);
+  for (unsigned i = 1; i < b.rule.results.size(); ++i)
+    b.setResult(factors.statistics, i);
+}
+
+/// The gradients of weight and bias are sums over all rows.
+static void buildNormBackward(NodeRuleBuilder &b) {
+  NormFactors factors = setNorm(b, FactorKind::Sum);
+  b.setResult(factors.input);
+  for (unsigned i = 1; i < b.rule.results.size(); ++i)
+    b.setResult(factors.inner, i);
+  b.addLinear({"grad_out"});
+}
+
+//===----------------------------------------------------------------------===//
+// Batch norm
+//===----------------------------------------------------------------------===//
+
+/// Sets the tensors of shape [batch, channels, ...], called `names`, and those
+/// of shape [channels], which are all others; returns the factors of the
+/// former. Statistics depend on all but the channel, unless given.
+static TensorFactors setBatchNorm(NodeRuleBuilder &b, ArrayRef<StringRef> names,
+                                  FactorKind kind) {
+  ArrayRef<int64_t> shape = b.getShape(names[0]);
+  if (shape.size() < 2) {
+    (void)b.args.fail(names[0], "must have channels");
+    return {};
+  }
+  TensorFactors factors = addDims(b.rule, shape, kind);
+  factors[1] = addDim(b.rule, shape[1]);
+  for (StringRef name : b.args.getNames())
+    b.setOperand(name, llvm::is_contained(names, name)
+                           ? factors
+                           : TensorFactors{factors[1]});
+  return factors;
+}
+
+/// Results other than the first hold one number for each channel, or nothing if
+/// the statistics are given.
+static void setChannelResults(NodeRuleBuilder &b, const DimFactors &channels,
+                              int64_t numChannels) {
+  for (unsigned i = 1; i < b.rule.results.size(); ++i) {
+    if (!b.hasResult(i))
+      continue;
+    if (b.getResultShape(i) == ArrayRef(numChannels))
+      b.setResult({channels}, i);
+    else
+      b.rule.unusable.push_back(i);
+  }
+}
+
+static void buildBatchNorm(NodeRuleBuilder &b, bool isTraining) {
+  TensorFactors factors = setBatchNorm(
+      b, {"input"}, isTraining ? FactorKind::Whole : FactorKind::Parallel);
+  if (b.args.hasFailed())
+    return;
+  b.setResult(factors);
+  setChannelResults(b, factors[1], b.getShape("input")[1]);
+}
+
+static void buildBatchNormByMode(NodeRuleBuilder &b) {
+  buildBatchNorm(b, b.args.getBool("training"));
+}
+
+static void buildBatchNormInference(NodeRuleBuilder &b) {
+  buildBatchNorm(b, /*isTraining=*/false);
+}
+
+static void buildBatchNormBackward(NodeRuleBuilder &b) {
+  bool isTraining = b.args.getBool("train");
+  TensorFactors factors =
+      setBatchNorm(b, {"grad_out", "input"},
+                   isTraining ? FactorKind::Whole : FactorKind::Sum);
+  if (b.args.hasFailed())
+    return;
+  b.setResult(factors);
+  setChannelResults(b, factors[1], b.getShape("input")[1]);
+  b.addLinear({"grad_out"});
+}
+
+//===----------------------------------------------------------------------===//
+// Group norm
+//===----------------------------------------------------------------------===//
+
+/// Sets the operands of a norm of groups of channels, which stay whole, and
+/// returns the factors of the input; along the batch, they are `kind`.
+static TensorFactors setGroupNorm(NodeRuleBuilder &b, FactorKind kind) {
+  ArrayRef<int64_t> shape = b.getShape("input");
+  if (shape.size() < 2) {
+    (void)b.args.fail("input", "must have channels");
+    return {};
+  }
+  TensorFactors factors = addDims(b.rule, shape, FactorKind::Whole);
+  factors[0] = addDim(b.rule, shape[0], kind);
+  for (StringRef name : {"input", "grad_out"})
+    b.setOperand(name, factors);
+  for (StringRef name : {"mean", "rstd"})
+    if (ArrayRef<int64_t> statistic = b.getShape(name); statistic.size() == 2)
+      b.setOperand(
+          name, {factors[0], addDim(b.rule, statistic[1], FactorKind::Whole)});
+  return factors;
+}
+
+static void buildGroupNorm(NodeRuleBuilder &b) {
+  TensorFactors factors = setGroupNorm(b, FactorKind::Parallel);
+  if (b.args.hasFailed())
+    return;
+  b.setResult(factors);
+  for (unsigned i = 1; i < b.rule.results.size(); ++i)
+    if (ArrayRef<int64_t> shape = b.getResultShape(i); shape.size() == 2)
+      b.setResult({factors[0], addDim(b.rule, shape[1], FactorKind::Whole)}, i);
+}
+
+static void buildGroupNormBackward(NodeRuleBuilder &b) {
+  // The size of the batch is an argument, which is taken from this gradient.
+  if (!b.hasResult(0))
+    return;
+  TensorFactors factors = setGroupNorm(b, FactorKind::Sum);
+  b.setResult(factors);
+  b.addLinear({"grad_out"});
+}
+
+//===----------------------------------------------------------------------===//
+// Table
+//===----------------------------------------------------------------------===//
+
+static void addBatchNormRules(NodeRuleTable &table) {
+  StringLiteral schema =
+      "input weight bias running_mean running_var training momentum eps";
+  for (StringRef target : {"aten.native_batch_norm.default",
+                           "aten._native_batch_norm_legit.default",
+                           "aten._native_batch_norm_legit_functional.default"})
+    table[target] = {schema, buildBatchNormByMode};
+  table["aten._native_batch_norm_legit.no_stats"] = {
+      "input weight bias training momentum eps", buildBatchNormByMode};
+  table["aten._native_batch_norm_legit_no_training.default"] = {
+      "input weight bias running_mean running_var momentum eps",
+      buildBatchNormInference};
+  table["aten.native_batch_norm_backward.default"] = {
+      "grad_out input weight running_mean running_var save_mean save_invstd "
+      "train eps output_mask",
+      buildBatchNormBackward};
+}
+
+void regather::tg::sharding::addNormalizationRules(NodeRuleTable &table) {
+  table["aten.native_layer_norm.default"] = {
+      "input normalized_shape weight bias eps", buildNorm};
+  table["aten.native_layer_norm_backward.default"] = {
+      "grad_out input normalized_shape mean rstd weight bias output_mask",
+      buildNormBackward};
+  table["aten._fused_rms_norm.default"] = {"input normalized_shape weight eps",
+                                           buildNorm};
+  table["aten._fused_rms_norm_backward.default"] = {
+      "grad_out input normalized_shape rstd weight output_mask",
+      buildNormBackward};
+  addBatchNormRules(table);
+  SizeArgument batch = {"N", /*result=*/0, /*dim=*/0};
+  table["aten.native_group_norm.default"] = {
+      "input weight bias N C HxW group eps", buildGroupNorm, batch};
+  table["aten.native_group_norm_backward.default"] = {
+      "grad_out input mean rstd weight N C HxW group output_mask",
+      buildGroupNormBackward, batch};
+}
