@@ -11,6 +11,7 @@
 #include "regather/Conversion/Passes.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
@@ -33,4 +34,5 @@ void regather::registerAllDialects(mlir::DialectRegistry &registry) {
 void regather::registerAllPasses() {
   registerConversionPasses();
   tg::registerTGPasses();
+  registerPipelines();
 }

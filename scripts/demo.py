@@ -1,118 +1,39 @@
 #!/usr/bin/env python3
-"""Trains one model twice, sharded over 4 ranks and whole on 1, and compares.
-
-Both runs start from the same random parameters and see the same inputs, so
-their losses agree to rounding and fall.
-"""
+"""Compiles and trains an example: `llama`, or the smaller `mlp`."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-from project import ROOT, run
-
-STEPS = 20
-RANKS = 4
-SHARDED = Path("examples/mlp-fsdp.mlir")
-WHOLE = Path("examples/mlp.mlir")
-TOLERANCE = 1e-6
-
-
-@dataclass(frozen=True)
-class Training:
-    losses: list[float]
-    seconds: float
-
-
-class DemoError(Exception):
-    """What went wrong, for the user."""
-
-
-def run_json(command: list[str | Path]) -> dict:
-    result = run(command, split=True)
-    if result.code != 0:
-        raise DemoError(f"{' '.join(map(str, command))}\n{result.output}"
-                        f"{result.errors}")
-    try:
-        return json.loads(result.output)
-    except json.JSONDecodeError as error:
-        raise DemoError(f"{command[0]} wrote no JSON: {error}\n"
-                        f"{result.output}") from error
-
-
-def train(regather: Path, model: Path, ranks: int) -> Training:
-    output = run_json([regather, "run", model, "--ranks", str(ranks),
-                       "--engine=cpu", "--steps", str(STEPS),
-                       "--random-inputs=1", "--json"])
-    losses = output["losses"]
-    if len(losses) != STEPS:
-        raise DemoError(f"expects {STEPS} losses of {model}, got {len(losses)}")
-    return Training(losses, output["seconds_per_step"])
-
-
-def difference(a: float, b: float) -> float:
-    """Relative; nan if either is not a number, which no limit admits."""
-    return abs(a - b) / max(abs(a), abs(b), 1e-30)
-
-
-def print_losses(whole: Training, sharded: Training) -> float:
-    """Prints both runs side by side; the largest difference, nan over all."""
-    print(f"{'step':>4}  {'loss on 1 rank':>16}  "
-          f"{f'loss on {RANKS} ranks':>16}  {'difference':>10}")
-    differences = []
-    for step, (a, b) in enumerate(zip(whole.losses, sharded.losses), 1):
-        apart = difference(a, b)
-        differences.append(apart)
-        print(f"{step:4}  {a:16.9g}  {b:16.9g}  {apart:10.1e}")
-    return max(differences, key=lambda apart: (math.isnan(apart), apart))
-
-
-def print_collectives(regather: Path) -> None:
-    stats = run_json([regather, "stats", SHARDED, "--json"])
-    print(f"\n{'collectives per step':28}  {'count':>6}  {'bytes received':>14}")
-    for row in stats["collectives"]:
-        print(f"  {row['kind'] + ', ' + row['phase']:26}  {row['count']:6}  "
-              f"{row['bytes']:14,}")
-    parameters = stats["parameters"]
-    print(f"\nparameters        {parameters['elements']:,} in "
-          f"{parameters['count']} tensors, {parameters['bytes']:,} bytes, "
-          f"{parameters['bytes_per_rank']:,} on each rank")
-
-
-def demo(regather: Path) -> bool:
-    print(f"Training {SHARDED} on {RANKS} ranks and {WHOLE} on 1 rank, "
-          f"{STEPS} steps each\n")
-    sharded = train(regather, SHARDED, RANKS)
-    whole = train(regather, WHOLE, 1)
-    worst = print_losses(whole, sharded)
-    print_collectives(regather)
-    losses = sharded.losses
-    equal = worst <= TOLERANCE
-    falls = losses[-1] < losses[0]
-    print(f"ranks             {RANKS}")
-    print(f"loss              {losses[0]:.6g} -> {losses[-1]:.6g}"
-          f"{'' if falls else '  DOES NOT FALL'}")
-    print(f"ms per step       {sharded.seconds * 1e3:.3f} on {RANKS} ranks, "
-          f"{whole.seconds * 1e3:.3f} on 1 (median)")
-    print(f"sharded = whole   {'yes' if equal else 'NO'}, to {worst:.1e} "
-          f"(limit {TOLERANCE:.0e})")
-    return equal and falls
+import demo_llama
+import demo_mlp
+from project import ROOT
+from training_runs import DemoError
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("example", nargs="?", default="llama",
+                        choices=("llama", "mlp"))
     parser.add_argument("--build-dir", type=Path, default=Path("build"))
+    parser.add_argument("--steps", type=int, metavar="N",
+                        help="of the Llama; by default all that PyTorch's "
+                        "losses are recorded of")
+    parser.add_argument("--ranks", type=int, metavar="N", default=4,
+                        help="of the Llama (default 4)")
     arguments = parser.parse_args()
+    build = ROOT / arguments.build_dir
     try:
-        return 0 if demo(ROOT / arguments.build_dir / "bin/regather") else 1
+        if arguments.example == "mlp":
+            good = demo_mlp.demo(build / "bin")
+        else:
+            good = demo_llama.demo(build, arguments.ranks, arguments.steps)
     except DemoError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

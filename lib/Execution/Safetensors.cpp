@@ -192,8 +192,12 @@ Error SafetensorsFile::parseHeader(StringRef header, uint64_t dataSize) {
     std::optional<uint64_t> begin = (*offsets)[0].getAsUINT64();
     std::optional<uint64_t> end = (*offsets)[1].getAsUINT64();
     if (!begin || !end || *begin > *end || *end > dataSize)
-      return bad(llvm::formatv("data_offsets lie outside the {0} bytes of data",
-                               dataSize)
+      return bad(llvm::formatv("data_offsets lie outside the {0} bytes of "
+                               "data{1}",
+                               dataSize,
+                               end && *end > dataSize
+                                   ? "; the file seems to be cut off"
+                                   : "")
                      .str());
     if (*end - *begin != bytes)
       return bad(llvm::formatv("shape {0} of {1} needs {2} bytes, but "

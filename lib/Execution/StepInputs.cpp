@@ -332,9 +332,11 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
     warnings.push_back("--rng-seed has no effect: no argument is a seed");
   for (auto [i, value] : llvm::enumerate(step.arguments)) {
     bool isSeed = seeds.contains(static_cast<int64_t>(i));
-    std::optional<HostTensor> global = value.role == RoleKind::Rng
-                                           ? reader.readRng(value, isSeed)
-                                           : reader.read(value);
+    std::optional<HostTensor> global =
+        options.fed.contains(i)
+            ? HostTensor::zeros(value.elementType, value.globalShape)
+        : value.role == RoleKind::Rng ? reader.readRng(value, isSeed)
+                                      : reader.read(value);
     if (!global)
       continue;
     for (int64_t rank = 0; rank != step.ranks; ++rank)

@@ -53,12 +53,14 @@ static void advance(const StepSignature &step, ArrayRef<RankValues> results,
 FailureOr<TrainingResult> regather::train(Engine &engine,
                                           const StepSignature &step,
                                           std::vector<RankValues> arguments,
-                                          int64_t steps,
-                                          StepCallback callback) {
+                                          int64_t steps, StepCallback callback,
+                                          FeedCallback feed) {
   using Clock = std::chrono::steady_clock;
   TrainingResult training;
   for (int64_t i = 0; i != steps; ++i) {
     training.results.clear();
+    if (feed)
+      feed(i, arguments);
     Clock::time_point start = Clock::now();
     if (failed(engine.run(arguments, training.results)))
       return failure();

@@ -8,13 +8,15 @@
 
 //--- unsupported.mlir
 
-// One error for each target and operation, at its first use.
+// One error for each operation, at its first use.
 func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // CHECK: [[#@LINE+1]]:{{.*}}: error: node 'aten.relu.default' is not supported by the interpreter (2 uses, the first here)
-  %a = tg.node "aten.relu.default"(%x) : (tensor<4xf32>) -> tensor<4xf32>
-  %b = tg.node "aten.relu.default"(%a) : (tensor<4xf32>) -> tensor<4xf32>
-  // CHECK: [[#@LINE+1]]:{{.*}}: error: node 'aten.gelu.default' is not supported by the interpreter{{$}}
-  %c = tg.node "aten.gelu.default"(%b) : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}: error: 'math.clampf' is not supported by the interpreter (2 uses, the first here)
+  %a = math.clampf %x to [%x, %x] : tensor<4xf32>
+  %b = math.clampf %a to [%x, %x] : tensor<4xf32>
+  %l = tensor.empty() : tensor<2x2xf32>
+  // CHECK: [[#@LINE+1]]:{{.*}}: error: 'linalg.pack' is not supported by the interpreter{{$}}
+  %p = linalg.pack %b inner_dims_pos = [0] inner_tiles = [2] into %l : tensor<4xf32> -> tensor<2x2xf32>
+  %c = arith.addf %b, %b : tensor<4xf32>
   return %c : tensor<4xf32>
 }
 

@@ -26,7 +26,8 @@ struct InputFile {
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// Reads textual MLIR or bytecode; `-` is standard input. Null, with errors
+/// Reads textual MLIR, bytecode, or a captured graph if the name ends in
+/// `.fx.json`; `-` is standard input. Null, with errors
 /// printed, if the file cannot be read, parsed or verified.
 std::unique_ptr<InputFile> readModule(llvm::StringRef path);
 

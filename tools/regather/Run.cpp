@@ -7,14 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "PrepareStep.h"
 #include "Progress.h"
+#include "RunReport.h"
 
 #include "regather/Execution/Engine.h"
 #include "regather/Execution/StepInputs.h"
+#include "regather/Execution/TextBatches.h"
 #include "regather/Execution/Training.h"
 
 #include "llvm/Support/Format.h"
-#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 
@@ -74,6 +77,31 @@ static cl::opt<int64_t>
               cl::desc("Number of the first step, to go on with a run"),
               cl::value_desc("N"), cl::init(1), cl::sub(runCommand),
               cl::cat(getCategory()));
+static cl::opt<std::string>
+    text("text",
+         cl::desc("Train on the bytes of a file, a new batch each step"),
+         cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    textInputs("text-inputs",
+               cl::desc("Inputs that --text feeds, if the step has other "
+                        "integer inputs"),
+               cl::value_desc("TOKENS,LABELS"), cl::sub(runCommand),
+               cl::cat(getCategory()));
+static cl::opt<std::string>
+    mesh("mesh",
+         cl::desc("Shard the parameters of a step without a mesh over this one "
+                  "(default dp:N for --ranks N)"),
+         cl::value_desc("AXIS:SIZE,..."), cl::sub(runCommand),
+         cl::cat(getCategory()));
+static cl::opt<std::string> replicateAxis(
+    "replicate-axis", cl::desc("Axis of --mesh that holds copies of shards"),
+    cl::value_desc("AXIS"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<std::string> optimizer(
+    "optimizer",
+    cl::desc("Append an optimizer to a step that has gradients, such as "
+             "'adamw betas=0.9,0.95'"),
+    cl::value_desc("NAME OPTION=VALUE..."), cl::sub(runCommand),
+    cl::cat(getCategory()));
 static cl::opt<std::string> outputs(
     "outputs", cl::desc("Write the results of the last step as global tensors"),
     cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
@@ -88,42 +116,14 @@ static cl::opt<double>
                      "others before it gives up (default 600)"),
             cl::value_desc("SECONDS"), cl::init(600), cl::sub(runCommand),
             cl::cat(getCategory()));
+static cl::opt<std::string>
+    reportFile("report", cl::desc("Write what --json prints to a file"),
+               cl::value_desc("FILE"), cl::sub(runCommand),
+               cl::cat(getCategory()));
 static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
                           cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<bool> quiet("quiet", cl::desc("Print no progress"),
                            cl::sub(runCommand), cl::cat(getCategory()));
-
-/// The middle of the step times, so that a slow first step does not show.
-static double getMedian(std::vector<double> values) {
-  if (values.empty())
-    return 0;
-  auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-/// JSON has no NaN and no infinity.
-static llvm::json::Value toJson(double value) {
-  if (!std::isfinite(value))
-    return nullptr;
-  return value;
-}
-
-static void printJson(const StepSignature &step, const Engine &engine,
-                      const TrainingResult &training) {
-  llvm::json::Array losses;
-  for (double loss : training.losses)
-    losses.push_back(toJson(loss));
-  llvm::json::Object object{
-      {"file", file.getValue()},
-      {"entry", FuncOp(step.entry).getName()},
-      {"engine", engine.getName()},
-      {"ranks", step.ranks},
-      {"steps", static_cast<int64_t>(training.seconds.size())},
-      {"losses", std::move(losses)},
-      {"seconds_per_step", getMedian(training.seconds)}};
-  llvm::outs() << llvm::json::Value(std::move(object)) << '\n';
-}
 
 static void printStep(int64_t index, std::optional<double> loss,
                       double seconds) {
@@ -142,11 +142,17 @@ static llvm::Error checkOptions(InputOptions &options) {
   if (ranks.getNumOccurrences() && (ranks < 1 || ranks > 4096))
     return llvm::createStringError("--ranks must be between 1 and 4096, got " +
                                    llvm::Twine(ranks));
+  if (text.empty() && textInputs.getNumOccurrences())
+    return llvm::createStringError("--text-inputs needs --text");
+  if (mesh.empty() && replicateAxis.getNumOccurrences())
+    return llvm::createStringError("--replicate-axis needs --mesh");
   if (!(timeout > 0))
     return llvm::createStringError("--timeout must be positive");
   // Step lines and JSON go to standard output.
-  if (outputs == "-")
-    return llvm::createStringError("--outputs needs the name of a file");
+  if (outputs == "-" || reportFile == "-")
+    return llvm::createStringError(
+        llvm::Twine(outputs == "-" ? "--outputs" : "--report") +
+        " needs the name of a file");
   // Step numbers stay below 2^62, so that counting cannot overflow.
   constexpr int64_t kLargest = int64_t(1) << 62;
   if (firstStep < 1 || firstStep > kLargest)
@@ -166,6 +172,44 @@ static llvm::Error checkOptions(InputOptions &options) {
   return llvm::Error::success();
 }
 
+/// Describes the step after the passes that the options ask for.
+static llvm::FailureOr<StepSignature> prepare(mlir::ModuleOp module) {
+  RunRequest request;
+  if (ranks.getNumOccurrences())
+    request.ranks = ranks;
+  request.mesh = mesh;
+  request.replicateAxis = replicateAxis;
+  request.optimizer = optimizer;
+  llvm::FailureOr<StepSignature> step =
+      analyzeStep(module, entry, mesh.empty() ? request.ranks : std::nullopt);
+  if (failed(step) || failed(prepareStep(module, *step, request)))
+    return mlir::failure();
+  return analyzeStep(module, entry, request.ranks);
+}
+
+/// Writes what --outputs and --report ask for.
+static llvm::Error writeFiles(const RunReport &summary) {
+  auto explain = [](llvm::Error error, const std::string &path) {
+    return llvm::createStringError("cannot write '" + path +
+                                   "': " + llvm::toString(std::move(error)));
+  };
+  if (!outputs.empty()) {
+    auto tensors = collectOutputs(summary.step, summary.training);
+    if (!tensors)
+      return tensors.takeError();
+    if (llvm::Error error = writeSafetensors(outputs, *tensors))
+      return explain(std::move(error), outputs);
+  }
+  if (reportFile.empty())
+    return llvm::Error::success();
+  llvm::Error error =
+      llvm::writeToOutput(reportFile, [&](llvm::raw_ostream &os) {
+        printJson(summary, os);
+        return llvm::Error::success();
+      });
+  return error ? explain(std::move(error), reportFile) : llvm::Error::success();
+}
+
 int regather::runMain() {
   InputOptions inputOptions;
   if (llvm::Error error = checkOptions(inputOptions))
@@ -173,13 +217,20 @@ int regather::runMain() {
   std::unique_ptr<InputFile> input = readModule(file);
   if (!input)
     return 1;
-  std::optional<int64_t> askedRanks;
-  if (ranks.getNumOccurrences())
-    askedRanks = ranks;
-  llvm::FailureOr<StepSignature> step =
-      analyzeStep(*input->module, entry, askedRanks);
+  Progress progress(quiet);
+  progress.begin("preparing");
+  llvm::FailureOr<StepSignature> step = prepare(*input->module);
+  progress.end();
   if (failed(step) || failed(verifyFitsMachine(*step)))
     return 1;
+  std::optional<TextBatches> batches;
+  if (!text.empty()) {
+    auto opened = TextBatches::create(*step, text, textInputs);
+    if (!opened)
+      return reportError(llvm::toString(opened.takeError()));
+    batches = std::move(*opened);
+    inputOptions.fed.insert_range(batches->getArguments());
+  }
 
   std::vector<std::string> warnings;
   auto arguments = makeInputs(*step, inputOptions, warnings);
@@ -188,12 +239,11 @@ int regather::runMain() {
   for (const std::string &warning : warnings)
     llvm::errs() << "regather: warning: " << warning << '\n';
 
-  Progress progress(quiet);
   EngineOptions engineOptions;
   engineOptions.ranks = step->ranks;
   engineOptions.seed = seed;
   engineOptions.timeoutSeconds = timeout;
-  progress.begin(engineKind == EngineKind::Cpu ? "compiling" : "preparing");
+  progress.begin("compiling");
   std::unique_ptr<Engine> engine =
       engineKind == EngineKind::Cpu
           ? createNativeEngine(step->entry, engineOptions)
@@ -205,28 +255,31 @@ int regather::runMain() {
   // Step lines are the result; with --json, and on a terminal, a bar shows how
   // far the run is.
   progress.begin("training", steps);
+  auto report = [&](int64_t index, std::optional<double> loss, double seconds) {
+    if (!json) {
+      progress.clear();
+      printStep(index, loss, seconds);
+    }
+    progress.advance(index + 1);
+  };
+  auto feed = [&](int64_t index, std::vector<RankValues> &values) {
+    if (batches)
+      batches->fill(firstStep - 1 + index, values);
+  };
   auto training =
-      train(*engine, *step, std::move(*arguments), steps,
-            [&](int64_t index, std::optional<double> loss, double seconds) {
-              if (!json) {
-                progress.clear();
-                printStep(index, loss, seconds);
-              }
-              progress.advance(index + 1);
-            });
+      train(*engine, *step, std::move(*arguments), steps, report, feed);
   progress.end();
   if (failed(training))
     return 1;
 
-  if (!outputs.empty()) {
-    auto tensors = collectOutputs(*step, *training);
-    if (!tensors)
-      return reportError(llvm::toString(tensors.takeError()));
-    if (llvm::Error error = writeSafetensors(outputs, *tensors))
-      return reportError("cannot write '" + outputs +
-                         "': " + llvm::toString(std::move(error)));
-  }
+  RunReport summary{file, *step, *engine, *training, std::nullopt};
+  if (batches)
+    summary.tokensPerStep = batches->getTokensPerStep();
+  if (llvm::Error error = writeFiles(summary))
+    return reportError(llvm::toString(std::move(error)));
   if (json)
-    printJson(*step, *engine, *training);
+    printJson(summary, llvm::outs());
+  else
+    printSummary(summary);
   return 0;
 }

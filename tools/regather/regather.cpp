@@ -8,8 +8,10 @@
 
 #include "Commands.h"
 
+#include "regather/Import/ImportFx.h"
 #include "regather/InitAll.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
@@ -43,8 +45,15 @@ std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
   input->sourceMgr.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   input->diagnostics = std::make_unique<mlir::SourceMgrDiagnosticHandler>(
       input->sourceMgr, input->context.get());
-  input->module = mlir::parseSourceFile<mlir::ModuleOp>(input->sourceMgr,
-                                                        input->context.get());
+  mlir::MLIRContext *context = input->context.get();
+  if (path.ends_with(".fx.json")) {
+    input->module = importFx(input->sourceMgr, context);
+    if (input->module && failed(mlir::verify(*input->module)))
+      return nullptr;
+  } else {
+    input->module =
+        mlir::parseSourceFile<mlir::ModuleOp>(input->sourceMgr, context);
+  }
   if (!input->module)
     return nullptr;
   return input;
@@ -52,6 +61,8 @@ std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  // Pipelines are put together from the names of passes.
+  registerAllPasses();
   for (llvm::cl::SubCommand *command : {&runCommand, &statsCommand})
     llvm::cl::HideUnrelatedOptions(getCategory(), *command);
   llvm::cl::HideUnrelatedOptions(getCategory());

@@ -21,6 +21,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace regather {
@@ -42,6 +43,10 @@ public:
   /// all threads of the run have ended, and the engine must not be used again.
   virtual mlir::LogicalResult run(llvm::ArrayRef<RankValues> arguments,
                                   std::vector<RankValues> &results) = 0;
+
+  /// The most bytes that the tensors of one rank took at once in the runs so
+  /// far, arguments included; nothing if the engine does not count.
+  virtual std::optional<int64_t> getPeakBytes() const { return std::nullopt; }
 };
 
 struct EngineOptions {

@@ -12,6 +12,7 @@
 #include "regather/Execution/Engine.h"
 #include "regather/Execution/StepSignature.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/Error.h"
 
 namespace regather {
@@ -30,6 +31,9 @@ struct InputOptions {
   std::optional<double> learningRate;
   /// For the argument of role step: the number of the first step, from 1 up.
   int64_t firstStep = 1;
+  /// Numbers of arguments that get their values before each step, and so need
+  /// none here: they start as zeros.
+  llvm::SmallDenseSet<unsigned> fed;
 };
 
 /// Parses `SEED` or `SEED,integers`, the value of --random-inputs.

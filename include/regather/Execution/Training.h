@@ -30,12 +30,18 @@ struct TrainingResult {
 using StepCallback = llvm::function_ref<void(
     int64_t step, std::optional<double> loss, double seconds)>;
 
+/// Called before each step with its number from 0 up, to put new data into the
+/// arguments of the ranks.
+using FeedCallback =
+    llvm::function_ref<void(int64_t step, std::vector<RankValues> &arguments)>;
+
 /// Runs `steps` steps from `arguments`. After each, the updates become the
 /// arguments that they belong to, and the number of the step goes up by one;
-/// other arguments stay as they are.
+/// other arguments stay as they are, unless `feed` gives them new values.
 llvm::FailureOr<TrainingResult> train(Engine &engine, const StepSignature &step,
                                       std::vector<RankValues> arguments,
-                                      int64_t steps, StepCallback callback);
+                                      int64_t steps, StepCallback callback,
+                                      FeedCallback feed = {});
 
 /// The results of the last step as global tensors under the names of the
 /// signature. Fails if copies that should be equal differ.

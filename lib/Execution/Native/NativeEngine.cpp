@@ -32,6 +32,7 @@ public:
   StringRef getName() const override { return "cpu"; }
   LogicalResult run(ArrayRef<RankValues> arguments,
                     std::vector<RankValues> &results) override;
+  std::optional<int64_t> getPeakBytes() const override { return peakBytes; }
 
 private:
   /// A copy of the user's module in which calls are inlined and random bits
@@ -40,6 +41,7 @@ private:
   EngineOptions options;
   KernelSet kernels;
   Program program;
+  int64_t peakBytes = 0;
 };
 } // namespace
 
@@ -72,14 +74,16 @@ LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
                                << " ranks: " << rg_status_name(status);
   results.assign(options.ranks, {});
   std::vector<Failure> failures(options.ranks);
+  std::vector<int64_t> peaks(options.ranks);
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank != options.ranks; ++rank)
     threads.emplace_back([&, rank] {
       failures[rank] = execute(program, kernels, world, rank, arguments[rank],
-                               results[rank]);
+                               results[rank], peaks[rank]);
     });
   for (std::thread &thread : threads)
     thread.join();
+  peakBytes = std::max(peakBytes, *llvm::max_element(peaks));
 
   // One failure stops all ranks: report it once, where the first rank stopped
   // that was not stopped by another.

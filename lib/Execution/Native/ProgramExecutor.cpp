@@ -9,6 +9,7 @@
 #include "ProgramExecutor.h"
 
 #include "BoundsChecks.h"
+#include "MemoryCounter.h"
 
 #include <cstring>
 #include <map>
@@ -95,6 +96,8 @@ public:
 
   Failure run(const RankValues &arguments, RankValues &results);
 
+  int64_t getPeakBytes() const { return memory.getPeak(); }
+
 private:
   /// Returns false when the rank has to stop.
   bool runBlock(const InstructionBlock &block);
@@ -109,12 +112,15 @@ private:
   bool runFor(const Instruction &instruction);
   bool check(rg_status status, Operation *op);
   void assign(ArrayRef<Slot> targets, ArrayRef<Slot> sources);
+  /// Replaces what the slot holds by a tensor whose bytes are counted already.
+  void put(Slot slot, HostTensor tensor);
 
   const Program &program;
   const KernelSet &kernels;
   rg_world *world;
   int64_t rank;
   std::vector<HostTensor> slots;
+  MemoryCounter memory;
   std::map<Slot, Pending> pending;
   std::vector<rg_comm *> comms;
   Failure failure;
@@ -135,7 +141,12 @@ void Executor::assign(ArrayRef<Slot> targets, ArrayRef<Slot> sources) {
   for (Slot source : sources)
     values.push_back(slots[source]);
   for (auto [target, value] : llvm::zip(targets, values))
-    slots[target] = value;
+    put(target, value);
+}
+
+void Executor::put(Slot slot, HostTensor tensor) {
+  memory.release(slots[slot]);
+  slots[slot] = std::move(tensor);
 }
 
 /// A memref descriptor: two pointers, the offset, sizes and strides.
@@ -156,7 +167,8 @@ bool Executor::launch(const Instruction &instruction) {
     tensors.push_back(&slots[slot]);
   for (Slot slot : instruction.outputs) {
     const SlotType &type = program.slots[slot];
-    slots[slot] = HostTensor::uninitialized(type.elementType, type.shape);
+    put(slot,
+        memory.hold(HostTensor::uninitialized(type.elementType, type.shape)));
     tensors.push_back(&slots[slot]);
   }
   SmallVector<int64_t> words;
@@ -217,8 +229,8 @@ bool Executor::start(const Instruction &instruction) {
   std::vector<rg_member> members;
   for (auto [source, result] : llvm::zip(instruction.inputs, info.results)) {
     const HostTensor &input = entry.inputs.emplace_back(slots[source]);
-    HostTensor &output = entry.outputs.emplace_back(
-        HostTensor::uninitialized(result.elementType, result.shape));
+    HostTensor &output = entry.outputs.emplace_back(memory.hold(
+        HostTensor::uninitialized(result.elementType, result.shape)));
     rg_member &member = members.emplace_back();
     member.dtype = getDtype(result.elementType);
     member.rank = static_cast<int32_t>(input.getRank());
@@ -240,8 +252,10 @@ bool Executor::wait(const Instruction &instruction) {
   pending.erase(it);
   if (!check(rg_wait(entry.future), instruction.op))
     return false;
+  for (HostTensor &input : entry.inputs)
+    memory.release(input);
   for (auto [slot, output] : llvm::zip(instruction.outputs, entry.outputs))
-    slots[slot] = std::move(output);
+    put(slot, std::move(output));
   return true;
 }
 
@@ -251,7 +265,12 @@ bool Executor::drain(Slot slot) {
     return true;
   Pending entry = std::move(it->second);
   pending.erase(it);
-  return !entry.future || check(rg_wait(entry.future), entry.op);
+  if (entry.future && !check(rg_wait(entry.future), entry.op))
+    return false;
+  for (std::vector<HostTensor> *tensors : {&entry.inputs, &entry.outputs})
+    for (HostTensor &tensor : *tensors)
+      memory.release(tensor);
+  return true;
 }
 
 bool Executor::runIf(const Instruction &instruction) {
@@ -272,10 +291,10 @@ bool Executor::runFor(const Instruction &instruction) {
   assign(carried, ArrayRef(instruction.inputs).drop_front(3));
   // A step below one would never end; the dialect leaves it undefined.
   for (int64_t i = lower; i < upper && step > 0; i += step) {
-    HostTensor &index = slots[block.arguments.front()];
-    index = HostTensor::zeros(
-        program.slots[block.arguments.front()].elementType, {});
+    Slot slot = block.arguments.front();
+    HostTensor index = HostTensor::zeros(program.slots[slot].elementType, {});
     index.setFromDouble(0, static_cast<double>(i));
+    put(slot, memory.hold(std::move(index)));
     if (!runBlock(block))
       return false;
     assign(carried, block.yields);
@@ -297,10 +316,10 @@ bool Executor::runInstruction(const Instruction &instruction) {
   case Instruction::Kind::AxisIndex: {
     const Group &group = program.groups[instruction.group];
     MeshOp mesh = group.mesh;
-    HostTensor &index = slots[instruction.outputs.front()];
-    index = HostTensor::zeros(ElementType::I64, {});
+    HostTensor index = HostTensor::zeros(ElementType::I64, {});
     index.setFromDouble(
         0, static_cast<double>(mesh.getIndexInGroup(rank, group.axes)));
+    put(instruction.outputs.front(), memory.hold(std::move(index)));
     return true;
   }
   case Instruction::Kind::If:
@@ -316,7 +335,7 @@ bool Executor::runBlock(const InstructionBlock &block) {
     if (!runInstruction(instruction))
       return false;
     for (Slot slot : instruction.dead)
-      slots[slot] = HostTensor();
+      memory.release(slots[slot]);
   }
   return true;
 }
@@ -334,7 +353,7 @@ Failure Executor::run(const RankValues &arguments, RankValues &results) {
     comms.push_back(comm);
   }
   for (auto [slot, value] : llvm::zip(program.body.arguments, arguments))
-    slots[slot] = value;
+    slots[slot] = memory.hold(value);
   runBlock(program.body);
   rg_rank_finish(world, static_cast<int32_t>(rank));
   // Futures that nobody waits for still use this rank's tensors.
@@ -349,6 +368,9 @@ Failure Executor::run(const RankValues &arguments, RankValues &results) {
 Failure regather::native::execute(const Program &program,
                                   const KernelSet &kernels, rg_world *world,
                                   int64_t rank, const RankValues &arguments,
-                                  RankValues &results) {
-  return Executor(program, kernels, world, rank).run(arguments, results);
+                                  RankValues &results, int64_t &peakBytes) {
+  Executor executor(program, kernels, world, rank);
+  Failure failure = executor.run(arguments, results);
+  peakBytes = executor.getPeakBytes();
+  return failure;
 }

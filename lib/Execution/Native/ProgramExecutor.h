@@ -24,9 +24,10 @@ struct Failure {
 
 /// Runs `program` as rank `rank` of `world`, from the thread of that rank.
 /// Returns the operation that failed, if one did; the text is in the world.
+/// `peakBytes` becomes the most that the tensors of the rank took at once.
 Failure execute(const Program &program, const KernelSet &kernels,
                 rg_world *world, int64_t rank, const RankValues &arguments,
-                RankValues &results);
+                RankValues &results, int64_t &peakBytes);
 
 } // namespace regather::native
 

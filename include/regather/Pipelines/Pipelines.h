@@ -1,0 +1,51 @@
+//===- Pipelines.h - From a captured step to a trainable one ----*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_PIPELINES_PIPELINES_H
+#define REGATHER_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+#include <string>
+
+namespace regather {
+
+struct TrainingPipelineOptions
+    : public mlir::PassPipelineOptions<TrainingPipelineOptions> {
+  Option<std::string> mesh{
+      *this, "mesh",
+      llvm::cl::desc("Axes and their sizes, such as dp:4 or rep:2,dp:2, to "
+                     "shard the parameters over; empty: leave them whole")};
+  Option<std::string> replicateAxis{
+      *this, "replicate-axis",
+      llvm::cl::desc("Axis of the mesh that holds copies of the shards")};
+  Option<std::string> optimizer{
+      *this, "optimizer",
+      llvm::cl::desc("Optimizer to append and its options, such as "
+                     "{adamw betas=0.9,0.95}; empty: none")};
+  Option<bool> lower{*this, "lower",
+                     llvm::cl::desc("Replace nodes by structured operations"),
+                     llvm::cl::init(true)};
+};
+
+/// Adds the passes that turn a captured step into one that can be trained:
+/// tg-shard-parameters and tg-append-optimizer as the options ask for them,
+/// each followed by tg-verify-step, and convert-tg-nodes-to-linalg. Fails, with
+/// a message in `errors`, if the texts in the options do not fit the passes.
+mlir::LogicalResult
+buildTrainingPipeline(mlir::OpPassManager &pm,
+                      const TrainingPipelineOptions &options,
+                      llvm::raw_ostream &errors);
+
+/// Registers `regather-training-pipeline` for textual pipelines.
+void registerPipelines();
+
+} // namespace regather
+
+#endif // REGATHER_PIPELINES_PIPELINES_H

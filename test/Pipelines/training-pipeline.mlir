@@ -1,0 +1,19 @@
+// The pipeline lowers unless told otherwise, and checks what its options need.
+
+// RUN: regather-opt %s --regather-training-pipeline | FileCheck %s --check-prefix=LOWERED
+// RUN: regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{lower=false})' | FileCheck %s --check-prefix=KEPT
+// RUN: not regather-opt %s --regather-training-pipeline='replicate-axis=rep' 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not regather-opt %s --regather-training-pipeline='meshes=dp:4' 2>&1 | FileCheck %s --check-prefix=OPTION
+
+// LOWERED-LABEL: @step
+// LOWERED: linalg.matmul
+// LOWERED-NOT: tg.node
+// KEPT-LABEL: @step
+// KEPT: tg.node "aten.mm.default"
+// AXIS: replicate-axis "rep" needs a mesh that has it
+// OPTION: no such option meshes
+
+func.func @step(%x: tensor<4x8xf32>, %y: tensor<8x2xf32>) -> tensor<4x2xf32> {
+  %z = tg.node "aten.mm.default"(%x, %y) : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  return %z : tensor<4x2xf32>
+}

@@ -1,0 +1,85 @@
+//===- PrepareStep.cpp - Do to a step what a run needs --------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PrepareStep.h"
+
+#include "regather/Pipelines/Pipelines.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+
+/// The result of the step that is the `role` of a parameter; null if none is.
+static const StepValue *findParameterResult(const StepSignature &step,
+                                            RoleKind role) {
+  auto it = llvm::find_if(step.results, [&](const StepValue &result) {
+    return result.role == role &&
+           step.arguments[result.argument].role == RoleKind::Parameter;
+  });
+  return it == step.results.end() ? nullptr : &*it;
+}
+
+static bool hasParameters(const StepSignature &step) {
+  return llvm::any_of(step.arguments, [](const StepValue &value) {
+    return value.role == RoleKind::Parameter;
+  });
+}
+
+static bool hasNodes(func::FuncOp entry) {
+  return entry->getParentOfType<ModuleOp>()
+      .walk([](NodeOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Checks that the step has not been through what is asked for.
+static LogicalResult verifyRequest(const StepSignature &step,
+                                   const RunRequest &request) {
+  func::FuncOp entry = step.entry;
+  if (!request.mesh.empty() && step.mesh) {
+    MeshOp mesh = step.mesh;
+    return mesh.emitError()
+           << "the step lies over mesh \"" << mesh.getSymName()
+           << "\" already, but a mesh " << request.mesh << " is asked for";
+  }
+  if (request.optimizer.empty())
+    return success();
+  if (const StepValue *update = findParameterResult(step, RoleKind::Update))
+    return entry.emitError() << "the step updates \"" << update->name
+                             << "\" already, but an optimizer \""
+                             << request.optimizer << "\" is asked for";
+  if (!findParameterResult(step, RoleKind::Gradient))
+    return entry.emitError() << "the step has no gradient of a parameter, but "
+                                "an optimizer \""
+                             << request.optimizer << "\" is asked for";
+  return success();
+}
+
+LogicalResult regather::prepareStep(ModuleOp module, const StepSignature &step,
+                                    const RunRequest &request) {
+  if (failed(verifyRequest(step, request)))
+    return failure();
+  TrainingPipelineOptions options;
+  options.mesh = request.mesh;
+  if (request.mesh.empty() && !step.mesh && request.ranks.value_or(1) > 1 &&
+      hasParameters(step))
+    options.mesh = "dp:" + std::to_string(*request.ranks);
+  options.replicateAxis = request.replicateAxis;
+  options.optimizer = request.optimizer;
+  options.lower = hasNodes(step.entry);
+
+  PassManager pm(module.getContext(), module->getName().getStringRef(),
+                 PassManager::Nesting::Implicit);
+  std::string message;
+  llvm::raw_string_ostream errors(message);
+  if (failed(buildTrainingPipeline(pm, options, errors)))
+    return module.emitError()
+           << "cannot prepare the step: " << StringRef(message).rtrim();
+  return pm.run(module);
+}

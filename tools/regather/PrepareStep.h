@@ -1,0 +1,40 @@
+//===- PrepareStep.h - Do to a step what a run needs ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TOOLS_REGATHER_PREPARESTEP_H
+#define REGATHER_TOOLS_REGATHER_PREPARESTEP_H
+
+#include "regather/Execution/StepSignature.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+#include <string>
+
+namespace regather {
+
+/// What a run asks for of a step; see TrainingPipelineOptions.
+struct RunRequest {
+  std::optional<int64_t> ranks;
+  std::string mesh;
+  std::string replicateAxis;
+  std::string optimizer;
+};
+
+/// Runs what `step` lacks of the pipeline. Its parameters are sharded if a mesh
+/// is asked for, or several ranks and it has none; an optimizer is appended if
+/// one is asked for; nodes are lowered. Afterwards the step has to be analyzed
+/// again. Emits an error if what is asked for has been done to the step before,
+/// or cannot be done.
+mlir::LogicalResult prepareStep(mlir::ModuleOp module,
+                                const StepSignature &step,
+                                const RunRequest &request);
+
+} // namespace regather
+
+#endif // REGATHER_TOOLS_REGATHER_PREPARESTEP_H
