@@ -123,7 +123,9 @@ HostTensor TextBatches::makeTensor(int64_t stepNumber, int64_t ahead) const {
   StringRef bytes = text->getBuffer();
   int64_t windows = (static_cast<int64_t>(bytes.size()) - 1) / sequence;
   for (int64_t row = 0; row != batch; ++row) {
-    int64_t start = (stepNumber * batch + row) % windows * sequence + ahead;
+    // Reduced first: the number of a step may be too large to multiply.
+    int64_t window = (stepNumber % windows * batch + row) % windows;
+    int64_t start = window * sequence + ahead;
     for (int64_t i = 0; i != sequence; ++i)
       tensor.setFromDouble(row * sequence + i,
                            static_cast<uint8_t>(bytes[start + i]));

@@ -100,6 +100,91 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
   ];
 }
 
+def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
+  let summary = "Turn a step on one device into one rank's part of it";
+  let description = [{
+    Shards the step that `regather run` would run, the only public function of
+    the module, over a new mesh. A module without parameters is left alone.
+
+    Precondition: a function of one block with static shapes, in which no
+    argument is sharded yet, and a batch (dimension 0 of the first input) that
+    the ranks divide.
+
+    The batch is split over all data axes: inputs whose dimension 0 is the batch
+    become the rank's part; other inputs, buffers and random state stay whole.
+    Every operation is then carried out on parts if its sharding rule
+    (`ShardingRuleOpInterface`) allows it, and on whole values if not, with the
+    collectives that this takes. This is exact: a mean over tokens that are
+    not masked counts those of all ranks. Losses and updates of buffers become
+    whole, other results may leave the step split, with a placement.
+
+    Parameters become shards of ceil(size / ranks) rows over the shard axis.
+    Before the first use of a unit, one `tg.all_gather` for each element type
+    puts its parameters together; one gather serves forward and backward (see
+    `tg-reshard-after-forward`). Where the last gradient of a unit is computed,
+    one `tg.reduce_scatter` leaves each rank its shards; with a replicate axis,
+    a `tg.all_reduce` over that axis follows. Scalars and parameters named by
+    `ignore` stay whole and their gradients are all-reduced. An optimizer in the
+    step reads the shards, and its states are sharded with the parameters.
+
+    Units: the modules that `units` names, what none of them claims being the
+    root's; with `units=none` each parameter on its own. By default, repeated
+    blocks (`layers.3`), each module beside them, and as one unit those that
+    are first used after all blocks: final norm and head.
+
+    Element types: casts of a parameter that all its uses share move before the
+    gather. `compute-dtype` is what is gathered, `parameter-dtype` what the
+    argument and its gradient hold, `reduce-dtype` what gradients are reduced in.
+
+    With `micro-batches=k` the inputs hold k batches, one after the other along
+    dimension 0. Loss and gradients are means over them, buffers go from one to
+    the next; parameters are gathered once, and gradients reduced once. Inputs
+    are gathered, because the rows that a rank holds are not those of its part
+    of each batch. The step may not have an optimizer yet.
+
+    Postcondition: the step passes `tg-verify-step`. On a mesh of one rank it
+    computes, bit for bit, what it did before.
+  }];
+  let options = [
+    ListOption<"mesh", "mesh", "std::string",
+               "Axes and their numbers of ranks, such as rep:2,dp:4">,
+    Option<"meshName", "mesh-name", "std::string", /*default=*/"\"mesh\"",
+           "Name of the mesh that is declared">,
+    Option<"shardAxis", "shard-axis", "std::string", /*default=*/"",
+           "Axis to shard parameters over; by default the one that does not "
+           "replicate">,
+    Option<"replicateAxis", "replicate-axis", "std::string", /*default=*/"",
+           "Axis that splits the batch, but replicates parameters">,
+    ListOption<"units", "units", "std::string",
+               "Module patterns of what is gathered together, such as "
+               "layers.*; or none">,
+    ListOption<"ignore", "ignore", "std::string",
+               "Patterns of parameters and modules to leave whole">,
+    Option<"computeDtype", "compute-dtype", "std::string", /*default=*/"",
+           "Element type in which parameters are gathered">,
+    Option<"parameterDtype", "parameter-dtype", "std::string", /*default=*/"",
+           "Element type of parameters and their gradients">,
+    Option<"reduceDtype", "reduce-dtype", "std::string", /*default=*/"",
+           "Element type in which gradients are reduced">,
+    Option<"microBatches", "micro-batches", "int64_t", /*default=*/"1",
+           "Number of batches that one step accumulates gradients over">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numParametersSharded", "num-parameters-sharded",
+              "Number of parameters sharded">,
+    Statistic<"numUnits", "num-units", "Number of units">,
+    Statistic<"numCollectives", "num-collectives",
+              "Number of collectives inserted">,
+    Statistic<"numSplit", "num-split",
+              "Number of operations carried out on parts">,
+    Statistic<"numKeptWhole", "num-kept-whole",
+              "Number of operations for which values were gathered">
+  ];
+}
+
 def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
   let summary = "Check what must hold of a training step as a whole";
   let description = [{

@@ -1,0 +1,148 @@
+//===- ShardParameters.cpp - Shard the parameters of a step ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShardParameters/MicroBatches.h"
+#include "ShardParameters/StepSharder.h"
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#define DEBUG_TYPE "tg-shard-parameters"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_SHARDPARAMETERSPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+/// The type of floats that an option names; null if it is not given.
+static FailureOr<Type> readElementType(ModuleOp module, StringRef option,
+                                       StringRef name) {
+  MLIRContext *context = module.getContext();
+  if (name.empty())
+    return Type();
+  if (name == "bf16")
+    return Type(BFloat16Type::get(context));
+  if (name == "f16")
+    return Type(Float16Type::get(context));
+  if (name == "f32")
+    return Type(Float32Type::get(context));
+  if (name == "f64")
+    return Type(Float64Type::get(context));
+  return module.emitError()
+         << "option '" << option << "' expects bf16, f16, f32 or f64, got \""
+         << name << '"';
+}
+
+/// The mesh must be new: a module that has it was sharded before.
+static LogicalResult checkNameIsFree(ModuleOp module, const DataMesh &mesh) {
+  Operation *symbol = module.lookupSymbol(mesh.symbol.getValue());
+  if (!symbol)
+    return success();
+  InFlightDiagnostic diag =
+      module.emitError()
+      << "module has a symbol called \"" << mesh.symbol.getValue()
+      << "\"; if the step is sharded already, leave it as "
+         "it is, otherwise choose another option 'mesh-name'";
+  diag.attachNote(symbol->getLoc()) << "declared here";
+  return diag;
+}
+
+namespace {
+struct ShardParameters
+    : public regather::tg::impl::ShardParametersPassBase<ShardParameters> {
+  using ShardParametersPassBase::ShardParametersPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<func::FuncOp> entry = findEntry(module);
+    if (failed(entry))
+      return signalPassFailure();
+    if (!*entry || !hasParameters(*entry))
+      return;
+    FailureOr<DataMesh> dataMesh =
+        readDataMesh(module, {mesh, meshName, shardAxis, replicateAxis});
+    if (failed(dataMesh) || failed(checkNameIsFree(module, *dataMesh)))
+      return signalPassFailure();
+    if (failed(shardStep(*entry, *dataMesh)))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult shardStep(func::FuncOp func, const DataMesh &dataMesh) {
+    FailureOr<ElementTypes> types = readElementTypes();
+    if (failed(types))
+      return failure();
+    FailureOr<Step> step = analyzeStep(func, dataMesh, *types, ignore);
+    if (failed(step) || failed(repeatStep(*step, dataMesh, *types)))
+      return failure();
+    FailureOr<std::vector<Unit>> found = findUnits(*step, units);
+    if (failed(found))
+      return failure();
+    declareMesh(dataMesh);
+    GradientPlan plan = planGradients(*step, *found);
+    StepSharder sharder(*step, dataMesh, *types, *found, plan);
+    sharder.run();
+    numParametersSharded +=
+        llvm::count_if(step->parameters, [](const Parameter &parameter) {
+          return parameter.sharded;
+        });
+    numUnits += found->size();
+    numCollectives += sharder.getNumCollectives();
+    numSplit += sharder.getPartitioner().numSplit;
+    numKeptWhole += sharder.getPartitioner().numKeptWhole;
+    return success();
+  }
+
+  /// Makes `step` one of several micro-batches.
+  LogicalResult repeatStep(Step &step, const DataMesh &dataMesh,
+                           const ElementTypes &types) {
+    if (microBatches < 1)
+      return getOperation().emitError()
+             << "option 'micro-batches' must be at least one, got "
+             << static_cast<int64_t>(microBatches);
+    if (microBatches == 1)
+      return success();
+    FailureOr<SmallVector<Operation *>> slices =
+        expandMicroBatches(step, microBatches);
+    if (failed(slices))
+      return failure();
+    FailureOr<Step> repeated = analyzeStep(step.func, dataMesh, types, ignore);
+    if (failed(repeated))
+      return failure();
+    step = std::move(*repeated);
+    step.batchSlices.insert(slices->begin(), slices->end());
+    return success();
+  }
+
+  FailureOr<ElementTypes> readElementTypes() {
+    ModuleOp module = getOperation();
+    FailureOr<Type> compute =
+        readElementType(module, "compute-dtype", computeDtype);
+    FailureOr<Type> parameter =
+        readElementType(module, "parameter-dtype", parameterDtype);
+    FailureOr<Type> reduce =
+        readElementType(module, "reduce-dtype", reduceDtype);
+    if (failed(compute) || failed(parameter) || failed(reduce))
+      return failure();
+    return ElementTypes{*compute, *parameter, *reduce};
+  }
+
+  void declareMesh(const DataMesh &dataMesh) {
+    OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
+    MeshOp::create(builder, getOperation().getLoc(), dataMesh.symbol.getValue(),
+                   dataMesh.axes,
+                   DenseI64ArrayAttr::get(&getContext(), dataMesh.sizes));
+  }
+};
+} // namespace

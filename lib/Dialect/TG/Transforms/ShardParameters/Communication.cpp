@@ -1,0 +1,157 @@
+//===- Communication.cpp - Operations that the partitioner inserts --------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Communication.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+Communication::Communication(const DataMesh &mesh, Block &block)
+    : mesh(mesh), block(block), builder(block.getParent()->getContext()),
+      loc(block.getParent()->getLoc()),
+      phase(PhaseAttr::get(builder.getContext(), Phase::Forward)) {}
+
+void Communication::setPlace(Operation *op) {
+  setPlace(op, getPhase(op).value_or(Phase::Forward),
+           op->getAttrOfType<StringAttr>(kModuleAttrName));
+}
+
+void Communication::setPlace(Operation *op, Phase newPhase, StringAttr path,
+                             bool after) {
+  if (after)
+    builder.setInsertionPointAfter(op);
+  else
+    builder.setInsertionPoint(op);
+  loc = op->getLoc();
+  phase = PhaseAttr::get(builder.getContext(), newPhase);
+  module = path;
+}
+
+Operation *Communication::mark(Operation *op) {
+  if (!isa<CollectiveOpInterface>(op))
+    op->setAttr(kPhaseAttrName, phase);
+  if (module && !module.empty())
+    op->setAttr(kModuleAttrName, module);
+  return op;
+}
+
+SmallVector<Value> Communication::wait(Operation *collective) {
+  mark(collective);
+  ++numCollectives;
+  Operation *wait =
+      mark(WaitOp::create(builder, loc, collective->getResult(0)));
+  return SmallVector<Value>(wait->getResults());
+}
+
+static FutureType getFuture(MLIRContext *context, TypeRange types) {
+  return FutureType::get(context, SmallVector<Type>(types));
+}
+
+SmallVector<Value> Communication::gather(ValueRange shards, int64_t dim,
+                                         AxesAttr axes, TypeRange types) {
+  return wait(AllGatherOp::create(
+      builder, loc, getFuture(builder.getContext(), types), shards, mesh.symbol,
+      axes, builder.getI64IntegerAttr(dim), phase, IntegerAttr()));
+}
+
+SmallVector<Value> Communication::reduce(ValueRange values, Reduction reduction,
+                                         AxesAttr axes) {
+  return wait(AllReduceOp::create(
+      builder, loc, getFuture(builder.getContext(), values.getTypes()), values,
+      mesh.symbol, axes, ReductionAttr::get(builder.getContext(), reduction),
+      TypeAttr(), phase, IntegerAttr()));
+}
+
+SmallVector<Value> Communication::scatter(ValueRange values,
+                                          Reduction reduction, int64_t dim,
+                                          AxesAttr axes, int64_t ranks) {
+  SmallVector<Type> types;
+  for (Type type : values.getTypes()) {
+    auto tensor = cast<RankedTensorType>(type);
+    SmallVector<int64_t> shape(tensor.getShape());
+    shape[dim] = getShardSize(shape[dim], ranks);
+    types.push_back(tensor.clone(shape));
+  }
+  return wait(ReduceScatterOp::create(
+      builder, loc, getFuture(builder.getContext(), types), values, mesh.symbol,
+      axes, builder.getI64IntegerAttr(dim),
+      ReductionAttr::get(builder.getContext(), reduction), TypeAttr(), phase,
+      IntegerAttr()));
+}
+
+Value Communication::getOffset(Group group, int64_t size) {
+  Value &offset = offsets[{static_cast<unsigned>(group), size}];
+  if (offset)
+    return offset;
+  OpBuilder::InsertionGuard guard(builder);
+  if (lastOffset)
+    builder.setInsertionPointAfter(lastOffset);
+  else
+    builder.setInsertionPointToStart(&block);
+  Location start = block.getParent()->getLoc();
+  auto forward = PhaseAttr::get(builder.getContext(), Phase::Forward);
+  Operation *index =
+      AxisIndexOp::create(builder, start, mesh.symbol, mesh.getAxes(group));
+  Operation *length = arith::ConstantIndexOp::create(builder, start, size);
+  lastOffset = arith::MulIOp::create(builder, start, index->getResult(0),
+                                     length->getResult(0));
+  for (Operation *op : {index, length, lastOffset})
+    op->setAttr(kPhaseAttrName, forward);
+  return offset = lastOffset->getResult(0);
+}
+
+/// `whole` with zeros behind its end along `dim`, `size` elements in all.
+static Operation *padTo(OpBuilder &builder, Location loc, Value whole,
+                        int64_t dim, int64_t size) {
+  auto type = cast<RankedTensorType>(whole.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<OpFoldResult> low(type.getRank(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> high(low);
+  high[dim] = builder.getIndexAttr(size - shape[dim]);
+  shape[dim] = size;
+  Value zero = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(type.getElementType()));
+  return tensor::PadOp::create(builder, loc, type.clone(shape), whole, low,
+                               high, zero);
+}
+
+Value Communication::slice(Value whole, const ValueState &state) {
+  auto type = cast<RankedTensorType>(whole.getType());
+  int64_t ranks = mesh.getRanks(state.group);
+  RankedTensorType part = mesh.getLocalType(type, state);
+  int64_t size = part.getDimSize(state.dim);
+  if (size * ranks != type.getDimSize(state.dim))
+    whole =
+        mark(padTo(builder, loc, whole, state.dim, size * ranks))->getResult(0);
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t extent : part.getShape())
+    sizes.push_back(builder.getIndexAttr(extent));
+  offsets[state.dim] = getOffset(state.group, size);
+  return mark(tensor::ExtractSliceOp::create(builder, loc, part, whole, offsets,
+                                             sizes, strides))
+      ->getResult(0);
+}
+
+Value Communication::castTo(Value value, Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == element)
+    return value;
+  auto kwargs = builder.getDictionaryAttr(
+      builder.getNamedAttr("dtype", TypeAttr::get(element)));
+  return mark(NodeOp::create(builder, loc, TypeRange(type.clone(element)),
+                             builder.getStringAttr("aten._to_copy.default"),
+                             ValueRange(value), ArrayAttr(), kwargs,
+                             UnitAttr()))
+      ->getResult(0);
+}

@@ -1,0 +1,72 @@
+//===- Communication.h - Operations that the partitioner inserts -*- C++
+//-*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_COMMUNICATION_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_COMMUNICATION_H
+
+#include "DataMesh.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace regather::tg::spmd {
+
+/// Inserts collectives with their waits, slices and casts at a place that the
+/// caller sets. All that is inserted carries the phase and the module path of
+/// what it is inserted for.
+class Communication {
+public:
+  /// Positions of the running rank are computed at the start of `block`.
+  Communication(const DataMesh &mesh, mlir::Block &block);
+
+  /// Inserts before `op` from now on, on behalf of `op`.
+  void setPlace(mlir::Operation *op);
+  /// The same, with another module path; inserts after `op` if `after`.
+  void setPlace(mlir::Operation *op, Phase phase, mlir::StringAttr module,
+                bool after = false);
+
+  /// Each gives one tensor for each input.
+  llvm::SmallVector<mlir::Value> gather(mlir::ValueRange shards, int64_t dim,
+                                        AxesAttr axes, mlir::TypeRange types);
+  llvm::SmallVector<mlir::Value> reduce(mlir::ValueRange values,
+                                        Reduction reduction, AxesAttr axes);
+  llvm::SmallVector<mlir::Value> scatter(mlir::ValueRange values,
+                                         Reduction reduction, int64_t dim,
+                                         AxesAttr axes, int64_t ranks);
+
+  /// The part of a whole value that `state` leaves to this rank.
+  mlir::Value slice(mlir::Value whole, const ValueState &state);
+
+  /// `value` with another type of elements.
+  mlir::Value castTo(mlir::Value value, mlir::Type element);
+
+  mlir::OpBuilder &getBuilder() { return builder; }
+  int64_t getNumCollectives() const { return numCollectives; }
+
+private:
+  /// First element of this rank's part, of `size` elements.
+  mlir::Value getOffset(Group group, int64_t size);
+  /// Marks `op`, and gives its results.
+  mlir::Operation *mark(mlir::Operation *op);
+  llvm::SmallVector<mlir::Value> wait(mlir::Operation *collective);
+
+  const DataMesh &mesh;
+  mlir::Block &block;
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+  PhaseAttr phase;
+  mlir::StringAttr module;
+  /// The last operation of those that compute positions.
+  mlir::Operation *lastOffset = nullptr;
+  llvm::DenseMap<std::pair<unsigned, int64_t>, mlir::Value> offsets;
+  int64_t numCollectives = 0;
+};
+
+} // namespace regather::tg::spmd
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_COMMUNICATION_H

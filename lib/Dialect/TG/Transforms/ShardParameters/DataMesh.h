@@ -1,0 +1,104 @@
+//===- DataMesh.h - The ranks that share a batch ----------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_DATAMESH_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_DATAMESH_H
+
+#include "regather/Dialect/TG/IR/TG.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace regather::tg::spmd {
+
+/// What is split over which ranks.
+enum class Group {
+  /// The batch, over all data axes.
+  Data,
+  /// Parameters, their gradients and optimizer states, over the shard axis.
+  Shard,
+};
+
+/// How the values of a step lie over the ranks of a group.
+struct ValueState {
+  enum class Kind {
+    /// Equal on all ranks.
+    Whole,
+    /// Cut along `dim` into equal blocks in rank order; padded at the end if
+    /// the size is not divisible, which only happens in the group `Shard`.
+    Split,
+    /// The reduction of the values of all ranks.
+    Partial,
+  };
+  Kind kind = Kind::Whole;
+  Group group = Group::Data;
+  int64_t dim = 0;
+  Reduction reduction = Reduction::Sum;
+
+  static ValueState getWhole() { return {}; }
+  static ValueState getSplit(Group group, int64_t dim) {
+    return {Kind::Split, group, dim, Reduction::Sum};
+  }
+  static ValueState getPartial(Group group, Reduction reduction) {
+    return {Kind::Partial, group, 0, reduction};
+  }
+  bool isWhole() const { return kind == Kind::Whole; }
+  bool isSplit() const { return kind == Kind::Split; }
+  bool isPartial() const { return kind == Kind::Partial; }
+  bool operator==(const ValueState &other) const {
+    return kind == other.kind && group == other.group && dim == other.dim &&
+           reduction == other.reduction;
+  }
+};
+
+/// Sizes and names of the axes, as the options of the pass give them.
+struct DataMesh {
+  mlir::FlatSymbolRefAttr symbol;
+  AxesAttr axes;
+  llvm::SmallVector<int64_t> sizes;
+
+  /// All axes over which the batch is split: replicate and shard axis, in the
+  /// order of the mesh.
+  AxesAttr dataAxes;
+  /// Null if parameters are replicated everywhere.
+  AxesAttr shardAxes;
+  /// Null if no axis only replicates.
+  AxesAttr replicateAxes;
+  int64_t dataRanks = 1;
+  int64_t shardRanks = 1;
+  int64_t replicateRanks = 1;
+
+  AxesAttr getAxes(Group group) const {
+    return group == Group::Data ? dataAxes : shardAxes;
+  }
+  int64_t getRanks(Group group) const {
+    return group == Group::Data ? dataRanks : shardRanks;
+  }
+  /// The type of one rank's part of a value of type `global`.
+  mlir::RankedTensorType getLocalType(mlir::RankedTensorType global,
+                                      const ValueState &state) const;
+  /// The placement of such a value; null if it is whole.
+  PlacementAttr getPlacement(mlir::RankedTensorType global,
+                             const ValueState &state) const;
+};
+
+/// The options that describe the mesh.
+struct MeshOptions {
+  /// `axis:size`, one for each axis.
+  llvm::ArrayRef<std::string> axes;
+  llvm::StringRef name;
+  llvm::StringRef shardAxis;
+  llvm::StringRef replicateAxis;
+};
+
+/// Reads the options; emits an error at `module` that names the option.
+mlir::FailureOr<DataMesh> readDataMesh(mlir::ModuleOp module,
+                                       const MeshOptions &options);
+
+} // namespace regather::tg::spmd
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_DATAMESH_H

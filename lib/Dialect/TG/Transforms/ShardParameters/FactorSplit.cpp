@@ -1,0 +1,94 @@
+//===- FactorSplit.cpp - Where a factor lies in an operation --------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FactorSplit.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+std::optional<unsigned> regather::tg::spmd::getOutermostFactor(
+    const ShardingRule &rule, const TensorFactors &tensor, int64_t dim) {
+  for (unsigned factor : tensor[dim])
+    if (rule.factors[factor].size != 1)
+      return factor;
+  return std::nullopt;
+}
+
+bool regather::tg::spmd::isDescribed(Operation *op, const ShardingRule &rule,
+                                     unsigned result) {
+  return isa<RankedTensorType>(op->getResult(result).getType()) &&
+         !llvm::is_contained(rule.unusable, result);
+}
+
+bool regather::tg::spmd::areUsedResultsDescribed(Operation *op,
+                                                 const ShardingRule &rule) {
+  for (unsigned i = 0, e = op->getNumResults(); i != e; ++i)
+    if (!isDescribed(op, rule, i) && !op->getResult(i).use_empty())
+      return false;
+  return true;
+}
+
+/// Finds the dimension of `tensor` that is cut with `factor`. Fails if the cut
+/// does not leave a block of the tensor.
+static LogicalResult locate(const ShardingRule &rule,
+                            const TensorFactors &tensor, unsigned factor,
+                            bool alone, std::optional<int64_t> &found) {
+  for (auto [dim, factors] : llvm::enumerate(tensor)) {
+    if (!llvm::is_contained(factors, factor))
+      continue;
+    if (found || getOutermostFactor(rule, tensor, dim) != factor)
+      return failure();
+    // The padding of an inner factor would lie between its elements.
+    if (alone && llvm::any_of(factors, [&](unsigned other) {
+          return other != factor && rule.factors[other].size != 1;
+        }))
+      return failure();
+    found = dim;
+  }
+  return success();
+}
+
+/// True if the parts of the results can be put together again.
+static bool hasParts(FactorKind kind, bool uneven) {
+  switch (kind) {
+  case FactorKind::Parallel:
+  case FactorKind::Sum:
+    return true;
+  case FactorKind::Mean:
+  case FactorKind::Max:
+    return !uneven;
+  // No collective computes minima.
+  case FactorKind::Min:
+  case FactorKind::Whole:
+    return false;
+  }
+  llvm_unreachable("unknown kind of factor");
+}
+
+std::optional<FactorSplit>
+regather::tg::spmd::splitFactor(Operation *op, const ShardingRule &rule,
+                                unsigned factor, int64_t ranks,
+                                bool allowUneven) {
+  FactorSplit split;
+  split.factor = factor;
+  split.uneven = rule.factors[factor].size % ranks != 0;
+  if ((split.uneven && !allowUneven) ||
+      !hasParts(rule.factors[factor].kind, split.uneven) ||
+      !areUsedResultsDescribed(op, rule))
+    return std::nullopt;
+  for (const TensorFactors &tensor : rule.operands)
+    if (failed(locate(rule, tensor, factor, split.uneven,
+                      split.operands.emplace_back())))
+      return std::nullopt;
+  for (const TensorFactors &tensor : rule.results)
+    if (failed(locate(rule, tensor, factor, split.uneven,
+                      split.results.emplace_back())))
+      return std::nullopt;
+  return split;
+}

@@ -1,0 +1,42 @@
+//===- Gradients.h - Gradients of a step and when they are ready -*- C++
+//-*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_GRADIENTS_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_GRADIENTS_H
+
+#include "Units.h"
+
+namespace regather::tg::spmd {
+
+/// A value that is to be reduced over the ranks because it is the gradient of
+/// a parameter: a result of the step, or what the optimizer of the step reads.
+struct Gradient {
+  mlir::Value value;
+  unsigned parameter;
+  /// Each rank needs its shard only.
+  bool sharded;
+};
+
+/// What the signature and the optimizer of a step say about its values.
+struct GradientPlan {
+  /// The gradients of each unit, in registration order.
+  std::vector<llvm::SmallVector<Gradient>> ofUnit;
+  /// The units whose last gradient each operation computes.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 1>> readyAfter;
+  /// Arguments that are cut like the parameter that they belong to.
+  llvm::SmallVector<unsigned> shardedStates;
+};
+
+/// Values of the optimizer belong to the parameter with which they are combined
+/// elementwise, through any number of operations.
+GradientPlan planGradients(const Step &step, llvm::ArrayRef<Unit> units);
+
+} // namespace regather::tg::spmd
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_GRADIENTS_H

@@ -1,0 +1,35 @@
+//===- ModulePattern.h - Name modules in options ----------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_MODULEPATTERN_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_MODULEPATTERN_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace regather::tg::spmd {
+
+/// The pattern that claims a path.
+struct PatternMatch {
+  /// Number of the pattern; nothing if none matches.
+  std::optional<unsigned> pattern;
+  /// The part of the path that it matched, such as `layers.3`.
+  llvm::StringRef prefix;
+};
+
+/// Matches module patterns with paths. A pattern is a path in which `*` stands
+/// for any part of a component: `layers.*` matches `layers.3` and everything
+/// in it. Emits an error at `func` for a pattern that matches nothing, and for
+/// a path that two patterns match, naming `option`.
+mlir::FailureOr<std::vector<PatternMatch>>
+matchPatterns(mlir::func::FuncOp func, llvm::StringRef option,
+              llvm::ArrayRef<std::string> patterns,
+              llvm::ArrayRef<llvm::StringRef> paths);
+
+} // namespace regather::tg::spmd
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_MODULEPATTERN_H

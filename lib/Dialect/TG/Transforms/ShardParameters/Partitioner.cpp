@@ -1,0 +1,480 @@
+//===- Partitioner.cpp - Carry out a step on parts of its values ----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Partitioner.h"
+
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+#define DEBUG_TYPE "tg-shard-parameters"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+Partitioner::Partitioner(Block &block, const DataMesh &mesh)
+    : mesh(mesh), block(block), communication(mesh, block) {}
+
+//===----------------------------------------------------------------------===//
+// Forms of a value
+//===----------------------------------------------------------------------===//
+
+Partitioner::Entry &Partitioner::getEntry(Value value) {
+  auto [it, inserted] = numbers.try_emplace(value, entries.size());
+  if (inserted)
+    entries.emplace_back().versions.push_back({ValueState::getWhole(), value});
+  return entries[it->second];
+}
+
+void Partitioner::define(Value value, const ValueVersion &version) {
+  Entry &entry = getEntry(value);
+  entry.versions.assign(1, version);
+}
+
+void Partitioner::addVersion(Value value, const ValueVersion &version,
+                             bool outsideOptimizer, bool insideOptimizer) {
+  Entry &entry = getEntry(value);
+  auto it = llvm::find_if(entry.versions, [&](const ValueVersion &known) {
+    return known.state == version.state;
+  });
+  unsigned number = it - entry.versions.begin();
+  if (it == entry.versions.end())
+    entry.versions.push_back(version);
+  if (outsideOptimizer)
+    entry.outsideOptimizer = number;
+  if (insideOptimizer)
+    entry.insideOptimizer = number;
+}
+
+const ValueVersion *Partitioner::findVersion(const Entry &entry,
+                                             const ValueState &state) const {
+  for (const ValueVersion &version : entry.versions)
+    if (version.state == state)
+      return &version;
+  return nullptr;
+}
+
+ValueState Partitioner::getState(Value value) const {
+  auto it = numbers.find(value);
+  if (it == numbers.end())
+    return ValueState::getWhole();
+  return entries[it->second].versions.front().state;
+}
+
+ValueVersion Partitioner::seenBy(Operation *op, Value value) const {
+  auto it = numbers.find(value);
+  if (it == numbers.end())
+    return {ValueState::getWhole(), value};
+  const Entry &entry = entries[it->second];
+  return entry
+      .versions[getPhase(op) == Phase::Optimizer ? entry.insideOptimizer
+                                                 : entry.outsideOptimizer];
+}
+
+ValueVersion Partitioner::getVersion(Value value, const ValueState &state) {
+  Entry &entry = getEntry(value);
+  if (const ValueVersion *version = findVersion(entry, state))
+    return *version;
+  ValueVersion converted = convert(value, state);
+  // The conversion may have added forms, and entries.
+  getEntry(value).versions.push_back(converted);
+  return converted;
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+ValueVersion Partitioner::makeWhole(const ValueVersion &from, Value value) {
+  AxesAttr axes = mesh.getAxes(from.state.group);
+  SmallVector<Value> whole =
+      from.state.isSplit()
+          ? communication.gather(from.local, from.state.dim, axes,
+                                 value.getType())
+          : communication.reduce(from.local, from.state.reduction, axes);
+  return {ValueState::getWhole(), whole.front()};
+}
+
+/// Reduces over the ranks of a group and keeps a block. A value that is partial
+/// over all data axes and wanted over the shard axis alone is scattered there
+/// first; the shards are then reduced over the replicate axis.
+ValueVersion Partitioner::scatterPartial(const ValueVersion &from,
+                                         const ValueState &state) {
+  Value part =
+      communication
+          .scatter(from.local, from.state.reduction, state.dim,
+                   mesh.getAxes(state.group), mesh.getRanks(state.group))
+          .front();
+  if (from.state.group != state.group && mesh.replicateAxes)
+    part = communication.reduce(part, from.state.reduction, mesh.replicateAxes)
+               .front();
+  return {state, part, /*zeroPadding=*/true};
+}
+
+ValueVersion Partitioner::convert(Value value, const ValueState &state) {
+  Entry &entry = getEntry(value);
+  ValueVersion from = entry.versions.front();
+  if (const ValueVersion *whole = findVersion(entry, ValueState::getWhole()))
+    from = *whole;
+  if (state.isWhole())
+    return makeWhole(from, value);
+  assert(state.isSplit() && "nothing is made partial");
+  if (from.state.isPartial() &&
+      (from.state.group == state.group || state.group == Group::Shard))
+    return scatterPartial(from, state);
+  // The same blocks on the same ranks.
+  if (from.state.isSplit() && from.state.dim == state.dim &&
+      mesh.getAxes(from.state.group) == mesh.getAxes(state.group))
+    return {state, from.local, from.zeroPadding};
+  if (!from.state.isWhole())
+    from = getVersion(value, ValueState::getWhole());
+  if (mesh.getRanks(state.group) == 1)
+    return {state, from.local, /*zeroPadding=*/true};
+  if (Value part = rebuildPart(from.local, state))
+    return {state, part};
+  return {state, communication.slice(from.local, state), /*zeroPadding=*/true};
+}
+
+//===----------------------------------------------------------------------===//
+// Values made from nothing
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One operation to rebuild.
+struct Rebuild {
+  OpResult result;
+  FactorSplit split;
+  /// Number of the next operand to look at.
+  unsigned next = 0;
+};
+} // namespace
+
+/// How to compute the part of `value` that `state` describes from whole
+/// operands, or from operands for which the same can be asked.
+static std::optional<Rebuild> planRebuild(Value value, int64_t dim,
+                                          const DataMesh &mesh, Group group) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result)
+    return std::nullopt;
+  Operation *op = result.getOwner();
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!interface || op->getNumResults() != 1 || !isMemoryEffectFree(op))
+    return std::nullopt;
+  ShardingRule rule = interface.getShardingRule();
+  std::optional<unsigned> factor =
+      getOutermostFactor(rule, rule.results.front(), dim);
+  if (!factor || rule.factors[*factor].kind != FactorKind::Parallel)
+    return std::nullopt;
+  std::optional<FactorSplit> split =
+      splitFactor(op, rule, *factor, mesh.getRanks(group),
+                  /*allowUneven=*/group == Group::Shard);
+  if (!split || split->results.front() != dim)
+    return std::nullopt;
+  return Rebuild{result, *split};
+}
+
+Value Partitioner::rebuildPart(Value value, const ValueState &state) {
+  // Longer chains compute something; a slice of what they give costs less than
+  // computing it twice. The bound also keeps the search linear.
+  constexpr unsigned maxOperations = 8;
+  unsigned visited = 0;
+  SmallVector<Rebuild> stack;
+  // By value and dimension: one value may be needed in two ways.
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> parts;
+  SmallVector<std::pair<Value, ValueVersion>> made;
+  auto push = [&](Value wanted, int64_t dim) {
+    std::optional<Rebuild> plan = planRebuild(wanted, dim, mesh, state.group);
+    if (!plan || ++visited > maxOperations)
+      return false;
+    stack.push_back(std::move(*plan));
+    return true;
+  };
+  auto isKnown = [&](Value wanted, int64_t dim) {
+    if (parts.count({wanted, dim}))
+      return true;
+    auto it = numbers.find(wanted);
+    const ValueVersion *version =
+        it == numbers.end()
+            ? nullptr
+            : findVersion(entries[it->second],
+                          ValueState::getSplit(state.group, dim));
+    if (version)
+      parts[{wanted, dim}] = version->local;
+    return version != nullptr;
+  };
+  bool possible = push(value, state.dim);
+  while (possible && !stack.empty()) {
+    Rebuild &top = stack.back();
+    Operation *op = top.result.getOwner();
+    while (top.next < op->getNumOperands() &&
+           (!top.split.operands[top.next] ||
+            isKnown(op->getOperand(top.next), *top.split.operands[top.next])))
+      ++top.next;
+    if (top.next < op->getNumOperands()) {
+      possible = push(op->getOperand(top.next), *top.split.operands[top.next]);
+      continue;
+    }
+    SmallVector<Value> operands;
+    for (auto [operand, dim] :
+         llvm::zip_equal(op->getOperands(), top.split.operands))
+      operands.push_back(dim ? parts.lookup({operand, *dim}) : operand);
+    ValueState wanted =
+        ValueState::getSplit(state.group, *top.split.results.front());
+    Type type =
+        mesh.getLocalType(cast<RankedTensorType>(top.result.getType()), wanted);
+    Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
+        communication.getBuilder(), operands, type);
+    parts[{top.result, wanted.dim}] = part->getResult(0);
+    made.push_back({top.result, {wanted, part->getResult(0)}});
+    stack.pop_back();
+  }
+  if (!possible) {
+    for (const auto &[source, version] : llvm::reverse(made))
+      version.local.getDefiningOp()->erase();
+    return nullptr;
+  }
+  for (const auto &[source, version] : made) {
+    rebuilt.insert(source.getDefiningOp());
+    if (source != value || version.state.dim != state.dim)
+      getEntry(source).versions.push_back(version);
+  }
+  return parts.lookup({value, state.dim});
+}
+
+//===----------------------------------------------------------------------===//
+// Decisions
+//===----------------------------------------------------------------------===//
+
+static int64_t getBytes(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? getTensorBytes(type) : 0;
+}
+
+/// True if the padding of the operands adds nothing to a sum over the factor:
+/// the operation is linear in operands whose padding is zero.
+static bool ignoresPadding(const ShardingRule &rule, const FactorSplit &split,
+                           ArrayRef<ValueVersion> operands) {
+  return llvm::any_of(rule.linear, [&](const llvm::SmallBitVector &set) {
+    return set.any() && llvm::all_of(set.set_bits(), [&](unsigned i) {
+             return split.operands[i] && operands[i].zeroPadding &&
+                    operands[i].state.isSplit();
+           });
+  });
+}
+
+std::optional<std::pair<FactorSplit, Group>>
+Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
+                          ArrayRef<ValueVersion> operands) {
+  std::optional<std::pair<FactorSplit, Group>> best;
+  // A factor that is cut in several operands is looked at once.
+  SmallVector<std::pair<unsigned, Group>, 4> seen;
+  int64_t bestBytes = -1;
+  for (auto [i, version] : llvm::enumerate(operands)) {
+    if (!version.state.isSplit())
+      continue;
+    std::optional<unsigned> factor =
+        getOutermostFactor(rule, rule.operands[i], version.state.dim);
+    Group group = version.state.group;
+    if (!factor || llvm::is_contained(seen, std::make_pair(*factor, group)))
+      continue;
+    seen.push_back({*factor, group});
+    std::optional<FactorSplit> split =
+        splitFactor(op, rule, *factor, mesh.getRanks(group),
+                    /*allowUneven=*/group == Group::Shard);
+    if (!split ||
+        (split->uneven && rule.factors[*factor].kind == FactorKind::Sum &&
+         !ignoresPadding(rule, *split, operands)))
+      continue;
+    int64_t bytes = 0;
+    for (auto [other, dim, value] :
+         llvm::zip_equal(operands, split->operands, op->getOperands()))
+      if (dim && other.state == ValueState::getSplit(group, *dim))
+        bytes += getBytes(value);
+    if (bytes <= bestBytes)
+      continue;
+    best = std::make_pair(*split, group);
+    bestBytes = bytes;
+  }
+  return best;
+}
+
+static int64_t getNumElements(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getNumElements() : 0;
+}
+
+/// The largest set of partial operands in which `op` is linear. Results that
+/// are larger than what they are made of are not worth it: the reduction that
+/// is saved here would move more elements later.
+std::optional<llvm::SmallBitVector>
+Partitioner::choosePartial(Operation *op, const ShardingRule &rule,
+                           ArrayRef<ValueVersion> operands) {
+  if (!areUsedResultsDescribed(op, rule))
+    return std::nullopt;
+  int64_t resultSize = 0;
+  for (Value result : op->getResults())
+    resultSize += getNumElements(result);
+  std::optional<llvm::SmallBitVector> best;
+  int64_t bestSize = 0;
+  for (const llvm::SmallBitVector &set : rule.linear) {
+    if (set.none())
+      continue;
+    const ValueState &state = operands[set.find_first()].state;
+    int64_t size = 0;
+    bool equal = state.isPartial() && state.reduction != Reduction::Max;
+    for (unsigned i : set.set_bits()) {
+      equal &= operands[i].state == state;
+      size += getNumElements(op->getOperand(i));
+    }
+    if (!equal || size <= bestSize || size < resultSize)
+      continue;
+    best = set;
+    bestSize = size;
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+/// The state of a result that does not have the factor that is cut.
+static ValueState getReducedState(FactorKind kind, Group group) {
+  switch (kind) {
+  case FactorKind::Sum:
+    return ValueState::getPartial(group, Reduction::Sum);
+  case FactorKind::Mean:
+    return ValueState::getPartial(group, Reduction::Avg);
+  case FactorKind::Max:
+    return ValueState::getPartial(group, Reduction::Max);
+  default:
+    llvm_unreachable("cannot be cut");
+  }
+}
+
+void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
+                             const FactorSplit &split, Group group) {
+  SmallVector<ValueVersion> versions;
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    std::optional<int64_t> dim = split.operands[number];
+    versions.push_back(
+        llvm::is_contained(rule.unread, number)
+            ? seenBy(op, operand.get())
+            : getVersion(operand.get(), dim ? ValueState::getSplit(group, *dim)
+                                            : ValueState::getWhole()));
+    operands.push_back(versions.back().local);
+  }
+  bool zeroPadding = split.uneven && ignoresPadding(rule, split, versions);
+  SmallVector<ValueState> states;
+  SmallVector<Type> types;
+  for (auto [result, dim] : llvm::zip_equal(op->getResults(), split.results)) {
+    // Nobody uses a result without a description.
+    if (!isDescribed(op, rule, result.getResultNumber())) {
+      states.push_back(ValueState::getWhole());
+      types.push_back(result.getType());
+      continue;
+    }
+    states.push_back(
+        dim ? ValueState::getSplit(group, *dim)
+            : getReducedState(rule.factors[split.factor].kind, group));
+    types.push_back(mesh.getLocalType(cast<RankedTensorType>(result.getType()),
+                                      states.back()));
+  }
+  Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
+      communication.getBuilder(), operands, types);
+  for (auto [result, state, local] :
+       llvm::zip_equal(op->getResults(), states, part->getResults()))
+    define(result, {state, local, zeroPadding});
+  markReplaced(op);
+  ++numSplit;
+}
+
+void Partitioner::keepPartial(Operation *op,
+                              const llvm::SmallBitVector &partial,
+                              ArrayRef<ValueVersion> operands) {
+  ValueState state = operands[partial.find_first()].state;
+  for (OpOperand &operand : op->getOpOperands())
+    operand.set(getAs(operand.get(), partial.test(operand.getOperandNumber())
+                                         ? state
+                                         : ValueState::getWhole()));
+  for (Value result : op->getResults())
+    define(result, {state, result});
+}
+
+void Partitioner::keepWhole(Operation *op, ArrayRef<ValueVersion> operands) {
+  int64_t bytes = 0;
+  for (auto [operand, seen] : llvm::zip_equal(op->getOpOperands(), operands)) {
+    if (seen.state.isSplit())
+      bytes += getBytes(operand.get());
+    operand.set(getAs(operand.get(), ValueState::getWhole()));
+  }
+  if (bytes == 0)
+    return;
+  auto node = dyn_cast<NodeOp>(op);
+  StringRef name = node ? node.getTarget() : op->getName().getStringRef();
+  ++numKeptWhole;
+  remark::missed(op->getLoc(),
+                 remark::RemarkOpts::name("kept-whole").category(DEBUG_TYPE))
+      << remark::reason("'{0}' cannot be carried out on parts of its operands",
+                        name)
+      << remark::metric("gathered_bytes", bytes);
+}
+
+/// What a region uses from outside is read by every iteration: all of it is
+/// needed.
+void Partitioner::makeCapturedWhole(Operation *op) {
+  if (op->getNumRegions() == 0)
+    return;
+  visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *operand) {
+    if (numbers.count(operand->get()))
+      operand->set(getAs(operand->get(), ValueState::getWhole()));
+  });
+}
+
+void Partitioner::process(Operation *op) {
+  if (replaced.contains(op))
+    return;
+  communication.setPlace(op);
+  makeCapturedWhole(op);
+  SmallVector<ValueVersion> operands;
+  bool plain = true;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(seenBy(op, operand));
+    plain &=
+        operands.back().state.isWhole() && operands.back().local == operand;
+  }
+  if (plain)
+    return;
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!interface || !isMemoryEffectFree(op) ||
+      llvm::all_of(operands,
+                   [](const ValueVersion &v) { return v.state.isWhole(); }))
+    return keepWhole(op, operands);
+  ShardingRule rule = interface.getShardingRule();
+  assert(succeeded(rule.verify(op)) && "inconsistent sharding rule");
+  // Any form of an operand that is not read will do.
+  for (unsigned unread : rule.unread) {
+    op->setOperand(unread, operands[unread].local);
+    operands[unread] = {ValueState::getWhole(), operands[unread].local};
+  }
+  if (auto choice = chooseFactor(op, rule, operands))
+    return buildSplit(op, rule, choice->first, choice->second);
+  if (auto partial = choosePartial(op, rule, operands))
+    return keepPartial(op, *partial, operands);
+  keepWhole(op, operands);
+}
+
+void Partitioner::eraseReplaced() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (replaced.contains(&op) ||
+        (rebuilt.contains(&op) && isOpTriviallyDead(&op)))
+      op.erase();
+}

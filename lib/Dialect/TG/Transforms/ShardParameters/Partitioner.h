@@ -1,0 +1,125 @@
+//===- Partitioner.h - Carry out a step on parts of its values --*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Every value of the step is in one of three states: whole on every rank, cut
+// along one dimension, or partial. The partitioner walks the operations once
+// and, for each of them, asks its sharding rule what it can do with operands in
+// the states that they are in:
+//
+//   for each operation, in order:
+//     if one of its factors is cut in an operand, and can be:
+//       convert the operands: those that have the factor are cut along it,
+//         the others are whole
+//       rebuild the operation on the parts
+//       results are cut along the factor, or partial if they do not have it
+//     else if it is linear in operands that are partial:
+//       the others become whole; the results are partial
+//     else all operands become whole, and so are the results
+//
+// Each step is exact for any rule that is true. No conversion is made twice.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_PARTITIONER_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_PARTITIONER_H
+
+#include "Communication.h"
+#include "FactorSplit.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace regather::tg::spmd {
+
+/// One form in which a value exists.
+struct ValueVersion {
+  ValueState state;
+  mlir::Value local;
+  /// The elements behind the end of an uneven cut are known to be zero.
+  bool zeroPadding = false;
+};
+
+class Partitioner {
+public:
+  Partitioner(mlir::Block &block, const DataMesh &mesh);
+
+  /// Says in which state `value` is computed. Its uses see `local` from now
+  /// on, converted as they need it.
+  void define(mlir::Value value, const ValueVersion &version);
+  /// Adds another form; uses outside of the optimizer, inside of it, or both,
+  /// see the value in this state from now on.
+  void addVersion(mlir::Value value, const ValueVersion &version,
+                  bool outsideOptimizer, bool insideOptimizer);
+  /// The operation is not needed any more: its results were defined.
+  void markReplaced(mlir::Operation *op) { replaced.insert(op); }
+
+  /// The state in which `value` was computed.
+  ValueState getState(mlir::Value value) const;
+  /// The value in this state, inserted at the current place of
+  /// `getCommunication()` if it does not exist yet.
+  ValueVersion getVersion(mlir::Value value, const ValueState &state);
+  mlir::Value getAs(mlir::Value value, const ValueState &state) {
+    return getVersion(value, state).local;
+  }
+
+  /// Carries out `op` on parts, if possible.
+  void process(mlir::Operation *op);
+  /// Erases what has been replaced and is not used any more.
+  void eraseReplaced();
+
+  Communication &getCommunication() { return communication; }
+
+  int64_t numSplit = 0;
+  int64_t numKeptWhole = 0;
+
+private:
+  /// All forms of one value; the first is the one that was computed.
+  struct Entry {
+    llvm::SmallVector<ValueVersion, 2> versions;
+    unsigned outsideOptimizer = 0;
+    unsigned insideOptimizer = 0;
+  };
+
+  Entry &getEntry(mlir::Value value);
+  const ValueVersion *findVersion(const Entry &entry,
+                                  const ValueState &state) const;
+  /// The form in which an operation of this phase sees `value`.
+  ValueVersion seenBy(mlir::Operation *op, mlir::Value value) const;
+
+  ValueVersion convert(mlir::Value value, const ValueState &state);
+  ValueVersion makeWhole(const ValueVersion &from, mlir::Value value);
+  ValueVersion scatterPartial(const ValueVersion &from,
+                              const ValueState &state);
+  /// Computes the part of a whole value that was made from nothing alone.
+  mlir::Value rebuildPart(mlir::Value value, const ValueState &state);
+
+  std::optional<std::pair<FactorSplit, Group>>
+  chooseFactor(mlir::Operation *op, const ShardingRule &rule,
+               llvm::ArrayRef<ValueVersion> operands);
+  std::optional<llvm::SmallBitVector>
+  choosePartial(mlir::Operation *op, const ShardingRule &rule,
+                llvm::ArrayRef<ValueVersion> operands);
+  void buildSplit(mlir::Operation *op, const ShardingRule &rule,
+                  const FactorSplit &split, Group group);
+  void keepPartial(mlir::Operation *op, const llvm::SmallBitVector &partial,
+                   llvm::ArrayRef<ValueVersion> operands);
+  void keepWhole(mlir::Operation *op, llvm::ArrayRef<ValueVersion> operands);
+  void makeCapturedWhole(mlir::Operation *op);
+
+  const DataMesh &mesh;
+  mlir::Block &block;
+  Communication communication;
+  llvm::DenseMap<mlir::Value, unsigned> numbers;
+  std::vector<Entry> entries;
+  llvm::DenseSet<mlir::Operation *> replaced;
+  /// Erased at the end if nothing uses them any more.
+  llvm::DenseSet<mlir::Operation *> rebuilt;
+};
+
+} // namespace regather::tg::spmd
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_PARTITIONER_H

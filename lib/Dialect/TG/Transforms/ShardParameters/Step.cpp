@@ -1,0 +1,281 @@
+//===- Step.cpp - What a captured step consists of ------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Step.h"
+
+#include "ModulePattern.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+RoleAttr Step::getArgumentRole(unsigned argument) const {
+  return func::FuncOp(func).getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
+}
+
+RoleAttr Step::getResultRole(unsigned result) const {
+  return func::FuncOp(func).getResultAttrOfType<RoleAttr>(result,
+                                                          kRoleAttrName);
+}
+
+FailureOr<func::FuncOp> regather::tg::spmd::findEntry(ModuleOp module) {
+  func::FuncOp entry;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal() || !func.isPublic())
+      continue;
+    if (entry) {
+      InFlightDiagnostic diag = func.emitError()
+                                << "module has several public functions; make "
+                                   "all but the step private";
+      diag.attachNote(entry.getLoc()) << "the first one is here";
+      return diag;
+    }
+    entry = func;
+  }
+  return entry;
+}
+
+static bool hasRole(func::FuncOp func, unsigned argument, RoleKind kind) {
+  auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
+  return role && role.getKind() == kind;
+}
+
+bool regather::tg::spmd::hasParameters(func::FuncOp func) {
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
+    if (hasRole(func, i, RoleKind::Parameter))
+      return true;
+  return false;
+}
+
+static std::string getName(func::FuncOp func, unsigned argument) {
+  auto name = func.getArgAttrOfType<StringAttr>(argument, kNameAttrName);
+  return name ? name.str() : "arg" + std::to_string(argument);
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// One function of one block in which nothing is sharded yet and all shapes
+/// are known.
+static LogicalResult checkStep(func::FuncOp func) {
+  if (!func.getBody().hasOneBlock())
+    return func.emitError() << "expects a step of one block, got "
+                            << func.getBody().getBlocks().size();
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    auto placement =
+        func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
+    if (placement && !placement.getAxes().empty())
+      return func.emitError()
+             << "expects a step on one device, but argument \""
+             << getName(func, i) << "\" is sharded already: " << placement;
+  }
+  auto check = [&](Value value, Location loc) -> LogicalResult {
+    auto shaped = dyn_cast<ShapedType>(value.getType());
+    if (!shaped || shaped.hasStaticShape())
+      return success();
+    std::string name;
+    llvm::raw_string_ostream stream(name);
+    value.printAsOperand(stream, OpPrintingFlags());
+    return emitError(loc) << "'" << name << "' must have a static shape, got "
+                          << shaped;
+  };
+  for (BlockArgument argument : func.getArguments())
+    if (failed(check(argument, argument.getLoc())))
+      return failure();
+  for (Operation &op : func.getBody().front())
+    for (Value result : op.getResults())
+      if (failed(check(result, op.getLoc())))
+        return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+/// A cast of a parameter to a narrower type of floats, as mixed precision
+/// makes them.
+static Type getNarrowingCast(Operation *op, RankedTensorType from) {
+  auto node = dyn_cast<NodeOp>(op);
+  if (!node || node.getTarget() != "aten._to_copy.default" ||
+      node.getNumOperands() != 1 || node.getNumResults() != 1)
+    return nullptr;
+  auto to = dyn_cast<RankedTensorType>(node.getResultTypes().front());
+  if (!to || to.getShape() != from.getShape() ||
+      !isa<FloatType>(to.getElementType()) ||
+      !isa<FloatType>(from.getElementType()) ||
+      to.getElementTypeBitWidth() >= from.getElementTypeBitWidth())
+    return nullptr;
+  return to.getElementType();
+}
+
+/// Finds where the parameter is used, and whether mixed precision casts it
+/// everywhere.
+static void findUses(Step &step, Parameter &parameter) {
+  Type common;
+  bool castEverywhere = true;
+  for (Operation *user :
+       step.block->getArgument(parameter.argument).getUsers()) {
+    Operation *op = step.block->findAncestorOpInBlock(*user);
+    if (op == step.getTerminator() || getPhase(op) == Phase::Optimizer)
+      continue;
+    unsigned position = step.positions.lookup(op);
+    parameter.firstUse =
+        std::min(parameter.firstUse.value_or(position), position);
+    Type narrow = user == op ? getNarrowingCast(user, parameter.type) : Type();
+    castEverywhere &= narrow && (!common || common == narrow);
+    common = narrow;
+    parameter.casts.push_back(user);
+  }
+  if (!castEverywhere || !common)
+    parameter.casts.clear();
+  else
+    parameter.gathered = common;
+}
+
+static Parameter describeParameter(Step &step, unsigned argument) {
+  func::FuncOp func = step.func;
+  Parameter parameter;
+  parameter.argument = argument;
+  parameter.name = getName(func, argument);
+  if (auto module =
+          func.getArgAttrOfType<StringAttr>(argument, kModuleAttrName))
+    parameter.module = module.str();
+  else
+    parameter.module =
+        StringRef(parameter.name).rsplit('.').first != parameter.name
+            ? StringRef(parameter.name).rsplit('.').first.str()
+            : "";
+  auto registration =
+      func.getArgAttrOfType<IntegerAttr>(argument, kRegistrationAttrName);
+  parameter.registration = registration ? registration.getInt()
+                                        : std::numeric_limits<int64_t>::max();
+  parameter.type = cast<RankedTensorType>(func.getArgumentTypes()[argument]);
+  return parameter;
+}
+
+/// Chooses the element types of the argument and of what is gathered.
+static LogicalResult chooseTypes(Step &step, Parameter &parameter,
+                                 const ElementTypes &types) {
+  Type element = parameter.type.getElementType();
+  parameter.stored = parameter.gathered = element;
+  findUses(step, parameter);
+  if (!isa<FloatType>(element))
+    return success();
+  if (types.parameter)
+    parameter.stored = types.parameter;
+  if (types.compute) {
+    if (parameter.gathered != types.compute)
+      parameter.casts.clear();
+    parameter.gathered = types.compute;
+  }
+  if (parameter.stored == element || !parameter.update)
+    return success();
+  return step.func.emitError()
+         << "option 'parameter-dtype' asks for " << parameter.stored
+         << ", but the step updates parameter \"" << parameter.name << "\" in "
+         << element;
+}
+
+static LogicalResult findParameters(Step &step, const DataMesh &mesh,
+                                    const ElementTypes &types,
+                                    ArrayRef<std::string> ignore) {
+  func::FuncOp func = step.func;
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    if (!hasRole(func, i, RoleKind::Parameter))
+      continue;
+    if (!isa<RankedTensorType>(func.getArgumentTypes()[i]))
+      return func.emitError() << "parameter \"" << getName(func, i)
+                              << "\" must be a ranked tensor, got "
+                              << func.getArgumentTypes()[i];
+    step.parameters.push_back(describeParameter(step, i));
+  }
+  llvm::sort(step.parameters, [](const Parameter &a, const Parameter &b) {
+    return std::make_pair(a.registration, a.argument) <
+           std::make_pair(b.registration, b.argument);
+  });
+  for (auto [number, parameter] : llvm::enumerate(step.parameters))
+    step.parameterOfArgument[parameter.argument] = number;
+  for (unsigned i = 0, e = func.getNumResults(); i != e; ++i) {
+    RoleAttr role = step.getResultRole(i);
+    if (!role || !role.namesArgument())
+      continue;
+    auto it = step.parameterOfArgument.find(role.getArgument());
+    if (it == step.parameterOfArgument.end())
+      continue;
+    Parameter &parameter = step.parameters[it->second];
+    auto type = dyn_cast<RankedTensorType>(func.getResultTypes()[i]);
+    if (!type || type.getShape() != parameter.type.getShape())
+      return func.emitError()
+             << "result " << i << " belongs to parameter \"" << parameter.name
+             << "\" and must have the shape of " << parameter.type << ", got "
+             << func.getResultTypes()[i];
+    (role.getKind() == RoleKind::Gradient ? parameter.gradient
+                                          : parameter.update) = i;
+  }
+  SmallVector<StringRef> names;
+  for (const Parameter &parameter : step.parameters)
+    names.push_back(parameter.name);
+  FailureOr<std::vector<PatternMatch>> ignored =
+      matchPatterns(func, "ignore", ignore, names);
+  if (failed(ignored))
+    return failure();
+  for (auto [parameter, match] : llvm::zip_equal(step.parameters, *ignored)) {
+    parameter.sharded =
+        mesh.shardAxes && parameter.type.getRank() > 0 && !match.pattern;
+    if (failed(chooseTypes(step, parameter, types)))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+/// The inputs whose first dimension is the batch, that of the first input.
+static LogicalResult findSplitInputs(Step &step, const DataMesh &mesh) {
+  func::FuncOp func = step.func;
+  std::optional<int64_t> batch;
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
+    if (!hasRole(func, i, RoleKind::Input) || !type || type.getRank() == 0)
+      continue;
+    if (!batch) {
+      batch = type.getDimSize(0);
+      if (*batch % mesh.dataRanks != 0)
+        return func.emitError()
+               << "batch of " << *batch << " (dimension 0 of input \""
+               << getName(func, i) << "\") cannot be divided by "
+               << mesh.dataRanks << " ranks";
+    }
+    if (type.getDimSize(0) == *batch)
+      step.splitInputs.push_back(i);
+  }
+  return success();
+}
+
+FailureOr<Step> regather::tg::spmd::analyzeStep(func::FuncOp func,
+                                                const DataMesh &mesh,
+                                                const ElementTypes &types,
+                                                ArrayRef<std::string> ignore) {
+  if (failed(checkStep(func)))
+    return failure();
+  Step step;
+  step.func = func;
+  step.block = &func.getBody().front();
+  for (Operation &op : step.block->without_terminator()) {
+    step.positions[&op] = step.operations.size();
+    step.operations.push_back(&op);
+  }
+  if (failed(findParameters(step, mesh, types, ignore)) ||
+      failed(findSplitInputs(step, mesh)))
+    return failure();
+  return step;
+}

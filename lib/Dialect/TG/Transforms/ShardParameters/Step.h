@@ -1,0 +1,82 @@
+//===- Step.h - What a captured step consists of ----------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_STEP_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_STEP_H
+
+#include "DataMesh.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace regather::tg::spmd {
+
+/// Element types that options ask for; null means as captured.
+struct ElementTypes {
+  mlir::Type compute, parameter, reduce;
+};
+
+struct Parameter {
+  unsigned argument;
+  /// `tg.name`, or `argN`.
+  std::string name;
+  /// `tg.module`, or the name without its last component.
+  std::string module;
+  int64_t registration;
+  /// The type in the captured graph.
+  mlir::RankedTensorType type;
+  /// Cut over the shard axis; otherwise every rank keeps all of it.
+  bool sharded = false;
+  /// Element types of the argument and of what is gathered.
+  mlir::Type stored, gathered;
+  /// Number of the result that is the gradient, or the update.
+  std::optional<unsigned> gradient, update;
+  /// Place of the first operation outside of the optimizer that uses it.
+  std::optional<unsigned> firstUse;
+  /// Casts to `gathered` that take the place of all other uses.
+  llvm::SmallVector<mlir::Operation *> casts;
+};
+
+/// The step as it was captured, and what becomes of its arguments.
+struct Step {
+  mlir::func::FuncOp func;
+  mlir::Block *block = nullptr;
+  /// All operations of the block in order, without the terminator.
+  std::vector<mlir::Operation *> operations;
+  llvm::DenseMap<mlir::Operation *, unsigned> positions;
+  /// In registration order.
+  std::vector<Parameter> parameters;
+  /// Number of each parameter by argument.
+  llvm::DenseMap<unsigned, unsigned> parameterOfArgument;
+  /// Arguments of which each rank gets a part of the batch.
+  llvm::SmallVector<unsigned> splitInputs;
+  /// Operations that cut one batch out of an input that holds several. Every
+  /// rank works on its part of each batch.
+  llvm::DenseSet<mlir::Operation *> batchSlices;
+
+  RoleAttr getArgumentRole(unsigned argument) const;
+  RoleAttr getResultRole(unsigned result) const;
+  mlir::Operation *getTerminator() const { return block->getTerminator(); }
+};
+
+/// The function that `regather run` would run: the only public one with a body.
+/// Null if there is none; an error if there are several.
+mlir::FailureOr<mlir::func::FuncOp> findEntry(mlir::ModuleOp module);
+
+/// True if an argument of `func` is a parameter.
+bool hasParameters(mlir::func::FuncOp func);
+
+/// Describes `func`. Emits an error if it is not a step on one device, or if
+/// the ranks do not divide its batch. Parameters that match a pattern of
+/// `ignore` are not sharded.
+mlir::FailureOr<Step> analyzeStep(mlir::func::FuncOp func, const DataMesh &mesh,
+                                  const ElementTypes &types,
+                                  llvm::ArrayRef<std::string> ignore);
+
+} // namespace regather::tg::spmd
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_STEP_H

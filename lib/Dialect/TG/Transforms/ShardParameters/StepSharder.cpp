@@ -1,0 +1,319 @@
+//===- StepSharder.cpp - Shard the parameters of a step -------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepSharder.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+static const ValueState shard = ValueState::getSplit(Group::Shard, 0);
+
+StepSharder::StepSharder(const Step &step, const DataMesh &mesh,
+                         const ElementTypes &types, ArrayRef<Unit> units,
+                         const GradientPlan &plan)
+    : step(step), mesh(mesh), types(types), units(units), plan(plan),
+      partitioner(*step.block, mesh) {
+  for (unsigned i = 0, e = step.getTerminator()->getNumOperands(); i != e; ++i)
+    if (RoleAttr role = step.getResultRole(i);
+        role && role.getKind() == RoleKind::Loss)
+      loss = step.getTerminator()->getOperand(i);
+}
+
+void StepSharder::run() {
+  addArguments();
+  startUnits();
+  for (Operation *op : step.operations) {
+    if (auto it = gatherBefore.find(op); it != gatherBefore.end())
+      for (unsigned unit : it->second)
+        gatherUnit(units[unit], op);
+    partitioner.process(op);
+    if (step.batchSlices.contains(op))
+      splitBatch(op);
+    if (auto it = plan.readyAfter.find(op); it != plan.readyAfter.end())
+      for (unsigned unit : it->second)
+        reduceUnit(unit, op);
+    finishLoss(op);
+  }
+  convertResults();
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+/// New arguments of the types that a rank holds, behind the old ones.
+void StepSharder::addArguments() {
+  unsigned count = step.block->getNumArguments();
+  argumentStates.assign(count, ValueState::getWhole());
+  for (unsigned input : step.splitInputs)
+    argumentStates[input] = ValueState::getSplit(Group::Data, 0);
+  for (const Parameter &parameter : step.parameters)
+    if (parameter.sharded)
+      argumentStates[parameter.argument] = shard;
+  for (unsigned state : plan.shardedStates)
+    argumentStates[state] = shard;
+  for (unsigned i = 0; i != count; ++i) {
+    BlockArgument old = step.block->getArgument(i);
+    Type type = old.getType();
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      type = mesh.getLocalType(tensor, argumentStates[i]);
+    if (auto it = step.parameterOfArgument.find(i);
+        it != step.parameterOfArgument.end())
+      type = RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
+                                   step.parameters[it->second].stored);
+    BlockArgument local = step.block->addArgument(type, old.getLoc());
+    // A batch on one rank is whole.
+    bool split =
+        argumentStates[i].isSplit() &&
+        (argumentStates[i].group == Group::Shard || mesh.dataRanks > 1);
+    partitioner.define(
+        old, {split ? argumentStates[i] : ValueState::getWhole(), local});
+  }
+}
+
+/// The rank's part of one batch of several. Its rows are not those that the
+/// rank holds of the input, which is why that has been gathered.
+void StepSharder::splitBatch(Operation *slice) {
+  if (mesh.dataRanks == 1)
+    return;
+  Value batch = slice->getResult(0);
+  partitioner.getCommunication().setPlace(slice, Phase::Forward, StringAttr(),
+                                          /*after=*/true);
+  ValueVersion part =
+      partitioner.getVersion(batch, ValueState::getSplit(Group::Data, 0));
+  partitioner.addVersion(batch, part, /*outsideOptimizer=*/true,
+                         /*insideOptimizer=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Gathers
+//===----------------------------------------------------------------------===//
+
+void StepSharder::startUnits() {
+  for (auto [number, unit] : llvm::enumerate(units)) {
+    std::optional<unsigned> first;
+    for (unsigned parameter : unit.parameters)
+      if (std::optional<unsigned> use = step.parameters[parameter].firstUse)
+        first = std::min(first.value_or(*use), *use);
+    if (first)
+      gatherBefore[step.operations[*first]].push_back(number);
+  }
+}
+
+void StepSharder::gatherUnit(const Unit &unit, Operation *user) {
+  Communication &communication = partitioner.getCommunication();
+  communication.setPlace(user, getPhase(user).value_or(Phase::Forward),
+                         StringAttr::get(user->getContext(), unit.path));
+  // One collective for each element type: it has one message.
+  llvm::MapVector<Type, SmallVector<const Parameter *>> byType;
+  for (unsigned number : unit.parameters) {
+    const Parameter &parameter = step.parameters[number];
+    if (!parameter.firstUse)
+      continue;
+    if (parameter.sharded) {
+      byType[parameter.gathered].push_back(&parameter);
+      continue;
+    }
+    Value argument = step.block->getArgument(parameter.argument);
+    Value local = partitioner.getAs(argument, ValueState::getWhole());
+    partitioner.define(argument, {ValueState::getWhole(),
+                                  communication.castTo(
+                                      local, parameter.type.getElementType())});
+  }
+  for (auto &[element, parameters] : byType) {
+    SmallVector<Value> shards;
+    SmallVector<Type> whole;
+    for (const Parameter *parameter : parameters) {
+      Value argument = step.block->getArgument(parameter->argument);
+      shards.push_back(
+          communication.castTo(partitioner.getAs(argument, shard), element));
+      whole.push_back(
+          RankedTensorType::get(parameter->type.getShape(), element));
+    }
+    SmallVector<Value> gathered =
+        communication.gather(shards, /*dim=*/0, mesh.shardAxes, whole);
+    for (auto [parameter, value] : llvm::zip_equal(parameters, gathered))
+      defineGathered(*parameter, value);
+  }
+}
+
+void StepSharder::defineGathered(const Parameter &parameter, Value gathered) {
+  // The casts that the graph makes have been made before the gather.
+  for (Operation *op : parameter.casts) {
+    partitioner.define(op->getResult(0), {ValueState::getWhole(), gathered});
+    partitioner.markReplaced(op);
+  }
+  if (!parameter.casts.empty())
+    return;
+  Value whole = partitioner.getCommunication().castTo(
+      gathered, parameter.type.getElementType());
+  partitioner.addVersion(step.block->getArgument(parameter.argument),
+                         {ValueState::getWhole(), whole},
+                         /*outsideOptimizer=*/true, /*insideOptimizer=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+void StepSharder::reduceUnit(unsigned number, Operation *last) {
+  Communication &communication = partitioner.getCommunication();
+  communication.setPlace(
+      last, getPhase(last).value_or(Phase::Backward),
+      StringAttr::get(last->getContext(), units[number].path), /*after=*/true);
+  // Few: there is one for each element type.
+  SmallVector<ReductionGroup, 2> groups;
+  for (const Gradient &gradient : plan.ofUnit[number]) {
+    ValueState state = partitioner.getState(gradient.value);
+    if (!state.isPartial() || state.group != Group::Data) {
+      finishGradient(
+          gradient,
+          partitioner.getAs(gradient.value,
+                            gradient.sharded ? shard : ValueState::getWhole()));
+      continue;
+    }
+    Value local = partitioner.getAs(gradient.value, state);
+    Type element = cast<RankedTensorType>(local.getType()).getElementType();
+    if (types.reduce && isa<FloatType>(element))
+      local = communication.castTo(local, element = types.reduce);
+    ReductionGroup *group = llvm::find_if(groups, [&](auto &known) {
+      return known.element == element && known.reduction == state.reduction &&
+             known.sharded == gradient.sharded;
+    });
+    if (group == groups.end())
+      group = &groups.emplace_back(
+          ReductionGroup{element, state.reduction, gradient.sharded, {}, {}});
+    group->gradients.push_back(gradient);
+    group->locals.push_back(local);
+  }
+  for (const ReductionGroup &group : groups)
+    reduceTogether(group);
+}
+
+void StepSharder::reduceTogether(const ReductionGroup &group) {
+  Communication &communication = partitioner.getCommunication();
+  SmallVector<Value> parts;
+  if (group.sharded) {
+    parts = communication.scatter(group.locals, group.reduction, /*dim=*/0,
+                                  mesh.shardAxes, mesh.shardRanks);
+    if (mesh.replicateAxes)
+      parts = communication.reduce(parts, group.reduction, mesh.replicateAxes);
+  } else {
+    parts = communication.reduce(group.locals, group.reduction, mesh.dataAxes);
+  }
+  for (auto [gradient, part] : llvm::zip_equal(group.gradients, parts))
+    finishGradient(gradient, part);
+}
+
+void StepSharder::finishGradient(const Gradient &gradient, Value local) {
+  Value value = gradient.value;
+  reduced[value] = local;
+  // Whoever else reads the gradient reads the reduced one, in its own type.
+  if (llvm::all_of(value.getUsers(), [&](Operation *user) {
+        return user == step.getTerminator();
+      }))
+    return;
+  Type element = cast<RankedTensorType>(value.getType()).getElementType();
+  ValueVersion version = {
+      gradient.sharded ? shard : ValueState::getWhole(),
+      partitioner.getCommunication().castTo(local, element),
+      /*zeroPadding=*/partitioner.getState(value).isPartial()};
+  partitioner.addVersion(value, version, /*outsideOptimizer=*/true,
+                         /*insideOptimizer=*/true);
+}
+
+/// Reduces the loss where it is computed, not where the step ends.
+void StepSharder::finishLoss(Operation *op) {
+  if (!loss || loss.getDefiningOp() != op ||
+      partitioner.getState(loss).isWhole())
+    return;
+  partitioner.getCommunication().setPlace(
+      op, getPhase(op).value_or(Phase::Forward),
+      op->getAttrOfType<StringAttr>(kModuleAttrName), /*after=*/true);
+  (void)partitioner.getAs(loss, ValueState::getWhole());
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// The state in which a result leaves the step.
+static ValueState getResultState(RoleAttr role, ValueState computed,
+                                 ArrayRef<ValueState> arguments) {
+  if (role && role.namesArgument())
+    return arguments[role.getArgument()];
+  bool isLoss = role && role.getKind() == RoleKind::Loss;
+  return computed.isSplit() && !isLoss ? computed : ValueState::getWhole();
+}
+
+Value StepSharder::convertResult(unsigned result, PlacementAttr &placement) {
+  Operation *terminator = step.getTerminator();
+  Value value = terminator->getOperand(result);
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return value;
+  RoleAttr role = step.getResultRole(result);
+  Operation *source = value.getDefiningOp();
+  Communication &communication = partitioner.getCommunication();
+  communication.setPlace(
+      terminator,
+      source ? getPhase(source).value_or(Phase::Forward) : Phase::Forward,
+      source ? source->getAttrOfType<StringAttr>(kModuleAttrName)
+             : StringAttr());
+  ValueState state =
+      getResultState(role, partitioner.getState(value), argumentStates);
+  // An update or a gradient lies as its argument does.
+  if (!role || !role.namesArgument())
+    placement = mesh.getPlacement(type, state);
+  bool isGradient = role && role.getKind() == RoleKind::Gradient;
+  if (!isGradient)
+    return partitioner.getAs(value, state);
+  const Parameter &parameter =
+      step.parameters[step.parameterOfArgument.lookup(role.getArgument())];
+  auto it = reduced.find(value);
+  Value local =
+      it != reduced.end() ? it->second : partitioner.getAs(value, state);
+  return communication.castTo(local, parameter.stored ==
+                                             parameter.type.getElementType()
+                                         ? type.getElementType()
+                                         : parameter.stored);
+}
+
+void StepSharder::convertResults() {
+  Operation *terminator = step.getTerminator();
+  SmallVector<PlacementAttr> placements(terminator->getNumOperands());
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    operand.set(convertResult(number, placements[number]));
+  }
+  partitioner.eraseReplaced();
+  replaceSignature(placements);
+}
+
+void StepSharder::replaceSignature(ArrayRef<PlacementAttr> results) {
+  func::FuncOp func = step.func;
+  unsigned count = func.getNumArguments();
+  for (unsigned i = 0; i != count; ++i) {
+    auto type =
+        dyn_cast<RankedTensorType>(step.block->getArgument(i).getType());
+    if (!type)
+      continue;
+    if (PlacementAttr placement = mesh.getPlacement(type, argumentStates[i]))
+      func.setArgAttr(i, kPlacementAttrName, placement);
+  }
+  step.block->eraseArguments(0, count);
+  for (auto [number, placement] : llvm::enumerate(results))
+    if (placement)
+      func.setResultAttr(number, kPlacementAttrName, placement);
+  func.setType(
+      FunctionType::get(func.getContext(), step.block->getArgumentTypes(),
+                        TypeRange(step.getTerminator()->getOperandTypes())));
+}

@@ -1,0 +1,72 @@
+// RUN: regather-opt %s -split-input-file --tg-shard-parameters=mesh=dp:4 -verify-diagnostics
+
+// expected-error@+1 {{batch of 6 (dimension 0 of input "tokens") cannot be divided by 4 ranks}}
+func.func @batch(
+    %w: tensor<8xf32> {tg.role = #tg.role<parameter>},
+    %x: tensor<6x8xf32> {tg.role = #tg.role<input>, tg.name = "tokens"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{module has a symbol called "mesh"; if the step is sharded already, leave it as it is, otherwise choose another option 'mesh-name'}}
+module {
+  // expected-note@+1 {{declared here}}
+  tg.mesh @mesh [dp = 4]
+  func.func @has_mesh(%w: tensor<8xf32> {tg.role = #tg.role<parameter>}) {
+    return
+  }
+}
+
+// -----
+
+tg.mesh @other [tp = 4]
+// expected-error@+1 {{expects a step on one device, but argument "w" is sharded already: #tg.placement<@other [[tp] = shard 0]>}}
+func.func @is_sharded(
+    %w: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "w",
+                       tg.placement = #tg.placement<@other [[tp] = shard 0]>}) {
+  return
+}
+
+// -----
+
+// expected-note@+1 {{the first one is here}}
+func.func @first(%w: tensor<8xf32> {tg.role = #tg.role<parameter>}) {
+  return
+}
+// expected-error@+1 {{module has several public functions; make all but the step private}}
+func.func @second(%w: tensor<8xf32> {tg.role = #tg.role<parameter>}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{parameter "w" must be a ranked tensor, got 'f32'}}
+func.func @number(%w: f32 {tg.role = #tg.role<parameter>, tg.name = "w"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{'%arg0' must have a static shape, got 'tensor<?xf32>'}}
+func.func @dynamic(%w: tensor<?xf32> {tg.role = #tg.role<parameter>}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{result 0 belongs to parameter "w" and must have the shape of 'tensor<8xf32>', got 'tensor<f32>'}}
+func.func @gradient(%w: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "w"})
+    -> (tensor<f32> {tg.role = #tg.role<gradient of 0>}) {
+  %0 = tg.node "aten.sum.default"(%w) : (tensor<8xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// expected-error@+1 {{expects a step of one block, got 2}}
+func.func @blocks(%w: tensor<8xf32> {tg.role = #tg.role<parameter>}) {
+  cf.br ^next
+^next:
+  return
+}
