@@ -86,8 +86,10 @@ def unit(directory: Path) -> list[Case]:
 def pytest(directory: Path) -> list[Case]:
     return run_junit(
         "pytest", lambda results:
+        # A file stays together: its tests share captured models.
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-         "test/python", f"--junitxml={results}"],
+         "-n", "auto", "--dist", "loadfile", "test/python",
+         f"--junitxml={results}"],
         {"REGATHER_BUILD_DIR": str(directory),
          "PYTHONPATH": str(ROOT / "python"),
          "PYTHONDONTWRITEBYTECODE": "1"})

@@ -26,7 +26,7 @@
 // NONE: regather: error: cannot read text '{{.*}}none': No such file or directory
 // NAMES: regather: error: --text-inputs names "label", but the inputs of the step are "tokens" [2, 3] of integers, "labels" [2, 3] of integers
 // ALONE: regather: error: --text-inputs needs --text
-// VALUES: regather: error: argument "tokens" has no value
+// VALUES: regather: error: 2 of 2 arguments have no value: "tokens", "labels"; give --inputs or --random-inputs
 
 //--- text
 abcdefghijklm

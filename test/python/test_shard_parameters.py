@@ -70,6 +70,23 @@ def normalized() -> tuple[Any, ...]:
     return Normalized(), *perceptron()[1:]
 
 
+class Dropped(torch.nn.Module):
+    """Draws random numbers: each rank needs those of its rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.Linear(6, 8)
+        self.down = torch.nn.Linear(8, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.nn.functional.dropout(self.up(x), 0.3)
+        return self.down(hidden + torch.rand_like(hidden))
+
+
+def dropped() -> tuple[Any, ...]:
+    return Dropped(), *perceptron()[1:]
+
+
 def llama() -> tuple[Any, ...]:
     model, (tokens,), loss, _ = example("llama3").step("tiny", batch=4)
     generator = torch.Generator().manual_seed(0)
@@ -182,7 +199,7 @@ def assert_close(actual: dict[str, torch.Tensor],
         assert error <= tolerance * scale, (name, float(error / scale))
 
 
-SMALL = [perceptron, normalized]
+SMALL = [dropped, perceptron, normalized]
 LARGE = [llama, masked, gpt2, qwen3, bert, t5]
 every_model = pytest.mark.parametrize("make", SMALL + LARGE,
                                       ids=lambda f: f.__name__)
@@ -257,15 +274,17 @@ def test_micro_batches(captured: Captured, options: str,
     inputs = [entry["name"] for entry in captured.inputs]
     second = first | {name: first[name].flip(0).mul(1.5).contiguous()
                       for name in inputs}
-    # What the first batch leaves in the buffers, the second finds there.
-    second |= {name: value for name, value in captured.whole.items()
-               if name in first}
+    # What the first batch leaves in the buffers, the second finds there; it
+    # draws the numbers of the next offset.
+    kept = {name for name in captured.whole
+            if name in first or name == "rng.offset"}
+    second |= {name: captured.whole[name] for name in kept}
     both = first | {name: torch.cat((first[name], second[name]))
                     for name in inputs}
     save_file(second, tmp_path / "second.safetensors")
     save_file(both, tmp_path / "both.safetensors")
     alone = captured.run(None, arguments=tmp_path / "second.safetensors")
-    expected = {name: alone[name] if name in first else
+    expected = {name: alone[name] if name in kept else
                 (captured.whole[name] + alone[name]) / 2 for name in alone}
     assert_close(captured.run(f"{options} micro-batches=2",
                               arguments=tmp_path / "both.safetensors"),

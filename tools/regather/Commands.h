@@ -9,8 +9,9 @@
 #ifndef REGATHER_TOOLS_REGATHER_COMMANDS_H
 #define REGATHER_TOOLS_REGATHER_COMMANDS_H
 
+#include "SourceDiagnostics.h"
+
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/CommandLine.h"
@@ -22,7 +23,7 @@ namespace regather {
 struct InputFile {
   std::unique_ptr<mlir::MLIRContext> context;
   llvm::SourceMgr sourceMgr;
-  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> diagnostics;
+  std::unique_ptr<SourceDiagnostics> diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 

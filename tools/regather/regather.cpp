@@ -43,7 +43,7 @@ std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
   input->context = std::make_unique<mlir::MLIRContext>(registry);
   input->context->printOpOnDiagnostic(false);
   input->sourceMgr.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  input->diagnostics = std::make_unique<mlir::SourceMgrDiagnosticHandler>(
+  input->diagnostics = std::make_unique<SourceDiagnostics>(
       input->sourceMgr, input->context.get());
   mlir::MLIRContext *context = input->context.get();
   if (path.ends_with(".fx.json")) {

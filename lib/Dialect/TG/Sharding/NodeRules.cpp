@@ -129,6 +129,7 @@ static NodeRuleTable makeTable() {
   addMatrixProductRules(table);
   addNormalizationRules(table);
   addPoolingRules(table);
+  addRandomRules(table);
   addReductionRules(table);
   addSoftmaxRules(table);
   addViewRules(table);

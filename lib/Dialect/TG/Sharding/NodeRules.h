@@ -100,6 +100,7 @@ void addLossRules(NodeRuleTable &table);
 void addMatrixProductRules(NodeRuleTable &table);
 void addNormalizationRules(NodeRuleTable &table);
 void addPoolingRules(NodeRuleTable &table);
+void addRandomRules(NodeRuleTable &table);
 void addReductionRules(NodeRuleTable &table);
 void addSoftmaxRules(NodeRuleTable &table);
 void addViewRules(NodeRuleTable &table);

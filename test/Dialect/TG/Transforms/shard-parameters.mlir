@@ -19,7 +19,7 @@
 // CHECK:         %[[SCATTER:.*]] = tg.reduce_scatter sum %[[PARTIAL]] on @mesh [dp] dim 0 phase backward {tg.module = "up"}
 // CHECK:         %[[SHARD:.*]] = tg.wait %[[SCATTER]]
 // CHECK:         return %[[LOSS]], %[[SHARD]]
-// EXAMPLE tg-shard-parameters
+// EXAMPLE tg-shard-parameters{mesh=dp:4}
 func.func @step(
     %w: tensor<8x4xf32> {tg.role = #tg.role<parameter>, tg.name = "up.weight", tg.donated},
     %x: tensor<8x8xf32> {tg.role = #tg.role<input>, tg.name = "x"})

@@ -124,6 +124,26 @@ static Operation *padTo(OpBuilder &builder, Location loc, Value whole,
                                high, zero);
 }
 
+Value Communication::drawPart(Value whole, const ValueState &state) {
+  auto random = whole.getDefiningOp<RandomOp>();
+  if (!random || random.getFirst())
+    return nullptr;
+  auto type = cast<RankedTensorType>(whole.getType());
+  RankedTensorType part = mesh.getLocalType(type, state);
+  // A block of the outermost dimension has consecutive elements.
+  bool isOutermost = llvm::all_of(type.getShape().take_front(state.dim),
+                                  [](int64_t size) { return size == 1; });
+  int64_t ranks = mesh.getRanks(state.group);
+  if (!isOutermost ||
+      part.getDimSize(state.dim) * ranks != type.getDimSize(state.dim))
+    return nullptr;
+  Value first = getOffset(state.group, part.getNumElements());
+  return mark(RandomOp::create(builder, loc, part, random.getSeed(),
+                               random.getOffset(), first,
+                               random.getStreamAttr()))
+      ->getResult(0);
+}
+
 Value Communication::slice(Value whole, const ValueState &state) {
   auto type = cast<RankedTensorType>(whole.getType());
   int64_t ranks = mesh.getRanks(state.group);

@@ -39,6 +39,10 @@ public:
                                          Reduction reduction, int64_t dim,
                                          AxesAttr axes, int64_t ranks);
 
+  /// The part of random bits, drawn where it is needed: its elements are those
+  /// of the whole. Null if `whole` is nothing drawn, or its part is no block.
+  mlir::Value drawPart(mlir::Value whole, const ValueState &state);
+
   /// The part of a whole value that `state` leaves to this rank.
   mlir::Value slice(mlir::Value whole, const ValueState &state);
 

@@ -138,6 +138,10 @@ ValueVersion Partitioner::convert(Value value, const ValueState &state) {
     return {state, from.local, /*zeroPadding=*/true};
   if (Value part = rebuildPart(from.local, state))
     return {state, part};
+  if (Value part = communication.drawPart(from.local, state)) {
+    rebuilt.insert(from.local.getDefiningOp());
+    return {state, part};
+  }
   return {state, communication.slice(from.local, state), /*zeroPadding=*/true};
 }
 
