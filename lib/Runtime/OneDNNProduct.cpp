@@ -53,12 +53,15 @@ struct Library {
   X(dnnl_primitive_execute)                                                    \
   X(dnnl_stream_create)                                                        \
   X(dnnl_stream_destroy)
+  // Members are called like the functions.
+  // NOLINTBEGIN(readability-identifier-naming)
 #define REGATHER_DECLARE(name) decltype(&::name) name = nullptr;
   REGATHER_DNNL_FUNCTIONS(REGATHER_DECLARE)
 #undef REGATHER_DECLARE
   /// Sets the number of threads of the calling thread's parallel regions; null
   /// if the library does not use OpenMP.
   void (*omp_set_num_threads)(int) = nullptr;
+  // NOLINTEND(readability-identifier-naming)
   dnnl_engine_t engine = nullptr;
 
   /// Null if the library is not there or lacks a function.
@@ -193,7 +196,8 @@ static bool isReference(const Library &library,
                         const_dnnl_primitive_desc_t desc) {
   const char *name = nullptr;
   return library.dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0,
-                                           &name) != dnnl_success ||
+                                           static_cast<void *>(&name)) !=
+             dnnl_success ||
          strncmp(name, "ref", 3) == 0;
 }
 

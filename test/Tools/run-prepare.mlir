@@ -10,7 +10,10 @@
 // RUN: FileCheck %s --check-prefix=FILE < %t/report
 // A step without parameters runs on several ranks as it is.
 // RUN: regather run %t/whole.mlir --ranks 2 --random-inputs=1 --json --quiet | FileCheck %s --check-prefix=WHOLE
+// Complex arguments exist in captured graphs only: nodes are lowered first.
+// RUN: regather run %t/complex.mlir --random-inputs=1 --quiet | FileCheck %s --check-prefix=COMPLEX
 
+// COMPLEX: step 1/1
 // MESH: sharded.mlir:1:1: error: the step lies over mesh "mesh" already, but a mesh dp:4 is asked for
 // AXIS: regather: error: --replicate-axis needs --mesh
 // UPDATES: updates.mlir:1:1: error: the step updates "w" already, but an optimizer "adamw" is asked for
@@ -37,4 +40,9 @@ func.func @step(%x: tensor<2xf32> {tg.role = #tg.role<input>}) -> tensor<2xf32> 
 func.func @step(%w: tensor<f32> {tg.role = #tg.role<parameter>, tg.name = "w"})
     -> (tensor<f32> {tg.role = #tg.role<loss>}) {
   return %w : tensor<f32>
+}
+//--- complex.mlir
+func.func @step(%x: tensor<2xcomplex<f32>> {tg.role = #tg.role<input>}) -> tensor<2x2xf32> {
+  %y = tg.node "aten.view_as_real.default"(%x) : (tensor<2xcomplex<f32>>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
 }

@@ -384,13 +384,13 @@ func.func @step(%f: !tg.future<tensor<4xf32>>) { return }
 """, [":1:1: error: ", '"arg0"', "!tg.future<tensor<4xf32>>"]),
     "unsupported-nodes": ("""\
 func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %a = tg.node "aten.relu.default"(%x) : (tensor<4xf32>) -> tensor<4xf32>
-  %b = tg.node "aten.gelu.default"(%a) : (tensor<4xf32>) -> tensor<4xf32>
-  %c = tg.node "aten.relu.default"(%b) : (tensor<4xf32>) -> tensor<4xf32>
+  %a = tg.node "custom.first.default"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %b = tg.node "custom.second.default"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  %c = tg.node "custom.first.default"(%b) : (tensor<4xf32>) -> tensor<4xf32>
   return %c : tensor<4xf32>
 }
-""", [":2:8: error: ", "aten.relu.default", "(2 uses", ":3:8: error: ",
-      "aten.gelu.default"]),
+""", [":2:8: error: ", "custom.first.default", "(2 nodes",
+      ":3:8: error: ", "custom.second.default"]),
     "f8-argument": ("func.func @step(%x: tensor<4xf8E4M3FN>) { return }\n",
                     [":1:1: error: ", '"arg0"', "tensor<4xf8E4M3FN>"]),
     "f8-value": ("""\

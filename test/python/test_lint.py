@@ -64,7 +64,7 @@ def test_pass_without_description(tree: Path) -> None:
     (tree / PASSES).write_text(text[:begin] + text[end:])
     code, output = lint(tree)
     assert code != 0
-    assert "description" in output and "tg-verify-step" in output
+    assert "pass tg-append-optimizer has no description" in output
 
 
 def test_operation_without_example(tree: Path) -> None:

@@ -8,7 +8,10 @@
 
 #include "PrepareStep.h"
 
+#include "regather/Conversion/Passes.h"
 #include "regather/Pipelines/Pipelines.h"
+
+#include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -32,10 +35,28 @@ static bool hasParameters(const StepSignature &step) {
   });
 }
 
-static bool hasNodes(func::FuncOp entry) {
-  return entry->getParentOfType<ModuleOp>()
-      .walk([](NodeOp) { return WalkResult::interrupt(); })
+static bool hasNodes(ModuleOp module) {
+  return module.walk([](NodeOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
+}
+
+/// True if the elements are of a type that exists in captured graphs only.
+static bool isForeign(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return isa<ComplexType>(element) || element.isUnsignedInteger();
+}
+
+LogicalResult regather::lowerForeignTypes(ModuleOp module) {
+  bool isNeeded =
+      llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp func) {
+        return llvm::any_of(func.getArgumentTypes(), isForeign) ||
+               llvm::any_of(func.getResultTypes(), isForeign);
+      });
+  if (!isNeeded || !hasNodes(module))
+    return success();
+  PassManager pm(module.getContext());
+  pm.addPass(createConvertTGNodesToLinalgPass());
+  return pm.run(module);
 }
 
 /// Checks that the step has not been through what is asked for.
@@ -72,7 +93,7 @@ LogicalResult regather::prepareStep(ModuleOp module, const StepSignature &step,
     options.mesh = "dp:" + std::to_string(*request.ranks);
   options.replicateAxis = request.replicateAxis;
   options.optimizer = request.optimizer;
-  options.lower = hasNodes(step.entry);
+  options.lower = hasNodes(module);
 
   PassManager pm(module.getContext(), module->getName().getStringRef(),
                  PassManager::Nesting::Implicit);

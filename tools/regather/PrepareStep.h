@@ -26,6 +26,11 @@ struct RunRequest {
   std::string optimizer;
 };
 
+/// Lowers the nodes of a module that has complex or unsigned arguments or
+/// results, which only nodes take: an engine sees pairs and signless integers.
+/// Does nothing to other modules.
+mlir::LogicalResult lowerForeignTypes(mlir::ModuleOp module);
+
 /// Runs what `step` lacks of the pipeline. Its parameters are sharded if a mesh
 /// is asked for, or several ranks and it has none; an optimizer is appended if
 /// one is asked for; nodes are lowered. Afterwards the step has to be analyzed

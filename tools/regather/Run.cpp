@@ -22,7 +22,6 @@
 #include <cmath>
 
 using namespace regather;
-using mlir::func::FuncOp;
 namespace cl = llvm::cl;
 
 cl::SubCommand regather::runCommand("run", "Run a step on all ranks");
@@ -180,6 +179,8 @@ static llvm::FailureOr<StepSignature> prepare(mlir::ModuleOp module) {
   request.mesh = mesh;
   request.replicateAxis = replicateAxis;
   request.optimizer = optimizer;
+  if (failed(lowerForeignTypes(module)))
+    return mlir::failure();
   llvm::FailureOr<StepSignature> step =
       analyzeStep(module, entry, mesh.empty() ? request.ranks : std::nullopt);
   if (failed(step) || failed(prepareStep(module, *step, request)))
