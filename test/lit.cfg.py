@@ -16,6 +16,8 @@ config.test_exec_root = os.path.join(config.regather_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join(
     [config.regather_tools_dir, config.llvm_tools_dir,
      config.environment.get("PATH", "")])
+# The user's cache of kernels is none of the tests' business.
+config.environment["REGATHER_CACHE_DIR"] = ""
 
 # `./dev check` runs the suite a second time with this set: everything that
 # regather-opt reads then goes through print and parse.

@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("REGATHER_BUILD_DIR", ROOT / "build")).resolve()
 ENGINES = ("cpu", "interpreter")
 
+# What the tests compile stays out of the user's cache.
+os.environ["REGATHER_CACHE_DIR"] = str(BUILD / "kernel-cache")
+
 # Nothing that these tests run has a reason to take longer.
 TIMEOUT_SECONDS = 20
 
@@ -38,12 +41,16 @@ class Result:
 
 def run_tool(tool: str, *arguments: str | Path,
              timeout: float = TIMEOUT_SECONDS, cwd: Path | None = None,
-             stdin: bytes = b"") -> Result:
-    """Runs a tool of the build; one that does not end in time is killed."""
+             stdin: bytes = b"", env: dict[str, str] | None = None) -> Result:
+    """Runs a tool of the build; one that does not end in time is killed.
+
+    `env` is added to the environment.
+    """
     command = [str(BUILD / "bin" / tool), *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          cwd=cwd) as process:
+                          cwd=cwd, env={**os.environ, **(env or {})}
+                          ) as process:
         try:
             stdout, stderr = process.communicate(stdin, timeout)
         except subprocess.TimeoutExpired:

@@ -33,6 +33,11 @@ void Progress::advance(int64_t done) {
     draw(done);
 }
 
+void Progress::advance(int64_t done, int64_t parts) {
+  total = parts;
+  advance(done);
+}
+
 void Progress::draw(int64_t done) {
   llvm::errs() << "\r\033[K" << what;
   if (total > 0) {

@@ -27,6 +27,8 @@ public:
   void begin(llvm::StringRef what, int64_t total = 0);
   /// Says that `done` parts are done.
   void advance(int64_t done);
+  /// The same of a piece of work whose parts are counted only now.
+  void advance(int64_t done, int64_t parts);
   /// Removes the bar, so that a line of output can be printed.
   void clear();
   void end();

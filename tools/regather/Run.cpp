@@ -16,7 +16,10 @@
 #include "regather/Execution/TextBatches.h"
 #include "regather/Execution/Training.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
@@ -116,6 +119,19 @@ static cl::opt<double>
             cl::value_desc("SECONDS"), cl::init(600), cl::sub(runCommand),
             cl::cat(getCategory()));
 static cl::opt<std::string>
+    cacheDir("cache-dir",
+             cl::desc("Folder that keeps compiled kernels, none if empty "
+                      "(default $REGATHER_CACHE_DIR, or regather in the "
+                      "user's cache folder)"),
+             cl::value_desc("DIR"), cl::sub(runCommand),
+             cl::cat(getCategory()));
+static cl::opt<unsigned>
+    compileThreads("compile-threads",
+                   cl::desc("Threads that compile kernels (default one for "
+                            "each core)"),
+                   cl::value_desc("N"), cl::init(0), cl::sub(runCommand),
+                   cl::cat(getCategory()));
+static cl::opt<std::string>
     reportFile("report", cl::desc("Write what --json prints to a file"),
                cl::value_desc("FILE"), cl::sub(runCommand),
                cl::cat(getCategory()));
@@ -188,6 +204,44 @@ static llvm::FailureOr<StepSignature> prepare(mlir::ModuleOp module) {
   return analyzeStep(module, entry, request.ranks);
 }
 
+/// The folder of compiled kernels; empty for none.
+static std::string getCacheDirectory() {
+  if (cacheDir.getNumOccurrences())
+    return cacheDir;
+  if (std::optional<std::string> directory =
+          llvm::sys::Process::GetEnv("REGATHER_CACHE_DIR"))
+    return *directory;
+  llvm::SmallString<128> directory;
+  if (!llvm::sys::path::cache_directory(directory))
+    return "";
+  llvm::sys::path::append(directory, "regather");
+  return directory.str().str();
+}
+
+static std::unique_ptr<Engine> compile(const StepSignature &step,
+                                       Progress &progress) {
+  EngineOptions options;
+  options.ranks = step.ranks;
+  options.seed = seed;
+  options.timeoutSeconds = timeout;
+  options.compileThreads = compileThreads;
+  options.cacheDirectory = getCacheDirectory();
+  options.onKernelReady = [&](int64_t done, int64_t total) {
+    progress.advance(done, total);
+  };
+  progress.begin("compiling");
+  std::unique_ptr<Engine> engine = engineKind == EngineKind::Cpu
+                                       ? createNativeEngine(step.entry, options)
+                                       : createInterpreter(step.entry, options);
+  progress.end();
+  if (!engine)
+    return nullptr;
+  auto kernels = engine->getKernelStatistics();
+  if (kernels && !kernels->cacheError.empty())
+    llvm::errs() << "regather: warning: " << kernels->cacheError << '\n';
+  return engine;
+}
+
 /// Writes what --outputs and --report ask for.
 static llvm::Error writeFiles(const RunReport &summary) {
   auto explain = [](llvm::Error error, const std::string &path) {
@@ -240,16 +294,7 @@ int regather::runMain() {
   for (const std::string &warning : warnings)
     llvm::errs() << "regather: warning: " << warning << '\n';
 
-  EngineOptions engineOptions;
-  engineOptions.ranks = step->ranks;
-  engineOptions.seed = seed;
-  engineOptions.timeoutSeconds = timeout;
-  progress.begin("compiling");
-  std::unique_ptr<Engine> engine =
-      engineKind == EngineKind::Cpu
-          ? createNativeEngine(step->entry, engineOptions)
-          : createInterpreter(step->entry, engineOptions);
-  progress.end();
+  std::unique_ptr<Engine> engine = compile(*step, progress);
   if (!engine)
     return 1;
 

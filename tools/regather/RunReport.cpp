@@ -78,6 +78,12 @@ void regather::printJson(const RunReport &report, llvm::raw_ostream &os) {
     if (std::optional<int64_t> peak = report.engine.getPeakBytes())
       stream.attribute("peak_bytes_per_rank", *peak);
     writeCollectives(stream, getStatistics(report));
+    if (auto kernels = report.engine.getKernelStatistics())
+      stream.attributeObject("kernels", [&] {
+        stream.attribute("count", kernels->count);
+        stream.attribute("compiled", kernels->compiled);
+        stream.attribute("cached", kernels->cached);
+      });
   });
   os << '\n';
 }

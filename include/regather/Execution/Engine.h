@@ -20,8 +20,10 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace regather {
@@ -29,6 +31,16 @@ namespace regather {
 /// The values of one rank: arguments or results of the function, in order.
 /// Scalars are tensors of rank 0.
 using RankValues = std::vector<HostTensor>;
+
+/// How an engine came to its kernels, the distinct functions that it compiles.
+struct KernelStatistics {
+  int64_t count = 0;
+  int64_t compiled = 0;
+  /// Taken from the cache.
+  int64_t cached = 0;
+  /// Why kernels could not be stored in the cache; empty if they could.
+  std::string cacheError;
+};
 
 class Engine {
 public:
@@ -47,6 +59,11 @@ public:
   /// The most bytes that the tensors of one rank took at once in the runs so
   /// far, arguments included; nothing if the engine does not count.
   virtual std::optional<int64_t> getPeakBytes() const { return std::nullopt; }
+
+  /// Nothing if the engine does not compile.
+  virtual std::optional<KernelStatistics> getKernelStatistics() const {
+    return std::nullopt;
+  }
 };
 
 struct EngineOptions {
@@ -57,6 +74,15 @@ struct EngineOptions {
   uint64_t seed = 0;
   /// Seconds after which a wait of the native engine gives up.
   double timeoutSeconds = 600;
+  /// Threads on which the native engine compiles kernels; one for each core if
+  /// 0. Has no effect on results.
+  unsigned compileThreads = 0;
+  /// Folder in which the native engine keeps compiled kernels, for all
+  /// processes of the user; none if empty. Has no effect on results.
+  std::string cacheDirectory;
+  /// Called when another kernel is ready; on any thread, but not on two at
+  /// once.
+  std::function<void(int64_t done, int64_t total)> onKernelReady;
 };
 
 /// The oracle. Rejects, with errors that name them, all operations and types

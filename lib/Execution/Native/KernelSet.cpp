@@ -16,16 +16,11 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 
 using namespace mlir;
 using namespace regather::native;
@@ -155,47 +150,74 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
   return func;
 }
 
-LogicalResult KernelSet::compile() {
-  if (failed(lowerKernels(*module)))
-    return failure();
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
-  registerBuiltinDialectTranslation(*module->getContext());
-  registerLLVMDialectTranslation(*module->getContext());
+/// A module that holds a copy of `func` alone, under a name that does not
+/// depend on the other kernels.
+static OwningOpRef<ModuleOp> isolate(func::FuncOp func) {
+  OwningOpRef<ModuleOp> module(ModuleOp::create(func.getLoc()));
+  func::FuncOp copy = func.clone();
+  copy.setName("kernel");
+  module->push_back(copy);
+  return module;
+}
 
+LogicalResult KernelSet::compile(const EngineOptions &options) {
+  std::vector<std::string> texts;
+  for (auto func : module->getOps<func::FuncOp>()) {
+    llvm::raw_string_ostream stream(texts.emplace_back());
+    isolate(func)->print(stream, OpPrintingFlags().printGenericOpForm());
+  }
   auto fail = [&](llvm::Error error) {
     return module->emitError() << "cannot compile the kernels: "
                                << llvm::toString(std::move(error));
   };
-  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!builder)
-    return fail(builder.takeError());
-  auto machine = builder->createTargetMachine();
-  if (!machine)
-    return fail(machine.takeError());
-  ExecutionEngineOptions options;
-  // `options` refers to the transformer and does not own it.
-  auto transformer = makeOptimizingTransformer(/*optLevel=*/2, /*sizeLevel=*/0,
-                                               machine->get());
-  options.transformer = transformer;
-  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Default;
-  auto engine = ExecutionEngine::create(*module, options);
-  if (!engine)
-    return fail(engine.takeError());
-  jit = std::move(*engine);
-  jit->registerSymbols([](llvm::orc::MangleAndInterner interner) {
-    llvm::orc::SymbolMap symbols;
-    symbols[interner(kReportOutOfBounds)] = {
-        llvm::orc::ExecutorAddr::fromPtr(&reportOutOfBounds),
-        llvm::JITSymbolFlags::Exported};
-    return symbols;
-  });
-  for (unsigned i = 0; i != numKernels; ++i) {
-    auto function =
-        jit->lookupPacked("_mlir_ciface_kernel_" + std::to_string(i));
-    if (!function)
-      return fail(function.takeError());
-    functions.push_back(*function);
-  }
+  auto target = KernelTarget::detectHost();
+  if (!target)
+    return fail(target.takeError());
+  std::vector<CompiledKernel> compiled =
+      compileKernels(texts, module->getContext()->getDialectRegistry(), *target,
+                     options, statistics);
+  LogicalResult result = success();
+  for (auto [index, kernel] : llvm::enumerate(compiled))
+    if (!kernel.object)
+      result = explainFailure(index, kernel.error);
+  if (failed(result))
+    return failure();
+  if (llvm::Error error = load(compiled))
+    return fail(std::move(error));
   return success();
+}
+
+/// Emits why a kernel cannot be compiled. Its text has no locations: lower the
+/// function itself, which has them.
+LogicalResult KernelSet::explainFailure(unsigned kernel, StringRef message) {
+  auto func = *std::next(module->getOps<func::FuncOp>().begin(), kernel);
+  if (failed(lowerKernels(*isolate(func))))
+    return failure();
+  return func.emitError() << "cannot compile the kernel: " << message;
+}
+
+llvm::Error KernelSet::load(MutableArrayRef<CompiledKernel> compiled) {
+  auto created = llvm::orc::LLJITBuilder()
+                     // Kernels have no initialisers.
+                     .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
+                     .create();
+  if (!created)
+    return created.takeError();
+  jit = std::move(*created);
+  if (llvm::Error error =
+          jit->getMainJITDylib().define(llvm::orc::absoluteSymbols(
+              {{jit->mangleAndIntern(kReportOutOfBounds),
+                {llvm::orc::ExecutorAddr::fromPtr(&reportOutOfBounds),
+                 llvm::JITSymbolFlags::Exported}}})))
+    return error;
+  for (CompiledKernel &kernel : compiled)
+    if (llvm::Error error = jit->addObjectFile(std::move(kernel.object)))
+      return error;
+  for (const CompiledKernel &kernel : compiled) {
+    auto address = jit->lookup(kernel.name);
+    if (!address)
+      return address.takeError();
+    functions.push_back(address->toPtr<Function>());
+  }
+  return llvm::Error::success();
 }

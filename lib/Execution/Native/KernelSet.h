@@ -9,11 +9,13 @@
 #ifndef REGATHER_LIB_EXECUTION_NATIVE_KERNELSET_H
 #define REGATHER_LIB_EXECUTION_NATIVE_KERNELSET_H
 
+#include "CompileKernels.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
 #include <memory>
 #include <vector>
@@ -38,7 +40,9 @@ public:
 
   /// Lowers all kernels to machine code. Emits errors that name the operation
   /// if that cannot be done. `add` must not be called afterwards.
-  mlir::LogicalResult compile();
+  mlir::LogicalResult compile(const EngineOptions &options);
+
+  const KernelStatistics &getStatistics() const { return statistics; }
 
   /// A function that takes pointers to the memref descriptors of the inputs and
   /// then of the outputs, each behind one more pointer.
@@ -48,11 +52,14 @@ public:
 private:
   mlir::func::FuncOp build(mlir::Operation *op,
                            llvm::ArrayRef<mlir::Value> inputs);
+  mlir::LogicalResult explainFailure(unsigned kernel, llvm::StringRef message);
+  llvm::Error load(llvm::MutableArrayRef<CompiledKernel> compiled);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::StringMap<unsigned> kernels;
   unsigned numKernels = 0;
-  std::unique_ptr<mlir::ExecutionEngine> jit;
+  KernelStatistics statistics;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
   std::vector<Function> functions;
 };
 

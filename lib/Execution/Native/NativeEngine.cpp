@@ -33,6 +33,9 @@ public:
   LogicalResult run(ArrayRef<RankValues> arguments,
                     std::vector<RankValues> &results) override;
   std::optional<int64_t> getPeakBytes() const override { return peakBytes; }
+  std::optional<KernelStatistics> getKernelStatistics() const override {
+    return kernels.getStatistics();
+  }
 
 private:
   /// A copy of the user's module in which calls are inlined and random bits
@@ -59,7 +62,7 @@ LogicalResult NativeEngine::compile(StringRef entryName) {
   if (failed(built))
     return failure();
   program = std::move(*built);
-  return kernels.compile();
+  return kernels.compile(options);
 }
 
 LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
