@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -80,6 +81,22 @@ static LogicalResult decompose(ModuleOp module) {
   }
   RewritePatternSet patterns(module.getContext());
   tensor::populateDecomposeTensorConcatPatterns(patterns);
+  return applyPatternsGreedily(module, std::move(patterns));
+}
+
+/// True if the value is computed once for each element of the consumer: what
+/// several elements or several operations read is computed once, and kept.
+static bool isReadOnce(OpOperand *operand) {
+  auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
+  return consumer && operand->get().hasOneUse() &&
+         consumer.getMatchingIndexingMap(operand).isPermutation();
+}
+
+/// Computes pointwise what one operation reads where it is read. The loops stay
+/// those of the reader, so that every reduction keeps its order.
+static LogicalResult fuseElementwise(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  linalg::populateElementwiseOpsFusionPatterns(patterns, isReadOnce);
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
@@ -155,6 +172,7 @@ LogicalResult regather::native::lowerKernels(ModuleOp module) {
     return pm.run(module);
   };
   if (failed(run(buildElementwisePipeline)) ||
+      failed(fuseElementwise(module)) ||
       failed(expandIntegerConversions(module)) ||
       failed(run(buildFloatPipeline)))
     return failure();

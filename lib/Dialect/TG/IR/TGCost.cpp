@@ -144,6 +144,16 @@ bool NodeOp::isView() {
       .Default(getTarget() == "_operator.getitem");
 }
 
+bool NodeOp::isLibraryCall() {
+  StringRef name = getOperatorName(getTarget());
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"mm", "bmm", "matmul", "linear", "mv", "dot"}, true)
+      .Cases({"addmm", "baddbmm"}, true)
+      .Cases({"convolution", "convolution_backward"}, true)
+      .Default(name.contains("scaled_dot_product") ||
+               name.contains("attention"));
+}
+
 //===----------------------------------------------------------------------===//
 // External models
 //===----------------------------------------------------------------------===//
@@ -175,6 +185,11 @@ struct LinalgCost
     return getBytes(op->getResultTypes());
   }
   bool isView(Operation *) const { return false; }
+  bool isLibraryCall(Operation *op) const {
+    auto linalgOp = cast<linalg::LinalgOp>(op);
+    return linalg::isaContractionOpInterface(linalgOp) ||
+           linalg::isaConvolutionOpInterface(linalgOp);
+  }
 };
 
 /// Views of tensor: no bytes move.

@@ -204,6 +204,23 @@ static LogicalResult verifyAliases(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+/// Checks the dimension of an argument or result that holds the rows.
+static LogicalResult verifyRows(Operation *op, NamedAttribute attr, Type type,
+                                const Twine &where) {
+  auto dim = dyn_cast<IntegerAttr>(attr.getValue());
+  if (!dim || !dim.getType().isSignlessInteger(64))
+    return emitWrongType(op, attr, "an i64");
+  if (!isa<KernelOp>(op))
+    return op->emitError() << "'" << attr.getName().getValue() << "' of "
+                           << where << " is for kernels";
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (tensor && dim.getInt() >= 0 && dim.getInt() < tensor.getRank())
+    return success();
+  return op->emitError() << "'" << attr.getName().getValue() << "' of " << where
+                         << " names dimension " << dim.getInt() << ", which "
+                         << type << " does not have";
+}
+
 LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                   unsigned index,
                                                   NamedAttribute attr) {
@@ -234,6 +251,9 @@ LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (name == kPlannedPlacementAttrName)
     return verifyPlannedPlacement(op, attr, func.getArgumentTypes()[index],
                                   "argument " + Twine(index));
+  if (name == kRowsAttrName)
+    return verifyRows(op, attr, func.getArgumentTypes()[index],
+                      "argument " + Twine(index));
   if (name == kDonatedAttrName)
     return isa<UnitAttr>(value) ? success()
                                 : emitWrongType(op, attr, "a unit attribute");
@@ -262,6 +282,9 @@ LogicalResult TGDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (name == kPlannedPlacementAttrName)
     return verifyPlannedPlacement(op, attr, func.getResultTypes()[index],
                                   "result " + Twine(index));
+  if (name == kRowsAttrName)
+    return verifyRows(op, attr, func.getResultTypes()[index],
+                      "result " + Twine(index));
   return op->emitError() << "unknown attribute '" << name << "' on result "
                          << index;
 }

@@ -49,3 +49,31 @@ func.func @launch(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // expected-error @+1 {{failed to verify constraint: region with 1 blocks}}
 "tg.kernel"() <{function_type = () -> (), sym_name = "empty"}> ({}) : () -> ()
+
+// -----
+
+// expected-error @+1 {{'tg.rows' of argument 0 names dimension 1, which 'tensor<4xf32>' does not have}}
+tg.kernel @rows(%x: tensor<4xf32> {tg.rows = 1 : i64}) -> tensor<4xf32> {
+  tg.return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'tg.rows' of result 0 names dimension -1, which 'tensor<4xf32>' does not have}}
+tg.kernel @rows(%x: tensor<4xf32>) -> (tensor<4xf32> {tg.rows = -1 : i64}) {
+  tg.return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{attribute 'tg.rows' must be an i64, got 0 : i32}}
+tg.kernel @rows(%x: tensor<4xf32> {tg.rows = 0 : i32}) -> tensor<4xf32> {
+  tg.return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'tg.rows' of argument 0 is for kernels}}
+func.func @rows(%x: tensor<4xf32> {tg.rows = 0 : i64}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}

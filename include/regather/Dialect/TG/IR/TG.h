@@ -60,6 +60,7 @@ inline constexpr llvm::StringLiteral kPlacementAttrName = "tg.placement";
 inline constexpr llvm::StringLiteral kPlannedPlacementAttrName =
     "tg.planned_placement";
 inline constexpr llvm::StringLiteral kDonatedAttrName = "tg.donated";
+inline constexpr llvm::StringLiteral kRowsAttrName = "tg.rows";
 
 /// Reads and writes a list of axes as operations show it: `[dp, tp]`.
 mlir::ParseResult parseAxisList(mlir::AsmParser &parser, AxesAttr &axes);

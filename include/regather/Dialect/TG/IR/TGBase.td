@@ -60,6 +60,15 @@ def TG_Dialect : Dialect {
     | `tg.planned_placement` | both      | `#tg.placement`  | the placement that a partition will give it        |
     | `tg.donated`           | arguments | unit             | the step may overwrite the argument's memory       |
 
+    ### Attributes on arguments and results of a kernel
+
+    | attribute | type  | meaning                                                          |
+    |-----------|-------|------------------------------------------------------------------|
+    | `tg.rows` | `i64` | the dimension along which the kernel can run block by block      |
+
+    All dimensions with `tg.rows` have blocks of equal numbers: block i of the
+    results depends on block i of these arguments and on all of the others.
+
     Any other attribute named `tg.*` is an error: a misspelt decision must not
     be ignored.
   }];

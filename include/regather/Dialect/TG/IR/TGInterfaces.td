@@ -71,7 +71,12 @@ def TG_CostOpInterface : OpInterface<"CostOpInterface"> {
     InterfaceMethod<[{
       True if the result is another view of an operand's bytes (reshape,
       transpose, slice): it costs nothing to recompute.
-    }], "bool", "isView">
+    }], "bool", "isView">,
+    InterfaceMethod<[{
+      True if a library has a routine for the operation as a whole (a product
+      of matrices, a convolution, attention): it is neither split nor fused
+      into generated code.
+    }], "bool", "isLibraryCall", (ins), [{}], [{ return false; }]>
   ];
 }
 

@@ -85,7 +85,7 @@ def TG_WaitOp : TG_Op<"wait", [
 def TG_NodeOp : TG_Op<"node", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<ConditionallySpeculatable>,
-    DeclareOpInterfaceMethods<TG_CostOpInterface>]> {
+    DeclareOpInterfaceMethods<TG_CostOpInterface, ["isLibraryCall"]>]> {
   let summary = "One call of the captured graph";
   let description = [{
     Calls `target`, an operator of the framework that the graph was captured

@@ -100,6 +100,59 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
   ];
 }
 
+def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "Group operations that generated code runs as one";
+  let description = [{
+    Replaces groups of connected operations by a `tg.launch` of a `tg.kernel`
+    that holds them. Groups that compute the same thing, such as those of equal
+    layers, share one kernel. Constants are repeated in the kernels that read
+    them.
+
+    Members are pure: nodes, `tg.random`, and operations of `linalg`, `tensor`,
+    `arith` and `math` on tensors of static shape. What a library has a routine
+    for (`CostOpInterface`) stays alone, as do values of complex and unsigned
+    numbers. A single operation becomes a kernel too, unless it is a view:
+    groups of views alone are left as they are, and so are views at the border
+    of a group that would make it write or read the same value twice.
+
+    All members of a group belong to one phase, all or none of them must be
+    recomputed, and they can be carried out row by row: by their sharding rules
+    they have a parallel factor of the same size, and a member reads rows where
+    another one has written them. So there are reductions over other dimensions,
+    normalizations and gathers in a group, but none over its rows. The
+    attribute `tg.rows` says which dimension of an argument or a result holds
+    the rows; an argument that is needed whole has none. A value that is read
+    in both ways is passed twice. Small values without rows join the group that
+    alone reads them.
+
+    Operations are visited in program order, and merged first with what gives
+    them most bytes. No group depends on itself through an operation outside; a
+    search for such a path that takes too long counts as having found one. For
+    each pair of neighbours that stay apart there is a remark.
+
+    Precondition: none. Functions of several blocks, and regions of other
+    operations, are left alone.
+
+    Postcondition: the step computes the same values. Operations come in an
+    order that is stable but for what the groups need; collectives, waits and
+    operations with effects keep their order. Launches carry `tg.phase` and the
+    `tg.module` that all members are in; members carry no `tg.*` attributes.
+  }];
+  let options = [
+    Option<"maxOps", "max-ops", "unsigned", /*default=*/"64",
+           "The most operations that one kernel may have">,
+    Option<"maxOperands", "max-operands", "unsigned", /*default=*/"32",
+           "The most values from outside that the operations of one kernel may "
+           "read">
+  ];
+  let dependentDialects = ["::regather::tg::TGDialect"];
+  let statistics = [
+    Statistic<"numKernels", "num-kernels", "Number of kernels">,
+    Statistic<"numLaunches", "num-launches", "Number of launches">,
+    Statistic<"numOps", "num-ops", "Number of operations moved to kernels">
+  ];
+}
+
 def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
   let summary = "Turn a step on one device into one rank's part of it";
   let description = [{

@@ -1,0 +1,51 @@
+//===- FormKernels.cpp - Group what generated code runs as one ----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FormKernels/KernelOutliner.h"
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_FORMKERNELSPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::kernels;
+
+namespace {
+struct FormKernels
+    : public regather::tg::impl::FormKernelsPassBase<FormKernels> {
+  using FormKernelsPassBase::FormKernelsPassBase;
+
+  void runOnOperation() override {
+    if (maxOps == 0) {
+      getOperation().emitError()
+          << "'max-ops' must be at least 1, got " << maxOps.getValue();
+      return signalPassFailure();
+    }
+    KernelOutliner outliner(getOperation());
+    SmallVector<FunctionOpInterface> functions;
+    for (auto func : getOperation().getOps<FunctionOpInterface>())
+      if (!isa<KernelOp>(func) && func.getFunctionBody().hasOneBlock())
+        functions.push_back(func);
+    for (FunctionOpInterface func : functions) {
+      Block &block = func.getFunctionBody().front();
+      KernelGroups groups(block, {maxOps, maxOperands});
+      groups.form();
+      outliner.outline(block, groups, func);
+    }
+    numKernels += outliner.getNumKernels();
+    numLaunches += outliner.getNumLaunches();
+    numOps += outliner.getNumOpsInKernels();
+  }
+};
+} // namespace

@@ -1,0 +1,117 @@
+//===- KernelCandidates.cpp - What generated code can run -----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelCandidates.h"
+
+#include "regather/Dialect/TG/Utils/RandomTargets.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace regather::tg;
+
+void kernels::forEachInput(Operation *op, function_ref<void(Value)> visit) {
+  llvm::for_each(op->getOperands(), visit);
+  if (op->getNumRegions() > 0)
+    visitUsedValuesDefinedAbove(
+        op->getRegions(), [&](OpOperand *operand) { visit(operand->get()); });
+}
+
+/// True for tensors that a kernel can take and return. Those of complex and
+/// unsigned numbers change their type when nodes are lowered.
+static bool isKernelTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() &&
+         !isa<ComplexType>(tensor.getElementType()) &&
+         !tensor.getElementType().isUnsignedInteger();
+}
+
+/// Operations of these dialects say all that they do.
+static bool isComputation(Operation *op) {
+  return isa<NodeOp, RandomOp>(op) ||
+         isa_and_nonnull<arith::ArithDialect, linalg::LinalgDialect,
+                         math::MathDialect, tensor::TensorDialect>(
+             op->getDialect());
+}
+
+/// True for what makes a value from nothing, where that costs nothing. Large
+/// tables are read, not repeated.
+static bool isConstant(Operation *op) {
+  if (op->getNumResults() != 1)
+    return false;
+  Attribute value;
+  if (matchPattern(op, m_Constant(&value))) {
+    auto elements = dyn_cast<DenseElementsAttr>(value);
+    return !isa<ElementsAttr>(value) ||
+           (elements && (elements.isSplat() || elements.getNumElements() <=
+                                                   kernels::kMaxCheapElements));
+  }
+  if (auto node = dyn_cast<NodeOp>(op))
+    return node.getInputs().empty() &&
+           !regather::nodes::isRandomTarget(node.getTarget());
+  return isa<tensor::EmptyOp, linalg::FillOp>(op);
+}
+
+kernels::Candidate
+kernels::getCandidate(Operation *op,
+                      function_ref<bool(Operation *)> isRepeated) {
+  if (!isComputation(op) || !isMemoryEffectFree(op) || op->getNumResults() == 0)
+    return Candidate::No;
+  bool readsConstants = true, readsTensors = true;
+  forEachInput(op, [&](Value value) {
+    Operation *def = value.getDefiningOp();
+    if (def && isRepeated(def))
+      return;
+    readsConstants = false;
+    readsTensors &= isKernelTensor(value.getType());
+  });
+  if (readsConstants && isConstant(op))
+    return Candidate::Repeated;
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return Candidate::No;
+  // What a region reads from outside, it reads as a whole.
+  visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *operand) {
+    Operation *def = operand->get().getDefiningOp();
+    readsTensors &= def && isRepeated(def);
+  });
+  if (!readsTensors || !llvm::all_of(op->getResultTypes(), isKernelTensor))
+    return Candidate::No;
+  auto costed = dyn_cast<CostOpInterface>(op);
+  return costed && costed.isLibraryCall() ? Candidate::LibraryCall
+                                          : Candidate::Yes;
+}
+
+bool kernels::isView(Operation *op) { return getOpCost(op).view; }
+
+bool kernels::isCheap(Operation *op) {
+  auto isSmall = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return !tensor || tensor.getNumElements() <= kMaxCheapElements;
+  };
+  return llvm::all_of(op->getOperandTypes(), isSmall) &&
+         llvm::all_of(op->getResultTypes(), isSmall);
+}
+
+std::string kernels::getShortName(Operation *op) {
+  StringRef name = op->getName().stripDialect();
+  if (auto node = dyn_cast<NodeOp>(op)) {
+    name = node.getTarget();
+    name.consume_front("aten.");
+    name = name.split('.').first;
+  }
+  std::string text;
+  for (char c : name.trim('_'))
+    text += llvm::isAlnum(c) ? c : '_';
+  return text;
+}

@@ -1,0 +1,53 @@
+//===- KernelCandidates.h - What generated code can run ---------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_KERNELCANDIDATES_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_KERNELCANDIDATES_H
+
+#include "regather/Dialect/TG/IR/TG.h"
+
+namespace regather::tg::kernels {
+
+/// Values of at most so many elements cost nothing next to a launch.
+inline constexpr int64_t kMaxCheapElements = 64;
+
+/// What may become of an operation of a step.
+enum class Candidate {
+  /// Stays where it is: communication, effects, control flow, values that are
+  /// no tensors or that a kernel cannot take.
+  No,
+  /// A routine of a library: stays alone.
+  LibraryCall,
+  /// A constant: each kernel that reads it gets its own.
+  Repeated,
+  /// May be a member of a kernel.
+  Yes,
+};
+
+/// Calls `visit` for each operand of `op` and each value from outside that its
+/// regions use.
+void forEachInput(mlir::Operation *op,
+                  llvm::function_ref<void(mlir::Value)> visit);
+
+/// Tells what `op` is. `isRepeated` knows this of the operations before it.
+Candidate getCandidate(mlir::Operation *op,
+                       llvm::function_ref<bool(mlir::Operation *)> isRepeated);
+
+/// True if `op` moves no bytes where its operand is at hand.
+bool isView(mlir::Operation *op);
+
+/// True if all operands and results are small.
+bool isCheap(mlir::Operation *op);
+
+/// The part of the operation's name that tells it apart: `mul` for a node
+/// `aten.mul.Tensor`.
+std::string getShortName(mlir::Operation *op);
+
+} // namespace regather::tg::kernels
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_KERNELCANDIDATES_H

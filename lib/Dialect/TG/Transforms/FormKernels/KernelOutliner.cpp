@@ -1,0 +1,312 @@
+//===- KernelOutliner.cpp - Kernels and launches for groups ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelOutliner.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::kernels;
+
+KernelOutliner::KernelOutliner(ModuleOp module) {
+  for (auto symbol : module.getOps<SymbolOpInterface>())
+    names.insert(symbol.getName());
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Where a value of a kernel has its rows.
+using RowDim = std::optional<int64_t>;
+
+/// Builds the kernel of one group, detached from the module.
+class KernelBuilder {
+public:
+  KernelBuilder(const KernelGroups &groups, unsigned unit)
+      : groups(groups), unit(unit), members(groups.getUnit(unit).members) {}
+
+  OwningOpRef<KernelOp> build();
+
+  /// What the kernel takes, and what it gives.
+  SmallVector<Value> inputs, outputs;
+
+private:
+  void findInputs();
+  void findOutputs();
+  void cloneConstants(Operation *op, OpBuilder &builder, IRMapping &map);
+  bool isConstant(Value value) const {
+    Operation *def = value.getDefiningOp();
+    return def && groups.isRepeated(def);
+  }
+  bool isInner(Value value) const {
+    std::optional<unsigned> def = groups.getDefinition(value);
+    return def && llvm::binary_search(members, *def);
+  }
+
+  const KernelGroups &groups;
+  unsigned unit;
+  ArrayRef<unsigned> members;
+  /// A value that is read along two dimensions is taken twice. The dimension is
+  /// -1 if there is none.
+  llvm::MapVector<std::pair<Value, int64_t>, unsigned> arguments;
+  SmallVector<RowDim> outputRows;
+};
+} // namespace
+
+void KernelBuilder::findInputs() {
+  for (unsigned op : members) {
+    for (auto [operand, rows] : llvm::zip_equal(groups.getOp(op)->getOperands(),
+                                                groups.getSplit(op).operands)) {
+      if (isConstant(operand) || isInner(operand))
+        continue;
+      if (arguments.try_emplace({operand, rows.value_or(-1)}, inputs.size())
+              .second)
+        inputs.push_back(operand);
+    }
+  }
+}
+
+void KernelBuilder::findOutputs() {
+  for (unsigned op : members)
+    for (OpResult result : groups.getOp(op)->getResults())
+      if (groups.isUsedOutside(result, unit)) {
+        outputs.push_back(result);
+        outputRows.push_back(
+            groups.getSplit(op).results[result.getResultNumber()]);
+      }
+}
+
+/// Constants that `op` reads, with the constants that those read.
+void KernelBuilder::cloneConstants(Operation *op, OpBuilder &builder,
+                                   IRMapping &map) {
+  SmallVector<Operation *> pending;
+  auto push = [&](Operation *reader) {
+    forEachInput(reader, [&](Value value) {
+      if (isConstant(value) && !map.contains(value))
+        pending.push_back(value.getDefiningOp());
+    });
+  };
+  push(op);
+  while (!pending.empty()) {
+    Operation *constant = pending.back();
+    size_t size = pending.size();
+    push(constant);
+    if (pending.size() != size)
+      continue;
+    pending.pop_back();
+    if (!map.contains(constant->getResult(0)))
+      builder.clone(*constant, map);
+  }
+}
+
+/// What says where an operation came from would keep equal kernels apart.
+static void dropOrigin(Operation *op) {
+  SmallVector<StringAttr> names;
+  for (NamedAttribute attr : op->getDiscardableAttrs())
+    if (attr.getNameDialect() && isa<TGDialect>(attr.getNameDialect()))
+      names.push_back(attr.getName());
+  for (StringAttr name : names)
+    op->removeDiscardableAttr(name);
+}
+
+OwningOpRef<KernelOp> KernelBuilder::build() {
+  findInputs();
+  findOutputs();
+  MLIRContext *context = groups.getOp(members.front())->getContext();
+  OpBuilder builder(context);
+  SmallVector<Location> locations;
+  for (unsigned op : members)
+    locations.push_back(groups.getOp(op)->getLoc());
+  Location loc = builder.getFusedLoc(locations);
+  auto type = builder.getFunctionType(TypeRange(ValueRange(inputs)),
+                                      TypeRange(ValueRange(outputs)));
+  OwningOpRef<KernelOp> kernel =
+      KernelOp::create(builder, loc, "kernel", type, /*arg_attrs=*/nullptr,
+                       /*res_attrs=*/nullptr);
+  Block &body = kernel->getBody().emplaceBlock();
+  for (Value input : inputs)
+    body.addArgument(input.getType(), input.getLoc());
+  builder.setInsertionPointToEnd(&body);
+  IRMapping map;
+  for (unsigned op : members) {
+    Operation *member = groups.getOp(op);
+    cloneConstants(member, builder, map);
+    Operation *clone = builder.clone(*member, map);
+    for (auto [operand, rows, copy] :
+         llvm::zip_equal(member->getOperands(), groups.getSplit(op).operands,
+                         clone->getOpOperands()))
+      if (auto it = arguments.find({operand, rows.value_or(-1)});
+          it != arguments.end())
+        copy.set(body.getArgument(it->second));
+  }
+  ReturnOp::create(builder, loc, llvm::map_to_vector(outputs, [&](Value value) {
+                     return map.lookup(value);
+                   }));
+  for (Operation &op : body)
+    dropOrigin(&op);
+  for (const auto &[key, number] : arguments)
+    if (key.second >= 0)
+      kernel->setArgAttr(number, kRowsAttrName,
+                         builder.getI64IntegerAttr(key.second));
+  for (auto [number, rows] : llvm::enumerate(outputRows))
+    if (rows)
+      kernel->setResultAttr(number, kRowsAttrName,
+                            builder.getI64IntegerAttr(*rows));
+  return kernel;
+}
+
+//===----------------------------------------------------------------------===//
+// Equal kernels
+//===----------------------------------------------------------------------===//
+
+/// Equal for equal kernels. Depends on addresses, so that nothing may depend on
+/// it but the speed of the search.
+static size_t getHash(KernelOp kernel) {
+  llvm::hash_code hash =
+      llvm::hash_combine(kernel.getFunctionType(), kernel.getArgAttrsAttr(),
+                         kernel.getResAttrsAttr());
+  for (Operation &op : kernel.getBody().front())
+    hash =
+        llvm::hash_combine(hash, OperationEquivalence::computeHash(
+                                     &op, OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::ignoreHashValue,
+                                     OperationEquivalence::IgnoreLocations));
+  return hash;
+}
+
+static bool areEqual(KernelOp a, KernelOp b) {
+  return a.getFunctionType() == b.getFunctionType() &&
+         a.getArgAttrsAttr() == b.getArgAttrsAttr() &&
+         a.getResAttrsAttr() == b.getResAttrsAttr() &&
+         OperationEquivalence::isRegionEquivalentTo(
+             &a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
+}
+
+/// The first few operations that compute something, and a number.
+std::string KernelOutliner::makeName(const KernelGroups &groups,
+                                     const Unit &unit) {
+  constexpr size_t maxOperators = 3;
+  SmallVector<std::string> parts;
+  for (unsigned op : unit.members)
+    if (parts.size() < maxOperators && !isView(groups.getOp(op)))
+      parts.push_back(getShortName(groups.getOp(op)));
+  std::string stem = llvm::join(parts, "_");
+  int64_t number = numKernels;
+  std::string name;
+  do
+    name = stem + "_" + std::to_string(number++);
+  while (!names.insert(name).second);
+  return name;
+}
+
+KernelOp KernelOutliner::findOrInsert(OwningOpRef<KernelOp> kernel,
+                                      const KernelGroups &groups,
+                                      const Unit &unit) {
+  SmallVector<KernelOp, 1> &known = kernels[getHash(*kernel)];
+  for (KernelOp other : known)
+    if (areEqual(other, *kernel))
+      return other;
+  kernel->setSymName(makeName(groups, unit));
+  ++numKernels;
+  KernelOp inserted = kernel.release();
+  insertionPoint->getBlock()->getOperations().insert(
+      insertionPoint->getIterator(), inserted);
+  known.push_back(inserted);
+  return inserted;
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// The module that all members are in, or null.
+static StringAttr getCommonModule(const KernelGroups &groups,
+                                  const Unit &unit) {
+  SmallVector<StringRef> common;
+  for (auto [i, op] : llvm::enumerate(unit.members)) {
+    auto path = groups.getOp(op)->getAttrOfType<StringAttr>(kModuleAttrName);
+    SmallVector<StringRef> parts;
+    if (path && !path.getValue().empty())
+      path.getValue().split(parts, '.');
+    if (i == 0)
+      common = parts;
+    auto [end, ignored] =
+        std::mismatch(common.begin(), common.end(), parts.begin(), parts.end());
+    common.truncate(end - common.begin());
+  }
+  if (common.empty())
+    return nullptr;
+  return StringAttr::get(groups.getOp(unit.members.front())->getContext(),
+                         llvm::join(common, "."));
+}
+
+void KernelOutliner::launch(OpBuilder &builder, const KernelGroups &groups,
+                            unsigned number) {
+  const Unit &unit = groups.getUnit(number);
+  KernelBuilder kernelBuilder(groups, number);
+  OwningOpRef<KernelOp> built = kernelBuilder.build();
+  // Nobody reads what the group computes.
+  if (kernelBuilder.outputs.empty())
+    return;
+  Location loc = built->getLoc();
+  KernelOp kernel = findOrInsert(std::move(built), groups, unit);
+  auto launch = LaunchOp::create(
+      builder, loc, TypeRange(ValueRange(kernelBuilder.outputs)),
+      FlatSymbolRefAttr::get(kernel.getSymNameAttr()), kernelBuilder.inputs);
+  Operation *first = groups.getOp(unit.members.front());
+  if (auto phase = first->getAttr(kPhaseAttrName))
+    launch->setAttr(kPhaseAttrName, phase);
+  if (StringAttr module = getCommonModule(groups, unit))
+    launch->setAttr(kModuleAttrName, module);
+  if (unit.members.size() == 1)
+    for (StringRef name : {StringRef(kIdAttrName), StringRef(kPolicyAttrName),
+                           StringRef(kSavedResultsAttrName)})
+      if (Attribute value = first->getAttr(name))
+        launch->setAttr(name, value);
+  for (auto [value, result] :
+       llvm::zip_equal(kernelBuilder.outputs, launch.getOutputs()))
+    value.replaceAllUsesWith(result);
+  ++numLaunches;
+  numOps += static_cast<int64_t>(unit.members.size());
+}
+
+void KernelOutliner::outline(Block &block, const KernelGroups &groups,
+                             Operation *before) {
+  insertionPoint = before;
+  Operation *end = block.getTerminator();
+  OpBuilder builder(end);
+  SmallVector<Operation *> replaced, constants;
+  for (unsigned number : groups.getOrder()) {
+    const Unit &unit = groups.getUnit(number);
+    if (unit.isKernel) {
+      launch(builder, groups, number);
+      for (unsigned op : unit.members)
+        replaced.push_back(groups.getOp(op));
+      continue;
+    }
+    for (unsigned op : unit.members) {
+      groups.getOp(op)->moveBefore(end);
+      if (groups.isRepeated(groups.getOp(op)))
+        constants.push_back(groups.getOp(op));
+    }
+  }
+  for (Operation *op : replaced)
+    op->dropAllReferences();
+  for (Operation *op : replaced)
+    op->erase();
+  for (Operation *op : llvm::reverse(constants))
+    if (isOpTriviallyDead(op))
+      op->erase();
+}

@@ -1,0 +1,72 @@
+//===- RowSplit.cpp - Operations on blocks of rows ------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowSplit.h"
+
+#include "../ShardParameters/FactorSplit.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using kernels::RowSplit;
+
+/// Rows must be independent: a sum over them would change its order.
+static std::optional<RowSplit> splitAt(Operation *op, const ShardingRule &rule,
+                                       const TensorFactors &tensor, int64_t dim,
+                                       int64_t rows = 0) {
+  if (dim >= static_cast<int64_t>(tensor.size()))
+    return std::nullopt;
+  std::optional<unsigned> factor = spmd::getOutermostFactor(rule, tensor, dim);
+  if (!factor || rule.factors[*factor].kind != FactorKind::Parallel)
+    return std::nullopt;
+  if (rows == 0)
+    rows = rule.factors[*factor].size;
+  if (rows == 0)
+    return std::nullopt;
+  std::optional<spmd::FactorSplit> split =
+      spmd::splitFactor(op, rule, *factor, rows, /*allowUneven=*/false);
+  if (!split)
+    return std::nullopt;
+  return RowSplit{rows, {split->operands}, {split->results}};
+}
+
+static std::optional<ShardingRule> getRule(Operation *op) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!interface)
+    return std::nullopt;
+  return interface.getShardingRule();
+}
+
+RowSplit kernels::splitRows(Operation *op) {
+  if (std::optional<ShardingRule> rule = getRule(op))
+    for (const TensorFactors &result : rule->results)
+      for (int64_t dim = 0, rank = result.size(); dim != rank; ++dim)
+        if (auto split = splitAt(op, *rule, result, dim))
+          return *split;
+  RowSplit whole;
+  whole.operands.resize(op->getNumOperands());
+  whole.results.resize(op->getNumResults());
+  return whole;
+}
+
+std::optional<RowSplit> kernels::splitRowsOfOperand(Operation *op,
+                                                    unsigned operand,
+                                                    int64_t dim, int64_t rows) {
+  std::optional<ShardingRule> rule = getRule(op);
+  if (!rule)
+    return std::nullopt;
+  return splitAt(op, *rule, rule->operands[operand], dim, rows);
+}
+
+std::optional<RowSplit> kernels::splitRowsOfResult(Operation *op,
+                                                   unsigned result, int64_t dim,
+                                                   int64_t rows) {
+  std::optional<ShardingRule> rule = getRule(op);
+  if (!rule)
+    return std::nullopt;
+  return splitAt(op, *rule, rule->results[result], dim, rows);
+}
