@@ -51,7 +51,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Session:
+class Job:
     """The tools, and where this demo puts its files."""
 
     tools: Path
@@ -85,30 +85,30 @@ def stage(number: int, what: str, command: list[str | Path],
     print(f"{relative(output)} ({time.monotonic() - start:.1f} s)")
 
 
-def compile_step(session: Session) -> None:
+def compile_step(job: Job) -> None:
     """Imports the captured step and turns it into one for all ranks."""
     stage(1, "importing the captured step",
-          [session.tools / "regather-translate", "--import-fx",
-           f"{EXAMPLE}.fx.json"], session.whole)
-    mesh = f"mesh=dp:{session.ranks} " if session.ranks > 1 else ""
-    stage(2, f"sharding it over {session.ranks} ranks, appending AdamW",
-          [session.tools / "regather-opt", session.whole,
+          [job.tools / "regather-translate", "--import-fx",
+           f"{EXAMPLE}.fx.json"], job.whole)
+    mesh = f"mesh=dp:{job.ranks} " if job.ranks > 1 else ""
+    stage(2, f"sharding it over {job.ranks} ranks, appending AdamW",
+          [job.tools / "regather-opt", job.whole,
            f"--regather-training-pipeline={mesh}"
-           f"optimizer={{{session.reference.optimizer}}} lower=false"],
-          session.sharded)
+           f"optimizer={{{job.reference.optimizer}}} lower=false"],
+          job.sharded)
 
 
-def training_options(session: Session) -> list[str]:
+def training_options(job: Job) -> list[str]:
     return ["--inputs", f"{EXAMPLE}.safetensors",
-            "--text", session.reference.text,
-            "--learning-rate", str(session.reference.learning_rate),
-            "--steps", str(session.steps)]
+            "--text", job.reference.text,
+            "--learning-rate", str(job.reference.learning_rate),
+            "--steps", str(job.steps)]
 
 
-def train(session: Session) -> Iterator[float]:
+def train(job: Job) -> Iterator[float]:
     """The losses, each as soon as its step is done."""
-    command = [str(session.tools / "regather"), "run", str(session.sharded),
-               *training_options(session), "--report", str(session.report),
+    command = [str(job.tools / "regather"), "run", str(job.sharded),
+               *training_options(job), "--report", str(job.report),
                "--quiet"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE,
                           text=True) as process:
@@ -120,23 +120,23 @@ def train(session: Session) -> Iterator[float]:
                         f"{' '.join(command)}")
 
 
-def print_losses(session: Session) -> tuple[list[float], float]:
+def print_losses(job: Job) -> tuple[list[float], float]:
     """Losses beside PyTorch's, and the largest difference; nan over all."""
     print(f"\n{'step':>4}  {'loss':>12}  {'PyTorch':>12}  {'difference':>10}")
     losses, worst = [], 0.0
-    for loss, expected in zip(train(session), session.reference.losses):
+    for loss, expected in zip(train(job), job.reference.losses):
         apart = difference(loss, expected)
         losses.append(loss)
         worst = max(worst, apart, key=lambda d: (math.isnan(d), d))
         print(f"{len(losses):4}  {loss:12.9g}  {expected:12.9g}  {apart:10.1e}",
               flush=True)
-    if len(losses) != session.steps:
-        raise DemoError(f"expects {session.steps} losses, got {len(losses)}")
+    if len(losses) != job.steps:
+        raise DemoError(f"expects {job.steps} losses, got {len(losses)}")
     return losses, worst
 
 
-def print_summary(session: Session, losses: list[float], worst: float) -> None:
-    report = json.loads(session.report.read_text())
+def print_summary(job: Job, losses: list[float], worst: float) -> None:
+    report = json.loads(job.report.read_text())
     print_collectives(report["collectives"])
     print(f"  {'all':26}  {report['collective_count']:6}  "
           f"{report['collective_bytes']:14,}\n")
@@ -154,14 +154,14 @@ def print_summary(session: Session, losses: list[float], worst: float) -> None:
         print(f"{name:12}{value}")
 
 
-def print_commands(session: Session) -> None:
+def print_commands(job: Job) -> None:
     """How to train the same step on other numbers of ranks."""
-    options = " ".join(training_options(session))
+    options = " ".join(training_options(job))
     print("\nThe same on 1, 2, 4 and 8 ranks:")
     for ranks in (1, 2, 4, 8):
-        print(f"  {relative(session.tools / 'regather')} run "
-              f"{relative(session.whole)} --ranks {ranks} "
-              f"--optimizer='{session.reference.optimizer}' {options}")
+        print(f"  {relative(job.tools / 'regather')} run "
+              f"{relative(job.whole)} --ranks {ranks} "
+              f"--optimizer='{job.reference.optimizer}' {options}")
 
 
 def demo(build: Path, ranks: int, steps: int | None) -> bool:
@@ -171,14 +171,14 @@ def demo(build: Path, ranks: int, steps: int | None) -> bool:
         raise DemoError(f"expects 2 to {known} steps, got {steps}")
     folder = build / "demo"
     folder.mkdir(parents=True, exist_ok=True)
-    session = Session(build / "bin", folder, reference, ranks, steps or known)
+    job = Job(build / "bin", folder, reference, ranks, steps or known)
     print(f"A Llama of 4 layers on {reference.text}, {ranks} ranks, "
-          f"{session.steps} steps")
-    compile_step(session)
+          f"{job.steps} steps")
+    compile_step(job)
     print("[3/3] compiling its kernels, then training", flush=True)
-    losses, worst = print_losses(session)
-    print_summary(session, losses, worst)
-    print_commands(session)
+    losses, worst = print_losses(job)
+    print_summary(job, losses, worst)
+    print_commands(job)
     falls = losses[-1] < losses[0]
     if not falls:
         print("\nThe loss does not fall.")
