@@ -8,14 +8,14 @@
 
 #include "regather/Execution/Safetensors.h"
 
+#include "regather/Support/AtomicFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstring>
@@ -261,47 +261,6 @@ SafetensorsFile::read(StringRef name, ElementType type,
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// Calls `write` and returns what went wrong with the stream, if anything.
-static Error writeStream(int file,
-                         llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  llvm::raw_fd_ostream stream(file, /*shouldClose=*/false);
-  write(stream);
-  stream.flush();
-  std::error_code error = stream.error();
-  // Otherwise the destructor would end the program.
-  stream.clear_error();
-  return llvm::errorCodeToError(error);
-}
-
-/// Writes a file that appears under its name when it is complete. What is not a
-/// file, such as a pipe or a device, is written to as it is.
-static Error writeFile(StringRef path,
-                       llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  namespace fs = llvm::sys::fs;
-  fs::file_status status;
-  bool isOther =
-      !fs::status(path, status) && status.type() != fs::file_type::regular_file;
-  if (isOther) {
-    int file = -1;
-    if (std::error_code error =
-            fs::openFileForWrite(path, file, fs::CD_OpenExisting, fs::OF_None))
-      return llvm::errorCodeToError(error);
-    Error error = writeStream(file, write);
-    if (std::error_code closed =
-            llvm::sys::Process::SafelyCloseFileDescriptor(file))
-      error =
-          llvm::joinErrors(std::move(error), llvm::errorCodeToError(closed));
-    return error;
-  }
-  Expected<fs::TempFile> temporary =
-      fs::TempFile::create(path + ".temporary-%%%%%%%%", 0666);
-  if (!temporary)
-    return temporary.takeError();
-  if (Error error = writeStream(temporary->FD, write))
-    return llvm::joinErrors(std::move(error), temporary->discard());
-  return temporary->keep(path);
-}
-
 Error regather::writeSafetensors(StringRef path,
                                  llvm::ArrayRef<NamedTensor> tensors) {
   std::string header;
@@ -324,7 +283,7 @@ Error regather::writeSafetensors(StringRef path,
   });
   // Readers map the file: align the data for the widest element.
   header.append(llvm::offsetToAlignment(header.size(), llvm::Align(8)), ' ');
-  return writeFile(path, [&](llvm::raw_ostream &os) {
+  return writeFileAtomically(path, [&](llvm::raw_ostream &os) {
     char length[8];
     llvm::support::endian::write64le(length, header.size());
     os.write(length, sizeof(length));

@@ -8,6 +8,8 @@
 
 #include "regather/Execution/StepSignature.h"
 
+#include "regather/Dialect/TG/Utils/StepEntry.h"
+
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -24,20 +26,9 @@ static FailureOr<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
       return func.emitError() << "function \"" << name << "\" has no body";
     return func;
   }
-  func::FuncOp entry;
-  for (auto func : module.getOps<func::FuncOp>()) {
-    if (func.isExternal() || !func.isPublic())
-      continue;
-    if (entry) {
-      InFlightDiagnostic diag = func.emitError()
-                                << "module has several public functions; name "
-                                   "the one to run with --entry";
-      diag.attachNote(entry.getLoc()) << "the first one is here";
-      return diag;
-    }
-    entry = func;
-  }
-  if (!entry)
+  FailureOr<func::FuncOp> entry =
+      findStep(module, "name the one to run with --entry");
+  if (succeeded(entry) && !*entry)
     return module.emitError() << "has no public function to run";
   return entry;
 }

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
 from capture_cases import ROOT  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.library import Library  # noqa: E402
 
 import regather  # noqa: E402
 
@@ -72,7 +73,7 @@ def test_writing_into_an_input():
 
 
 def test_mutating_operator_that_stays():
-    library = torch.library.Library("regather_test", "FRAGMENT")
+    library = Library("regather_test", "FRAGMENT")
     library.define("bump(Tensor(a!) x) -> ()")
     library.impl("bump", lambda x: None, "Meta")
     library.impl("bump", lambda x: None, "CPU")

@@ -18,7 +18,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
-from model_cases import IMAGE, LIBRARY, MODELS, TEXT  # noqa: E402
+from model_cases import MODELS  # noqa: E402
 from regather_tools import ENGINES, run_tool  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
@@ -152,11 +152,7 @@ def test_equals_eager(name: str, tmp_path: Path) -> None:
     step = make_step(name)
     lower(step, tmp_path)
     expected = step.run()
-    # Compiling takes most of the time.
-    is_rare = name in TEXT or name in IMAGE
     for engine in ENGINES:
-        if engine != "interpreter" and is_rare:
-            continue
         results = execute(tmp_path, engine)
         assert not find_errors(results, expected, TOLERANCE), engine
 
@@ -169,8 +165,7 @@ def test_equals_eager_in_bf16(name: str, tmp_path: Path) -> None:
                               converts_buffers=name != "complex_llama")
     lower(step, tmp_path)
     expected = step.run()
-    engines = ENGINES if name in ("residual", *LIBRARY[:1]) else ["interpreter"]
-    for engine in engines:
+    for engine in ENGINES:
         results = execute(tmp_path, engine)
         errors = find_errors(results, expected, BF16_TOLERANCE)
         if not errors:

@@ -27,15 +27,6 @@ RATE = str(record.OPTIMIZER["learning_rate"])
 TEXT = bytes(index * index * 7 % 61 for index in range(321))
 
 
-def has_pass(name: str) -> bool:
-    return name.encode() in run_tool("regather-opt", "--help").stdout
-
-
-needs_training_passes = pytest.mark.skipif(
-    not (has_pass("tg-shard-parameters") and has_pass("tg-append-optimizer")),
-    reason="this build has no tg-shard-parameters or no tg-append-optimizer")
-
-
 def relative(a: list[float], b: list[float]) -> float:
     assert len(a) == len(b) > 0
     return record.difference(a, b)
@@ -147,7 +138,6 @@ def test_rejects_a_text_shorter_than_a_batch(tiny: Path) -> None:
     assert run_tiny(tiny, text="short").code == 0
 
 
-@needs_training_passes
 def test_all_numbers_of_ranks_reach_what_pytorch_reaches(tiny: Path) -> None:
     expected = record.train(make_tiny(), TEXT, 10)
     losses = {ranks: losses_of(run_tiny(
@@ -158,7 +148,6 @@ def test_all_numbers_of_ranks_reach_what_pytorch_reaches(tiny: Path) -> None:
         assert relative(reached, losses[1]) <= 1e-5, ranks
 
 
-@needs_training_passes
 def test_shards_over_two_axes(tiny: Path) -> None:
     expected = record.train(make_tiny(), TEXT, 3)
     result = run_tiny(tiny, "--mesh=rep:2,dp:2", "--replicate-axis=rep",
@@ -168,7 +157,6 @@ def test_shards_over_two_axes(tiny: Path) -> None:
     assert json.loads(result.stdout)["ranks"] == 4
 
 
-@needs_training_passes
 def test_rejects_ranks_that_do_not_divide_the_batch(tiny: Path) -> None:
     result = run_tiny(tiny, "--ranks=3")
     assert result.code == 1
@@ -176,7 +164,6 @@ def test_rejects_ranks_that_do_not_divide_the_batch(tiny: Path) -> None:
     assert "8" in result.stderr and "3" in result.stderr
 
 
-@needs_training_passes
 @pytest.mark.parametrize("options", ["adamw beta=0.9", "adamw }", "lion"])
 def test_rejects_an_optimizer_it_does_not_know(tiny: Path,
                                                options: str) -> None:

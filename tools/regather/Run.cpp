@@ -15,6 +15,7 @@
 #include "regather/Execution/StepInputs.h"
 #include "regather/Execution/TextBatches.h"
 #include "regather/Execution/Training.h"
+#include "regather/Support/AtomicFile.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Format.h"
@@ -257,11 +258,8 @@ static llvm::Error writeFiles(const RunReport &summary) {
   }
   if (reportFile.empty())
     return llvm::Error::success();
-  llvm::Error error =
-      llvm::writeToOutput(reportFile, [&](llvm::raw_ostream &os) {
-        printJson(summary, os);
-        return llvm::Error::success();
-      });
+  llvm::Error error = writeFileAtomically(
+      reportFile, [&](llvm::raw_ostream &os) { printJson(summary, os); });
   return error ? explain(std::move(error), reportFile) : llvm::Error::success();
 }
 

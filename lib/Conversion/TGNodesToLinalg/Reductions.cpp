@@ -35,18 +35,37 @@ static LogicalResult finishReduced(NodeBuilder &b, Tensor reduced,
   return b.finish(giveReduced(b, reduced, dims, keepDims));
 }
 
+namespace {
+/// What reductions along several dimensions have in common.
+struct Reduction {
+  Tensor self;
+  SmallVector<int64_t> dims;
+  bool keepDims;
+};
+} // namespace
+
+/// Fails, too, if an argument that was read before does not fit.
+static FailureOr<Reduction> readReduction(NodeArguments &args) {
+  Tensor self = args.getTensor("self");
+  bool keepDims = args.getBool("keepdim", false);
+  if (args.hasFailed())
+    return failure();
+  SmallVector<int64_t> dims =
+      args.getReducedDims("dim", self.getType().getRank());
+  if (args.hasFailed())
+    return failure();
+  return Reduction{self, dims, keepDims};
+}
+
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//
 
 static LogicalResult buildSum(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
-  bool keepDims = args.getBool("keepdim", false);
-  if (args.hasFailed())
+  FailureOr<Reduction> reduction = readReduction(args);
+  if (failed(reduction))
     return failure();
-  auto dims = args.getReducedDims("dim", self.getType().getRank());
-  if (args.hasFailed())
-    return failure();
+  auto &[self, dims, keepDims] = *reduction;
   Tensor sum = reduceSum(b, self, dims, getComputeType(b.getElement()));
   return finishReduced(b, sum, dims, keepDims);
 }
@@ -63,14 +82,11 @@ static Tensor makeMean(B &b, Tensor tensor, ArrayRef<int64_t> dims,
 }
 
 static LogicalResult buildMean(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
-  bool keepDims = args.getBool("keepdim", false);
-  if (args.hasFailed())
+  FailureOr<Reduction> reduction = readReduction(args);
+  if (failed(reduction))
     return failure();
-  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  auto &[self, dims, keepDims] = *reduction;
   Type compute = getComputeType(b.getElement());
-  if (args.hasFailed())
-    return failure();
   if (!isa<FloatType>(compute))
     return args.fail("expects a result that is a float");
   return finishReduced(b, makeMean(b, self, dims, compute), dims, keepDims);
@@ -80,15 +96,12 @@ static LogicalResult buildMean(NodeArguments &args, NodeBuilder &b) {
 /// result, if there is one, is the mean.
 template <bool GivesMean>
 static LogicalResult buildVar(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
   double correction = args.getFloat("correction", 1);
-  bool keepDims = args.getBool("keepdim", false);
-  if (args.hasFailed())
+  FailureOr<Reduction> reduction = readReduction(args);
+  if (failed(reduction))
     return failure();
-  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  auto &[self, dims, keepDims] = *reduction;
   Type compute = getComputeType(b.getElement());
-  if (args.hasFailed())
-    return failure();
   if (!isa<FloatType>(compute))
     return args.fail("expects floats");
   Tensor mean = makeMean(b, self, dims, compute);
@@ -112,13 +125,10 @@ static LogicalResult buildVar(NodeArguments &args, NodeBuilder &b) {
 }
 
 static LogicalResult buildProduct(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
-  bool keepDims = args.getBool("keepdim", false);
-  if (args.hasFailed())
+  FailureOr<Reduction> reduction = readReduction(args);
+  if (failed(reduction))
     return failure();
-  auto dims = args.getReducedDims("dim", self.getType().getRank());
-  if (args.hasFailed())
-    return failure();
+  auto &[self, dims, keepDims] = *reduction;
   Type compute = getComputeType(b.getElement());
   Tensor product =
       reduce(b, self, dims, makeNumber(compute, 1.0),
@@ -158,15 +168,12 @@ static Tensor makePowerNorm(B &b, Tensor tensor, ArrayRef<int64_t> dims,
 }
 
 static LogicalResult buildVectorNorm(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
   double order = args.getFloat("ord", 2.0);
-  bool keepDims = args.getBool("keepdim", false);
-  if (args.hasFailed())
+  FailureOr<Reduction> reduction = readReduction(args);
+  if (failed(reduction))
     return failure();
-  auto dims = args.getReducedDims("dim", self.getType().getRank());
+  auto &[self, dims, keepDims] = *reduction;
   Type compute = getComputeType(b.getElement());
-  if (args.hasFailed())
-    return failure();
   if (!isa<FloatType>(compute))
     return args.fail("expects floats");
   if (order != 0 && !std::isinf(order))
@@ -203,13 +210,10 @@ using CombineFn = Value (*)(B &, Value, Value);
 
 template <CombineFn Combine, TypedAttr (*MakeInit)(Type)>
 static LogicalResult buildExtreme(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
-  bool keepDims = args.getBool("keepdim", false);
-  if (args.hasFailed())
+  FailureOr<Reduction> reduction = readReduction(args);
+  if (failed(reduction))
     return failure();
-  auto dims = args.getReducedDims("dim", self.getType().getRank());
-  if (args.hasFailed())
-    return failure();
+  auto &[self, dims, keepDims] = *reduction;
   if (countElements(self, dims) == 0)
     return args.fail("self", "has no elements to choose from");
   Tensor extreme =
@@ -219,13 +223,10 @@ static LogicalResult buildExtreme(NodeArguments &args, NodeBuilder &b) {
 }
 
 static LogicalResult buildAny(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
-  bool keepDims = args.getBool("keepdim", false);
-  if (args.hasFailed())
+  FailureOr<Reduction> reduction = readReduction(args);
+  if (failed(reduction))
     return failure();
-  auto dims = args.getReducedDims("dim", self.getType().getRank());
-  if (args.hasFailed())
-    return failure();
+  auto &[self, dims, keepDims] = *reduction;
   Tensor any = reduce(b, self, dims, makeNumber(b.getI1Type(), 0.0),
                       [](B &b, ValueRange v) { return add(b, v[0], v[1]); });
   return finishReduced(b, any, dims, keepDims);

@@ -243,16 +243,33 @@ static LogicalResult checkShape(NodeArguments &args, NodeBuilder &b,
                    Twine(dim) + " of \"self\", and all of the others");
 }
 
-static LogicalResult buildSort(NodeArguments &args, NodeBuilder &b) {
+namespace {
+/// The dimension along which to sort; a scalar counts as having one.
+struct SortedDim {
+  Tensor self;
+  int64_t dim;
+  int64_t size;
+};
+} // namespace
+
+/// Fails, too, if an argument that was read before does not fit.
+static FailureOr<SortedDim> readSortedDim(NodeArguments &args) {
   Tensor self = args.getTensor("self");
-  bool isDescending = args.getBool("descending", false);
   if (args.hasFailed())
     return failure();
   int64_t rank = self.getType().getRank();
   int64_t dim = args.getDim("dim", rank, -1);
   if (args.hasFailed())
     return failure();
-  int64_t size = rank == 0 ? 1 : self.getType().getDimSize(dim);
+  return SortedDim{self, dim, rank == 0 ? 1 : self.getType().getDimSize(dim)};
+}
+
+static LogicalResult buildSort(NodeArguments &args, NodeBuilder &b) {
+  bool isDescending = args.getBool("descending", false);
+  FailureOr<SortedDim> sorted = readSortedDim(args);
+  if (failed(sorted))
+    return failure();
+  auto &[self, dim, size] = *sorted;
   if (failed(checkShape(args, b, self, dim, size)))
     return failure();
   return finishSorted(b, self, dim, size, isDescending);
@@ -260,16 +277,12 @@ static LogicalResult buildSort(NodeArguments &args, NodeBuilder &b) {
 
 /// Sorted whether or not that is asked for; the first of equal elements.
 static LogicalResult buildTopK(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
   int64_t count = args.getInt("k");
   bool isLargest = args.getBool("largest", true);
-  if (args.hasFailed())
+  FailureOr<SortedDim> sorted = readSortedDim(args);
+  if (failed(sorted))
     return failure();
-  int64_t rank = self.getType().getRank();
-  int64_t dim = args.getDim("dim", rank, -1);
-  if (args.hasFailed())
-    return failure();
-  int64_t size = rank == 0 ? 1 : self.getType().getDimSize(dim);
+  auto &[self, dim, size] = *sorted;
   if (count < 0 || count > size)
     return args.fail("k", "is " + Twine(count) + " in a dimension of size " +
                               Twine(size));

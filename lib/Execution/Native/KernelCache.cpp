@@ -14,6 +14,8 @@
 
 #include "KernelCache.h"
 
+#include "regather/Support/AtomicFile.h"
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
@@ -22,6 +24,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+using namespace regather;
 using namespace regather::native;
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
@@ -70,25 +73,6 @@ std::unique_ptr<llvm::MemoryBuffer> KernelCache::lookup(StringRef key) const {
   return llvm::MemoryBuffer::getMemBufferCopy(object, key);
 }
 
-/// Writes a file such that others see all of it or nothing.
-static llvm::Error writeAtOnce(const std::string &path, StringRef header,
-                               StringRef object) {
-  auto temporary = fs::TempFile::create(path + ".temporary-%%%%%%%%",
-                                        fs::owner_read | fs::owner_write);
-  if (!temporary)
-    return temporary.takeError();
-  llvm::raw_fd_ostream stream(temporary->FD, /*shouldClose=*/false);
-  stream << header << object;
-  stream.flush();
-  if (std::error_code error = stream.error()) {
-    // Otherwise the stream ends the program.
-    stream.clear_error();
-    return llvm::joinErrors(llvm::errorCodeToError(error),
-                            temporary->discard());
-  }
-  return temporary->keep(path);
-}
-
 llvm::Error KernelCache::store(StringRef key, StringRef object) const {
   auto explain = [&](const llvm::Twine &reason) {
     return llvm::createStringError("cannot write to the kernel cache '" +
@@ -98,8 +82,10 @@ llvm::Error KernelCache::store(StringRef key, StringRef object) const {
   if (std::error_code error = fs::create_directories(
           directory, /*IgnoreExisting=*/true, fs::owner_all))
     return explain(error.message());
-  llvm::Error error =
-      writeAtOnce(getPath(key), makeHeader(key, object), object);
+  llvm::Error error = writeFileAtomically(
+      getPath(key),
+      [&](llvm::raw_ostream &os) { os << makeHeader(key, object) << object; },
+      FileAccess::OwnerOnly);
   return error ? explain(llvm::toString(std::move(error)))
                : llvm::Error::success();
 }

@@ -30,7 +30,7 @@ struct MatrixProductMatch {
 
 /// The product that `op` computes, if it is a sum of products of two tensors in
 /// f32, or in bf16 with a sum in f32, whose loops form batched matrices. All
-/// tensors are contiguous. Linear in the number of loops squared.
+/// tensors are contiguous. O(n log n) in the number of loops.
 std::optional<MatrixProductMatch> matchMatrixProduct(mlir::Operation *op);
 
 /// True if `op` fills with zero and only products start from it.

@@ -10,6 +10,7 @@
 #include "ShardParameters/StepSharder.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/StepEntry.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -65,7 +66,8 @@ struct ShardParameters
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<func::FuncOp> entry = findEntry(module);
+    FailureOr<func::FuncOp> entry =
+        findStep(module, "make all but the step private");
     if (failed(entry))
       return signalPassFailure();
     if (!*entry || !hasParameters(*entry))

@@ -23,23 +23,6 @@ RoleAttr Step::getResultRole(unsigned result) const {
                                                           kRoleAttrName);
 }
 
-FailureOr<func::FuncOp> regather::tg::spmd::findEntry(ModuleOp module) {
-  func::FuncOp entry;
-  for (auto func : module.getOps<func::FuncOp>()) {
-    if (func.isExternal() || !func.isPublic())
-      continue;
-    if (entry) {
-      InFlightDiagnostic diag = func.emitError()
-                                << "module has several public functions; make "
-                                   "all but the step private";
-      diag.attachNote(entry.getLoc()) << "the first one is here";
-      return diag;
-    }
-    entry = func;
-  }
-  return entry;
-}
-
 static bool hasRole(func::FuncOp func, unsigned argument, RoleKind kind) {
   auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
   return role && role.getKind() == kind;

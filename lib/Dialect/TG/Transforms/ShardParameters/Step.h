@@ -63,10 +63,6 @@ struct Step {
   mlir::Operation *getTerminator() const { return block->getTerminator(); }
 };
 
-/// The function that `regather run` would run: the only public one with a body.
-/// Null if there is none; an error if there are several.
-mlir::FailureOr<mlir::func::FuncOp> findEntry(mlir::ModuleOp module);
-
 /// True if an argument of `func` is a parameter.
 bool hasParameters(mlir::func::FuncOp func);
 
