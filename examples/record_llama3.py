@@ -6,9 +6,9 @@
 writes, beside this file,
 
 - llama3-debug.fx.json: the captured step,
-- llama3-debug.safetensors: initial weights, rounded to bfloat16, as float32,
 - llama3-debug.losses.json: the losses of eager PyTorch on examples/text, and
-  everything that is needed to reach them again.
+  everything that is needed to reach them again. Initial weights are those of
+  llama3_weights.py.
 
 ``--only losses --precise`` trains in float64 instead, writes nothing, and says
 how far the recorded losses are from it: what rounding alone does to them.
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from llama3_weights import make_weights
 
 from regather.factory import make_step
 from regather.fx.capture import capture_step
@@ -45,19 +46,26 @@ OPTIMIZER = {
     "weight_decay": 0.1,
     "max_norm": 1.0,
 }
-FILES = ("graph", "weights", "losses")
+FILES = ("graph", "losses")
 
 
 def path_of(file: str) -> Path:
-    ending = {"graph": "fx.json", "weights": "safetensors", "losses": "losses.json"}
+    ending = {"graph": "fx.json", "losses": "losses.json"}
     return EXAMPLES / f"llama3-debug.{ending[file]}"
 
 
 def example() -> Step:
-    """The step, with weights that bfloat16 holds exactly: they pack well."""
+    """The step, with the weights of llama3_weights.py once it is captured."""
     step = make_step(str(ROOT / FACTORY), CONFIG)
-    for parameter in step.model.parameters():
-        parameter.data = parameter.data.bfloat16().float()
+    if path_of("graph").exists():
+        document = json.loads(path_of("graph").read_text())
+        weights = make_weights(document)
+        step.model.load_state_dict(
+            {entry["name"]: torch.from_numpy(weights[entry["name"]])
+             for entry in document["parameters"]}
+        )
+        for name, buffer in step.model.named_buffers():
+            buffer.copy_(torch.from_numpy(weights[name]))
     return step
 
 
@@ -172,10 +180,7 @@ def main() -> int:
 
     if options.only != "losses":
         graph = capture()
-        if options.only in (None, "weights"):
-            graph.save_weights(path_of("weights"))
-        if options.only in (None, "graph"):
-            graph.save(path_of("graph"))
+        graph.save(path_of("graph"))
     if options.only in (None, "losses"):
         step = precise(example()) if options.precise else example()
         text = (ROOT / TEXT).read_bytes()

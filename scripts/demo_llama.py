@@ -1,7 +1,8 @@
 """Trains a captured Llama on a text, sharded, beside what PyTorch reached.
 
-The captured step, the initial weights, the text and the losses of eager PyTorch
-come with the example; `examples/record_llama3.py` makes them again.
+The captured step, the text and the losses of eager PyTorch come with the
+example; `examples/record_llama3.py` makes them again. The initial weights are
+made here, by `examples/llama3_weights.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import math
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,6 +71,10 @@ class Job:
         return self.folder / f"llama3-debug.dp{self.ranks}.mlir"
 
     @property
+    def weights(self) -> Path:
+        return self.folder / "llama3-debug.safetensors"
+
+    @property
     def report(self) -> Path:
         return self.folder / "report.json"
 
@@ -79,7 +85,7 @@ def relative(path: Path) -> Path:
 
 def stage(number: int, what: str, command: list[str | Path],
           output: Path) -> None:
-    print(f"[{number}/3] {what} ...", end=" ", flush=True)
+    print(f"[{number}/4] {what} ...", end=" ", flush=True)
     start = time.monotonic()
     call([*command, "-o", output])
     print(f"{relative(output)} ({time.monotonic() - start:.1f} s)")
@@ -87,11 +93,14 @@ def stage(number: int, what: str, command: list[str | Path],
 
 def compile_step(job: Job) -> None:
     """Imports the captured step and turns it into one for all ranks."""
-    stage(1, "importing the captured step",
+    stage(1, "making the initial weights",
+          [sys.executable, ROOT / "examples" / "llama3_weights.py",
+           "--graph", f"{EXAMPLE}.fx.json"], job.weights)
+    stage(2, "importing the captured step",
           [job.tools / "regather-translate", "--import-fx",
            f"{EXAMPLE}.fx.json"], job.whole)
     mesh = f"mesh=dp:{job.ranks} " if job.ranks > 1 else ""
-    stage(2, f"sharding it over {job.ranks} ranks, appending AdamW",
+    stage(3, f"sharding it over {job.ranks} ranks, appending AdamW",
           [job.tools / "regather-opt", job.whole,
            f"--regather-training-pipeline={mesh}"
            f"optimizer={{{job.reference.optimizer}}} lower=false"],
@@ -99,7 +108,7 @@ def compile_step(job: Job) -> None:
 
 
 def training_options(job: Job) -> list[str]:
-    return ["--inputs", f"{EXAMPLE}.safetensors",
+    return ["--inputs", str(relative(job.weights)),
             "--text", job.reference.text,
             "--learning-rate", str(job.reference.learning_rate),
             "--steps", str(job.steps)]
@@ -175,7 +184,7 @@ def demo(build: Path, ranks: int, steps: int | None) -> bool:
     print(f"A Llama of 4 layers on {reference.text}, {ranks} ranks, "
           f"{job.steps} steps")
     compile_step(job)
-    print("[3/3] compiling its kernels, then training", flush=True)
+    print("[4/4] compiling its kernels, then training", flush=True)
     losses, worst = print_losses(job)
     print_summary(job, losses, worst)
     print_commands(job)
