@@ -1,0 +1,69 @@
+"""Plots of benchmarks as SVG files under docs/benchmarks/.
+
+The same numbers give the same bytes, so that a plot changes only with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+matplotlib.rcParams |= {"svg.hashsalt": "regather", "svg.fonttype": "none",
+                        "font.family": "sans-serif", "font.size": 10}
+
+from matplotlib import pyplot  # noqa: E402
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
+COLORS = ("#1f5fa8", "#e08a1e", "#8a8a8a", "#4c9a5b")
+
+
+def save(figure: pyplot.Figure, name: str) -> Path:
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{name}.svg"
+    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+    pyplot.close(figure)
+    return path
+
+
+def bars(name: str, title: str, unit: str, groups: Sequence[str],
+         series: Mapping[str, Sequence[float]], line: float | None = None
+         ) -> Path:
+    """One group of bars for each of `groups`, a bar in it for each series; a
+    dashed line marks a goal."""
+    figure, axes = pyplot.subplots(figsize=(7, 3.2))
+    width = 0.8 / len(series)
+    for i, (label, values) in enumerate(series.items()):
+        places = [g + (i - (len(series) - 1) / 2) * width
+                  for g in range(len(groups))]
+        drawn = axes.bar(places, values, width, label=label, color=COLORS[i])
+        axes.bar_label(drawn, fmt="%.2f", fontsize=8)
+    if line is not None:
+        axes.axhline(line, color="#444444", linestyle="--", linewidth=0.8)
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_ylabel(unit)
+    axes.set_title(title)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    return save(figure, name)
+
+
+def lines(name: str, title: str, x_label: str, y_label: str,
+          series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+          ) -> Path:
+    """Curves through measured points, on logarithmic axes: a straight line of
+    slope 1 is linear growth."""
+    figure, axes = pyplot.subplots(figsize=(7, 3.6))
+    for i, (label, (x, y)) in enumerate(series.items()):
+        axes.plot(x, y, marker="o", label=label, color=COLORS[i])
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.set_title(title)
+    axes.grid(True, which="both", linewidth=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    return save(figure, name)
