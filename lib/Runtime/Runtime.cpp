@@ -65,10 +65,10 @@ const char *rg_dtype_name(int32_t dtype) {
 }
 
 const char *rg_status_name(int32_t status) {
-  static const char *const names[] = {"ok",       "argument", "mismatch",
-                                      "deadlock", "timeout",  "aborted"};
-  return status >= RG_OK && status <= RG_ERROR_ABORTED ? names[status]
-                                                       : "invalid";
+  static const char *const names[] = {
+      "ok", "argument", "mismatch", "deadlock", "timeout", "aborted", "memory"};
+  return status >= RG_OK && status <= RG_ERROR_MEMORY ? names[status]
+                                                      : "invalid";
 }
 
 //===----------------------------------------------------------------------===//
@@ -111,6 +111,10 @@ void rg_world_abort(rg_world *world, const char *message) {
 
 rg_status rg_rank_finish(rg_world *world, int32_t rank) {
   return world ? unwrap(world)->finishRank(rank) : RG_ERROR_ARGUMENT;
+}
+
+rg_status rg_rank_resume(rg_world *world, int32_t rank) {
+  return world ? unwrap(world)->resumeRank(rank) : RG_ERROR_ARGUMENT;
 }
 
 //===----------------------------------------------------------------------===//

@@ -133,14 +133,28 @@ void World::checkProgressOf(const Rank &rank) {
     checkProgress();
 }
 
+rg_status World::checkRank(int32_t rank) {
+  if (rank >= 0 && rank < getNumRanks())
+    return RG_OK;
+  return noteArgumentError("rank must be in 0.." +
+                           std::to_string(getNumRanks() - 1) + ", got " +
+                           std::to_string(rank));
+}
+
 rg_status World::finishRank(int32_t rank) {
   Lock lock(mutex);
-  if (rank < 0 || rank >= getNumRanks())
-    return noteArgumentError("rank must be in 0.." +
-                             std::to_string(getNumRanks() - 1) + ", got " +
-                             std::to_string(rank));
+  if (checkRank(rank) != RG_OK)
+    return RG_ERROR_ARGUMENT;
   ranks[rank].finished = true;
   checkProgress();
+  return RG_OK;
+}
+
+rg_status World::resumeRank(int32_t rank) {
+  Lock lock(mutex);
+  if (checkRank(rank) != RG_OK)
+    return RG_ERROR_ARGUMENT;
+  ranks[rank].finished = false;
   return RG_OK;
 }
 

@@ -112,6 +112,7 @@ public:
   const char *getError() const;
   void abort(const char *message);
   rg_status finishRank(int32_t rank);
+  rg_status resumeRank(int32_t rank);
   rg_status getCommunicator(int32_t rank, const int32_t *members, int32_t count,
                             Communicator *&communicator);
   rg_status start(Communicator &communicator, const rg_collective &collective,
@@ -126,6 +127,7 @@ private:
   friend struct Rendezvous;
 
   /// These expect the mutex to be held.
+  rg_status checkRank(int32_t rank);
   rg_status noteArgumentError(const std::string &message);
   rg_status fail(rg_status newStatus, const std::string &message);
   rg_status checkOrder(const Communicator &communicator, const char *name);

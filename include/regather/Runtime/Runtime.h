@@ -79,7 +79,9 @@ typedef enum rg_status {
   RG_ERROR_TIMEOUT,
   /** rg_world_abort or rg_world_destroy was called, or no worker thread could
    *  be started. */
-  RG_ERROR_ABORTED
+  RG_ERROR_ABORTED,
+  /** There is not enough memory. */
+  RG_ERROR_MEMORY
 } rg_status;
 
 /** A lowercase word for a status, such as "deadlock"; "invalid" for any other
@@ -135,6 +137,11 @@ RG_EXPORT void rg_world_abort(rg_world *world, const char *message);
  *  Saying it again changes nothing.
  *  Errors: RG_ERROR_ARGUMENT for a null world or a rank it has not. */
 RG_EXPORT rg_status rg_rank_finish(rg_world *world, int32_t rank);
+
+/** Takes rg_rank_finish back, for another round of work. All ranks of the round
+ *  are resumed before one of them starts something.
+ *  Errors: RG_ERROR_ARGUMENT for a null world or a rank it has not. */
+RG_EXPORT rg_status rg_rank_resume(rg_world *world, int32_t rank);
 
 /*===----------------------------------------------------------------------===*\
 |* Communicators

@@ -1,0 +1,102 @@
+/*===- Executor.h - Run a compiled step ---------------------------*- C -*-===*\
+|*                                                                            *|
+|* Part of Regather, under the Apache License v2.0 with LLVM Exceptions.      *|
+|* See LICENSE for license information.                                       *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* Runs the tables of Program.h on all ranks of this process. Each rank is a  *|
+|* thread with an arena and helpers of its own, all of which are made once,   *|
+|* before the first step.                                                     *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef REGATHER_RUNTIME_EXECUTOR_H
+#define REGATHER_RUNTIME_EXECUTOR_H
+
+#include "regather/Runtime/Program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The ranks of this process that run one program. */
+typedef struct rg_executor rg_executor;
+
+/** How to run a program. Zero means the default in every field. */
+typedef struct rg_executor_options {
+  /** Number of ranks; 0: as the program says, or else 1. */
+  int32_t ranks;
+  /** Threads on which a rank computes, its own included; 0: as many as the
+   *  hardware runs at once, divided by the number of ranks. Has no effect on
+   *  results. */
+  int32_t threads;
+  /** Seconds a wait may take before the step fails; 0: 100. */
+  double timeout_seconds;
+  /** Nonzero: arenas are filled with a pattern, by which
+   *  rg_executor_touched_bytes finds what is written. */
+  int32_t watch_arena;
+} rg_executor_options;
+
+/** Where a step failed. */
+typedef struct rg_failure {
+  int32_t status; /**< an rg_status */
+  int32_t rank;
+  /** Number of the instruction; -1 if it was none. */
+  int64_t instruction;
+} rg_failure;
+
+/** Checks the tables and sets up all that steps need. The program has to
+ *  outlive the executor. `*executor` is set unless a pointer is null, and is to
+ *  be destroyed even if this fails: rg_executor_error says why.
+ *  Errors: RG_ERROR_ARGUMENT for a null pointer, tables of another version or
+ *  that contradict themselves, a number of ranks that the program was not
+ *  compiled for; RG_ERROR_MEMORY if the machine has not enough of it;
+ *  RG_ERROR_ABORTED if threads cannot be started. */
+RG_EXPORT rg_status rg_executor_create(const rg_program *program,
+                                       const rg_executor_options *options,
+                                       rg_executor **executor);
+
+/** Joins all threads and frees everything. Null is allowed. */
+RG_EXPORT void rg_executor_destroy(rg_executor *executor);
+
+/** The message of the first error, without newline at the end; empty if there
+ *  was none. Valid until the executor is destroyed. */
+RG_EXPORT const char *rg_executor_error(const rg_executor *executor);
+
+/** Where the last step failed; of several ranks the first that was not stopped
+ *  by another. */
+RG_EXPORT rg_failure rg_executor_failure(const rg_executor *executor);
+
+RG_EXPORT int32_t rg_executor_ranks(const rg_executor *executor);
+
+/** Threads on which each rank computes. */
+RG_EXPORT int32_t rg_executor_threads(const rg_executor *executor);
+
+/** Runs one step. `arguments[rank][i]` is aligned to the element size; only
+ *  donated arguments are written. No two arguments overlap if one of them is
+ *  donated. Returns when all ranks have ended.
+ *  Errors: as rg_wait, or RG_ERROR_ARGUMENT if an index was out of bounds; from
+ *  then on every step fails. */
+RG_EXPORT rg_status rg_executor_run(rg_executor *executor,
+                                    void *const *const *arguments);
+
+/** The bytes of a result of the last step, in the arena, an argument or a
+ *  constant; valid until the next step. */
+RG_EXPORT const void *rg_executor_result(const rg_executor *executor,
+                                         int32_t rank, int64_t result);
+
+/** Bytes of memory outside of the arguments that each rank holds: its arena,
+ *  and scratch memory of its threads. */
+RG_EXPORT int64_t rg_executor_bytes(const rg_executor *executor);
+
+/** The end of the last bytes that were written in the arena of any rank,
+ *  rounded up to its alignment. Only with `watch_arena`; otherwise -1. */
+RG_EXPORT int64_t rg_executor_touched_bytes(const rg_executor *executor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REGATHER_RUNTIME_EXECUTOR_H */

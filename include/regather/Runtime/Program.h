@@ -1,0 +1,207 @@
+/*===- Program.h - A compiled step as tables ----------------------*- C -*-===*\
+|*                                                                            *|
+|* Part of Regather, under the Apache License v2.0 with LLVM Exceptions.      *|
+|* See LICENSE for license information.                                       *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* What a step is once it is compiled: machine code for its kernels, and      *|
+|* constant tables that say what runs in which order on which bytes. The      *|
+|* tables are equal on all ranks. They are built in memory, or lie as         *|
+|* constant data in the shared object of a bundle; Executor.h runs them.      *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef REGATHER_RUNTIME_PROGRAM_H
+#define REGATHER_RUNTIME_PROGRAM_H
+
+#include "regather/Runtime/Gemm.h"
+#include "regather/Runtime/Runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Changes whenever the layout or the meaning of a table does. */
+#define RG_PROGRAM_VERSION 1
+
+/** The symbol of the program in the shared object of a bundle. */
+#define RG_PROGRAM_SYMBOL "regather_program"
+
+/*===----------------------------------------------------------------------===*\
+|* Memory
+\*===----------------------------------------------------------------------===*/
+
+/** Where bytes lie. */
+typedef enum rg_space {
+  /** In the arena, of which each rank has one. */
+  RG_SPACE_ARENA = 0,
+  /** In constant `index`, which is never written. */
+  RG_SPACE_CONSTANT,
+  /** In argument `index`, which is written only if it is donated. */
+  RG_SPACE_ARGUMENT
+} rg_space;
+
+/** The bytes of one dense, row-major buffer. */
+typedef struct rg_place {
+  int32_t space; /**< an rg_space */
+  int32_t index; /**< of the constant or the argument */
+  int64_t offset;
+  int64_t bytes;
+} rg_place;
+
+typedef struct rg_constant {
+  const void *data;
+  int64_t bytes;
+} rg_constant;
+
+/** An argument or a result. */
+typedef struct rg_value {
+  const char *name;
+  int32_t dtype; /**< an rg_dtype */
+  int32_t rank;
+  const int64_t *shape; /**< on one rank */
+  /** Of an argument: nonzero if the step may write to it. */
+  int32_t donated;
+  /** Of a result: where it lies when the step has ended. */
+  rg_place place;
+} rg_value;
+
+/*===----------------------------------------------------------------------===*\
+|* Computation
+\*===----------------------------------------------------------------------===*/
+
+/** Computes the blocks [begin, end) of a kernel's rows. `buffers` are the
+ *  arguments and then the results, aligned to their element size. `scratch` is
+ *  private to the call and aligned to 64 bytes. Calls on ranges that do not
+ *  overlap may run at once, and the bits do not depend on how rows are cut.
+ *  Returns 0, or 1 if an index was out of bounds. */
+typedef int32_t (*rg_kernel_function)(void *const *buffers, int64_t begin,
+                                      int64_t end, void *scratch);
+
+typedef struct rg_kernel {
+  const char *name;
+  rg_kernel_function function;
+  /** Blocks that it can be cut into; 1 if it runs as a whole. */
+  int64_t rows;
+  /** Ranges begin at multiples of it. */
+  int64_t grain;
+  int64_t scratch_bytes;
+} rg_kernel;
+
+/*===----------------------------------------------------------------------===*\
+|* Communication
+\*===----------------------------------------------------------------------===*/
+
+/** The groups of ranks along axes of a mesh. The member of a rank's group with
+ *  index i[k] along axis k is f + sum of i[k] * strides[k], for the f of that
+ *  sum in which the rank itself is a member; the last axis runs fastest. */
+typedef struct rg_axes {
+  int32_t count;
+  const int64_t *sizes;
+  const int64_t *strides; /**< in ranks */
+} rg_axes;
+
+/** A collective whose shapes are fixed. */
+typedef struct rg_transfer {
+  /** With null for the inputs and outputs of its members. */
+  rg_collective collective;
+  int32_t axes; /**< index into rg_program.axes */
+} rg_transfer;
+
+/*===----------------------------------------------------------------------===*\
+|* Instructions
+\*===----------------------------------------------------------------------===*/
+
+/** What an instruction does with its places. Integers that control depends on
+ *  are signed and as wide as their places. */
+typedef enum rg_opcode {
+  /** Runs kernel `index` on its arguments and results. */
+  RG_OP_LAUNCH = 0,
+  /** Runs matrix product `index`: A, B, C. */
+  RG_OP_GEMM,
+  /** Starts transfer `index`; for each member its input and its output. */
+  RG_OP_TRANSFER,
+  /** Event `index` happens when everything before it on its stream is done. */
+  RG_OP_RECORD,
+  /** What follows on the stream runs after event `index`; an event that was
+   *  not recorded yet has nothing to wait for. */
+  RG_OP_WAIT,
+  /** Copies the second place to the first, of as many bytes. */
+  RG_OP_COPY,
+  /** Writes the second place, one element, all over the first. */
+  RG_OP_FILL,
+  /** Writes the rank's position along axes `index`, in 64 bits. */
+  RG_OP_AXIS_INDEX,
+  /** Waits for all streams. */
+  RG_OP_SYNC,
+  /** Goes on at `target`. */
+  RG_OP_JUMP,
+  /** Goes on at `target` if the place holds zero. */
+  RG_OP_JUMP_IF_ZERO,
+  /** Begins loop `index` over a variable from a lower bound to below an upper
+   *  one, by a step: the four places, which are read once. Goes on at `target`
+   *  if there is no iteration. */
+  RG_OP_LOOP,
+  /** Writes the next value of loop `index` to the place and goes on at
+   *  `target`, unless the loop is over. */
+  RG_OP_NEXT
+} rg_opcode;
+
+/** Instructions are issued in order. Those of stream 0, which computes, run in
+ *  that order. Those of the other streams, which communicate, start in that
+ *  order, and that one is done is known only from an event. */
+typedef struct rg_instruction {
+  int32_t opcode; /**< an rg_opcode */
+  int32_t stream;
+  int32_t index;
+  int32_t place_count;
+  int64_t first_place; /**< index into rg_program.places */
+  int64_t target;      /**< number of an instruction, or their count */
+  /** Operation and source location, for messages; may be null. */
+  const char *description;
+} rg_instruction;
+
+/** A compiled step. A table of no entries may be null. */
+typedef struct rg_program {
+  uint32_t version; /**< RG_PROGRAM_VERSION */
+  /** Number of ranks it was compiled for; 0 if any number can run it. */
+  int32_t ranks;
+  const char *name;
+  int64_t arena_bytes;
+  /** The most bytes of the arena that are live at once. */
+  int64_t arena_lower_bound;
+  int64_t arena_alignment; /**< a power of two, at most 4096 */
+  int32_t stream_count;
+  int32_t event_count;
+  int32_t loop_count;
+
+  int64_t argument_count;
+  const rg_value *arguments;
+  int64_t result_count;
+  const rg_value *results;
+  int64_t constant_count;
+  const rg_constant *constants;
+  int64_t kernel_count;
+  const rg_kernel *kernels;
+  int64_t gemm_count;
+  const rg_gemm_desc *gemms;
+  int64_t axes_count;
+  const rg_axes *axes;
+  int64_t transfer_count;
+  const rg_transfer *transfers;
+  int64_t place_count;
+  const rg_place *places;
+  int64_t instruction_count;
+  const rg_instruction *instructions;
+} rg_program;
+
+/** Bytes of an argument or a result on one rank. */
+RG_EXPORT int64_t rg_value_bytes(const rg_value *value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REGATHER_RUNTIME_PROGRAM_H */

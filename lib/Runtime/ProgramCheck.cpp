@@ -1,0 +1,248 @@
+//===- ProgramCheck.cpp - Tables that make sense --------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramCheck.h"
+
+using namespace regather::runtime;
+
+int64_t rg_value_bytes(const rg_value *value) {
+  int64_t bytes = int64_t(rg_dtype_size(value->dtype));
+  for (int32_t d = 0; d < value->rank; ++d)
+    bytes *= value->shape[d];
+  return bytes;
+}
+
+namespace {
+class Checker {
+public:
+  explicit Checker(const rg_program &program) : program(program) {}
+
+  std::string check();
+
+private:
+  bool checkTables();
+  bool checkPlace(const rg_place &place, const std::string &where);
+  bool checkInstruction(int64_t number);
+  bool checkIndex(const rg_instruction &instruction, int64_t count,
+                  const char *table, const std::string &where);
+  bool checkPlaceCount(const rg_instruction &instruction,
+                       const std::string &where);
+  bool checkTransfer(const rg_collective &collective, const rg_place *places,
+                     const std::string &where);
+  bool fail(const std::string &message) {
+    problem = message;
+    return false;
+  }
+
+  const rg_program &program;
+  std::string problem;
+};
+} // namespace
+
+std::string Checker::check() {
+  if (program.version != RG_PROGRAM_VERSION) {
+    fail("the program has version " + std::to_string(program.version) +
+         ", but this runtime runs version " +
+         std::to_string(RG_PROGRAM_VERSION));
+    return problem;
+  }
+  if (!checkTables())
+    return problem;
+  for (int64_t i = 0; i < program.result_count; ++i)
+    if (!checkPlace(program.results[i].place, "result " + std::to_string(i)))
+      return problem;
+  for (int64_t i = 0; i < program.instruction_count; ++i)
+    if (!checkInstruction(i))
+      return problem;
+  return problem;
+}
+
+bool Checker::checkTables() {
+  int64_t alignment = program.arena_alignment;
+  if (program.arena_bytes < 0 || alignment < 1 || alignment > 4096 ||
+      (alignment & (alignment - 1)) != 0)
+    return fail("the arena has " + std::to_string(program.arena_bytes) +
+                " bytes aligned to " + std::to_string(alignment));
+  if (program.ranks < 0 || program.stream_count < 1 ||
+      program.event_count < 0 || program.loop_count < 0)
+    return fail("the program has a negative number of ranks, streams, events "
+                "or loops");
+  const std::pair<int64_t, const void *> tables[] = {
+      {program.argument_count, program.arguments},
+      {program.result_count, program.results},
+      {program.constant_count, program.constants},
+      {program.kernel_count, program.kernels},
+      {program.gemm_count, program.gemms},
+      {program.axes_count, program.axes},
+      {program.transfer_count, program.transfers},
+      {program.place_count, program.places},
+      {program.instruction_count, program.instructions}};
+  for (auto [count, table] : tables)
+    if (count < 0 || (count > 0 && !table))
+      return fail("a table of the program is missing");
+  for (int64_t i = 0; i < program.kernel_count; ++i) {
+    const rg_kernel &kernel = program.kernels[i];
+    if (!kernel.function || kernel.rows < 0 || kernel.grain < 1 ||
+        kernel.scratch_bytes < 0)
+      return fail("kernel " + std::to_string(i) + " is malformed");
+  }
+  for (int64_t i = 0; i < program.transfer_count; ++i)
+    if (program.transfers[i].axes < 0 ||
+        program.transfers[i].axes >= program.axes_count)
+      return fail("transfer " + std::to_string(i) + " has no axes");
+  return true;
+}
+
+bool Checker::checkPlace(const rg_place &place, const std::string &where) {
+  int64_t bytes = -1;
+  if (place.space == RG_SPACE_ARENA)
+    bytes = program.arena_bytes;
+  else if (place.space == RG_SPACE_CONSTANT && place.index >= 0 &&
+           place.index < program.constant_count)
+    bytes = program.constants[place.index].bytes;
+  else if (place.space == RG_SPACE_ARGUMENT && place.index >= 0 &&
+           place.index < program.argument_count)
+    bytes = rg_value_bytes(&program.arguments[place.index]);
+  if (place.bytes < 0 || place.offset < 0 || place.bytes > bytes ||
+      place.offset > bytes - place.bytes)
+    return fail(where + " lies outside of its buffer");
+  return true;
+}
+
+bool Checker::checkIndex(const rg_instruction &instruction, int64_t count,
+                         const char *table, const std::string &where) {
+  if (instruction.index >= 0 && instruction.index < count)
+    return true;
+  return fail(where + ": there is no " + table + " " +
+              std::to_string(instruction.index));
+}
+
+bool Checker::checkPlaceCount(const rg_instruction &instruction,
+                              const std::string &where) {
+  int64_t expected = 0;
+  switch (instruction.opcode) {
+  case RG_OP_LAUNCH:
+    return true;
+  case RG_OP_TRANSFER:
+    expected = 2 * program.transfers[instruction.index].collective.member_count;
+    break;
+  case RG_OP_LOOP:
+    expected = 4;
+    break;
+  case RG_OP_GEMM:
+    expected = 3;
+    break;
+  case RG_OP_COPY:
+  case RG_OP_FILL:
+    expected = 2;
+    break;
+  case RG_OP_AXIS_INDEX:
+  case RG_OP_JUMP_IF_ZERO:
+  case RG_OP_NEXT:
+    expected = 1;
+    break;
+  default:
+    break;
+  }
+  if (instruction.place_count != expected)
+    return fail(where + " has " + std::to_string(instruction.place_count) +
+                " places, expects " + std::to_string(expected));
+  const rg_place *places = program.places + instruction.first_place;
+  if (instruction.opcode == RG_OP_COPY && places[0].bytes != places[1].bytes)
+    return fail(where + " copies " + std::to_string(places[1].bytes) +
+                " bytes to " + std::to_string(places[0].bytes));
+  if (instruction.opcode == RG_OP_FILL &&
+      (places[1].bytes == 0 || places[0].bytes % places[1].bytes != 0))
+    return fail(where + " fills " + std::to_string(places[0].bytes) +
+                " bytes with elements of " + std::to_string(places[1].bytes));
+  if (instruction.opcode == RG_OP_AXIS_INDEX && places[0].bytes != 8)
+    return fail(where + " writes a position to " +
+                std::to_string(places[0].bytes) + " bytes");
+  if (instruction.opcode == RG_OP_TRANSFER)
+    return checkTransfer(program.transfers[instruction.index].collective,
+                         places, where);
+  return true;
+}
+
+bool Checker::checkTransfer(const rg_collective &collective,
+                            const rg_place *places, const std::string &where) {
+  for (int64_t i = 0; i < collective.member_count; ++i) {
+    const rg_member &member = collective.members[i];
+    int64_t input = int64_t(rg_dtype_size(member.dtype)), output = input;
+    for (int32_t d = 0; d < member.rank; ++d) {
+      input *= member.input_shape[d];
+      output *= member.output_shape[d];
+    }
+    if (places[2 * i].bytes != input || places[2 * i + 1].bytes != output)
+      return fail(where + ": member " + std::to_string(i) +
+                  " has places of another size than its shapes");
+  }
+  return true;
+}
+
+bool Checker::checkInstruction(int64_t number) {
+  const rg_instruction &instruction = program.instructions[number];
+  std::string where = "instruction " + std::to_string(number);
+  if (instruction.stream < 0 || instruction.stream >= program.stream_count)
+    return fail(where + ": there is no stream " +
+                std::to_string(instruction.stream));
+  if (instruction.place_count < 0 || instruction.first_place < 0 ||
+      instruction.first_place > program.place_count - instruction.place_count)
+    return fail(where + " has places that are not in the table");
+  for (int64_t i = 0; i < instruction.place_count; ++i)
+    if (!checkPlace(program.places[instruction.first_place + i],
+                    "place " + std::to_string(i) + " of " + where))
+      return false;
+  switch (instruction.opcode) {
+  case RG_OP_LAUNCH:
+    if (!checkIndex(instruction, program.kernel_count, "kernel", where))
+      return false;
+    break;
+  case RG_OP_GEMM:
+    if (!checkIndex(instruction, program.gemm_count, "matrix product", where))
+      return false;
+    break;
+  case RG_OP_TRANSFER:
+    if (!checkIndex(instruction, program.transfer_count, "transfer", where))
+      return false;
+    break;
+  case RG_OP_RECORD:
+  case RG_OP_WAIT:
+    if (!checkIndex(instruction, program.event_count, "event", where))
+      return false;
+    break;
+  case RG_OP_AXIS_INDEX:
+    if (!checkIndex(instruction, program.axes_count, "axes", where))
+      return false;
+    break;
+  case RG_OP_COPY:
+  case RG_OP_FILL:
+  case RG_OP_SYNC:
+    break;
+  case RG_OP_LOOP:
+  case RG_OP_NEXT:
+    if (!checkIndex(instruction, program.loop_count, "loop", where))
+      return false;
+    [[fallthrough]];
+  case RG_OP_JUMP:
+  case RG_OP_JUMP_IF_ZERO:
+    if (instruction.target < 0 ||
+        instruction.target > program.instruction_count)
+      return fail(where + " goes on at instruction " +
+                  std::to_string(instruction.target) + ", which is none");
+    break;
+  default:
+    return fail(where + " has the unknown opcode " +
+                std::to_string(instruction.opcode));
+  }
+  return checkPlaceCount(instruction, where);
+}
+
+std::string regather::runtime::checkProgram(const rg_program &program) {
+  return Checker(program).check();
+}

@@ -1,0 +1,113 @@
+//===- RankExecutor.h - What one rank does in a step ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_RUNTIME_RANKEXECUTOR_H
+#define REGATHER_RUNTIME_RANKEXECUTOR_H
+
+#include "Arena.h"
+#include "TaskPool.h"
+
+#include "regather/Runtime/Executor.h"
+
+#include <string>
+#include <vector>
+
+namespace regather::runtime {
+
+/// The matrix products of a program, which all ranks share.
+using GemmTable = std::vector<rg_gemm *>;
+
+/// Scratch memory that each thread needs for the kernels of a program.
+int64_t getScratchBytes(const rg_program &program);
+
+/// Walks the instructions of a program on one rank. Computation runs on the
+/// thread that calls and on helpers; communication is started and waited for.
+class RankExecutor {
+public:
+  RankExecutor(const rg_program &program, const GemmTable &gemms,
+               rg_world *world, int32_t rank);
+  ~RankExecutor();
+
+  /// Takes all memory; false if the system does not grant it.
+  bool allocate(int64_t threads);
+  /// Starts helpers; false if the system does not grant them.
+  bool startHelpers(int64_t threads, bool canSpin);
+  /// Finds the groups that the rank is in.
+  rg_status findGroups();
+
+  /// Runs one step. The rank is finished afterwards, and nothing is in flight.
+  rg_failure run(void *const *newArguments);
+
+  void *resolve(const rg_place &place) const;
+  Arena &getArena() { return arena; }
+
+private:
+  /// A collective that nobody waited for yet.
+  struct InFlight {
+    rg_future *future;
+    const rg_instruction *instruction;
+  };
+  /// The collectives that the rank started on one stream. They are waited for
+  /// in order, so that counts say which are done.
+  struct Stream {
+    std::vector<InFlight> inFlight;
+    /// How many of `inFlight` are done.
+    size_t numDone = 0;
+    /// Collectives that left `inFlight` before.
+    int64_t numForgotten = 0;
+
+    int64_t getNumStarted() const {
+      return numForgotten + int64_t(inFlight.size());
+    }
+  };
+  struct Event {
+    int32_t stream;
+    int64_t numStarted;
+  };
+  struct Loop {
+    int64_t value, upper, step;
+  };
+
+  /// These return false when the rank has to stop. `next` is the number of the
+  /// instruction that follows.
+  bool runInstruction(const rg_instruction &instruction, int64_t &next);
+  bool compute(const rg_instruction &instruction);
+  bool launch(const rg_instruction &instruction);
+  bool multiply(const rg_instruction &instruction);
+  bool start(const rg_instruction &instruction);
+  bool waitUntil(Stream &stream, int64_t numStarted);
+  bool waitForAll();
+  void control(const rg_instruction &instruction, int64_t &next);
+  bool check(rg_status status, const rg_instruction &instruction);
+  bool fail(const char *message, const rg_instruction &instruction);
+
+  const rg_place *getPlaces(const rg_instruction &instruction) const {
+    return program.places + instruction.first_place;
+  }
+
+  const rg_program &program;
+  const GemmTable &gemms;
+  rg_world *world;
+  int32_t rank;
+  Arena arena;
+  Arena scratch;
+  int64_t scratchBytes = 0; ///< of each thread
+  TaskPool pool;
+  std::vector<rg_comm *> comms; ///< by axes
+  std::vector<Stream> streams;
+  std::vector<Event> events;
+  std::vector<Loop> loops;
+  std::vector<void *> buffers;
+  std::vector<rg_member> members;
+  std::vector<void *> arguments;
+  rg_failure failure = {};
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_RUNTIME_RANKEXECUTOR_H
