@@ -65,6 +65,29 @@ def ConvertShardToTGPass : Pass<"convert-shard-to-tg", "::mlir::ModuleOp"> {
   ];
 }
 
+def ConvertTGFlatToTensorPass
+    : Pass<"convert-tg-flat-to-tensor", "::mlir::ModuleOp"> {
+  let summary = "Take flat tensors apart with slices";
+  let description = [{
+    Replaces every `tg.unflatten` by slices and reshapes, and every
+    `tg.flatten` by reshapes and insertions into a new tensor, whose gaps are
+    filled with zeros. Everything else is left as it is.
+
+    Precondition: none.
+
+    Postcondition: no `tg.unflatten` and no `tg.flatten` is left. The new
+    operations carry the `tg.*` attributes and the location of the old one,
+    except for `tg.saved_results`, which numbers its results.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numConverted", "num-converted", "Number of operations converted">
+  ];
+}
+
 def ConvertTGNodesToLinalgPass
     : Pass<"convert-tg-nodes-to-linalg", "::mlir::ModuleOp"> {
   let summary = "Replace the nodes of a step by structured operations";

@@ -107,9 +107,9 @@ const Group *Compiler::getGroup(ArrayRef<int64_t> members) {
 }
 
 static StepFunction buildStep(Operation *op, Compiler &compiler) {
-  for (auto *build :
-       {buildScalarStep, buildTensorStep, buildSliceStep, buildLinalgStep,
-        buildControlFlowStep, buildCollectiveStep, buildRandomStep})
+  for (auto *build : {buildScalarStep, buildTensorStep, buildSliceStep,
+                      buildLinalgStep, buildControlFlowStep,
+                      buildCollectiveStep, buildFlatStep, buildRandomStep})
     if (StepFunction step = build(op, compiler))
       return step;
   return nullptr;

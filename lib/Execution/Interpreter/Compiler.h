@@ -93,6 +93,7 @@ StepFunction buildSliceStep(mlir::Operation *op, Compiler &compiler);
 StepFunction buildLinalgStep(mlir::Operation *op, Compiler &compiler);
 StepFunction buildControlFlowStep(mlir::Operation *op, Compiler &compiler);
 StepFunction buildCollectiveStep(mlir::Operation *op, Compiler &compiler);
+StepFunction buildFlatStep(mlir::Operation *op, Compiler &compiler);
 StepFunction buildRandomStep(mlir::Operation *op, Compiler &compiler);
 
 } // namespace regather::interp

@@ -10,6 +10,8 @@
 #include "KernelSet.h"
 #include "NumberExpansion.h"
 
+#include "regather/Conversion/Passes.h"
+
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -100,6 +102,10 @@ static LogicalResult fuseElementwise(ModuleOp module) {
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
+static void buildFlatPipeline(OpPassManager &pm) {
+  pm.addPass(regather::createConvertTGFlatToTensorPass());
+}
+
 static void buildElementwisePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
 }
@@ -162,15 +168,17 @@ static void buildLLVMPipeline(OpPassManager &pm) {
 
 LogicalResult regather::native::lowerKernels(ModuleOp module) {
   loadDependencies(module.getContext());
-  expandClasses(module);
-  simplifyStrides(module);
-  if (failed(decompose(module)))
-    return failure();
   auto run = [&](void (*build)(OpPassManager &)) {
     PassManager pm(module.getContext());
     build(pm);
     return pm.run(module);
   };
+  if (failed(run(buildFlatPipeline)))
+    return failure();
+  expandClasses(module);
+  simplifyStrides(module);
+  if (failed(decompose(module)))
+    return failure();
   if (failed(run(buildElementwisePipeline)) ||
       failed(fuseElementwise(module)) ||
       failed(expandIntegerConversions(module)) ||

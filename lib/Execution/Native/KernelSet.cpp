@@ -128,7 +128,8 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
     // A view of an input must not leave the function: copy it. Nor may two
     // results be one.
     Operation *def = result.getDefiningOp();
-    if (!isa_and_nonnull<DestinationStyleOpInterface>(def) ||
+    if (!isa_and_nonnull<DestinationStyleOpInterface, regather::tg::FlattenOp>(
+            def) ||
         llvm::is_contained(outputs, result)) {
       auto type = cast<RankedTensorType>(result.getType());
       Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),

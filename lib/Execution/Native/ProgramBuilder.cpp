@@ -71,6 +71,8 @@ static bool isCompute(Operation *op) {
                         [](Operation &inner) {
                           return isa<ReturnOp>(inner) || isCompute(&inner);
                         });
+  if (isa<FlattenOp, UnflattenOp>(op))
+    return true;
   return !op->walk([](Operation *inner) {
               return isa<arith::ArithDialect, linalg::LinalgDialect,
                          math::MathDialect, scf::SCFDialect,

@@ -128,6 +128,28 @@ TEST_F(CostTest, WithoutInterface) {
   EXPECT_EQ(cost.writtenBytes, 16);
 }
 
+// A flat tensor is taken apart for nothing; putting it together moves it.
+TEST_F(CostTest, FlatTensors) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%flat: tensor<32xbf16>) {
+      %0:2 = tg.unflatten %flat offsets [0, 16]
+          : (tensor<32xbf16>) -> (tensor<4x3xbf16>, tensor<5xbf16>)
+      return
+    })");
+  EXPECT_TRUE(cost.view);
+  EXPECT_EQ(cost.flops + cost.readBytes + cost.writtenBytes, 0);
+  cost = costOfLast(R"(
+    func.func @f(%a: tensor<4x3xbf16>, %b: tensor<5xbf16>) {
+      %0 = tg.flatten %a, %b offsets [0, 16]
+          : (tensor<4x3xbf16>, tensor<5xbf16>) -> tensor<32xbf16>
+      return
+    })");
+  EXPECT_FALSE(cost.view);
+  EXPECT_EQ(cost.flops, 0);
+  EXPECT_EQ(cost.readBytes, 2 * (12 + 5));
+  EXPECT_EQ(cost.writtenBytes, 2 * 32);
+}
+
 TEST_F(CostTest, RandomBitsReadNoTensor) {
   OpCost cost = costOfLast(R"(
     func.func @f(%state: tensor<i64>) {

@@ -289,6 +289,22 @@ TEST_F(ShardingRule, ElementwiseOnTensors) {
 }
 
 //===----------------------------------------------------------------------===//
+// Flat tensors
+//===----------------------------------------------------------------------===//
+
+// They stay whole, but sums may be moved before they are reduced.
+TEST_F(ShardingRule, FlatTensors) {
+  EXPECT_EQ(ruleOf("%flat: tensor<32xf32>",
+                   "%r:2 = tg.unflatten %flat offsets [0, 16] : "
+                   "(tensor<32xf32>) -> (tensor<4x3xf32>, tensor<5xf32>)"),
+            "[a] -> [b c], [d] whole(a b c d) linear(0)");
+  EXPECT_EQ(ruleOf("%a: tensor<4x3xf32>, %b: tensor<5xf32>",
+                   "%r = tg.flatten %a, %b offsets [0, 16] : "
+                   "(tensor<4x3xf32>, tensor<5xf32>) -> tensor<32xf32>"),
+            "[a b], [c] -> [d] whole(a b c d) linear(0 1)");
+}
+
+//===----------------------------------------------------------------------===//
 // Consistency
 //===----------------------------------------------------------------------===//
 

@@ -274,6 +274,7 @@ void regather::tg::sharding::forEachOperation(
 void regather::tg::registerShardingExternalModels(DialectRegistry &registry) {
   registerNodeModels(registry);
   registerLinalgModels(registry);
+  registerFlatModels(registry);
   registerTensorModels(registry);
   registerArithModels(registry);
 }

@@ -61,6 +61,7 @@ void forEachOperation(
 /// operations of arith and math.
 void registerNodeModels(mlir::DialectRegistry &registry);
 void registerLinalgModels(mlir::DialectRegistry &registry);
+void registerFlatModels(mlir::DialectRegistry &registry);
 void registerTensorModels(mlir::DialectRegistry &registry);
 void registerArithModels(mlir::DialectRegistry &registry);
 

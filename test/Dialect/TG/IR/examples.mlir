@@ -224,3 +224,36 @@ func.func @random(%seed: tensor<i64> {tg.role = #tg.role<rng>},
   return %whole, %rows : tensor<32x8xi32>, tensor<8x8xi64>
 }
 // END
+
+// -----
+
+// CHECK-LABEL: @unflatten
+// CHECK: tg.unflatten %{{.*}} offsets [0, 16] : (tensor<32xf32>) -> (tensor<4x3xf32>, tensor<5xf32>)
+// EXAMPLE tg.unflatten
+// The weight and the bias of a layer, which are stored behind each other. The
+// bias begins at a multiple of 64 bytes.
+func.func @unflatten(%layer: tensor<32xf32>) -> (tensor<4x3xf32>, tensor<5xf32>) {
+  %weight, %bias = tg.unflatten %layer offsets [0, 16]
+      : (tensor<32xf32>) -> (tensor<4x3xf32>, tensor<5xf32>)
+  return %weight, %bias : tensor<4x3xf32>, tensor<5xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @flatten
+// CHECK: tg.flatten %{{.*}}, %{{.*}} offsets [0, 16] : (tensor<4x3xf32>, tensor<5xf32>) -> tensor<32xf32>
+// EXAMPLE tg.flatten
+tg.mesh @mesh [dp = 2]
+
+// The gradients of a layer are reduced as one tensor; what lies between them is
+// zero.
+func.func @flatten(%weight: tensor<4x3xf32>, %bias: tensor<5xf32>) -> tensor<16xf32> {
+  %layer = tg.flatten %weight, %bias offsets [0, 16]
+      : (tensor<4x3xf32>, tensor<5xf32>) -> tensor<32xf32>
+  %future = tg.reduce_scatter sum %layer on @mesh [dp] dim 0 phase backward
+      : (tensor<32xf32>) -> !tg.future<tensor<16xf32>>
+  %shard = tg.wait %future : !tg.future<tensor<16xf32>>
+  return %shard : tensor<16xf32>
+}
+// END

@@ -12,7 +12,7 @@
 include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
-include "regather/Dialect/TG/IR/TGCollectiveOps.td"
+include "regather/Dialect/TG/IR/TGFlatOps.td"
 
 def TG_KernelOp : TG_Op<"kernel", [
     FunctionOpInterface, IsolatedFromAbove,
