@@ -9,6 +9,7 @@
 #include "regather/InitAll.h"
 
 #include "regather/Conversion/Passes.h"
+#include "regather/Dialect/Exec/IR/Exec.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Pipelines/Pipelines.h"
@@ -25,7 +26,7 @@ void regather::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::linalg::LinalgDialect, mlir::math::MathDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
-                  tg::TGDialect>();
+                  exec::ExecDialect, tg::TGDialect>();
   mlir::func::registerInlinerExtension(registry);
   tg::registerCostExternalModels(registry);
   tg::registerShardingExternalModels(registry);

@@ -91,21 +91,11 @@ static LogicalResult verifyCollective(CollectiveOpInterface op) {
 /// Finds the mesh and checks the shapes of every member against it.
 static LogicalResult verifyCollectiveOnMesh(CollectiveOpInterface op,
                                             SymbolTableCollection &tables) {
-  FlatSymbolRefAttr symbol = op.getMeshAttr();
-  auto mesh = tables.lookupNearestSymbolFrom<MeshOp>(op, symbol);
-  if (!mesh)
-    return op.emitOpError() << "names mesh \"" << symbol.getValue()
-                            << "\", which does not exist";
-  for (StringAttr name : op.getAxesAttr().getNames()) {
-    if (mesh.getAxisSize(name.getValue()))
-      continue;
-    InFlightDiagnostic diag = op.emitOpError()
-                              << "mesh \"" << mesh.getSymName()
-                              << "\" has no axis \"" << name.getValue() << '"';
-    diag.attachNote(mesh.getLoc()) << "mesh declared here";
-    return diag;
-  }
-  int64_t ranks = mesh.getGroupSize(op.getAxesAttr());
+  FailureOr<MeshOp> mesh =
+      verifyMeshAndAxes(op, op.getMeshAttr(), op.getAxesAttr(), tables);
+  if (failed(mesh))
+    return failure();
+  int64_t ranks = mesh->getGroupSize(op.getAxesAttr());
   for (unsigned i = 0, e = op.getInputs().size(); i != e; ++i) {
     if (failed(op.verifyMember(i, ranks)))
       return failure();

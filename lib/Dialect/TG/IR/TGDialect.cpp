@@ -102,13 +102,21 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
 // Attributes on arguments and results of a step
 //===----------------------------------------------------------------------===//
 
+/// The tensor type of an argument or result: in a program over buffers, of what
+/// the buffer holds. Null for other types.
+static RankedTensorType getTensorType(Type type) {
+  if (auto buffer = dyn_cast<MemRefType>(type))
+    return RankedTensorType::get(buffer.getShape(), buffer.getElementType());
+  return dyn_cast<RankedTensorType>(type);
+}
+
 static LogicalResult verifyPlacementAttr(Operation *op, Attribute value,
                                          Type type, const Twine &where) {
   auto placement = dyn_cast<PlacementAttr>(value);
   if (!placement)
     return op->emitError() << "'" << kPlacementAttrName << "' of " << where
                            << " must be a #tg.placement, got " << value;
-  auto tensor = dyn_cast<RankedTensorType>(type);
+  RankedTensorType tensor = getTensorType(type);
   if (!tensor)
     return op->emitError() << "'" << kPlacementAttrName << "' of " << where
                            << " needs a ranked tensor, got " << type;
@@ -128,7 +136,7 @@ static LogicalResult verifyPlannedPlacement(Operation *op, NamedAttribute attr,
                                             Type type, const Twine &where) {
   if (!isa<PlacementAttr>(attr.getValue()))
     return emitWrongType(op, attr, "a #tg.placement");
-  if (isa<RankedTensorType>(type))
+  if (getTensorType(type))
     return success();
   return op->emitError() << "'" << attr.getName().getValue() << "' of " << where
                          << " needs a ranked tensor, got " << type;
@@ -188,7 +196,7 @@ static LogicalResult verifyArgumentRole(FunctionOpInterface func,
     return success();
   auto expected = RankedTensorType::get({}, element);
   Type type = func.getArgumentTypes()[index];
-  if (type != expected)
+  if (getTensorType(type) != expected)
     return func.emitError()
            << "argument " << index << " has role \""
            << stringifyRoleKind(role.getKind()) << "\" and must be " << expected

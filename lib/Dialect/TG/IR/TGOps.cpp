@@ -170,11 +170,9 @@ SmallVector<int64_t> MeshOp::getGroup(int64_t rank, AxesAttr axes) {
 // AxisIndexOp
 //===----------------------------------------------------------------------===//
 
-/// Finds the mesh of an operation and checks that it has all `axes`.
-static FailureOr<MeshOp> verifyMeshAndAxes(Operation *op,
-                                           FlatSymbolRefAttr symbol,
-                                           AxesAttr axes,
-                                           SymbolTableCollection &tables) {
+FailureOr<MeshOp>
+regather::tg::verifyMeshAndAxes(Operation *op, FlatSymbolRefAttr symbol,
+                                AxesAttr axes, SymbolTableCollection &tables) {
   auto mesh = tables.lookupNearestSymbolFrom<MeshOp>(op, symbol);
   if (!mesh)
     return op->emitOpError() << "names mesh \"" << symbol.getValue()

@@ -70,6 +70,13 @@ void printAxisList(mlir::AsmPrinter &printer, AxesAttr axes);
 /// Scans one symbol table.
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol);
 
+/// The mesh that `symbol` names; an error at `op` if there is none or if it
+/// lacks one of `axes`.
+llvm::FailureOr<MeshOp> verifyMeshAndAxes(mlir::Operation *op,
+                                          mlir::FlatSymbolRefAttr symbol,
+                                          AxesAttr axes,
+                                          mlir::SymbolTableCollection &tables);
+
 /// The phase of `op`: of the collective, or its `tg.phase`; nothing if
 /// unmarked.
 std::optional<Phase> getPhase(mlir::Operation *op);

@@ -1,0 +1,217 @@
+//===- ExecOps.cpp - Programs, buffers, launches, events ------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/Exec/IR/Exec.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::exec;
+
+//===----------------------------------------------------------------------===//
+// ProgramOp
+//===----------------------------------------------------------------------===//
+
+ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> inputs,
+                      ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(inputs, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false,
+      getFunctionTypeAttrName(result.name), buildType,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void ProgramOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(
+      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+/// Checks that the program has the streams and the arena that `op` uses.
+static LogicalResult verifyUse(ProgramOp program, Operation *op) {
+  auto stream = op->getAttrOfType<IntegerAttr>("stream");
+  if (stream && stream.getInt() >= static_cast<int64_t>(program.getStreams())) {
+    InFlightDiagnostic diag =
+        op->emitOpError() << "uses stream " << stream.getInt()
+                          << ", but the program has " << program.getStreams();
+    diag.attachNote(program.getLoc()) << "the program";
+    return diag;
+  }
+  auto slice = dyn_cast<SliceOp>(op);
+  if (!slice || !program.isPlanned())
+    return success();
+  if (!slice.getOffset())
+    return slice.emitOpError() << "has no offset, but the program has an arena";
+  uint64_t bytes = getBufferBytes(slice.getBuffer().getType());
+  uint64_t arena = *program.getArena();
+  if (bytes <= arena && *slice.getOffset() <= arena - bytes)
+    return success();
+  return slice.emitOpError()
+         << "takes " << bytes << " bytes from " << *slice.getOffset()
+         << " on, but the arena has " << arena;
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  for (auto [kind, types] : {std::pair("argument ", getArgumentTypes()),
+                             {"result ", getResultTypes()}})
+    for (auto [i, type] : llvm::enumerate(types))
+      if (!isBuffer(type))
+        return emitOpError()
+               << kind << i << " must be a dense buffer of static shape, got "
+               << type;
+  if (!llvm::isPowerOf2_64(getAlignment()))
+    return emitOpError() << "alignment must be a power of two, got "
+                         << getAlignment();
+  auto end = dyn_cast<ReturnOp>(getBody().front().back());
+  if (!end)
+    return emitOpError() << "expects 'exec.return' at the end";
+  if (TypeRange(end.getOperandTypes()) != TypeRange(getResultTypes()))
+    return end.emitOpError()
+           << "returns " << end.getOperandTypes() << ", but the program has "
+           << "the results " << TypeRange(getResultTypes());
+  return failure(walk([&](Operation *op) {
+                   return failed(verifyUse(*this, op)) ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
+                 }).wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// SliceOp, ConstantOp, ViewOp
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyOffset(Operation *op, uint64_t offset,
+                                  MemRefType type) {
+  int64_t element = getElementBytes(type.getElementType());
+  if (offset % element == 0)
+    return success();
+  return op->emitOpError() << "offset must be a multiple of " << element
+                           << ", the size of an element, got " << offset;
+}
+
+LogicalResult SliceOp::verify() {
+  if (!getOffset())
+    return success();
+  return verifyOffset(*this, *getOffset(), getBuffer().getType());
+}
+
+LogicalResult
+ConstantOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
+                             ValueRange operands, DictionaryAttr attributes,
+                             OpaqueProperties properties, RegionRange regions,
+                             SmallVectorImpl<Type> &types) {
+  ConstantOpAdaptor adaptor(operands, attributes, properties, regions);
+  ElementsAttr value = adaptor.getValue();
+  if (!value)
+    return failure();
+  auto type =
+      MemRefType::get(value.getShapedType().getShape(), value.getElementType());
+  if (!isBuffer(type))
+    return emitOptionalError(loc, "expects integers or floats, got ",
+                             value.getShapedType());
+  types.push_back(type);
+  return success();
+}
+
+LogicalResult ViewOp::verify() {
+  if (failed(verifyOffset(*this, getOffset(), getBuffer().getType())))
+    return failure();
+  uint64_t source = getBufferBytes(getSource().getType());
+  uint64_t bytes = getBufferBytes(getBuffer().getType());
+  if (bytes <= source && getOffset() <= source - bytes)
+    return success();
+  return emitOpError() << "takes " << bytes << " bytes from " << getOffset()
+                       << " on, but the source has " << source;
+}
+
+//===----------------------------------------------------------------------===//
+// LaunchOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel =
+      symbols.lookupNearestSymbolFrom<tg::KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "names '" << getKernel() << "', which is no kernel";
+  auto getTensorTypes = [](ValueRange buffers) {
+    return llvm::map_to_vector(buffers, [](Value buffer) -> Type {
+      return getTensorType(cast<MemRefType>(buffer.getType()));
+    });
+  };
+  auto type = FunctionType::get(getContext(), getTensorTypes(getInputs()),
+                                getTensorTypes(getOutputs()));
+  if (type == kernel.getFunctionType())
+    return success();
+  InFlightDiagnostic diag =
+      emitOpError() << "has buffers of type " << type << ", but kernel '"
+                    << getKernel() << "' has type " << kernel.getFunctionType();
+  diag.attachNote(kernel.getLoc()) << "the kernel";
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// What operations on streams touch
+//===----------------------------------------------------------------------===//
+
+ValueRange LaunchOp::getReads() { return getInputs(); }
+ValueRange LaunchOp::getWrites() { return getOutputs(); }
+
+ValueRange CopyOp::getReads() {
+  return getOperation()->getOperands().take_front();
+}
+ValueRange CopyOp::getWrites() {
+  return getOperation()->getOperands().drop_front();
+}
+
+ValueRange FillOp::getReads() { return {}; }
+ValueRange FillOp::getWrites() { return getOperation()->getOperands(); }
+
+ValueRange AxisIndexOp::getReads() { return {}; }
+ValueRange AxisIndexOp::getWrites() {
+  return getOperation()->getOperands().drop_front();
+}
+
+//===----------------------------------------------------------------------===//
+// Fragments of the assembly
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseGroupAxes(OpAsmParser &parser, tg::AxesAttr &axes) {
+  return tg::parseAxisList(parser, axes);
+}
+
+static void printGroupAxes(OpAsmPrinter &printer, Operation *,
+                           tg::AxesAttr axes) {
+  tg::printAxisList(printer, axes);
+}
+
+static ParseResult parseCollectiveKeyword(OpAsmParser &parser,
+                                          CollectiveKindAttr &kind) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<CollectiveKind> value = symbolizeCollectiveKind(keyword);
+  if (!value)
+    return parser.emitError(loc)
+           << "expects a collective, such as all_gather, got \"" << keyword
+           << '"';
+  kind = CollectiveKindAttr::get(parser.getContext(), *value);
+  return success();
+}
+
+static void printCollectiveKeyword(OpAsmPrinter &printer, Operation *,
+                                   CollectiveKindAttr kind) {
+  printer << stringifyCollectiveKind(kind.getValue());
+}
+
+#define GET_OP_CLASSES
+#include "regather/Dialect/Exec/IR/ExecOps.cpp.inc"

@@ -1,0 +1,160 @@
+// What the verifiers of single operations reject.
+// RUN: regather-opt %s -split-input-file -verify-diagnostics -allow-unregistered-dialect
+
+// expected-error @+1 {{argument 0 must be a dense buffer of static shape, got 'tensor<4xf32>'}}
+exec.program @tensors(%x: tensor<4xf32>) attributes {streams = 1} {
+  exec.return
+}
+
+// -----
+
+// expected-error @+1 {{result 0 must be a dense buffer of static shape, got 'memref<?xf32>'}}
+exec.program @dynamic() -> memref<?xf32> attributes {streams = 1} {
+  exec.return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 must be a dense buffer of static shape}}
+exec.program @strided(%x: memref<4x4xf32, strided<[8, 1]>>) attributes {streams = 1} {
+  exec.return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 must be a dense buffer of static shape}}
+exec.program @too_large(%x: memref<4294967296x4294967296xf32>) attributes {streams = 1} {
+  exec.return
+}
+
+// -----
+
+// expected-error @+1 {{requires attribute 'streams'}}
+exec.program @no_streams() {
+  exec.return
+}
+
+// -----
+
+// expected-error @+1 {{alignment must be a power of two, got 48}}
+exec.program @alignment() attributes {streams = 1, alignment = 48} {
+  exec.return
+}
+
+// -----
+
+// expected-error @+1 {{expects 'exec.return' at the end}}
+exec.program @no_return() attributes {streams = 1} {
+  "another.return"() : () -> ()
+}
+
+// -----
+
+exec.program @results(%x: memref<4xf32>) -> memref<8xf32> attributes {streams = 1} {
+  // expected-error @+1 {{returns 'memref<4xf32>', but the program has the results 'memref<8xf32>'}}
+  exec.return %x : memref<4xf32>
+}
+
+// -----
+
+// expected-note @+1 {{the program}}
+exec.program @stream(%x: memref<4xf32>) attributes {streams = 2} {
+  // expected-error @+1 {{uses stream 2, but the program has 2}}
+  exec.copy %x to %x stream 2 : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @no_place() attributes {streams = 1, arena = 64} {
+  // expected-error @+1 {{has no offset, but the program has an arena}}
+  %x = exec.slice : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @beyond_the_arena() attributes {streams = 1, arena = 64} {
+  // expected-error @+1 {{takes 16 bytes from 52 on, but the arena has 64}}
+  %x = exec.slice 52 : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @slice_between_elements() attributes {streams = 1, arena = 64} {
+  // expected-error @+1 {{offset must be a multiple of 4, the size of an element, got 2}}
+  %x = exec.slice 2 : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @view_between_elements(%x: memref<4xf32>) attributes {streams = 1} {
+  // expected-error @+1 {{offset must be a multiple of 4, the size of an element, got 2}}
+  %y = exec.view %x[2] : memref<4xf32> to memref<2xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @view_too_long(%x: memref<4xf32>) attributes {streams = 1} {
+  // expected-error @+1 {{takes 16 bytes from 4 on, but the source has 16}}
+  %y = exec.view %x[4] : memref<4xf32> to memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @strings() attributes {streams = 1} {
+  // expected-error @+1 {{expects integers or floats, got}}
+  %x = exec.constant dense<"a"> : tensor<1x!tg.opaque<"string">>
+  exec.return
+}
+
+// -----
+
+exec.program @launch(%x: memref<4xf32>) attributes {streams = 1} {
+  // expected-error @+1 {{names 'missing', which is no kernel}}
+  exec.launch @missing(%x) to (%x) stream 0 : (memref<4xf32>) -> memref<4xf32>
+  exec.return
+}
+
+// -----
+
+// expected-note @+1 {{the kernel}}
+tg.kernel @kernel(%x: tensor<4xf32>) -> tensor<4xf32> {
+  tg.return %x : tensor<4xf32>
+}
+exec.program @launch(%x: memref<8xf32>) attributes {streams = 1} {
+  // expected-error @+1 {{has buffers of type '(tensor<8xf32>) -> tensor<8xf32>', but kernel 'kernel' has type '(tensor<4xf32>) -> tensor<4xf32>'}}
+  exec.launch @kernel(%x) to (%x) stream 0 : (memref<8xf32>) -> memref<8xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @fill(%x: memref<4xf32>) attributes {streams = 1} {
+  // expected-error @+1 {{value has the element type of the buffer}}
+  exec.fill %x with 0 : i32 stream 0 : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @condition(%x: memref<4xi1>) attributes {streams = 1} {
+  // expected-error @+1 {{operand #0 must be memref<i1>}}
+  "exec.if"(%x) ({
+  }, {
+  }) : (memref<4xi1>) -> ()
+  exec.return
+}
+
+// -----
+
+exec.program @bounds(%x: memref<f32>) attributes {streams = 1} {
+  // expected-error @+1 {{operand #0 must be memref of one index or integer}}
+  exec.for %x = %x to %x step %x : memref<f32> {
+  }
+  exec.return
+}
