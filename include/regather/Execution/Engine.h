@@ -16,6 +16,7 @@
 #define REGATHER_EXECUTION_ENGINE_H
 
 #include "regather/Execution/HostTensor.h"
+#include "regather/Target/CPU/CompileKernels.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -31,16 +32,6 @@ namespace regather {
 /// The values of one rank: arguments or results of the function, in order.
 /// Scalars are tensors of rank 0.
 using RankValues = std::vector<HostTensor>;
-
-/// How an engine came to its kernels, the distinct functions that it compiles.
-struct KernelStatistics {
-  int64_t count = 0;
-  int64_t compiled = 0;
-  /// Taken from the cache.
-  int64_t cached = 0;
-  /// Why kernels could not be stored in the cache; empty if they could.
-  std::string cacheError;
-};
 
 class Engine {
 public:
@@ -61,7 +52,7 @@ public:
   virtual std::optional<int64_t> getPeakBytes() const { return std::nullopt; }
 
   /// Nothing if the engine does not compile.
-  virtual std::optional<KernelStatistics> getKernelStatistics() const {
+  virtual std::optional<cpu::KernelStatistics> getKernelStatistics() const {
     return std::nullopt;
   }
 };

@@ -8,21 +8,15 @@
 
 #include "KernelSet.h"
 
-#include "BoundsChecks.h"
-
-#include "regather/Dialect/TG/IR/TG.h"
-
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Alignment.h"
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::native;
 
 bool regather::native::isRepeatedInKernels(Operation *op) {
@@ -32,9 +26,7 @@ bool regather::native::isRepeatedInKernels(Operation *op) {
 
 KernelSet::KernelSet(MLIRContext *context)
     : module(ModuleOp::create(UnknownLoc::get(context))) {
-  context->loadDialect<func::FuncDialect, bufferization::BufferizationDialect,
-                       linalg::LinalgDialect, tensor::TensorDialect,
-                       LLVM::LLVMDialect>();
+  context->loadDialect<tensor::TensorDialect, tg::TGDialect>();
 }
 
 /// Values from outside that `op` or its regions read, in order of first use.
@@ -51,17 +43,17 @@ unsigned KernelSet::add(Operation *op, SmallVectorImpl<Value> &inputs) {
         !def || !isRepeatedInKernels(def))
       inputs.push_back(value);
 
-  func::FuncOp func = build(op, inputs);
+  tg::KernelOp kernel = build(op, inputs);
   // Equal text without locations means equal kernels.
   std::string key;
   llvm::raw_string_ostream stream(key);
-  func.print(stream, OpPrintingFlags().printGenericOpForm());
+  kernel->print(stream, OpPrintingFlags().printGenericOpForm());
   auto [it, inserted] = kernels.try_emplace(key, numKernels);
   if (!inserted) {
-    func.erase();
+    kernel.erase();
     return it->second;
   }
-  func.setName("kernel_" + std::to_string(numKernels));
+  kernel.setSymName("kernel_" + std::to_string(numKernels));
   return numKernels++;
 }
 
@@ -73,10 +65,10 @@ static Type getTensorType(Type type) {
 /// Clones `op`, or the body of the kernel that it launches; the results.
 static SmallVector<Value> cloneCompute(OpBuilder &builder, Operation *op,
                                        IRMapping &map) {
-  auto launch = dyn_cast<regather::tg::LaunchOp>(op);
+  auto launch = dyn_cast<tg::LaunchOp>(op);
   if (!launch)
     return llvm::to_vector_of<Value>(builder.clone(*op, map)->getResults());
-  regather::tg::KernelOp kernel = launch.lookupKernel();
+  tg::KernelOp kernel = launch.lookupKernel();
   Block &body = kernel.getBody().front();
   for (auto [argument, input] :
        llvm::zip(body.getArguments(), launch.getInputs()))
@@ -88,7 +80,16 @@ static SmallVector<Value> cloneCompute(OpBuilder &builder, Operation *op,
       [&](Value value) { return map.lookupOrDefault(value); });
 }
 
-func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
+/// The attributes of the arguments or results of a kernel that `op` launches.
+static ArrayAttr getLaunchedAttrs(Operation *op, bool ofResults) {
+  auto launch = dyn_cast<tg::LaunchOp>(op);
+  if (!launch)
+    return nullptr;
+  tg::KernelOp kernel = launch.lookupKernel();
+  return ofResults ? kernel.getResAttrsAttr() : kernel.getArgAttrsAttr();
+}
+
+tg::KernelOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   Location loc = op->getLoc();
   SmallVector<Type> inputTypes, outputTypes;
@@ -96,23 +97,23 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
     inputTypes.push_back(getTensorType(input.getType()));
   for (Type type : op->getResultTypes())
     outputTypes.push_back(getTensorType(type));
-  auto func = func::FuncOp::create(
-      builder, loc, "kernel", builder.getFunctionType(inputTypes, outputTypes));
-  func->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
-                builder.getUnitAttr());
-  Block *block = func.addEntryBlock();
-  builder.setInsertionPointToEnd(block);
+  auto kernel = tg::KernelOp::create(
+      builder, loc, "kernel", builder.getFunctionType(inputTypes, outputTypes),
+      /*arg_attrs=*/nullptr, getLaunchedAttrs(op, /*ofResults=*/true));
+  // A launch may pass one value twice, and constants are repeated.
+  if (inputs == ArrayRef<Value>(llvm::to_vector(op->getOperands())))
+    if (ArrayAttr attrs = getLaunchedAttrs(op, /*ofResults=*/false))
+      kernel.setArgAttrsAttr(attrs);
+  Block &block = kernel.getBody().emplaceBlock();
+  for (auto [input, type] : llvm::zip(inputs, inputTypes))
+    block.addArgument(type, input.getLoc());
+  builder.setInsertionPointToEnd(&block);
 
   IRMapping map;
-  for (auto [input, argument] : llvm::zip(inputs, block->getArguments())) {
-    // The step keeps its own copy of every value.
-    func.setArgAttr(argument.getArgNumber(),
-                    bufferization::BufferizationDialect::kWritableAttrName,
-                    builder.getBoolAttr(false));
+  for (auto [input, argument] : llvm::zip(inputs, block.getArguments()))
     map.map(input, isa<RankedTensorType>(input.getType())
                        ? Value(argument)
                        : tensor::ExtractOp::create(builder, loc, argument));
-  }
   SetVector<Value> used;
   collectInputs(op, used);
   for (Value value : used)
@@ -125,22 +126,10 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
       result = tensor::FromElementsOp::create(
           builder, loc, cast<RankedTensorType>(getTensorType(result.getType())),
           result);
-    // A view of an input must not leave the function: copy it. Nor may two
-    // results be one.
-    Operation *def = result.getDefiningOp();
-    if (!isa_and_nonnull<DestinationStyleOpInterface, regather::tg::FlattenOp>(
-            def) ||
-        llvm::is_contained(outputs, result)) {
-      auto type = cast<RankedTensorType>(result.getType());
-      Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                            type.getElementType());
-      result = linalg::CopyOp::create(builder, loc, result, empty).getResult(0);
-    }
     outputs.push_back(result);
   }
-  func::ReturnOp::create(builder, loc, outputs);
-  // Decisions on the graph do not change what a kernel computes.
-  func.walk([](Operation *inner) {
+  tg::ReturnOp::create(builder, loc, outputs);
+  kernel->walk([](Operation *inner) {
     SmallVector<StringAttr> names;
     for (NamedAttribute attr : inner->getDiscardableAttrs())
       if (attr.getName().getValue().starts_with("tg."))
@@ -148,56 +137,29 @@ func::FuncOp KernelSet::build(Operation *op, ArrayRef<Value> inputs) {
     for (StringAttr name : names)
       inner->removeDiscardableAttr(name);
   });
-  return func;
-}
-
-/// A module that holds a copy of `func` alone, under a name that does not
-/// depend on the other kernels.
-static OwningOpRef<ModuleOp> isolate(func::FuncOp func) {
-  OwningOpRef<ModuleOp> module(ModuleOp::create(func.getLoc()));
-  func::FuncOp copy = func.clone();
-  copy.setName("kernel");
-  module->push_back(copy);
-  return module;
+  return kernel;
 }
 
 LogicalResult KernelSet::compile(const EngineOptions &options) {
-  std::vector<std::string> texts;
-  for (auto func : module->getOps<func::FuncOp>()) {
-    llvm::raw_string_ostream stream(texts.emplace_back());
-    isolate(func)->print(stream, OpPrintingFlags().printGenericOpForm());
-  }
-  auto fail = [&](llvm::Error error) {
-    return module->emitError() << "cannot compile the kernels: "
-                               << llvm::toString(std::move(error));
-  };
-  auto target = KernelTarget::detectHost();
-  if (!target)
-    return fail(target.takeError());
-  std::vector<CompiledKernel> compiled =
-      compileKernels(texts, module->getContext()->getDialectRegistry(), *target,
-                     options, statistics);
-  LogicalResult result = success();
-  for (auto [index, kernel] : llvm::enumerate(compiled))
-    if (!kernel.object)
-      result = explainFailure(index, kernel.error);
-  if (failed(result))
+  cpu::KernelCompileOptions compileOptions;
+  compileOptions.threads = options.compileThreads;
+  compileOptions.cacheDirectory = options.cacheDirectory;
+  compileOptions.onKernelReady = options.onKernelReady;
+  FailureOr<std::vector<cpu::KernelCode>> compiled =
+      cpu::compileKernels(llvm::to_vector(module->getOps<tg::KernelOp>()),
+                          compileOptions, statistics);
+  if (failed(compiled))
     return failure();
-  if (llvm::Error error = load(compiled))
-    return fail(std::move(error));
+  codes = std::move(*compiled);
+  if (llvm::Error error = load())
+    return module->emitError()
+           << "cannot load the kernels: " << llvm::toString(std::move(error));
   return success();
 }
 
-/// Emits why a kernel cannot be compiled. Its text has no locations: lower the
-/// function itself, which has them.
-LogicalResult KernelSet::explainFailure(unsigned kernel, StringRef message) {
-  auto func = *std::next(module->getOps<func::FuncOp>().begin(), kernel);
-  if (failed(lowerKernels(*isolate(func))))
-    return failure();
-  return func.emitError() << "cannot compile the kernel: " << message;
-}
-
-llvm::Error KernelSet::load(MutableArrayRef<CompiledKernel> compiled) {
+llvm::Error KernelSet::load() {
+  if (codes.empty())
+    return llvm::Error::success();
   auto created = llvm::orc::LLJITBuilder()
                      // Kernels have no initialisers.
                      .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
@@ -205,20 +167,27 @@ llvm::Error KernelSet::load(MutableArrayRef<CompiledKernel> compiled) {
   if (!created)
     return created.takeError();
   jit = std::move(*created);
-  if (llvm::Error error =
-          jit->getMainJITDylib().define(llvm::orc::absoluteSymbols(
-              {{jit->mangleAndIntern(kReportOutOfBounds),
-                {llvm::orc::ExecutorAddr::fromPtr(&reportOutOfBounds),
-                 llvm::JITSymbolFlags::Exported}}})))
-    return error;
-  for (CompiledKernel &kernel : compiled)
-    if (llvm::Error error = jit->addObjectFile(std::move(kernel.object)))
-      return error;
-  for (const CompiledKernel &kernel : compiled) {
-    auto address = jit->lookup(kernel.name);
+  llvm::StringSet<> loaded;
+  for (cpu::KernelCode &code : codes)
+    if (loaded.insert(code.symbol).second)
+      if (llvm::Error error = jit->addObjectFile(std::move(code.object)))
+        return error;
+  for (const cpu::KernelCode &code : codes) {
+    auto address = jit->lookup(code.symbol);
     if (!address)
       return address.takeError();
-    functions.push_back(address->toPtr<Function>());
+    functions.push_back(address->toPtr<cpu::KernelFunction>());
   }
   return llvm::Error::success();
+}
+
+bool KernelSet::run(unsigned kernel, ArrayRef<void *> buffers,
+                    std::vector<char> &scratch) const {
+  const cpu::KernelCode &code = codes[kernel];
+  constexpr size_t alignment = 64;
+  if (scratch.size() < code.scratchBytes + alignment)
+    scratch.resize(code.scratchBytes + alignment);
+  auto address = llvm::alignAddr(scratch.data(), llvm::Align(alignment));
+  return functions[kernel](buffers.data(), 0, code.rows,
+                           reinterpret_cast<void *>(address)) == 0;
 }

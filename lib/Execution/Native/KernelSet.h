@@ -9,9 +9,9 @@
 #ifndef REGATHER_LIB_EXECUTION_NATIVE_KERNELSET_H
 #define REGATHER_LIB_EXECUTION_NATIVE_KERNELSET_H
 
-#include "CompileKernels.h"
+#include "regather/Execution/Engine.h"
+#include "regather/Target/CPU/CompileKernels.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
@@ -27,8 +27,8 @@ namespace regather::native {
 bool isRepeatedInKernels(mlir::Operation *op);
 
 /// Turns each compute operation into one function, the same function for equal
-/// operations. Functions take and return tensors only: scalars become tensors
-/// of rank 0.
+/// operations. Kernels take and return tensors only: scalars become tensors of
+/// rank 0.
 class KernelSet {
 public:
   explicit KernelSet(mlir::MLIRContext *context);
@@ -42,31 +42,25 @@ public:
   /// if that cannot be done. `add` must not be called afterwards.
   mlir::LogicalResult compile(const EngineOptions &options);
 
-  const KernelStatistics &getStatistics() const { return statistics; }
+  const cpu::KernelStatistics &getStatistics() const { return statistics; }
 
-  /// A function that takes pointers to the memref descriptors of the inputs and
-  /// then of the outputs, each behind one more pointer.
-  using Function = void (*)(void **);
-  Function getFunction(unsigned kernel) const { return functions[kernel]; }
+  /// Runs a kernel on `buffers`; false if an index is out of bounds. `scratch`
+  /// is grown to what the kernel needs.
+  bool run(unsigned kernel, llvm::ArrayRef<void *> buffers,
+           std::vector<char> &scratch) const;
 
 private:
-  mlir::func::FuncOp build(mlir::Operation *op,
-                           llvm::ArrayRef<mlir::Value> inputs);
-  mlir::LogicalResult explainFailure(unsigned kernel, llvm::StringRef message);
-  llvm::Error load(llvm::MutableArrayRef<CompiledKernel> compiled);
+  tg::KernelOp build(mlir::Operation *op, llvm::ArrayRef<mlir::Value> inputs);
+  llvm::Error load();
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::StringMap<unsigned> kernels;
   unsigned numKernels = 0;
-  KernelStatistics statistics;
+  cpu::KernelStatistics statistics;
+  std::vector<cpu::KernelCode> codes;
   std::unique_ptr<llvm::orc::LLJIT> jit;
-  std::vector<Function> functions;
+  std::vector<cpu::KernelFunction> functions;
 };
-
-/// Lowers functions on tensors to the LLVM dialect with upstream passes.
-/// Results become arguments; each reduction runs in loop order, nothing is
-/// contracted.
-mlir::LogicalResult lowerKernels(mlir::ModuleOp module);
 
 } // namespace regather::native
 

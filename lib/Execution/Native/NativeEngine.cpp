@@ -33,7 +33,7 @@ public:
   LogicalResult run(ArrayRef<RankValues> arguments,
                     std::vector<RankValues> &results) override;
   std::optional<int64_t> getPeakBytes() const override { return peakBytes; }
-  std::optional<KernelStatistics> getKernelStatistics() const override {
+  std::optional<cpu::KernelStatistics> getKernelStatistics() const override {
     return kernels.getStatistics();
   }
 

@@ -8,7 +8,6 @@
 
 #include "ProgramExecutor.h"
 
-#include "BoundsChecks.h"
 #include "MemoryCounter.h"
 
 #include <cstring>
@@ -121,6 +120,8 @@ private:
   int64_t rank;
   std::vector<HostTensor> slots;
   MemoryCounter memory;
+  /// For the kernel that runs.
+  std::vector<char> scratch;
   std::map<Slot, Pending> pending;
   std::vector<rg_comm *> comms;
   Failure failure;
@@ -149,41 +150,17 @@ void Executor::put(Slot slot, HostTensor tensor) {
   slots[slot] = std::move(tensor);
 }
 
-/// A memref descriptor: two pointers, the offset, sizes and strides.
-static void appendDescriptor(SmallVectorImpl<int64_t> &words,
-                             const HostTensor &tensor) {
-  auto address = reinterpret_cast<int64_t>(tensor.getData());
-  words.append({address, address, 0});
-  words.append(tensor.getShape().begin(), tensor.getShape().end());
-  size_t first = words.size();
-  words.append(tensor.getRank(), 1);
-  for (int64_t d = tensor.getRank() - 2; d >= 0; --d)
-    words[first + d] = words[first + d + 1] * tensor.getShape()[d + 1];
-}
-
 bool Executor::launch(const Instruction &instruction) {
-  SmallVector<const HostTensor *> tensors;
+  SmallVector<void *> buffers;
   for (Slot slot : instruction.inputs)
-    tensors.push_back(&slots[slot]);
+    buffers.push_back(slots[slot].getData());
   for (Slot slot : instruction.outputs) {
     const SlotType &type = program.slots[slot];
     put(slot,
         memory.hold(HostTensor::uninitialized(type.elementType, type.shape)));
-    tensors.push_back(&slots[slot]);
+    buffers.push_back(slots[slot].getData());
   }
-  SmallVector<int64_t> words;
-  SmallVector<size_t> starts;
-  for (const HostTensor *tensor : tensors) {
-    starts.push_back(words.size());
-    appendDescriptor(words, *tensor);
-  }
-  SmallVector<void *> descriptors, arguments;
-  for (size_t begin : starts)
-    descriptors.push_back(&words[begin]);
-  for (void *&descriptor : descriptors)
-    arguments.push_back(static_cast<void *>(&descriptor));
-  kernels.getFunction(instruction.kernel)(arguments.data());
-  if (!takeOutOfBounds())
+  if (kernels.run(instruction.kernel, buffers, scratch))
     return true;
   rg_world_abort(world, "an index is out of bounds");
   return check(RG_ERROR_ARGUMENT, instruction.op);

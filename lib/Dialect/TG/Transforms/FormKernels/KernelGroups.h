@@ -27,7 +27,7 @@
 #define REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_KERNELGROUPS_H
 
 #include "KernelCandidates.h"
-#include "RowSplit.h"
+#include "regather/Dialect/TG/Transforms/RowSplit.h"
 
 #include "mlir/IR/Block.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowSplit.h"
+#include "regather/Dialect/TG/Transforms/RowSplit.h"
 
 #include "../ShardParameters/FactorSplit.h"
 

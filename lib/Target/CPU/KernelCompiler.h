@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_EXECUTION_NATIVE_KERNELCOMPILER_H
-#define REGATHER_LIB_EXECUTION_NATIVE_KERNELCOMPILER_H
+#ifndef REGATHER_LIB_TARGET_CPU_KERNELCOMPILER_H
+#define REGATHER_LIB_TARGET_CPU_KERNELCOMPILER_H
+
+#include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
@@ -17,14 +19,14 @@
 #include <memory>
 #include <string>
 
-namespace regather::native {
+namespace regather::cpu {
 
 /// What decides, together with the text of a kernel, which machine code it
 /// becomes.
 class KernelTarget {
 public:
   /// The machine and the compiler that this process runs on and is.
-  static llvm::Expected<KernelTarget> detectHost();
+  static llvm::Expected<KernelTarget> detectHost(int64_t blockBytes);
 
   /// Names the code that `text` becomes: a hash in hexadecimal digits. Also the
   /// name of the function in the object file, which therefore does not depend
@@ -34,15 +36,29 @@ public:
   const llvm::orc::JITTargetMachineBuilder &getMachine() const {
     return machine;
   }
+  int64_t getBlockBytes() const { return blockBytes; }
 
 private:
-  KernelTarget(llvm::orc::JITTargetMachineBuilder machine,
+  KernelTarget(llvm::orc::JITTargetMachineBuilder machine, int64_t blockBytes,
                std::string description)
-      : machine(std::move(machine)), description(std::move(description)) {}
+      : machine(std::move(machine)), blockBytes(blockBytes),
+        description(std::move(description)) {}
 
   llvm::orc::JITTargetMachineBuilder machine;
+  int64_t blockBytes;
   std::string description;
 };
+
+/// What a caller of the code has to know, beside the object file.
+struct KernelShape {
+  int64_t numBlocks = 1;
+  int64_t scratchBytes = 1;
+};
+
+/// Lowers a kernel to the LLVM dialect, in an empty module. Changes the kernel
+/// in a way that does not change what it computes.
+mlir::FailureOr<KernelShape>
+lowerKernel(tg::KernelOp kernel, mlir::ModuleOp module, int64_t blockBytes);
 
 /// Compiles kernels one at a time. It has a context of its own, so that several
 /// compilers can work at once, and the text is all that a kernel's code depends
@@ -53,17 +69,17 @@ public:
   KernelCompiler(const mlir::DialectRegistry &dialects,
                  const KernelTarget &target);
 
-  /// Compiles a module that holds one function, `kernel`, to an object file
-  /// with the function `name`, which takes pointers to pointers to the memref
-  /// descriptors of the inputs and then of the outputs.
+  /// Compiles a module that holds one `tg.kernel` to an object file with the
+  /// function `name`.
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-  compile(llvm::StringRef text, llvm::StringRef name);
+  compile(llvm::StringRef text, llvm::StringRef name, KernelShape &shape);
 
 private:
   mlir::MLIRContext context;
   llvm::orc::JITTargetMachineBuilder machine;
+  int64_t blockBytes;
 };
 
-} // namespace regather::native
+} // namespace regather::cpu
 
-#endif // REGATHER_LIB_EXECUTION_NATIVE_KERNELCOMPILER_H
+#endif // REGATHER_LIB_TARGET_CPU_KERNELCOMPILER_H

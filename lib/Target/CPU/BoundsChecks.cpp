@@ -15,20 +15,39 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
-using namespace regather::native;
+using namespace regather::cpu;
 
-static thread_local bool isOutOfBounds = false;
+namespace {
+/// Guards the accesses of one function.
+class BoundsChecker {
+public:
+  explicit BoundsChecker(func::FuncOp func);
 
-void regather::native::reportOutOfBounds() { isOutOfBounds = true; }
+  void check(Operation *op);
+  void finish();
 
-bool regather::native::takeOutOfBounds() {
-  bool taken = isOutOfBounds;
-  isOutOfBounds = false;
-  return taken;
+private:
+  void guard(OpOperand &operand, int64_t bound);
+  void guardIndices(MutableOperandRange indices, MemRefType type);
+  void guardOffsets(memref::SubViewOp op);
+
+  func::FuncOp func;
+  /// What the function returns.
+  Value status;
+};
+} // namespace
+
+BoundsChecker::BoundsChecker(func::FuncOp func) : func(func) {
+  OpBuilder b = OpBuilder::atBlockBegin(&func.getBody().front());
+  Location loc = func.getLoc();
+  status =
+      memref::AllocaOp::create(b, loc, MemRefType::get({}, b.getI32Type()));
+  Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);
+  memref::StoreOp::create(b, loc, zero, status);
 }
 
 /// Makes `operand`, an index that must be below `bound`, safe.
-static void guard(OpOperand &operand, int64_t bound) {
+void BoundsChecker::guard(OpOperand &operand, int64_t bound) {
   Value index = operand.get();
   APInt constant;
   if (matchPattern(index, m_ConstantInt(&constant)) &&
@@ -43,12 +62,12 @@ static void guard(OpOperand &operand, int64_t bound) {
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, index, limit);
   auto check = scf::IfOp::create(b, loc, isOutside, /*withElseRegion=*/false);
   OpBuilder inner = check.getThenBodyBuilder();
-  func::CallOp::create(inner, loc, kReportOutOfBounds, TypeRange(),
-                       ValueRange());
+  Value one = arith::ConstantIntOp::create(inner, loc, 1, 32);
+  memref::StoreOp::create(inner, loc, one, status);
   operand.set(arith::SelectOp::create(b, loc, isOutside, zero, index));
 }
 
-static void guardIndices(MutableOperandRange indices, MemRefType type) {
+void BoundsChecker::guardIndices(MutableOperandRange indices, MemRefType type) {
   if (!type.hasStaticShape())
     return;
   for (auto [operand, size] : llvm::zip(indices, type.getShape()))
@@ -56,7 +75,7 @@ static void guardIndices(MutableOperandRange indices, MemRefType type) {
 }
 
 /// The view's last element must lie in the source, too.
-static void guardOffsets(memref::SubViewOp op) {
+void BoundsChecker::guardOffsets(memref::SubViewOp op) {
   MemRefType source = op.getSourceType();
   MutableOperandRange offsets = op.getOffsetsMutable();
   unsigned next = 0;
@@ -74,24 +93,32 @@ static void guardOffsets(memref::SubViewOp op) {
   }
 }
 
-void regather::native::addBoundsChecks(ModuleOp module) {
+void BoundsChecker::check(Operation *op) {
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    guardIndices(load.getIndicesMutable(), load.getMemRefType());
+  else if (auto store = dyn_cast<memref::StoreOp>(op))
+    guardIndices(store.getIndicesMutable(), store.getMemRefType());
+  else
+    guardOffsets(cast<memref::SubViewOp>(op));
+}
+
+void BoundsChecker::finish() {
+  Operation *end = func.getBody().front().getTerminator();
+  OpBuilder b(end);
+  Value result = memref::LoadOp::create(b, end->getLoc(), status);
+  end->setOperands(result);
+  func.setFunctionType(
+      b.getFunctionType(func.getArgumentTypes(), TypeRange(result.getType())));
+}
+
+void regather::cpu::addBoundsChecks(func::FuncOp func) {
   SmallVector<Operation *> accesses;
-  module.walk([&](Operation *op) {
+  func.walk([&](Operation *op) {
     if (isa<memref::LoadOp, memref::StoreOp, memref::SubViewOp>(op))
       accesses.push_back(op);
   });
-  if (accesses.empty())
-    return;
-  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-  auto report = func::FuncOp::create(b, module.getLoc(), kReportOutOfBounds,
-                                     b.getFunctionType({}, {}));
-  report.setPrivate();
-  for (Operation *op : accesses) {
-    if (auto load = dyn_cast<memref::LoadOp>(op))
-      guardIndices(load.getIndicesMutable(), load.getMemRefType());
-    else if (auto store = dyn_cast<memref::StoreOp>(op))
-      guardIndices(store.getIndicesMutable(), store.getMemRefType());
-    else
-      guardOffsets(cast<memref::SubViewOp>(op));
-  }
+  BoundsChecker checker(func);
+  for (Operation *op : accesses)
+    checker.check(op);
+  checker.finish();
 }

@@ -16,7 +16,7 @@
 
 #include <thread>
 
-using namespace regather::native;
+using namespace regather::cpu;
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_EXECUTION_NATIVE_KERNELCACHE_H
-#define REGATHER_LIB_EXECUTION_NATIVE_KERNELCACHE_H
+#ifndef REGATHER_LIB_TARGET_CPU_KERNELCACHE_H
+#define REGATHER_LIB_TARGET_CPU_KERNELCACHE_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-namespace regather::native {
+namespace regather::cpu {
 
 /// A folder of object files, one for each key. Any number of threads and
 /// processes may use it at once: an entry appears whole or not at all, and is
@@ -50,6 +50,6 @@ private:
   uint64_t maxBytes;
 };
 
-} // namespace regather::native
+} // namespace regather::cpu
 
-#endif // REGATHER_LIB_EXECUTION_NATIVE_KERNELCACHE_H
+#endif // REGATHER_LIB_TARGET_CPU_KERNELCACHE_H

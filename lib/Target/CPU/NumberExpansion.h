@@ -1,5 +1,4 @@
-//===- NumberExpansion.h - Arithmetic in terms of other arithmetic *- C++
-//-*-===//
+//===- NumberExpansion.h - Arithmetic in other arithmetic -------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,12 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_EXECUTION_NATIVE_NUMBEREXPANSION_H
-#define REGATHER_LIB_EXECUTION_NATIVE_NUMBEREXPANSION_H
+#ifndef REGATHER_LIB_TARGET_CPU_NUMBEREXPANSION_H
+#define REGATHER_LIB_TARGET_CPU_NUMBEREXPANSION_H
 
 #include "mlir/IR/BuiltinOps.h"
 
-namespace regather::native {
+namespace regather::cpu {
 
 /// Writes the classes of numbers that have no lowering to LLVM (isinf,
 /// isnormal) as comparisons.
@@ -36,6 +35,6 @@ mlir::LogicalResult expandIntegerConversions(mlir::ModuleOp module);
 /// expands divisions that round up or down.
 mlir::LogicalResult expandFloatConversions(mlir::ModuleOp module);
 
-} // namespace regather::native
+} // namespace regather::cpu
 
-#endif // REGATHER_LIB_EXECUTION_NATIVE_NUMBEREXPANSION_H
+#endif // REGATHER_LIB_TARGET_CPU_NUMBEREXPANSION_H

@@ -8,7 +8,9 @@
 
 #include "KernelCompiler.h"
 
-#include "KernelSet.h"
+#include "KernelFunction.h"
+#include "KernelLowering.h"
+#include "ScratchBuffers.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -31,7 +33,8 @@
 #include <dlfcn.h>
 
 using namespace mlir;
-using namespace regather::native;
+using namespace regather;
+using namespace regather::cpu;
 
 /// How far LLVM optimises.
 static constexpr unsigned kOptLevel = 2;
@@ -52,7 +55,7 @@ static void describeImage(const void *address, llvm::raw_ostream &os) {
        << status.getLastModificationTime().time_since_epoch().count() << '\n';
 }
 
-llvm::Expected<KernelTarget> KernelTarget::detectHost() {
+llvm::Expected<KernelTarget> KernelTarget::detectHost(int64_t blockBytes) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
@@ -71,12 +74,13 @@ llvm::Expected<KernelTarget> KernelTarget::detectHost() {
   os << "LLVM " << LLVM_VERSION_STRING << ", O" << kOptLevel << '\n'
      << machine->getTargetTriple().str() << '\n'
      << machine->getCPU() << '\n'
-     << machine->getFeatures().getString() << '\n';
+     << machine->getFeatures().getString() << '\n'
+     << blockBytes << '\n';
   // Regather, MLIR and LLVM may be in one file or in three.
-  describeImage(reinterpret_cast<const void *>(&lowerKernels), os);
+  describeImage(reinterpret_cast<const void *>(&lowerKernelFunction), os);
   describeImage(reinterpret_cast<const void *>(&translateModuleToLLVMIR), os);
   describeImage(reinterpret_cast<const void *>(&llvm::sys::getHostCPUName), os);
-  return KernelTarget(std::move(*machine), std::move(description));
+  return KernelTarget(std::move(*machine), blockBytes, std::move(description));
 }
 
 std::string KernelTarget::getKey(llvm::StringRef text) const {
@@ -89,7 +93,7 @@ std::string KernelTarget::getKey(llvm::StringRef text) const {
 KernelCompiler::KernelCompiler(const DialectRegistry &dialects,
                                const KernelTarget &target)
     : context(dialects, MLIRContext::Threading::DISABLED),
-      machine(target.getMachine()) {
+      machine(target.getMachine()), blockBytes(target.getBlockBytes()) {
   DialectRegistry translations;
   registerBuiltinDialectTranslation(translations);
   registerLLVMDialectTranslation(translations);
@@ -97,33 +101,54 @@ KernelCompiler::KernelCompiler(const DialectRegistry &dialects,
 }
 
 /// Adds the function that a kernel is called by; all others become private.
-static llvm::Error addEntry(llvm::Module &module, llvm::StringRef name) {
-  llvm::Function *kernel = module.getFunction("_mlir_ciface_kernel");
-  if (!kernel || !kernel->getReturnType()->isVoidTy())
-    return llvm::createStringError("a kernel has no results in memory");
+static void addEntry(llvm::Module &module, llvm::StringRef name) {
+  llvm::Function *kernel = module.getFunction(kKernelFunctionName);
+  // Arguments are the buffers, two numbers and the scratch memory, and stay
+  // so: in a function of its own, what is known of them is not lost.
+  kernel->addFnAttr(llvm::Attribute::NoInline);
   llvm::LLVMContext &context = module.getContext();
   llvm::IRBuilder<> builder(context);
-  llvm::Type *pointer = builder.getPtrTy();
+  llvm::Type *pointer = builder.getPtrTy(), *number = builder.getInt64Ty();
   auto *entry = llvm::Function::Create(
-      llvm::FunctionType::get(builder.getVoidTy(), pointer, /*isVarArg=*/false),
+      llvm::FunctionType::get(builder.getInt32Ty(),
+                              {pointer, number, number, pointer},
+                              /*isVarArg=*/false),
       llvm::GlobalValue::ExternalLinkage, name, module);
   builder.SetInsertPoint(llvm::BasicBlock::Create(context, "", entry));
+  unsigned numBuffers = kernel->arg_size() - 3;
   llvm::SmallVector<llvm::Value *> arguments;
-  for (llvm::Argument &parameter : kernel->args()) {
-    llvm::Value *place = builder.CreateConstGEP1_64(pointer, entry->getArg(0),
-                                                    parameter.getArgNo());
-    arguments.push_back(builder.CreateLoad(parameter.getType(),
-                                           builder.CreateLoad(pointer, place)));
-  }
-  builder.CreateCall(kernel, arguments);
-  builder.CreateRetVoid();
+  for (unsigned i = 0; i != numBuffers; ++i)
+    arguments.push_back(builder.CreateLoad(
+        pointer, builder.CreateConstGEP1_64(pointer, entry->getArg(0), i)));
+  for (unsigned i : {1, 2, 3})
+    arguments.push_back(entry->getArg(i));
+  // A result may lie where an argument lies, but only if it is computed from it
+  // element by element: then no access can move past the other.
+  for (llvm::Argument &argument : kernel->args())
+    if (argument.getType()->isPointerTy())
+      argument.addAttr(llvm::Attribute::NoAlias);
+  kernel->getArg(numBuffers + 2)
+      ->addAttr(llvm::Attribute::getWithAlignment(
+          context, llvm::Align(kScratchAlignment)));
+  builder.CreateRet(builder.CreateCall(kernel, arguments));
   llvm::internalizeModule(
       module, [&](const llvm::GlobalValue &value) { return &value == entry; });
-  return llvm::Error::success();
+}
+
+FailureOr<KernelShape> cpu::lowerKernel(tg::KernelOp kernel, ModuleOp module,
+                                        int64_t blockBytes) {
+  loadKernelDialects(kernel.getContext());
+  BlockPlan plan = planBlocks(kernel, blockBytes);
+  buildKernelFunction(module, kernel, plan);
+  FailureOr<int64_t> scratchBytes = lowerKernelFunction(module);
+  if (failed(scratchBytes))
+    return failure();
+  return KernelShape{plan.getNumBlocks(), *scratchBytes};
 }
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name) {
+KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
+                        KernelShape &shape) {
   // Locations mean nothing here: the caller says which kernel it is.
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -132,9 +157,15 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name) {
       message = diagnostic.str();
     return success();
   });
-  auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
-  if (!module || failed(lowerKernels(*module)))
+  auto source = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  if (!source)
     return llvm::createStringError(message);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(source->getLoc());
+  FailureOr<KernelShape> lowered =
+      lowerKernel(*source->getOps<tg::KernelOp>().begin(), *module, blockBytes);
+  if (failed(lowered))
+    return llvm::createStringError(message);
+  shape = *lowered;
   llvm::LLVMContext llvmContext;
   auto llvmModule = translateModuleToLLVMIR(*module, llvmContext, name);
   if (!llvmModule)
@@ -143,10 +174,9 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name) {
   auto target = machine.createTargetMachine();
   if (!target)
     return target.takeError();
-  if (llvm::Error error = addEntry(*llvmModule, name))
-    return error;
   ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
                                                   target->get());
+  addEntry(*llvmModule, name);
   auto optimize =
       makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0, target->get());
   if (llvm::Error error = optimize(llvmModule.get()))

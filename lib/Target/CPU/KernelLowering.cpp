@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelLowering.h"
+
 #include "BoundsChecks.h"
-#include "KernelSet.h"
 #include "NumberExpansion.h"
+#include "ScratchBuffers.h"
 
 #include "regather/Conversion/Passes.h"
 
@@ -36,11 +38,9 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
-using namespace regather::native;
+using namespace regather::cpu;
 
-/// Dialects and models that the passes below need; the step's own context has
-/// only what a step is written in.
-static void loadDependencies(MLIRContext *context) {
+void regather::cpu::loadKernelDialects(MLIRContext *context) {
   DialectRegistry registry;
   registry.insert<affine::AffineDialect, memref::MemRefDialect>();
   arith::registerBufferizableOpInterfaceExternalModels(registry);
@@ -51,6 +51,9 @@ static void loadDependencies(MLIRContext *context) {
   scf::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   context->appendDialectRegistry(registry);
+  context->loadDialect<arith::ArithDialect, bufferization::BufferizationDialect,
+                       func::FuncDialect, memref::MemRefDialect,
+                       scf::SCFDialect, tensor::TensorDialect>();
 }
 
 /// The stride of a single element does not matter. With another one than 1,
@@ -102,10 +105,6 @@ static LogicalResult fuseElementwise(ModuleOp module) {
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
-static void buildFlatPipeline(OpPassManager &pm) {
-  pm.addPass(regather::createConvertTGFlatToTensorPass());
-}
-
 static void buildElementwisePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
 }
@@ -123,19 +122,50 @@ static void buildFloatPipeline(OpPassManager &pm) {
   pm.addPass(arith::createArithEmulateUnsupportedFloats(std::move(arith)));
 }
 
+/// True if `value` is `argument` with some elements replaced.
+static bool isUpdateOf(Value value, Value argument) {
+  while (value != argument) {
+    if (auto insert = value.getDefiningOp<tensor::InsertSliceOp>())
+      value = insert.getDest();
+    else if (auto insert = value.getDefiningOp<tensor::InsertOp>())
+      value = insert.getDest();
+    else if (auto op = value.getDefiningOp<linalg::LinalgOp>())
+      value = op.getTiedOpOperand(cast<OpResult>(value))->get();
+    else
+      return false;
+  }
+  return true;
+}
+
+/// Writes what a loop carries into one buffer for all iterations.
+static void keepLoopBuffers(ModuleOp module) {
+  module.walk([](scf::ForOp loop) {
+    Operation *yield = loop.getBody()->getTerminator();
+    OpBuilder b(yield);
+    for (auto [operand, argument] :
+         llvm::zip_equal(yield->getOpOperands(), loop.getRegionIterArgs())) {
+      Value value = operand.get();
+      if (!isa<RankedTensorType>(value.getType()) ||
+          isUpdateOf(value, argument))
+        continue;
+      operand.set(linalg::CopyOp::create(b, loop.getLoc(), value, argument)
+                      .getResult(0));
+    }
+  });
+}
+
+static void buildNodePipeline(OpPassManager &pm) {
+  pm.addPass(regather::createConvertTGFlatToTensorPass());
+  pm.addPass(regather::createConvertTGRandomToLinalgPass());
+  pm.addPass(regather::createConvertTGNodesToLinalgPass());
+}
+
 static void buildBufferPipeline(OpPassManager &pm) {
+  pm.addPass(createCSEPass());
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
-  bufferize.bufferizeFunctionBoundaries = true;
   bufferize.allowReturnAllocsFromLoops = true;
-  bufferize.functionBoundaryTypeConversion =
-      bufferization::LayoutMapOption::IdentityLayoutMap;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
-  bufferization::BufferResultsToOutParamsPassOptions results;
-  results.hoistStaticAllocs = true;
-  results.modifyPublicFunctions = true;
-  pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
-  bufferization::buildBufferDeallocationPipeline(
-      pm, bufferization::BufferDeallocationPipelineOptions());
   pm.addPass(createConvertBufferizationToMemRefPass());
 }
 
@@ -161,34 +191,40 @@ static void buildLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createConvertFuncToLLVMPass());
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(functions));
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
-LogicalResult regather::native::lowerKernels(ModuleOp module) {
-  loadDependencies(module.getContext());
+FailureOr<int64_t> regather::cpu::lowerKernelFunction(ModuleOp module) {
   auto run = [&](void (*build)(OpPassManager &)) {
     PassManager pm(module.getContext());
     build(pm);
     return pm.run(module);
   };
-  if (failed(run(buildFlatPipeline)))
+  if (failed(run(buildNodePipeline)))
     return failure();
   expandClasses(module);
   simplifyStrides(module);
-  if (failed(decompose(module)))
-    return failure();
-  if (failed(run(buildElementwisePipeline)) ||
+  if (failed(decompose(module)) || failed(run(buildElementwisePipeline)) ||
       failed(fuseElementwise(module)) ||
       failed(expandIntegerConversions(module)) ||
       failed(run(buildFloatPipeline)))
     return failure();
   removeFastMath(module);
+  keepLoopBuffers(module);
   if (failed(run(buildBufferPipeline)) ||
       failed(expandFloatConversions(module)))
     return failure();
-  addBoundsChecks(module);
+  auto func = *module.getOps<func::FuncOp>().begin();
+  FailureOr<int64_t> scratchBytes = placeInScratch(func);
+  if (failed(scratchBytes))
+    return failure();
+  addBoundsChecks(func);
   expandCopies(module);
-  return run(buildLLVMPipeline);
+  if (failed(run(buildLLVMPipeline)))
+    return failure();
+  return scratchBytes;
 }

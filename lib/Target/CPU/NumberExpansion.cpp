@@ -16,7 +16,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
-using namespace regather::native;
+using namespace regather::cpu;
 
 /// A number in the type of `like`, which may be a tensor.
 static Value makeNumber(OpBuilder &builder, Location loc, Value like,
@@ -29,7 +29,7 @@ static Value makeNumber(OpBuilder &builder, Location loc, Value like,
   return arith::ConstantOp::create(builder, loc, value);
 }
 
-void regather::native::expandClasses(ModuleOp module) {
+void regather::cpu::expandClasses(ModuleOp module) {
   IRRewriter rewriter(module.getContext());
   module.walk([&](Operation *op) {
     if (!isa<math::IsInfOp, math::IsNormalOp>(op))
@@ -57,7 +57,7 @@ void regather::native::expandClasses(ModuleOp module) {
   });
 }
 
-void regather::native::removeFastMath(ModuleOp module) {
+void regather::cpu::removeFastMath(ModuleOp module) {
   module.walk([](arith::ArithFastMathInterface op) {
     op->setAttr(op.getFastMathAttrName(),
                 arith::FastMathFlagsAttr::get(op->getContext(),
@@ -151,7 +151,7 @@ struct ExpandIntegerToHalf : OpRewritePattern<ConvertOp> {
 };
 } // namespace
 
-LogicalResult regather::native::expandIntegerConversions(ModuleOp module) {
+LogicalResult regather::cpu::expandIntegerConversions(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   patterns.add<ExpandIntegerToHalf<arith::SIToFPOp>,
                ExpandIntegerToHalf<arith::UIToFPOp>>(module.getContext());
@@ -159,7 +159,7 @@ LogicalResult regather::native::expandIntegerConversions(ModuleOp module) {
                                GreedyRewriteConfig().enableFolding(false));
 }
 
-LogicalResult regather::native::expandFloatConversions(ModuleOp module) {
+LogicalResult regather::cpu::expandFloatConversions(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   patterns.add<ExpandDoubleToBFloat16>(module.getContext());
   arith::populateExpandBFloat16Patterns(patterns);

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_ROWSPLIT_H
-#define REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_ROWSPLIT_H
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_ROWSPLIT_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_ROWSPLIT_H
 
 #include "regather/Dialect/TG/IR/TG.h"
 
@@ -36,4 +36,4 @@ std::optional<RowSplit> splitRowsOfResult(mlir::Operation *op, unsigned result,
 
 } // namespace regather::tg::kernels
 
-#endif // REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_ROWSPLIT_H
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_ROWSPLIT_H

@@ -7,25 +7,25 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelCompiler.h"
-#include "CompileKernels.h"
 
 #include "regather/InitAll.h"
+#include "regather/Target/CPU/CompileKernels.h"
 
+#include "mlir/Parser/Parser.h"
 #include "llvm/Object/ObjectFile.h"
 #include "gtest/gtest.h"
 
 using namespace regather;
-using namespace regather::native;
+using namespace regather::cpu;
 
 /// A kernel that adds `constant` to each of four numbers.
 static std::string makeKernel(int constant) {
   return R"(
-func.func @kernel(%x: tensor<4xf32> {bufferization.writable = false})
-    -> tensor<4xf32> attributes {llvm.emit_c_interface} {
+tg.kernel @kernel(%x: tensor<4xf32>) -> tensor<4xf32> {
   %c = arith.constant dense<)" +
          std::to_string(constant) + R"(.0> : tensor<4xf32>
   %y = arith.addf %x, %c : tensor<4xf32>
-  return %y : tensor<4xf32>
+  tg.return %y : tensor<4xf32>
 }
 )";
 }
@@ -33,18 +33,20 @@ func.func @kernel(%x: tensor<4xf32> {bufferization.writable = false})
 namespace {
 class KernelCompilerTest : public ::testing::Test {
 protected:
-  KernelCompilerTest() : target(llvm::cantFail(KernelTarget::detectHost())) {
+  KernelCompilerTest()
+      : target(llvm::cantFail(KernelTarget::detectHost(/*blockBytes=*/4096))) {
     registerAllDialects(dialects);
   }
 
   mlir::DialectRegistry dialects;
   KernelTarget target;
+  KernelShape shape;
 };
 } // namespace
 
 TEST_F(KernelCompilerTest, DefinesOnlyTheFunctionThatIsAskedFor) {
   KernelCompiler compiler(dialects, target);
-  auto object = compiler.compile(makeKernel(1), "chosen");
+  auto object = compiler.compile(makeKernel(1), "chosen", shape);
   ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
   auto file = llvm::object::ObjectFile::createObjectFile(**object);
   ASSERT_TRUE(bool(file));
@@ -66,45 +68,46 @@ TEST_F(KernelCompilerTest, KeysTellKernelsApart) {
 TEST_F(KernelCompilerTest, SaysWhatIsWrong) {
   KernelCompiler compiler(dialects, target);
   auto object =
-      compiler.compile("func.func @kernel() { return %x : f32 }", "k");
+      compiler.compile("func.func @kernel() { return %x : f32 }", "k", shape);
   ASSERT_FALSE(bool(object));
   EXPECT_NE(llvm::toString(object.takeError()).find("undeclared"),
             std::string::npos);
   // It can go on.
-  EXPECT_TRUE(bool(compiler.compile(makeKernel(1), "k")));
+  EXPECT_TRUE(bool(compiler.compile(makeKernel(1), "k", shape)));
 }
 
 TEST_F(KernelCompilerTest, ThreadsDoNotChangeTheCode) {
-  std::vector<std::string> texts;
+  mlir::MLIRContext context(dialects);
+  std::string text;
   for (int i = 0; i != 12; ++i)
-    texts.push_back(makeKernel(i));
-  texts.push_back("not a kernel");
+    text += makeKernel(i);
+  for (size_t at = 0, i = 0; (at = text.find("@kernel", at)) != text.npos; ++i)
+    text.insert(at += 7, std::to_string(i));
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      text, mlir::ParserConfig(&context));
+  ASSERT_TRUE(module);
   std::vector<std::vector<std::string>> objects;
   for (unsigned threads : {1, 4}) {
-    EngineOptions options;
-    options.compileThreads = threads;
+    KernelCompileOptions options;
+    options.threads = threads;
     std::vector<int64_t> progress;
     options.onKernelReady = [&](int64_t done, int64_t total) {
-      EXPECT_EQ(total, 13);
+      EXPECT_EQ(total, 12);
       progress.push_back(done);
     };
     KernelStatistics statistics;
-    auto compiled =
-        compileKernels(texts, dialects, target, options, statistics);
-    EXPECT_EQ(statistics.compiled, 13);
+    auto compiled = compileKernels(
+        llvm::to_vector(module->getOps<tg::KernelOp>()), options, statistics);
+    ASSERT_TRUE(mlir::succeeded(compiled));
+    EXPECT_EQ(statistics.compiled, 12);
     EXPECT_EQ(statistics.cached, 0);
-    ASSERT_EQ(progress.size(), 13u);
-    for (int64_t i = 0; i != 13; ++i)
+    ASSERT_EQ(progress.size(), 12u);
+    for (int64_t i = 0; i != 12; ++i)
       EXPECT_EQ(progress[i], i + 1);
-    ASSERT_EQ(compiled.size(), texts.size());
-    EXPECT_EQ(compiled.back().object, nullptr);
-    EXPECT_NE(compiled.back().error, "");
-    compiled.pop_back();
+    ASSERT_EQ(compiled->size(), 12u);
     auto &bytes = objects.emplace_back();
-    for (const CompiledKernel &kernel : compiled) {
-      ASSERT_NE(kernel.object, nullptr) << kernel.error;
+    for (const KernelCode &kernel : *compiled)
       bytes.push_back(kernel.object->getBuffer().str());
-    }
   }
   EXPECT_EQ(objects[0], objects[1]);
 }

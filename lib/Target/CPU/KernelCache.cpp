@@ -25,7 +25,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace regather;
-using namespace regather::native;
+using namespace regather::cpu;
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 

@@ -1,0 +1,30 @@
+//===- KernelLowering.h - Tensors to the LLVM dialect -----------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_TARGET_CPU_KERNELLOWERING_H
+#define REGATHER_LIB_TARGET_CPU_KERNELLOWERING_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace regather::cpu {
+
+/// Loads the dialects that kernel functions are written in, and the models that
+/// their lowering needs; the step's own context has only what a step is written
+/// in.
+void loadKernelDialects(mlir::MLIRContext *context);
+
+/// Lowers a module that holds one kernel function (`buildKernelFunction`) to
+/// the LLVM dialect. The function gets scratch memory as its last argument and
+/// returns 0, or 1 if an index is out of bounds. Each reduction runs in an
+/// order that its shape decides; nothing is contracted. The bytes of scratch
+/// memory.
+mlir::FailureOr<int64_t> lowerKernelFunction(mlir::ModuleOp module);
+
+} // namespace regather::cpu
+
+#endif // REGATHER_LIB_TARGET_CPU_KERNELLOWERING_H

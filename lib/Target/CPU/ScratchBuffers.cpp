@@ -1,0 +1,126 @@
+//===- ScratchBuffers.cpp - Buffers of a kernel in scratch memory ---------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScratchBuffers.h"
+
+#include "regather/Analysis/MemoryPlanner.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::cpu;
+
+namespace {
+/// Numbers of an operation and of the last one inside of it, in program order.
+struct Extent {
+  uint64_t first = 0, last = 0;
+};
+using Extents = llvm::DenseMap<Operation *, Extent>;
+} // namespace
+
+static Extents numberOps(func::FuncOp func) {
+  Extents extents;
+  uint64_t next = 0;
+  func.walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { extents[op].first = next++; });
+  func.walk<WalkOrder::PostOrder>([&](Operation *op) {
+    Extent &extent = extents[op];
+    extent.last = std::max(extent.last, extent.first);
+    if (Operation *parent = op->getParentOp(); parent && op != func)
+      extents[parent].last = std::max(extents[parent].last, extent.last);
+  });
+  return extents;
+}
+
+static std::optional<uint64_t> getBytes(MemRefType type) {
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity())
+    return std::nullopt;
+  Type element = type.getElementType();
+  uint64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  return type.getNumElements() * llvm::divideCeil(bits, 8);
+}
+
+/// The innermost block that everything that uses the buffer is in. An operation
+/// may hand the buffer out of its region; a loop that does would need one for
+/// each iteration.
+static Block *findScope(memref::AllocOp alloc, ArrayRef<Operation *> users) {
+  Block *scope = alloc->getBlock();
+  for (Operation *user : users)
+    while (!scope->findAncestorOpInBlock(*user)) {
+      Operation *parent = scope->getParentOp();
+      if (isa<LoopLikeOpInterface, func::FuncOp>(parent))
+        return nullptr;
+      scope = parent->getBlock();
+    }
+  return scope;
+}
+
+/// When the buffer is in use.
+static std::optional<Extent> findLifetime(memref::AllocOp alloc,
+                                          BufferViewFlowAnalysis &views,
+                                          const Extents &extents) {
+  SmallVector<Operation *> users;
+  for (Value view : views.resolve(alloc))
+    llvm::append_range(users, view.getUsers());
+  Block *scope = findScope(alloc, users);
+  if (!scope)
+    return std::nullopt;
+  Extent lifetime = extents.at(scope->findAncestorOpInBlock(*alloc));
+  for (Operation *user : users)
+    lifetime.last = std::max(
+        lifetime.last, extents.at(scope->findAncestorOpInBlock(*user)).last);
+  return lifetime;
+}
+
+FailureOr<int64_t> cpu::placeInScratch(func::FuncOp func) {
+  SmallVector<memref::AllocOp> allocs;
+  func.walk([&](memref::AllocOp op) { allocs.push_back(op); });
+  Extents extents = numberOps(func);
+  BufferViewFlowAnalysis views(func);
+  MemoryPlanRequest request;
+  for (memref::AllocOp alloc : allocs) {
+    std::optional<uint64_t> bytes = getBytes(alloc.getType());
+    std::optional<Extent> lifetime = findLifetime(alloc, views, extents);
+    if (!bytes || !lifetime)
+      return alloc->emitError()
+             << "needs memory whose size or lifetime is not known";
+    BufferRequest &buffer = request.buffers.emplace_back();
+    buffer.size = *bytes;
+    buffer.alignment = kScratchAlignment;
+    buffer.begin = lifetime->first;
+    buffer.end = lifetime->last + 1;
+  }
+  MemoryPlannerOptions options;
+  // The quick orders will do.
+  options.effort = 0;
+  auto memory = planMemory(request, options);
+  if (!memory)
+    return func->emitError() << llvm::toString(memory.takeError());
+
+  OpBuilder b(func.getContext());
+  int64_t bytes = std::max<int64_t>(static_cast<int64_t>(memory->peak), 1);
+  unsigned number = func.getNumArguments();
+  if (failed(func.insertArgument(number, MemRefType::get(bytes, b.getI8Type()),
+                                 DictionaryAttr(), func.getLoc())))
+    return failure();
+  Value scratch = func.getArgument(number);
+  b.setInsertionPointToStart(&func.getBody().front());
+  for (auto [alloc, offset] : llvm::zip_equal(allocs, memory->offsets)) {
+    Value place = arith::ConstantIndexOp::create(b, alloc.getLoc(),
+                                                 static_cast<int64_t>(offset));
+    Value view = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(),
+                                        scratch, place, ValueRange());
+    alloc.replaceAllUsesWith(view);
+    alloc.erase();
+  }
+  return bytes;
+}
