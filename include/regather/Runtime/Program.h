@@ -64,6 +64,7 @@ typedef struct rg_value {
   const int64_t *shape; /**< on one rank */
   /** Of an argument: nonzero if the step may write to it. */
   int32_t donated;
+  int32_t reserved; /**< zero, as all fields of this name */
   /** Of a result: where it lies when the step has ended. */
   rg_place place;
 } rg_value;
@@ -99,6 +100,7 @@ typedef struct rg_kernel {
  *  sum in which the rank itself is a member; the last axis runs fastest. */
 typedef struct rg_axes {
   int32_t count;
+  int32_t reserved;
   const int64_t *sizes;
   const int64_t *strides; /**< in ranks */
 } rg_axes;
@@ -108,6 +110,7 @@ typedef struct rg_transfer {
   /** With null for the inputs and outputs of its members. */
   rg_collective collective;
   int32_t axes; /**< index into rg_program.axes */
+  int32_t reserved;
 } rg_transfer;
 
 /*===----------------------------------------------------------------------===*\
@@ -176,6 +179,7 @@ typedef struct rg_program {
   int32_t stream_count;
   int32_t event_count;
   int32_t loop_count;
+  int32_t reserved;
 
   int64_t argument_count;
   const rg_value *arguments;

@@ -49,7 +49,8 @@ public:
     data.push_back(std::move(sizes));
     const std::vector<int64_t> &first = data.back();
     data.push_back(std::move(strides));
-    axes.push_back({int32_t(first.size()), first.data(), data.back().data()});
+    axes.push_back(
+        {int32_t(first.size()), 0, first.data(), data.back().data()});
     return int32_t(axes.size()) - 1;
   }
   /// A collective of one vector.
@@ -121,7 +122,7 @@ public:
 private:
   rg_value getValue(int64_t count, bool donated, rg_place place) {
     data.push_back({count});
-    return {"value", RG_I64, 1, data.back().data(), donated, place};
+    return {"value", RG_I64, 1, data.back().data(), donated, 0, place};
   }
 
   /// Elements do not move when others are added.
