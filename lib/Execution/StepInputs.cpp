@@ -128,10 +128,10 @@ static int64_t countNaN(const HostTensor &tensor) {
 static void warnOfUnused(const StepSignature &step, const SafetensorsFile &file,
                          StringRef path, std::vector<std::string> &warnings) {
   llvm::StringSet<> used;
-  for (const StepValue &value : step.arguments)
-    used.insert(value.name);
-  for (const StepValue &value : step.results)
-    used.insert(value.name);
+  for (const auto &values : {step.arguments, step.results})
+    for (const StepValue &value : values)
+      for (const StepValue &inFile : value.getFileValues())
+        used.insert(inFile.name);
   std::vector<std::string> unused;
   for (const std::string &name : file.getNames())
     if (!used.contains(name))
@@ -161,6 +161,8 @@ public:
 
   /// Nothing, after an error, if the argument has no value.
   std::optional<HostTensor> read(const StepValue &value);
+  /// The same for a flat argument, of which each member needs a value.
+  std::optional<HostTensor> readFlat(const StepValue &value);
   /// The same for an argument with role `rng`: a seed or an offset.
   std::optional<HostTensor> readRng(const StepValue &value, bool isSeed);
 
@@ -267,19 +269,37 @@ std::optional<HostTensor> InputReader::read(const StepValue &value) {
   return std::nullopt;
 }
 
+std::optional<HostTensor> InputReader::readFlat(const StepValue &value) {
+  std::vector<HostTensor> members;
+  for (const StepValue &member : value.getFileValues())
+    if (std::optional<HostTensor> tensor = read(member))
+      members.push_back(std::move(*tensor));
+  if (members.size() != value.members.size())
+    return std::nullopt;
+  return joinMembers(value, members);
+}
+
+/// How many tensors files hold of the arguments.
+static size_t countFileValues(const StepSignature &step) {
+  size_t count = 0;
+  for (const StepValue &value : step.arguments)
+    count += std::max<size_t>(value.members.size(), 1);
+  return count;
+}
+
 llvm::Error InputReader::takeErrors() {
   if (!missing.empty() && file)
     errors.push_back(llvm::formatv("'{0}' has no tensor for {1} of {2} "
                                    "arguments: {3}; give --random-inputs to "
                                    "draw what is missing",
                                    options.file, missing.size(),
-                                   step.arguments.size(),
+                                   countFileValues(step),
                                    llvm::join(missing, ", "))
                          .str());
   else if (!missing.empty())
     errors.push_back(llvm::formatv("{0} of {1} arguments have no value: {2}; "
                                    "give --inputs or --random-inputs",
-                                   missing.size(), step.arguments.size(),
+                                   missing.size(), countFileValues(step),
                                    llvm::join(missing, ", "))
                          .str());
   if (hasStates && !missingStates.empty())
@@ -335,6 +355,7 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
     std::optional<HostTensor> global =
         options.fed.contains(i)
             ? HostTensor::zeros(value.elementType, value.globalShape)
+        : !value.members.empty()      ? reader.readFlat(value)
         : value.role == RoleKind::Rng ? reader.readRng(value, isSeed)
                                       : reader.read(value);
     if (!global)

@@ -91,6 +91,18 @@ static LogicalResult describe(StepValue &value, func::FuncOp func, Type type,
   return success();
 }
 
+/// What a flat argument holds.
+static std::vector<StepMember> describeMembers(func::FuncOp func,
+                                               unsigned argument) {
+  std::vector<StepMember> members;
+  if (auto attr =
+          func.getArgAttrOfType<MembersAttr>(argument, kMembersAttrName))
+    for (MemberAttr member : attr.getMembers())
+      members.push_back({member.getName().str(), member.getOffset(),
+                         SmallVector<int64_t>(member.getShape())});
+  return members;
+}
+
 static LogicalResult describeArguments(StepSignature &step) {
   func::FuncOp func = step.entry;
   llvm::StringMap<unsigned> seen;
@@ -98,10 +110,14 @@ static LogicalResult describeArguments(StepSignature &step) {
     StepValue value;
     auto name = func.getArgAttrOfType<StringAttr>(i, kNameAttrName);
     value.name = name ? name.str() : "arg" + std::to_string(i);
-    auto [it, inserted] = seen.try_emplace(value.name, i);
-    if (!inserted)
-      return func.emitError() << "arguments " << it->second << " and " << i
-                              << " have the same name \"" << value.name << '"';
+    value.members = describeMembers(func, i);
+    for (const StepValue &inFile : value.getFileValues()) {
+      auto [it, inserted] = seen.try_emplace(inFile.name, i);
+      if (!inserted)
+        return func.emitError()
+               << "arguments " << it->second << " and " << i
+               << " have the same name \"" << inFile.name << '"';
+    }
     if (auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName))
       value.role = role.getKind();
     value.placement =
@@ -125,8 +141,11 @@ static void describeRole(StepValue &value, RoleAttr role,
   if (!role.namesArgument())
     return;
   const StepValue &argument = step.arguments[role.getArgument()];
-  value.name = role.getKind() == RoleKind::Gradient ? "grad." + argument.name
-                                                    : argument.name;
+  StringRef prefix = role.getKind() == RoleKind::Gradient ? "grad." : "";
+  value.name = prefix.str() + argument.name;
+  value.members = argument.members;
+  for (StepMember &member : value.members)
+    member.name = prefix.str() + member.name;
   if (!value.placement && argument.localShape == value.localShape)
     value.placement = argument.placement;
 }
@@ -154,9 +173,10 @@ static LogicalResult describeResults(StepSignature &step) {
     }
     if (auto name = func.getResultAttrOfType<StringAttr>(i, kNameAttrName))
       value.name = name.str();
-    if (!seen.insert(value.name).second)
-      return func.emitError()
-             << "two results are called \"" << value.name << '"';
+    for (const StepValue &inFile : value.getFileValues())
+      if (!seen.insert(inFile.name).second)
+        return func.emitError()
+               << "two results are called \"" << inFile.name << '"';
     value.localShape.clear();
     if (failed(describe(value, func, type, "result \"" + value.name + "\"",
                         step.mesh)))

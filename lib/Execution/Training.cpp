@@ -89,7 +89,13 @@ regather::collectOutputs(const StepSignature &step,
     llvm::Expected<HostTensor> global = unshardTensor(parts, result, step.mesh);
     if (!global)
       return global.takeError();
-    outputs.push_back({result.name, std::move(*global)});
+    if (result.members.empty()) {
+      outputs.push_back({result.name, std::move(*global)});
+      continue;
+    }
+    for (auto [member, tensor] :
+         llvm::zip_equal(result.members, splitMembers(result, *global)))
+      outputs.push_back({member.name, std::move(tensor)});
   }
   return outputs;
 }

@@ -42,10 +42,18 @@ static void countParameters(func::FuncOp func, ParameterCount &parameters) {
     if (placement)
       global = local.clone(*getGlobalShape(
           placement, local, lookupMesh(func, placement.getMesh())));
-    ++parameters.count;
-    parameters.elements += global.getNumElements();
-    parameters.bytes += getTensorBytes(global);
     parameters.bytesPerRank += getTensorBytes(local);
+    SmallVector<RankedTensorType> tensors = {global};
+    if (auto members = func.getArgAttrOfType<MembersAttr>(i, kMembersAttrName))
+      tensors =
+          llvm::map_to_vector(members.getMembers(), [&](MemberAttr member) {
+            return local.clone(member.getShape());
+          });
+    for (RankedTensorType tensor : tensors) {
+      ++parameters.count;
+      parameters.elements += tensor.getNumElements();
+      parameters.bytes += getTensorBytes(tensor);
+    }
   }
 }
 

@@ -22,6 +22,14 @@
 
 namespace regather {
 
+/// A tensor that lies in a flat argument or result.
+struct StepMember {
+  std::string name;
+  /// First element in the global flat tensor.
+  int64_t offset = 0;
+  llvm::SmallVector<int64_t> shape;
+};
+
 /// One argument or result. Scalars are described as tensors of rank 0.
 struct StepValue {
   /// `tg.name`, or for results what their role says (`loss`, `grad.NAME`,
@@ -35,6 +43,11 @@ struct StepValue {
   llvm::SmallVector<int64_t> globalShape;
   /// Null if the value is replicated.
   tg::PlacementAttr placement;
+  /// What files hold instead of the value itself; empty unless it is flat.
+  std::vector<StepMember> members;
+
+  /// The tensors that files hold of this value: each member, or the value.
+  std::vector<StepValue> getFileValues() const;
 };
 
 /// The function that a run executes, and its mesh.
@@ -72,6 +85,15 @@ HostTensor shardTensor(const HostTensor &global, const StepValue &value,
 llvm::Expected<HostTensor> unshardTensor(llvm::ArrayRef<HostTensor> parts,
                                          const StepValue &value,
                                          tg::MeshOp mesh);
+
+/// Puts the members of a flat value, in order, into its global tensor; all
+/// other elements are zero.
+HostTensor joinMembers(const StepValue &value,
+                       llvm::ArrayRef<HostTensor> members);
+
+/// Takes the global tensor of a flat value apart.
+std::vector<HostTensor> splitMembers(const StepValue &value,
+                                     const HostTensor &global);
 
 } // namespace regather
 

@@ -212,6 +212,49 @@ static LogicalResult verifyAliases(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+/// Checks that the members lie in the flat argument `index`, all ranks' parts
+/// taken together. Its placement is checked by itself.
+static LogicalResult verifyMembers(FunctionOpInterface func, unsigned index,
+                                   NamedAttribute attr) {
+  auto members = dyn_cast<MembersAttr>(attr.getValue());
+  if (!members)
+    return emitWrongType(func, attr, "a #tg.members");
+  auto emitError = [&]() {
+    return func.emitError() << "'" << attr.getName().getValue()
+                            << "' of argument " << index << ' ';
+  };
+  auto role = func.getArgAttrOfType<RoleAttr>(index, kRoleAttrName);
+  if (!role || (role.getKind() != RoleKind::Parameter &&
+                role.getKind() != RoleKind::OptimizerState))
+    return emitError() << "is for parameters and optimizer states, got "
+                       << (role ? "role \"" +
+                                      stringifyRoleKind(role.getKind()).str() +
+                                      "\""
+                                : std::string("no role"));
+  auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);
+  if (!type || type.getRank() != 1 || !type.hasStaticShape())
+    return emitError() << "needs a tensor of one static dimension, got "
+                       << func.getArgumentTypes()[index];
+  int64_t size = type.getNumElements();
+  if (auto placement =
+          func.getArgAttrOfType<PlacementAttr>(index, kPlacementAttrName)) {
+    MeshOp mesh = lookupMesh(func, placement.getMesh());
+    if (!mesh)
+      return success();
+    auto shape = getGlobalShape(placement, type, mesh);
+    if (failed(shape))
+      return success();
+    size = shape->front();
+  }
+  if (members.getMembers().empty() ||
+      members.getMembers().back().getEnd() <= size)
+    return success();
+  MemberAttr last = members.getMembers().back();
+  return emitError() << "places \"" << last.getName().getValue()
+                     << "\" up to element " << last.getEnd()
+                     << ", but the global tensor has " << size;
+}
+
 /// Checks the dimension of an argument or result that holds the rows.
 static LogicalResult verifyRows(Operation *op, NamedAttribute attr, Type type,
                                 const Twine &where) {
@@ -253,6 +296,8 @@ LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
       return emitWrongType(op, attr, "a non-negative i64");
     return success();
   }
+  if (name == kMembersAttrName)
+    return verifyMembers(func, index, attr);
   if (name == kPlacementAttrName)
     return verifyPlacementAttr(op, value, func.getArgumentTypes()[index],
                                "argument " + Twine(index));

@@ -41,6 +41,7 @@ struct TrainedParameter {
   RankedTensorType type;
   /// Null if absent.
   PlacementAttr placement;
+  MembersAttr members;
   StringAttr module;
   UpdateRule rule;
   /// Numbers of the arguments that hold its states.
@@ -70,6 +71,8 @@ private:
   std::optional<RoleKind> getRole(unsigned argument) const;
   std::string getName(unsigned argument) const;
   LogicalResult verifyParameter(const TrainedParameter &parameter);
+  SmallVector<SmallVector<StringRef, 1>>
+  getNames(const TrainedParameter &parameter);
   LogicalResult assignRules();
   LogicalResult planArguments();
   LogicalResult planArgument(const Twine &name, Type type,
@@ -159,6 +162,8 @@ LogicalResult OptimizerAppender::collect() {
         dyn_cast<RankedTensorType>(func.getArgumentTypes()[argument]);
     parameter.placement =
         func.getArgAttrOfType<PlacementAttr>(argument, kPlacementAttrName);
+    parameter.members =
+        func.getArgAttrOfType<MembersAttr>(argument, kMembersAttrName);
     parameter.module =
         func.getArgAttrOfType<StringAttr>(argument, kModuleAttrName);
   }
@@ -229,21 +234,67 @@ OptimizerAppender::verifyParameter(const TrainedParameter &parameter) {
   return success();
 }
 
+/// The names of what `parameter` holds: of itself, or of its members.
+SmallVector<SmallVector<StringRef, 1>>
+OptimizerAppender::getNames(const TrainedParameter &parameter) {
+  SmallVector<SmallVector<StringRef, 1>> names;
+  if (parameter.members) {
+    for (MemberAttr member : parameter.members.getMembers()) {
+      names.push_back({member.getName()});
+      for (StringAttr alias : member.getAliases())
+        names.back().push_back(alias);
+    }
+    return names;
+  }
+  names.push_back({parameter.name});
+  if (auto aliases = func.getArgAttrOfType<ArrayAttr>(parameter.argument,
+                                                      kAliasesAttrName))
+    for (auto alias : aliases.getAsRange<StringAttr>())
+      names.back().push_back(alias);
+  return names;
+}
+
+/// Reports two parameters of one buffer that have other rules.
+static LogicalResult emitSplitBuffer(func::FuncOp func, StringRef buffer,
+                                     StringRef first,
+                                     const ParameterGroup *groupOfFirst,
+                                     StringRef second,
+                                     const ParameterGroup *groupOfSecond) {
+  if (!groupOfFirst) {
+    std::swap(first, second);
+    std::swap(groupOfFirst, groupOfSecond);
+  }
+  InFlightDiagnostic diag = func.emitError();
+  diag << "parameters \"" << first << "\" and \"" << second
+       << "\" lie in one flat buffer, \"" << buffer << "\", but group \""
+       << groupOfFirst->pattern << "\" is for the first, and ";
+  if (groupOfSecond)
+    diag << "group \"" << groupOfSecond->pattern << "\" for the second";
+  else
+    diag << "not for the second";
+  return diag << "; shard them with optimizer-groups=" << groupOfFirst->pattern;
+}
+
 LogicalResult OptimizerAppender::assignRules() {
   SmallVector<SmallVector<StringRef, 1>> names;
-  for (const TrainedParameter &parameter : parameters) {
-    names.push_back({parameter.name});
-    if (auto aliases = func.getArgAttrOfType<ArrayAttr>(parameter.argument,
-                                                        kAliasesAttrName))
-      for (auto alias : aliases.getAsRange<StringAttr>())
-        names.back().push_back(alias);
-  }
-  FailureOr<SmallVector<UpdateRule>> assigned =
+  for (const TrainedParameter &parameter : parameters)
+    llvm::append_range(names, getNames(parameter));
+  FailureOr<SmallVector<AssignedRule>> assigned =
       rules.assign(names, [&]() { return func.emitError(); });
   if (failed(assigned))
     return failure();
-  for (auto [parameter, rule] : llvm::zip_equal(parameters, *assigned))
-    parameter.rule = rule;
+  size_t next = 0;
+  for (TrainedParameter &parameter : parameters) {
+    size_t first = next;
+    next += parameter.members ? parameter.members.getMembers().size() : 1;
+    for (size_t i = first; i != next; ++i)
+      if ((*assigned)[i].group != (*assigned)[first].group)
+        return emitSplitBuffer(func, parameter.name, names[first].front(),
+                               (*assigned)[first].group, names[i].front(),
+                               (*assigned)[i].group);
+    if (next > first)
+      parameter.rule = (*assigned)[first].rule;
+  }
   return success();
 }
 
@@ -302,8 +353,14 @@ LogicalResult OptimizerAppender::planArguments() {
       element = builder.getBF16Type();
     for (StringRef state : parameter.rule.getStateNames()) {
       parameter.states.push_back(func.getNumArguments() + newTypes.size());
+      SmallVector<NamedAttribute> ofState(attrs);
+      if (parameter.members)
+        ofState.push_back(builder.getNamedAttr(
+            kMembersAttrName, parameter.members.rename([&](StringRef name) {
+              return (name + "." + state).str();
+            })));
       if (failed(planArgument(parameter.name + "." + state,
-                              parameter.type.clone(element), attrs)))
+                              parameter.type.clone(element), ofState)))
         return failure();
       ++numStates;
     }

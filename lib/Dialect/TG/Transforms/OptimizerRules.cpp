@@ -161,14 +161,14 @@ LogicalResult OptimizerRules::readGroups(StringRef text,
   return success();
 }
 
-FailureOr<SmallVector<UpdateRule>>
+FailureOr<SmallVector<AssignedRule>>
 OptimizerRules::assign(ArrayRef<SmallVector<StringRef, 1>> parameters,
                        EmitErrorFn emitError) const {
   // For each group, whether it was first, and an earlier group that was first
   // where it matches too.
   SmallVector<bool> isFirst(groups.size(), false);
   SmallVector<const ParameterGroup *> earlier(groups.size(), nullptr);
-  SmallVector<UpdateRule> rules;
+  SmallVector<AssignedRule> rules;
   for (ArrayRef<StringRef> names : parameters) {
     const ParameterGroup *first = nullptr;
     for (size_t index = 0; index < groups.size(); ++index) {
@@ -183,7 +183,7 @@ OptimizerRules::assign(ArrayRef<SmallVector<StringRef, 1>> parameters,
       first = &group;
       isFirst[index] = true;
     }
-    rules.push_back(first ? first->rule : defaults);
+    rules.push_back({first ? first->rule : defaults, first});
   }
   for (auto [index, group] : llvm::enumerate(groups)) {
     if (isFirst[index])

@@ -54,6 +54,12 @@ struct ParameterGroup {
   UpdateRule rule;
 };
 
+/// The rule of one parameter, and the group that it is of; null for none.
+struct AssignedRule {
+  UpdateRule rule;
+  const ParameterGroup *group;
+};
+
 /// The rule for every parameter. Refers to the text that it was read from.
 class OptimizerRules {
 public:
@@ -65,7 +71,7 @@ public:
   /// Gives each parameter, described by its names, the rule of the first group
   /// that matches one of them, or the default. A group that is not the first
   /// to match any parameter is an error.
-  llvm::FailureOr<llvm::SmallVector<UpdateRule>>
+  llvm::FailureOr<llvm::SmallVector<AssignedRule>>
   assign(llvm::ArrayRef<llvm::SmallVector<llvm::StringRef, 1>> parameters,
          EmitErrorFn emitError) const;
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ShardParameters/FlatBuffers.h"
 #include "ShardParameters/MicroBatches.h"
 #include "ShardParameters/StepSharder.h"
 
@@ -83,7 +84,7 @@ struct ShardParameters
 private:
   LogicalResult shardStep(func::FuncOp func, const DataMesh &dataMesh) {
     FailureOr<ElementTypes> types = readElementTypes();
-    if (failed(types))
+    if (failed(types) || failed(checkLayout()))
       return failure();
     FailureOr<Step> step = analyzeStep(func, dataMesh, *types, ignore);
     if (failed(step) || failed(repeatStep(*step, dataMesh, *types)))
@@ -91,15 +92,22 @@ private:
     FailureOr<std::vector<Unit>> found = findUnits(*step, units);
     if (failed(found))
       return failure();
-    declareMesh(dataMesh);
+    if (layout == ParameterLayout::Flat)
+      markFlatParameters(*step, dataMesh);
     GradientPlan plan = planGradients(*step, *found);
-    StepSharder sharder(*step, dataMesh, *types, *found, plan);
+    FailureOr<std::vector<FlatBuffer>> buffers = planFlatBuffers(
+        *step, *found, plan, dataMesh, *types, {alignment, optimizerGroups});
+    if (failed(buffers))
+      return failure();
+    declareMesh(dataMesh);
+    StepSharder sharder(*step, dataMesh, *types, *found, plan, *buffers);
     sharder.run();
     numParametersSharded +=
         llvm::count_if(step->parameters, [](const Parameter &parameter) {
           return parameter.sharded;
         });
     numUnits += found->size();
+    numFlatBuffers += buffers->size();
     numCollectives += sharder.getNumCollectives();
     numSplit += sharder.getPartitioner().numSplit;
     numKeptWhole += sharder.getPartitioner().numKeptWhole;
@@ -125,6 +133,18 @@ private:
     step = std::move(*repeated);
     step.batchSlices.insert(slices->begin(), slices->end());
     return success();
+  }
+
+  LogicalResult checkLayout() {
+    if (alignment < 1 || !llvm::isPowerOf2_64(alignment))
+      return getOperation().emitError()
+             << "option 'alignment' must be a power of two, got "
+             << static_cast<int64_t>(alignment);
+    if (layout == ParameterLayout::Flat || optimizerGroups.empty())
+      return success();
+    return getOperation().emitError()
+           << "option 'optimizer-groups' is for layout=flat, but the layout is "
+              "per-parameter";
   }
 
   FailureOr<ElementTypes> readElementTypes() {

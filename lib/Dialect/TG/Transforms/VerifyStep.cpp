@@ -190,15 +190,22 @@ static LogicalResult verifyTypes(FunctionOpInterface func) {
 
 static LogicalResult verifyNames(FunctionOpInterface func) {
   llvm::StringMap<unsigned> seen;
+  auto check = [&](StringAttr name, unsigned argument) -> LogicalResult {
+    auto [it, inserted] = seen.try_emplace(name.getValue(), argument);
+    if (inserted)
+      return success();
+    return func.emitError()
+           << "arguments " << it->second << " and " << argument
+           << " have the same name \"" << name.getValue() << '"';
+  };
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
-    auto name = func.getArgAttrOfType<StringAttr>(i, kNameAttrName);
-    if (!name)
-      continue;
-    auto [it, inserted] = seen.try_emplace(name.getValue(), i);
-    if (!inserted)
-      return func.emitError()
-             << "arguments " << it->second << " and " << i
-             << " have the same name \"" << name.getValue() << '"';
+    if (auto name = func.getArgAttrOfType<StringAttr>(i, kNameAttrName);
+        name && failed(check(name, i)))
+      return failure();
+    if (auto members = func.getArgAttrOfType<MembersAttr>(i, kMembersAttrName))
+      for (MemberAttr member : members.getMembers())
+        if (failed(check(member.getName(), i)))
+          return failure();
   }
   return success();
 }

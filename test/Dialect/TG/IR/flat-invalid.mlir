@@ -78,3 +78,92 @@ func.func @overflow(%a: tensor<4xf32>) {
   %0 = tg.flatten %a offsets [9223372036854775807] : (tensor<4xf32>) -> tensor<8xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{two members are called "a"}}
+func.func @names(%flat: tensor<8xf32> {tg.members = #tg.members<["a" at 0 of [2], "a" at 2 of [2]]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{member "b" begins at element 1, but the one before it ends at element 2}}
+func.func @member_overlap(%flat: tensor<8xf32> {tg.members = #tg.members<["a" at 0 of [2], "b" at 1 of [2]]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{member "a" begins at element -1, but the one before it ends at element 0}}
+func.func @member_offset(%flat: tensor<8xf32> {tg.members = #tg.members<["a" at -1 of [2]]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{shape of member "a" must not be negative, got -2}}
+func.func @member_shape(%flat: tensor<8xf32> {tg.members = #tg.members<["a" at 0 of [-2]]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{member "a" has more elements than 64 bits can count}}
+func.func @member_size(%flat: tensor<8xf32> {tg.members = #tg.members<["a" at 1 of [4294967296, 4294967296]]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{attribute 'tg.members' must be a #tg.members, got 3 : i64}}
+func.func @members_type(%flat: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.members = 3 : i64}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'tg.members' of argument 0 is for parameters and optimizer states, got role "input"}}
+func.func @members_role(%flat: tensor<8xf32> {tg.role = #tg.role<input>, tg.members = #tg.members<[]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'tg.members' of argument 0 is for parameters and optimizer states, got no role}}
+func.func @members_no_role(%flat: tensor<8xf32> {tg.members = #tg.members<[]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'tg.members' of argument 0 needs a tensor of one static dimension, got 'tensor<2x4xf32>'}}
+func.func @members_rank(%flat: tensor<2x4xf32> {tg.role = #tg.role<parameter>, tg.members = #tg.members<[]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'tg.members' of argument 0 places "b" up to element 9, but the global tensor has 8}}
+func.func @members_end(%flat: tensor<8xf32> {
+    tg.role = #tg.role<parameter>, tg.members = #tg.members<["a" at 0 of [2], "b" at 6 of [3]]>}) {
+  return
+}
+
+// -----
+
+// The global tensor has 16 elements.
+tg.mesh @mesh [dp = 2]
+// expected-error @+1 {{'tg.members' of argument 0 places "b" up to element 17, but the global tensor has 16}}
+func.func @members_global_end(%flat: tensor<8xf32> {
+    tg.role = #tg.role<parameter>, tg.placement = #tg.placement<@mesh [[dp] = shard 0]>,
+    tg.members = #tg.members<["a" at 0 of [2], "b" at 14 of [3]]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{unknown attribute 'tg.members' on result 0}}
+func.func @members_of_result(%x: tensor<8xf32>) -> (tensor<8xf32> {tg.members = #tg.members<[]>}) {
+  return %x : tensor<8xf32>
+}

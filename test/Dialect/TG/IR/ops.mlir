@@ -70,6 +70,19 @@ func.func @placements(
   return
 }
 
+// CHECK-LABEL: @members
+// CHECK-SAME: tg.members = #tg.members<["layers.0.norm" at 0 of [5] registration 3, "layers.0.scale" at 16 of [] aliases ["tied", "again"], "empty" at 17 of [0, 2]]>
+// CHECK-SAME: tg.members = #tg.members<[]>
+func.func @members(
+    %flat: tensor<8xf32> {
+      tg.role = #tg.role<parameter>, tg.placement = #tg.placement<@mesh [[dp] = shard 0]>,
+      tg.members = #tg.members<["layers.0.norm" at 0 of [5] registration 3,
+                                "layers.0.scale" at 16 of [] aliases ["tied", "again"],
+                                "empty" at 17 of [0, 2]]>},
+    %none: tensor<0xf32> {tg.role = #tg.role<optimizer_state>, tg.members = #tg.members<[]>}) {
+  return
+}
+
 // CHECK-LABEL: @roles
 // CHECK-SAME: tg.aliases = ["head.weight"], tg.donated, tg.module = "embed", tg.name = "embed.weight", tg.registration = 0 : i64, tg.role = #tg.role<parameter>
 // CHECK-SAME: tg.role = #tg.role<buffer>

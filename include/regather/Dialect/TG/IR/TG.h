@@ -56,6 +56,7 @@ inline constexpr llvm::StringLiteral kRoleAttrName = "tg.role";
 inline constexpr llvm::StringLiteral kNameAttrName = "tg.name";
 inline constexpr llvm::StringLiteral kAliasesAttrName = "tg.aliases";
 inline constexpr llvm::StringLiteral kRegistrationAttrName = "tg.registration";
+inline constexpr llvm::StringLiteral kMembersAttrName = "tg.members";
 inline constexpr llvm::StringLiteral kPlacementAttrName = "tg.placement";
 inline constexpr llvm::StringLiteral kPlannedPlacementAttrName =
     "tg.planned_placement";

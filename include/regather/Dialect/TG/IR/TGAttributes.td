@@ -220,6 +220,54 @@ def TG_RoleAttr : TG_Attr<"Role", "role"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Members
+//===----------------------------------------------------------------------===//
+
+def TG_MemberAttr : TG_Attr<"Member", "member"> {
+  let summary = "where one tensor lies in a flat argument";
+  let description = [{
+    The elements of the tensor, row-major, begin at element `offset` of the
+    global flat tensor. `registration` and `aliases` are what the attributes of
+    these names say of an argument; a negative registration is none.
+  }];
+  let parameters = (ins
+    "::mlir::StringAttr":$name,
+    "int64_t":$offset,
+    OptionalArrayRefParameter<"int64_t">:$shape,
+    "int64_t":$registration,
+    OptionalArrayRefParameter<"::mlir::StringAttr">:$aliases
+  );
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    int64_t getNumElements() const;
+    /// The first element behind the tensor.
+    int64_t getEnd() const { return getOffset() + getNumElements(); }
+  }];
+}
+
+def TG_MembersAttr : TG_Attr<"Members", "members"> {
+  let summary = "the tensors that a flat argument holds";
+  let description = [{
+    Tensors of one name each, one behind the other; what lies between them, and
+    behind the last one, is zero.
+
+    ```
+    #tg.members<["norm.weight" at 0 of [64] registration 0,
+                 "head.bias" at 64 of [10] registration 2 aliases ["tied"]]>
+    ```
+  }];
+  let parameters =
+      (ins ArrayRefParameter<"::regather::tg::MemberAttr">:$members);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The same places, with other names.
+    MembersAttr rename(
+        ::llvm::function_ref<std::string(::llvm::StringRef)> newName) const;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Operand
 //===----------------------------------------------------------------------===//
 

@@ -56,6 +56,7 @@ def TG_Dialect : Dialect {
     | `tg.aliases`           | arguments | strings          | other names of a tied parameter                    |
     | `tg.module`            | both      | string           | module path of the parameter                       |
     | `tg.registration`      | arguments | `i64`            | position in the model's registration order         |
+    | `tg.members`           | arguments | `#tg.members`    | the parameters, or states, that a flat one holds   |
     | `tg.placement`         | both      | `#tg.placement`  | how the global tensor lies over the mesh           |
     | `tg.planned_placement` | both      | `#tg.placement`  | the placement that a partition will give it        |
     | `tg.donated`           | arguments | unit             | the step may overwrite the argument's memory       |

@@ -19,6 +19,9 @@ enum class OptimizerKind { AdamW, SGD };
 /// In what type tg-append-optimizer keeps optimizer states.
 enum class StateType { Update, F32, BF16 };
 
+/// How tg-shard-parameters stores parameters.
+enum class ParameterLayout { Flat, PerParameter };
+
 #define GEN_PASS_DECL
 #include "regather/Dialect/TG/Transforms/Passes.h.inc"
 

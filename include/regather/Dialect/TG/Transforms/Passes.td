@@ -213,6 +213,20 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
                "layers.*; or none">,
     ListOption<"ignore", "ignore", "std::string",
                "Patterns of parameters and modules to leave whole">,
+    Option<"layout", "layout", "ParameterLayout",
+           /*default=*/"ParameterLayout::Flat", "How parameters are stored",
+           [{::llvm::cl::values(
+             clEnumValN(ParameterLayout::Flat, "flat",
+                        "those of a unit behind each other in one buffer "
+                        "(default)"),
+             clEnumValN(ParameterLayout::PerParameter, "per-parameter",
+                        "each in an argument of its own"))}]>,
+    Option<"alignment", "alignment", "int64_t", /*default=*/"64",
+           "Bytes that parameters in flat buffers, and shards of them, are "
+           "aligned to">,
+    ListOption<"optimizerGroups", "optimizer-groups", "std::string",
+               "Patterns of names of parameters that get flat buffers of their "
+               "own, because an optimizer treats them differently">,
     Option<"computeDtype", "compute-dtype", "std::string", /*default=*/"",
            "Element type in which parameters are gathered">,
     Option<"parameterDtype", "parameter-dtype", "std::string", /*default=*/"",
@@ -229,6 +243,7 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     Statistic<"numParametersSharded", "num-parameters-sharded",
               "Number of parameters sharded">,
     Statistic<"numUnits", "num-units", "Number of units">,
+    Statistic<"numFlatBuffers", "num-flat-buffers", "Number of flat buffers">,
     Statistic<"numCollectives", "num-collectives",
               "Number of collectives inserted">,
     Statistic<"numSplit", "num-split",
@@ -250,7 +265,7 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
       differs between ranks (sharded or partial arguments, scattered results).
     - Every value has a static shape.
     - No future enters or leaves a function.
-    - Names of arguments are unique, there is at most one loss, learning rate
+    - Names of arguments, and of what flat ones hold, are unique; there is at most one loss, learning rate
       and step number, and no argument has two updates or two gradients.
     - If the step updates a parameter, it updates every parameter that has a
       gradient.

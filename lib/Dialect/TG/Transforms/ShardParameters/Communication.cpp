@@ -163,6 +163,21 @@ Value Communication::slice(Value whole, const ValueState &state) {
       ->getResult(0);
 }
 
+SmallVector<Value> Communication::unflatten(Value flat,
+                                            ArrayRef<int64_t> offsets,
+                                            TypeRange types) {
+  return mark(UnflattenOp::create(builder, loc, types, flat, offsets))
+      ->getResults();
+}
+
+Value Communication::flatten(ValueRange tensors, ArrayRef<int64_t> offsets,
+                             int64_t size) {
+  auto type = cast<RankedTensorType>(tensors.front().getType());
+  return mark(FlattenOp::create(builder, loc, type.clone({size}), tensors,
+                                offsets))
+      ->getResult(0);
+}
+
 Value Communication::castTo(Value value, Type element) {
   auto type = cast<RankedTensorType>(value.getType());
   if (type.getElementType() == element)

@@ -46,6 +46,13 @@ public:
   /// The part of a whole value that `state` leaves to this rank.
   mlir::Value slice(mlir::Value whole, const ValueState &state);
 
+  /// The tensors of these types at `offsets` of a flat one, and the way back.
+  llvm::SmallVector<mlir::Value> unflatten(mlir::Value flat,
+                                           llvm::ArrayRef<int64_t> offsets,
+                                           mlir::TypeRange types);
+  mlir::Value flatten(mlir::ValueRange tensors, llvm::ArrayRef<int64_t> offsets,
+                      int64_t size);
+
   /// `value` with another type of elements.
   mlir::Value castTo(mlir::Value value, mlir::Type element);
 

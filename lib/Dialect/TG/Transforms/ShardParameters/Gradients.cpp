@@ -116,6 +116,29 @@ static Value skipRounding(Value gradient) {
   return gradient;
 }
 
+/// The same with casts alone, whose element types are added to `casts`: what
+/// is done to an element of a flat buffer may not depend on where it lies, nor
+/// change the zeros between parameters.
+static Value skipCasts(Value gradient, SmallVectorImpl<Type> &casts) {
+  while (auto node = gradient.getDefiningOp<NodeOp>()) {
+    if (node.getTarget() != "aten._to_copy.default" ||
+        node.getNumOperands() != 1)
+      break;
+    Value operand = node.getOperand(0);
+    auto from = dyn_cast<RankedTensorType>(operand.getType());
+    auto to = dyn_cast<RankedTensorType>(gradient.getType());
+    if (!from || !to || from.getShape() != to.getShape() ||
+        !isa<FloatType>(from.getElementType()) ||
+        !isa<FloatType>(to.getElementType()) ||
+        from.getElementTypeBitWidth() <= to.getElementTypeBitWidth())
+      break;
+    casts.push_back(to.getElementType());
+    gradient = operand;
+  }
+  std::reverse(casts.begin(), casts.end());
+  return gradient;
+}
+
 namespace {
 /// Collects gradients, each value once.
 class GradientCollector {
@@ -123,9 +146,12 @@ public:
   GradientCollector(const Step &step, ArrayRef<Unit> units);
 
   void add(Value value, unsigned parameter, bool sharded);
+  void addFlat(Value value, unsigned parameter);
   void finish(GradientPlan &plan);
 
 private:
+  /// The reductions of the unit wait for `value`.
+  void awaitValue(Value value, unsigned parameter);
   /// Registration order; the order of the step for gradients of one parameter.
   std::tuple<unsigned, unsigned, unsigned> getOrder(const Gradient &gradient);
 
@@ -133,12 +159,15 @@ private:
   std::vector<unsigned> unitOfParameter;
   llvm::DenseSet<Value> known;
   std::vector<SmallVector<Gradient>> ofUnit;
+  llvm::DenseMap<unsigned, FlatGradient> flat;
+  /// The last operation that computes a gradient of each unit.
+  std::vector<Operation *> last;
 };
 } // namespace
 
 GradientCollector::GradientCollector(const Step &step, ArrayRef<Unit> units)
-    : step(step), unitOfParameter(step.parameters.size()),
-      ofUnit(units.size()) {
+    : step(step), unitOfParameter(step.parameters.size()), ofUnit(units.size()),
+      last(units.size()) {
   for (auto [number, unit] : llvm::enumerate(units))
     for (unsigned parameter : unit.parameters)
       unitOfParameter[parameter] = number;
@@ -147,8 +176,24 @@ GradientCollector::GradientCollector(const Step &step, ArrayRef<Unit> units)
 void GradientCollector::add(Value value, unsigned parameter, bool sharded) {
   value = skipRounding(value);
   // A gradient without an operation was not computed here.
-  if (value.getDefiningOp() && known.insert(value).second)
-    ofUnit[unitOfParameter[parameter]].push_back({value, parameter, sharded});
+  if (!value.getDefiningOp() || !known.insert(value).second)
+    return;
+  ofUnit[unitOfParameter[parameter]].push_back({value, parameter, sharded});
+  awaitValue(value, parameter);
+}
+
+void GradientCollector::addFlat(Value value, unsigned parameter) {
+  FlatGradient &gradient = flat[parameter];
+  gradient.value = skipCasts(value, gradient.casts);
+  if (gradient.value.getDefiningOp())
+    awaitValue(gradient.value, parameter);
+}
+
+void GradientCollector::awaitValue(Value value, unsigned parameter) {
+  Operation *op = value.getDefiningOp();
+  Operation *&latest = last[unitOfParameter[parameter]];
+  if (!latest || step.positions.lookup(latest) < step.positions.lookup(op))
+    latest = op;
 }
 
 std::tuple<unsigned, unsigned, unsigned>
@@ -160,20 +205,14 @@ GradientCollector::getOrder(const Gradient &gradient) {
 
 void GradientCollector::finish(GradientPlan &plan) {
   for (auto [number, gradients] : llvm::enumerate(ofUnit)) {
-    if (gradients.empty())
-      continue;
     llvm::sort(gradients, [&](const Gradient &a, const Gradient &b) {
       return getOrder(a) < getOrder(b);
     });
-    Operation *last = nullptr;
-    for (const Gradient &gradient : gradients) {
-      Operation *op = gradient.value.getDefiningOp();
-      if (!last || step.positions.lookup(last) < step.positions.lookup(op))
-        last = op;
-    }
-    plan.readyAfter[last].push_back(number);
+    if (last[number])
+      plan.readyAfter[last[number]].push_back(number);
   }
   plan.ofUnit = std::move(ofUnit);
+  plan.flat = std::move(flat);
 }
 
 GradientPlan regather::tg::spmd::planGradients(const Step &step,
@@ -181,7 +220,10 @@ GradientPlan regather::tg::spmd::planGradients(const Step &step,
   GradientPlan plan;
   GradientCollector collector(step, units);
   for (auto [number, parameter] : llvm::enumerate(step.parameters))
-    if (parameter.gradient)
+    if (parameter.gradient && parameter.flat)
+      collector.addFlat(step.getTerminator()->getOperand(*parameter.gradient),
+                        number);
+    else if (parameter.gradient)
       collector.add(step.getTerminator()->getOperand(*parameter.gradient),
                     number, parameter.sharded);
   OptimizerClasses classes(step);

@@ -23,10 +23,21 @@ struct Gradient {
   bool sharded;
 };
 
+/// The gradient of a parameter that lies in a flat buffer.
+struct FlatGradient {
+  /// The value that is reduced.
+  mlir::Value value;
+  /// Element types that it is cast to, one after the other, before it is the
+  /// result of the step. They round, so a sum must be complete before.
+  llvm::SmallVector<mlir::Type, 1> casts;
+};
+
 /// What the signature and the optimizer of a step say about its values.
 struct GradientPlan {
   /// The gradients of each unit, in registration order.
   std::vector<llvm::SmallVector<Gradient>> ofUnit;
+  /// By parameter, those that lie in flat buffers.
+  llvm::DenseMap<unsigned, FlatGradient> flat;
   /// The units whose last gradient each operation computes.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 1>> readyAfter;
   /// Arguments that are cut like the parameter that they belong to.

@@ -210,8 +210,9 @@ static LogicalResult findParameters(Step &step, const DataMesh &mesh,
   if (failed(ignored))
     return failure();
   for (auto [parameter, match] : llvm::zip_equal(step.parameters, *ignored)) {
+    parameter.ignored = match.pattern.has_value();
     parameter.sharded =
-        mesh.shardAxes && parameter.type.getRank() > 0 && !match.pattern;
+        mesh.shardAxes && parameter.type.getRank() > 0 && !parameter.ignored;
     if (failed(chooseTypes(step, parameter, types)))
       return failure();
   }

@@ -29,8 +29,12 @@ struct Parameter {
   int64_t registration;
   /// The type in the captured graph.
   mlir::RankedTensorType type;
+  /// An option leaves it as it is.
+  bool ignored = false;
   /// Cut over the shard axis; otherwise every rank keeps all of it.
   bool sharded = false;
+  /// Lies in a flat buffer with others of its unit.
+  bool flat = false;
   /// Element types of the argument and of what is gathered.
   mlir::Type stored, gathered;
   /// Number of the result that is the gradient, or the update.
@@ -61,6 +65,9 @@ struct Step {
   RoleAttr getArgumentRole(unsigned argument) const;
   RoleAttr getResultRole(unsigned result) const;
   mlir::Operation *getTerminator() const { return block->getTerminator(); }
+  mlir::MLIRContext *getContext() const {
+    return block->getParent()->getContext();
+  }
 };
 
 /// True if an argument of `func` is a parameter.

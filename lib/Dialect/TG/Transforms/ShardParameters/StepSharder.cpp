@@ -18,9 +18,13 @@ static const ValueState shard = ValueState::getSplit(Group::Shard, 0);
 
 StepSharder::StepSharder(const Step &step, const DataMesh &mesh,
                          const ElementTypes &types, ArrayRef<Unit> units,
-                         const GradientPlan &plan)
+                         const GradientPlan &plan, ArrayRef<FlatBuffer> buffers)
     : step(step), mesh(mesh), types(types), units(units), plan(plan),
-      partitioner(*step.block, mesh) {
+      buffers(buffers), partitioner(*step.block, mesh),
+      buffersOfUnit(units.size()), flatArguments(buffers.size()),
+      flatGradients(buffers.size()), arguments(planArguments(step, buffers)) {
+  for (auto [number, buffer] : llvm::enumerate(buffers))
+    buffersOfUnit[buffer.unit].push_back(number);
   for (unsigned i = 0, e = step.getTerminator()->getNumOperands(); i != e; ++i)
     if (RoleAttr role = step.getResultRole(i);
         role && role.getKind() == RoleKind::Loss)
@@ -33,7 +37,7 @@ void StepSharder::run() {
   for (Operation *op : step.operations) {
     if (auto it = gatherBefore.find(op); it != gatherBefore.end())
       for (unsigned unit : it->second)
-        gatherUnit(units[unit], op);
+        gatherUnit(unit, op);
     partitioner.process(op);
     if (step.batchSlices.contains(op))
       splitBatch(op);
@@ -51,32 +55,47 @@ void StepSharder::run() {
 
 /// New arguments of the types that a rank holds, behind the old ones.
 void StepSharder::addArguments() {
-  unsigned count = step.block->getNumArguments();
-  argumentStates.assign(count, ValueState::getWhole());
+  argumentStates.assign(step.block->getNumArguments(), ValueState::getWhole());
   for (unsigned input : step.splitInputs)
     argumentStates[input] = ValueState::getSplit(Group::Data, 0);
   for (const Parameter &parameter : step.parameters)
-    if (parameter.sharded)
+    if (parameter.sharded && !parameter.flat)
       argumentStates[parameter.argument] = shard;
   for (unsigned state : plan.shardedStates)
     argumentStates[state] = shard;
-  for (unsigned i = 0; i != count; ++i) {
-    BlockArgument old = step.block->getArgument(i);
-    Type type = old.getType();
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      type = mesh.getLocalType(tensor, argumentStates[i]);
-    if (auto it = step.parameterOfArgument.find(i);
-        it != step.parameterOfArgument.end())
-      type = RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
-                                   step.parameters[it->second].stored);
-    BlockArgument local = step.block->addArgument(type, old.getLoc());
-    // A batch on one rank is whole.
-    bool split =
-        argumentStates[i].isSplit() &&
-        (argumentStates[i].group == Group::Shard || mesh.dataRanks > 1);
-    partitioner.define(
-        old, {split ? argumentStates[i] : ValueState::getWhole(), local});
+  for (const ArgumentSource &source : arguments)
+    if (source.buffer)
+      addFlatArgument(*source.buffer);
+    else
+      addArgument(source.argument);
+}
+
+void StepSharder::addArgument(unsigned argument) {
+  BlockArgument old = step.block->getArgument(argument);
+  const ValueState &state = argumentStates[argument];
+  Type type = old.getType();
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    type = mesh.getLocalType(tensor, state);
+  if (auto it = step.parameterOfArgument.find(argument);
+      it != step.parameterOfArgument.end())
+    type = RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
+                                 step.parameters[it->second].stored);
+  BlockArgument local = step.block->addArgument(type, old.getLoc());
+  // A batch on one rank is whole.
+  bool split =
+      state.isSplit() && (state.group == Group::Shard || mesh.dataRanks > 1);
+  partitioner.define(old, {split ? state : ValueState::getWhole(), local});
+}
+
+void StepSharder::addFlatArgument(const FlatBuffer &buffer) {
+  SmallVector<Location> locations;
+  for (unsigned number : buffer.parameters) {
+    unsigned argument = step.parameters[number].argument;
+    locations.push_back(step.block->getArgument(argument).getLoc());
   }
+  flatArguments[&buffer - buffers.data()] = step.block->addArgument(
+      RankedTensorType::get({buffer.shardSize}, buffer.stored),
+      FusedLoc::get(step.getContext(), locations));
 }
 
 /// The rank's part of one batch of several. Its rows are not those that the
@@ -108,41 +127,82 @@ void StepSharder::startUnits() {
   }
 }
 
-void StepSharder::gatherUnit(const Unit &unit, Operation *user) {
+namespace {
+/// What one collective gathers: a parameter, or a buffer of several.
+struct Gathered {
+  const Parameter *parameter;
+  const FlatBuffer *buffer;
+  Value shard;
+  RankedTensorType whole;
+};
+} // namespace
+
+void StepSharder::gatherUnit(unsigned unit, Operation *user) {
   Communication &communication = partitioner.getCommunication();
   communication.setPlace(user, getPhase(user).value_or(Phase::Forward),
-                         StringAttr::get(user->getContext(), unit.path));
+                         StringAttr::get(user->getContext(), units[unit].path));
   // One collective for each element type: it has one message.
-  llvm::MapVector<Type, SmallVector<const Parameter *>> byType;
-  for (unsigned number : unit.parameters) {
+  llvm::MapVector<Type, SmallVector<Gathered>> byType;
+  for (unsigned number : buffersOfUnit[unit]) {
+    const FlatBuffer &buffer = buffers[number];
+    Type element = buffer.gathered;
+    byType[element].push_back(
+        {nullptr, &buffer, communication.castTo(flatArguments[number], element),
+         RankedTensorType::get({buffer.getSize(mesh)}, element)});
+  }
+  for (unsigned number : units[unit].parameters) {
     const Parameter &parameter = step.parameters[number];
-    if (!parameter.firstUse)
+    if (!parameter.firstUse || parameter.flat)
       continue;
+    Value argument = step.block->getArgument(parameter.argument);
+    Type element = parameter.gathered;
     if (parameter.sharded) {
-      byType[parameter.gathered].push_back(&parameter);
+      byType[element].push_back(
+          {&parameter, nullptr,
+           communication.castTo(partitioner.getAs(argument, shard), element),
+           RankedTensorType::get(parameter.type.getShape(), element)});
       continue;
     }
-    Value argument = step.block->getArgument(parameter.argument);
     Value local = partitioner.getAs(argument, ValueState::getWhole());
     partitioner.define(argument, {ValueState::getWhole(),
                                   communication.castTo(
                                       local, parameter.type.getElementType())});
   }
-  for (auto &[element, parameters] : byType) {
+  for (auto &[element, tensors] : byType) {
     SmallVector<Value> shards;
     SmallVector<Type> whole;
-    for (const Parameter *parameter : parameters) {
-      Value argument = step.block->getArgument(parameter->argument);
-      shards.push_back(
-          communication.castTo(partitioner.getAs(argument, shard), element));
-      whole.push_back(
-          RankedTensorType::get(parameter->type.getShape(), element));
+    for (const Gathered &tensor : tensors) {
+      shards.push_back(tensor.shard);
+      whole.push_back(tensor.whole);
     }
-    SmallVector<Value> gathered =
+    SmallVector<Value> values =
         communication.gather(shards, /*dim=*/0, mesh.shardAxes, whole);
-    for (auto [parameter, value] : llvm::zip_equal(parameters, gathered))
-      defineGathered(*parameter, value);
+    for (auto [tensor, value] : llvm::zip_equal(tensors, values))
+      if (tensor.buffer)
+        defineMembers(*tensor.buffer, value);
+      else
+        defineGathered(*tensor.parameter, value);
   }
+}
+
+void StepSharder::defineMembers(const FlatBuffer &buffer, Value gathered) {
+  SmallVector<const Parameter *> used;
+  SmallVector<int64_t> offsets;
+  SmallVector<Type> whole;
+  for (auto [number, offset] :
+       llvm::zip_equal(buffer.parameters, buffer.offsets)) {
+    const Parameter &parameter = step.parameters[number];
+    if (!parameter.firstUse)
+      continue;
+    used.push_back(&parameter);
+    offsets.push_back(offset);
+    whole.push_back(
+        RankedTensorType::get(parameter.type.getShape(), buffer.gathered));
+  }
+  SmallVector<Value> members =
+      partitioner.getCommunication().unflatten(gathered, offsets, whole);
+  for (auto [parameter, member] : llvm::zip_equal(used, members))
+    defineGathered(*parameter, member);
 }
 
 void StepSharder::defineGathered(const Parameter &parameter, Value gathered) {
@@ -155,8 +215,10 @@ void StepSharder::defineGathered(const Parameter &parameter, Value gathered) {
     return;
   Value whole = partitioner.getCommunication().castTo(
       gathered, parameter.type.getElementType());
-  partitioner.addVersion(step.block->getArgument(parameter.argument),
-                         {ValueState::getWhole(), whole},
+  Value argument = step.block->getArgument(parameter.argument);
+  if (parameter.flat)
+    return partitioner.define(argument, {ValueState::getWhole(), whole});
+  partitioner.addVersion(argument, {ValueState::getWhole(), whole},
                          /*outsideOptimizer=*/true, /*insideOptimizer=*/false);
 }
 
@@ -196,6 +258,7 @@ void StepSharder::reduceUnit(unsigned number, Operation *last) {
   }
   for (const ReductionGroup &group : groups)
     reduceTogether(group);
+  reduceFlat(number);
 }
 
 void StepSharder::reduceTogether(const ReductionGroup &group) {
@@ -287,33 +350,38 @@ Value StepSharder::convertResult(unsigned result, PlacementAttr &placement) {
                                          : parameter.stored);
 }
 
-void StepSharder::convertResults() {
-  Operation *terminator = step.getTerminator();
-  SmallVector<PlacementAttr> placements(terminator->getNumOperands());
-  for (OpOperand &operand : terminator->getOpOperands()) {
-    unsigned number = operand.getOperandNumber();
-    operand.set(convertResult(number, placements[number]));
-  }
-  partitioner.eraseReplaced();
-  replaceSignature(placements);
+/// The buffer of each gradient that lies in one, by number of the result.
+static llvm::DenseMap<unsigned, unsigned>
+findFlatResults(const Step &step, ArrayRef<FlatBuffer> buffers) {
+  llvm::DenseMap<unsigned, unsigned> bufferOfResult;
+  for (auto [number, buffer] : llvm::enumerate(buffers))
+    for (unsigned parameter : buffer.parameters)
+      if (std::optional<unsigned> result = step.parameters[parameter].gradient)
+        bufferOfResult[*result] = number;
+  return bufferOfResult;
 }
 
-void StepSharder::replaceSignature(ArrayRef<PlacementAttr> results) {
-  func::FuncOp func = step.func;
-  unsigned count = func.getNumArguments();
-  for (unsigned i = 0; i != count; ++i) {
-    auto type =
-        dyn_cast<RankedTensorType>(step.block->getArgument(i).getType());
-    if (!type)
-      continue;
-    if (PlacementAttr placement = mesh.getPlacement(type, argumentStates[i]))
-      func.setArgAttr(i, kPlacementAttrName, placement);
+void StepSharder::convertResults() {
+  Operation *terminator = step.getTerminator();
+  llvm::DenseMap<unsigned, unsigned> flatResults =
+      findFlatResults(step, buffers);
+  llvm::SmallDenseSet<unsigned> returned;
+  SmallVector<ResultSource> results;
+  for (unsigned i = 0, e = terminator->getNumOperands(); i != e; ++i) {
+    ResultSource source{i, Value(), PlacementAttr()};
+    if (auto it = flatResults.find(i); it != flatResults.end()) {
+      if (!returned.insert(it->second).second)
+        continue;
+      source.buffer = &buffers[it->second];
+      source.value = getFlatGradient(it->second);
+    } else {
+      source.value = convertResult(i, source.placement);
+    }
+    results.push_back(source);
   }
-  step.block->eraseArguments(0, count);
-  for (auto [number, placement] : llvm::enumerate(results))
-    if (placement)
-      func.setResultAttr(number, kPlacementAttrName, placement);
-  func.setType(
-      FunctionType::get(func.getContext(), step.block->getArgumentTypes(),
-                        TypeRange(step.getTerminator()->getOperandTypes())));
+  terminator->setOperands(llvm::map_to_vector(
+      results, [](const ResultSource &source) { return source.value; }));
+  partitioner.eraseReplaced();
+  step.block->eraseArguments(0, argumentStates.size());
+  replaceSignature(step, mesh, arguments, argumentStates, results);
 }

@@ -9,8 +9,8 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_STEPSHARDER_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_STEPSHARDER_H
 
-#include "Gradients.h"
 #include "Partitioner.h"
+#include "Signature.h"
 
 namespace regather::tg::spmd {
 
@@ -23,6 +23,14 @@ struct ReductionGroup {
   llvm::SmallVector<mlir::Value> locals;
 };
 
+/// Flat gradients of one unit that one collective reduces.
+struct FlatReductionGroup {
+  mlir::Type element;
+  Reduction reduction;
+  llvm::SmallVector<unsigned> buffers;
+  llvm::SmallVector<mlir::Value> locals;
+};
+
 /// Turns a step on one device into the step of one rank of a mesh: gives each
 /// argument its part, gathers parameters unit by unit before their first use,
 /// lets the partitioner split the rest, and reduces the gradients of a unit
@@ -30,7 +38,8 @@ struct ReductionGroup {
 class StepSharder {
 public:
   StepSharder(const Step &step, const DataMesh &mesh, const ElementTypes &types,
-              llvm::ArrayRef<Unit> units, const GradientPlan &plan);
+              llvm::ArrayRef<Unit> units, const GradientPlan &plan,
+              llvm::ArrayRef<FlatBuffer> buffers);
 
   void run();
 
@@ -41,27 +50,47 @@ public:
 
 private:
   void addArguments();
+  void addArgument(unsigned argument);
+  void addFlatArgument(const FlatBuffer &buffer);
   ValueState getArgumentState(unsigned argument) const;
   void splitBatch(mlir::Operation *slice);
   void startUnits();
-  void gatherUnit(const Unit &unit, mlir::Operation *user);
+  void gatherUnit(unsigned number, mlir::Operation *user);
+  /// Gives the parameters of a gathered buffer to all other operations.
+  void defineMembers(const FlatBuffer &buffer, mlir::Value gathered);
   /// Gives all other operations the gathered parameter.
   void defineGathered(const Parameter &parameter, mlir::Value gathered);
   void reduceUnit(unsigned number, mlir::Operation *last);
   void reduceTogether(const ReductionGroup &group);
   void finishGradient(const Gradient &gradient, mlir::Value local);
+  void reduceFlat(unsigned unit);
+  /// Reduces it at the end of the step if no operation computes it.
+  mlir::Value getFlatGradient(unsigned buffer);
+  /// The gradients of a buffer as one sum that every rank has a part of, or
+  /// nothing if that is not what they are.
+  std::optional<ValueState> getFlatState(const FlatBuffer &buffer) const;
+  mlir::Value flattenPartial(const FlatBuffer &buffer, const ValueState &state);
+  /// The rank's part of gradients that are reduced one by one.
+  mlir::Value flattenReduced(const FlatBuffer &buffer);
+  /// Casts what was reduced to the gradient that leaves the step.
+  mlir::Value castToGradient(mlir::Value reduced, const FlatBuffer &buffer);
   void finishLoss(mlir::Operation *op);
   void convertResults();
   mlir::Value convertResult(unsigned result, PlacementAttr &placement);
-  void replaceSignature(llvm::ArrayRef<PlacementAttr> results);
 
   const Step &step;
   const DataMesh &mesh;
   const ElementTypes &types;
   llvm::ArrayRef<Unit> units;
   const GradientPlan &plan;
+  llvm::ArrayRef<FlatBuffer> buffers;
   Partitioner partitioner;
-  /// State of every argument of the new step.
+  /// The buffers of each unit.
+  std::vector<llvm::SmallVector<unsigned, 2>> buffersOfUnit;
+  /// The argument for each buffer, and its gradient once it is reduced.
+  llvm::SmallVector<mlir::Value> flatArguments, flatGradients;
+  llvm::SmallVector<ArgumentSource> arguments;
+  /// State of every argument of the captured step.
   llvm::SmallVector<ValueState> argumentStates;
   /// Units by the operation before which they are gathered.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 1>>
