@@ -320,6 +320,45 @@ void RoleAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+//===----------------------------------------------------------------------===//
+// ReshardAttr: <always>, <group of 2>
+//===----------------------------------------------------------------------===//
+
+Attribute ReshardAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return {};
+  std::optional<ReshardKind> kind = symbolizeReshardKind(keyword);
+  if (!kind) {
+    parser.emitError(loc) << "expects always, never or group, got \"" << keyword
+                          << '"';
+    return {};
+  }
+  int64_t ranks = 0;
+  if (*kind == ReshardKind::Group) {
+    if (parser.parseKeyword("of") || parser.parseInteger(ranks))
+      return {};
+    if (ranks < 2) {
+      parser.emitError(loc)
+          << "group must have at least two ranks, got " << ranks;
+      return {};
+    }
+  }
+  if (parser.parseGreater())
+    return {};
+  return ReshardAttr::get(parser.getContext(), *kind, ranks);
+}
+
+void ReshardAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyReshardKind(getKind());
+  if (getKind() == ReshardKind::Group)
+    printer << " of " << getRanks();
+  printer << '>';
+}
+
 void TGDialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST

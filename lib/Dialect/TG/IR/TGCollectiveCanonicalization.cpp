@@ -19,16 +19,30 @@
 using namespace mlir;
 using namespace regather::tg;
 
-/// The wait for the future of `op`, if there is one.
-static WaitOp getWait(CollectiveOpInterface op) {
+WaitOp regather::tg::getWait(CollectiveOpInterface op) {
   if (op.getFuture().use_empty())
     return nullptr;
   return cast<WaitOp>(*op.getFuture().getUsers().begin());
 }
 
-/// Rebuilds `op` with the members in `kept` only, and its wait with it.
-static void keepMembers(CollectiveOpInterface op, WaitOp wait,
-                        ArrayRef<unsigned> kept, PatternRewriter &rewriter) {
+/// Gives `wait`, whose results are the ones in `kept` of an earlier wait, that
+/// one's recorded decision.
+static void renumberSavedResults(WaitOp wait, ArrayRef<unsigned> kept) {
+  auto saved = wait->getAttrOfType<DenseI64ArrayAttr>(kSavedResultsAttrName);
+  if (!saved)
+    return;
+  SmallVector<int64_t> results;
+  for (auto [position, i] : llvm::enumerate(kept))
+    if (llvm::is_contained(saved.asArrayRef(), i))
+      results.push_back(position);
+  wait->setAttr(kSavedResultsAttrName,
+                DenseI64ArrayAttr::get(wait.getContext(), results));
+}
+
+WaitOp regather::tg::keepMembers(CollectiveOpInterface op,
+                                 ArrayRef<unsigned> kept,
+                                 RewriterBase &rewriter) {
+  WaitOp wait = getWait(op);
   SmallVector<Value> inputs;
   SmallVector<Type> types;
   for (unsigned i : kept) {
@@ -42,11 +56,13 @@ static void keepMembers(CollectiveOpInterface op, WaitOp wait,
   rewriter.setInsertionPoint(wait);
   auto newWait = WaitOp::create(rewriter, wait.getLoc(), pruned->getResult(0));
   newWait->setDiscardableAttrs(wait->getDiscardableAttrDictionary());
+  renumberSavedResults(newWait, kept);
   for (auto [position, i] : llvm::enumerate(kept))
     rewriter.replaceAllUsesWith(wait.getTensors()[i],
                                 newWait.getTensors()[position]);
   rewriter.eraseOp(wait);
   rewriter.eraseOp(op);
+  return newWait;
 }
 
 /// Drops the members of a bucket whose tensors nobody reads. A bucket that
@@ -56,9 +72,9 @@ static LogicalResult pruneUnusedMembers(CollectiveOpInterface op,
   WaitOp wait = getWait(op);
   if (!wait)
     return rewriter.notifyMatchFailure(op, "dead, or not waited for yet");
-  // A recorded decision numbers the results of the wait.
+  // A recorded decision names the results of the wait, read or not.
   if (wait->hasAttr(kSavedResultsAttrName))
-    return rewriter.notifyMatchFailure(op, "results of the wait are numbered");
+    return rewriter.notifyMatchFailure(op, "results of the wait are recorded");
   SmallVector<unsigned> kept;
   for (auto [i, tensor] : llvm::enumerate(wait.getTensors()))
     if (!tensor.use_empty())
@@ -70,7 +86,7 @@ static LogicalResult pruneUnusedMembers(CollectiveOpInterface op,
     rewriter.eraseOp(op);
     return success();
   }
-  keepMembers(op, wait, kept, rewriter);
+  keepMembers(op, kept, rewriter);
   return success();
 }
 

@@ -255,6 +255,18 @@ static LogicalResult verifyMembers(FunctionOpInterface func, unsigned index,
                      << ", but the global tensor has " << size;
 }
 
+/// Checks what becomes of argument `index` after forward.
+static LogicalResult verifyReshard(FunctionOpInterface func, unsigned index,
+                                   NamedAttribute attr) {
+  if (!isa<ReshardAttr>(attr.getValue()))
+    return emitWrongType(func, attr, "a #tg.reshard");
+  auto role = func.getArgAttrOfType<RoleAttr>(index, kRoleAttrName);
+  if (role && role.getKind() == RoleKind::Parameter)
+    return success();
+  return func.emitError() << "'" << attr.getName().getValue()
+                          << "' of argument " << index << " is for parameters";
+}
+
 /// Checks the dimension of an argument or result that holds the rows.
 static LogicalResult verifyRows(Operation *op, NamedAttribute attr, Type type,
                                 const Twine &where) {
@@ -304,6 +316,8 @@ LogicalResult TGDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (name == kPlannedPlacementAttrName)
     return verifyPlannedPlacement(op, attr, func.getArgumentTypes()[index],
                                   "argument " + Twine(index));
+  if (name == kReshardAttrName)
+    return verifyReshard(func, index, attr);
   if (name == kRowsAttrName)
     return verifyRows(op, attr, func.getArgumentTypes()[index],
                       "argument " + Twine(index));

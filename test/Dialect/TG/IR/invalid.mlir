@@ -271,6 +271,26 @@ func.func @argument(%x: f32 {tg.donated = true}) { return }
 
 // -----
 
+// expected-error@+1 {{attribute 'tg.reshard' must be a #tg.reshard, got unit}}
+func.func @argument(%x: f32 {tg.reshard}) { return }
+
+// -----
+
+// expected-error@+1 {{'tg.reshard' of argument 0 is for parameters}}
+func.func @argument(%x: tensor<2xf32> {tg.role = #tg.role<input>, tg.reshard = #tg.reshard<always>}) { return }
+
+// -----
+
+// expected-error@+1 {{expects always, never or group, got "sometimes"}}
+func.func @argument(%x: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<sometimes>}) { return }
+
+// -----
+
+// expected-error@+1 {{group must have at least two ranks, got 1}}
+func.func @argument(%x: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<group of 1>}) { return }
+
+// -----
+
 // expected-error@+1 {{unknown attribute 'tg.donated' on result 0}}
 func.func private @result() -> (f32 {tg.donated})
 

@@ -84,7 +84,7 @@ func.func @members(
 }
 
 // CHECK-LABEL: @roles
-// CHECK-SAME: tg.aliases = ["head.weight"], tg.donated, tg.module = "embed", tg.name = "embed.weight", tg.registration = 0 : i64, tg.role = #tg.role<parameter>
+// CHECK-SAME: tg.aliases = ["head.weight"], tg.donated, tg.module = "embed", tg.name = "embed.weight", tg.registration = 0 : i64, tg.reshard = #tg.reshard<group of 2>, tg.role = #tg.role<parameter>
 // CHECK-SAME: tg.role = #tg.role<buffer>
 // CHECK-SAME: tg.role = #tg.role<input>
 // CHECK-SAME: tg.role = #tg.role<optimizer_state>
@@ -97,7 +97,7 @@ func.func @members(
 func.func @roles(
     %parameter: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.name = "embed.weight",
                                tg.module = "embed", tg.registration = 0 : i64, tg.donated,
-                               tg.aliases = ["head.weight"]},
+                               tg.aliases = ["head.weight"], tg.reshard = #tg.reshard<group of 2>},
     %buffer: tensor<2xf32> {tg.role = #tg.role<buffer>},
     %input: tensor<i64> {tg.role = #tg.role<input>},
     %state: tensor<2xf32> {tg.role = #tg.role<optimizer_state>},

@@ -61,6 +61,7 @@ inline constexpr llvm::StringLiteral kPlacementAttrName = "tg.placement";
 inline constexpr llvm::StringLiteral kPlannedPlacementAttrName =
     "tg.planned_placement";
 inline constexpr llvm::StringLiteral kDonatedAttrName = "tg.donated";
+inline constexpr llvm::StringLiteral kReshardAttrName = "tg.reshard";
 inline constexpr llvm::StringLiteral kRowsAttrName = "tg.rows";
 
 /// Reads and writes a list of axes as operations show it: `[dp, tp]`.
@@ -81,6 +82,14 @@ llvm::FailureOr<MeshOp> verifyMeshAndAxes(mlir::Operation *op,
 /// The phase of `op`: of the collective, or its `tg.phase`; nothing if
 /// unmarked.
 std::optional<Phase> getPhase(mlir::Operation *op);
+
+/// The wait for the future of `op`; null if there is none.
+WaitOp getWait(CollectiveOpInterface op);
+
+/// Rebuilds a collective and its wait with the members in `kept` alone, and
+/// returns the new wait. There is a wait, and nothing reads the other members.
+WaitOp keepMembers(CollectiveOpInterface op, llvm::ArrayRef<unsigned> kept,
+                   mlir::RewriterBase &rewriter);
 
 /// Size of a tensor in bytes; i1 elements take one byte. The shape is static.
 int64_t getTensorBytes(mlir::RankedTensorType type);

@@ -59,6 +59,39 @@ def TG_PolicyAttr : EnumAttr<TG_Dialect, TG_Policy, "policy"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Reshard
+//===----------------------------------------------------------------------===//
+
+def TG_ReshardKind : I32Enum<"ReshardKind", "What becomes of a gathered parameter after forward", [
+  I32EnumCase<"Always", 0, "always">,
+  I32EnumCase<"Never", 1, "never">,
+  I32EnumCase<"Group", 2, "group">
+]> {
+  let cppNamespace = "::regather::tg";
+}
+
+def TG_ReshardAttr : TG_Attr<"Reshard", "reshard"> {
+  let summary = "what becomes of a gathered parameter after forward";
+  let description = [{
+    `always`: it is released, and backward gathers it again. `never`: it is
+    kept. `group of N`: this rank keeps its part of it over a group of N ranks,
+    in which backward gathers it again.
+
+    ```
+    #tg.reshard<always>
+    #tg.reshard<group of 8>
+    ```
+  }];
+  let parameters = (ins "::regather::tg::ReshardKind":$kind, "int64_t":$ranks);
+  let builders = [
+    AttrBuilder<(ins "::regather::tg::ReshardKind":$kind), [{
+      return $_get($_ctxt, kind, /*ranks=*/0);
+    }]>
+  ];
+  let hasCustomAssemblyFormat = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Reduction
 //===----------------------------------------------------------------------===//
 

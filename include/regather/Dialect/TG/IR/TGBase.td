@@ -60,6 +60,7 @@ def TG_Dialect : Dialect {
     | `tg.placement`         | both      | `#tg.placement`  | how the global tensor lies over the mesh           |
     | `tg.planned_placement` | both      | `#tg.placement`  | the placement that a partition will give it        |
     | `tg.donated`           | arguments | unit             | the step may overwrite the argument's memory       |
+    | `tg.reshard`           | arguments | `#tg.reshard`    | what becomes of the gathered copy after forward    |
 
     ### Attributes on arguments and results of a kernel
 

@@ -22,6 +22,9 @@ enum class StateType { Update, F32, BF16 };
 /// How tg-shard-parameters stores parameters.
 enum class ParameterLayout { Flat, PerParameter };
 
+/// Which gathered parameters tg-reshard-after-forward releases.
+enum class ReshardMode { Default, Always, Never };
+
 #define GEN_PASS_DECL
 #include "regather/Dialect/TG/Transforms/Passes.h.inc"
 

@@ -153,6 +153,104 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def MergeGathersPass : Pass<"tg-merge-gathers", "::mlir::ModuleOp"> {
+  let summary = "Gather a parameter once in each phase";
+  let description = [{
+    Captured graphs gather a parameter wherever a module reads it: a weight that
+    is read twice, or tied to another one, arrives twice. Afterwards each phase
+    gathers it once.
+
+    Two members of gathers are one if they gather the same value of a parameter
+    over the same axes and along the same dimension, in the same phase and
+    generation. The value decides, not the shape of the chain: casts and views
+    of a parameter are merged first, on both sides of the gather, where they
+    have equal attributes and phases. The first gather stays, its wait moves up
+    to the first of both waits, and a gather of several parameters loses the
+    members that are gathered before.
+
+    The operation that stays takes over the policy of the other one if that one
+    says more: `must_save`, `offload` and `must_recompute` win over preferences.
+    It is an error if one must be saved and the other one recomputed.
+
+    Precondition: none. Gathers of anything but a parameter are left alone, as
+    are other collectives.
+
+    Postcondition: the step computes the same values. Collectives keep their
+    order.
+  }];
+  let statistics = [
+    Statistic<"numGathers", "num-gathers",
+              "Number of gathers, by member, that another one stands for">,
+    Statistic<"numOps", "num-ops",
+              "Number of other operations of chains merged">
+  ];
+}
+
+def ReshardAfterForwardPass : Pass<"tg-reshard-after-forward", "::mlir::ModuleOp"> {
+  let summary = "Release gathered parameters after forward";
+  let description = [{
+    Gives backward its own gather of each parameter, so that the one of forward
+    dies where forward has last read it. The whole chain is copied: what comes
+    between the argument and the gather (casts), the gather, its wait, and
+    whatever is made of the gathered parameter alone (views, casts, splits and
+    concatenations) up to the computations that read it. A chain with several
+    ends is copied as far as backward reads them. Copies stand in front of the
+    first operation of backward that needs them; they have phase backward and
+    the next generation, which keeps them apart from the originals. A gather of
+    several parameters is copied with the members that backward needs; a member
+    of the original that only backward needs goes away.
+
+    `mode` decides: `always`; `never`; `default`, which keeps the unit that
+    forward comes to last, because backward begins with it. Units are repeated
+    blocks and the modules beside them, as in `tg-shard-parameters`. `modules`
+    decides for parameters of some modules. A parameter that has a `tg.reshard`
+    keeps it. With `group=N`, forward keeps of a released parameter this rank's
+    part over a group of N neighbours, and backward gathers in these groups
+    (ZeRO++ hpZ); a mesh with the axis cut in two is declared where it takes
+    one.
+
+    The policies of operations do not matter, with one exception: a value in a
+    chain that is marked as `must_save` or `offload` is kept, and what backward
+    makes of it is copied from there on.
+
+    Gathers of anything but a parameter, such as those of tensor parallelism,
+    are left alone. So are phases: a parameter that backward gathers already is
+    not gathered once more.
+
+    Postcondition: the step computes the same values, bit for bit. Each
+    gathered parameter has a `tg.reshard`, which `tg-verify-step` checks: none
+    that is `always` or `group` lives on from forward to backward. A remark
+    names each parameter, what becomes of it and why, with its bytes.
+  }];
+  let options = [
+    Option<"mode", "mode", "ReshardMode", /*default=*/"ReshardMode::Default",
+           "Parameters to release",
+           [{::llvm::cl::values(
+             clEnumValN(ReshardMode::Default, "default",
+                        "All but those of the last unit (default)"),
+             clEnumValN(ReshardMode::Always, "always", "All"),
+             clEnumValN(ReshardMode::Never, "never", "None"))}]>,
+    ListOption<"modules", "modules", "std::string",
+               "Module patterns with a mode of their own, such as "
+               "layers.*:always,head:never">,
+    Option<"group", "group", "int64_t", /*default=*/"0",
+           "Number of neighbouring ranks among which backward gathers; 0 for "
+           "all that gathered in forward">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numReleased", "num-released",
+              "Number of parameters released after forward">,
+    Statistic<"numKept", "num-kept", "Number of parameters kept">,
+    Statistic<"numGathers", "num-gathers",
+              "Number of gathers, by member, added to backward">,
+    Statistic<"numOps", "num-ops",
+              "Number of other operations added to backward">
+  ];
+}
+
 def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
   let summary = "Turn a step on one device into one rank's part of it";
   let description = [{

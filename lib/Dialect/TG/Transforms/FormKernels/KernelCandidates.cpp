@@ -9,6 +9,7 @@
 #include "KernelCandidates.h"
 
 #include "regather/Dialect/TG/Utils/RandomTargets.h"
+#include "regather/Dialect/TG/Utils/StepGraph.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -20,13 +21,6 @@
 
 using namespace mlir;
 using namespace regather::tg;
-
-void kernels::forEachInput(Operation *op, function_ref<void(Value)> visit) {
-  llvm::for_each(op->getOperands(), visit);
-  if (op->getNumRegions() > 0)
-    visitUsedValuesDefinedAbove(
-        op->getRegions(), [&](OpOperand *operand) { visit(operand->get()); });
-}
 
 /// True for tensors that a kernel can take and return. Those of complex and
 /// unsigned numbers change their type when nodes are lowered.

@@ -29,11 +29,6 @@ enum class Candidate {
   Yes,
 };
 
-/// Calls `visit` for each operand of `op` and each value from outside that its
-/// regions use.
-void forEachInput(mlir::Operation *op,
-                  llvm::function_ref<void(mlir::Value)> visit);
-
 /// Tells what `op` is. `isRepeated` knows this of the operations before it.
 Candidate getCandidate(mlir::Operation *op,
                        llvm::function_ref<bool(mlir::Operation *)> isRepeated);

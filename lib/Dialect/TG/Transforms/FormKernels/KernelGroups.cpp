@@ -8,6 +8,8 @@
 
 #include "KernelGroups.h"
 
+#include "regather/Dialect/TG/Utils/StepGraph.h"
+
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"

@@ -8,6 +8,8 @@
 
 #include "KernelOutliner.h"
 
+#include "regather/Dialect/TG/Utils/StepGraph.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

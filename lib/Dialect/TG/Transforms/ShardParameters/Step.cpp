@@ -8,7 +8,7 @@
 
 #include "Step.h"
 
-#include "ModulePattern.h"
+#include "regather/Dialect/TG/Utils/ModulePattern.h"
 
 using namespace mlir;
 using namespace regather::tg;

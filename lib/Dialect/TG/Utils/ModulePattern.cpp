@@ -6,20 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModulePattern.h"
+#include "regather/Dialect/TG/Utils/ModulePattern.h"
 
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
-using namespace regather::tg::spmd;
+using namespace regather::tg;
 
 namespace {
 /// A pattern, component by component.
 using Components = SmallVector<llvm::GlobPattern, 4>;
 } // namespace
 
-static FailureOr<Components> parsePattern(func::FuncOp func, StringRef option,
-                                          StringRef text) {
+static FailureOr<Components> parsePattern(FunctionOpInterface func,
+                                          StringRef option, StringRef text) {
   Components components;
   SmallVector<StringRef> parts;
   text.split(parts, '.');
@@ -52,9 +52,9 @@ static StringRef match(const Components &pattern, StringRef path) {
 }
 
 FailureOr<std::vector<PatternMatch>>
-regather::tg::spmd::matchPatterns(func::FuncOp func, StringRef option,
-                                  ArrayRef<std::string> patterns,
-                                  ArrayRef<StringRef> paths) {
+regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
+                            ArrayRef<std::string> patterns,
+                            ArrayRef<StringRef> paths, StringRef what) {
   std::vector<PatternMatch> matches(paths.size());
   for (auto [number, text] : llvm::enumerate(patterns)) {
     FailureOr<Components> pattern = parsePattern(func, option, text);
@@ -76,7 +76,7 @@ regather::tg::spmd::matchPatterns(func::FuncOp func, StringRef option,
     }
     if (!any)
       return func.emitError() << "pattern \"" << text << "\" of option '"
-                              << option << "' matches no parameter";
+                              << option << "' matches no " << what;
   }
   return matches;
 }

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_MODULEPATTERN_H
-#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_MODULEPATTERN_H
+#ifndef REGATHER_DIALECT_TG_UTILS_MODULEPATTERN_H
+#define REGATHER_DIALECT_TG_UTILS_MODULEPATTERN_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
-namespace regather::tg::spmd {
+namespace regather::tg {
 
 /// The pattern that claims a path.
 struct PatternMatch {
@@ -23,13 +23,15 @@ struct PatternMatch {
 
 /// Matches module patterns with paths. A pattern is a path in which `*` stands
 /// for any part of a component: `layers.*` matches `layers.3` and everything
-/// in it. Emits an error at `func` for a pattern that matches nothing, and for
-/// a path that two patterns match, naming `option`.
+/// in it. Emits an error at `func` for a pattern that matches no path, and for
+/// a path that two patterns match, naming `option`; `what` says what has the
+/// paths.
 mlir::FailureOr<std::vector<PatternMatch>>
-matchPatterns(mlir::func::FuncOp func, llvm::StringRef option,
+matchPatterns(mlir::FunctionOpInterface func, llvm::StringRef option,
               llvm::ArrayRef<std::string> patterns,
-              llvm::ArrayRef<llvm::StringRef> paths);
+              llvm::ArrayRef<llvm::StringRef> paths,
+              llvm::StringRef what = "parameter");
 
-} // namespace regather::tg::spmd
+} // namespace regather::tg
 
-#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_MODULEPATTERN_H
+#endif // REGATHER_DIALECT_TG_UTILS_MODULEPATTERN_H

@@ -1,0 +1,37 @@
+//===- Policies.h - Marks to save or to recompute ---------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_UTILS_POLICIES_H
+#define REGATHER_DIALECT_TG_UTILS_POLICIES_H
+
+#include "regather/Dialect/TG/IR/TG.h"
+
+namespace regather::tg {
+
+/// The policy of what `op` makes: its own mark or, for a wait without one, that
+/// of its collective.
+std::optional<Policy> getPolicy(mlir::Operation *op);
+
+/// True if `value` is marked as `must_save` or `offload`: backward may read it.
+bool isMarkedSaved(mlir::Value value);
+
+/// Gives `op` the policy of `duplicate`, which it is about to replace: the one
+/// that says more wins. Emits an error if one must be saved and the other one
+/// recomputed.
+llvm::LogicalResult combinePolicies(mlir::Operation *op,
+                                    mlir::Operation *duplicate);
+
+/// True if a recorded decision saves result `index` of `op`.
+bool isRecordedSaved(mlir::Operation *op, unsigned index);
+
+/// Records that result `index` of `op` is saved.
+void recordSaved(mlir::Operation *op, unsigned index);
+
+} // namespace regather::tg
+
+#endif // REGATHER_DIALECT_TG_UTILS_POLICIES_H

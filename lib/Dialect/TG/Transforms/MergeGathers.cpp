@@ -1,0 +1,37 @@
+//===- MergeGathers.cpp - Gather a parameter once in a phase --------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GatherMerger.h"
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/StepGraph.h"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_MERGEGATHERSPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather::tg;
+
+namespace {
+struct MergeGathers
+    : public regather::tg::impl::MergeGathersPassBase<MergeGathers> {
+  using MergeGathersPassBase::MergeGathersPassBase;
+
+  void runOnOperation() override {
+    for (FunctionOpInterface func : getSteps(getOperation())) {
+      FailureOr<MergedGathers> merged = mergeGathers(func);
+      if (failed(merged))
+        return signalPassFailure();
+      numGathers += merged->gathers;
+      numOps += merged->ops;
+    }
+  }
+};
+} // namespace

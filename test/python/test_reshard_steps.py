@@ -1,0 +1,137 @@
+"""What lives from forward to backward changes no bit of what a step computes.
+
+Steps sharded by us and captured with their collectives, with and without random
+operations, are run as they are and after the passes; every output must be equal.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+
+from capture_cases import ROOT, example  # noqa: E402
+from regather_tools import run_tool  # noqa: E402
+
+import regather  # noqa: E402
+from regather.cli import main  # noqa: E402
+
+TIMEOUT = 120
+
+
+class Dropped(torch.nn.Module):
+    """Two equal blocks that draw random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(torch.nn.Linear(6, 6)
+                                          for _ in range(2))
+        self.head = torch.nn.Linear(6, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            x = torch.nn.functional.dropout(block(x).tanh(), 0.3)
+        return self.head(x + torch.rand_like(x))
+
+
+def capture_dropped(path: Path) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(8, 6, generator=generator), torch.zeros(8, 3)
+    regather.capture(Dropped(), (x,), loss=torch.nn.functional.mse_loss,
+                     targets=(y,)).save(path)
+
+
+def capture_llama(path: Path) -> None:
+    model, inputs, loss, targets = example("llama3").step("tiny", batch=4)
+    regather.capture(model, inputs, loss=loss, targets=targets).save(path)
+
+
+def capture_parallel(path: Path) -> None:
+    """FSDP and tensor parallelism, as PyTorch writes them."""
+    config = '{"config": "tiny", "dp": 2, "tp": 2, "batch": 4}'
+    # The command makes modules beside the factory importable.
+    with mock.patch.object(sys, "path", sys.path[:]):
+        assert main(["capture", "--model",
+                     f"{ROOT / 'examples' / 'llama3.py'}:sharded_step",
+                     "--config", config, "--quiet", "-o", str(path)]) == 0
+    torch.distributed.destroy_process_group()
+
+
+# The graph, the passes that shard it, and its number of ranks.
+STEPS: dict[str, tuple[Any, tuple[str, ...], int]] = {
+    "llama-2": (capture_llama, ("--tg-shard-parameters=mesh=dp:2",), 2),
+    "llama-4": (capture_llama, ("--tg-shard-parameters=mesh=dp:4",), 4),
+    "hybrid": (capture_llama, ("--tg-shard-parameters=mesh=rep:2,dp:2 "
+                               "replicate-axis=rep",), 4),
+    "dropped": (capture_dropped, ("--tg-shard-parameters=mesh=dp:4",), 4),
+    "parallel": (capture_parallel, (), 4),
+}
+
+
+class Step:
+    """A step before the passes under test, and what it computes."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        capture, passes, self.ranks = STEPS[name]
+        self.directory = directory
+        capture(directory / "step.fx.json")
+        imported = directory / "imported.mlir"
+        result = run_tool("regather-translate", "--import-fx",
+                          directory / "step.fx.json", "-o", imported)
+        assert result.code == 0, result.stderr
+        self.path = directory / "step.mlir"
+        self.transform(passes, imported, self.path)
+        self.whole = self.run(self.path)
+
+    def transform(self, passes: tuple[str, ...], source: Path | None = None,
+                  target: Path | None = None) -> Path:
+        source = source or self.path
+        target = target or self.directory / "transformed.mlir"
+        result = run_tool("regather-opt", source, *passes, "-o", target)
+        assert result.code == 0, result.stderr
+        return target
+
+    def run(self, path: Path, engine: str = "interpreter") -> bytes:
+        outputs = self.directory / "outputs.safetensors"
+        result = run_tool("regather", "run", path, f"--engine={engine}",
+                          f"--ranks={self.ranks}", "--random-inputs=5",
+                          "--outputs", outputs, "--quiet", timeout=TIMEOUT)
+        assert result.code == 0, result.stderr
+        return outputs.read_bytes()
+
+
+CAPTURED: dict[str, Step] = {}
+
+
+@pytest.fixture(params=STEPS)
+def step(request: pytest.FixtureRequest,
+         tmp_path_factory: pytest.TempPathFactory) -> Step:
+    name = request.param
+    if name not in CAPTURED:
+        CAPTURED[name] = Step(name, tmp_path_factory.mktemp(name))
+    return CAPTURED[name]
+
+
+def regathers(path: Path) -> int:
+    return path.read_text().count("phase backward generation")
+
+
+@pytest.mark.parametrize("options", [
+    "mode=always", "mode=default", "mode=always group=2"])
+def test_reshard(step: Step, options: str) -> None:
+    path = step.transform(("--tg-merge-gathers",
+                           f"--tg-reshard-after-forward={options}",
+                           "--tg-verify-step"))
+    assert regathers(path) > 0
+    assert step.run(path) == step.whole
+
+
+def test_never(step: Step) -> None:
+    path = step.transform(("--tg-reshard-after-forward=mode=never",))
+    assert regathers(path) == 0
+    assert step.run(path) == step.whole
