@@ -14,15 +14,39 @@
 using namespace mlir;
 using namespace regather;
 
+/// The patterns of the groups that the options of an optimizer describe. The
+/// optimizer reports what is wrong about them.
+static SmallVector<StringRef> getGroupPatterns(StringRef optimizer) {
+  SmallVector<StringRef> words, groups, patterns;
+  optimizer.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef word : words)
+    if (word.consume_front("groups="))
+      word.trim("{}'\"").split(groups, '|');
+  for (StringRef group : groups)
+    if (StringRef pattern = group.split(':').first;
+        !pattern.empty() && !pattern.contains(','))
+      patterns.push_back(pattern);
+  return patterns;
+}
+
+static std::string getShardingText(const TrainingPipelineOptions &options) {
+  std::string text = "tg-shard-parameters{mesh=" + options.mesh;
+  if (!options.replicateAxis.empty())
+    text += " replicate-axis=" + options.replicateAxis;
+  if (!options.layout.empty())
+    text += " layout=" + options.layout;
+  SmallVector<StringRef> patterns = getGroupPatterns(options.optimizer);
+  if (!patterns.empty() && options.layout != "per-parameter")
+    text += " optimizer-groups=" + llvm::join(patterns, ",");
+  return text + "}";
+}
+
 /// The pipeline as text: options of passes are handed on as the user wrote
 /// them, and each pass checks its own.
 static std::string getPipelineText(const TrainingPipelineOptions &options) {
   SmallVector<std::string> passes;
   if (!options.mesh.empty()) {
-    std::string axis = options.replicateAxis.empty()
-                           ? ""
-                           : " replicate-axis=" + options.replicateAxis;
-    passes.push_back("tg-shard-parameters{mesh=" + options.mesh + axis + "}");
+    passes.push_back(getShardingText(options));
     passes.push_back("tg-verify-step");
   }
   if (!options.optimizer.empty()) {
@@ -42,6 +66,11 @@ regather::buildTrainingPipeline(OpPassManager &pm,
   if (!options.replicateAxis.empty() && options.mesh.empty()) {
     errors << "replicate-axis \"" << options.replicateAxis
            << "\" needs a mesh that has it";
+    return failure();
+  }
+  if (!options.layout.empty() && options.mesh.empty()) {
+    errors << "layout \"" << options.layout
+           << "\" needs a mesh to shard parameters over";
     return failure();
   }
   std::string text = getPipelineText(options);

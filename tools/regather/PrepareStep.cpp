@@ -92,6 +92,7 @@ LogicalResult regather::prepareStep(ModuleOp module, const StepSignature &step,
       hasParameters(step))
     options.mesh = "dp:" + std::to_string(*request.ranks);
   options.replicateAxis = request.replicateAxis;
+  options.layout = request.layout;
   options.optimizer = request.optimizer;
   options.lower = hasNodes(module);
 

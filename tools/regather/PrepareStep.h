@@ -23,6 +23,7 @@ struct RunRequest {
   std::optional<int64_t> ranks;
   std::string mesh;
   std::string replicateAxis;
+  std::string layout;
   std::string optimizer;
 };
 

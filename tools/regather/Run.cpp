@@ -99,6 +99,12 @@ static cl::opt<std::string>
 static cl::opt<std::string> replicateAxis(
     "replicate-axis", cl::desc("Axis of --mesh that holds copies of shards"),
     cl::value_desc("AXIS"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    layout("layout",
+           cl::desc("How parameters that are sharded are stored: flat, those "
+                    "of a unit in one buffer (default), or per-parameter"),
+           cl::value_desc("LAYOUT"), cl::sub(runCommand),
+           cl::cat(getCategory()));
 static cl::opt<std::string> optimizer(
     "optimizer",
     cl::desc("Append an optimizer to a step that has gradients, such as "
@@ -195,6 +201,7 @@ static llvm::FailureOr<StepSignature> prepare(mlir::ModuleOp module) {
     request.ranks = ranks;
   request.mesh = mesh;
   request.replicateAxis = replicateAxis;
+  request.layout = layout;
   request.optimizer = optimizer;
   if (failed(lowerForeignTypes(module)))
     return mlir::failure();

@@ -25,6 +25,10 @@ struct TrainingPipelineOptions
   Option<std::string> replicateAxis{
       *this, "replicate-axis",
       llvm::cl::desc("Axis of the mesh that holds copies of the shards")};
+  Option<std::string> layout{
+      *this, "layout",
+      llvm::cl::desc("How sharded parameters are stored: flat or "
+                     "per-parameter; empty: as tg-shard-parameters does")};
   Option<std::string> optimizer{
       *this, "optimizer",
       llvm::cl::desc("Optimizer to append and its options, such as "
@@ -36,8 +40,10 @@ struct TrainingPipelineOptions
 
 /// Adds the passes that turn a captured step into one that can be trained:
 /// tg-shard-parameters and tg-append-optimizer as the options ask for them,
-/// each followed by tg-verify-step, and convert-tg-nodes-to-linalg. Fails, with
-/// a message in `errors`, if the texts in the options do not fit the passes.
+/// each followed by tg-verify-step, and convert-tg-nodes-to-linalg. Parameters
+/// are sharded so that the groups of the optimizer have flat buffers of their
+/// own. Fails, with a message in `errors`, if the texts in the options do not
+/// fit the passes.
 mlir::LogicalResult
 buildTrainingPipeline(mlir::OpPassManager &pm,
                       const TrainingPipelineOptions &options,

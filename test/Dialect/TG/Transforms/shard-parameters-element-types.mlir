@@ -1,6 +1,6 @@
-// RUN: regather-opt %s -split-input-file --tg-shard-parameters=mesh=dp:2 --tg-verify-step | FileCheck %s
-// RUN: regather-opt %s -split-input-file "--tg-shard-parameters=mesh=dp:2 compute-dtype=f16 reduce-dtype=f64" --tg-verify-step | FileCheck %s --check-prefix=OPTIONS
-// RUN: regather-opt %s -split-input-file "--tg-shard-parameters=mesh=dp:2 parameter-dtype=f64" --tg-verify-step | FileCheck %s --check-prefix=MASTER
+// RUN: regather-opt %s -split-input-file "--tg-shard-parameters=mesh=dp:2 layout=per-parameter" --tg-verify-step | FileCheck %s
+// RUN: regather-opt %s -split-input-file "--tg-shard-parameters=mesh=dp:2 compute-dtype=f16 reduce-dtype=f64 layout=per-parameter" --tg-verify-step | FileCheck %s --check-prefix=OPTIONS
+// RUN: regather-opt %s -split-input-file "--tg-shard-parameters=mesh=dp:2 parameter-dtype=f64 layout=per-parameter" --tg-verify-step | FileCheck %s --check-prefix=MASTER
 
 // The cast that all uses share is made on the shard. The gradient is rounded
 // after it is summed, not before.

@@ -1,6 +1,6 @@
-// RUN: regather-opt %s "--tg-shard-parameters=mesh=rep:2,dp:4 replicate-axis=rep" --tg-verify-step | FileCheck %s
-// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:8 replicate-axis=dp mesh-name=ranks" --tg-verify-step | FileCheck %s --check-prefix=DDP
-// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:1" --tg-verify-step --canonicalize | FileCheck %s --check-prefix=ONE
+// RUN: regather-opt %s "--tg-shard-parameters=mesh=rep:2,dp:4 replicate-axis=rep layout=per-parameter" --tg-verify-step | FileCheck %s
+// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:8 replicate-axis=dp mesh-name=ranks layout=per-parameter" --tg-verify-step | FileCheck %s --check-prefix=DDP
+// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:1 layout=per-parameter" --tg-verify-step --canonicalize | FileCheck %s --check-prefix=ONE
 
 // The batch is split over both axes; parameters are sharded over one of them,
 // and their gradients reduced over one after the other.

@@ -1,4 +1,4 @@
-// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 micro-batches=2" --tg-verify-step | FileCheck %s
+// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 micro-batches=2 layout=per-parameter" --tg-verify-step | FileCheck %s
 
 // The input holds both batches, of which each rank works on its half. The
 // parameter is gathered once, gradients are added before they are reduced, and

@@ -1,7 +1,7 @@
-// RUN: regather-opt %s --tg-shard-parameters=mesh=dp:2 --tg-verify-step | FileCheck %s
-// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 units=none" --tg-verify-step | FileCheck %s --check-prefix=NONE
-// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 units=model.layers.*" --tg-verify-step | FileCheck %s --check-prefix=PATTERN
-// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 ignore=model.layers.*.b,head" --tg-verify-step | FileCheck %s --check-prefix=IGNORE
+// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 layout=per-parameter" --tg-verify-step | FileCheck %s
+// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 units=none layout=per-parameter" --tg-verify-step | FileCheck %s --check-prefix=NONE
+// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 units=model.layers.* layout=per-parameter" --tg-verify-step | FileCheck %s --check-prefix=PATTERN
+// RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:2 ignore=model.layers.*.b,head layout=per-parameter" --tg-verify-step | FileCheck %s --check-prefix=IGNORE
 
 // Blocks and what lies beside them; norm and head, which come last, are one.
 // Operands come in registration order, not in that of the arguments.

@@ -1,5 +1,5 @@
-// RUN: regather-opt %s -split-input-file --tg-shard-parameters=mesh=dp:4 --tg-verify-step | FileCheck %s
-// RUN: regather-opt %s -split-input-file --tg-shard-parameters=mesh=dp:4 --remark-format=emitRemark --remarks-filter=tg-shard-parameters -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: regather-opt %s -split-input-file "--tg-shard-parameters=mesh=dp:4 layout=per-parameter" --tg-verify-step | FileCheck %s
+// RUN: regather-opt %s -split-input-file "--tg-shard-parameters=mesh=dp:4 layout=per-parameter" --remark-format=emitRemark --remarks-filter=tg-shard-parameters -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // The parameter is gathered before its use; the gradient, a sum over the batch,
 // is reduced to the shard, and the loss to a whole.

@@ -22,11 +22,13 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
     is computed once a step, in f64.
 
     Precondition: a gradient has the type of its parameter, and lies as it does
-    (whole, or in shards). The step has one block, and nothing calls it.
+    (whole, or in shards). The step has one block, and nothing calls it. A flat
+    parameter (`tg.members`) gets one update; its members belong to one group.
 
     Postcondition: new arguments hold the optimizer states (`NAME.exp_avg` and
     `NAME.exp_avg_sq`, or `NAME.momentum_buffer`), which lie as the parameter
-    does and are zero before the first step, the `learning_rate`, and the `step`
+    does and are zero before the first step (the members of a flat state are
+    called after those of its parameter), the `learning_rate`, and the `step`
     where the update depends on it. New results are the `update of N` of
     parameters and states. Gradients are dropped from the results unless
     `keep-gradients`. What exists keeps its order, collectives above all.
@@ -269,14 +271,31 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     not masked counts those of all ranks. Losses and updates of buffers become
     whole, other results may leave the step split, with a placement.
 
-    Parameters become shards of ceil(size / ranks) rows over the shard axis.
-    Before the first use of a unit, one `tg.all_gather` for each element type
-    puts its parameters together; one gather serves forward and backward (see
+    Parameters are sharded over the shard axis, in one of two layouts. Before
+    the first use of a unit, one `tg.all_gather` for each element type puts its
+    parameters together; one gather serves forward and backward (see
     `tg-reshard-after-forward`). Where the last gradient of a unit is computed,
     one `tg.reduce_scatter` leaves each rank its shards; with a replicate axis,
-    a `tg.all_reduce` over that axis follows. Scalars and parameters named by
-    `ignore` stay whole and their gradients are all-reduced. An optimizer in the
-    step reads the shards, and its states are sharded with the parameters.
+    a `tg.all_reduce` over that axis follows. Parameters named by `ignore` stay
+    whole and their gradients are all-reduced. An optimizer in the step reads
+    the shards, and its states are sharded with the parameters.
+
+    With `layout=flat`, the parameters of a unit lie behind each other in one
+    buffer, of which every rank holds an equal, contiguous slice. The buffer is
+    one argument, whose `tg.members` say where each parameter lies, with one
+    gradient. `tg.unflatten` takes the gathered buffer apart, `tg.flatten` puts
+    gradients behind each other, and both can be planned away: what is gathered
+    and scattered moves in place. A buffer holds parameters that an optimizer
+    treats alike: of equal element types, all trained or all frozen, and either
+    matrices or vectors and scalars, because weight decay is for matrices;
+    parameters whose names match a pattern of `optimizer-groups` get buffers of
+    their own. Parameters, and the slices of ranks, begin at multiples of
+    `alignment` bytes; what lies between them is zero. A parameter that the step
+    updates or returns itself has an argument of its own.
+
+    With `layout=per-parameter`, each parameter is cut into shards of
+    ceil(size / ranks) rows, and scalars stay whole. The bits of losses and
+    gradients do not depend on the layout.
 
     Units: the modules that `units` names, what none of them claims being the
     root's; with `units=none` each parameter on its own. By default, repeated
@@ -363,8 +382,9 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
       differs between ranks (sharded or partial arguments, scattered results).
     - Every value has a static shape.
     - No future enters or leaves a function.
-    - Names of arguments, and of what flat ones hold, are unique; there is at most one loss, learning rate
-      and step number, and no argument has two updates or two gradients.
+    - Names of arguments, and of what flat ones hold, are unique, there is at
+      most one loss, learning rate and step number, and no argument has two
+      updates or two gradients.
     - If the step updates a parameter, it updates every parameter that has a
       gradient.
 

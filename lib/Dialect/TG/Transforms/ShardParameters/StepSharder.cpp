@@ -145,6 +145,11 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
   llvm::MapVector<Type, SmallVector<Gathered>> byType;
   for (unsigned number : buffersOfUnit[unit]) {
     const FlatBuffer &buffer = buffers[number];
+    bool isUsed = llvm::any_of(buffer.parameters, [&](unsigned parameter) {
+      return step.parameters[parameter].firstUse.has_value();
+    });
+    if (!isUsed)
+      continue;
     Type element = buffer.gathered;
     byType[element].push_back(
         {nullptr, &buffer, communication.castTo(flatArguments[number], element),
