@@ -69,6 +69,17 @@ function(regather_add_library name)
   set_property(GLOBAL APPEND PROPERTY REGATHER_LIBRARIES ${name})
 endfunction()
 
+# regather_add_plain_library(NAME SOURCES... LINK libraries...)
+# A static library without LLVM, which a build of the runtime alone has, too.
+function(regather_add_plain_library name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  add_library(Regather::${name} ALIAS ${name})
+  regather_set_flags(${name})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY REGATHER_LIBRARIES ${name})
+endfunction()
+
 # regather_add_tool(NAME SOURCES... LINK libraries... ARCHIVES mlir-archives...)
 # ARCHIVES are parts of MLIR that libMLIR does not hold; they are linked by file
 # because their link interface would pull static copies of the rest.

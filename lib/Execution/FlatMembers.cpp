@@ -10,7 +10,6 @@
 
 #include <cstring>
 
-using namespace mlir;
 using namespace regather;
 
 std::vector<StepValue> StepValue::getFileValues() const {
@@ -28,12 +27,12 @@ std::vector<StepValue> StepValue::getFileValues() const {
 }
 
 HostTensor regather::joinMembers(const StepValue &value,
-                                 ArrayRef<HostTensor> members) {
+                                 const std::vector<HostTensor> &members) {
   HostTensor flat = HostTensor::zeros(value.elementType, value.globalShape);
   int64_t elementSize = getElementSize(value.elementType);
-  for (auto [member, tensor] : llvm::zip_equal(value.members, members))
-    std::memcpy(flat.getData() + member.offset * elementSize, tensor.getData(),
-                tensor.getNumBytes());
+  for (size_t i = 0; i < members.size(); ++i)
+    std::memcpy(flat.getData() + value.members[i].offset * elementSize,
+                members[i].getData(), members[i].getNumBytes());
   return flat;
 }
 

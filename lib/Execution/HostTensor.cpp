@@ -8,15 +8,13 @@
 
 #include "regather/Execution/HostTensor.h"
 
-#include "mlir/IR/BuiltinTypes.h"
-#include "llvm/ADT/APFloat.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
+#include "../Runtime/Numeric/Half.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-using namespace mlir;
 using namespace regather;
 
 /// Cache lines, and the widest vectors.
@@ -41,76 +39,57 @@ int64_t regather::getElementSize(ElementType type) {
   case ElementType::I8:
     return 1;
   }
-  llvm_unreachable("unknown element type");
+  return 0;
 }
 
 bool regather::isFloat(ElementType type) { return type <= ElementType::F16; }
 
-FailureOr<ElementType> regather::getElementType(Type type) {
-  if (type.isF32())
-    return ElementType::F32;
-  if (type.isF64())
-    return ElementType::F64;
-  if (type.isBF16())
-    return ElementType::BF16;
-  if (type.isF16())
-    return ElementType::F16;
-  if (type.isIndex())
-    return ElementType::I64;
-  if (!type.isSignlessInteger())
-    return failure();
-  switch (type.getIntOrFloatBitWidth()) {
-  case 1:
-    return ElementType::I1;
-  case 8:
-    return ElementType::I8;
-  case 16:
-    return ElementType::I16;
-  case 32:
-    return ElementType::I32;
-  case 64:
-    return ElementType::I64;
-  default:
-    return failure();
-  }
+int64_t regather::getNumElements(const Shape &shape) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return count;
 }
 
-bool regather::isAddressable(ArrayRef<int64_t> shape, ElementType type) {
+bool regather::isAddressable(const Shape &shape, ElementType type) {
   // An empty tensor has no bytes, whatever its other dimensions are.
-  if (llvm::is_contained(shape, 0))
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
     return true;
   int64_t bytes = getElementSize(type);
-  return llvm::all_of(shape, [&](int64_t size) {
-    return !llvm::MulOverflow(bytes, size, bytes) && bytes <= kMaxBytes;
+  return std::all_of(shape.begin(), shape.end(), [&](int64_t size) {
+    return !__builtin_mul_overflow(bytes, size, &bytes) && bytes <= kMaxBytes;
   });
 }
 
-HostTensor HostTensor::uninitialized(ElementType type,
-                                     ArrayRef<int64_t> shape) {
+HostTensor HostTensor::uninitialized(ElementType type, const Shape &shape) {
   HostTensor tensor;
   tensor.type = type;
-  tensor.shape.assign(shape.begin(), shape.end());
-  tensor.numElements = 1;
-  for (int64_t size : shape)
-    tensor.numElements *= size;
-  size_t bytes = tensor.getNumBytes();
+  tensor.shape = shape;
+  tensor.numElements = regather::getNumElements(shape);
+  auto bytes = static_cast<size_t>(tensor.getNumBytes());
   size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   auto *data = static_cast<std::byte *>(
       std::aligned_alloc(kAlignment, std::max(rounded, kAlignment)));
-  if (!data)
-    llvm::report_bad_alloc_error("out of memory for a tensor");
+  if (!data) {
+    std::fputs("regather: error: out of memory for a tensor\n", stderr);
+    std::abort();
+  }
   tensor.data = std::shared_ptr<std::byte>(data, &std::free);
   return tensor;
 }
 
-HostTensor HostTensor::zeros(ElementType type, ArrayRef<int64_t> shape) {
+HostTensor HostTensor::zeros(ElementType type, const Shape &shape) {
   HostTensor tensor = uninitialized(type, shape);
   std::memset(tensor.data.get(), 0, tensor.getNumBytes());
   return tensor;
 }
 
-/// Reads an element of type T; memcpy because bytes have no alignment of T in
-/// the eyes of the language.
+HostTensor HostTensor::clone() const {
+  HostTensor copy = uninitialized(type, shape);
+  std::memcpy(copy.data.get(), data.get(), getNumBytes());
+  return copy;
+}
+
 template <typename T> static T load(const std::byte *data, int64_t i) {
   T value;
   std::memcpy(&value, data + i * sizeof(T), sizeof(T));
@@ -122,11 +101,6 @@ template <typename T> static void store(std::byte *data, int64_t i, T value) {
 }
 
 /// The semantics of the two 16-bit formats.
-static const llvm::fltSemantics &getHalfSemantics(ElementType type) {
-  return type == ElementType::BF16 ? llvm::APFloat::BFloat()
-                                   : llvm::APFloat::IEEEhalf();
-}
-
 int64_t HostTensor::getAsInteger(int64_t i) const {
   switch (type) {
   case ElementType::I1:
@@ -151,10 +125,9 @@ double HostTensor::getAsDouble(int64_t i) const {
   case ElementType::F64:
     return load<double>(data.get(), i);
   case ElementType::BF16:
+    return runtime::fromBF16(load<uint16_t>(data.get(), i));
   case ElementType::F16:
-    return llvm::APFloat(getHalfSemantics(type),
-                         llvm::APInt(16, load<uint16_t>(data.get(), i)))
-        .convertToDouble();
+    return runtime::fromF16(load<uint16_t>(data.get(), i));
   default:
     return static_cast<double>(getAsInteger(i));
   }
@@ -167,15 +140,9 @@ void HostTensor::setFromDouble(int64_t i, double value) {
   case ElementType::F64:
     return store(data.get(), i, value);
   case ElementType::BF16:
-  case ElementType::F16: {
-    llvm::APFloat rounded(value);
-    bool losesInfo = false;
-    rounded.convert(getHalfSemantics(type), llvm::APFloat::rmNearestTiesToEven,
-                    &losesInfo);
-    return store(
-        data.get(), i,
-        static_cast<uint16_t>(rounded.bitcastToAPInt().getZExtValue()));
-  }
+    return store(data.get(), i, runtime::toBF16(value));
+  case ElementType::F16:
+    return store(data.get(), i, runtime::toF16(value));
   case ElementType::I1:
     return store(data.get(), i, static_cast<uint8_t>(value != 0));
   case ElementType::I8:

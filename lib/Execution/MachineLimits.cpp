@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Execution/StepSignature.h"
+#include "regather/Execution/AnalyzeStep.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -52,11 +52,11 @@ static LogicalResult verifyValueFits(Value value, Location loc,
                         << memory;
 }
 
-LogicalResult regather::verifyFitsMachine(const StepSignature &step) {
+LogicalResult regather::verifyFitsMachine(const AnalyzedStep &step) {
   func::FuncOp entry = step.entry;
-  if (step.ranks > kMaxRanks) {
+  if (step.signature.ranks > kMaxRanks) {
     Location loc = step.mesh ? tg::MeshOp(step.mesh).getLoc() : entry.getLoc();
-    return emitError(loc) << "cannot run " << step.ranks
+    return emitError(loc) << "cannot run " << step.signature.ranks
                           << " ranks on one machine, at most " << kMaxRanks;
   }
   int64_t memory = getPhysicalMemory();
@@ -71,9 +71,9 @@ LogicalResult regather::verifyFitsMachine(const StepSignature &step) {
   uint64_t bytes = 0;
   for (Type type : entry.getArgumentTypes())
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, getSaturatedBytes(type));
-  if (bytes > static_cast<uint64_t>(memory / step.ranks))
+  if (bytes > static_cast<uint64_t>(memory / step.signature.ranks))
     return entry.emitError()
-           << "arguments need " << bytes << " bytes on each of " << step.ranks
-           << " ranks, but this machine has " << memory;
+           << "arguments need " << bytes << " bytes on each of "
+           << step.signature.ranks << " ranks, but this machine has " << memory;
   return success();
 }

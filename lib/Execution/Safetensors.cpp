@@ -8,29 +8,26 @@
 
 #include "regather/Execution/Safetensors.h"
 
+#include "StepText.h"
+
 #include "regather/Support/AtomicFile.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Endian.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/MathExtras.h"
-#include "llvm/Support/raw_ostream.h"
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
+#include <tuple>
 
 using namespace regather;
-using llvm::Error;
-using llvm::Expected;
-using llvm::StringRef;
+using Json = nlohmann::json;
 
 /// The format's own limit, which keeps a damaged length from being believed.
 static constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
 namespace {
 struct DtypeInfo {
-  StringRef name;
+  const char *name;
   unsigned bytes;
 };
 } // namespace
@@ -42,7 +39,7 @@ static constexpr DtypeInfo kDtypes[] = {
     {"U64", 8},     {"U32", 4},     {"U16", 2},  {"U8", 1},
     {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"BOOL", 1}, {"C64", 8}};
 
-static StringRef getDtype(ElementType type) {
+static const char *getDtype(ElementType type) {
   switch (type) {
   case ElementType::F32:
     return "F32";
@@ -63,194 +60,207 @@ static StringRef getDtype(ElementType type) {
   case ElementType::I64:
     return "I64";
   }
-  llvm_unreachable("unknown element type");
-}
-
-template <typename... Args>
-static Error makeError(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str());
-}
-
-static std::string formatShape(llvm::ArrayRef<int64_t> shape) {
-  std::string text = "[";
-  llvm::raw_string_ostream stream(text);
-  llvm::interleaveComma(shape, stream);
-  return text + "]";
+  return "";
 }
 
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
 
-Expected<SafetensorsFile> SafetensorsFile::open(StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return makeError("cannot read '{0}': {1}", path,
-                     buffer.getError().message());
+/// The format is little endian, as are the machines that this runs on.
+static uint64_t readLength(std::string_view bytes) {
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  return length;
+}
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
+  Result<MappedFile> mapped = MappedFile::open(path);
+  if (!mapped)
+    return Failure("cannot read '" + path + "': " + mapped.getMessage());
   SafetensorsFile file;
-  file.path = path.str();
-  file.buffer = std::move(*buffer);
-  StringRef bytes = file.buffer->getBuffer();
+  file.path = path;
+  file.file = std::move(*mapped);
+  std::string_view bytes = file.file.getBytes();
   if (bytes.size() < 8)
-    return makeError("'{0}' is not a safetensors file: expects at least 8 "
-                     "bytes, got {1}",
-                     path, bytes.size());
-  uint64_t length = llvm::support::endian::read64le(bytes.data());
+    return Failure("'" + path +
+                   "' is not a safetensors file: expects at least 8 bytes, "
+                   "got " +
+                   std::to_string(bytes.size()));
+  uint64_t length = readLength(bytes);
   if (length > kMaxHeaderBytes || length > bytes.size() - 8)
-    return makeError("'{0}' is cut off or damaged: its header claims {1} "
-                     "bytes, but {2} follow",
-                     path, length, bytes.size() - 8);
+    return Failure("'" + path + "' is cut off or damaged: its header claims " +
+                   std::to_string(length) + " bytes, but " +
+                   std::to_string(bytes.size() - 8) + " follow");
   file.data = bytes.substr(8 + length);
-  if (Error error = file.parseHeader(bytes.substr(8, length), file.data.size()))
-    return std::move(error);
-  return std::move(file);
+  if (Failure failure =
+          file.parseHeader(bytes.substr(8, length), file.data.size()))
+    return failure;
+  return file;
 }
 
-/// What the JSON parser does not refuse: it recurses without limit, and of
-/// equal names it keeps one.
-static Error checkHeaderText(StringRef header, StringRef path) {
-  // Tensors need three levels: the header, a tensor, its shape.
-  constexpr int64_t kMaxDepth = 16;
-  int64_t depth = 0;
-  llvm::StringSet<> names;
-  StringRef text;
-  for (size_t i = 0; i < header.size(); ++i) {
-    char c = header[i];
-    if (c == '"') {
-      size_t begin = i++;
-      while (i < header.size() && header[i] != '"')
-        i += header[i] == '\\' ? 2 : 1;
-      text = header.slice(begin, i + 1);
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxDepth)
-        return makeError("header of '{0}' is nested deeper than {1} levels",
-                         path, kMaxDepth);
-    } else if (c == '}' || c == ']') {
-      --depth;
-    } else if (c == ':' && depth == 1) {
-      // The text of a name may hold escapes.
-      Expected<llvm::json::Value> name = llvm::json::parse(text);
-      if (!name) {
-        // The parser of the whole header says where.
-        llvm::consumeError(name.takeError());
-        continue;
-      }
-      auto string = name->getAsString();
-      if (string && !names.insert(*string).second)
-        return makeError("header of '{0}' describes tensor \"{1}\" twice", path,
-                         *string);
+namespace {
+/// Finds what a parser of JSON lets pass: names that occur twice, and nesting
+/// that nobody needs.
+class HeaderChecks {
+public:
+  explicit HeaderChecks(const std::string &path) : path(path) {}
+
+  bool check(int depth, Json::parse_event_t event, const Json &value) {
+    // Tensors need three levels: the header, a tensor, its shape.
+    constexpr int kMaxDepth = 16;
+    if (depth > kMaxDepth && !failure)
+      failure = Failure("header of '" + path + "' is nested deeper than " +
+                        std::to_string(kMaxDepth) + " levels");
+    if (event == Json::parse_event_t::key && depth == 1) {
+      std::string name = value.get<std::string>();
+      if (!names.insert(name).second && !failure)
+        failure = Failure("header of '" + path + "' describes tensor " +
+                          quote(name) + " twice");
     }
+    // What is too deep is not kept.
+    return depth <= kMaxDepth;
   }
-  return Error::success();
+  const Failure &getFailure() const { return failure; }
+
+private:
+  const std::string &path;
+  std::set<std::string> names;
+  Failure failure;
+};
+} // namespace
+
+/// The array of non-negative integers in a field; nothing if it is none.
+static std::optional<std::vector<uint64_t>> getNumbers(const Json &fields,
+                                                       const char *name) {
+  auto it = fields.find(name);
+  if (it == fields.end() || !it->is_array())
+    return std::nullopt;
+  std::vector<uint64_t> numbers;
+  for (const Json &number : *it) {
+    if (!number.is_number_unsigned())
+      return std::nullopt;
+    numbers.push_back(number.get<uint64_t>());
+  }
+  return numbers;
 }
 
-Error SafetensorsFile::parseHeader(StringRef header, uint64_t dataSize) {
-  if (Error error = checkHeaderText(header, path))
-    return error;
-  Expected<llvm::json::Value> json = llvm::json::parse(header);
-  if (!json)
-    return makeError("header of '{0}' is not JSON: {1}", path,
-                     llvm::toString(json.takeError()));
-  const llvm::json::Object *object = json->getAsObject();
-  if (!object)
-    return makeError("header of '{0}' must be a JSON object", path);
-  for (const auto &[key, value] : *object) {
-    StringRef name = key;
+Failure SafetensorsFile::parseHeader(std::string_view header,
+                                     uint64_t dataSize) {
+  HeaderChecks checks(path);
+  Json json;
+  try {
+    json = Json::parse(header,
+                       [&](int depth, Json::parse_event_t event, Json &value) {
+                         return checks.check(depth, event, value);
+                       });
+  } catch (const Json::exception &error) {
+    // Too deep a nesting often has no end either.
+    if (checks.getFailure())
+      return checks.getFailure();
+    return Failure("header of '" + path + "' is not JSON: " + error.what());
+  }
+  if (checks.getFailure())
+    return checks.getFailure();
+  if (!json.is_object())
+    return Failure("header of '" + path + "' must be a JSON object");
+  for (const auto &[name, fields] : json.items()) {
     if (name == "__metadata__")
       continue;
-    auto bad = [&, name = name](StringRef what) {
-      return makeError("tensor \"{0}\" in '{1}': {2}", name, path, what);
-    };
-    const llvm::json::Object *fields = value.getAsObject();
-    if (!fields)
-      return bad("expects an object");
-    auto dtype = fields->getString("dtype");
-    const auto *info = llvm::find_if(kDtypes, [&](const DtypeInfo &info) {
-      return dtype && info.name == *dtype;
-    });
-    if (info == std::end(kDtypes))
-      return bad(dtype ? "unknown dtype \"" + dtype->str() + "\""
-                       : std::string("has no dtype"));
-    const llvm::json::Array *shape = fields->getArray("shape");
-    const llvm::json::Array *offsets = fields->getArray("data_offsets");
-    if (!shape || !offsets || offsets->size() != 2)
-      return bad("expects a shape and two data_offsets");
-
     Entry entry;
-    entry.dtype = dtype->str();
-    uint64_t bytes = info->bytes;
-    for (const llvm::json::Value &size : *shape) {
-      std::optional<int64_t> number = size.getAsInteger();
-      if (!number || *number < 0)
-        return bad("shape must hold non-negative integers");
-      entry.shape.push_back(*number);
-      if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(*number), &bytes))
-        return bad("shape is too large");
-    }
-    std::optional<uint64_t> begin = (*offsets)[0].getAsUINT64();
-    std::optional<uint64_t> end = (*offsets)[1].getAsUINT64();
-    if (!begin || !end || *begin > *end || *end > dataSize)
-      return bad(llvm::formatv("data_offsets lie outside the {0} bytes of "
-                               "data{1}",
-                               dataSize,
-                               end && *end > dataSize
-                                   ? "; the file seems to be cut off"
-                                   : "")
-                     .str());
-    if (*end - *begin != bytes)
-      return bad(llvm::formatv("shape {0} of {1} needs {2} bytes, but "
-                               "data_offsets give {3}",
-                               formatShape(entry.shape), entry.dtype, bytes,
-                               *end - *begin)
-                     .str());
-    entry.begin = *begin;
-    entry.end = *end;
+    std::string problem = readEntry(fields, dataSize, entry);
+    if (!problem.empty())
+      return Failure("tensor " + quote(name) + " in '" + path +
+                     "': " + problem);
     entries[name] = std::move(entry);
-    names.push_back(name.str());
+    names.push_back(name);
   }
   return checkLayout(dataSize);
 }
 
-/// Two tensors that share bytes, or bytes that no tensor owns, mean that the
-/// header does not describe this file.
-Error SafetensorsFile::checkLayout(uint64_t dataSize) {
-  llvm::sort(names, [&](const std::string &a, const std::string &b) {
-    const Entry &left = entries[a], &right = entries[b];
-    return std::tie(left.begin, left.end, a) <
-           std::tie(right.begin, right.end, b);
-  });
+std::string SafetensorsFile::readEntry(const Json &fields, uint64_t dataSize,
+                                       Entry &entry) {
+  if (!fields.is_object())
+    return "expects an object";
+  auto dtype = fields.find("dtype");
+  if (dtype == fields.end() || !dtype->is_string())
+    return "has no dtype";
+  entry.dtype = dtype->get<std::string>();
+  const auto *info =
+      std::find_if(std::begin(kDtypes), std::end(kDtypes),
+                   [&](const DtypeInfo &i) { return i.name == entry.dtype; });
+  if (info == std::end(kDtypes))
+    return "unknown dtype " + quote(entry.dtype);
+  auto offsets = fields.find("data_offsets");
+  if (!fields.contains("shape") || !fields["shape"].is_array() ||
+      offsets == fields.end() || !offsets->is_array() || offsets->size() != 2)
+    return "expects a shape and two data_offsets";
+
+  auto shape = getNumbers(fields, "shape");
+  if (!shape)
+    return "shape must hold non-negative integers";
+  uint64_t bytes = info->bytes;
+  for (uint64_t size : *shape) {
+    if (size > INT64_MAX || __builtin_mul_overflow(bytes, size, &bytes))
+      return "shape is too large";
+    entry.shape.push_back(static_cast<int64_t>(size));
+  }
+  auto range = getNumbers(fields, "data_offsets");
+  if (!range || (*range)[0] > (*range)[1] || (*range)[1] > dataSize)
+    return "data_offsets lie outside the " + std::to_string(dataSize) +
+           " bytes of data" +
+           (range && (*range)[1] > dataSize ? "; the file seems to be cut off"
+                                            : "");
+  entry.begin = (*range)[0];
+  entry.end = (*range)[1];
+  if (entry.end - entry.begin != bytes)
+    return "shape " + formatShape(entry.shape) + " of " + entry.dtype +
+           " needs " + std::to_string(bytes) +
+           " bytes, but data_offsets give " +
+           std::to_string(entry.end - entry.begin);
+  return "";
+}
+
+Failure SafetensorsFile::checkLayout(uint64_t dataSize) {
+  std::sort(names.begin(), names.end(),
+            [&](const std::string &a, const std::string &b) {
+              const Entry &left = entries[a], &right = entries[b];
+              return std::tie(left.begin, left.end, a) <
+                     std::tie(right.begin, right.end, b);
+            });
   uint64_t position = 0;
   for (const std::string &name : names) {
     const Entry &entry = entries[name];
     if (entry.begin != position)
-      return makeError("tensor \"{0}\" in '{1}': data begins at {2}, but the "
-                       "tensor before it ends at {3}",
-                       name, path, entry.begin, position);
+      return Failure("tensor " + quote(name) + " in '" + path +
+                     "': data begins at " + std::to_string(entry.begin) +
+                     ", but the tensor before it ends at " +
+                     std::to_string(position));
     position = entry.end;
   }
   if (position != dataSize)
-    return makeError("'{0}' has {1} bytes of data, but its tensors end at {2}",
-                     path, dataSize, position);
-  return Error::success();
+    return Failure("'" + path + "' has " + std::to_string(dataSize) +
+                   " bytes of data, but its tensors end at " +
+                   std::to_string(position));
+  return Failure();
 }
 
-Expected<HostTensor>
-SafetensorsFile::read(StringRef name, ElementType type,
-                      llvm::ArrayRef<int64_t> shape) const {
+Result<HostTensor> SafetensorsFile::read(const std::string &name,
+                                         ElementType type,
+                                         const Shape &shape) const {
+  std::string who = "tensor " + quote(name) + " in '" + path + "'";
   auto it = entries.find(name);
   if (it == entries.end())
-    return makeError("'{0}' has no tensor \"{1}\"", path, name);
+    return Failure("'" + path + "' has no tensor " + quote(name));
   const Entry &entry = it->second;
   // A step takes unsigned bytes as signless ones with the same bits.
   bool isByte = type == ElementType::I8 && entry.dtype == "U8";
   if (entry.dtype != getDtype(type) && !isByte)
-    return makeError("tensor \"{0}\" in '{1}' must have dtype {2}, got {3}",
-                     name, path, getDtype(type), entry.dtype);
-  if (llvm::ArrayRef<int64_t>(entry.shape) != shape)
-    return makeError("tensor \"{0}\" in '{1}' must have shape {2}, got {3}",
-                     name, path, formatShape(shape), formatShape(entry.shape));
+    return Failure(who + " must have dtype " + getDtype(type) + ", got " +
+                   entry.dtype);
+  if (entry.shape != shape)
+    return Failure(who + " must have shape " + formatShape(shape) + ", got " +
+                   formatShape(entry.shape));
   HostTensor tensor = HostTensor::uninitialized(type, shape);
   std::memcpy(tensor.getData(), data.data() + entry.begin,
               entry.end - entry.begin);
@@ -261,35 +271,25 @@ SafetensorsFile::read(StringRef name, ElementType type,
 // Writing
 //===----------------------------------------------------------------------===//
 
-Error regather::writeSafetensors(StringRef path,
-                                 llvm::ArrayRef<NamedTensor> tensors) {
-  std::string header;
-  llvm::raw_string_ostream stream(header);
-  llvm::json::OStream json(stream);
+Failure regather::writeSafetensors(const std::string &path,
+                                   const std::vector<NamedTensor> &tensors) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
   int64_t offset = 0;
-  json.object([&] {
-    for (const auto &[name, tensor] : tensors)
-      json.attributeObject(name, [&, &tensor = tensor] {
-        json.attribute("dtype", getDtype(tensor.getType()));
-        json.attributeArray("shape", [&] {
-          for (int64_t size : tensor.getShape())
-            json.value(size);
-        });
-        json.attributeArray("data_offsets", [&] {
-          json.value(offset);
-          json.value(offset += tensor.getNumBytes());
-        });
-      });
-  });
+  for (const auto &[name, tensor] : tensors) {
+    int64_t begin = offset;
+    offset += tensor.getNumBytes();
+    json[name] = {{"dtype", getDtype(tensor.getType())},
+                  {"shape", tensor.getShape()},
+                  {"data_offsets", {begin, offset}}};
+  }
+  std::string header = json.dump();
   // Readers map the file: align the data for the widest element.
-  header.append(llvm::offsetToAlignment(header.size(), llvm::Align(8)), ' ');
-  return writeFileAtomically(path, [&](llvm::raw_ostream &os) {
-    char length[8];
-    llvm::support::endian::write64le(length, header.size());
-    os.write(length, sizeof(length));
-    os << header;
-    for (const NamedTensor &named : tensors)
-      os.write(reinterpret_cast<const char *>(named.tensor.getData()),
-               named.tensor.getNumBytes());
-  });
+  header.append((8 - header.size() % 8) % 8, ' ');
+  uint64_t size = header.size();
+  std::vector<std::string_view> parts = {
+      {reinterpret_cast<const char *>(&size), sizeof(size)}, header};
+  for (const NamedTensor &named : tensors)
+    parts.push_back({reinterpret_cast<const char *>(named.tensor.getData()),
+                     static_cast<size_t>(named.tensor.getNumBytes())});
+  return writeFileAtomically(path, parts);
 }

@@ -8,41 +8,82 @@
 
 #include "regather/Execution/StepSignature.h"
 
-#include "llvm/Support/Error.h"
-#include "llvm/Support/FormatVariadic.h"
-
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 
-using namespace mlir;
 using namespace regather;
-using namespace regather::tg;
+
+//===----------------------------------------------------------------------===//
+// Mesh
+//===----------------------------------------------------------------------===//
+
+/// The distance between neighbours along an axis.
+static int64_t getStride(const Mesh &mesh, unsigned axis) {
+  int64_t stride = 1;
+  for (size_t i = axis + 1; i < mesh.sizes.size(); ++i)
+    stride *= mesh.sizes[i];
+  return stride;
+}
+
+int64_t Mesh::getIndexInGroup(int64_t rank,
+                              const std::vector<unsigned> &groupAxes) const {
+  int64_t index = 0;
+  for (unsigned axis : groupAxes)
+    index = index * sizes[axis] + rank / getStride(*this, axis) % sizes[axis];
+  return index;
+}
+
+std::vector<int64_t>
+Mesh::getGroup(int64_t rank, const std::vector<unsigned> &groupAxes) const {
+  // Start from the member at position 0 and add one axis after the other.
+  int64_t first = rank;
+  for (unsigned axis : groupAxes) {
+    int64_t stride = getStride(*this, axis);
+    first -= rank / stride % sizes[axis] * stride;
+  }
+  std::vector<int64_t> group = {first};
+  for (unsigned axis : groupAxes) {
+    std::vector<int64_t> next;
+    for (int64_t member : group)
+      for (int64_t i = 0; i < sizes[axis]; ++i)
+        next.push_back(member + i * getStride(*this, axis));
+    group = std::move(next);
+  }
+  return group;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of tensors
+//===----------------------------------------------------------------------===//
 
 namespace {
 /// Where the part of one rank lies in the global tensor.
 struct Part {
-  SmallVector<int64_t> offsets;
+  Shape offsets;
   /// Sizes without padding; zero if the part is padding only.
-  SmallVector<int64_t> sizes;
-  bool isEmpty() const { return llvm::is_contained(sizes, 0); }
+  Shape sizes;
+  bool isEmpty() const {
+    return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+  }
 };
 } // namespace
 
-static Part getPart(const StepValue &value, MeshOp mesh, int64_t rank) {
+static Part getPart(const StepValue &value, const StepSignature &step,
+                    int64_t rank) {
   Part part;
   part.offsets.assign(value.localShape.size(), 0);
   part.sizes = value.localShape;
-  if (!value.placement)
-    return part;
-  for (AxisPlacementAttr axis : value.placement.getAxes()) {
-    if (axis.getKind() != PlacementKind::Shard)
+  for (const AxisPlacement &axis : value.placement) {
+    if (!axis.dim)
       continue;
-    int64_t dim = axis.getDim();
+    auto dim = static_cast<size_t>(*axis.dim);
     int64_t shard = value.localShape[dim];
     int64_t whole = value.globalShape[dim];
     int64_t begin =
-        std::min(shard * mesh.getIndexInGroup(rank, axis.getAxes()), whole);
+        std::min(shard * step.mesh->getIndexInGroup(rank, axis.axes), whole);
     part.offsets[dim] = begin;
     part.sizes[dim] = std::min(shard, whole - begin);
   }
@@ -53,14 +94,14 @@ static Part getPart(const StepValue &value, MeshOp mesh, int64_t rank) {
 /// the part, in order.
 static void
 forEachRow(const StepValue &value, const Part &part,
-           llvm::function_ref<void(int64_t, int64_t, int64_t)> visit) {
+           const std::function<void(int64_t, int64_t, int64_t)> &visit) {
   if (part.isEmpty())
     return;
   int64_t elementSize = getElementSize(value.elementType);
   int64_t rank = static_cast<int64_t>(value.localShape.size());
   if (rank == 0)
     return visit(0, 0, elementSize);
-  SmallVector<int64_t> index(rank, 0);
+  Shape index(rank, 0);
   int64_t rowBytes = part.sizes.back() * elementSize;
   while (true) {
     int64_t global = 0, local = 0;
@@ -78,25 +119,24 @@ forEachRow(const StepValue &value, const Part &part,
 }
 
 /// The partial axes of a value; null if it has none.
-static AxisPlacementAttr getPartial(const StepValue &value) {
-  if (value.placement)
-    for (AxisPlacementAttr axis : value.placement.getAxes())
-      if (axis.getKind() == PlacementKind::Partial)
-        return axis;
+static const AxisPlacement *getPartial(const StepValue &value) {
+  for (const AxisPlacement &axis : value.placement)
+    if (!axis.dim)
+      return &axis;
   return nullptr;
 }
 
 HostTensor regather::shardTensor(const HostTensor &global,
-                                 const StepValue &value, MeshOp mesh,
-                                 int64_t rank) {
-  if (!value.placement)
+                                 const StepValue &value,
+                                 const StepSignature &step, int64_t rank) {
+  if (value.placement.empty())
     return global;
-  AxisPlacementAttr partial = getPartial(value);
-  bool holds = !partial || partial.getReduction() != Reduction::Sum ||
-               mesh.getIndexInGroup(rank, partial.getAxes()) == 0;
+  const AxisPlacement *partial = getPartial(value);
+  bool holds = !partial || partial->reduction != ReductionKind::Sum ||
+               step.mesh->getIndexInGroup(rank, partial->axes) == 0;
   HostTensor local = HostTensor::zeros(value.elementType, value.localShape);
   if (holds)
-    forEachRow(value, getPart(value, mesh, rank),
+    forEachRow(value, getPart(value, step, rank),
                [&](int64_t from, int64_t to, int64_t bytes) {
                  std::memcpy(local.getData() + to, global.getData() + from,
                              bytes);
@@ -105,43 +145,44 @@ HostTensor regather::shardTensor(const HostTensor &global,
 }
 
 /// Combines the parts of all members of a partial group, in rank order.
-static HostTensor reducePartial(ArrayRef<HostTensor> parts,
-                                const StepValue &value, MeshOp mesh,
-                                int64_t rank, AxisPlacementAttr partial) {
-  SmallVector<int64_t> group = mesh.getGroup(rank, partial.getAxes());
+static HostTensor reducePartial(const std::vector<HostTensor> &parts,
+                                const StepValue &value,
+                                const StepSignature &step, int64_t rank,
+                                const AxisPlacement &partial) {
+  std::vector<int64_t> group = step.mesh->getGroup(rank, partial.axes);
   HostTensor sum =
       HostTensor::uninitialized(value.elementType, value.localShape);
   for (int64_t i = 0, e = sum.getNumElements(); i != e; ++i) {
     double total = parts[group.front()].getAsDouble(i);
-    for (int64_t member : ArrayRef(group).drop_front()) {
-      double term = parts[member].getAsDouble(i);
-      total = partial.getReduction() == Reduction::Max ? std::fmax(total, term)
-                                                       : total + term;
+    for (size_t k = 1; k < group.size(); ++k) {
+      double term = parts[group[k]].getAsDouble(i);
+      total = partial.reduction == ReductionKind::Max ? std::fmax(total, term)
+                                                      : total + term;
     }
-    if (partial.getReduction() == Reduction::Avg)
+    if (partial.reduction == ReductionKind::Avg)
       total /= static_cast<double>(group.size());
     sum.setFromDouble(i, total);
   }
   return sum;
 }
 
-llvm::Expected<HostTensor> regather::unshardTensor(ArrayRef<HostTensor> parts,
-                                                   const StepValue &value,
-                                                   MeshOp mesh) {
+Result<HostTensor> regather::unshardTensor(const std::vector<HostTensor> &parts,
+                                           const StepValue &value,
+                                           const StepSignature &step) {
   HostTensor global = HostTensor::zeros(value.elementType, value.globalShape);
-  AxisPlacementAttr partial = getPartial(value);
+  const AxisPlacement *partial = getPartial(value);
   // The rank that wrote each part first; the others must hold the same.
-  std::map<SmallVector<int64_t>, int64_t> writers;
-  for (auto [rank, values] : llvm::enumerate(parts)) {
-    Part part = getPart(value, mesh, rank);
+  std::map<Shape, int64_t> writers;
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    Part part = getPart(value, step, rank);
     auto [writer, inserted] = writers.try_emplace(part.offsets, rank);
     bool first = inserted;
     if (!first && partial)
       continue;
     HostTensor reduced;
     if (partial)
-      reduced = reducePartial(parts, value, mesh, rank, partial);
-    const HostTensor &source = partial ? reduced : values;
+      reduced = reducePartial(parts, value, step, rank, *partial);
+    const HostTensor &source = partial ? reduced : parts[rank];
     bool equal = true;
     forEachRow(value, part, [&](int64_t to, int64_t from, int64_t bytes) {
       if (first)
@@ -151,11 +192,9 @@ llvm::Expected<HostTensor> regather::unshardTensor(ArrayRef<HostTensor> parts,
                              bytes) == 0;
     });
     if (!equal)
-      return llvm::createStringError(
-          llvm::formatv("\"{0}\" is replicated, but ranks {1} and {2} hold "
-                        "different values",
-                        value.name, writer->second, rank)
-              .str());
+      return Failure("\"" + value.name + "\" is replicated, but ranks " +
+                     std::to_string(writer->second) + " and " +
+                     std::to_string(rank) + " hold different values");
   }
   return global;
 }

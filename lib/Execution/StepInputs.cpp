@@ -10,33 +10,32 @@
 
 #include "regather/Execution/Safetensors.h"
 
-#include "llvm/ADT/SmallSet.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/xxhash.h"
+#include "StepText.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
-using namespace mlir;
 using namespace regather;
-using namespace regather::tg;
 
-llvm::Error regather::parseRandomInputs(StringRef text, InputOptions &options) {
-  auto [seed, mode] = text.split(',');
+Failure regather::parseRandomInputs(const std::string &text,
+                                    InputOptions &options) {
+  size_t comma = std::min(text.find(','), text.size());
+  std::string mode = text.substr(std::min(comma + 1, text.size()));
   uint64_t value = 0;
-  if (seed.getAsInteger(10, value))
-    return llvm::createStringError("--random-inputs expects a seed, as in "
-                                   "\"1\" or \"1,integers\", got \"" +
-                                   text + "\"");
+  const char *end = text.data() + comma;
+  auto [last, error] = std::from_chars(text.data(), end, value);
+  if (comma == 0 || last != end || error != std::errc())
+    return Failure("--random-inputs expects a seed, as in \"1\" or "
+                   "\"1,integers\", got " +
+                   quote(text));
   if (!mode.empty() && mode != "integers")
-    return llvm::createStringError("--random-inputs knows no mode \"" + mode +
-                                   "\", only \"integers\"");
+    return Failure("--random-inputs knows no mode " + quote(mode) +
+                   ", only \"integers\"");
   options.randomSeed = value;
   options.integers = mode == "integers";
-  return llvm::Error::success();
+  return Failure();
 }
 
 //===----------------------------------------------------------------------===//
@@ -52,12 +51,20 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// Source: FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv.
+static uint64_t hashName(const std::string &name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char c : name)
+    hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return hash;
+}
+
 namespace {
 /// Random numbers for the elements of one tensor.
 class ElementGenerator {
 public:
-  ElementGenerator(StringRef name, uint64_t seed)
-      : key(mix(seed) ^ llvm::xxh3_64bits(name)) {}
+  ElementGenerator(const std::string &name, uint64_t seed)
+      : key(mix(seed) ^ hashName(name)) {}
 
   /// Uniform in [0, 1), with 53 random bits.
   double uniform(int64_t i) const {
@@ -82,7 +89,7 @@ static double getElement(const StepValue &value, double uniform,
                          bool integers) {
   if (!isFloat(value.elementType))
     return std::floor(uniform * (value.elementType == ElementType::I1 ? 2 : 4));
-  bool isParameter = value.role == RoleKind::Parameter;
+  bool isParameter = value.role == Role::Parameter;
   double fan = getFan(value);
   if (!integers) {
     if (value.globalShape.empty())
@@ -102,7 +109,7 @@ static double getElement(const StepValue &value, double uniform,
 HostTensor regather::makeRandomTensor(const StepValue &value, uint64_t seed,
                                       bool integers) {
   HostTensor tensor = HostTensor::zeros(value.elementType, value.globalShape);
-  if (value.role == RoleKind::OptimizerState)
+  if (value.role == Role::OptimizerState)
     return tensor;
   ElementGenerator generator(value.name, seed);
   for (int64_t i = 0, e = tensor.getNumElements(); i != e; ++i)
@@ -126,22 +133,21 @@ static int64_t countNaN(const HostTensor &tensor) {
 /// Tensors of the file that no argument is called after: likely a misspelling.
 /// Names of results are none: a file that --outputs wrote is read as it is.
 static void warnOfUnused(const StepSignature &step, const SafetensorsFile &file,
-                         StringRef path, std::vector<std::string> &warnings) {
-  llvm::StringSet<> used;
-  for (const auto &values : {step.arguments, step.results})
-    for (const StepValue &value : values)
+                         const std::string &path,
+                         std::vector<std::string> &warnings) {
+  std::set<std::string> used;
+  for (const auto *values : {&step.arguments, &step.results})
+    for (const StepValue &value : *values)
       for (const StepValue &inFile : value.getFileValues())
         used.insert(inFile.name);
   std::vector<std::string> unused;
   for (const std::string &name : file.getNames())
-    if (!used.contains(name))
-      unused.push_back("\"" + name + "\"");
+    if (!used.count(name))
+      unused.push_back(quote(name));
   if (!unused.empty())
-    warnings.push_back(llvm::formatv("no argument is called after {0} of the "
-                                     "tensors in '{1}': {2}",
-                                     unused.size(), path,
-                                     llvm::join(unused, ", "))
-                           .str());
+    warnings.push_back("no argument is called after " +
+                       std::to_string(unused.size()) + " of the tensors in '" +
+                       path + "': " + join(unused));
 }
 
 HostTensor regather::makeStepNumber(int64_t number) {
@@ -167,9 +173,9 @@ public:
   std::optional<HostTensor> readRng(const StepValue &value, bool isSeed);
 
   /// All errors as one, which names all arguments without a value.
-  llvm::Error takeErrors();
+  Failure takeErrors();
   /// Names of inputs that hold NaN, and how many.
-  ArrayRef<std::string> getInputsWithNaN() const { return withNaN; }
+  const std::vector<std::string> &getInputsWithNaN() const { return withNaN; }
 
 private:
   std::optional<HostTensor> readFile(const StepValue &value);
@@ -189,16 +195,16 @@ private:
 } // namespace
 
 std::optional<HostTensor> InputReader::readFile(const StepValue &value) {
-  llvm::Expected<HostTensor> tensor =
+  Result<HostTensor> tensor =
       file->read(value.name, value.elementType, value.globalShape);
   if (!tensor) {
-    errors.push_back(llvm::toString(tensor.takeError()));
+    errors.push_back(tensor.getMessage());
     return std::nullopt;
   }
   if (int64_t count = countNaN(*tensor))
-    withNaN.push_back(llvm::formatv("\"{0}\" ({1} of {2} elements)", value.name,
-                                    count, tensor->getNumElements())
-                          .str());
+    withNaN.push_back(quote(value.name) + " (" + std::to_string(count) +
+                      " of " + std::to_string(tensor->getNumElements()) +
+                      " elements)");
   return std::move(*tensor);
 }
 
@@ -255,11 +261,11 @@ std::optional<HostTensor> InputReader::readRng(const StepValue &value,
 }
 
 std::optional<HostTensor> InputReader::read(const StepValue &value) {
-  if (value.role == RoleKind::Step)
+  if (value.role == Role::Step)
     return readStepNumber(value);
-  if (value.role == RoleKind::LearningRate)
+  if (value.role == Role::LearningRate)
     return readLearningRate(value);
-  if (value.role == RoleKind::OptimizerState)
+  if (value.role == Role::OptimizerState)
     return readState(value);
   if (isInFile(value))
     return readFile(value);
@@ -287,86 +293,75 @@ static size_t countFileValues(const StepSignature &step) {
   return count;
 }
 
-llvm::Error InputReader::takeErrors() {
+Failure InputReader::takeErrors() {
+  std::string count = std::to_string(missing.size()) + " of " +
+                      std::to_string(countFileValues(step)) + " arguments";
   if (!missing.empty() && file)
-    errors.push_back(llvm::formatv("'{0}' has no tensor for {1} of {2} "
-                                   "arguments: {3}; give --random-inputs to "
-                                   "draw what is missing",
-                                   options.file, missing.size(),
-                                   countFileValues(step),
-                                   llvm::join(missing, ", "))
-                         .str());
+    errors.push_back("'" + options.file + "' has no tensor for " + count +
+                     ": " + join(missing) +
+                     "; give --random-inputs to draw what is missing");
   else if (!missing.empty())
-    errors.push_back(llvm::formatv("{0} of {1} arguments have no value: {2}; "
-                                   "give --inputs or --random-inputs",
-                                   missing.size(), countFileValues(step),
-                                   llvm::join(missing, ", "))
-                         .str());
+    errors.push_back(count + " have no value: " + join(missing) +
+                     "; give --inputs or --random-inputs");
   if (hasStates && !missingStates.empty())
-    errors.push_back(llvm::formatv("'{0}' holds some optimizer states, but not "
-                                   "{1}",
-                                   options.file,
-                                   llvm::join(missingStates, ", "))
-                         .str());
-  bool hasLearningRate =
-      llvm::any_of(step.arguments, [](const StepValue &value) {
-        return value.role == RoleKind::LearningRate;
-      });
+    errors.push_back("'" + options.file +
+                     "' holds some optimizer states, but not " +
+                     join(missingStates));
+  bool hasLearningRate = std::any_of(
+      step.arguments.begin(), step.arguments.end(),
+      [](const StepValue &value) { return value.role == Role::LearningRate; });
   if (options.learningRate && !hasLearningRate)
     errors.push_back("--learning-rate is given, but no argument of the step "
                      "has role \"learning_rate\"");
-  if (errors.empty())
-    return llvm::Error::success();
-  return llvm::createStringError(llvm::join(errors, "\n"));
+  return errors.empty() ? Failure() : Failure(join(errors, "\n"));
 }
 
 /// Numbers of the arguments that seed random numbers: those with role `rng`
 /// that the step does not update.
-static llvm::SmallSet<int64_t, 2> findSeeds(const StepSignature &step) {
-  llvm::SmallSet<int64_t, 2> seeds;
-  for (auto [i, value] : llvm::enumerate(step.arguments))
-    if (value.role == RoleKind::Rng)
+static std::set<int64_t> findSeeds(const StepSignature &step) {
+  std::set<int64_t> seeds;
+  for (size_t i = 0; i < step.arguments.size(); ++i)
+    if (step.arguments[i].role == Role::Rng)
       seeds.insert(static_cast<int64_t>(i));
   for (const StepValue &value : step.results)
-    if (value.role == RoleKind::Update)
+    if (value.role == Role::Update)
       seeds.erase(value.argument);
   return seeds;
 }
 
-llvm::Expected<std::vector<RankValues>>
+Result<std::vector<RankValues>>
 regather::makeInputs(const StepSignature &step, const InputOptions &options,
                      std::vector<std::string> &warnings) {
   std::optional<SafetensorsFile> file;
   if (!options.file.empty()) {
-    llvm::Expected<SafetensorsFile> opened =
-        SafetensorsFile::open(options.file);
+    Result<SafetensorsFile> opened = SafetensorsFile::open(options.file);
     if (!opened)
-      return opened.takeError();
+      return opened.getFailure();
     file = std::move(*opened);
     warnOfUnused(step, *file, options.file, warnings);
   }
   InputReader reader(step, options, file ? &*file : nullptr);
   std::vector<RankValues> ranks(step.ranks);
-  llvm::SmallSet<int64_t, 2> seeds = findSeeds(step);
+  std::set<int64_t> seeds = findSeeds(step);
   if (options.rngSeed && seeds.empty())
     warnings.push_back("--rng-seed has no effect: no argument is a seed");
-  for (auto [i, value] : llvm::enumerate(step.arguments)) {
-    bool isSeed = seeds.contains(static_cast<int64_t>(i));
+  for (size_t i = 0; i < step.arguments.size(); ++i) {
+    const StepValue &value = step.arguments[i];
+    bool isSeed = seeds.count(static_cast<int64_t>(i)) != 0;
     std::optional<HostTensor> global =
-        options.fed.contains(i)
+        options.fed.count(static_cast<unsigned>(i))
             ? HostTensor::zeros(value.elementType, value.globalShape)
-        : !value.members.empty()      ? reader.readFlat(value)
-        : value.role == RoleKind::Rng ? reader.readRng(value, isSeed)
-                                      : reader.read(value);
+        : !value.members.empty()  ? reader.readFlat(value)
+        : value.role == Role::Rng ? reader.readRng(value, isSeed)
+                                  : reader.read(value);
     if (!global)
       continue;
     for (int64_t rank = 0; rank != step.ranks; ++rank)
-      ranks[rank].push_back(shardTensor(*global, value, step.mesh, rank));
+      ranks[rank].push_back(shardTensor(*global, value, step, rank));
   }
-  if (llvm::Error error = reader.takeErrors())
-    return std::move(error);
+  if (Failure failure = reader.takeErrors())
+    return failure;
   if (!reader.getInputsWithNaN().empty())
-    warnings.push_back("inputs hold NaN: " +
-                       llvm::join(reader.getInputsWithNaN(), ", "));
+    warnings.push_back("inputs hold NaN: " + join(reader.getInputsWithNaN()));
   return ranks;
 }

@@ -12,49 +12,45 @@
 
 #include <chrono>
 
-using namespace mlir;
 using namespace regather;
-using namespace regather::tg;
 
 /// The loss of a step. Every rank has it; unsharding checks that they agree.
-static FailureOr<std::optional<double>> getLoss(const StepSignature &step,
-                                                ArrayRef<RankValues> results) {
+static Result<std::optional<double>>
+getLoss(const StepSignature &step, const std::vector<RankValues> &results) {
   if (!step.loss)
     return std::optional<double>();
   std::vector<HostTensor> parts;
   for (const RankValues &values : results)
     parts.push_back(values[*step.loss]);
-  llvm::Expected<HostTensor> loss =
-      unshardTensor(parts, step.results[*step.loss], step.mesh);
-  if (!loss) {
-    func::FuncOp entry = step.entry;
-    return entry.emitError() << llvm::toString(loss.takeError());
-  }
+  Result<HostTensor> loss =
+      unshardTensor(parts, step.results[*step.loss], step);
+  if (!loss)
+    return loss.getFailure();
   return std::optional<double>(loss->getAsDouble(0));
 }
 
 /// What the next step receives: the updates, and its number.
-static void advance(const StepSignature &step, ArrayRef<RankValues> results,
+static void advance(const StepSignature &step,
+                    const std::vector<RankValues> &results,
                     std::vector<RankValues> &arguments) {
-  for (auto [rank, values] : llvm::enumerate(results))
-    for (auto [result, value] : llvm::zip(step.results, values))
-      if (result.role == RoleKind::Update)
-        arguments[rank][result.argument] = value;
-  for (auto [index, argument] : llvm::enumerate(step.arguments)) {
-    if (argument.role != RoleKind::Step)
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    for (size_t i = 0; i < step.results.size(); ++i)
+      if (step.results[i].role == Role::Update)
+        arguments[rank][step.results[i].argument] = results[rank][i];
+  for (size_t i = 0; i < step.arguments.size(); ++i) {
+    if (step.arguments[i].role != Role::Step)
       continue;
     // Tensors share their bytes, so that the old number stays what it was.
-    int64_t number = arguments.front()[index].getAsInteger(0) + 1;
+    int64_t number = arguments.front()[i].getAsInteger(0) + 1;
     for (RankValues &values : arguments)
-      values[index] = makeStepNumber(number);
+      values[i] = makeStepNumber(number);
   }
 }
 
-FailureOr<TrainingResult> regather::train(Engine &engine,
-                                          const StepSignature &step,
-                                          std::vector<RankValues> arguments,
-                                          int64_t steps, StepCallback callback,
-                                          FeedCallback feed) {
+Result<TrainingResult>
+regather::train(Engine &engine, const StepSignature &step,
+                std::vector<RankValues> arguments, int64_t steps,
+                const StepCallback &callback, const FeedCallback &feed) {
   using Clock = std::chrono::steady_clock;
   TrainingResult training;
   for (int64_t i = 0; i != steps; ++i) {
@@ -62,13 +58,13 @@ FailureOr<TrainingResult> regather::train(Engine &engine,
     if (feed)
       feed(i, arguments);
     Clock::time_point start = Clock::now();
-    if (failed(engine.run(arguments, training.results)))
-      return failure();
+    if (!engine.run(arguments, training.results))
+      return Failure(std::string());
     double seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
-    FailureOr<std::optional<double>> loss = getLoss(step, training.results);
-    if (failed(loss))
-      return failure();
+    Result<std::optional<double>> loss = getLoss(step, training.results);
+    if (!loss)
+      return loss.getFailure();
     training.seconds.push_back(seconds);
     if (*loss)
       training.losses.push_back(**loss);
@@ -78,24 +74,25 @@ FailureOr<TrainingResult> regather::train(Engine &engine,
   return training;
 }
 
-llvm::Expected<std::vector<NamedTensor>>
+Result<std::vector<NamedTensor>>
 regather::collectOutputs(const StepSignature &step,
                          const TrainingResult &training) {
   std::vector<NamedTensor> outputs;
-  for (auto [i, result] : llvm::enumerate(step.results)) {
+  for (size_t i = 0; i < step.results.size(); ++i) {
     std::vector<HostTensor> parts;
     for (const RankValues &values : training.results)
       parts.push_back(values[i]);
-    llvm::Expected<HostTensor> global = unshardTensor(parts, result, step.mesh);
+    Result<HostTensor> global = unshardTensor(parts, step.results[i], step);
     if (!global)
-      return global.takeError();
+      return global.getFailure();
+    const StepValue &result = step.results[i];
     if (result.members.empty()) {
       outputs.push_back({result.name, std::move(*global)});
       continue;
     }
-    for (auto [member, tensor] :
-         llvm::zip_equal(result.members, splitMembers(result, *global)))
-      outputs.push_back({member.name, std::move(tensor)});
+    std::vector<HostTensor> members = splitMembers(result, *global);
+    for (size_t m = 0; m < members.size(); ++m)
+      outputs.push_back({result.members[m].name, std::move(members[m])});
   }
   return outputs;
 }

@@ -1,4 +1,4 @@
-//===- AtomicFile.cpp - Files that appear when complete -------------------===//
+//===- AtomicFile.cpp - Files that appear whole ---------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,50 +8,70 @@
 
 #include "regather/Support/AtomicFile.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Process.h"
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-using llvm::Error;
-using llvm::StringRef;
-namespace fs = llvm::sys::fs;
+using namespace regather;
 
-using WriteFn = llvm::function_ref<void(llvm::raw_ostream &)>;
+static Failure explain(int error) { return Failure(std::strerror(error)); }
 
-/// Calls `write` and returns what went wrong with the stream, if anything.
-static Error writeStream(int file, WriteFn write) {
-  llvm::raw_fd_ostream stream(file, /*shouldClose=*/false);
-  write(stream);
-  stream.flush();
-  std::error_code error = stream.error();
-  // Otherwise the destructor would end the program.
-  stream.clear_error();
-  return llvm::errorCodeToError(error);
+static Failure writeParts(int file,
+                          const std::vector<std::string_view> &parts) {
+  for (std::string_view part : parts) {
+    while (!part.empty()) {
+      ssize_t written = write(file, part.data(), part.size());
+      if (written < 0 && errno == EINTR)
+        continue;
+      if (written < 0)
+        return explain(errno);
+      part.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  return Failure();
 }
 
-static Error writeInPlace(StringRef path, WriteFn write) {
-  int file = -1;
-  if (std::error_code error =
-          fs::openFileForWrite(path, file, fs::CD_OpenExisting, fs::OF_None))
-    return llvm::errorCodeToError(error);
-  Error error = writeStream(file, write);
-  if (std::error_code closed =
-          llvm::sys::Process::SafelyCloseFileDescriptor(file))
-    error = llvm::joinErrors(std::move(error), llvm::errorCodeToError(closed));
-  return error;
+/// Writes and closes an open file.
+static Failure writeAndClose(int file,
+                             const std::vector<std::string_view> &parts) {
+  Failure failure = writeParts(file, parts);
+  // Some file systems report only here that they are full.
+  if (close(file) != 0 && !failure)
+    return explain(errno);
+  return failure;
 }
 
-Error regather::writeFileAtomically(StringRef path, WriteFn write,
-                                    FileAccess access) {
-  fs::file_status status;
-  if (!fs::status(path, status) && status.type() != fs::file_type::regular_file)
-    return writeInPlace(path, write);
-  unsigned mode = access == FileAccess::OwnerOnly
-                      ? fs::owner_read | fs::owner_write
-                      : fs::all_read | fs::all_write;
-  auto temporary = fs::TempFile::create(path + ".temporary-%%%%%%%%", mode);
-  if (!temporary)
-    return temporary.takeError();
-  if (Error error = writeStream(temporary->FD, write))
-    return llvm::joinErrors(std::move(error), temporary->discard());
-  return temporary->keep(path);
+/// What new files may be used for, with the bits that the process masks.
+static mode_t getMode(FileAccess access) {
+  if (access == FileAccess::OwnerOnly)
+    return S_IRUSR | S_IWUSR;
+  mode_t mask = umask(0);
+  umask(mask);
+  return (S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH) & ~mask;
+}
+
+Failure
+regather::writeFileAtomically(const std::string &path,
+                              const std::vector<std::string_view> &parts,
+                              FileAccess access) {
+  struct stat status;
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    return file < 0 ? explain(errno) : writeAndClose(file, parts);
+  }
+  std::string temporary = path + ".temporary-XXXXXX";
+  int file = mkostemp(temporary.data(), O_CLOEXEC);
+  if (file < 0)
+    return explain(errno);
+  fchmod(file, getMode(access));
+  Failure failure = writeAndClose(file, parts);
+  if (!failure && std::rename(temporary.c_str(), path.c_str()) != 0)
+    failure = explain(errno);
+  if (failure)
+    unlink(temporary.c_str());
+  return failure;
 }

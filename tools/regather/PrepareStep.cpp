@@ -20,18 +20,19 @@ using namespace regather;
 using namespace regather::tg;
 
 /// The result of the step that is the `role` of a parameter; null if none is.
-static const StepValue *findParameterResult(const StepSignature &step,
-                                            RoleKind role) {
-  auto it = llvm::find_if(step.results, [&](const StepValue &result) {
+static const StepValue *findParameterResult(const AnalyzedStep &step,
+                                            Role role) {
+  const StepSignature &signature = step.signature;
+  auto it = llvm::find_if(signature.results, [&](const StepValue &result) {
     return result.role == role &&
-           step.arguments[result.argument].role == RoleKind::Parameter;
+           signature.arguments[result.argument].role == Role::Parameter;
   });
-  return it == step.results.end() ? nullptr : &*it;
+  return it == signature.results.end() ? nullptr : &*it;
 }
 
-static bool hasParameters(const StepSignature &step) {
-  return llvm::any_of(step.arguments, [](const StepValue &value) {
-    return value.role == RoleKind::Parameter;
+static bool hasParameters(const AnalyzedStep &step) {
+  return llvm::any_of(step.signature.arguments, [](const StepValue &value) {
+    return value.role == Role::Parameter;
   });
 }
 
@@ -60,7 +61,7 @@ LogicalResult regather::lowerForeignTypes(ModuleOp module) {
 }
 
 /// Checks that the step has not been through what is asked for.
-static LogicalResult verifyRequest(const StepSignature &step,
+static LogicalResult verifyRequest(const AnalyzedStep &step,
                                    const RunRequest &request) {
   func::FuncOp entry = step.entry;
   if (!request.mesh.empty() && step.mesh) {
@@ -71,18 +72,18 @@ static LogicalResult verifyRequest(const StepSignature &step,
   }
   if (request.optimizer.empty())
     return success();
-  if (const StepValue *update = findParameterResult(step, RoleKind::Update))
+  if (const StepValue *update = findParameterResult(step, Role::Update))
     return entry.emitError() << "the step updates \"" << update->name
                              << "\" already, but an optimizer \""
                              << request.optimizer << "\" is asked for";
-  if (!findParameterResult(step, RoleKind::Gradient))
+  if (!findParameterResult(step, Role::Gradient))
     return entry.emitError() << "the step has no gradient of a parameter, but "
                                 "an optimizer \""
                              << request.optimizer << "\" is asked for";
   return success();
 }
 
-LogicalResult regather::prepareStep(ModuleOp module, const StepSignature &step,
+LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
                                     const RunRequest &request) {
   if (failed(verifyRequest(step, request)))
     return failure();

@@ -9,7 +9,7 @@
 #ifndef REGATHER_TOOLS_REGATHER_PREPARESTEP_H
 #define REGATHER_TOOLS_REGATHER_PREPARESTEP_H
 
-#include "regather/Execution/StepSignature.h"
+#include "regather/Execution/AnalyzeStep.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -38,7 +38,7 @@ mlir::LogicalResult lowerForeignTypes(mlir::ModuleOp module);
 /// again. Emits an error if what is asked for has been done to the step before,
 /// or cannot be done.
 mlir::LogicalResult prepareStep(mlir::ModuleOp module,
-                                const StepSignature &step,
+                                const AnalyzedStep &step,
                                 const RunRequest &request);
 
 } // namespace regather

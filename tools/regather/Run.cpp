@@ -11,7 +11,7 @@
 #include "Progress.h"
 #include "RunReport.h"
 
-#include "regather/Execution/Engine.h"
+#include "regather/Execution/CreateEngine.h"
 #include "regather/Execution/StepInputs.h"
 #include "regather/Execution/TextBatches.h"
 #include "regather/Execution/Training.h"
@@ -190,12 +190,13 @@ static llvm::Error checkOptions(InputOptions &options) {
   if (learningRate.getNumOccurrences())
     options.learningRate = learningRate;
   if (randomInputs.getNumOccurrences())
-    return parseRandomInputs(randomInputs, options);
+    if (Failure failure = parseRandomInputs(randomInputs, options))
+      return llvm::createStringError(failure.getMessage());
   return llvm::Error::success();
 }
 
 /// Describes the step after the passes that the options ask for.
-static llvm::FailureOr<StepSignature> prepare(mlir::ModuleOp module) {
+static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module) {
   RunRequest request;
   if (ranks.getNumOccurrences())
     request.ranks = ranks;
@@ -205,7 +206,7 @@ static llvm::FailureOr<StepSignature> prepare(mlir::ModuleOp module) {
   request.optimizer = optimizer;
   if (failed(lowerForeignTypes(module)))
     return mlir::failure();
-  llvm::FailureOr<StepSignature> step =
+  llvm::FailureOr<AnalyzedStep> step =
       analyzeStep(module, entry, mesh.empty() ? request.ranks : std::nullopt);
   if (failed(step) || failed(prepareStep(module, *step, request)))
     return mlir::failure();
@@ -226,16 +227,19 @@ static std::string getCacheDirectory() {
   return directory.str().str();
 }
 
-static std::unique_ptr<Engine> compile(const StepSignature &step,
+static std::unique_ptr<Engine> compile(const AnalyzedStep &step,
                                        Progress &progress) {
   EngineOptions options;
-  options.ranks = step.ranks;
+  options.ranks = step.signature.ranks;
   options.seed = seed;
   options.timeoutSeconds = timeout;
   options.compileThreads = compileThreads;
   options.cacheDirectory = getCacheDirectory();
   options.onKernelReady = [&](int64_t done, int64_t total) {
     progress.advance(done, total);
+  };
+  options.onCacheError = [](const std::string &message) {
+    llvm::errs() << "regather: warning: " << message << '\n';
   };
   progress.begin("compiling");
   std::unique_ptr<Engine> engine = engineKind == EngineKind::Cpu
@@ -244,30 +248,30 @@ static std::unique_ptr<Engine> compile(const StepSignature &step,
   progress.end();
   if (!engine)
     return nullptr;
-  auto kernels = engine->getKernelStatistics();
-  if (kernels && !kernels->cacheError.empty())
-    llvm::errs() << "regather: warning: " << kernels->cacheError << '\n';
   return engine;
 }
 
 /// Writes what --outputs and --report ask for.
 static llvm::Error writeFiles(const RunReport &summary) {
-  auto explain = [](llvm::Error error, const std::string &path) {
+  auto explain = [](const Failure &failure, const std::string &path) {
     return llvm::createStringError("cannot write '" + path +
-                                   "': " + llvm::toString(std::move(error)));
+                                   "': " + failure.getMessage());
   };
   if (!outputs.empty()) {
-    auto tensors = collectOutputs(summary.step, summary.training);
+    auto tensors = collectOutputs(summary.step.signature, summary.training);
     if (!tensors)
-      return tensors.takeError();
-    if (llvm::Error error = writeSafetensors(outputs, *tensors))
-      return explain(std::move(error), outputs);
+      return llvm::createStringError(tensors.getMessage());
+    if (Failure failure = writeSafetensors(outputs, *tensors))
+      return explain(failure, outputs);
   }
   if (reportFile.empty())
     return llvm::Error::success();
-  llvm::Error error = writeFileAtomically(
-      reportFile, [&](llvm::raw_ostream &os) { printJson(summary, os); });
-  return error ? explain(std::move(error), reportFile) : llvm::Error::success();
+  std::string report;
+  llvm::raw_string_ostream stream(report);
+  printJson(summary, stream);
+  if (Failure failure = writeFileAtomically(reportFile, {report}))
+    return explain(failure, reportFile);
+  return llvm::Error::success();
 }
 
 int regather::runMain() {
@@ -279,23 +283,24 @@ int regather::runMain() {
     return 1;
   Progress progress(quiet);
   progress.begin("preparing");
-  llvm::FailureOr<StepSignature> step = prepare(*input->module);
+  llvm::FailureOr<AnalyzedStep> step = prepare(*input->module);
   progress.end();
   if (failed(step) || failed(verifyFitsMachine(*step)))
     return 1;
   std::optional<TextBatches> batches;
   if (!text.empty()) {
-    auto opened = TextBatches::create(*step, text, textInputs);
+    auto opened = TextBatches::create(step->signature, text, textInputs);
     if (!opened)
-      return reportError(llvm::toString(opened.takeError()));
+      return reportError(opened.getMessage());
     batches = std::move(*opened);
-    inputOptions.fed.insert_range(batches->getArguments());
+    inputOptions.fed.insert(batches->getArguments().begin(),
+                            batches->getArguments().end());
   }
 
   std::vector<std::string> warnings;
-  auto arguments = makeInputs(*step, inputOptions, warnings);
+  auto arguments = makeInputs(step->signature, inputOptions, warnings);
   if (!arguments)
-    return reportError(llvm::toString(arguments.takeError()));
+    return reportError(arguments.getMessage());
   for (const std::string &warning : warnings)
     llvm::errs() << "regather: warning: " << warning << '\n';
 
@@ -317,11 +322,15 @@ int regather::runMain() {
     if (batches)
       batches->fill(firstStep - 1 + index, values);
   };
-  auto training =
-      train(*engine, *step, std::move(*arguments), steps, report, feed);
+  auto training = train(*engine, step->signature, std::move(*arguments), steps,
+                        report, feed);
   progress.end();
-  if (failed(training))
+  if (!training) {
+    // The engine has said why, unless there is something to add.
+    if (!training.getMessage().empty())
+      step->entry.emitError() << training.getMessage();
     return 1;
+  }
 
   RunReport summary{file, *step, *engine, *training, std::nullopt};
   if (batches)

@@ -35,12 +35,12 @@ static std::optional<double> getTokensPerSecond(const RunReport &report) {
 }
 
 /// What the parameters take on the rank that holds most of them.
-static int64_t getParameterBytes(const StepSignature &step) {
+static int64_t getParameterBytes(const AnalyzedStep &step) {
   int64_t bytes = 0;
-  for (const StepValue &value : step.arguments)
-    if (value.role == tg::RoleKind::Parameter)
-      bytes += llvm::product_of(value.localShape) *
-               getElementSize(value.elementType);
+  for (const StepValue &value : step.signature.arguments)
+    if (value.role == Role::Parameter)
+      bytes +=
+          getNumElements(value.localShape) * getElementSize(value.elementType);
   return bytes;
 }
 
@@ -67,7 +67,7 @@ void regather::printJson(const RunReport &report, llvm::raw_ostream &os) {
       for (double loss : report.training.losses)
         stream.value(toJson(loss));
     });
-    stream.attribute("ranks", report.step.ranks);
+    stream.attribute("ranks", report.step.signature.ranks);
     stream.attribute("steps",
                      static_cast<int64_t>(report.training.seconds.size()));
     stream.attribute("seconds_per_step", getMedian(report.training.seconds));
@@ -78,7 +78,7 @@ void regather::printJson(const RunReport &report, llvm::raw_ostream &os) {
     if (std::optional<int64_t> peak = report.engine.getPeakBytes())
       stream.attribute("peak_bytes_per_rank", *peak);
     writeCollectives(stream, getStatistics(report));
-    if (auto kernels = report.engine.getKernelStatistics())
+    if (auto kernels = report.engine.getKernels())
       stream.attributeObject("kernels", [&] {
         stream.attribute("count", kernels->count);
         stream.attribute("compiled", kernels->compiled);
@@ -95,7 +95,7 @@ static std::string count(int64_t number, StringRef what) {
 void regather::printSummary(const RunReport &report) {
   llvm::outs() << llvm::formatv("{0} on {1}, {2:f2} ms a step (median)",
                                 count(report.training.seconds.size(), "step"),
-                                count(report.step.ranks, "rank"),
+                                count(report.step.signature.ranks, "rank"),
                                 getMedian(report.training.seconds) * 1e3);
   if (std::optional<double> rate = getTokensPerSecond(report))
     llvm::outs() << llvm::formatv(", {0:f1} tokens per second", *rate);

@@ -12,14 +12,14 @@
 #include "StepStatistics.h"
 
 #include "regather/Execution/Engine.h"
-#include "regather/Execution/StepSignature.h"
+#include "regather/Execution/AnalyzeStep.h"
 #include "regather/Execution/Training.h"
 
 namespace regather {
 
 struct RunReport {
   llvm::StringRef file;
-  const StepSignature &step;
+  const AnalyzedStep &step;
   const Engine &engine;
   const TrainingResult &training;
   /// Tokens of each step over all ranks, if it reads a text.

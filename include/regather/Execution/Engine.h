@@ -6,85 +6,64 @@
 //
 //===----------------------------------------------------------------------===//
 
-// An engine runs one function on every rank of a mesh. There are two, which
-// share nothing but this interface: the interpreter, which says what programs
-// mean, and the native engine, which runs compiled code.
+// An engine runs one step on every rank of a mesh. There are three behind this
+// interface: the interpreter, which says what programs mean, the native engine,
+// which compiles a step and runs it, and the one that runs a bundle.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef REGATHER_EXECUTION_ENGINE_H
 #define REGATHER_EXECUTION_ENGINE_H
 
-#include "regather/Execution/HostTensor.h"
-#include "regather/Target/CPU/CompileKernels.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
-
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include "regather/Execution/StepSignature.h"
 
 namespace regather {
 
-/// The values of one rank: arguments or results of the function, in order.
-/// Scalars are tensors of rank 0.
-using RankValues = std::vector<HostTensor>;
+/// How an engine came to its kernels, the distinct functions that it compiles.
+struct KernelCounts {
+  int64_t count = 0;
+  int64_t compiled = 0;
+  /// Taken from the cache.
+  int64_t cached = 0;
+};
+
+/// Bytes of the memory plan of a step, on one rank.
+struct ArenaReport {
+  /// Size of the arena.
+  int64_t planned = 0;
+  /// The most bytes that are live at once: no plan needs less.
+  int64_t lowerBound = 0;
+  /// Where the bytes that were really written end; only if it was asked for.
+  std::optional<int64_t> touched;
+};
 
 class Engine {
 public:
   virtual ~Engine() = default;
 
   /// Name as given to `--engine`.
-  virtual llvm::StringRef getName() const = 0;
+  virtual std::string getName() const = 0;
 
-  /// Runs the function once on all ranks. `arguments[r]` are the arguments of
-  /// rank r and match the function's types. On success `results[r]` are the
-  /// results of rank r. On failure errors with locations have been emitted,
-  /// all threads of the run have ended, and the engine must not be used again.
-  virtual mlir::LogicalResult run(llvm::ArrayRef<RankValues> arguments,
-                                  std::vector<RankValues> &results) = 0;
+  /// Runs the step once on all ranks. `arguments[r]` are the arguments of rank
+  /// r and match the step's types; those that the step updates may hold the
+  /// update afterwards. On success `results[r]` are the results of rank r. On
+  /// failure the engine has reported why, all threads of the run have ended,
+  /// and the engine must not be used again.
+  virtual bool run(std::vector<RankValues> &arguments,
+                   std::vector<RankValues> &results) = 0;
 
   /// The most bytes that the tensors of one rank took at once in the runs so
   /// far, arguments included; nothing if the engine does not count.
   virtual std::optional<int64_t> getPeakBytes() const { return std::nullopt; }
 
+  /// Nothing if the engine has no memory plan.
+  virtual std::optional<ArenaReport> getArena() const { return std::nullopt; }
+
   /// Nothing if the engine does not compile.
-  virtual std::optional<cpu::KernelStatistics> getKernelStatistics() const {
+  virtual std::optional<KernelCounts> getKernels() const {
     return std::nullopt;
   }
 };
-
-struct EngineOptions {
-  /// Number of ranks; the size of the mesh if the module declares one.
-  int64_t ranks = 1;
-  /// Draws the order in which the interpreter runs ranks and completes
-  /// collectives. Has no effect on results.
-  uint64_t seed = 0;
-  /// Seconds after which a wait of the native engine gives up.
-  double timeoutSeconds = 600;
-  /// Threads on which the native engine compiles kernels; one for each core if
-  /// 0. Has no effect on results.
-  unsigned compileThreads = 0;
-  /// Folder in which the native engine keeps compiled kernels, for all
-  /// processes of the user; none if empty. Has no effect on results.
-  std::string cacheDirectory;
-  /// Called when another kernel is ready; on any thread, but not on two at
-  /// once.
-  std::function<void(int64_t done, int64_t total)> onKernelReady;
-};
-
-/// The oracle. Rejects, with errors that name them, all operations and types
-/// that it cannot evaluate; null on failure.
-std::unique_ptr<Engine> createInterpreter(mlir::func::FuncOp entry,
-                                          const EngineOptions &options);
-
-/// Compiles `entry` for the CPU of this machine. The module is left as it was;
-/// null, with errors emitted, if something cannot be lowered.
-std::unique_ptr<Engine> createNativeEngine(mlir::func::FuncOp entry,
-                                           const EngineOptions &options);
 
 } // namespace regather
 

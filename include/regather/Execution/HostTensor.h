@@ -8,23 +8,24 @@
 
 // The tensors that go into and come out of a run, whatever engine runs it:
 // dense, row-major, 64-byte aligned; i1 takes one byte (0 or 1) an element,
-// index eight.
+// index eight. Like all that loads, feeds and stores them, this needs no LLVM.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef REGATHER_EXECUTION_HOSTTENSOR_H
 #define REGATHER_EXECUTION_HOSTTENSOR_H
 
-#include "mlir/IR/BuiltinTypes.h"
-#include "mlir/Support/LLVM.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace regather {
 
+/// In the order of rg_dtype.
 enum class ElementType : uint8_t { F32, F64, BF16, F16, I1, I8, I16, I32, I64 };
+
+using Shape = std::vector<int64_t>;
 
 /// Bytes of one element.
 int64_t getElementSize(ElementType type);
@@ -32,12 +33,11 @@ int64_t getElementSize(ElementType type);
 /// True for f32, f64, bf16 and f16.
 bool isFloat(ElementType type);
 
-/// The element type that stores values of `type`; failure for types that
-/// cannot be run, such as f8 or complex numbers. `index` is stored as I64.
-mlir::FailureOr<ElementType> getElementType(mlir::Type type);
-
 /// False for tensors of more bytes than a process can have.
-bool isAddressable(mlir::ArrayRef<int64_t> shape, ElementType type);
+bool isAddressable(const Shape &shape, ElementType type);
+
+/// Number of elements.
+int64_t getNumElements(const Shape &shape);
 
 /// A tensor in host memory. Copies share their bytes: write to a tensor only
 /// while nobody else holds it.
@@ -46,14 +46,16 @@ public:
   HostTensor() = default;
 
   /// A tensor of zeros.
-  static HostTensor zeros(ElementType type, mlir::ArrayRef<int64_t> shape);
+  static HostTensor zeros(ElementType type, const Shape &shape);
 
   /// A tensor whose bytes are not set.
-  static HostTensor uninitialized(ElementType type,
-                                  mlir::ArrayRef<int64_t> shape);
+  static HostTensor uninitialized(ElementType type, const Shape &shape);
+
+  /// A copy that shares nothing.
+  HostTensor clone() const;
 
   ElementType getType() const { return type; }
-  mlir::ArrayRef<int64_t> getShape() const { return shape; }
+  const Shape &getShape() const { return shape; }
   int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
   int64_t getNumElements() const { return numElements; }
   int64_t getNumBytes() const { return numElements * getElementSize(type); }
@@ -73,7 +75,7 @@ public:
 
 private:
   ElementType type = ElementType::F32;
-  mlir::SmallVector<int64_t> shape;
+  Shape shape;
   int64_t numElements = 0;
   std::shared_ptr<std::byte> data;
 };

@@ -17,12 +17,12 @@
 
 #include "regather/Execution/HostTensor.h"
 
-#include "llvm/ADT/StringMap.h"
-#include "llvm/Support/Error.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "regather/Support/MappedFile.h"
+#include "regather/Support/Result.h"
 
-#include <string>
-#include <vector>
+#include <nlohmann/json_fwd.hpp>
+
+#include <map>
 
 namespace regather {
 
@@ -37,39 +37,44 @@ struct NamedTensor {
 class SafetensorsFile {
 public:
   /// Maps `path`. Errors name the file, and the tensor where there is one.
-  static llvm::Expected<SafetensorsFile> open(llvm::StringRef path);
+  static Result<SafetensorsFile> open(const std::string &path);
 
-  bool contains(llvm::StringRef name) const { return entries.contains(name); }
+  bool contains(const std::string &name) const {
+    return entries.count(name) != 0;
+  }
 
   /// Names of all tensors, in the order of their data.
   const std::vector<std::string> &getNames() const { return names; }
 
   /// Copies the tensor called `name`, whose type and global shape must be as
   /// given.
-  llvm::Expected<HostTensor> read(llvm::StringRef name, ElementType type,
-                                  llvm::ArrayRef<int64_t> shape) const;
+  Result<HostTensor> read(const std::string &name, ElementType type,
+                          const Shape &shape) const;
 
 private:
   struct Entry {
     std::string dtype;
-    std::vector<int64_t> shape;
+    Shape shape;
     uint64_t begin = 0;
     uint64_t end = 0;
   };
-  llvm::Error parseHeader(llvm::StringRef header, uint64_t dataSize);
-  llvm::Error checkLayout(uint64_t dataSize);
+  /// Returns what is wrong with the description of a tensor.
+  static std::string readEntry(const nlohmann::json &fields, uint64_t dataSize,
+                               Entry &entry);
+  Failure parseHeader(std::string_view header, uint64_t dataSize);
+  Failure checkLayout(uint64_t dataSize);
 
   std::string path;
-  std::unique_ptr<llvm::MemoryBuffer> buffer;
-  llvm::StringRef data;
-  llvm::StringMap<Entry> entries;
+  MappedFile file;
+  std::string_view data;
+  std::map<std::string, Entry> entries;
   std::vector<std::string> names;
 };
 
 /// Writes `tensors` in the given order. The file appears under its name when it
 /// is complete; names are unique.
-llvm::Error writeSafetensors(llvm::StringRef path,
-                             llvm::ArrayRef<NamedTensor> tensors);
+Failure writeSafetensors(const std::string &path,
+                         const std::vector<NamedTensor> &tensors);
 
 } // namespace regather
 

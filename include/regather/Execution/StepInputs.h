@@ -9,11 +9,9 @@
 #ifndef REGATHER_EXECUTION_STEPINPUTS_H
 #define REGATHER_EXECUTION_STEPINPUTS_H
 
-#include "regather/Execution/Engine.h"
 #include "regather/Execution/StepSignature.h"
 
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/Support/Error.h"
+#include <set>
 
 namespace regather {
 
@@ -33,11 +31,11 @@ struct InputOptions {
   int64_t firstStep = 1;
   /// Numbers of arguments that get their values before each step, and so need
   /// none here: they start as zeros.
-  llvm::SmallDenseSet<unsigned> fed;
+  std::set<unsigned> fed;
 };
 
 /// Parses `SEED` or `SEED,integers`, the value of --random-inputs.
-llvm::Error parseRandomInputs(llvm::StringRef text, InputOptions &options);
+Failure parseRandomInputs(const std::string &text, InputOptions &options);
 
 /// A random global tensor for `value`. Depends on the seed, the name and the
 /// global shape alone: not on the rank count, the placement or the order of
@@ -62,9 +60,9 @@ HostTensor makeStepNumber(int64_t number);
 /// an offset, which counts steps. Without a value, both are 0. Optimizer states
 /// are zero unless the file holds them, all or none. The learning rate and the
 /// number of the step are never drawn.
-llvm::Expected<std::vector<RankValues>>
-makeInputs(const StepSignature &step, const InputOptions &options,
-           std::vector<std::string> &warnings);
+Result<std::vector<RankValues>> makeInputs(const StepSignature &step,
+                                           const InputOptions &options,
+                                           std::vector<std::string> &warnings);
 
 } // namespace regather
 

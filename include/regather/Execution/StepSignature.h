@@ -9,25 +9,64 @@
 #ifndef REGATHER_EXECUTION_STEPSIGNATURE_H
 #define REGATHER_EXECUTION_STEPSIGNATURE_H
 
-#include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Execution/HostTensor.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace regather {
+
+/// What a value of a step is. In the order of tg::RoleKind.
+enum class Role : uint8_t {
+  Parameter,
+  Buffer,
+  Input,
+  OptimizerState,
+  Rng,
+  LearningRate,
+  Step,
+  Loss,
+  Gradient,
+  Update
+};
+
+enum class ReductionKind : uint8_t { Sum, Avg, Max };
+
+/// How a tensor lies over some axes of the mesh.
+struct AxisPlacement {
+  /// Numbers of axes, the first of which runs slowest.
+  std::vector<unsigned> axes;
+  /// The dimension that is cut into shards; none for a partial value, which is
+  /// still to be reduced.
+  std::optional<int64_t> dim;
+  ReductionKind reduction = ReductionKind::Sum;
+};
+
+/// Axes that it does not mention hold copies.
+using Placement = std::vector<AxisPlacement>;
+
+/// The ranks as a grid, row-major.
+struct Mesh {
+  std::string name;
+  std::vector<std::string> axes;
+  Shape sizes;
+
+  int64_t getNumRanks() const { return getNumElements(sizes); }
+  /// The position of a rank among those that differ from it in `axes` only.
+  int64_t getIndexInGroup(int64_t rank,
+                          const std::vector<unsigned> &axes) const;
+  /// These ranks, by position.
+  std::vector<int64_t> getGroup(int64_t rank,
+                                const std::vector<unsigned> &axes) const;
+};
 
 /// A tensor that lies in a flat argument or result.
 struct StepMember {
   std::string name;
   /// First element in the global flat tensor.
   int64_t offset = 0;
-  llvm::SmallVector<int64_t> shape;
+  Shape shape;
 };
 
 /// One argument or result. Scalars are described as tensors of rank 0.
@@ -35,14 +74,14 @@ struct StepValue {
   /// `tg.name`, or for results what their role says (`loss`, `grad.NAME`,
   /// NAME of the updated argument); else `argN` and `resultN`. Unique.
   std::string name;
-  std::optional<tg::RoleKind> role;
+  std::optional<Role> role;
   /// Argument that a gradient or an update belongs to.
   int64_t argument = -1;
   ElementType elementType = ElementType::F32;
-  llvm::SmallVector<int64_t> localShape;
-  llvm::SmallVector<int64_t> globalShape;
-  /// Null if the value is replicated.
-  tg::PlacementAttr placement;
+  Shape localShape;
+  Shape globalShape;
+  /// Empty if the value is replicated.
+  Placement placement;
   /// What files hold instead of the value itself; empty unless it is flat.
   std::vector<StepMember> members;
 
@@ -50,11 +89,10 @@ struct StepValue {
   std::vector<StepValue> getFileValues() const;
 };
 
-/// The function that a run executes, and its mesh.
+/// What a run has to know of the function that it executes.
 struct StepSignature {
-  mlir::func::FuncOp entry;
-  /// Null if the module declares none.
-  tg::MeshOp mesh;
+  std::string entry;
+  std::optional<Mesh> mesh;
   int64_t ranks = 1;
   std::vector<StepValue> arguments;
   std::vector<StepValue> results;
@@ -62,34 +100,24 @@ struct StepSignature {
   std::optional<unsigned> loss;
 };
 
-/// Describes the function called `entryName`, or the only public function with
-/// a body if the name is empty. `ranks` is what the user asked for; without it,
-/// the mesh decides. Emits errors with locations: no such function, a mesh of
-/// another number of ranks, types that cannot be run.
-mlir::FailureOr<StepSignature> analyzeStep(mlir::ModuleOp module,
-                                           llvm::StringRef entryName,
-                                           std::optional<int64_t> ranks);
-
-/// Checks what can be known before anything is allocated: that this machine can
-/// run as many ranks, and that no value, nor the arguments of all ranks, need
-/// more memory than it has. Emits an error that says how much is needed.
-mlir::LogicalResult verifyFitsMachine(const StepSignature &step);
+/// The values of one rank: arguments or results of the step, in order.
+using RankValues = std::vector<HostTensor>;
 
 /// The part of a global tensor that rank `rank` holds; padding is zero. Of a
 /// partial value the first rank holds everything and the others zeros.
 HostTensor shardTensor(const HostTensor &global, const StepValue &value,
-                       tg::MeshOp mesh, int64_t rank);
+                       const StepSignature &step, int64_t rank);
 
 /// Puts the parts of all ranks together again; partial values are reduced.
 /// Fails, and says which ranks differ, if copies that should be equal are not.
-llvm::Expected<HostTensor> unshardTensor(llvm::ArrayRef<HostTensor> parts,
-                                         const StepValue &value,
-                                         tg::MeshOp mesh);
+Result<HostTensor> unshardTensor(const std::vector<HostTensor> &parts,
+                                 const StepValue &value,
+                                 const StepSignature &step);
 
 /// Puts the members of a flat value, in order, into its global tensor; all
 /// other elements are zero.
 HostTensor joinMembers(const StepValue &value,
-                       llvm::ArrayRef<HostTensor> members);
+                       const std::vector<HostTensor> &members);
 
 /// Takes the global tensor of a flat value apart.
 std::vector<HostTensor> splitMembers(const StepValue &value,

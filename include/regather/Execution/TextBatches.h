@@ -20,11 +20,8 @@
 #ifndef REGATHER_EXECUTION_TEXTBATCHES_H
 #define REGATHER_EXECUTION_TEXTBATCHES_H
 
-#include "regather/Execution/Engine.h"
 #include "regather/Execution/StepSignature.h"
-
-#include "llvm/Support/Error.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "regather/Support/MappedFile.h"
 
 #include <array>
 
@@ -36,12 +33,12 @@ public:
   /// `TOKENS,LABELS`; if it is empty, they are the only two inputs of the step
   /// that hold integers, in this order. They have one global shape, [B, S].
   /// The step must outlive the batches.
-  static llvm::Expected<TextBatches> create(const StepSignature &step,
-                                            llvm::StringRef path,
-                                            llvm::StringRef names);
+  static Result<TextBatches> create(const StepSignature &step,
+                                    const std::string &path,
+                                    const std::string &names);
 
   /// Numbers of the arguments that hold tokens and labels.
-  llvm::ArrayRef<unsigned> getArguments() const { return arguments; }
+  const std::array<unsigned, 2> &getArguments() const { return arguments; }
 
   /// Tokens of one step, over all ranks.
   int64_t getTokensPerStep() const { return batch * sequence; }
@@ -56,7 +53,7 @@ private:
   TextBatches() = default;
 
   const StepSignature *step = nullptr;
-  std::unique_ptr<llvm::MemoryBuffer> text;
+  MappedFile text;
   std::array<unsigned, 2> arguments = {};
   int64_t batch = 0;
   int64_t sequence = 0;

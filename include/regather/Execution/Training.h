@@ -13,7 +13,7 @@
 #include "regather/Execution/Safetensors.h"
 #include "regather/Execution/StepSignature.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include <functional>
 
 namespace regather {
 
@@ -27,26 +27,27 @@ struct TrainingResult {
 };
 
 /// Called after each step with its number from 0 up.
-using StepCallback = llvm::function_ref<void(
+using StepCallback = std::function<void(
     int64_t step, std::optional<double> loss, double seconds)>;
 
 /// Called before each step with its number from 0 up, to put new data into the
 /// arguments of the ranks.
 using FeedCallback =
-    llvm::function_ref<void(int64_t step, std::vector<RankValues> &arguments)>;
+    std::function<void(int64_t step, std::vector<RankValues> &arguments)>;
 
 /// Runs `steps` steps from `arguments`. After each, the updates become the
 /// arguments that they belong to, and the number of the step goes up by one;
-/// other arguments stay as they are, unless `feed` gives them new values.
-llvm::FailureOr<TrainingResult> train(Engine &engine, const StepSignature &step,
-                                      std::vector<RankValues> arguments,
-                                      int64_t steps, StepCallback callback,
-                                      FeedCallback feed = {});
+/// other arguments stay as they are, unless `feed` gives them new values. If
+/// the engine fails, it has said why, and the message is empty.
+Result<TrainingResult> train(Engine &engine, const StepSignature &step,
+                             std::vector<RankValues> arguments, int64_t steps,
+                             const StepCallback &callback,
+                             const FeedCallback &feed = {});
 
 /// The results of the last step as global tensors under the names of the
 /// signature. Fails if copies that should be equal differ.
-llvm::Expected<std::vector<NamedTensor>>
-collectOutputs(const StepSignature &step, const TrainingResult &training);
+Result<std::vector<NamedTensor>> collectOutputs(const StepSignature &step,
+                                                const TrainingResult &training);
 
 } // namespace regather
 

@@ -1,4 +1,4 @@
-//===- AtomicFile.h - Files that appear when complete -----------*- C++ -*-===//
+//===- AtomicFile.h - Files that appear whole -------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,24 +9,23 @@
 #ifndef REGATHER_SUPPORT_ATOMICFILE_H
 #define REGATHER_SUPPORT_ATOMICFILE_H
 
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
-#include "llvm/Support/raw_ostream.h"
+#include "regather/Support/Result.h"
+
+#include <string_view>
+#include <vector>
 
 namespace regather {
 
 /// Who may read and write a new file; the umask takes some away from `Shared`.
 enum class FileAccess { Shared, OwnerOnly };
 
-/// Writes a file that appears under its name when it is complete: under a
-/// temporary name first, then renamed. What is not a file, such as a pipe or a
-/// device, is written to as it is. Unlike `llvm::writeToOutput`, errors of the
-/// stream, such as a full disk, are returned and do not end the program.
-llvm::Error
-writeFileAtomically(llvm::StringRef path,
-                    llvm::function_ref<void(llvm::raw_ostream &)> write,
-                    FileAccess access = FileAccess::Shared);
+/// Writes a file of these parts, one after the other. It appears under its name
+/// when it is complete; after a failure nothing has changed. What is there and
+/// is no regular file, such as a pipe, is written to in place. The message says
+/// only why, not which file.
+Failure writeFileAtomically(const std::string &path,
+                            const std::vector<std::string_view> &parts,
+                            FileAccess access = FileAccess::Shared);
 
 } // namespace regather
 

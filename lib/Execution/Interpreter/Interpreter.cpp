@@ -16,7 +16,8 @@
 #include "World.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Execution/Engine.h"
+#include "regather/Execution/AnalyzeStep.h"
+#include "regather/Execution/CreateEngine.h"
 
 using namespace mlir;
 using namespace regather;
@@ -28,13 +29,13 @@ public:
   Interpreter(func::FuncOp entry, const EngineOptions &options)
       : entry(entry), options(options), compiler(options.ranks) {}
 
-  StringRef getName() const override { return "interpreter"; }
+  std::string getName() const override { return "interpreter"; }
 
   /// Checks and compiles everything that the entry reaches.
   LogicalResult initialize();
 
-  LogicalResult run(ArrayRef<RankValues> arguments,
-                    std::vector<RankValues> &results) override;
+  bool run(std::vector<RankValues> &arguments,
+           std::vector<RankValues> &results) override;
 
 private:
   LogicalResult checkEntry();
@@ -119,7 +120,7 @@ LogicalResult Interpreter::checkArguments(ArrayRef<RankValues> arguments) {
     for (auto [i, value] : llvm::enumerate(values)) {
       Type type = entry.getArgumentTypes()[i];
       if (value.getType() != *getHostType(type) ||
-          value.getShape() != getShape(type))
+          ArrayRef<int64_t>(value.getShape()) != getShape(type))
         return emitError(entry.getLoc())
                << "argument " << i << " on rank " << rank
                << " does not match its type " << type;
@@ -153,10 +154,10 @@ LogicalResult Interpreter::runRank(World &world, int64_t rank,
   return success();
 }
 
-LogicalResult Interpreter::run(ArrayRef<RankValues> arguments,
-                               std::vector<RankValues> &results) {
+bool Interpreter::run(std::vector<RankValues> &arguments,
+                      std::vector<RankValues> &results) {
   if (failed(checkArguments(arguments)))
-    return failure();
+    return false;
   results.assign(options.ranks, {});
   // Each step of a training run sees another interleaving.
   World world(options.ranks, options.seed + 0xD1B54A32D192ED03 * numRuns++);
@@ -168,7 +169,7 @@ LogicalResult Interpreter::run(ArrayRef<RankValues> arguments,
     for (auto &[loc, note] : report.notes)
       diag.attachNote(loc) << note;
   }
-  return success(reports.empty());
+  return reports.empty();
 }
 
 std::unique_ptr<Engine>

@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_EXECUTION_NATIVE_KERNELSET_H
 #define REGATHER_LIB_EXECUTION_NATIVE_KERNELSET_H
 
-#include "regather/Execution/Engine.h"
+#include "regather/Execution/CreateEngine.h"
 #include "regather/Target/CPU/CompileKernels.h"
 
 #include "mlir/IR/BuiltinOps.h"

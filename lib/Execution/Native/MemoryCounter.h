@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_EXECUTION_NATIVE_MEMORYCOUNTER_H
 #define REGATHER_LIB_EXECUTION_NATIVE_MEMORYCOUNTER_H
 
-#include "regather/Execution/HostTensor.h"
+#include "regather/Execution/AnalyzeStep.h"
 
 #include <algorithm>
 

@@ -29,12 +29,13 @@ public:
 
   LogicalResult compile(StringRef entryName);
 
-  StringRef getName() const override { return "cpu"; }
-  LogicalResult run(ArrayRef<RankValues> arguments,
-                    std::vector<RankValues> &results) override;
+  std::string getName() const override { return "cpu"; }
+  bool run(std::vector<RankValues> &arguments,
+           std::vector<RankValues> &results) override;
   std::optional<int64_t> getPeakBytes() const override { return peakBytes; }
-  std::optional<cpu::KernelStatistics> getKernelStatistics() const override {
-    return kernels.getStatistics();
+  std::optional<KernelCounts> getKernels() const override {
+    const cpu::KernelStatistics &counts = kernels.getStatistics();
+    return KernelCounts{counts.count, counts.compiled, counts.cached};
   }
 
 private:
@@ -65,18 +66,20 @@ LogicalResult NativeEngine::compile(StringRef entryName) {
   return kernels.compile(options);
 }
 
-LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
-                                std::vector<RankValues> &results) {
+bool NativeEngine::run(std::vector<RankValues> &arguments,
+                       std::vector<RankValues> &results) {
   rg_world_options worldOptions = {};
   worldOptions.ranks = static_cast<int32_t>(options.ranks);
   worldOptions.timeout_seconds = options.timeoutSeconds;
   rg_world *world = nullptr;
   if (rg_status status = rg_world_create(&worldOptions, &world);
-      status != RG_OK)
-    return module->emitError() << "cannot start " << options.ranks
-                               << " ranks: " << rg_status_name(status);
+      status != RG_OK) {
+    module->emitError() << "cannot start " << options.ranks
+                        << " ranks: " << rg_status_name(status);
+    return false;
+  }
   results.assign(options.ranks, {});
-  std::vector<Failure> failures(options.ranks);
+  std::vector<RankFailure> failures(options.ranks);
   std::vector<int64_t> peaks(options.ranks);
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank != options.ranks; ++rank)
@@ -91,7 +94,7 @@ LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
   // One failure stops all ranks: report it once, where the first rank stopped
   // that was not stopped by another.
   LogicalResult result = success();
-  bool hasCause = llvm::any_of(failures, [](const Failure &failed) {
+  bool hasCause = llvm::any_of(failures, [](const RankFailure &failed) {
     return failed.op && failed.status != RG_ERROR_ABORTED;
   });
   for (auto [rank, failed] : llvm::enumerate(failures)) {
@@ -102,7 +105,7 @@ LogicalResult NativeEngine::run(ArrayRef<RankValues> arguments,
     break;
   }
   rg_world_destroy(world);
-  return result;
+  return succeeded(result);
 }
 
 std::unique_ptr<Engine>

@@ -13,7 +13,7 @@
 #include "MatrixProducts.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Execution/HostTensor.h"
+#include "regather/Execution/AnalyzeStep.h"
 
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ using Slot = unsigned;
 
 struct SlotType {
   ElementType elementType = ElementType::F32;
-  llvm::SmallVector<int64_t> shape;
+  std::vector<int64_t> shape;
 };
 
 struct Instruction;

@@ -93,7 +93,7 @@ public:
       : program(program), kernels(kernels), world(world), rank(rank),
         slots(program.slots.size()) {}
 
-  Failure run(const RankValues &arguments, RankValues &results);
+  RankFailure run(const RankValues &arguments, RankValues &results);
 
   int64_t getPeakBytes() const { return memory.getPeak(); }
 
@@ -124,7 +124,7 @@ private:
   std::vector<char> scratch;
   std::map<Slot, Pending> pending;
   std::vector<rg_comm *> comms;
-  Failure failure;
+  RankFailure failure;
 };
 } // namespace
 
@@ -317,7 +317,7 @@ bool Executor::runBlock(const InstructionBlock &block) {
   return true;
 }
 
-Failure Executor::run(const RankValues &arguments, RankValues &results) {
+RankFailure Executor::run(const RankValues &arguments, RankValues &results) {
   for (const Group &group : program.groups) {
     MeshOp mesh = group.mesh;
     SmallVector<int32_t> members;
@@ -342,12 +342,12 @@ Failure Executor::run(const RankValues &arguments, RankValues &results) {
   return failure;
 }
 
-Failure regather::native::execute(const Program &program,
-                                  const KernelSet &kernels, rg_world *world,
-                                  int64_t rank, const RankValues &arguments,
-                                  RankValues &results, int64_t &peakBytes) {
+RankFailure regather::native::execute(const Program &program,
+                                      const KernelSet &kernels, rg_world *world,
+                                      int64_t rank, const RankValues &arguments,
+                                      RankValues &results, int64_t &peakBytes) {
   Executor executor(program, kernels, world, rank);
-  Failure failure = executor.run(arguments, results);
+  RankFailure failure = executor.run(arguments, results);
   peakBytes = executor.getPeakBytes();
   return failure;
 }

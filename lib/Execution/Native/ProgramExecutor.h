@@ -11,13 +11,13 @@
 
 #include "Program.h"
 
-#include "regather/Execution/Engine.h"
+#include "regather/Execution/CreateEngine.h"
 #include "regather/Runtime/Runtime.h"
 
 namespace regather::native {
 
 /// Why a rank stopped early.
-struct Failure {
+struct RankFailure {
   mlir::Operation *op = nullptr;
   rg_status status = RG_OK;
 };
@@ -25,9 +25,9 @@ struct Failure {
 /// Runs `program` as rank `rank` of `world`, from the thread of that rank.
 /// Returns the operation that failed, if one did; the text is in the world.
 /// `peakBytes` becomes the most that the tensors of the rank took at once.
-Failure execute(const Program &program, const KernelSet &kernels,
-                rg_world *world, int64_t rank, const RankValues &arguments,
-                RankValues &results, int64_t &peakBytes);
+RankFailure execute(const Program &program, const KernelSet &kernels,
+                    rg_world *world, int64_t rank, const RankValues &arguments,
+                    RankValues &results, int64_t &peakBytes);
 
 } // namespace regather::native
 

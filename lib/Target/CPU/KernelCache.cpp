@@ -82,12 +82,10 @@ llvm::Error KernelCache::store(StringRef key, StringRef object) const {
   if (std::error_code error = fs::create_directories(
           directory, /*IgnoreExisting=*/true, fs::owner_all))
     return explain(error.message());
-  llvm::Error error = writeFileAtomically(
-      getPath(key),
-      [&](llvm::raw_ostream &os) { os << makeHeader(key, object) << object; },
-      FileAccess::OwnerOnly);
-  return error ? explain(llvm::toString(std::move(error)))
-               : llvm::Error::success();
+  std::string header = makeHeader(key, object);
+  Failure failure = writeFileAtomically(getPath(key), {header, object},
+                                        FileAccess::OwnerOnly);
+  return failure ? explain(failure.getMessage()) : llvm::Error::success();
 }
 
 void KernelCache::prune() const {

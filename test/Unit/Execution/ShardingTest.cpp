@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Execution/StepSignature.h"
+#include "regather/Execution/AnalyzeStep.h"
 #include "regather/InitAll.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -39,7 +39,7 @@ protected:
             .str(),
         &context);
     EXPECT_TRUE(module);
-    step = *analyzeStep(*module, "", std::nullopt);
+    step = analyzeStep(*module, "", std::nullopt)->signature;
     return step.arguments.front();
   }
 
@@ -60,8 +60,7 @@ protected:
   std::vector<HostTensor> shardAll(const HostTensor &global) {
     std::vector<HostTensor> parts;
     for (int64_t rank = 0; rank != step.ranks; ++rank)
-      parts.push_back(
-          shardTensor(global, step.arguments.front(), step.mesh, rank));
+      parts.push_back(shardTensor(global, step.arguments.front(), step, rank));
     return parts;
   }
 
@@ -79,7 +78,7 @@ TEST_F(ShardingTest, PadsUnevenShards) {
   EXPECT_EQ(values(parts[0]), Values({1, 2}));
   EXPECT_EQ(values(parts[1]), Values({1, 2}));
   EXPECT_EQ(values(parts[2]), Values({3, 0}));
-  auto global = unshardTensor(parts, value, step.mesh);
+  auto global = unshardTensor(parts, value, step);
   ASSERT_TRUE(bool(global));
   EXPECT_EQ(values(*global), Values({1, 2, 3}));
 }
@@ -91,7 +90,7 @@ TEST_F(ShardingTest, PadsEmptyShards) {
   std::vector<HostTensor> parts = shardAll(iota({1}));
   EXPECT_EQ(values(parts[0]), Values({1}));
   EXPECT_EQ(values(parts[3]), Values({0}));
-  auto global = unshardTensor(parts, value, step.mesh);
+  auto global = unshardTensor(parts, value, step);
   ASSERT_TRUE(bool(global));
   EXPECT_EQ(values(*global), Values({1}));
 }
@@ -112,7 +111,7 @@ TEST_F(ShardingTest, ShardsTwoDimensions) {
   std::vector<HostTensor> parts = shardAll(iota({3, 4}));
   EXPECT_EQ(values(parts[1]), Values({9, 10, 0, 0}));
   EXPECT_EQ(values(parts[2]), Values({3, 4, 7, 8}));
-  auto global = unshardTensor(parts, value, step.mesh);
+  auto global = unshardTensor(parts, value, step);
   ASSERT_TRUE(bool(global));
   EXPECT_EQ(values(*global), values(iota({3, 4})));
 }
@@ -123,7 +122,7 @@ TEST_F(ShardingTest, SumsPartialValues) {
   EXPECT_EQ(values(parts[1]), Values({1, 2}));
   EXPECT_EQ(values(parts[2]), Values({0, 0}));
   parts[2] = parts[3] = iota({2});
-  auto global = unshardTensor(parts, value, step.mesh);
+  auto global = unshardTensor(parts, value, step);
   ASSERT_TRUE(bool(global));
   EXPECT_EQ(values(*global), Values({2, 4}));
 }
@@ -132,7 +131,7 @@ TEST_F(ShardingTest, FindsCopiesThatDiffer) {
   const StepValue &value = argument("tensor<2xf32>", "[[dp] = shard 0]");
   std::vector<HostTensor> parts = shardAll(iota({4}));
   parts[3] = iota({2});
-  EXPECT_EQ(llvm::toString(unshardTensor(parts, value, step.mesh).takeError()),
+  EXPECT_EQ(unshardTensor(parts, value, step).getMessage(),
             "\"arg0\" is replicated, but ranks 2 and 3 hold different values");
 }
 
@@ -143,5 +142,5 @@ TEST_F(ShardingTest, IgnoresPaddingOfCopies) {
   parts[3] = HostTensor::zeros(ElementType::F32, {2});
   parts[3].setFromDouble(0, 3);
   parts[3].setFromDouble(1, 42);
-  EXPECT_TRUE(bool(unshardTensor(parts, value, step.mesh)));
+  EXPECT_TRUE(bool(unshardTensor(parts, value, step)));
 }

@@ -15,7 +15,7 @@
 
 using namespace regather;
 
-static StepValue makeValue(std::string name, tg::RoleKind role,
+static StepValue makeValue(std::string name, Role role,
                            std::initializer_list<int64_t> shape) {
   StepValue value;
   value.name = std::move(name);
@@ -30,8 +30,8 @@ static bool haveEqualBytes(const HostTensor &a, const HostTensor &b) {
 }
 
 TEST(RandomInputs, DependOnNameAndSeed) {
-  StepValue w = makeValue("w", tg::RoleKind::Parameter, {8, 8});
-  StepValue v = makeValue("v", tg::RoleKind::Parameter, {8, 8});
+  StepValue w = makeValue("w", Role::Parameter, {8, 8});
+  StepValue v = makeValue("v", Role::Parameter, {8, 8});
   HostTensor tensor = makeRandomTensor(w, 1, false);
   EXPECT_TRUE(haveEqualBytes(tensor, makeRandomTensor(w, 1, false)));
   EXPECT_FALSE(haveEqualBytes(tensor, makeRandomTensor(w, 2, false)));
@@ -39,7 +39,7 @@ TEST(RandomInputs, DependOnNameAndSeed) {
 }
 
 TEST(RandomInputs, StayInTheirRange) {
-  StepValue w = makeValue("w", tg::RoleKind::Parameter, {40, 20});
+  StepValue w = makeValue("w", Role::Parameter, {40, 20});
   HostTensor tensor = makeRandomTensor(w, 3, false);
   double bound = std::sqrt(6.0 / 60), sum = 0, largest = 0;
   for (int64_t i = 0; i < 800; ++i) {
@@ -52,7 +52,7 @@ TEST(RandomInputs, StayInTheirRange) {
 }
 
 TEST(RandomInputs, IntegersAreSmall) {
-  for (auto role : {tg::RoleKind::Parameter, tg::RoleKind::Input}) {
+  for (auto role : {Role::Parameter, Role::Input}) {
     HostTensor tensor =
         makeRandomTensor(makeValue("x", role, {16, 16}), 1, true);
     bool differs = false;
@@ -67,8 +67,8 @@ TEST(RandomInputs, IntegersAreSmall) {
 }
 
 TEST(RandomInputs, OptimizerStatesStartAtZero) {
-  HostTensor tensor = makeRandomTensor(
-      makeValue("m", tg::RoleKind::OptimizerState, {4}), 1, false);
+  HostTensor tensor =
+      makeRandomTensor(makeValue("m", Role::OptimizerState, {4}), 1, false);
   for (int64_t i = 0; i < 4; ++i)
     EXPECT_EQ(tensor.getAsDouble(i), 0);
 }
@@ -80,6 +80,6 @@ TEST(RandomInputs, Option) {
   EXPECT_TRUE(options.integers);
   EXPECT_FALSE(bool(parseRandomInputs("8", options)));
   EXPECT_FALSE(options.integers);
-  for (llvm::StringRef bad : {"", "x", "-1", "1,floats", "1.5"})
-    EXPECT_NE(llvm::toString(parseRandomInputs(bad, options)), "") << bad.str();
+  for (const char *bad : {"", "x", "-1", "1,floats", "1.5"})
+    EXPECT_TRUE(bool(parseRandomInputs(bad, options))) << bad;
 }

@@ -10,7 +10,7 @@
 #define REGATHER_TEST_UNIT_INTERPRETER_INTERPRET_H
 
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Execution/Engine.h"
+#include "regather/Execution/CreateEngine.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -95,16 +95,16 @@ public:
   }
 
   /// Results by rank; empty on failure.
-  std::vector<RankValues> run(llvm::ArrayRef<RankValues> arguments) {
+  std::vector<RankValues> run(std::vector<RankValues> arguments) {
     std::vector<RankValues> results;
-    if (!engine || mlir::failed(engine->run(arguments, results)))
+    if (!engine || !engine->run(arguments, results))
       return {};
     return results;
   }
 
   /// Runs one rank.
   RankValues runOne(const RankValues &arguments) {
-    std::vector<RankValues> results = run({arguments});
+    std::vector<RankValues> results = run(std::vector<RankValues>{arguments});
     return results.empty() ? RankValues() : results.front();
   }
 

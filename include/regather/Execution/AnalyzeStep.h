@@ -1,0 +1,47 @@
+//===- AnalyzeStep.h - Find the step of a module ----------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_ANALYZESTEP_H
+#define REGATHER_EXECUTION_ANALYZESTEP_H
+
+#include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Execution/StepSignature.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace regather {
+
+/// The function that a run executes, and its mesh.
+struct AnalyzedStep {
+  mlir::func::FuncOp entry;
+  /// Null if the module declares none.
+  tg::MeshOp mesh;
+  StepSignature signature;
+};
+
+/// The element type that stores values of `type`; failure for types that
+/// cannot be run, such as f8 or complex numbers. `index` is stored as I64.
+llvm::FailureOr<ElementType> getElementType(mlir::Type type);
+
+/// Describes the function called `entryName`, or the only public function with
+/// a body if the name is empty. `ranks` is what the user asked for; without it,
+/// the mesh decides. Emits errors with locations: no such function, a mesh of
+/// another number of ranks, types that cannot be run.
+llvm::FailureOr<AnalyzedStep> analyzeStep(mlir::ModuleOp module,
+                                          llvm::StringRef entryName,
+                                          std::optional<int64_t> ranks);
+
+/// Checks what can be known before anything is allocated: that this machine can
+/// run as many ranks, and that no value, nor the arguments of all ranks, need
+/// more memory than it has. Emits an error that says how much is needed.
+mlir::LogicalResult verifyFitsMachine(const AnalyzedStep &step);
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_ANALYZESTEP_H
