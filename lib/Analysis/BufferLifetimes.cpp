@@ -51,6 +51,7 @@ private:
   const StreamProgram &program;
   /// What the next operation of each stream knows to be complete.
   std::vector<Clock> clocks;
+  std::vector<bool> overlaps;
   /// By event; empty until it is recorded.
   std::vector<Clock> events;
   /// By stream, in the order of the program.
@@ -65,8 +66,9 @@ private:
 
 LifetimeAnalysis::LifetimeAnalysis(const StreamProgram &program)
     : program(program), clocks(program.numStreams, Clock(program.numStreams)),
-      events(program.numEvents), openings(program.numStreams),
-      isLiveIn(program.numBuffers), firstWrite(program.numBuffers, kNever),
+      overlaps(program.numStreams), events(program.numEvents),
+      openings(program.numStreams), isLiveIn(program.numBuffers),
+      firstWrite(program.numBuffers, kNever),
       lastAccess(size_t(program.numBuffers) * program.numStreams) {}
 
 Error LifetimeAnalysis::checkNumbers() const {
@@ -91,6 +93,9 @@ Error LifetimeAnalysis::checkNumbers() const {
       if (Error error = check(*op.records, program.numEvents, "event", where))
         return error;
   }
+  if (Error error = check(program.overlapping, program.numStreams, "stream",
+                          "the list of streams that overlap"))
+    return error;
   if (Error error = check(program.liveIn, program.numBuffers, "buffer",
                           "the list of buffers live before the program"))
     return error;
@@ -109,7 +114,8 @@ Error LifetimeAnalysis::access(uint64_t step, uint32_t buffer, StringRef verb) {
     return makeError("operation {0} {1} buffer {2}, which nothing has written",
                      step, verb, buffer);
   uint32_t writer = program.ops[first].stream;
-  if (writer != op.stream && clocks[op.stream][writer] <= first)
+  bool isOrdered = writer == op.stream && !overlaps[writer];
+  if (first != step && !isOrdered && clocks[op.stream][writer] <= first)
     return makeError("operation {0} on stream {1} {2} buffer {3} without "
                      "waiting for operation {4} on stream {5}, which first "
                      "writes it",
@@ -143,9 +149,12 @@ Error LifetimeAnalysis::visit(uint64_t step) {
   if (opens)
     openings[op.stream].push_back({step, clock});
   // Whatever follows on this stream runs after this operation.
-  clock[op.stream] = step + 1;
-  if (op.records)
+  if (!overlaps[op.stream])
+    clock[op.stream] = step + 1;
+  if (op.records) {
     events[*op.records] = clock;
+    events[*op.records][op.stream] = step + 1;
+  }
   return Error::success();
 }
 
@@ -156,7 +165,7 @@ uint64_t LifetimeAnalysis::findEnd(uint32_t buffer) const {
   uint64_t end = *std::max_element(last.begin(), last.end());
   for (uint32_t reader = 0; reader != program.numStreams; ++reader) {
     for (uint32_t stream = 0; stream != program.numStreams; ++stream) {
-      if (last[reader] == 0 || stream == reader)
+      if (last[reader] == 0 || (stream == reader && !overlaps[stream]))
         continue;
       // Clocks only go forward along a stream.
       auto waiting =
@@ -175,6 +184,8 @@ uint64_t LifetimeAnalysis::findEnd(uint32_t buffer) const {
 Expected<std::vector<BufferLifetime>> LifetimeAnalysis::run() {
   if (Error error = checkNumbers())
     return error;
+  for (uint32_t stream : program.overlapping)
+    overlaps[stream] = true;
   for (uint32_t buffer : program.liveIn)
     isLiveIn[buffer] = true;
   for (uint64_t step = 0; step != program.ops.size(); ++step)

@@ -18,8 +18,8 @@
 namespace regather {
 
 /// One operation of a linear program. Operations are issued in the order of the
-/// program; those of one stream run in that order, those of different streams
-/// in any order that events do not exclude.
+/// program; those of one stream run in that order, unless the stream lets them
+/// overlap, those of different streams in any order that events do not exclude.
 struct StreamOp {
   uint32_t stream = 0;
   std::vector<uint32_t> reads;
@@ -34,6 +34,9 @@ struct StreamOp {
 /// is its index.
 struct StreamProgram {
   uint32_t numStreams = 1;
+  /// Streams whose operations start in the order of the program but may
+  /// overlap: only an event tells that they are done, to their own stream too.
+  std::vector<uint32_t> overlapping;
   uint32_t numBuffers = 0;
   uint32_t numEvents = 0;
   std::vector<StreamOp> ops;

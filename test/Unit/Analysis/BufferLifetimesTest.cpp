@@ -86,6 +86,26 @@ TEST(BufferLifetimesTest, TheSameStreamNeedNotWait) {
   EXPECT_EQ(lifetimesOf(program)[0], Steps(0, 2));
 }
 
+/// Operations of stream 1 overlap: that the first is done with buffer 0 is
+/// known only from its event.
+TEST(BufferLifetimesTest, OverlappingOperationsOfOneStream) {
+  StreamProgram program = makeTwoStreams();
+  program.overlapping = {1};
+  program.ops[2] = makeOp(1, {}, {1});
+  program.ops[3] = makeOp(1, {}, {2}, {1});
+  program.ops[4] = makeOp(1, {}, {3});
+  EXPECT_EQ(lifetimesOf(program)[0], Steps(0, 3));
+  EXPECT_EQ(lifetimesOf(program)[1], Steps(2, 5));
+  program.ops[4].reads = {1};
+  EXPECT_EQ(errorOf(program),
+            "operation 4 on stream 1 reads buffer 1 without waiting for "
+            "operation 2 on stream 1, which first writes it");
+  program.overlapping = {2};
+  EXPECT_EQ(errorOf(program),
+            "the list of streams that overlap names stream 2, but there are "
+            "only 2");
+}
+
 TEST(BufferLifetimesTest, WaitingIsTransitive) {
   // Stream 2 learns of stream 0 through stream 1.
   StreamProgram program;
@@ -127,6 +147,7 @@ TEST(BufferLifetimesTest, MalformedPrograms) {
 
 namespace {
 /// Which operations are complete before which run, by closure over all pairs.
+/// An event stands for all that was issued on its stream before it.
 class HappensBefore {
 public:
   explicit HappensBefore(const StreamProgram &program)
@@ -134,11 +155,14 @@ public:
     std::vector<int64_t> recorder(program.numEvents, -1);
     for (size_t step = 0; step != size; ++step) {
       const StreamOp &op = program.ops[step];
+      bool overlaps = is_contained(program.overlapping, op.stream);
       for (size_t other = 0; other != step; ++other)
         if (program.ops[other].stream == op.stream)
-          add(other, step);
+          add(other, step, /*itself=*/!overlaps);
       for (uint32_t event : op.waits)
-        add(recorder[event], step);
+        for (int64_t other = recorder[event]; other >= 0; --other)
+          if (program.ops[other].stream == program.ops[recorder[event]].stream)
+            add(other, step);
       if (op.records)
         recorder[*op.records] = static_cast<int64_t>(step);
     }
@@ -146,8 +170,9 @@ public:
   bool operator()(size_t a, size_t b) const { return before[a][b]; }
 
 private:
-  void add(size_t a, size_t b) {
-    before[a][b] = true;
+  /// What is before a is before b, and so is a itself unless told otherwise.
+  void add(size_t a, size_t b, bool itself = true) {
+    before[a][b] = before[a][b] || itself;
     for (size_t other = 0; other != a; ++other)
       if (before[other][a])
         before[other][b] = true;
@@ -163,6 +188,8 @@ TEST(BufferLifetimesTest, DisjointLifetimesAreOrdered) {
     std::mt19937_64 random(seed);
     StreamProgram program;
     program.numStreams = 3;
+    if (seed % 2 == 1)
+      program.overlapping = {1, 2};
     program.numBuffers = program.numEvents = 30;
     for (uint32_t step = 0; step != 30; ++step) {
       StreamOp op = makeOp(random() % 3, {}, {step}, {}, step);
