@@ -10,6 +10,7 @@
 
 #include "regather/Conversion/Passes.h"
 #include "regather/Dialect/Exec/IR/Exec.h"
+#include "regather/Dialect/Exec/Transforms/Passes.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Pipelines/Pipelines.h"
@@ -34,6 +35,7 @@ void regather::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void regather::registerAllPasses() {
   registerConversionPasses();
+  exec::registerExecPasses();
   tg::registerTGPasses();
   registerPipelines();
 }

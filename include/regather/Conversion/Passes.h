@@ -9,6 +9,7 @@
 #ifndef REGATHER_CONVERSION_PASSES_H
 #define REGATHER_CONVERSION_PASSES_H
 
+#include "regather/Dialect/Exec/IR/Exec.h"
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -154,6 +154,58 @@ def ConvertTGRandomToLinalgPass
   ];
 }
 
+def ConvertTGToExecPass : Pass<"convert-tg-to-exec", "::mlir::ModuleOp"> {
+  let summary = "Lower a step to a linear program over buffers";
+  let description = [{
+    Replaces the step by an `exec.program` of the same name: every tensor gets a
+    buffer, compute is launched on stream 0, and collectives on streams of
+    their own. Slices of the arena get no places; `exec-plan-memory` finds them.
+
+    Precondition: calls are inlined, shapes are static, and elements are of a
+    type that engines compute with. What a program cannot hold is reported
+    together, each kind with the place of the first.
+
+    - What computes and is not in a kernel yet gets a kernel of its own; equal
+      ones are merged. Scalars are tensors of rank 0 there.
+    - Views that move no bytes (reshapes, slices without gaps, `tg.unflatten`)
+      become views of the buffer. What `tg.flatten` puts together is computed in
+      its place where a kernel or a collective makes it, else copied.
+    - Collectives of one group of ranks share a stream; groups take the streams
+      in turn. A collective starts after everything that was issued before it on
+      stream 0, so that the schedule of the step decides when; stream 0 waits
+      for it where the step has `tg.wait`, or at the end of the region if nobody
+      waits. An all-reduce or a broadcast whose input nobody else reads runs in
+      its place.
+    - `scf.if` and `scf.for` around collectives become `exec.if` and `exec.for`.
+      Loop-carried values have buffers that are copied to at the end of each
+      iteration. Other control flow is part of kernels.
+    - Small constants become `exec.constant`; large ones of equal elements, and
+      `tensor.empty`, are filled.
+
+    Postcondition: the step is gone, and the program reads, writes and sends
+    what the step did. Kernels, meshes and other functions are left as they are;
+    nodes in kernels are for code generation to lower.
+  }];
+  let options = [
+    Option<"entry", "entry", "std::string", /*default=*/"",
+           "The function to lower; by default the only public one">,
+    Option<"commStreams", "comm-streams", "unsigned", /*default=*/"1",
+           "Number of streams that collectives may use, at least 1">
+  ];
+  let dependentDialects = [
+    "::mlir::tensor::TensorDialect", "::regather::exec::ExecDialect",
+    "::regather::tg::TGDialect"
+  ];
+  let statistics = [
+    Statistic<"numOutlined", "num-outlined",
+              "Number of operations that got a launch of their own">,
+    Statistic<"numCollectives", "num-collectives",
+              "Number of collectives lowered">,
+    Statistic<"numInPlace", "num-in-place",
+              "Number of buffers that are reduced or broadcast in place">
+  ];
+}
+
 def ShardRecordPlacementsPass
     : Pass<"shard-record-placements", "::mlir::ModuleOp"> {
   let summary = "Keep the shardings of arguments and results";

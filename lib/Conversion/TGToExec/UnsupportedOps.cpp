@@ -1,0 +1,76 @@
+//===- UnsupportedOps.cpp - What cannot be part of a program --------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "UnsupportedOps.h"
+
+#include "regather/Dialect/Exec/IR/Exec.h"
+
+using namespace mlir;
+using namespace regather;
+
+MemRefType regather::getBufferType(Type type) {
+  MemRefType buffer;
+  if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+    if (tensor.hasStaticShape() && !tensor.getEncoding())
+      buffer = MemRefType::get(tensor.getShape(), tensor.getElementType());
+  } else if (type.isIntOrIndexOrFloat()) {
+    buffer = MemRefType::get({}, type);
+  }
+  if (!buffer || !exec::isBuffer(buffer))
+    return nullptr;
+  Type element = buffer.getElementType();
+  bool isKnown = element.isIndex() || element.isF32() || element.isF64() ||
+                 element.isBF16() || element.isF16();
+  for (unsigned width : {1, 8, 16, 32, 64})
+    isKnown |= element.isSignlessInteger(width);
+  return isKnown ? buffer : nullptr;
+}
+
+void UnsupportedOps::add(const Twine &what, Location loc) {
+  ++found.try_emplace(what.str(), loc, 0).first->second.second;
+}
+
+void UnsupportedOps::addOp(Operation *op) {
+  std::string name = "'" + op->getName().getStringRef().str() + "'";
+  if (auto node = dyn_cast<tg::NodeOp>(op)) {
+    name += " \"" + node.getTarget().str() + "\"";
+    if (node.getEffects())
+      name += ", which is called for its effects";
+  } else if (auto call = dyn_cast<func::CallOp>(op)) {
+    name += " of \"" + call.getCallee().str() + "\", which was not inlined";
+  } else if (op->getNumRegions() > 0) {
+    name += " around operations that a kernel cannot hold";
+  }
+  add(name, op->getLoc());
+}
+
+void UnsupportedOps::checkType(Value value) {
+  if (getBufferType(value.getType()))
+    return;
+  if (!state)
+    state.emplace(func);
+  std::string text = "value '";
+  llvm::raw_string_ostream stream(text);
+  value.printAsOperand(stream, *state);
+  stream << "' of type " << value.getType();
+  auto shaped = dyn_cast<ShapedType>(value.getType());
+  if (shaped && shaped.hasRank() && !shaped.hasStaticShape())
+    stream << ", whose dimension "
+           << llvm::find_if(shaped.getShape(), ShapedType::isDynamic) -
+                  shaped.getShape().begin()
+           << " is dynamic";
+  add(text, value.getLoc());
+}
+
+LogicalResult UnsupportedOps::report() {
+  for (auto &[what, where] : found)
+    emitError(where.first) << "a program cannot hold " << what << " ("
+                           << where.second
+                           << (where.second == 1 ? " use)" : " uses)");
+  return failure(!found.empty());
+}

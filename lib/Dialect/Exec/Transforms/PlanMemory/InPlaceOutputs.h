@@ -1,0 +1,38 @@
+//===- InPlaceOutputs.h - Outputs in the places of inputs -------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_INPLACEOUTPUTS_H
+#define REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_INPLACEOUTPUTS_H
+
+#include "ProgramAccesses.h"
+
+#include "regather/Dialect/TG/Utils/KernelInPlace.h"
+
+namespace regather::exec {
+
+/// Answers which outputs of an operation may overwrite its inputs. Asks each
+/// kernel once.
+class InPlaceOutputs {
+public:
+  explicit InPlaceOutputs(mlir::ModuleOp module) : symbols(module) {}
+
+  /// True if `op` may write its output `output` to the memory of the buffer
+  /// that `input` is, where both are whole buffers of equal size: whatever it
+  /// reads of the one, it may overwrite by the other.
+  bool allows(mlir::Operation *op, mlir::Value input, mlir::Value output);
+
+private:
+  llvm::ArrayRef<tg::InPlacePair> getPairs(LaunchOp launch);
+
+  mlir::SymbolTable symbols;
+  llvm::DenseMap<mlir::Attribute, llvm::SmallVector<tg::InPlacePair>> pairs;
+};
+
+} // namespace regather::exec
+
+#endif // REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_INPLACEOUTPUTS_H

@@ -1,0 +1,94 @@
+//===- ProgramAccesses.cpp - What a program touches and when --------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramAccesses.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::exec;
+
+ProgramAccesses::ProgramAccesses(ProgramOp program) : program(program) {
+  program.walk([&](SliceOp slice) { addBuffer(slice.getBuffer()); });
+  for (BlockArgument argument : program.getArguments()) {
+    stream.liveIn.push_back(buffers.size());
+    addBuffer(argument);
+  }
+  stream.numBuffers = buffers.size();
+  stream.numStreams = program.getStreams();
+  for (uint32_t i = 1; i < stream.numStreams; ++i)
+    stream.overlapping.push_back(i);
+  for (Operation &op : program.getBody().front())
+    addOp(&op);
+}
+
+void ProgramAccesses::addBuffer(Value value) {
+  numbers[value] = buffers.size();
+  buffers.push_back(value);
+}
+
+std::optional<uint32_t> ProgramAccesses::getNumber(Value value) const {
+  auto it = numbers.find(getPlace(value).base);
+  return it == numbers.end() ? std::nullopt : std::optional(it->second);
+}
+
+void ProgramAccesses::addAccesses(Operation *op, StreamOp &step) {
+  auto add = [&](ValueRange values, std::vector<uint32_t> &list) {
+    for (Value value : values)
+      if (std::optional<uint32_t> number = getNumber(value))
+        list.push_back(*number);
+  };
+  if (auto access = dyn_cast<StreamOpInterface>(op)) {
+    add(access.getReads(), step.reads);
+    add(access.getWrites(), step.writes);
+  } else if (isa<IfOp>(op)) {
+    add(op->getOperands(), step.reads);
+  } else if (auto loop = dyn_cast<ForOp>(op)) {
+    add({loop.getLower(), loop.getUpper(), loop.getStep()}, step.reads);
+    add(loop.getIndex(), step.writes);
+  } else if (isa<ReturnOp>(op)) {
+    add(op->getOperands(), stream.liveOut);
+  }
+}
+
+void ProgramAccesses::addOp(Operation *op) {
+  StreamOp step;
+  if (auto access = dyn_cast<StreamOpInterface>(op)) {
+    step.stream = access.getStream();
+  } else if (auto record = dyn_cast<RecordOp>(op)) {
+    step.stream = record.getStream();
+    step.records = stream.numEvents;
+    events[record.getEvent()] = stream.numEvents++;
+  } else if (auto wait = dyn_cast<WaitOp>(op)) {
+    step.stream = wait.getStream();
+    step.waits.push_back(events.lookup(wait.getEvent()));
+  } else if (!isa<IfOp, ForOp, ReturnOp>(op)) {
+    return;
+  }
+  addAccesses(op, step);
+  if (op->getNumRegions() > 0) {
+    // Whatever happens inside is done when the operation is.
+    StreamOp inner;
+    for (Region &region : op->getRegions())
+      region.walk([&](Operation *nested) { addAccesses(nested, inner); });
+    llvm::append_range(step.writes, inner.reads);
+    llvm::append_range(step.writes, inner.writes);
+    llvm::sort(step.writes);
+    step.writes.erase(llvm::unique(step.writes), step.writes.end());
+  }
+  stream.ops.push_back(std::move(step));
+  ops.push_back(op);
+}
+
+FailureOr<std::vector<BufferLifetime>> ProgramAccesses::computeLifetimes() {
+  llvm::Expected<std::vector<BufferLifetime>> lifetimes =
+      regather::computeLifetimes(stream);
+  if (lifetimes)
+    return std::move(*lifetimes);
+  return program.emitError() << "cannot tell when buffers are in use: "
+                             << llvm::toString(lifetimes.takeError());
+}
