@@ -3,6 +3,7 @@
 // RUN: regather-opt %s --regather-training-pipeline | FileCheck %s --check-prefix=LOWERED
 // RUN: regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{lower=false})' | FileCheck %s --check-prefix=KEPT
 // RUN: not regather-opt %s --regather-training-pipeline='replicate-axis=rep' 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not regather-opt %s --regather-training-pipeline='layout=flat' 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: not regather-opt %s --regather-training-pipeline='meshes=dp:4' 2>&1 | FileCheck %s --check-prefix=OPTION
 
 // LOWERED-LABEL: @step
@@ -11,6 +12,7 @@
 // KEPT-LABEL: @step
 // KEPT: tg.node "aten.mm.default"
 // AXIS: replicate-axis "rep" needs a mesh that has it
+// LAYOUT: layout "flat" needs a mesh to shard parameters over
 // OPTION: no such option meshes
 
 func.func @step(%x: tensor<4x8xf32>, %y: tensor<8x2xf32>) -> tensor<4x2xf32> {

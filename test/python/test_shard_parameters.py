@@ -249,6 +249,32 @@ def test_units_change_no_bit(captured: Captured, options: str) -> None:
         assert torch.equal(results[name], value), name
 
 
+def assert_layouts_agree(captured: Captured, options: str) -> None:
+    expected = captured.run(f"{options} layout=per-parameter")
+    results = captured.run(f"{options} layout=flat")
+    assert results.keys() == expected.keys()
+    for name, value in expected.items():
+        assert torch.equal(results[name], value), name
+
+
+@pytest.mark.parametrize("options", [
+    "mesh=dp:1", "mesh=dp:2", FSDP, "mesh=dp:8", HSDP,
+    f"{FSDP} compute-dtype=bf16 reduce-dtype=bf16", f"{HSDP} units=none",
+    f"{FSDP} alignment=1", f"{FSDP} ignore=up.weight",
+    f"{FSDP} optimizer-groups=*bias"])
+@small_models
+def test_layouts_give_the_same_bits(captured: Captured, options: str) -> None:
+    """Every element is reduced in rank order, wherever it lies."""
+    assert_layouts_agree(captured, options)
+
+
+@pytest.mark.parametrize("make", [llama, masked, t5],
+                         ids=lambda f: f.__name__)
+def test_layouts_agree_on_large_models(captured: Captured) -> None:
+    """Among them one with a weight that is used in three places."""
+    assert_layouts_agree(captured, FSDP)
+
+
 @pytest.mark.parametrize(("options", "tolerance"), [
     ("compute-dtype=f64 reduce-dtype=f64", TOLERANCE),
     ("compute-dtype=bf16", 3e-2),

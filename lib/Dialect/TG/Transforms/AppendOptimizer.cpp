@@ -272,7 +272,10 @@ static LogicalResult emitSplitBuffer(func::FuncOp func, StringRef buffer,
     diag << "group \"" << groupOfSecond->pattern << "\" for the second";
   else
     diag << "not for the second";
-  return diag << "; shard them with optimizer-groups=" << groupOfFirst->pattern;
+  diag << "; shard them with optimizer-groups=" << groupOfFirst->pattern;
+  if (groupOfSecond)
+    diag << ',' << groupOfSecond->pattern;
+  return diag;
 }
 
 LogicalResult OptimizerAppender::assignRules() {

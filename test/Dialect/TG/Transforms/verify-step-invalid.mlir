@@ -154,3 +154,13 @@ func.func @two_learning_rates(%a: tensor<f32> {tg.role = #tg.role<learning_rate>
                               %c: tensor<f32> {tg.role = #tg.role<learning_rate>}) {
   return
 }
+
+// -----
+
+// expected-error@+1 {{arguments 0 and 1 have the same name "w"}}
+func.func @member_name(
+    %flat: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "flat",
+                          tg.members = #tg.members<["w" at 0 of [2]]>},
+    %w: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.name = "w"}) {
+  return
+}
