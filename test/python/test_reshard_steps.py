@@ -135,3 +135,15 @@ def test_never(step: Step) -> None:
     path = step.transform(("--tg-reshard-after-forward=mode=never",))
     assert regathers(path) == 0
     assert step.run(path) == step.whole
+
+
+@pytest.mark.parametrize("mode", ["always", "never"])
+@pytest.mark.parametrize("policy", [
+    "policy=full", "policy=selective",
+    "policy=selective every-second-product=true"])
+def test_recompute(step: Step, policy: str, mode: str) -> None:
+    path = step.transform(("--tg-merge-gathers", f"--tg-apply-policy={policy}",
+                           f"--tg-reshard-after-forward=mode={mode}",
+                           "--tg-rematerialize", "--tg-verify-step"))
+    assert (regathers(path) > 0) or mode == "never"
+    assert step.run(path) == step.whole

@@ -47,6 +47,12 @@ void BackwardCopies::findInputs(Operation *op,
     visit(collective.getInputs()[member]);
 }
 
+/// Data that is in flight across the boundary arrives in backward anyway.
+bool BackwardCopies::isCopiedForBackward(Value value) const {
+  return graph.isForwardValue(value) && !isa<FutureType>(value.getType()) &&
+         copiedForBackward(value);
+}
+
 void BackwardCopies::findNeeded() {
   SmallVector<Value> worklist;
   auto add = [&](Value value) {
@@ -56,7 +62,7 @@ void BackwardCopies::findNeeded() {
   for (auto [number, op] : llvm::enumerate(graph.getOps()))
     if (graph.isBackward(number))
       forEachInput(op, [&](Value value) {
-        if (graph.isForwardValue(value) && copiedForBackward(value))
+        if (isCopiedForBackward(value))
           add(value);
       });
   while (!worklist.empty()) {
@@ -164,7 +170,7 @@ void BackwardCopies::run() {
     op->walk([&](Operation *inner) {
       for (OpOperand &operand : inner->getOpOperands()) {
         Value value = operand.get();
-        if (!graph.isForwardValue(value) || !copiedForBackward(value))
+        if (!isCopiedForBackward(value))
           continue;
         if (!mapping.contains(value))
           materialize(value, op);

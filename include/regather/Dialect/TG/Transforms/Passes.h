@@ -22,6 +22,9 @@ enum class StateType { Update, F32, BF16 };
 /// How tg-shard-parameters stores parameters.
 enum class ParameterLayout { Flat, PerParameter };
 
+/// What tg-apply-policy marks.
+enum class PolicyPlan { None, Full, Selective };
+
 /// Which gathered parameters tg-reshard-after-forward releases.
 enum class ReshardMode { Default, Always, Never };
 

@@ -102,6 +102,57 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
   ];
 }
 
+def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
+  let summary = "Mark what to save for backward and what to recompute";
+  let description = [{
+    Gives the operations of forward that lie in a checkpointed unit a
+    `tg.policy`. Units are repeated blocks (`layers.3`); without any, the
+    outermost modules; and what `modules` names.
+
+    - `none` marks nothing: what backward reads is saved.
+    - `full` recomputes all of a unit: only its inputs are saved.
+    - `selective` saves what is slow to compute or small: products of matrices,
+      convolutions, attention (what a library has a routine for), reductions
+      and collectives; it recomputes the rest. `save` lists operations to save
+      instead, by the target of the node or the name of the operation;
+      `every-second-product` recomputes every second library call.
+
+    Values that forward reads outside of the unit, such as those that go on to
+    the next unit, are saved, and so is what would not come out the same again:
+    opaque values, effects.
+
+    A mark on a collective speaks for its wait. Parameters and what is made of
+    them alone, gathered or not, get no mark: `tg-reshard-after-forward` decides
+    about them. A policy that is there already stays.
+
+    Precondition: forward is marked as such. Postcondition: only `tg.policy`
+    has changed; `tg-rematerialize` and `tg-partition` follow it.
+  }];
+  let options = [
+    Option<"policy", "policy", "PolicyPlan", /*default=*/"PolicyPlan::None",
+           "Plan for all units",
+           [{::llvm::cl::values(
+             clEnumValN(PolicyPlan::None, "none", "Mark nothing (default)"),
+             clEnumValN(PolicyPlan::Full, "full", "Recompute units"),
+             clEnumValN(PolicyPlan::Selective, "selective",
+                        "Save what is slow to compute or small"))}]>,
+    ListOption<"modules", "modules", "std::string",
+               "Module patterns with a plan of their own, such as "
+               "layers.*:full,head:none">,
+    ListOption<"save", "save", "std::string",
+               "Operations that selective saves, such as aten.mm.*">,
+    Option<"everySecondProduct", "every-second-product", "bool",
+           /*default=*/"false",
+           "Let selective recompute every second library call">
+  ];
+  let statistics = [
+    Statistic<"numSaved", "num-saved",
+              "Number of operations marked as must_save">,
+    Statistic<"numRecomputed", "num-recomputed",
+              "Number of operations marked as must_recompute">
+  ];
+}
+
 def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group operations that generated code runs as one";
   let description = [{
@@ -185,6 +236,38 @@ def MergeGathersPass : Pass<"tg-merge-gathers", "::mlir::ModuleOp"> {
               "Number of gathers, by member, that another one stands for">,
     Statistic<"numOps", "num-ops",
               "Number of other operations of chains merged">
+  ];
+}
+
+def RematerializePass : Pass<"tg-rematerialize", "::mlir::ModuleOp"> {
+  let summary = "Recompute in backward what is not to be saved";
+  let description = [{
+    Follows `must_recompute` in a step that stays one function: each marked
+    value that backward reads is computed again in backward, in front of the
+    first operation there that needs it, with everything that this takes and
+    that is marked as `must_recompute` or `prefer_recompute`, too. What is not
+    marked is saved. The original dies where forward has last read it.
+
+    A copy of a random operation draws the numbers of the original (equal seed,
+    offset and stream). A collective is copied only if it is marked as
+    `must_recompute` itself; its wait follows, as do all results of an
+    operation. What would not give the same again (opaque values, effects,
+    nodes that draw numbers of their own) is saved, with a remark.
+
+    What is recomputed reads parameters that are released after forward
+    (`tg.reshard`) from gathers of backward, of which each is gathered once.
+
+    Precondition: none; a step without marks or without a backward part is left
+    alone. Postcondition: the step computes the same values, bit for bit, and
+    no operation of backward reads a value of forward that must be recomputed.
+    Copies have phase backward and no policy. A remark names each of them, with
+    the bytes that need not be saved and the arithmetic that this costs.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numOps", "num-ops", "Number of operations copied to backward">
   ];
 }
 

@@ -1,0 +1,233 @@
+//===- ApplyPolicy.cpp - Mark what to save and what to recompute ----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/ModulePattern.h"
+#include "regather/Dialect/TG/Utils/ModuleUnits.h"
+#include "regather/Dialect/TG/Utils/ParameterChains.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/GlobPattern.h"
+
+#define DEBUG_TYPE "tg-apply-policy"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_APPLYPOLICYPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather::tg;
+
+namespace {
+/// The checkpointed unit of an operation, and the plan for it.
+struct Plan {
+  StringRef unit;
+  PolicyPlan plan = PolicyPlan::None;
+};
+
+struct ApplyPolicy
+    : public regather::tg::impl::ApplyPolicyPassBase<ApplyPolicy> {
+  using ApplyPolicyPassBase::ApplyPolicyPassBase;
+
+  void runOnOperation() override {
+    if (failed(parseOptions()))
+      return signalPassFailure();
+    for (FunctionOpInterface func : getSteps(getOperation()))
+      if (failed(apply(func)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult parseOptions();
+  LogicalResult apply(FunctionOpInterface func);
+  FailureOr<std::vector<Plan>> getPlans(FunctionOpInterface func,
+                                        const StepGraph &graph);
+  bool isSavedBySelection(Operation *op);
+  LogicalResult checkSaveList(FunctionOpInterface func);
+
+  /// `modules` and `save`, parsed.
+  std::vector<std::string> patterns;
+  std::vector<PolicyPlan> patternPlans;
+  SmallVector<llvm::GlobPattern> saved;
+  /// Which entries of `save` have named an operation.
+  std::vector<bool> used;
+  /// Products met so far, for every-second-product.
+  int64_t products = 0;
+};
+} // namespace
+
+LogicalResult ApplyPolicy::parseOptions() {
+  patterns.clear();
+  patternPlans.clear();
+  saved.clear();
+  for (const std::string &text : modules) {
+    auto [pattern, name] = StringRef(text).rsplit(':');
+    auto kind = llvm::StringSwitch<std::optional<PolicyPlan>>(name)
+                    .Case("none", PolicyPlan::None)
+                    .Case("full", PolicyPlan::Full)
+                    .Case("selective", PolicyPlan::Selective)
+                    .Default(std::nullopt);
+    if (!kind)
+      return getOperation().emitError()
+             << "'modules' expects PATTERN:none, PATTERN:full or "
+                "PATTERN:selective, got \""
+             << text << '"';
+    patterns.push_back(pattern.str());
+    patternPlans.push_back(*kind);
+  }
+  for (const std::string &text : save) {
+    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text);
+    if (!glob)
+      return getOperation().emitError()
+             << "pattern \"" << text << "\" of option 'save' is malformed: "
+             << llvm::toString(glob.takeError());
+    saved.push_back(std::move(*glob));
+  }
+  return success();
+}
+
+/// The name that `save` lists: the target of a node, or the operation's.
+static StringRef getTarget(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  return node ? node.getTarget() : op->getName().getStringRef();
+}
+
+static bool isLibraryCall(Operation *op) {
+  auto costed = dyn_cast<CostOpInterface>(op);
+  return costed && costed.isLibraryCall();
+}
+
+/// True if the results are much smaller than what is read to compute them.
+static bool isReduction(Operation *op) {
+  OpCost cost = getOpCost(op);
+  return !cost.view && 4 * cost.writtenBytes < cost.readBytes;
+}
+
+bool ApplyPolicy::isSavedBySelection(Operation *op) {
+  if (!saved.empty()) {
+    bool any = false;
+    for (auto [i, glob] : llvm::enumerate(saved)) {
+      if (!glob.match(getTarget(op)))
+        continue;
+      used[i] = true;
+      any = true;
+    }
+    return any;
+  }
+  if (isa<CollectiveOpInterface>(op))
+    return true;
+  if (isLibraryCall(op))
+    return !everySecondProduct || products++ % 2 == 0;
+  return isReduction(op);
+}
+
+/// The plan of each operation, by number. Backward has none.
+FailureOr<std::vector<Plan>> ApplyPolicy::getPlans(FunctionOpInterface func,
+                                                   const StepGraph &graph) {
+  llvm::MapVector<StringRef, SmallVector<unsigned>> byModule;
+  for (auto [number, op] : llvm::enumerate(graph.getOps()))
+    if (auto module = op->getAttrOfType<StringAttr>(kModuleAttrName);
+        module && !module.empty() && !graph.isBackward(number))
+      byModule[module.getValue()].push_back(number);
+  SmallVector<StringRef> paths;
+  for (const auto &entry : byModule)
+    paths.push_back(entry.first);
+  FailureOr<std::vector<PatternMatch>> matches =
+      matchPatterns(func, "modules", patterns, paths, "module of forward");
+  if (failed(matches))
+    return failure();
+
+  ModuleBlocks blocks(paths);
+  bool hasBlocks = llvm::any_of(
+      paths, [&](StringRef path) { return !blocks.getBlock(path).empty(); });
+  std::vector<Plan> plans(graph.getOps().size());
+  for (auto [path, match] : llvm::zip_equal(paths, *matches)) {
+    Plan plan{hasBlocks ? blocks.getBlock(path) : blocks.getSibling(path),
+              policy};
+    if (match.pattern)
+      plan = {match.prefix, patternPlans[*match.pattern]};
+    if (plan.unit.empty())
+      plan.plan = PolicyPlan::None;
+    for (unsigned number : byModule[path])
+      plans[number] = plan;
+  }
+  return plans;
+}
+
+/// True if forward reads a result of `op` outside of its unit: the value goes
+/// on to the next unit.
+static bool leavesUnit(Operation *op, ArrayRef<Plan> plans,
+                       const StepGraph &graph) {
+  StringRef unit = plans[graph.getNumber(op)].unit;
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+    WaitOp wait = getWait(collective);
+    if (!wait)
+      return false;
+    op = wait;
+  }
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    if (user->hasTrait<OpTrait::IsTerminator>() &&
+        user->getBlock() == &graph.getBlock())
+      return true;
+    unsigned number = graph.getNumber(user);
+    return !graph.isBackward(number) &&
+           (plans[number].plan == PolicyPlan::None ||
+            plans[number].unit != unit);
+  });
+}
+
+LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
+  StepGraph graph(func.getFunctionBody().front());
+  ParameterChains chains(func, graph);
+  FailureOr<std::vector<Plan>> plans = getPlans(func, graph);
+  if (failed(plans))
+    return failure();
+  used.assign(saved.size(), false);
+  products = 0;
+  int64_t recomputedHere = 0, savedHere = 0;
+  for (auto [number, op] : llvm::enumerate(graph.getOps())) {
+    PolicyPlan plan = (*plans)[number].plan;
+    // A wait follows its collective. Gathers of parameters follow tg.reshard.
+    if (plan == PolicyPlan::None || isa<WaitOp>(op) || op->getNumResults() == 0)
+      continue;
+    auto gather = dyn_cast<AllGatherOp>(op);
+    if (chains.getParameter(op->getResult(0)) ||
+        chains.isConstant(op->getResult(0)) ||
+        (gather && !chains.getMembers(gather).empty()))
+      continue;
+    bool isSaved = plan == PolicyPlan::Selective && isSavedBySelection(op);
+    isSaved |= !isRepeatable(op) || leavesUnit(op, *plans, graph);
+    if (op->hasAttr(kPolicyAttrName))
+      continue;
+    op->setAttr(kPolicyAttrName,
+                PolicyAttr::get(&getContext(), isSaved
+                                                   ? Policy::MustSave
+                                                   : Policy::MustRecompute));
+    ++(isSaved ? savedHere : recomputedHere);
+  }
+  numSaved += savedHere;
+  numRecomputed += recomputedHere;
+  if (savedHere + recomputedHere > 0)
+    remark::analysis(func.getLoc(),
+                     remark::RemarkOpts::name("policies").category(DEBUG_TYPE))
+        << remark::metric("saved", savedHere)
+        << remark::metric("recomputed", recomputedHere);
+  return checkSaveList(func);
+}
+
+LogicalResult ApplyPolicy::checkSaveList(FunctionOpInterface func) {
+  for (auto [i, isUsed] : llvm::enumerate(used))
+    if (!isUsed)
+      return func.emitError() << "pattern \"" << save[i]
+                              << "\" of option 'save' matches no operation "
+                                 "whose policy is selective";
+  return success();
+}

@@ -1,0 +1,129 @@
+// RUN: regather-opt %s -split-input-file --tg-rematerialize | FileCheck %s
+// RUN: regather-opt %s -split-input-file --tg-rematerialize --remark-format=emitRemark --remarks-filter=tg-rematerialize -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// %b is computed again in front of what reads it in backward, from %a, which is
+// too; the product is saved.
+// CHECK-LABEL: @step
+// CHECK:         %[[Y:.*]] = tg.node "aten.mm.default"
+// CHECK-NEXT:    %{{.*}} = tg.node "aten.exp.default"(%[[Y]]) {{.*}}must_recompute
+// CHECK-NEXT:    tg.node "aten.relu.default"
+// CHECK:         %[[G:.*]] = tg.node "aten.neg.default"{{.*}}backward
+// CHECK-NEXT:    %[[A:.*]] = tg.node "aten.exp.default"(%[[Y]]) {tg.id = "exp", tg.phase = #tg.phase<backward>}
+// CHECK-NEXT:    %[[B:.*]] = tg.node "aten.relu.default"(%[[A]]) {tg.phase = #tg.phase<backward>}
+// CHECK-NEXT:    %[[H:.*]] = tg.node "aten.mul.Tensor"(%[[G]], %[[B]])
+// CHECK-NEXT:    tg.node "aten.mul.Tensor"(%[[H]], %[[A]])
+// REMARK: 'exp' is computed again in backward
+// REMARK-SAME: bytes=64
+// REMARK-SAME: flops=16
+// EXAMPLE tg-rematerialize
+func.func @step(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %y = tg.node "aten.mm.default"(%x, %x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_save>}
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a = tg.node "aten.exp.default"(%y) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>, tg.id = "exp"}
+      : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b = tg.node "aten.relu.default"(%a) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>}
+      : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = tg.node "aten.neg.default"(%x) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %h = tg.node "aten.mul.Tensor"(%g, %b) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %i = tg.node "aten.mul.Tensor"(%h, %a) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %b, %i : tensor<4x4xf32>, tensor<4x4xf32>
+}
+// END
+
+// -----
+
+// What is not marked is saved, and so is a preference that backward reads
+// itself; where only a copy needs it, it is computed again.
+// CHECK-LABEL: @near_misses
+// CHECK:         %[[A:.*]] = tg.node "aten.exp.default"(%arg0)
+// CHECK:         %[[B:.*]] = tg.node "aten.neg.default"(%arg0)
+// CHECK:         %[[D:.*]] = tg.node "aten.neg.default"(%arg0) {tg.phase = #tg.phase<backward>}
+// CHECK-NEXT:    %[[C:.*]] = tg.node "aten.add.Tensor"(%[[A]], %[[D]]) {tg.phase = #tg.phase<backward>}
+// CHECK-NEXT:    tg.node "aten.mul.Tensor"(%[[C]], %[[P:.*]])
+// CHECK-LABEL: @no_backward
+// CHECK-COUNT-1: tg.node
+func.func @near_misses(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xf32>
+  %b = tg.node "aten.neg.default"(%x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<prefer_recompute>} : (tensor<4xf32>) -> tensor<4xf32>
+  %p = tg.node "aten.cos.default"(%b) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<prefer_recompute>} : (tensor<4xf32>) -> tensor<4xf32>
+  %c = tg.node "aten.add.Tensor"(%a, %b) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %g = tg.node "aten.mul.Tensor"(%c, %p) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %g : tensor<4xf32>
+}
+
+func.func private @no_backward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+// Random numbers are drawn again from the same place of the stream. All results
+// of an operation come with it. A node that draws numbers of its own is saved.
+// CHECK-LABEL: @random
+// CHECK:         %[[SAVED:.*]] = tg.node "aten.rand_like.default"
+// CHECK:         tg.node "aten.neg.default"
+// CHECK-NEXT:    %[[BITS:.*]] = tg.random %arg1, %arg1 stream 7 {tg.phase = #tg.phase<backward>}
+// CHECK-NEXT:    %[[DROPPED:.*]]:2 = tg.node "aten.native_dropout.default"(%arg0, %[[BITS]]) {{.*}}backward
+// CHECK-NEXT:    tg.node "aten.mul.Tensor"(%[[DROPPED]]#0, %[[DROPPED]]#1)
+// CHECK-NEXT:    tg.node "aten.mul.Tensor"(%{{.*}}, %[[SAVED]])
+// REMARK: 'tg.node' is saved although it is marked to be recomputed
+func.func @random(%x: tensor<4xf32>, %n: tensor<i64>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %bits = tg.random %n, %n stream 7 {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : tensor<4xi32>
+  %y, %mask = tg.node "aten.native_dropout.default"(%x, %bits) args [#tg.operand<0>, 0.5, true] kwargs {bits = #tg.operand<1>}
+      {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi1>)
+  %own = tg.node "aten.rand_like.default"(%y) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>) -> tensor<4xf32>
+  %z = tg.node "aten.neg.default"(%x) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>) -> tensor<4xf32>
+  %g = tg.node "aten.mul.Tensor"(%y, %mask) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xi1>) -> tensor<4xf32>
+  %h = tg.node "aten.mul.Tensor"(%g, %own) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y, %h : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A collective that is not marked is not repeated: its tensor is saved. One
+// that is marked takes its wait along.
+// CHECK-LABEL: @collectives
+// CHECK:         %[[SAVED:.*]] = tg.wait
+// CHECK-NEXT:    %[[E:.*]] = tg.node "aten.exp.default"(%[[SAVED]]) {{.*}}backward
+// CHECK-NEXT:    %[[FUTURE:.*]] = tg.all_reduce sum %[[E]] on @mesh [dp] phase backward generation 1
+// CHECK-NEXT:    %[[AGAIN:.*]] = tg.wait %[[FUTURE]]
+// CHECK-NEXT:    tg.node "aten.mul.Tensor"(%[[E]], %[[AGAIN]])
+tg.mesh @mesh [dp = 2]
+
+func.func @collectives(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = tg.all_reduce sum %x on @mesh [dp] phase forward : (tensor<4xf32>) -> !tg.future<tensor<4xf32>>
+  %a = tg.wait %0 : !tg.future<tensor<4xf32>>
+  %e = tg.node "aten.exp.default"(%a) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = tg.all_reduce sum %e on @mesh [dp] phase forward {tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>) -> !tg.future<tensor<4xf32>>
+  %b = tg.wait %1 : !tg.future<tensor<4xf32>>
+  %g = tg.node "aten.mul.Tensor"(%e, %b) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %g : tensor<4xf32>
+}
+
+// -----
+
+// A recomputed product reads the parameter that backward gathers. There is one
+// gather, in front of the first of both readers.
+// CHECK-LABEL: @regathered
+// CHECK:         phase forward
+// CHECK:         %[[FUTURE:.*]] = tg.all_gather %arg0 {{.*}} phase backward generation 1
+// CHECK-NEXT:    %[[W:.*]] = tg.wait %[[FUTURE]]
+// CHECK-NEXT:    %[[Y:.*]] = tg.node "aten.mm.default"(%arg1, %[[W]]) {tg.phase = #tg.phase<backward>}
+// CHECK-NEXT:    %[[G:.*]] = tg.node "aten.neg.default"(%[[Y]])
+// CHECK-NEXT:    tg.node "aten.mm.default"(%[[G]], %[[W]])
+// CHECK-NOT:     tg.all_gather
+tg.mesh @mesh [dp = 2]
+
+func.func @regathered(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<always>},
+                      %x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %whole = tg.wait %0 : !tg.future<tensor<4x4xf32>>
+  %y = tg.node "aten.mm.default"(%x, %whole) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>}
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = tg.node "aten.neg.default"(%y) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = tg.all_gather %w on @mesh [dp] dim 0 phase backward generation 1 : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %again = tg.wait %1 {tg.phase = #tg.phase<backward>} : !tg.future<tensor<4x4xf32>>
+  %h = tg.node "aten.mm.default"(%g, %again) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y, %h : tensor<4x4xf32>, tensor<4x4xf32>
+}
