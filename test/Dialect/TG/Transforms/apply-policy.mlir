@@ -18,8 +18,7 @@
 // FULL: aten.sum.default{{.*}}tg.module = "loss", tg.phase = #tg.phase<forward>}
 // FULL-NOT: tg.policy
 // FULL-LABEL: @selection
-// REMARK: saved=2
-// REMARK-SAME: recomputed=3
+// REMARK: recomputed=3, saved=2
 
 // SELECTIVE-LABEL: @step
 // SELECTIVE: aten.mm.default{{.*}}must_save
@@ -29,8 +28,8 @@
 // SELECTIVE: tg.all_reduce {{.*}}must_save
 // SELECTIVE: aten.add.Tensor{{.*}}must_save
 
-// NONE-COUNT-1: tg.policy
-// NONE-NOT: tg.policy
+// NONE-COUNT-1: tg.policy =
+// NONE-NOT: tg.policy =
 // EXAMPLE tg-apply-policy{policy=full}
 tg.mesh @mesh [dp = 2]
 
