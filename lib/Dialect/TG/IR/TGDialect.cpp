@@ -231,7 +231,7 @@ static LogicalResult verifyMembers(FunctionOpInterface func, unsigned index,
                                       stringifyRoleKind(role.getKind()).str() +
                                       "\""
                                 : std::string("no role"));
-  auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);
+  RankedTensorType type = getTensorType(func.getArgumentTypes()[index]);
   if (!type || type.getRank() != 1 || !type.hasStaticShape())
     return emitError() << "needs a tensor of one static dimension, got "
                        << func.getArgumentTypes()[index];
