@@ -72,6 +72,7 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
   }
 
   LogicalResult plan(ProgramOp program, InPlaceOutputs &inPlaceOutputs) {
+    forgetPlaces(program);
     eraseUnused(program);
     std::optional<ProgramAccesses> accesses(std::in_place, program);
     FailureOr<std::vector<BufferLifetime>> lifetimes =
@@ -92,6 +93,12 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
       }
     }
     return place(program, *accesses, *lifetimes, inPlaceOutputs);
+  }
+
+  static void forgetPlaces(ProgramOp program) {
+    program.removeArenaAttr();
+    program.removeLowerBoundAttr();
+    program.walk([](SliceOp slice) { slice.removeOffsetAttr(); });
   }
 
   static void eraseUnused(ProgramOp program) {

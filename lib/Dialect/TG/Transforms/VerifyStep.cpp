@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Dialect/Exec/Analysis/MemoryChecks.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -302,6 +303,9 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
   }
 
   LogicalResult verifyFunction(FunctionOpInterface func) {
+    if (auto program = dyn_cast<regather::exec::ProgramOp>(*func);
+        program && failed(verifyMemory(program)))
+      return failure();
     if (failed(verifyTypes(func)) || failed(verifyNames(func)) ||
         failed(verifyDriverInputs(func)) || failed(verifyRoles(func)))
       return failure();

@@ -96,3 +96,10 @@ SmallVector<InPlacePair> regather::tg::getInPlacePairs(KernelOp kernel) {
   }
   return pairs;
 }
+
+ArrayRef<InPlacePair> InPlaceTable::lookup(FlatSymbolRefAttr kernel) {
+  auto [it, inserted] = pairs.try_emplace(kernel);
+  if (inserted)
+    it->second = getInPlacePairs(symbols.lookup<KernelOp>(kernel.getAttr()));
+  return it->second;
+}

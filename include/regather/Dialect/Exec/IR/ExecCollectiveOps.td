@@ -47,10 +47,8 @@ def Exec_CollectiveOp : Exec_StreamOp<"collective", [
     are equal. The discardable `tg.phase`, `tg.module` and `tg.id` are those of
     the step.
 
-    An output shares no byte with another operand, with three exceptions: an
-    `all_reduce` or a `broadcast` in the place of its input, and an `all_gather`
-    or `reduce_scatter` along the outermost dimension of which the shard is this
-    rank's part of the gathered buffer.
+    An output shares no byte with another operand, with one exception: that of
+    an `all_reduce` or a `broadcast` may lie in the place of its input.
   }];
   let arguments = (ins
     Exec_CollectiveKindAttr:$kind,

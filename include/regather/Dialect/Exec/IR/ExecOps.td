@@ -49,7 +49,7 @@ def Exec_ProgramOp : Exec_Op<"program", [
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     TypeAttrOf<FunctionType>:$function_type,
-    ConfinedAttr<I64Attr, [IntPositive]>:$streams,
+    ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<256>]>:$streams,
     OptionalAttr<Exec_Bytes>:$arena,
     OptionalAttr<Exec_Bytes>:$lower_bound,
     DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "64">:$alignment,

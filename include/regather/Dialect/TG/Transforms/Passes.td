@@ -470,6 +470,12 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
       updates or two gradients.
     - If the step updates a parameter, it updates every parameter that has a
       gradient.
+    - In an `exec.program`, what is read was written before, to the same buffer;
+      nothing that another stream may still read or write is touched without an
+      event in between; operands share bytes only where the operation can work
+      in place; nothing is in flight when a region ends; and neither constants
+      nor arguments that are not donated are written to. With that, no two
+      buffers that are in use at one time overlap.
 
     The IR is left as it is. With `fingerprint`, a remark on each function that
     communicates holds a hash of its collectives (kinds, attributes, types and

@@ -28,6 +28,18 @@ using InPlacePair = std::pair<unsigned, unsigned>;
 /// launch takes one of them.
 llvm::SmallVector<InPlacePair> getInPlacePairs(KernelOp kernel);
 
+/// The pairs of the kernels of one module; each kernel is looked at once.
+class InPlaceTable {
+public:
+  explicit InPlaceTable(mlir::Operation *module) : symbols(module) {}
+
+  llvm::ArrayRef<InPlacePair> lookup(mlir::FlatSymbolRefAttr kernel);
+
+private:
+  mlir::SymbolTable symbols;
+  llvm::DenseMap<mlir::Attribute, llvm::SmallVector<InPlacePair>> pairs;
+};
+
 } // namespace regather::tg
 
 #endif // REGATHER_DIALECT_TG_UTILS_KERNELINPLACE_H

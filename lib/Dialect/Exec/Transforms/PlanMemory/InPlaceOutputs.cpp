@@ -12,14 +12,6 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::exec;
 
-ArrayRef<tg::InPlacePair> InPlaceOutputs::getPairs(LaunchOp launch) {
-  auto [it, inserted] = pairs.try_emplace(launch.getKernelAttr());
-  if (inserted)
-    it->second = tg::getInPlacePairs(
-        symbols.lookup<tg::KernelOp>(launch.getKernelAttr().getAttr()));
-  return it->second;
-}
-
 bool InPlaceOutputs::allows(Operation *op, Value input, Value output) {
   auto getBytes = [](Value value) {
     return getBufferBytes(cast<MemRefType>(value.getType()));
@@ -34,7 +26,7 @@ bool InPlaceOutputs::allows(Operation *op, Value input, Value output) {
     return isa<CopyOp>(op) && getBytes(input) == bytes;
   // Every operand that reads the buffer has to read it whole, and alike. One
   // buffer is one output.
-  ArrayRef<tg::InPlacePair> safe = getPairs(launch);
+  ArrayRef<tg::InPlacePair> safe = pairs.lookup(launch.getKernelAttr());
   for (auto [o, other] : llvm::enumerate(launch.getOutputs())) {
     if (getPlace(other).base != to.base)
       continue;

@@ -15,11 +15,10 @@
 
 namespace regather::exec {
 
-/// Answers which outputs of an operation may overwrite its inputs. Asks each
-/// kernel once.
+/// Answers which outputs of an operation may overwrite its inputs.
 class InPlaceOutputs {
 public:
-  explicit InPlaceOutputs(mlir::ModuleOp module) : symbols(module) {}
+  explicit InPlaceOutputs(mlir::Operation *module) : pairs(module) {}
 
   /// True if `op` may write its output `output` to the memory of the buffer
   /// that `input` is, where both are whole buffers of equal size: whatever it
@@ -27,10 +26,7 @@ public:
   bool allows(mlir::Operation *op, mlir::Value input, mlir::Value output);
 
 private:
-  llvm::ArrayRef<tg::InPlacePair> getPairs(LaunchOp launch);
-
-  mlir::SymbolTable symbols;
-  llvm::DenseMap<mlir::Attribute, llvm::SmallVector<tg::InPlacePair>> pairs;
+  tg::InPlaceTable pairs;
 };
 
 } // namespace regather::exec

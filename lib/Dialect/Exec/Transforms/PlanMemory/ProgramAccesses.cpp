@@ -8,6 +8,8 @@
 
 #include "ProgramAccesses.h"
 
+#include "regather/Dialect/Exec/Analysis/MemoryChecks.h"
+
 using namespace mlir;
 using namespace regather;
 using namespace regather::exec;
@@ -89,6 +91,11 @@ FailureOr<std::vector<BufferLifetime>> ProgramAccesses::computeLifetimes() {
       regather::computeLifetimes(stream);
   if (lifetimes)
     return std::move(*lifetimes);
+  // The checks name values and places instead of numbers.
+  if (failed(verifyMemory(program))) {
+    llvm::consumeError(lifetimes.takeError());
+    return failure();
+  }
   return program.emitError() << "cannot tell when buffers are in use: "
                              << llvm::toString(lifetimes.takeError());
 }
