@@ -111,7 +111,7 @@ rg_status Executor::chooseNumbers(const rg_executor_options &options) {
 }
 
 int64_t Executor::getBytes() const {
-  return program.arena_bytes + getScratchBytes(program) * threads;
+  return program.arena_bytes + getScratchBytes(program, gemms) * threads;
 }
 
 rg_status Executor::checkMemory() {

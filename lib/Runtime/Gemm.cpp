@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatrixProduct.h"
+#include "Scratch.h"
 
 using namespace regather::runtime;
 
@@ -17,43 +18,69 @@ static const MatrixProduct *unwrap(const rg_gemm *gemm) {
   return reinterpret_cast<const MatrixProduct *>(gemm);
 }
 
+static bool isValid(const rg_gemm_operand &operand) {
+  return operand.buffer >= 0 &&
+         (operand.dtype == RG_F32 || operand.dtype == RG_BF16);
+}
+
 static bool isValid(const rg_gemm_desc &desc) {
-  if (desc.input_dtype != RG_F32 && desc.input_dtype != RG_BF16)
-    return false;
   if (desc.m < 0 || desc.n < 0 || desc.k < 0 || desc.batch_rank < 0 ||
-      desc.batch_rank > RG_GEMM_MAX_BATCH)
+      desc.batch_rank > RG_GEMM_MAX_BATCH || desc.addend_count < 0 ||
+      desc.addend_count > RG_GEMM_MAX_ADDENDS)
     return false;
   for (int64_t i = 0; i < desc.batch_rank; ++i)
     if (desc.batch_sizes[i] < 0)
       return false;
-  return true;
+  for (int32_t i = 0; i < desc.addend_count; ++i)
+    if (!isValid(desc.addends[i]))
+      return false;
+  return isValid(desc.a) && isValid(desc.b) && isValid(desc.c) &&
+         desc.a.dtype == desc.b.dtype;
 }
 
-/// True if there is nothing to multiply: the loops do what is left to do.
-static bool isEmpty(const rg_gemm_desc &desc) {
-  bool empty = desc.m == 0 || desc.n == 0 || desc.k == 0;
-  for (int64_t i = 0; i < desc.batch_rank; ++i)
-    empty |= desc.batch_sizes[i] == 0;
-  return empty;
+bool MatrixProduct::run(void *const *buffers, int64_t task,
+                        void *scratch) const {
+  int64_t end = tasks.getFirstTile(task + 1);
+  for (int64_t tile = tasks.getFirstTile(task); tile < end; ++tile)
+    if (!runTile(buffers, tasks.getTile(tile), scratch))
+      return false;
+  return true;
 }
 
 rg_status rg_gemm_create(const rg_gemm_desc *desc, rg_gemm **gemm) {
   if (!desc || !gemm || !isValid(*desc))
     return RG_ERROR_ARGUMENT;
   std::unique_ptr<MatrixProduct> product;
-  if (!isEmpty(*desc))
+  if (desc->a.dtype == RG_BF16)
     product = createOneDNNProduct(*desc);
   if (!product)
-    product = createPlainProduct(*desc);
+    product = createBlockedProduct(*desc);
   *gemm = reinterpret_cast<rg_gemm *>(product.release());
   return RG_OK;
 }
 
-rg_status rg_gemm_run(const rg_gemm *gemm, const void *a, const void *b,
-                      void *c) {
+int64_t rg_gemm_tasks(const rg_gemm *gemm) {
+  return gemm ? unwrap(gemm)->getNumTasks() : 0;
+}
+
+size_t rg_gemm_scratch(const rg_gemm *gemm) {
+  return gemm ? unwrap(gemm)->getScratchBytes() : 0;
+}
+
+rg_status rg_gemm_run_task(const rg_gemm *gemm, void *const *buffers,
+                           int64_t task, void *scratch) {
+  if (!gemm || task < 0 || task >= unwrap(gemm)->getNumTasks())
+    return RG_ERROR_ARGUMENT;
+  return unwrap(gemm)->run(buffers, task, scratch) ? RG_OK : RG_ERROR_ABORTED;
+}
+
+rg_status rg_gemm_run(const rg_gemm *gemm, void *const *buffers) {
   if (!gemm)
     return RG_ERROR_ARGUMENT;
-  return unwrap(gemm)->run(a, b, c) ? RG_OK : RG_ERROR_ABORTED;
+  return runTasks(rg_gemm_tasks(gemm), rg_gemm_scratch(gemm),
+                  [&](int64_t task, void *scratch) {
+                    return rg_gemm_run_task(gemm, buffers, task, scratch);
+                  });
 }
 
 const char *rg_gemm_library(const rg_gemm *gemm) {

@@ -9,27 +9,44 @@
 #ifndef REGATHER_LIB_RUNTIME_MATRIXPRODUCT_H
 #define REGATHER_LIB_RUNTIME_MATRIXPRODUCT_H
 
+#include "ProductTasks.h"
+
 #include "regather/Runtime/Gemm.h"
 
+#include <cstddef>
 #include <memory>
 
 namespace regather::runtime {
 
-/// What computes a product. Several threads may run one at a time.
+/// What computes the tiles of a product. Several threads may do so at a time.
 class MatrixProduct {
 public:
+  explicit MatrixProduct(const rg_gemm_desc &desc, ProductTasks tasks)
+      : desc(desc), tasks(tasks) {}
   virtual ~MatrixProduct() = default;
-  /// False if it failed.
-  virtual bool run(const void *a, const void *b, void *c) const = 0;
+
+  /// Computes the tiles of one task; false if it failed.
+  bool run(void *const *buffers, int64_t task, void *scratch) const;
+
   virtual const char *getName() const = 0;
+  /// Bytes of scratch memory that one tile needs.
+  virtual size_t getScratchBytes() const = 0;
+  int64_t getNumTasks() const { return tasks.getNumTasks(); }
+
+protected:
+  virtual bool runTile(void *const *buffers, const ProductTile &tile,
+                       void *scratch) const = 0;
+
+  rg_gemm_desc desc;
+  ProductTasks tasks;
 };
 
-/// A product by oneDNN; null if this machine does not have the library, or the
-/// library has no code for the description but its slow reference.
-std::unique_ptr<MatrixProduct> createOneDNNProduct(const rg_gemm_desc &desc);
+/// A product by the block kernels, on every machine.
+std::unique_ptr<MatrixProduct> createBlockedProduct(const rg_gemm_desc &desc);
 
-/// A product by three loops, which sums over k in ascending order.
-std::unique_ptr<MatrixProduct> createPlainProduct(const rg_gemm_desc &desc);
+/// A product of bf16 by oneDNN; null if this machine does not have the library,
+/// or the library has no code for the description but its slow reference.
+std::unique_ptr<MatrixProduct> createOneDNNProduct(const rg_gemm_desc &desc);
 
 } // namespace regather::runtime
 

@@ -6,13 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The library is loaded when the first product is made, so that one build runs
+// Products of bf16, for which the library uses instructions that have no like
+// for f32. It is loaded when the first product is made, so that one build runs
 // with and without it. Its threads are not used: with them, the way the sum
 // over k is split would depend on how many there are.
+//
+// How the library sums may depend on how matrices lie in memory. So it only
+// sees copies of blocks, which lie in one way, and the bits of a product are
+// those of its sizes:
+//
+//   for depth block of k:
+//     copy the block's rows of B and columns of A
+//     sums (+)= A B
+//   epilogue, write to C
 //
 //===----------------------------------------------------------------------===//
 
 #include "MatrixProduct.h"
+#include "ProductEpilogue.h"
 
 #if __has_include(<oneapi/dnnl/dnnl.h>)
 #include <oneapi/dnnl/dnnl.h>
@@ -20,9 +31,12 @@
 
 #if defined(DNNL_VERSION_MAJOR) && DNNL_VERSION_MAJOR == 2
 
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
+#include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 using namespace regather::runtime;
@@ -98,22 +112,25 @@ const Library *Library::get() {
 }
 
 namespace {
-class OneDNNProduct final : public MatrixProduct {
+/// The product of two blocks of some size in row-major order, for which the
+/// library has generated code.
+class BlockProduct {
 public:
-  explicit OneDNNProduct(const Library &library) : library(library) {}
-  ~OneDNNProduct() override {
+  BlockProduct(const Library &library, int64_t m, int64_t n, int64_t k,
+               bool adds);
+  ~BlockProduct() {
     if (primitive)
       library.dnnl_primitive_destroy(primitive);
   }
+  BlockProduct(const BlockProduct &) = delete;
 
-  bool create(const rg_gemm_desc &desc);
-  bool run(const void *a, const void *b, void *c) const override;
-  const char *getName() const override { return "oneDNN"; }
+  bool isReady() const { return primitive; }
+  size_t getScratchBytes() const { return scratchBytes; }
+  bool run(uint16_t *dataA, uint16_t *dataB, float *dataC,
+           void *scratchMemory) const;
 
 private:
-  bool describe(dnnl_memory_desc_t &operand, dnnl_data_type_t type,
-                const rg_gemm_desc &desc, const int64_t *batchStrides,
-                int64_t rows, int64_t columns, const int64_t *strides);
+  bool create(bool adds);
   bool createPrimitive(dnnl_primitive_attr_t attr);
 
   const Library &library;
@@ -158,38 +175,6 @@ private:
 };
 } // namespace
 
-bool OneDNNProduct::describe(dnnl_memory_desc_t &operand, dnnl_data_type_t type,
-                             const rg_gemm_desc &desc,
-                             const int64_t *batchStrides, int64_t rows,
-                             int64_t columns, const int64_t *strides) {
-  dnnl_dims_t sizes, steps;
-  int rank = static_cast<int>(desc.batch_rank);
-  for (int i = 0; i < rank; ++i) {
-    // A stride of zero repeats the matrix, which is a size of one here.
-    sizes[i] = batchStrides[i] == 0 ? 1 : desc.batch_sizes[i];
-    steps[i] = batchStrides[i];
-  }
-  sizes[rank] = rows;
-  sizes[rank + 1] = columns;
-  steps[rank] = strides[0];
-  steps[rank + 1] = strides[1];
-  // The stride of a single element says nothing; the library wants one that
-  // does not overlap.
-  int64_t extent = 1;
-  for (int i = 0; i < rank + 2; ++i)
-    if (sizes[i] != 1)
-      extent += (sizes[i] - 1) * steps[i];
-  for (int i = 0; i < rank + 2; ++i)
-    if (sizes[i] == 1)
-      steps[i] = extent;
-  if (columns == 1 && strides[0] != 1)
-    steps[rank + 1] = 1;
-  else if (rows == 1 && strides[1] != 1)
-    steps[rank] = 1;
-  return library.dnnl_memory_desc_init_by_strides(&operand, rank + 2, sizes,
-                                                  type, steps) == dnnl_success;
-}
-
 /// True if the code that was chosen is the library's reference, which is
 /// slower than loops.
 static bool isReference(const Library &library,
@@ -201,7 +186,47 @@ static bool isReference(const Library &library,
          strncmp(name, "ref", 3) == 0;
 }
 
-bool OneDNNProduct::createPrimitive(dnnl_primitive_attr_t attr) {
+/// The library decides by the number of threads how to divide the work.
+static void useOneThread(const Library &library) {
+  if (library.omp_set_num_threads)
+    library.omp_set_num_threads(1);
+}
+
+BlockProduct::BlockProduct(const Library &library, int64_t m, int64_t n,
+                           int64_t k, bool adds)
+    : library(library) {
+  useOneThread(library);
+  auto describe = [&](dnnl_memory_desc_t &operand, dnnl_data_type_t type,
+                      int64_t rows, int64_t columns) {
+    dnnl_dims_t sizes = {rows, columns}, steps = {columns, 1};
+    return library.dnnl_memory_desc_init_by_strides(&operand, 2, sizes, type,
+                                                    steps) == dnnl_success;
+  };
+  if (describe(a, dnnl_bf16, m, k) && describe(b, dnnl_bf16, k, n) &&
+      describe(c, dnnl_f32, m, n))
+    create(adds);
+}
+
+bool BlockProduct::create(bool adds) {
+  dnnl_primitive_attr_t attr = nullptr;
+  if (library.dnnl_primitive_attr_create(&attr) != dnnl_success)
+    return false;
+  bool ready = true;
+  dnnl_post_ops_t after = nullptr;
+  if (adds) {
+    ready =
+        library.dnnl_post_ops_create(&after) == dnnl_success &&
+        library.dnnl_post_ops_append_sum(after, 1.0f) == dnnl_success &&
+        library.dnnl_primitive_attr_set_post_ops(attr, after) == dnnl_success;
+    if (after)
+      library.dnnl_post_ops_destroy(after);
+  }
+  ready = ready && createPrimitive(attr);
+  library.dnnl_primitive_attr_destroy(attr);
+  return ready;
+}
+
+bool BlockProduct::createPrimitive(dnnl_primitive_attr_t attr) {
   // Scratch memory of the library's own would be shared between threads.
   if (library.dnnl_primitive_attr_set_scratchpad_mode(
           attr, dnnl_scratchpad_mode_user) != dnnl_success)
@@ -225,67 +250,131 @@ bool OneDNNProduct::createPrimitive(dnnl_primitive_attr_t attr) {
   return created;
 }
 
-/// The library decides by the number of threads how to divide the work.
-static void useOneThread(const Library &library) {
-  if (library.omp_set_num_threads)
-    library.omp_set_num_threads(1);
-}
-
-bool OneDNNProduct::create(const rg_gemm_desc &desc) {
-  useOneThread(library);
-  dnnl_data_type_t input = desc.input_dtype == RG_F32 ? dnnl_f32 : dnnl_bf16;
-  if (!describe(a, input, desc, desc.a_batch_strides, desc.m, desc.k,
-                desc.a_strides) ||
-      !describe(b, input, desc, desc.b_batch_strides, desc.k, desc.n,
-                desc.b_strides) ||
-      !describe(c, dnnl_f32, desc, desc.c_batch_strides, desc.m, desc.n,
-                desc.c_strides))
-    return false;
-  dnnl_primitive_attr_t attr = nullptr;
-  if (library.dnnl_primitive_attr_create(&attr) != dnnl_success)
-    return false;
-  bool ready = true;
-  dnnl_post_ops_t after = nullptr;
-  if (desc.accumulate) {
-    ready =
-        library.dnnl_post_ops_create(&after) == dnnl_success &&
-        library.dnnl_post_ops_append_sum(after, 1.0f) == dnnl_success &&
-        library.dnnl_primitive_attr_set_post_ops(attr, after) == dnnl_success;
-    if (after)
-      library.dnnl_post_ops_destroy(after);
-  }
-  ready = ready && createPrimitive(attr);
-  library.dnnl_primitive_attr_destroy(attr);
-  return ready;
-}
-
-bool OneDNNProduct::run(const void *dataA, const void *dataB,
-                        void *dataC) const {
-  useOneThread(library);
-  std::unique_ptr<void, decltype(&free)> memory(nullptr, &free);
-  if (scratchBytes) {
-    constexpr size_t line = 64;
-    memory.reset(aligned_alloc(line, (scratchBytes + line - 1) / line * line));
-    if (!memory)
-      return false;
-  }
+bool BlockProduct::run(uint16_t *dataA, uint16_t *dataB, float *dataC,
+                       void *scratchMemory) const {
   Execution execution(library);
-  // The library reads A and B through pointers that are not const.
-  return execution.add(DNNL_ARG_SRC, a, const_cast<void *>(dataA)) &&
-         execution.add(DNNL_ARG_WEIGHTS, b, const_cast<void *>(dataB)) &&
+  return execution.add(DNNL_ARG_SRC, a, dataA) &&
+         execution.add(DNNL_ARG_WEIGHTS, b, dataB) &&
          execution.add(DNNL_ARG_DST, c, dataC) &&
          (!scratchBytes ||
-          execution.add(DNNL_ARG_SCRATCHPAD, scratch, memory.get())) &&
+          execution.add(DNNL_ARG_SCRATCHPAD, scratch, scratchMemory)) &&
          execution.run(primitive);
+}
+
+namespace {
+class OneDNNProduct final : public MatrixProduct {
+public:
+  OneDNNProduct(const rg_gemm_desc &desc, const Library &library)
+      : MatrixProduct(desc, ProductTasks(desc)), library(library) {}
+
+  /// Generates code for all sizes of blocks.
+  bool create();
+
+  const char *getName() const override { return "oneDNN"; }
+  size_t getScratchBytes() const override {
+    return leftBytes + rightBytes + sumBytes + libraryBytes;
+  }
+
+protected:
+  bool runTile(void *const *buffers, const ProductTile &tile,
+               void *scratch) const override;
+
+private:
+  /// Rows, columns, depth, and whether it adds to sums.
+  using Key = std::tuple<int64_t, int64_t, int64_t, bool>;
+
+  const Library &library;
+  std::map<Key, BlockProduct> blocks;
+  size_t leftBytes = 0, rightBytes = 0, sumBytes = 0, libraryBytes = 0;
+};
+} // namespace
+
+/// What is summed in one call.
+static constexpr int64_t kDepthBlock = 1024;
+
+bool OneDNNProduct::create() {
+  int64_t depth = std::min(desc.k, kDepthBlock);
+  auto round = [](int64_t bytes) {
+    constexpr size_t line = 64;
+    return (static_cast<size_t>(bytes) + line - 1) / line * line;
+  };
+  leftBytes = round(tasks.getTileRows() * depth * 2);
+  rightBytes = round(tasks.getTileColumns() * depth * 2);
+  sumBytes = round(tasks.getTileRows() * tasks.getTileColumns() * 4);
+  auto getSizes = [](int64_t whole, int64_t part) {
+    return std::set<int64_t>{std::min(whole, part),
+                             whole - (whole - 1) / part * part};
+  };
+  for (int64_t m : getSizes(desc.m, tasks.getTileRows()))
+    for (int64_t n : getSizes(desc.n, tasks.getTileColumns()))
+      for (int64_t k : getSizes(desc.k, kDepthBlock))
+        for (bool adds : {false, true}) {
+          if (adds && desc.k <= kDepthBlock)
+            continue;
+          auto [it, inserted] =
+              blocks.try_emplace(Key(m, n, k, adds), library, m, n, k, adds);
+          if (!it->second.isReady())
+            return false;
+          libraryBytes = std::max(libraryBytes, it->second.getScratchBytes());
+        }
+  return true;
+}
+
+/// Copies a block of an operand to row-major order.
+static void copyBlock(const ProductOperand &operand, int64_t row,
+                      int64_t numRows, int64_t column, int64_t numColumns,
+                      uint16_t *to) {
+  for (int64_t i = 0; i < numRows; ++i, to += numColumns) {
+    const auto *from =
+        static_cast<const uint16_t *>(operand.at(row + i, column));
+    if (operand.strides[1] == 1)
+      memcpy(to, from, static_cast<size_t>(numColumns) * sizeof(uint16_t));
+    else
+      for (int64_t j = 0; j < numColumns; ++j)
+        to[j] = from[j * operand.strides[1]];
+  }
+}
+
+bool OneDNNProduct::runTile(void *const *buffers, const ProductTile &tile,
+                            void *scratch) const {
+  useOneThread(library);
+  auto *bytes = static_cast<char *>(scratch);
+  auto *left = reinterpret_cast<uint16_t *>(bytes);
+  auto *right = reinterpret_cast<uint16_t *>(bytes + leftBytes);
+  auto *sums = reinterpret_cast<float *>(bytes + leftBytes + rightBytes);
+  void *libraryScratch = bytes + leftBytes + rightBytes + sumBytes;
+  ProductOperand a(desc, desc.a, buffers, tile.batch);
+  ProductOperand b(desc, desc.b, buffers, tile.batch);
+  for (int64_t l = 0; l < desc.k; l += kDepthBlock) {
+    int64_t depth = std::min(kDepthBlock, desc.k - l);
+    copyBlock(a, tile.row, tile.numRows, l, depth, left);
+    copyBlock(b, l, depth, tile.column, tile.numColumns, right);
+    auto it = blocks.find(Key(tile.numRows, tile.numColumns, depth, l > 0));
+    if (it == blocks.end() ||
+        !it->second.run(left, right, sums, libraryScratch))
+      return false;
+  }
+  ProductEpilogue(desc, buffers, tile.batch)
+      .apply(sums, tile.numColumns, tile.row, tile.numRows, tile.column,
+             tile.numColumns);
+  return true;
+}
+
+/// True if there is nothing to multiply: the loops do what is left to do.
+static bool isEmpty(const rg_gemm_desc &desc) {
+  bool empty = desc.m == 0 || desc.n == 0 || desc.k == 0;
+  for (int64_t i = 0; i < desc.batch_rank; ++i)
+    empty |= desc.batch_sizes[i] == 0;
+  return empty;
 }
 
 std::unique_ptr<MatrixProduct>
 regather::runtime::createOneDNNProduct(const rg_gemm_desc &desc) {
   const Library *library = Library::get();
-  if (!library)
+  if (!library || isEmpty(desc))
     return nullptr;
-  auto product = std::make_unique<OneDNNProduct>(*library);
-  if (!product->create(desc))
+  auto product = std::make_unique<OneDNNProduct>(desc, *library);
+  if (!product->create())
     return nullptr;
   return product;
 }

@@ -45,15 +45,18 @@ RankExecutor::RankExecutor(const rg_program &program, const GemmTable &gemms,
 
 RankExecutor::~RankExecutor() = default;
 
-int64_t regather::runtime::getScratchBytes(const rg_program &program) {
+int64_t regather::runtime::getScratchBytes(const rg_program &program,
+                                           const GemmTable &gemms) {
   int64_t bytes = 0;
+  for (const rg_gemm *gemm : gemms)
+    bytes = std::max(bytes, static_cast<int64_t>(rg_gemm_scratch(gemm)));
   for (int64_t i = 0; i < program.kernel_count; ++i)
     bytes = std::max(bytes, program.kernels[i].scratch_bytes);
   return divideCeil(bytes, kScratchAlignment) * kScratchAlignment;
 }
 
 bool RankExecutor::allocate(int64_t threads) {
-  scratchBytes = getScratchBytes(program);
+  scratchBytes = getScratchBytes(program, gemms);
   return arena.allocate(program.arena_bytes) &&
          scratch.allocate(scratchBytes * threads);
 }
@@ -237,9 +240,15 @@ bool RankExecutor::launch(const rg_instruction &instruction) {
 
 bool RankExecutor::multiply(const rg_instruction &instruction) {
   const rg_place *places = getPlaces(instruction);
-  rg_status status =
-      rg_gemm_run(gemms[size_t(instruction.index)], resolve(places[0]),
-                  resolve(places[1]), resolve(places[2]));
+  for (int32_t i = 0; i < instruction.place_count; ++i)
+    buffers[size_t(i)] = resolve(places[i]);
+  const rg_gemm *gemm = gemms[size_t(instruction.index)];
+  std::atomic<rg_status> status{RG_OK};
+  pool.run(rg_gemm_tasks(gemm), [&](int64_t task, int64_t thread) {
+    void *memory = scratch.getData() + thread * scratchBytes;
+    if (rg_status result = rg_gemm_run_task(gemm, buffers.data(), task, memory))
+      status = result;
+  });
   return status == RG_OK || fail("a matrix product failed", instruction);
 }
 

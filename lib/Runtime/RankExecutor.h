@@ -22,8 +22,9 @@ namespace regather::runtime {
 /// The matrix products of a program, which all ranks share.
 using GemmTable = std::vector<rg_gemm *>;
 
-/// Scratch memory that each thread needs for the kernels of a program.
-int64_t getScratchBytes(const rg_program &program);
+/// Scratch memory that each thread needs for the kernels and products of a
+/// program.
+int64_t getScratchBytes(const rg_program &program, const GemmTable &gemms);
 
 /// Walks the instructions of a program on one rank. Computation runs on the
 /// thread that calls and on helpers; communication is started and waited for.

@@ -6,13 +6,19 @@
 |*                                                                            *|
 |*===----------------------------------------------------------------------===*|
 |*                                                                            *|
-|* C = A B, or C += A B, for a batch of strided matrices. oneDNN computes it  *|
-|* where the machine has it (it is loaded when the first product is made), a  *|
-|* plain loop elsewhere.                                                      *|
+|* For a batch of strided matrices, with addends D0 and D1 if there are any:  *|
 |*                                                                            *|
-|* A product runs on the thread that calls it: how often the sum over k is    *|
-|* split, and with it every bit of the result, depends on the description     *|
-|* alone, not on the number of threads.                                       *|
+|*   C = convert(relu(alpha * (A B) + D0 + D1))                               *|
+|*                                                                            *|
+|* Every step after the sum over k rounds to f32 once, as operations that     *|
+|* come one after the other do; so it does not matter for the result what is  *|
+|* folded into a product.                                                     *|
+|*                                                                            *|
+|* How a sum is split depends on k and the type of A and B alone: neither on  *|
+|* strides nor on the number of threads, and for f32 not on the machine.      *|
+|*                                                                            *|
+|* A product is cut into tasks, whose number depends on the description       *|
+|* alone. Any of them may run at the same time.                               *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -21,6 +27,8 @@
 
 #include "regather/Runtime/Runtime.h"
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,34 +36,60 @@ extern "C" {
 /** Most dimensions that a batch can have. */
 #define RG_GEMM_MAX_BATCH 6
 
-/** A product, for each element of the batch, of an m x k and a k x n matrix.
- *  Strides count elements. */
+/** Most tensors that can be added to a product. */
+#define RG_GEMM_MAX_ADDENDS 2
+
+/** Where the matrices of one operand lie. Offset and strides count elements. A
+ *  stride of zero repeats what is read. */
+typedef struct rg_gemm_operand {
+  /** Number among the buffers of a call. */
+  int32_t buffer;
+  /** RG_F32 or RG_BF16. */
+  int32_t dtype;
+  int64_t offset;
+  /** Along rows and columns. */
+  int64_t strides[2];
+  int64_t batch_strides[RG_GEMM_MAX_BATCH];
+} rg_gemm_operand;
+
+/** A product, for each element of the batch, of an m x k and a k x n matrix. */
 typedef struct rg_gemm_desc {
-  /** Of A and B: RG_F32 or RG_BF16. C is RG_F32. */
-  int32_t input_dtype;
-  /** Nonzero: C += A B. */
-  int32_t accumulate;
   int64_t m, n, k;
-  /** Of A along m and k, of B along k and n, of C along m and n. */
-  int64_t a_strides[2], b_strides[2], c_strides[2];
   int64_t batch_rank;
   int64_t batch_sizes[RG_GEMM_MAX_BATCH];
-  int64_t a_batch_strides[RG_GEMM_MAX_BATCH];
-  int64_t b_batch_strides[RG_GEMM_MAX_BATCH];
-  int64_t c_batch_strides[RG_GEMM_MAX_BATCH];
+  /** A and B have one type. */
+  rg_gemm_operand a, b, c;
+  /** Added in this order. An addend may lie where C does, in equal places. */
+  rg_gemm_operand addends[RG_GEMM_MAX_ADDENDS];
+  int32_t addend_count;
+  /** Nonzero: negative numbers become zero. */
+  int32_t relu;
+  /** Factor of the sum; 1 for none. */
+  float alpha;
 } rg_gemm_desc;
 
 /** A product that is ready to run. */
 typedef struct rg_gemm rg_gemm;
 
-/** Prepares a product; with oneDNN this generates its code.
+/** Prepares a product.
  *  Errors: RG_ERROR_ARGUMENT for a type or size that is not allowed. */
 RG_EXPORT rg_status rg_gemm_create(const rg_gemm_desc *desc, rg_gemm **gemm);
 
-/** Runs the product. Any number of threads may run one product at a time.
- *  Errors: RG_ERROR_ABORTED if the library fails, as it does without memory. */
-RG_EXPORT rg_status rg_gemm_run(const rg_gemm *gemm, const void *a,
-                                const void *b, void *c);
+/** The number of tasks that make up the product. */
+RG_EXPORT int64_t rg_gemm_tasks(const rg_gemm *gemm);
+
+/** Bytes of scratch memory that a task needs. */
+RG_EXPORT size_t rg_gemm_scratch(const rg_gemm *gemm);
+
+/** Runs one task. `scratch` is aligned to 64 bytes, and the task's own.
+ *  Errors: RG_ERROR_ARGUMENT for a task that there is not. */
+RG_EXPORT rg_status rg_gemm_run_task(const rg_gemm *gemm, void *const *buffers,
+                                     int64_t task, void *scratch);
+
+/** Runs all tasks on the calling thread. Any number of threads may run one
+ *  product at a time.
+ *  Errors: RG_ERROR_ABORTED if there is no memory for scratch. */
+RG_EXPORT rg_status rg_gemm_run(const rg_gemm *gemm, void *const *buffers);
 
 /** The name of what computes the product, for reports; static. */
 RG_EXPORT const char *rg_gemm_library(const rg_gemm *gemm);

@@ -11,7 +11,7 @@
 
 #include "regather/Runtime/Gemm.h"
 
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <memory>
@@ -20,18 +20,20 @@
 
 namespace regather::native {
 
-/// A contraction in terms of the runtime's matrix product.
+/// A computation in terms of the runtime's matrix product.
 struct MatrixProductMatch {
   rg_gemm_desc desc;
-  mlir::Value a, b;
-  /// What the product is added to; null for zero.
-  mlir::Value init;
+  /// The values of its buffers, without the result.
+  llvm::SmallVector<mlir::Value> inputs;
 };
 
-/// The product that `op` computes, if it is a sum of products of two tensors in
-/// f32, or in bf16 with a sum in f32, whose loops form batched matrices. All
-/// tensors are contiguous. O(n log n) in the number of loops.
+/// The product that `op` computes: a contraction, or the launch of a kernel
+/// that is one.
 std::optional<MatrixProductMatch> matchMatrixProduct(mlir::Operation *op);
+
+/// Puts what library kernels other than products compute in the place of their
+/// launches.
+void inlineOtherLibraryKernels(mlir::ModuleOp module);
 
 /// True if `op` fills with zero and only products start from it.
 bool isInitOfProductsOnly(mlir::Operation *op);

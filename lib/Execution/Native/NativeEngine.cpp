@@ -58,6 +58,7 @@ LogicalResult NativeEngine::compile(StringRef entryName) {
   pm.addPass(createConvertTGRandomToLinalgPass());
   if (failed(pm.run(*module)))
     return failure();
+  inlineOtherLibraryKernels(*module);
   auto entry = module->lookupSymbol<func::FuncOp>(entryName);
   FailureOr<Program> built = buildProgram(entry, kernels);
   if (failed(built))

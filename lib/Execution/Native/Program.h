@@ -41,8 +41,7 @@ struct Instruction {
   enum class Kind {
     /// Runs `kernel` on the inputs.
     Launch,
-    /// Runs matrix product `product` on A, B and, if it accumulates, what it
-    /// starts from.
+    /// Runs matrix product `product` on the inputs.
     Product,
     /// Starts `collective`; the output is the slot of the future.
     Start,

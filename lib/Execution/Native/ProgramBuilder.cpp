@@ -154,9 +154,8 @@ void ProgramBuilder::buildProduct(const MatrixProductMatch &match,
                                   Instruction &instruction) {
   instruction.kind = Instruction::Kind::Product;
   instruction.product = program.products.add(match.desc);
-  for (Value input : {match.a, match.b, match.init})
-    if (input)
-      instruction.inputs.push_back(getSlot(input));
+  for (Value input : match.inputs)
+    instruction.inputs.push_back(getSlot(input));
 }
 
 /// The value that `value` is a view, a cast or a gathered copy of.
@@ -226,7 +225,7 @@ void ProgramBuilder::buildOp(Operation *op, InstructionBlock &out) {
     bool onlyInKernels = llvm::all_of(op->getUsers(), [&](Operation *user) {
       Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
       return !top->hasTrait<OpTrait::IsTerminator>() && isCompute(top) &&
-             !matchMatrixProduct(top);
+             !(isa<linalg::LinalgOp>(top) && matchMatrixProduct(top));
     });
     if (onlyInKernels)
       return;

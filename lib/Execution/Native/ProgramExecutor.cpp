@@ -167,14 +167,14 @@ bool Executor::launch(const Instruction &instruction) {
 }
 
 bool Executor::runProduct(const Instruction &instruction) {
-  ArrayRef<Slot> inputs = instruction.inputs;
   const SlotType &type = program.slots[instruction.outputs.front()];
   HostTensor result = HostTensor::uninitialized(type.elementType, type.shape);
-  if (inputs.size() == 3)
-    memcpy(result.getData(), slots[inputs[2]].getData(), result.getNumBytes());
-  rg_status status = rg_gemm_run(program.products.get(instruction.product),
-                                 slots[inputs[0]].getData(),
-                                 slots[inputs[1]].getData(), result.getData());
+  SmallVector<void *> buffers;
+  for (Slot slot : instruction.inputs)
+    buffers.push_back(slots[slot].getData());
+  buffers.push_back(result.getData());
+  rg_status status =
+      rg_gemm_run(program.products.get(instruction.product), buffers.data());
   slots[instruction.outputs.front()] = std::move(result);
   if (status == RG_OK)
     return true;

@@ -1,4 +1,4 @@
-//===- CHeaderTest.c - The header in C ------------------------------------===//
+//===- CHeaderTest.c - The headers in C -----------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Runtime/Attention.h"
+#include "regather/Runtime/Gemm.h"
 #include "regather/Runtime/Runtime.h"
 
 _Static_assert(sizeof(((rg_member *)0)->dtype) == 4, "the ABI fixes sizes");

@@ -6,11 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatrixProduct.h"
+#include "Blocks/BlockKernels.h"
 #include "Numeric/Half.h"
+
+#include "regather/Runtime/Gemm.h"
 
 #include "gtest/gtest.h"
 
+#include <cmath>
+#include <limits>
 #include <random>
 #include <thread>
 #include <vector>
@@ -37,70 +41,106 @@ std::vector<uint16_t> narrow(const std::vector<float> &values) {
 /// [batch, m, k] times [batch, k, n], all contiguous.
 rg_gemm_desc makeDesc(int64_t batch, int64_t m, int64_t n, int64_t k) {
   rg_gemm_desc desc = {};
-  desc.input_dtype = RG_F32;
   desc.m = m;
   desc.n = n;
   desc.k = k;
-  desc.a_strides[0] = k;
-  desc.a_strides[1] = 1;
-  desc.b_strides[0] = n;
-  desc.b_strides[1] = 1;
-  desc.c_strides[0] = n;
-  desc.c_strides[1] = 1;
+  desc.alpha = 1;
   desc.batch_rank = 1;
   desc.batch_sizes[0] = batch;
-  desc.a_batch_strides[0] = m * k;
-  desc.b_batch_strides[0] = k * n;
-  desc.c_batch_strides[0] = m * n;
+  desc.a = {0, RG_F32, 0, {k, 1}, {m * k}};
+  desc.b = {1, RG_F32, 0, {n, 1}, {k * n}};
+  desc.c = {2, RG_F32, 0, {n, 1}, {m * n}};
   return desc;
 }
 
-void transpose(int64_t (&strides)[2], int64_t rows) {
-  strides[0] = 1;
-  strides[1] = rows;
+void transpose(rg_gemm_operand &operand, int64_t rows) {
+  operand.strides[0] = 1;
+  operand.strides[1] = rows;
 }
 
-/// The sum by the definition, with the batch of rank one.
-std::vector<float> compute(const rg_gemm_desc &desc,
-                           const std::vector<float> &a,
-                           const std::vector<float> &b, std::vector<float> c) {
-  for (int64_t p = 0; p != desc.batch_sizes[0]; ++p)
-    for (int64_t i = 0; i != desc.m; ++i)
-      for (int64_t j = 0; j != desc.n; ++j) {
-        float sum = 0;
-        for (int64_t l = 0; l != desc.k; ++l)
-          sum += a[p * desc.a_batch_strides[0] + i * desc.a_strides[0] +
-                   l * desc.a_strides[1]] *
-                 b[p * desc.b_batch_strides[0] + l * desc.b_strides[0] +
-                   j * desc.b_strides[1]];
-        float &out = c[p * desc.c_batch_strides[0] + i * desc.c_strides[0] +
-                       j * desc.c_strides[1]];
-        out = desc.accumulate ? out + sum : sum;
-      }
-  return c;
+void addTensor(rg_gemm_desc &desc, const rg_gemm_operand &addend) {
+  desc.addends[desc.addend_count++] = addend;
 }
+
+/// Runs all tasks, the last first.
+void runTasks(const rg_gemm *gemm, void *const *buffers) {
+  std::vector<double> scratch(rg_gemm_scratch(gemm) / sizeof(double) + 16);
+  auto address = reinterpret_cast<uintptr_t>(scratch.data());
+  auto *aligned = reinterpret_cast<void *>((address + 63) / 64 * 64);
+  for (int64_t task = rg_gemm_tasks(gemm); task-- > 0;)
+    EXPECT_EQ(rg_gemm_run_task(gemm, buffers, task, aligned), RG_OK);
+}
+
+/// A product with its numbers. Buffers: A, B, C, then those of addends.
+struct Case {
+  rg_gemm_desc desc;
+  std::vector<std::vector<float>> values;
+
+  explicit Case(const rg_gemm_desc &desc) : desc(desc) {
+    int64_t batch = desc.batch_sizes[0];
+    values = {makeIntegers(batch * desc.m * desc.k, 1),
+              makeIntegers(batch * desc.k * desc.n, 2),
+              makeIntegers(batch * desc.m * desc.n, 3)};
+    for (int32_t i = 0; i != desc.addend_count; ++i)
+      values.push_back(makeIntegers(batch * desc.m * desc.n, 4 + i));
+  }
+
+  float read(const rg_gemm_operand &operand, int64_t p, int64_t i,
+             int64_t j) const {
+    return values[operand.buffer]
+                 [operand.offset + p * operand.batch_strides[0] +
+                  i * operand.strides[0] + j * operand.strides[1]];
+  }
+
+  /// C by the definition.
+  std::vector<float> compute() const {
+    std::vector<float> c = values[2];
+    for (int64_t p = 0; p != desc.batch_sizes[0]; ++p)
+      for (int64_t i = 0; i != desc.m; ++i)
+        for (int64_t j = 0; j != desc.n; ++j) {
+          float sum = 0;
+          for (int64_t l = 0; l != desc.k; ++l)
+            sum += read(desc.a, p, i, l) * read(desc.b, p, l, j);
+          sum *= desc.alpha;
+          for (int32_t d = 0; d != desc.addend_count; ++d)
+            sum += read(desc.addends[d], p, i, j);
+          if (desc.relu && sum < 0)
+            sum = 0;
+          c[desc.c.offset + p * desc.c.batch_strides[0] +
+            i * desc.c.strides[0] + j * desc.c.strides[1]] = sum;
+        }
+    return c;
+  }
+
+  /// C by the runtime. Buffers of bf16 are narrowed and widened.
+  std::vector<float> run() const {
+    std::vector<std::vector<uint16_t>> narrowed;
+    std::vector<std::vector<float>> wide = values;
+    std::vector<void *> buffers;
+    for (const std::vector<float> &value : values)
+      narrowed.push_back(narrow(value));
+    for (std::vector<float> &value : wide)
+      buffers.push_back(value.data());
+    std::vector<rg_gemm_operand> operands = {desc.a, desc.b, desc.c,
+                                             desc.addends[0], desc.addends[1]};
+    operands.resize(3 + desc.addend_count);
+    for (const rg_gemm_operand &operand : operands)
+      if (operand.dtype == RG_BF16)
+        buffers[operand.buffer] = narrowed[operand.buffer].data();
+    rg_gemm *gemm = nullptr;
+    EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+    runTasks(gemm, buffers.data());
+    rg_gemm_destroy(gemm);
+    if (desc.c.dtype == RG_BF16)
+      for (size_t i = 0; i != wide[2].size(); ++i)
+        wide[2][i] = fromBF16(narrowed[2][i]);
+    return wide[2];
+  }
+};
 
 void expectEqual(const rg_gemm_desc &desc) {
-  int64_t batch = desc.batch_sizes[0];
-  std::vector<float> a = makeIntegers(batch * desc.m * desc.k, 1);
-  std::vector<float> b = makeIntegers(batch * desc.k * desc.n, 2);
-  std::vector<float> c = makeIntegers(batch * desc.m * desc.n, 3);
-  std::vector<float> expected = compute(desc, a, b, c);
-  std::vector<uint16_t> narrowA = narrow(a), narrowB = narrow(b);
-  bool wide = desc.input_dtype == RG_F32;
-  const void *dataA = wide ? static_cast<const void *>(a.data())
-                           : static_cast<const void *>(narrowA.data());
-  const void *dataB = wide ? static_cast<const void *>(b.data())
-                           : static_cast<const void *>(narrowB.data());
-  for (bool plain : {false, true}) {
-    std::unique_ptr<MatrixProduct> product =
-        plain ? createPlainProduct(desc) : createOneDNNProduct(desc);
-    if (!product)
-      continue;
-    std::vector<float> result = c;
-    ASSERT_TRUE(product->run(dataA, dataB, result.data()));
-    EXPECT_EQ(result, expected) << product->getName();
-  }
+  Case example(desc);
+  EXPECT_EQ(example.run(), example.compute());
 }
 } // namespace
 
@@ -112,62 +152,176 @@ TEST(GemmTest, MultipliesEveryLayout) {
           for (unsigned flags = 0; flags != 16; ++flags) {
             rg_gemm_desc desc = makeDesc(batch, m, n, k);
             if (flags & 1)
-              transpose(desc.a_strides, m);
+              transpose(desc.a, m);
             if (flags & 2)
-              transpose(desc.b_strides, k);
-            desc.accumulate = (flags & 4) != 0;
-            desc.input_dtype = flags & 8 ? RG_BF16 : RG_F32;
+              transpose(desc.b, k);
+            if (flags & 4)
+              transpose(desc.c, m);
+            if (flags & 8)
+              desc.a.dtype = desc.b.dtype = RG_BF16;
             SCOPED_TRACE(testing::Message() << batch << ' ' << m << ' ' << n
                                             << ' ' << k << ' ' << flags);
             expectEqual(desc);
           }
 }
 
+TEST(GemmTest, CutsLargeProducts) {
+  // Several tiles in both directions, and several blocks of k.
+  for (rg_dtype type : {RG_F32, RG_BF16}) {
+    rg_gemm_desc desc = makeDesc(1, 300, 530, 1100);
+    desc.a.dtype = desc.b.dtype = type;
+    rg_gemm *gemm = nullptr;
+    ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+    EXPECT_GT(rg_gemm_tasks(gemm), 2);
+    rg_gemm_destroy(gemm);
+    expectEqual(desc);
+  }
+}
+
+TEST(GemmTest, JoinsSmallMatricesToTasks) {
+  rg_gemm_desc desc = makeDesc(100, 8, 8, 8);
+  rg_gemm *gemm = nullptr;
+  ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+  EXPECT_EQ(rg_gemm_tasks(gemm), 1);
+  rg_gemm_destroy(gemm);
+  expectEqual(desc);
+}
+
+TEST(GemmTest, AddsAndConverts) {
+  for (rg_dtype type : {RG_F32, RG_BF16})
+    for (int64_t k : {40, 300}) {
+      rg_gemm_desc desc = makeDesc(2, 20, 50, k);
+      desc.alpha = 0.5f;
+      // A bias for each column, and a transposed matrix for each element of
+      // the batch.
+      addTensor(desc, {3, type, 7, {0, 1}, {0}});
+      addTensor(desc, {4, RG_F32, 0, {1, 20}, {20 * 50}});
+      desc.relu = 1;
+      desc.c.dtype = type;
+      Case example(desc);
+      std::vector<float> expected = example.compute();
+      if (type == RG_BF16)
+        for (float &value : expected)
+          value = fromBF16(toBF16(value));
+      EXPECT_EQ(example.run(), expected);
+    }
+}
+
+TEST(GemmTest, AddsToWhatIsThere) {
+  rg_gemm_desc desc = makeDesc(1, 30, 40, 600);
+  addTensor(desc, desc.c);
+  desc.addends[0].buffer = 2;
+  Case example(desc);
+  example.values.pop_back();
+  EXPECT_EQ(example.run(), example.compute());
+}
+
+TEST(GemmTest, KeepsNaNAndDropsNegativeZero) {
+  rg_gemm_desc desc = makeDesc(1, 1, 3, 1);
+  desc.relu = 1;
+  rg_gemm *gemm = nullptr;
+  ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+  float a = 1, b[] = {std::numeric_limits<float>::quiet_NaN(), -0.0f, -1}, c[3];
+  void *buffers[] = {&a, b, c};
+  ASSERT_EQ(rg_gemm_run(gemm, buffers), RG_OK);
+  EXPECT_TRUE(std::isnan(c[0]));
+  EXPECT_FALSE(std::signbit(c[1]));
+  EXPECT_EQ(c[2], 0);
+  rg_gemm_destroy(gemm);
+}
+
 TEST(GemmTest, RepeatsAMatrixOverTheBatch) {
   rg_gemm_desc desc = makeDesc(4, 6, 10, 8);
-  desc.b_batch_strides[0] = 0;
+  desc.b.batch_strides[0] = 0;
   expectEqual(desc);
 }
 
 TEST(GemmTest, InterleavesTheBatch) {
   // Heads: [m, batch, k] times [k, batch, n] into [m, batch, n].
   rg_gemm_desc desc = makeDesc(4, 6, 10, 8);
-  desc.a_strides[0] = 4 * 8;
-  desc.a_batch_strides[0] = 8;
-  desc.b_strides[0] = 4 * 10;
-  desc.b_batch_strides[0] = 10;
-  desc.c_strides[0] = 4 * 10;
-  desc.c_batch_strides[0] = 10;
+  desc.a = {0, RG_F32, 0, {4 * 8, 1}, {8}};
+  desc.b = {1, RG_F32, 0, {4 * 10, 1}, {10}};
+  desc.c = {2, RG_F32, 0, {4 * 10, 1}, {10}};
   expectEqual(desc);
 }
 
 TEST(GemmTest, ClearsTheResultOfAnEmptySum) {
-  rg_gemm_desc desc = makeDesc(1, 2, 3, 0);
+  for (rg_dtype type : {RG_F32, RG_BF16}) {
+    rg_gemm_desc desc = makeDesc(1, 2, 3, 0);
+    desc.a.dtype = desc.b.dtype = type;
+    expectEqual(desc);
+  }
+}
+
+TEST(GemmTest, DoesNothingWithoutRows) {
+  rg_gemm_desc desc = makeDesc(1, 0, 3, 4);
   rg_gemm *gemm = nullptr;
   ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
-  std::vector<float> c(6, 1.0f);
-  EXPECT_EQ(rg_gemm_run(gemm, nullptr, nullptr, c.data()), RG_OK);
-  EXPECT_EQ(c, std::vector<float>(6, 0.0f));
+  EXPECT_EQ(rg_gemm_tasks(gemm), 0);
+  EXPECT_EQ(rg_gemm_run(gemm, nullptr), RG_OK);
   rg_gemm_destroy(gemm);
+}
+
+namespace {
+std::vector<float> makeNumbers(size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = uniform(random);
+  return values;
+}
+
+/// C for given A and B, with A and B stored transposed or not.
+std::vector<float> runLayout(bool left, bool right, rg_dtype type,
+                             std::vector<float> a, std::vector<float> b) {
+  constexpr int64_t m = 70, n = 90, k = 2100;
+  rg_gemm_desc desc = makeDesc(1, m, n, k);
+  auto store = [&](rg_gemm_operand &operand, std::vector<float> &values,
+                   bool transposed, int64_t rows, int64_t columns) {
+    operand.dtype = type;
+    if (!transposed)
+      return;
+    std::vector<float> moved(values.size());
+    for (int64_t i = 0; i != rows; ++i)
+      for (int64_t j = 0; j != columns; ++j)
+        moved[j * rows + i] = values[i * columns + j];
+    values = moved;
+    transpose(operand, rows);
+  };
+  store(desc.a, a, left, m, k);
+  store(desc.b, b, right, k, n);
+  Case example(desc);
+  example.values[0] = std::move(a);
+  example.values[1] = std::move(b);
+  return example.run();
+}
+} // namespace
+
+TEST(GemmTest, GivesTheSameBitsForEveryLayout) {
+  for (rg_dtype type : {RG_F32, RG_BF16}) {
+    std::vector<float> a = makeNumbers(70 * 2100, 1);
+    std::vector<float> b = makeNumbers(2100 * 90, 2);
+    std::vector<float> expected = runLayout(false, false, type, a, b);
+    for (bool left : {false, true})
+      for (bool right : {false, true})
+        EXPECT_EQ(runLayout(left, right, type, a, b), expected);
+  }
 }
 
 TEST(GemmTest, GivesTheSameBitsOnEveryThread) {
   rg_gemm_desc desc = makeDesc(1, 64, 48, 1000);
   rg_gemm *gemm = nullptr;
   ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
-  std::mt19937 random(5);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> a(64 * 1000), b(1000 * 48);
-  for (float &value : a)
-    value = uniform(random);
-  for (float &value : b)
-    value = uniform(random);
+  std::vector<float> a = makeNumbers(64 * 1000, 1);
+  std::vector<float> b = makeNumbers(1000 * 48, 2);
   std::vector<std::vector<float>> results(4, std::vector<float>(64 * 48));
   std::vector<std::thread> threads;
   for (std::vector<float> &result : results)
     threads.emplace_back([&] {
+      void *buffers[] = {a.data(), b.data(), result.data()};
       for (int i = 0; i != 8; ++i)
-        EXPECT_EQ(rg_gemm_run(gemm, a.data(), b.data(), result.data()), RG_OK);
+        EXPECT_EQ(rg_gemm_run(gemm, buffers), RG_OK);
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -184,12 +338,50 @@ TEST(GemmTest, RejectsWrongDescriptions) {
   desc.m = -1;
   EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_ERROR_ARGUMENT);
   desc = makeDesc(1, 2, 3, 4);
-  desc.input_dtype = RG_I32;
+  desc.a.dtype = RG_I32;
+  EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_ERROR_ARGUMENT);
+  desc = makeDesc(1, 2, 3, 4);
+  desc.a.dtype = RG_BF16;
   EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_ERROR_ARGUMENT);
   desc = makeDesc(1, 2, 3, 4);
   desc.batch_rank = RG_GEMM_MAX_BATCH + 1;
   EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_ERROR_ARGUMENT);
+  desc = makeDesc(1, 2, 3, 4);
+  desc.addend_count = RG_GEMM_MAX_ADDENDS + 1;
+  EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_ERROR_ARGUMENT);
   EXPECT_EQ(gemm, nullptr);
-  EXPECT_EQ(rg_gemm_run(nullptr, nullptr, nullptr, nullptr), RG_ERROR_ARGUMENT);
+  EXPECT_EQ(rg_gemm_run(nullptr, nullptr), RG_ERROR_ARGUMENT);
+  desc = makeDesc(1, 2, 3, 4);
+  ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+  EXPECT_EQ(rg_gemm_run_task(gemm, nullptr, 1, nullptr), RG_ERROR_ARGUMENT);
+  rg_gemm_destroy(gemm);
   rg_gemm_destroy(nullptr);
+}
+
+// Every set of block kernels that this machine has gives the bits of the plain
+// one.
+TEST(BlockKernelsTest, AgreeOnEveryBit) {
+  constexpr int64_t depth = 37, rows = 3, columns = 16;
+  std::vector<float> a = makeNumbers(rows * depth, 1);
+  std::vector<float> b = makeNumbers(depth * columns, 2);
+  auto run = [&](const BlockKernels &kernels) {
+    std::vector<float> left(kernels.rows * depth),
+        right(kernels.columns * depth);
+    std::vector<float> tile(rows * kernels.columns, 1.0f), result;
+    kernels.pack({a.data(), false, rows, depth, depth, 1}, kernels.rows,
+                 left.data());
+    kernels.pack({b.data(), false, columns, 1, depth, columns}, kernels.columns,
+                 right.data());
+    kernels.multiply(left.data(), right.data(), depth, rows, columns,
+                     tile.data(), tile.data(), kernels.columns);
+    for (int64_t i = 0; i != rows; ++i)
+      for (int64_t j = 0; j != columns; ++j)
+        result.push_back(tile[i * kernels.columns + j]);
+    return result;
+  };
+  std::vector<float> expected = run(*getPlainKernels());
+  for (const BlockKernels *kernels : {getAVX2Kernels(), getAVX512Kernels()})
+    if (kernels) {
+      EXPECT_EQ(run(*kernels), expected) << kernels->name;
+    }
 }

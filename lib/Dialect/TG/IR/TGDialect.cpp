@@ -95,6 +95,13 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kSavedResultsAttrName)
     return verifySavedResults(op, attr);
+  if (name == kLibraryAttrName) {
+    if (!isa<RoutineAttr>(attr.getValue()))
+      return emitWrongType(op, attr, "a #tg.library");
+    if (!isa<KernelOp>(op))
+      return op->emitError() << "'" << name << "' is for kernels";
+    return success();
+  }
   return op->emitError() << "unknown attribute '" << name << "'";
 }
 

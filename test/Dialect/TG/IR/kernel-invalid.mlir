@@ -77,3 +77,17 @@ tg.kernel @rows(%x: tensor<4xf32> {tg.rows = 0 : i32}) -> tensor<4xf32> {
 func.func @rows(%x: tensor<4xf32> {tg.rows = 0 : i64}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{attribute 'tg.library' must be a #tg.library, got "gemm"}}
+tg.kernel @library(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tg.library = "gemm"} {
+  tg.return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'tg.library' is for kernels}}
+func.func @library() attributes {tg.library = #tg.library<gemm>} {
+  return
+}

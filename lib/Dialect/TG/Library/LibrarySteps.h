@@ -1,0 +1,107 @@
+//===- LibrarySteps.h - Operations in terms of a library --------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What one operation does, in the terms that the description of a product has:
+// nodes and structured operations are read into the same steps.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYSTEPS_H
+#define REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYSTEPS_H
+
+#include "StridedView.h"
+
+#include "regather/Dialect/TG/IR/TG.h"
+
+namespace regather::tg::library {
+
+/// A tensor as a view of an operand.
+struct ViewReading {
+  mlir::Value operand;
+  /// In the order in which they are applied.
+  llvm::SmallVector<ViewStep, 2> steps;
+};
+
+/// One loop of a contraction: the dimension of each tensor that it runs over.
+struct ProductLoop {
+  int64_t size;
+  std::optional<unsigned> lhs, rhs, result;
+};
+
+/// Something that is done to each element of a result.
+struct ElementStep {
+  enum class Kind {
+    /// Times `factor`, in f32.
+    Scale,
+    /// Plus `addend`, which `alignment` brings to the shape of the result.
+    Add,
+    /// Negative numbers become zero.
+    Relu,
+    /// Rounds to `type`.
+    Convert
+  };
+  explicit ElementStep(Kind kind) : kind(kind) {}
+  static ElementStep convert(mlir::Type type) {
+    ElementStep step(Kind::Convert);
+    step.type = type;
+    return step;
+  }
+  static ElementStep scale(float factor) {
+    ElementStep step(Kind::Scale);
+    step.factor = factor;
+    return step;
+  }
+
+  Kind kind;
+  float factor = 1;
+  mlir::Value addend;
+  llvm::SmallVector<ViewStep, 2> alignment;
+  mlir::Type type;
+};
+
+/// The steps of an operation behind the product, in order, or why it has none.
+struct ElementReading {
+  llvm::SmallVector<ElementStep, 2> steps;
+  /// Static text; empty if the steps are all that the operation does.
+  llvm::StringRef reason;
+
+  static ElementReading fail(llvm::StringRef reason) { return {{}, reason}; }
+};
+
+/// A sum of products of two tensors, in f32 or f64, and what the operation does
+/// to it.
+struct ProductReading {
+  mlir::Value lhs, rhs;
+  llvm::SmallVector<ProductLoop, 4> loops;
+  /// Dimensions of the result.
+  llvm::SmallVector<int64_t, 4> shape;
+  ElementReading rest;
+};
+
+/// True for constants and what is filled with one: they are read where they are
+/// used.
+bool isConstantTensor(mlir::Operation *op);
+
+std::optional<ViewReading> readView(mlir::OpResult result);
+std::optional<ProductReading> readProduct(mlir::Operation *op);
+/// What `op` does to `chain`, one of its operands.
+ElementReading readElements(mlir::Operation *op, mlir::Value chain);
+
+/// The parts of these for nodes.
+std::optional<ViewReading> readNodeView(NodeOp node, unsigned result);
+std::optional<ProductReading> readNodeProduct(NodeOp node);
+ElementReading readNodeElements(NodeOp node, mlir::Value chain);
+
+/// Why a library does not do something.
+inline constexpr llvm::StringLiteral kNoRoutine =
+    "the library has no such operation";
+inline constexpr llvm::StringLiteral kStrides = "no strides describe the view";
+
+} // namespace regather::tg::library
+
+#endif // REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYSTEPS_H

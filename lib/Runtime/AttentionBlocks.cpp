@@ -1,0 +1,118 @@
+//===- AttentionBlocks.cpp - Blocks of scores -----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionBlocks.h"
+
+#include "Numeric/Half.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+using namespace regather::runtime;
+
+static constexpr int64_t kVector = 16;
+
+HeadView::HeadView(const rg_attention_operand &operand, void *const *buffers,
+                   int64_t batch, int64_t head)
+    : elementBytes(operand.dtype == RG_F32    ? 4
+                   : operand.dtype == RG_BF16 ? 2
+                                              : 1),
+      isBF16(operand.dtype == RG_BF16), isLogical(operand.dtype == RG_I1),
+      strides{operand.strides[2], operand.strides[3]} {
+  int64_t first =
+      operand.offset + batch * operand.strides[0] + head * operand.strides[1];
+  data = static_cast<char *>(buffers[operand.buffer]) + first * elementBytes;
+}
+
+void *HeadView::at(int64_t row, int64_t element) const {
+  return data + (row * strides[0] + element * strides[1]) * elementBytes;
+}
+
+void HeadView::read(int64_t row, int64_t count, float *to) const {
+  const void *from = at(row, 0);
+  if (isBF16)
+    for (int64_t j = 0; j < count; ++j)
+      to[j] = fromBF16(static_cast<const uint16_t *>(from)[j * strides[1]]);
+  else
+    for (int64_t j = 0; j < count; ++j)
+      to[j] = static_cast<const float *>(from)[j * strides[1]];
+  std::fill(to + count, to + roundUp(count, kVector), 0.0f);
+}
+
+void HeadView::write(int64_t row, int64_t count, const float *from) const {
+  void *to = at(row, 0);
+  if (isBF16)
+    for (int64_t j = 0; j < count; ++j)
+      static_cast<uint16_t *>(to)[j * strides[1]] = toBF16(from[j]);
+  else
+    for (int64_t j = 0; j < count; ++j)
+      static_cast<float *>(to)[j * strides[1]] = from[j];
+}
+
+void HeadView::readMask(int64_t row, int64_t column, int64_t count,
+                        float *to) const {
+  if (!isLogical) {
+    HeadView part = *this;
+    part.data += column * strides[1] * elementBytes;
+    return part.read(row, count, to);
+  }
+  const auto *from = static_cast<const char *>(at(row, column));
+  for (int64_t j = 0; j < count; ++j)
+    to[j] =
+        from[j * strides[1]] ? 0.0f : -std::numeric_limits<float>::infinity();
+  std::fill(to + count, to + roundUp(count, kVector), 0.0f);
+}
+
+void TiledSums::clear() {
+  std::fill(data, data + getSize(kernels, rows, columns), 0.0f);
+}
+
+void TiledSums::add(const float *left, const float *right, int64_t first,
+                    int64_t count, int64_t depth) {
+  for (int64_t j = 0; j < columns; j += kernels.columns)
+    for (int64_t i = 0; i < count; i += kernels.rows) {
+      float *tile = data + j * rows + (first + i) * kernels.columns;
+      kernels.multiply(left + i * depth, right + j * depth, depth,
+                       std::min(kernels.rows, count - i),
+                       std::min(kernels.columns, columns - j), tile, tile,
+                       kernels.columns);
+    }
+}
+
+void TiledSums::multiplyRow(int64_t row, float factor) {
+  for (int64_t j = 0; j < columns; j += kernels.columns)
+    kernels.multiplyRow(
+        data + j * rows + row * kernels.columns,
+        roundUp(std::min(kernels.columns, columns - j), kVector), factor);
+}
+
+void TiledSums::getRow(int64_t row, float *to) const {
+  for (int64_t j = 0; j < columns; j += kernels.columns)
+    memcpy(to + j, data + j * rows + row * kernels.columns,
+           static_cast<size_t>(
+               roundUp(std::min(kernels.columns, columns - j), kVector)) *
+               sizeof(float));
+}
+
+void regather::runtime::multiplyBlock(const BlockKernels &kernels,
+                                      const float *left, const float *right,
+                                      int64_t depth, int64_t numRows,
+                                      int64_t numColumns, float *tile,
+                                      int64_t stride) {
+  for (int64_t j = 0; j < numColumns; j += kernels.columns)
+    for (int64_t i = 0; i < numRows; i += kernels.rows)
+      kernels.multiply(left + i * depth, right + j * depth, depth,
+                       std::min(kernels.rows, numRows - i),
+                       std::min(kernels.columns, numColumns - j), nullptr,
+                       tile + i * stride + j, stride);
+}
+
+int64_t Attention::getVisible(int64_t row) const {
+  return desc.causal ? std::min(row + 1, desc.columns) : desc.columns;
+}

@@ -1,0 +1,104 @@
+//===- KernelsPlain.cpp - Block kernels for every machine -----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SoftmaxLoops.h"
+
+using namespace regather::runtime;
+
+namespace {
+struct Lanes {
+  float values[kLanes];
+
+  template <typename F> static Lanes make(F f) {
+    Lanes lanes;
+    for (int64_t i = 0; i < kLanes; ++i)
+      lanes.values[i] = f(i);
+    return lanes;
+  }
+  static Lanes load(const float *from) {
+    return make([=](int64_t i) { return from[i]; });
+  }
+  void store(float *to) const {
+    for (int64_t i = 0; i < kLanes; ++i)
+      to[i] = values[i];
+  }
+  static Lanes broadcast(float number) {
+    return make([=](int64_t) { return number; });
+  }
+  static Lanes add(const Lanes &a, const Lanes &b) {
+    return make([&](int64_t i) { return a.values[i] + b.values[i]; });
+  }
+  /// With one rounding, whatever instructions there are.
+  static Lanes multiplyAdd(const Lanes &a, const Lanes &b, const Lanes &c) {
+    return make([&](int64_t i) {
+      return __builtin_fmaf(a.values[i], b.values[i], c.values[i]);
+    });
+  }
+  static Lanes subtract(const Lanes &a, const Lanes &b) {
+    return make([&](int64_t i) { return a.values[i] - b.values[i]; });
+  }
+  static Lanes multiply(const Lanes &a, const Lanes &b) {
+    return make([&](int64_t i) { return a.values[i] * b.values[i]; });
+  }
+  /// The second one if either is NaN.
+  static Lanes greater(const Lanes &a, const Lanes &b) {
+    return make([&](int64_t i) {
+      return a.values[i] > b.values[i] ? a.values[i] : b.values[i];
+    });
+  }
+  static Lanes lesser(const Lanes &a, const Lanes &b) {
+    return make([&](int64_t i) {
+      return a.values[i] < b.values[i] ? a.values[i] : b.values[i];
+    });
+  }
+  /// 2^n for the number n in the low bits.
+  static Lanes powerOfTwo(const Lanes &bits) {
+    return make([&](int64_t i) {
+      uint32_t power;
+      __builtin_memcpy(&power, &bits.values[i], sizeof(power));
+      power = (power << 23) + 0x3f800000u;
+      float value;
+      __builtin_memcpy(&value, &power, sizeof(value));
+      return value;
+    });
+  }
+  /// Zero where x is below the bound, else `value`.
+  static Lanes clearBelow(const Lanes &x, const Lanes &bound,
+                          const Lanes &value) {
+    return make([&](int64_t i) {
+      return x.values[i] < bound.values[i] ? 0.0f : value.values[i];
+    });
+  }
+  static void copyPart(const float *from, float *to) {
+    __builtin_memcpy(to, from, kPart * sizeof(float));
+  }
+  static void transpose(const float *from, int64_t stride, float *to,
+                        int64_t toStride) {
+    for (int64_t i = 0; i < 8; ++i)
+      for (int64_t l = 0; l < 8; ++l)
+        to[l * toStride + i] = from[i * stride + l];
+  }
+};
+} // namespace
+
+static constexpr int kRows = 4, kVectors = 1;
+
+const BlockKernels *regather::runtime::getPlainKernels() {
+  static constexpr BlockKernels kernels = {
+      "plain",
+      kRows,
+      kVectors * kLanes,
+      packPanels<Lanes>,
+      multiplyPanels<Lanes, kRows, kVectors>,
+      scaleScores<Lanes>,
+      exponentials<Lanes>,
+      gradientsOfScores<Lanes>,
+      sumProducts<Lanes>,
+      multiplyRow<Lanes>};
+  return &kernels;
+}

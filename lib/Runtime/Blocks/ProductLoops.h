@@ -1,0 +1,198 @@
+//===- ProductLoops.h - Loops of the block products -------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Included by one source file for each instruction set, which is compiled for
+// it. Nothing here may call an inline function from elsewhere: the linker could
+// pick the copy made here for machines that lack the instructions.
+//
+// `Lanes` stands for 16 numbers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_BLOCKS_PRODUCTLOOPS_H
+#define REGATHER_LIB_RUNTIME_BLOCKS_PRODUCTLOOPS_H
+
+#include "BlockKernels.h"
+
+namespace regather::runtime {
+namespace {
+
+constexpr int64_t kLanes = 16;
+/// What is copied or transposed at a time.
+constexpr int64_t kPart = 8;
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// The product of `numRows` rows and `numVectors` times 16 columns of panels
+/// that are `panelRows` and `panelColumns` wide.
+template <typename Lanes, int panelRows, int panelColumns, int numRows,
+          int numVectors>
+void multiplyTile(const float *left, const float *right, int64_t depth,
+                  const float *base, float *tile, int64_t stride) {
+  Lanes sums[numRows][numVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < numRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < numVectors; ++j)
+      sums[i][j] = Lanes::broadcast(0.0f);
+  for (int64_t l = 0; l < depth; ++l) {
+    Lanes row[numVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < numVectors; ++j)
+      row[j] = Lanes::load(right + j * kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < numRows; ++i) {
+      Lanes factor = Lanes::broadcast(left[i]);
+#pragma GCC unroll 4
+      for (int j = 0; j < numVectors; ++j)
+        sums[i][j] = Lanes::multiplyAdd(factor, row[j], sums[i][j]);
+    }
+    left += panelRows;
+    right += panelColumns;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < numRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < numVectors; ++j) {
+      if (base)
+        sums[i][j] = Lanes::add(
+            Lanes::load(base + i * panelColumns + j * kLanes), sums[i][j]);
+      sums[i][j].store(tile + i * stride + j * kLanes);
+    }
+}
+
+using TileFunction = void (*)(const float *, const float *, int64_t,
+                              const float *, float *, int64_t);
+
+/// One function for each number of rows and of vectors.
+template <typename Lanes, int panelRows, int panelVectors> struct TileTable {
+  TileFunction functions[panelRows][panelVectors];
+
+  template <int numRows = panelRows, int numVectors = panelVectors>
+  constexpr void fill() {
+    functions[numRows - 1][numVectors - 1] =
+        multiplyTile<Lanes, panelRows, panelVectors * kLanes, numRows,
+                     numVectors>;
+    if constexpr (numVectors > 1)
+      fill<numRows, numVectors - 1>();
+    else if constexpr (numRows > 1)
+      fill<numRows - 1, panelVectors>();
+  }
+  constexpr TileTable() : functions() { fill(); }
+};
+
+template <typename Lanes, int panelRows, int panelVectors>
+void multiplyPanels(const float *left, const float *right, int64_t depth,
+                    int64_t numRows, int64_t numColumns, const float *base,
+                    float *tile, int64_t stride) {
+  static constexpr TileTable<Lanes, panelRows, panelVectors> table;
+  int64_t numVectors = (numColumns + kLanes - 1) / kLanes;
+  table.functions[numRows - 1][numVectors - 1](left, right, depth, base, tile,
+                                               stride);
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+inline float widenBF16(uint16_t bits) {
+  uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float value;
+  __builtin_memcpy(&value, &wide, sizeof(value));
+  return value;
+}
+
+inline float widen(float value) { return value; }
+inline float widen(uint16_t value) { return widenBF16(value); }
+
+/// Packs one panel element by element, `count` of whose `width` rows exist.
+template <typename T>
+void packElements(const T *source, int64_t step, int64_t depthStep,
+                  int64_t count, int64_t begin, int64_t depth, int64_t width,
+                  float *panel) {
+  for (int64_t l = begin; l < depth; ++l) {
+    for (int64_t i = 0; i < count; ++i)
+      panel[l * width + i] = widen(source[i * step + l * depthStep]);
+    for (int64_t i = count; i < width; ++i)
+      panel[l * width + i] = 0;
+  }
+}
+
+/// Where a block of 8 rows begins, so that it ends within `width` rows. Blocks
+/// may overlap: the same numbers are written twice.
+inline int64_t clampBlock(int64_t i, int64_t width) {
+  return i + kPart <= width ? i : width - kPart;
+}
+
+/// Packs full panels whose rows lie beside each other. What is contiguous in
+/// memory is read in one go.
+template <typename Lanes>
+void packRows(const float *source, int64_t depthStep, int64_t depth,
+              int64_t numPanels, int64_t width, float *panels) {
+  for (int64_t l = 0; l < depth; ++l) {
+    const float *from = source + l * depthStep;
+    for (int64_t p = 0; p < numPanels; ++p, from += width) {
+      float *to = panels + (p * depth + l) * width;
+      int64_t i = 0;
+      for (; i + kLanes <= width; i += kLanes)
+        Lanes::load(from + i).store(to + i);
+      if (width < kPart)
+        for (; i < width; ++i)
+          to[i] = from[i];
+      for (; i < width; i += kPart)
+        Lanes::copyPart(from + clampBlock(i, width), to + clampBlock(i, width));
+    }
+  }
+}
+
+/// Packs full panels whose depth is contiguous, 8 by 8 elements at a time.
+template <typename Lanes>
+void packColumns(const float *source, int64_t step, int64_t depth,
+                 int64_t width, float *panel) {
+  int64_t l = 0;
+  for (; width >= kPart && l + kPart <= depth; l += kPart)
+    for (int64_t i = 0; i < width; i += kPart) {
+      int64_t row = clampBlock(i, width);
+      Lanes::transpose(source + row * step + l, step, panel + l * width + row,
+                       width);
+    }
+  packElements(source, step, 1, width, l, depth, width, panel);
+}
+
+template <typename Lanes>
+void packPanels(const BlockSource &block, int64_t width, float *panels) {
+  const auto *wide = static_cast<const float *>(block.data);
+  const auto *narrow = static_cast<const uint16_t *>(block.data);
+  int64_t first = 0;
+  if (!block.isBF16 && block.step == 1) {
+    first = block.count / width * width;
+    packRows<Lanes>(wide, block.depthStep, block.depth, first / width, width,
+                    panels);
+  }
+  for (int64_t i = first; i < block.count; i += width) {
+    int64_t rest = block.count - i;
+    int64_t count = rest < width ? rest : width;
+    float *panel = panels + i * block.depth;
+    if (block.isBF16)
+      packElements(narrow + i * block.step, block.step, block.depthStep, count,
+                   0, block.depth, width, panel);
+    else if (count == width && block.depthStep == 1)
+      packColumns<Lanes>(wide + i * block.step, block.step, block.depth, width,
+                         panel);
+    else
+      packElements(wide + i * block.step, block.step, block.depthStep, count, 0,
+                   block.depth, width, panel);
+  }
+}
+
+} // namespace
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_BLOCKS_PRODUCTLOOPS_H
