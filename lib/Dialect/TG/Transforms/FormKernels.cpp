@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FormKernels/KernelOutliner.h"
+#include "FormKernels/LibraryKernels.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -32,20 +33,25 @@ struct FormKernels
           << "'max-ops' must be at least 1, got " << maxOps.getValue();
       return signalPassFailure();
     }
-    KernelOutliner outliner(getOperation());
+    KernelTable table(getOperation());
+    KernelOutliner outliner(table);
+    LibraryKernels library(table);
     SmallVector<FunctionOpInterface> functions;
     for (auto func : getOperation().getOps<FunctionOpInterface>())
       if (!isa<KernelOp>(func) && func.getFunctionBody().hasOneBlock())
         functions.push_back(func);
     for (FunctionOpInterface func : functions) {
       Block &block = func.getFunctionBody().front();
+      table.setInsertionPoint(func);
+      library.form(block);
       KernelGroups groups(block, {maxOps, maxOperands});
       groups.form();
-      outliner.outline(block, groups, func);
+      outliner.outline(block, groups);
     }
-    numKernels += outliner.getNumKernels();
-    numLaunches += outliner.getNumLaunches();
-    numOps += outliner.getNumOpsInKernels();
+    numKernels += table.getNumKernels();
+    numLaunches += outliner.getNumLaunches() + library.getNumLaunches();
+    numLibraryLaunches += library.getNumLaunches();
+    numOps += outliner.getNumOpsInKernels() + library.getNumOps();
   }
 };
 } // namespace

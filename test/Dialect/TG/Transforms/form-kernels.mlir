@@ -2,7 +2,8 @@
 // RUN: regather-opt %s -split-input-file --tg-form-kernels --remark-format=emitRemark --remarks-filter=tg-form-kernels -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // A pointwise operation, a reduction over the columns and what reads both are
-// one kernel with rows in dimension 0; the product is left to a library.
+// one kernel with rows in dimension 0; the product, which is too small for
+// a library, stays alone.
 // CHECK-LABEL: tg.kernel @exp_sum_div_0
 // CHECK-SAME:    (%[[X:.*]]: tensor<8x16xf32> {tg.rows = 0 : i64})
 // CHECK-SAME:    -> (tensor<8x16xf32> {tg.rows = 0 : i64})
@@ -12,8 +13,9 @@
 // CHECK:         tg.return %[[Y]]
 // CHECK:       func.func @step
 // CHECK-NEXT:    %[[Y:.*]] = tg.launch @exp_sum_div_0(%arg0) {tg.module = "layers.0", tg.phase = #tg.phase<forward>}
-// CHECK-NEXT:    tg.node "aten.mm.default"(%[[Y]], %arg1)
-// REMARK: 'mm' is not fused with 'div', which it reads: a library runs one of them
+// CHECK-NEXT:    tg.launch @mm_1(%[[Y]], %arg1)
+// REMARK: no library computes 'mm': the product is small
+// REMARK: 'mm' is not fused with 'div', which it reads: one of them stays alone
 // EXAMPLE tg-form-kernels
 func.func @step(%x: tensor<8x16xf32>, %w: tensor<16x4xf32>) -> tensor<8x4xf32> {
   %exp = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>, tg.module = "layers.0.up"}
@@ -124,8 +126,8 @@ func.func @borders(%x: tensor<8xf32>) -> tensor<8xf32> {
 // for both would wait for itself.
 // CHECK-LABEL: func.func @cycle
 // CHECK-NEXT:    %[[EXP:.*]] = tg.launch @exp_0(%arg0)
-// CHECK-NEXT:    %[[MM:.*]] = tg.node "aten.mm.default"(%[[EXP]], %arg0)
-// CHECK-NEXT:    tg.launch @add_1(%[[EXP]], %[[MM]])
+// CHECK-NEXT:    %[[MM:.*]] = tg.launch @mm_1(%[[EXP]], %arg0)
+// CHECK-NEXT:    tg.launch @add_2(%[[EXP]], %[[MM]])
 // REMARK: 'add' is not fused with 'exp', which it reads: an operation outside may depend on one and be needed by the other
 func.func @cycle(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %exp = tg.node "aten.exp.default"(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>
@@ -140,10 +142,10 @@ func.func @cycle(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 // %tanh and %sub, which needs %exp.
 // CHECK-LABEL: func.func @cycle_through_groups
 // CHECK-NEXT:    %[[EXP:.*]] = tg.launch @exp_0(%arg0)
-// CHECK-NEXT:    %[[MM0:.*]] = tg.node "aten.mm.default"(%[[EXP]], %arg0)
-// CHECK-NEXT:    %[[SUB:.*]]:2 = tg.launch @tanh_sub_1(%arg0, %[[MM0]])
-// CHECK-NEXT:    %[[MM1:.*]] = tg.node "aten.mm.default"(%[[SUB]]#0, %arg0)
-// CHECK-NEXT:    %[[ADD:.*]] = tg.launch @add_2(%[[EXP]], %[[MM1]])
+// CHECK-NEXT:    %[[MM0:.*]] = tg.launch @mm_1(%[[EXP]], %arg0)
+// CHECK-NEXT:    %[[SUB:.*]]:2 = tg.launch @tanh_sub_2(%arg0, %[[MM0]])
+// CHECK-NEXT:    %[[MM1:.*]] = tg.launch @mm_1(%[[SUB]]#0, %arg0)
+// CHECK-NEXT:    %[[ADD:.*]] = tg.launch @add_3(%[[EXP]], %[[MM1]])
 // CHECK-NEXT:    return %[[SUB]]#1, %[[ADD]]
 func.func @cycle_through_groups(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   %tanh = tg.node "aten.tanh.default"(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>
@@ -221,15 +223,15 @@ func.func @views(%x: tensor<8x4xf32>, %w: tensor<4x6xf32>)
 // -----
 
 // Structured operations are grouped as nodes are; the constant that starts the
-// product stays with it.
+// product goes with it.
 // CHECK:       tg.kernel @generic_0(
 // CHECK:         linalg.generic
+// CHECK:       tg.kernel @matmul_1(
+// CHECK:         linalg.fill
+// CHECK:         linalg.matmul
 // CHECK-LABEL: func.func @structured
-// CHECK-NEXT:    %[[ZERO:.*]] = arith.constant
-// CHECK-NEXT:    %[[EMPTY:.*]] = tensor.empty
-// CHECK-NEXT:    %[[INIT:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%[[EMPTY]]
 // CHECK-NEXT:    %[[Y:.*]] = tg.launch @generic_0(%arg0)
-// CHECK-NEXT:    linalg.matmul ins(%[[Y]], %arg0 {{.*}} outs(%[[INIT]]
+// CHECK-NEXT:    tg.launch @matmul_1(%[[Y]], %arg0)
 #id = affine_map<(i, j) -> (i, j)>
 func.func @structured(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %zero = arith.constant 0.0 : f32

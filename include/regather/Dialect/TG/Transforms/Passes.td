@@ -161,10 +161,20 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     layers, share one kernel. Constants are repeated in the kernels that read
     them.
 
-    Members are pure: nodes, `tg.random`, and operations of `linalg`, `tensor`,
-    `arith` and `math` on tensors of static shape. What a library has a routine
-    for (`CostOpInterface`) stays alone, as do values of complex and unsigned
-    numbers. A single operation becomes a kernel too, unless it is a view:
+    What a routine of the runtime computes (products of matrices in f32 and
+    bf16, attention without dropout) comes first and becomes a kernel with the
+    attribute `tg.library`. It takes over views of what it reads (transposes,
+    reshapes, slices, copies), and what alone reads its result, as long as every
+    bit stays that of operations that run one after the other: views again;
+    additions behind the complete sum in f32, and nothing behind a rounding to
+    bf16 but `relu`, which does not round; a conversion to bf16 at the end.
+    Views are copied into each such kernel. Products of at most 32 x 32 x 32
+    multiply-adds are left to generated code.
+
+    Other members are pure: nodes, `tg.random`, and operations of `linalg`,
+    `tensor`, `arith` and `math` on tensors of static shape. What only other
+    libraries have routines for (`CostOpInterface`, such as convolutions) is a
+    kernel alone, and values of complex and unsigned numbers stay out. A single operation becomes a kernel too, unless it is a view:
     groups of views alone are left as they are, and so are views at the border
     of a group that would make it write or read the same value twice.
 
@@ -181,7 +191,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     Operations are visited in program order, and merged first with what gives
     them most bytes. No group depends on itself through an operation outside; a
     search for such a path that takes too long counts as having found one. For
-    each pair of neighbours that stay apart there is a remark.
+    each pair of neighbours that stay apart there is a remark, as for each
+    neighbour that a routine does not take over.
 
     Precondition: none. Functions of several blocks, and regions of other
     operations, are left alone.
@@ -202,6 +213,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numKernels", "num-kernels", "Number of kernels">,
     Statistic<"numLaunches", "num-launches", "Number of launches">,
+    Statistic<"numLibraryLaunches", "num-library-launches",
+              "Number of launches of kernels that a library has">,
     Statistic<"numOps", "num-ops", "Number of operations moved to kernels">
   ];
 }

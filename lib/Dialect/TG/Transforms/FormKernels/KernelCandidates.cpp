@@ -97,6 +97,11 @@ bool kernels::isCheap(Operation *op) {
          llvm::all_of(op->getResultTypes(), isSmall);
 }
 
+bool kernels::isRecomputed(Operation *op) {
+  auto policy = op->getAttrOfType<PolicyAttr>(kPolicyAttrName);
+  return policy && policy.getValue() == Policy::MustRecompute;
+}
+
 std::string kernels::getShortName(Operation *op) {
   StringRef name = op->getName().stripDialect();
   if (auto node = dyn_cast<NodeOp>(op)) {

@@ -21,7 +21,7 @@ enum class Candidate {
   /// Stays where it is: communication, effects, control flow, values that are
   /// no tensors or that a kernel cannot take.
   No,
-  /// A routine of a library: stays alone.
+  /// Something that libraries have routines for, but not here: a kernel alone.
   LibraryCall,
   /// A constant: each kernel that reads it gets its own.
   Repeated,
@@ -42,6 +42,9 @@ bool isCheap(mlir::Operation *op);
 /// The part of the operation's name that tells it apart: `mul` for a node
 /// `aten.mul.Tensor`.
 std::string getShortName(mlir::Operation *op);
+
+/// True if `op` must be computed again instead of being saved.
+bool isRecomputed(mlir::Operation *op);
 
 } // namespace regather::tg::kernels
 

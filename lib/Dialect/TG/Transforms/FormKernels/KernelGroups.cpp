@@ -274,11 +274,6 @@ bool KernelGroups::raiseUsers(unsigned producer, unsigned consumer) {
 // Merging
 //===----------------------------------------------------------------------===//
 
-static bool isRecomputed(Operation *op) {
-  auto policy = op->getAttrOfType<PolicyAttr>(kPolicyAttrName);
-  return policy && policy.getValue() == Policy::MustRecompute;
-}
-
 KernelGroups::Reason KernelGroups::tryMerge(unsigned producer,
                                             unsigned consumer) {
   Unit &from = units[producer], &to = units[consumer];
@@ -365,21 +360,22 @@ void KernelGroups::add(unsigned op) {
   Unit unit;
   unit.members = {op};
   bool mayJoin = candidates[op] == Candidate::Yes;
-  visitDependencies(op, /*inKernel=*/mayJoin, [&](unsigned before) {
+  bool isKernel = mayJoin || candidates[op] == Candidate::LibraryCall;
+  visitDependencies(op, isKernel, [&](unsigned before) {
     unit.level = std::max(unit.level, units[unitOf[before]].level + 1);
   });
   unit.isCheap = isCheap(ops[op]);
   unit.numInputs = ops[op]->getNumOperands();
-  if (mayJoin)
+  if (isKernel)
     splits[op] = splitRows(ops[op]);
   unit.rows = splits[op].rows;
   unitOf[op] = units.size();
   units.push_back(std::move(unit));
   numAdded = op + 1;
-  if (!mayJoin && candidates[op] != Candidate::LibraryCall)
+  if (!isKernel)
     return;
   for (unsigned producer : getProducers(op)) {
-    Reason reason = "a library runs one of them";
+    Reason reason = "one of them stays alone";
     if (mayJoin && candidates[producer] == Candidate::Yes)
       reason = tryMerge(unitOf[producer], unitOf[op]);
     if (reason)
@@ -458,8 +454,11 @@ void KernelGroups::form() {
   for (unsigned op = 0, e = ops.size(); op != e; ++op)
     add(op);
   for (unsigned unit = 0, e = units.size(); unit != e; ++unit) {
-    if (units[unit].members.empty() ||
-        candidates[units[unit].members.front()] != Candidate::Yes)
+    if (units[unit].members.empty())
+      continue;
+    Candidate candidate = candidates[units[unit].members.front()];
+    units[unit].isKernel = candidate == Candidate::LibraryCall;
+    if (candidate != Candidate::Yes)
       continue;
     llvm::sort(units[unit].members);
     ejectLastViews(unit);

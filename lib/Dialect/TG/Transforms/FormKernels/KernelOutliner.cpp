@@ -20,11 +20,6 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::kernels;
 
-KernelOutliner::KernelOutliner(ModuleOp module) {
-  for (auto symbol : module.getOps<SymbolOpInterface>())
-    names.insert(symbol.getName());
-}
-
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
@@ -113,16 +108,6 @@ void KernelBuilder::cloneConstants(Operation *op, OpBuilder &builder,
   }
 }
 
-/// What says where an operation came from would keep equal kernels apart.
-static void dropOrigin(Operation *op) {
-  SmallVector<StringAttr> names;
-  for (NamedAttribute attr : op->getDiscardableAttrs())
-    if (attr.getNameDialect() && isa<TGDialect>(attr.getNameDialect()))
-      names.push_back(attr.getName());
-  for (StringAttr name : names)
-    op->removeDiscardableAttr(name);
-}
-
 OwningOpRef<KernelOp> KernelBuilder::build() {
   findInputs();
   findOutputs();
@@ -170,66 +155,6 @@ OwningOpRef<KernelOp> KernelBuilder::build() {
 }
 
 //===----------------------------------------------------------------------===//
-// Equal kernels
-//===----------------------------------------------------------------------===//
-
-/// Equal for equal kernels. Depends on addresses, so that nothing may depend on
-/// it but the speed of the search.
-static size_t getHash(KernelOp kernel) {
-  llvm::hash_code hash =
-      llvm::hash_combine(kernel.getFunctionType(), kernel.getArgAttrsAttr(),
-                         kernel.getResAttrsAttr());
-  for (Operation &op : kernel.getBody().front())
-    hash =
-        llvm::hash_combine(hash, OperationEquivalence::computeHash(
-                                     &op, OperationEquivalence::ignoreHashValue,
-                                     OperationEquivalence::ignoreHashValue,
-                                     OperationEquivalence::IgnoreLocations));
-  return hash;
-}
-
-static bool areEqual(KernelOp a, KernelOp b) {
-  return a.getFunctionType() == b.getFunctionType() &&
-         a.getArgAttrsAttr() == b.getArgAttrsAttr() &&
-         a.getResAttrsAttr() == b.getResAttrsAttr() &&
-         OperationEquivalence::isRegionEquivalentTo(
-             &a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
-}
-
-/// The first few operations that compute something, and a number.
-std::string KernelOutliner::makeName(const KernelGroups &groups,
-                                     const Unit &unit) {
-  constexpr size_t maxOperators = 3;
-  SmallVector<std::string> parts;
-  for (unsigned op : unit.members)
-    if (parts.size() < maxOperators && !isView(groups.getOp(op)))
-      parts.push_back(getShortName(groups.getOp(op)));
-  std::string stem = llvm::join(parts, "_");
-  int64_t number = numKernels;
-  std::string name;
-  do
-    name = stem + "_" + std::to_string(number++);
-  while (!names.insert(name).second);
-  return name;
-}
-
-KernelOp KernelOutliner::findOrInsert(OwningOpRef<KernelOp> kernel,
-                                      const KernelGroups &groups,
-                                      const Unit &unit) {
-  SmallVector<KernelOp, 1> &known = kernels[getHash(*kernel)];
-  for (KernelOp other : known)
-    if (areEqual(other, *kernel))
-      return other;
-  kernel->setSymName(makeName(groups, unit));
-  ++numKernels;
-  KernelOp inserted = kernel.release();
-  insertionPoint->getBlock()->getOperations().insert(
-      insertionPoint->getIterator(), inserted);
-  known.push_back(inserted);
-  return inserted;
-}
-
-//===----------------------------------------------------------------------===//
 // Launches
 //===----------------------------------------------------------------------===//
 
@@ -263,7 +188,10 @@ void KernelOutliner::launch(OpBuilder &builder, const KernelGroups &groups,
   if (kernelBuilder.outputs.empty())
     return;
   Location loc = built->getLoc();
-  KernelOp kernel = findOrInsert(std::move(built), groups, unit);
+  SmallVector<Operation *> members;
+  for (unsigned op : unit.members)
+    members.push_back(groups.getOp(op));
+  KernelOp kernel = table.findOrInsert(std::move(built), members);
   auto launch = LaunchOp::create(
       builder, loc, TypeRange(ValueRange(kernelBuilder.outputs)),
       FlatSymbolRefAttr::get(kernel.getSymNameAttr()), kernelBuilder.inputs);
@@ -284,9 +212,7 @@ void KernelOutliner::launch(OpBuilder &builder, const KernelGroups &groups,
   numOps += static_cast<int64_t>(unit.members.size());
 }
 
-void KernelOutliner::outline(Block &block, const KernelGroups &groups,
-                             Operation *before) {
-  insertionPoint = before;
+void KernelOutliner::outline(Block &block, const KernelGroups &groups) {
   Operation *end = block.getTerminator();
   OpBuilder builder(end);
   SmallVector<Operation *> replaced, constants;

@@ -10,39 +10,28 @@
 #define REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_KERNELOUTLINER_H
 
 #include "KernelGroups.h"
-
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "llvm/ADT/StringSet.h"
+#include "KernelTable.h"
 
 namespace regather::tg::kernels {
 
-/// The kernels of one module. Equal groups share one.
+/// Turns groups into kernels.
 class KernelOutliner {
 public:
-  explicit KernelOutliner(mlir::ModuleOp module);
+  explicit KernelOutliner(KernelTable &table) : table(table) {}
 
   /// Replaces the groups of `block` by launches and brings everything in their
-  /// order. New kernels are inserted before `before`, on top of the module.
-  void outline(mlir::Block &block, const KernelGroups &groups,
-               mlir::Operation *before);
+  /// order.
+  void outline(mlir::Block &block, const KernelGroups &groups);
 
-  int64_t getNumKernels() const { return numKernels; }
   int64_t getNumLaunches() const { return numLaunches; }
   int64_t getNumOpsInKernels() const { return numOps; }
 
 private:
   void launch(mlir::OpBuilder &builder, const KernelGroups &groups,
               unsigned unit);
-  KernelOp findOrInsert(mlir::OwningOpRef<KernelOp> kernel,
-                        const KernelGroups &groups, const Unit &unit);
-  std::string makeName(const KernelGroups &groups, const Unit &unit);
 
-  mlir::Operation *insertionPoint = nullptr;
-  llvm::StringSet<> names;
-  /// By a hash of what they compute; each list in the order of insertion.
-  llvm::DenseMap<size_t, llvm::SmallVector<KernelOp, 1>> kernels;
-  int64_t numKernels = 0, numLaunches = 0, numOps = 0;
+  KernelTable &table;
+  int64_t numLaunches = 0, numOps = 0;
 };
 
 } // namespace regather::tg::kernels

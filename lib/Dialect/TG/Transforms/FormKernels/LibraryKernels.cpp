@@ -1,0 +1,309 @@
+//===- LibraryKernels.cpp - Kernels that a library has --------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibraryKernels.h"
+
+#include "KernelCandidates.h"
+
+#include "regather/Dialect/TG/Library/LibraryCalls.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#define DEBUG_TYPE "tg-form-kernels"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::kernels;
+
+namespace {
+/// A routine with what it takes over.
+class LibraryCall {
+public:
+  explicit LibraryCall(Operation *root)
+      : root(root), routine(getAttentionRoutine(root).value_or(Routine::Gemm)) {
+  }
+
+  /// False if no routine computes the root alone.
+  bool start();
+  void foldOperands();
+  void foldUsers();
+  LaunchOp launch(KernelTable &table);
+
+  ArrayRef<Operation *> getMembers() const { return members; }
+
+private:
+  /// The members with one more, and what they read and give.
+  struct Candidate {
+    SmallVector<Operation *> members;
+    SmallVector<Value> inputs;
+    SmallVector<Value> outputs;
+  };
+  /// Takes the candidate if a routine computes it.
+  bool take(Candidate candidate, StringRef &reason);
+  StringRef match(const Candidate &candidate);
+  void foldUsersOf(unsigned output);
+  void emitApart(Operation *op, StringRef reason) const;
+
+  Operation *root;
+  Routine routine;
+  /// The product that the routine started with.
+  std::optional<rg_gemm_desc> product;
+  SmallVector<Operation *> members;
+  SmallVector<Value> inputs, outputs;
+  /// Values whose definitions stay outside.
+  llvm::DenseSet<Value> left;
+};
+} // namespace
+
+/// True for what a result is written to, and for zeros that a sum starts from:
+/// each kernel makes its own.
+static bool isRepeatedValue(Value value) {
+  return isZeroFill(value) || value.getDefiningOp<tensor::EmptyOp>();
+}
+
+static SmallVector<Value> getInputs(ArrayRef<Operation *> members) {
+  llvm::SetVector<Value> inputs;
+  for (Operation *op : members)
+    for (Value operand : op->getOperands())
+      if (!isRepeatedValue(operand) &&
+          !llvm::is_contained(members, operand.getDefiningOp()))
+        inputs.insert(operand);
+  return inputs.takeVector();
+}
+
+/// True if both sum over the same matrices. For bf16, a library may split a sum
+/// in a way that depends on their sizes.
+static bool haveEqualSums(const rg_gemm_desc &a, const rg_gemm_desc &b) {
+  return a.a.dtype == RG_F32 || (a.m == b.m && a.n == b.n && a.k == b.k &&
+                                 ArrayRef(a.batch_sizes, a.batch_rank) ==
+                                     ArrayRef(b.batch_sizes, b.batch_rank));
+}
+
+/// Why no routine computes the candidate; empty if one does.
+StringRef LibraryCall::match(const Candidate &candidate) {
+  if (routine != Routine::Gemm)
+    return matchAttention(candidate.members, candidate.inputs,
+                          candidate.outputs)
+        .reason;
+  auto match =
+      matchGemm(candidate.members, candidate.inputs, candidate.outputs.front());
+  if (!match)
+    return match.reason;
+  if (!product)
+    product = match.desc;
+  return haveEqualSums(*product, *match.desc)
+             ? ""
+             : "its sums would be split in another way";
+}
+
+bool LibraryCall::take(Candidate candidate, StringRef &reason) {
+  reason = match(candidate);
+  if (!reason.empty())
+    return false;
+  members = std::move(candidate.members);
+  inputs = std::move(candidate.inputs);
+  outputs = std::move(candidate.outputs);
+  return true;
+}
+
+void LibraryCall::emitApart(Operation *op, StringRef reason) const {
+  remark::missed(op->getLoc(),
+                 remark::RemarkOpts::name("not-folded").category(DEBUG_TYPE))
+      << remark::reason("'{0}' is not folded into '{1}': {2}", getShortName(op),
+                        getShortName(root), reason);
+}
+
+bool LibraryCall::start() {
+  StringRef reason;
+  Candidate candidate = {{root}, getInputs({root}), {}};
+  for (OpResult result : root->getResults())
+    // The logarithms of attention are for its gradients alone.
+    if (routine != Routine::Attention || result.getResultNumber() == 0 ||
+        !result.use_empty())
+      candidate.outputs.push_back(result);
+  if (take(std::move(candidate), reason))
+    return true;
+  remark::missed(root->getLoc(),
+                 remark::RemarkOpts::name("no-library").category(DEBUG_TYPE))
+      << remark::reason("no library computes '{0}': {1}", getShortName(root),
+                        reason);
+  return false;
+}
+
+/// Takes over views that members read.
+void LibraryCall::foldOperands() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Value input : inputs) {
+      Operation *def = input.getDefiningOp();
+      if (!def || def->getBlock() != root->getBlock() || left.contains(input))
+        continue;
+      left.insert(input);
+      StringRef reason = "it is no view";
+      // A copy in another phase is what that phase saves.
+      if (getViewedOperand(cast<OpResult>(input)) &&
+          (isView(def) || getPhase(def) == getPhase(root))) {
+        Candidate candidate;
+        candidate.members.push_back(def);
+        llvm::append_range(candidate.members, members);
+        candidate.inputs = getInputs(candidate.members);
+        candidate.outputs = outputs;
+        changed = take(std::move(candidate), reason);
+      }
+      if (changed)
+        break;
+      if (isa<NodeOp>(def) || getViewedOperand(cast<OpResult>(input)))
+        emitApart(def, reason);
+    }
+  }
+}
+
+/// Why `user` cannot become part of what `root` is; empty if it can.
+static StringRef findBorder(Operation *root, Operation *user) {
+  if (getPhase(root) != getPhase(user))
+    return "they belong to different phases";
+  if (isRecomputed(root) != isRecomputed(user))
+    return "only one of them must be recomputed";
+  return "";
+}
+
+/// Takes over what a result is read by, while nothing else reads it.
+void LibraryCall::foldUsersOf(unsigned number) {
+  auto mayFold = [&](Operation *user) {
+    return user->getNumResults() == 1 && user->getBlock() == root->getBlock() &&
+           isMemoryEffectFree(user) && !isProduct(user) &&
+           !getAttentionRoutine(user);
+  };
+  while (true) {
+    Value output = outputs[number];
+    if (!output.hasOneUse()) {
+      for (Operation *user : output.getUsers())
+        if (mayFold(user) && !isView(user))
+          emitApart(user, "others read the result, too");
+      return;
+    }
+    Operation *user = *output.getUsers().begin();
+    if (!mayFold(user))
+      return;
+    StringRef reason = findBorder(root, user);
+    if (reason.empty()) {
+      Candidate candidate = {members, {}, outputs};
+      candidate.members.push_back(user);
+      candidate.inputs = getInputs(candidate.members);
+      candidate.outputs[number] = user->getResult(0);
+      if (take(std::move(candidate), reason)) {
+        foldOperands();
+        continue;
+      }
+    }
+    emitApart(user, reason);
+    return;
+  }
+}
+
+void LibraryCall::foldUsers() {
+  for (unsigned number = 0; number < outputs.size(); ++number)
+    foldUsersOf(number);
+}
+
+/// Clones a repeated value with what it is made from.
+static void cloneRepeated(Value value, OpBuilder &builder, IRMapping &map) {
+  if (map.contains(value))
+    return;
+  Operation *def = value.getDefiningOp();
+  for (Value operand : def->getOperands())
+    if (!map.contains(operand))
+      builder.clone(*operand.getDefiningOp(), map);
+  builder.clone(*def, map);
+}
+
+LaunchOp LibraryCall::launch(KernelTable &table) {
+  OpBuilder builder(root->getContext());
+  SmallVector<Location> locations;
+  for (Operation *op : members)
+    locations.push_back(op->getLoc());
+  Location loc = builder.getFusedLoc(locations);
+  auto type = builder.getFunctionType(TypeRange(ValueRange(inputs)),
+                                      TypeRange(ValueRange(outputs)));
+  OwningOpRef<KernelOp> kernel =
+      KernelOp::create(builder, loc, "kernel", type, /*arg_attrs=*/nullptr,
+                       /*res_attrs=*/nullptr);
+  (*kernel)->setAttr(kLibraryAttrName,
+                     RoutineAttr::get(root->getContext(), routine));
+  Block &body = kernel->getBody().emplaceBlock();
+  IRMapping map;
+  for (Value input : inputs)
+    map.map(input, body.addArgument(input.getType(), input.getLoc()));
+  builder.setInsertionPointToEnd(&body);
+  for (Operation *op : members) {
+    for (Value operand : op->getOperands())
+      if (isRepeatedValue(operand))
+        cloneRepeated(operand, builder, map);
+    builder.clone(*op, map);
+  }
+  ReturnOp::create(builder, loc, llvm::map_to_vector(outputs, [&](Value value) {
+                     return map.lookup(value);
+                   }));
+  for (Operation &op : body)
+    dropOrigin(&op);
+
+  // Behind all that the members read.
+  Operation *last = root;
+  for (Operation *op : members)
+    if (last->isBeforeInBlock(op))
+      last = op;
+  KernelOp shared = table.findOrInsert(std::move(kernel), members);
+  builder.setInsertionPoint(last);
+  auto launch =
+      LaunchOp::create(builder, loc, TypeRange(ValueRange(outputs)),
+                       FlatSymbolRefAttr::get(shared.getSymNameAttr()), inputs);
+  SmallVector<StringRef> kept = {kPhaseAttrName, kModuleAttrName};
+  // What is known of a value holds if the launch gives this value.
+  if (last == root)
+    kept.append({kIdAttrName, kPolicyAttrName, kSavedResultsAttrName});
+  for (StringRef name : kept)
+    if (Attribute value = root->getAttr(name))
+      launch->setAttr(name, value);
+  if (isRecomputed(root))
+    launch->setAttr(kPolicyAttrName, root->getAttr(kPolicyAttrName));
+  for (auto [value, result] : llvm::zip_equal(outputs, launch.getOutputs()))
+    value.replaceAllUsesWith(result);
+  return launch;
+}
+
+void LibraryKernels::form(Block &block) {
+  SmallVector<Operation *> roots;
+  for (Operation &op : block.without_terminator())
+    if (isMemoryEffectFree(&op) && !op.use_empty() &&
+        (isProduct(&op) || getAttentionRoutine(&op)))
+      roots.push_back(&op);
+  llvm::SetVector<Operation *> replaced;
+  for (Operation *root : roots) {
+    LibraryCall call(root);
+    if (!call.start())
+      continue;
+    call.foldOperands();
+    call.foldUsers();
+    call.launch(table);
+    ++numLaunches;
+    numOps += static_cast<int64_t>(call.getMembers().size());
+    replaced.insert(call.getMembers().begin(), call.getMembers().end());
+  }
+  // What defines an operand comes before what uses it.
+  SmallVector<Operation *> dead;
+  for (Operation &op : llvm::reverse(block))
+    if (replaced.contains(&op) ||
+        (op.getNumResults() == 1 && isRepeatedValue(op.getResult(0))))
+      dead.push_back(&op);
+  for (Operation *op : dead)
+    if (isOpTriviallyDead(op))
+      op->erase();
+}

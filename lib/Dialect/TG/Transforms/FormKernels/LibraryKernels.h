@@ -1,0 +1,47 @@
+//===- LibraryKernels.h - Kernels that a library has ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a routine of the runtime computes becomes a kernel first, together with
+// its neighbours that the routine takes over:
+//
+//   for product or attention in block:
+//     members = {it}
+//     while what defines an operand of members is a view that fits: add a copy
+//     while the only user of a result fits: add it, and views that it reads
+//
+// Views are copied because they cost nothing: several routines may read
+// through one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_LIBRARYKERNELS_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_LIBRARYKERNELS_H
+
+#include "KernelTable.h"
+
+namespace regather::tg::kernels {
+
+class LibraryKernels {
+public:
+  explicit LibraryKernels(KernelTable &table) : table(table) {}
+
+  /// Forms the kernels of `block`, with a remark for each neighbour that a
+  /// routine does not take over, and for each product that none computes.
+  void form(mlir::Block &block);
+
+  int64_t getNumLaunches() const { return numLaunches; }
+  int64_t getNumOps() const { return numOps; }
+
+private:
+  KernelTable &table;
+  int64_t numLaunches = 0, numOps = 0;
+};
+
+} // namespace regather::tg::kernels
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_LIBRARYKERNELS_H
