@@ -8,62 +8,65 @@
 
 #include "regather/Dialect/TG/Utils/KernelInPlace.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
 using namespace mlir;
 using namespace regather::tg;
 
-/// The parallel factors of a tensor in the order of its elements; nothing if
-/// other factors are involved.
-static std::optional<SmallVector<unsigned>>
-getElementOrder(const ShardingRule &rule, const TensorFactors &tensor) {
-  SmallVector<unsigned> order;
-  for (const DimFactors &dim : tensor)
-    for (unsigned factor : dim) {
-      if (rule.factors[factor].kind != FactorKind::Parallel)
-        return std::nullopt;
-      order.push_back(factor);
-    }
-  return order;
-}
-
-/// True if element i of operand `operand` reaches element i of the results
-/// only.
+/// True if element i of each result is computed from element i of the operand,
+/// as far as this operand goes, and all have one type.
 static bool isElementwise(Operation *op, unsigned operand) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface)
+  auto type = dyn_cast<RankedTensorType>(op->getOperand(operand).getType());
+  if (!interface || !type)
     return false;
   ShardingRule rule = interface.getShardingRule();
-  auto order = getElementOrder(rule, rule.operands[operand]);
-  auto type = dyn_cast<RankedTensorType>(op->getOperand(operand).getType());
-  if (!order || !type)
-    return false;
-  for (auto [result, factors] : llvm::zip(op->getResults(), rule.results)) {
-    auto resultType = dyn_cast<RankedTensorType>(result.getType());
-    if (!resultType || resultType.getNumElements() != type.getNumElements() ||
-        getElementOrder(rule, factors) != order)
+  const TensorFactors &factors = rule.operands[operand];
+  for (auto [size, dim] : llvm::zip_equal(type.getShape(), factors))
+    if (size != 1 && (dim.size() != 1 ||
+                      rule.factors[dim.front()].kind != FactorKind::Parallel))
       return false;
-  }
-  return true;
+  return rule.unusable.empty() && op->getNumResults() > 0 &&
+         llvm::all_of(op->getResultTypes(),
+                      [&](Type result) { return result == type; }) &&
+         llvm::all_of(rule.results, [&](const TensorFactors &result) {
+           return result == factors;
+         });
 }
 
-/// True if all that is made of `argument` is made element by element. The body
-/// of a kernel is one block: uses of its values outside of regions are enough.
-static bool isUsedElementwise(BlockArgument argument) {
-  SmallVector<Value> pending = {argument};
-  llvm::SmallDenseSet<Value> seen = {argument};
-  while (!pending.empty()) {
-    for (OpOperand &use : pending.pop_back_val().getUses()) {
-      Operation *user = use.getOwner();
-      if (isa<ReturnOp>(user))
-        continue;
-      if (user->getBlock() != argument.getOwner() ||
-          !isElementwise(user, use.getOperandNumber()))
-        return false;
-      for (Value result : user->getResults())
-        if (seen.insert(result).second)
-          pending.push_back(result);
-    }
+/// The only use of `value` that reads it; null if there are several. An
+/// operation of linalg may take a tensor for its shape alone.
+static OpOperand *getOnlyReader(Value value) {
+  OpOperand *reader = nullptr;
+  for (OpOperand &use : value.getUses()) {
+    auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
+    if (op && op.isDpsInit(&use) && !op.payloadUsesValueFromOperand(&use))
+      continue;
+    if (reader)
+      return nullptr;
+    reader = &use;
   }
-  return true;
+  return reader;
+}
+
+/// The operations from the argument on, each of which is all that reads what
+/// the one before makes, and works by element. The results of the last of them
+/// may have several readers.
+static SmallVector<Operation *> getElementwiseChain(BlockArgument argument) {
+  SmallVector<Operation *> chain;
+  for (OpOperand *use = getOnlyReader(argument); use;) {
+    Operation *op = use->getOwner();
+    // A use inside of a region is one of the operation around it.
+    if (op->getBlock() != argument.getOwner() ||
+        op->hasTrait<OpTrait::IsTerminator>() ||
+        !isElementwise(op, use->getOperandNumber()))
+      break;
+    chain.push_back(op);
+    if (op->getNumResults() != 1)
+      break;
+    use = getOnlyReader(op->getResult(0));
+  }
+  return chain;
 }
 
 SmallVector<InPlacePair> regather::tg::getInPlacePairs(KernelOp kernel) {
@@ -82,15 +85,16 @@ SmallVector<InPlacePair> regather::tg::getInPlacePairs(KernelOp kernel) {
   bool hasRows =
       llvm::any_of(arguments, [&](unsigned i) { return getArgRows(i) >= 0; }) ||
       llvm::any_of(results, [&](unsigned i) { return getResultRows(i) >= 0; });
+  Operation *end = kernel.getBody().front().getTerminator();
   SmallVector<InPlacePair> pairs;
   for (unsigned argument : arguments) {
     // What every block reads as a whole is needed until the last is done.
-    if ((hasRows && getArgRows(argument) < 0) ||
-        !isUsedElementwise(kernel.getArgument(argument)))
+    if (hasRows && getArgRows(argument) < 0)
       continue;
+    SmallVector<Operation *> chain =
+        getElementwiseChain(kernel.getArgument(argument));
     for (unsigned result : results)
-      if (kernel.getResultTypes()[result] ==
-              kernel.getArgumentTypes()[argument] &&
+      if (llvm::is_contained(chain, end->getOperand(result).getDefiningOp()) &&
           getResultRows(result) == getArgRows(argument))
         pairs.emplace_back(argument, result);
   }

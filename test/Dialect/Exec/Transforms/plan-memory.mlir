@@ -37,7 +37,7 @@ exec.program @chain(%x: memref<16xf32>) -> memref<16xf32> attributes {streams = 
 // APART-SAME: arena = 128 : i64
 tg.kernel @scale(%x: tensor<16xf32>, %f: tensor<f32>) -> tensor<16xf32> {
   %y = tg.node "aten.mul.Tensor"(%x, %f) : (tensor<16xf32>, tensor<f32>) -> tensor<16xf32>
-  %z = tg.node "aten.add.Tensor"(%y, %x) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %z = tg.node "aten.neg.default"(%y) : (tensor<16xf32>) -> tensor<16xf32>
   tg.return %z : tensor<16xf32>
 }
 exec.program @in_place(%x: memref<16xf32>, %f: memref<f32>) -> memref<16xf32> attributes {streams = 1} {

@@ -18,14 +18,15 @@ using InPlacePair = std::pair<unsigned, unsigned>;
 
 /// The pairs of which the result may be written to the memory of the argument.
 ///
-/// Types and `tg.rows` of the two are equal, and all that the kernel makes of
-/// the argument it makes element by element: element i of the argument reaches
-/// element i of tensors only. Code for a kernel has to keep this: it writes
-/// element i of such a result after its last read of element i of the argument,
-/// for all results, and not as a place for other values.
+/// The two have one type, equal `tg.rows`, and a chain of operations between
+/// them, each of which works element by element and alone reads what the one
+/// before makes. So the only loop that reads the argument is, or comes before,
+/// the one that writes the result. Code for a kernel has to keep this: it reads
+/// element i of the argument before it writes element i of the results of the
+/// chain, and uses the memory of a result for nothing that is computed before.
 ///
-/// Each argument, and each result, is in several pairs at most as a choice: a
-/// launch takes one of them.
+/// One argument may be in several pairs, and so may one result: a launch takes
+/// any that share neither.
 llvm::SmallVector<InPlacePair> getInPlacePairs(KernelOp kernel);
 
 /// The pairs of the kernels of one module; each kernel is looked at once.
