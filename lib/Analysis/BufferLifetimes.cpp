@@ -44,7 +44,12 @@ private:
   Error checkNumbers() const;
   Error visit(uint64_t step);
   Error access(uint64_t step, uint32_t buffer, StringRef verb);
+  ArrayRef<uint64_t> getLastAccesses(uint32_t buffer) const {
+    return ArrayRef(lastAccess)
+        .slice(size_t(buffer) * program.numStreams, program.numStreams);
+  }
   uint64_t findEnd(uint32_t buffer) const;
+  bool endsInOneOp(uint32_t buffer) const;
 
   static constexpr uint64_t kNever = UINT64_MAX;
 
@@ -159,9 +164,7 @@ Error LifetimeAnalysis::visit(uint64_t step) {
 }
 
 uint64_t LifetimeAnalysis::findEnd(uint32_t buffer) const {
-  ArrayRef<uint64_t> last =
-      ArrayRef(lastAccess)
-          .slice(size_t(buffer) * program.numStreams, program.numStreams);
+  ArrayRef<uint64_t> last = getLastAccesses(buffer);
   uint64_t end = *std::max_element(last.begin(), last.end());
   for (uint32_t reader = 0; reader != program.numStreams; ++reader) {
     for (uint32_t stream = 0; stream != program.numStreams; ++stream) {
@@ -181,6 +184,24 @@ uint64_t LifetimeAnalysis::findEnd(uint32_t buffer) const {
   return end;
 }
 
+bool LifetimeAnalysis::endsInOneOp(uint32_t buffer) const {
+  ArrayRef<uint64_t> last = getLastAccesses(buffer);
+  uint64_t end = *std::max_element(last.begin(), last.end());
+  if (end == 0)
+    return false;
+  uint32_t stream = program.ops[end - 1].stream;
+  auto opening = partition_point(openings[stream], [&](const Opening &other) {
+    return other.step < end - 1;
+  });
+  if (overlaps[stream] || opening == openings[stream].end() ||
+      opening->step != end - 1)
+    return false;
+  for (uint32_t other = 0; other != program.numStreams; ++other)
+    if (other != stream && opening->clock[other] < last[other])
+      return false;
+  return true;
+}
+
 Expected<std::vector<BufferLifetime>> LifetimeAnalysis::run() {
   if (Error error = checkNumbers())
     return error;
@@ -194,9 +215,10 @@ Expected<std::vector<BufferLifetime>> LifetimeAnalysis::run() {
   std::vector<BufferLifetime> lifetimes(program.numBuffers);
   for (uint32_t buffer = 0; buffer != program.numBuffers; ++buffer) {
     if (isLiveIn[buffer])
-      lifetimes[buffer] = {0, findEnd(buffer)};
+      lifetimes[buffer] = {0, findEnd(buffer), endsInOneOp(buffer)};
     else if (firstWrite[buffer] != kNever)
-      lifetimes[buffer] = {firstWrite[buffer], findEnd(buffer)};
+      lifetimes[buffer] = {firstWrite[buffer], findEnd(buffer),
+                           endsInOneOp(buffer)};
   }
   for (uint32_t buffer : program.liveOut) {
     if (!isLiveIn[buffer] && firstWrite[buffer] == kNever)

@@ -50,6 +50,10 @@ struct StreamProgram {
 struct BufferLifetime {
   uint64_t begin = 0;
   uint64_t end = 0;
+  /// The last operation that touches it writes another buffer for the first
+  /// time, and no other access may still be under way then: so that one may
+  /// take its place, if the operation can work in place.
+  bool endsInOneOp = false;
 };
 
 /// Finds when the memory of each buffer is taken: from the issue of its first

@@ -169,7 +169,7 @@ def ConvertTGToExecPass : Pass<"convert-tg-to-exec", "::mlir::ModuleOp"> {
       ones are merged. Scalars are tensors of rank 0 there.
     - Views that move no bytes (reshapes, slices without gaps, `tg.unflatten`)
       become views of the buffer. What `tg.flatten` puts together is computed in
-      its place where a kernel or a collective makes it, else copied.
+      its place where a kernel makes it, else copied.
     - Collectives of one group of ranks share a stream; groups take the streams
       in turn. A collective starts after everything that was issued before it on
       stream 0, so that the schedule of the step decides when; stream 0 waits

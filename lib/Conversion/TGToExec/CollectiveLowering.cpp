@@ -129,14 +129,20 @@ static void setAttributes(exec::CollectiveOp collective, Operation *op) {
 /// The operation may write to the place of its operand if nobody reads that any
 /// more.
 bool StepLowering::canReduceInPlace(tg::CollectiveOpInterface op,
-                                    unsigned member, Value result) {
-  if (!isa<tg::AllReduceOp, tg::BroadcastOp>(op) || flatPlaces.contains(result))
+                                    unsigned member) {
+  if (!isa<tg::AllReduceOp, tg::BroadcastOp>(op))
     return false;
   Value input = op.getInputs()[member];
   Operation *def = input.getDefiningOp();
-  return def && def->getBlock() == op->getBlock() && input.hasOneUse() &&
-         isa<tg::LaunchOp, tg::FlattenOp>(def) &&
-         getBuffer(input).getDefiningOp<exec::SliceOp>();
+  if (!def || def->getBlock() != op->getBlock() || !input.hasOneUse() ||
+      !getBuffer(input).getDefiningOp<exec::SliceOp>())
+    return false;
+  // Who reads a member of a flat tensor may read its place in there.
+  if (auto flatten = dyn_cast<tg::FlattenOp>(def))
+    return llvm::all_of(flatten.getTensors(), [](Value tensor) {
+      return skipReshapes(tensor).hasOneUse();
+    });
+  return isa<tg::LaunchOp, tg::WaitOp>(def);
 }
 
 void StepLowering::lowerCollective(tg::CollectiveOpInterface op) {
@@ -149,7 +155,7 @@ void StepLowering::lowerCollective(tg::CollectiveOpInterface op) {
   for (auto [i, type] :
        llvm::enumerate(op.getFuture().getType().getTensors())) {
     Value result = wait ? wait.getTensors()[i] : Value();
-    if (result && canReduceInPlace(op, i, result)) {
+    if (result && canReduceInPlace(op, i)) {
       outputs.push_back(getBuffer(op.getInputs()[i]));
       ++numInPlace;
     } else if (result) {

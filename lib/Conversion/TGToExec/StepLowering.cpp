@@ -181,8 +181,7 @@ void StepLowering::copyInParallel(ArrayRef<Value> sources,
 // Flat tensors
 //===----------------------------------------------------------------------===//
 
-/// The value that `value` is a reshape of, if nothing else reads the reshapes.
-static Value skipReshapes(Value value) {
+Value StepLowering::skipReshapes(Value value) {
   while (Operation *def = value.getDefiningOp()) {
     if (!value.hasOneUse() || tg::getContiguousViewOffset(def) != 0 ||
         cast<RankedTensorType>(def->getOperand(0).getType()).getNumElements() !=
@@ -193,12 +192,13 @@ static Value skipReshapes(Value value) {
   return value;
 }
 
-/// True for what can write its result anywhere.
+/// True for what can write its result anywhere. All parts of a flat buffer are
+/// written on stream 0: a collective would have to wait for the first of them.
 static bool hasFreeDestination(Value value, Block &block) {
   Operation *def = value.getDefiningOp();
   if (!def || def->getBlock() != &block)
     return false;
-  return isa<tg::LaunchOp, tg::WaitOp, tg::FlattenOp>(def);
+  return isa<tg::LaunchOp, tg::FlattenOp>(def);
 }
 
 /// Decides which values are computed in their places in flat tensors.

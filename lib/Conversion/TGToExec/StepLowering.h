@@ -52,6 +52,9 @@ private:
                    llvm::function_ref<void()> finish);
 
   void placeFlatMembers(mlir::Block &block);
+  /// The value that `value` is a reshape of, if nothing else reads the
+  /// reshapes.
+  static mlir::Value skipReshapes(mlir::Value value);
   mlir::Value getBuffer(mlir::Value value) { return buffers.lookup(value); }
   llvm::SmallVector<mlir::Value> getBuffers(mlir::ValueRange values);
   mlir::Value createSlice(mlir::Type type, mlir::Location loc);
@@ -62,8 +65,7 @@ private:
   void createCopy(mlir::Value source, mlir::Value target, mlir::Location loc);
   void copyInParallel(llvm::ArrayRef<mlir::Value> sources,
                       llvm::ArrayRef<mlir::Value> targets, mlir::Location loc);
-  bool canReduceInPlace(tg::CollectiveOpInterface op, unsigned member,
-                        mlir::Value result);
+  bool canReduceInPlace(tg::CollectiveOpInterface op, unsigned member);
   mlir::Value getCommunicator(mlir::FlatSymbolRefAttr mesh, tg::AxesAttr axes,
                               mlir::Location loc);
   uint64_t getTag(tg::CollectiveOpInterface op);

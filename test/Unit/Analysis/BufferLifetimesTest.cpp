@@ -71,6 +71,25 @@ TEST(BufferLifetimesTest, LiveUntilAnotherStreamWaits) {
             (std::vector<Steps>{{0, 3}, {2, 5}, {3, 5}, {4, 5}}));
 }
 
+/// Step 3 reads buffer 1 and writes buffer 2 for the first time.
+TEST(BufferLifetimesTest, EndsInOneOperation) {
+  auto ends = [](const StreamProgram &program, uint32_t buffer) {
+    return cantFail(computeLifetimes(program))[buffer].endsInOneOp;
+  };
+  StreamProgram program = makeTwoStreams();
+  program.ops[3].reads = {0, 1};
+  program.ops[4].reads = {2};
+  EXPECT_TRUE(ends(program, 1));
+  EXPECT_TRUE(ends(program, 0));
+  // Stream 1 may still read buffer 0 when it has not been waited for.
+  program.ops[3].waits.clear();
+  EXPECT_TRUE(ends(program, 1));
+  EXPECT_FALSE(ends(program, 0));
+  // The last operation begins no lifetime.
+  program.ops[4].writes = {1};
+  EXPECT_FALSE(ends(program, 1));
+}
+
 TEST(BufferLifetimesTest, LiveToTheEndIfNothingWaits) {
   StreamProgram program = makeTwoStreams();
   program.ops[3].waits.clear();

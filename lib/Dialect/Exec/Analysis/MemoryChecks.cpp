@@ -421,6 +421,7 @@ LogicalResult MemoryChecker::checkRegions(Operation *op, bool repeatLoops) {
     return failure();
   }
   SmallVector<Clock, 2> known = clocks;
+  Clock issuedBefore = issued;
   uint64_t start = step;
   SmallVector<ByteRange> touched;
   auto getSegments = [&](ArrayRef<ByteRange> ranges) {
@@ -451,6 +452,8 @@ LogicalResult MemoryChecker::checkRegions(Operation *op, bool repeatLoops) {
   second = getSegments(mergeRanges(touched));
   states.rollBack(mark);
   clocks = known;
+  // Of what the regions have started, nothing is in flight.
+  issued = issuedBefore;
   join(makeAccess(op, 0), first, second, start);
   return success();
 }

@@ -48,8 +48,9 @@ findInPlaceHints(const ProgramAccesses &accesses,
         continue;
       for (Value input : access.getReads()) {
         std::optional<uint32_t> operand = getSlice(input);
-        if (!operand || lifetimes[*operand].end != step + 1 ||
-            taken.contains(*operand) || !inPlace.allows(op, input, output))
+        if (!operand || !lifetimes[*operand].endsInOneOp ||
+            lifetimes[*operand].end != step + 1 || taken.contains(*operand) ||
+            !inPlace.allows(op, input, output))
           continue;
         taken.insert(*operand);
         hints.push_back({*result, *operand});

@@ -56,7 +56,7 @@ bool Donor::canTakeOver(Value update, BlockArgument argument) {
   const BufferLifetime &next = lifetimes[*slice], &last = lifetimes[*old];
   if (last.end <= next.begin)
     return true;
-  if (last.end != next.begin + 1)
+  if (last.end != next.begin + 1 || !last.endsInOneOp)
     return false;
   // Both are in use in one operation only.
   Operation *op = accesses.getOps()[next.begin];
