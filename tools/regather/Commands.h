@@ -42,6 +42,14 @@ llvm::cl::OptionCategory &getCategory();
 extern llvm::cl::SubCommand runCommand;
 int runMain();
 
+/// `regather compile`: compiles a step into a bundle.
+extern llvm::cl::SubCommand compileCommand;
+int compileMain();
+
+/// `regather manifest`: prints what a bundle says about itself.
+extern llvm::cl::SubCommand manifestCommand;
+int manifestMain();
+
 /// `regather stats`: counts operations, collectives and parameters.
 extern llvm::cl::SubCommand statsCommand;
 int statsMain();

@@ -84,7 +84,8 @@ static LogicalResult verifyRequest(const AnalyzedStep &step,
 }
 
 LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
-                                    const RunRequest &request) {
+                                    const RunRequest &request,
+                                    PassOptionTexts &passOptions) {
   if (failed(verifyRequest(step, request)))
     return failure();
   TrainingPipelineOptions options;
@@ -95,13 +96,14 @@ LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
   options.replicateAxis = request.replicateAxis;
   options.layout = request.layout;
   options.optimizer = request.optimizer;
-  options.lower = hasNodes(module);
+  options.lower = request.lower && hasNodes(module);
 
   PassManager pm(module.getContext(), module->getName().getStringRef(),
                  PassManager::Nesting::Implicit);
   std::string message;
   llvm::raw_string_ostream errors(message);
-  if (failed(buildTrainingPipeline(pm, options, errors)))
+  if (failed(buildTrainingPipeline(pm, options, errors)) ||
+      failed(applyPassOptions(pm, passOptions, errors)))
     return module.emitError()
            << "cannot prepare the step: " << StringRef(message).rtrim();
   return pm.run(module);

@@ -10,6 +10,7 @@
 #define REGATHER_TOOLS_REGATHER_PREPARESTEP_H
 
 #include "regather/Execution/AnalyzeStep.h"
+#include "regather/Pipelines/Pipelines.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -25,6 +26,8 @@ struct RunRequest {
   std::string replicateAxis;
   std::string layout;
   std::string optimizer;
+  /// Nodes become structured operations.
+  bool lower = false;
 };
 
 /// Lowers the nodes of a module that has complex or unsigned arguments or
@@ -35,11 +38,11 @@ mlir::LogicalResult lowerForeignTypes(mlir::ModuleOp module);
 /// Runs what `step` lacks of the pipeline. Its parameters are sharded if a mesh
 /// is asked for, or several ranks and it has none; an optimizer is appended if
 /// one is asked for; nodes are lowered. Afterwards the step has to be analyzed
-/// again. Emits an error if what is asked for has been done to the step before,
-/// or cannot be done.
-mlir::LogicalResult prepareStep(mlir::ModuleOp module,
-                                const AnalyzedStep &step,
-                                const RunRequest &request);
+/// again. Takes options of its passes from `passOptions`. Emits an error if
+/// what is asked for has been done to the step before, or cannot be done.
+mlir::LogicalResult prepareStep(mlir::ModuleOp module, const AnalyzedStep &step,
+                                const RunRequest &request,
+                                PassOptionTexts &passOptions);
 
 } // namespace regather
 

@@ -63,13 +63,18 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   // Pipelines are put together from the names of passes.
   registerAllPasses();
-  for (llvm::cl::SubCommand *command : {&runCommand, &statsCommand})
+  for (llvm::cl::SubCommand *command :
+       {&runCommand, &compileCommand, &manifestCommand, &statsCommand})
     llvm::cl::HideUnrelatedOptions(getCategory(), *command);
   llvm::cl::HideUnrelatedOptions(getCategory());
   llvm::cl::ParseCommandLineOptions(
       argc, argv, "Regather: the MLIR compiler for sharded training\n");
   if (runCommand)
     return runMain();
+  if (compileCommand)
+    return compileMain();
+  if (manifestCommand)
+    return manifestMain();
   if (statsCommand)
     return statsMain();
   llvm::cl::PrintHelpMessage();

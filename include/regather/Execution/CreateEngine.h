@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 
 namespace regather {
@@ -31,6 +32,9 @@ struct EngineOptions {
   int32_t threads = 0;
   /// The native engine finds out how much of its arena is really used.
   bool watchArena = false;
+  /// Further options of the passes of the native engine, by pass; those that
+  /// are used are removed. Null for none.
+  std::map<std::string, std::string> *passOptions = nullptr;
   /// Threads on which the native engine compiles kernels; one for each core if
   /// 0. Has no effect on results.
   unsigned compileThreads = 0;

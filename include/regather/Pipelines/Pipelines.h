@@ -12,6 +12,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
+#include <map>
 #include <string>
 
 namespace regather {
@@ -48,6 +49,21 @@ mlir::LogicalResult
 buildTrainingPipeline(mlir::OpPassManager &pm,
                       const TrainingPipelineOptions &options,
                       llvm::raw_ostream &errors);
+
+/// Adds the passes that turn the step called `entry` into a program over
+/// planned memory: inline, tg-form-kernels, convert-tg-to-exec,
+/// exec-plan-memory, and tg-verify-step.
+void buildNativePipeline(mlir::OpPassManager &pm, llvm::StringRef entry);
+
+/// Further options of passes, such as "max-ops=32", by the name of the pass.
+using PassOptionTexts = std::map<std::string, std::string>;
+
+/// Gives the passes of a pipeline further options, over those that they have,
+/// and removes from `texts` what has found its pass. Fails, with a message in
+/// `errors`, if a pass has no such option.
+mlir::LogicalResult applyPassOptions(mlir::OpPassManager &pm,
+                                     PassOptionTexts &texts,
+                                     llvm::raw_ostream &errors);
 
 /// Registers `regather-training-pipeline` for textual pipelines.
 void registerPipelines();

@@ -1,4 +1,4 @@
-//===- NativeEngine.cpp - Run compiled code on threads --------------------===//
+//===- NativeEngine.cpp - Compile a step and run it -----------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,114 +6,120 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProgramExecutor.h"
+#include "regather/Execution/CreateEngine.h"
+#include "regather/Execution/ProgramEngine.h"
+#include "regather/Target/Program/CompileStep.h"
 
-#include "regather/Conversion/Passes.h"
-
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
-
-#include <thread>
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
 using namespace mlir;
 using namespace regather;
-using namespace regather::native;
 
 namespace {
-/// Each rank is a thread that walks the program; kernels are compiled code, and
-/// the runtime moves data between ranks while they compute.
+/// Compiles a step and runs its tables, with kernels that are loaded into this
+/// process.
 class NativeEngine : public Engine {
 public:
-  NativeEngine(ModuleOp module, const EngineOptions &options)
-      : module(module), options(options), kernels(module.getContext()) {}
+  LogicalResult compile(func::FuncOp entry, const EngineOptions &options);
 
-  LogicalResult compile(StringRef entryName);
-
-  std::string getName() const override { return "cpu"; }
+  std::string getName() const override { return engine->getName(); }
   bool run(std::vector<RankValues> &arguments,
-           std::vector<RankValues> &results) override;
-  std::optional<int64_t> getPeakBytes() const override { return peakBytes; }
+           std::vector<RankValues> &results) override {
+    return engine->run(arguments, results);
+  }
+  std::optional<int64_t> getPeakBytes() const override {
+    return engine->getPeakBytes();
+  }
+  std::optional<ArenaReport> getArena() const override {
+    return engine->getArena();
+  }
   std::optional<KernelCounts> getKernels() const override {
-    const cpu::KernelStatistics &counts = kernels.getStatistics();
+    const cpu::KernelStatistics &counts = step.statistics;
     return KernelCounts{counts.count, counts.compiled, counts.cached};
   }
 
 private:
-  /// A copy of the user's module in which calls are inlined and random bits
-  /// are arithmetic.
-  OwningOpRef<ModuleOp> module;
-  EngineOptions options;
-  KernelSet kernels;
-  Program program;
-  int64_t peakBytes = 0;
+  llvm::Error loadKernels();
+  LogicalResult createEngine(const EngineOptions &options);
+
+  CompiledStep step;
+  /// Holds the code of the kernels.
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<ProgramEngine> engine;
 };
 } // namespace
 
-LogicalResult NativeEngine::compile(StringRef entryName) {
-  PassManager pm(module->getContext());
-  // Without the simplifications that the inliner runs by default: what is run
-  // is what was written.
-  pm.addPass(createInlinerPass(llvm::StringMap<OpPassManager>(),
-                               [](OpPassManager &) {}));
-  pm.addPass(createConvertTGRandomToLinalgPass());
-  if (failed(pm.run(*module)))
-    return failure();
-  inlineOtherLibraryKernels(*module);
-  auto entry = module->lookupSymbol<func::FuncOp>(entryName);
-  FailureOr<Program> built = buildProgram(entry, kernels);
-  if (failed(built))
-    return failure();
-  program = std::move(*built);
-  return kernels.compile(options);
+llvm::Error NativeEngine::loadKernels() {
+  if (step.kernels.empty())
+    return llvm::Error::success();
+  auto created = llvm::orc::LLJITBuilder()
+                     // Kernels have no initialisers.
+                     .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
+                     .create();
+  if (!created)
+    return created.takeError();
+  jit = std::move(*created);
+  llvm::StringSet<> loaded;
+  for (cpu::KernelCode &kernel : step.kernels)
+    if (loaded.insert(kernel.symbol).second)
+      if (llvm::Error error = jit->addObjectFile(std::move(kernel.object)))
+        return error;
+  for (auto [i, kernel] : llvm::enumerate(step.kernels)) {
+    auto address = jit->lookup(kernel.symbol);
+    if (!address)
+      return address.takeError();
+    step.tables->setKernel(i, address->toPtr<rg_kernel_function>(), kernel.rows,
+                           kernel.grain, kernel.scratchBytes);
+  }
+  return llvm::Error::success();
 }
 
-bool NativeEngine::run(std::vector<RankValues> &arguments,
-                       std::vector<RankValues> &results) {
-  rg_world_options worldOptions = {};
-  worldOptions.ranks = static_cast<int32_t>(options.ranks);
-  worldOptions.timeout_seconds = options.timeoutSeconds;
-  rg_world *world = nullptr;
-  if (rg_status status = rg_world_create(&worldOptions, &world);
-      status != RG_OK) {
-    module->emitError() << "cannot start " << options.ranks
-                        << " ranks: " << rg_status_name(status);
-    return false;
-  }
-  results.assign(options.ranks, {});
-  std::vector<RankFailure> failures(options.ranks);
-  std::vector<int64_t> peaks(options.ranks);
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank != options.ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      failures[rank] = execute(program, kernels, world, rank, arguments[rank],
-                               results[rank], peaks[rank]);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  peakBytes = std::max(peakBytes, *llvm::max_element(peaks));
+LogicalResult NativeEngine::createEngine(const EngineOptions &options) {
+  rg_executor_options executor = {};
+  executor.ranks = static_cast<int32_t>(options.ranks);
+  executor.threads = options.threads;
+  executor.timeout_seconds = options.timeoutSeconds;
+  executor.watch_arena = options.watchArena;
+  auto report = [this](const std::string &message, int64_t instruction) {
+    if (instruction < 0)
+      step.module->emitError() << message;
+    else
+      step.tables->getOperation(instruction)->emitError() << message;
+  };
+  auto created =
+      ProgramEngine::create(step.tables->get(), executor, std::move(report));
+  if (!created)
+    return step.module->emitError()
+           << "cannot run the step: " << created.getMessage();
+  engine = std::move(*created);
+  return success();
+}
 
-  // One failure stops all ranks: report it once, where the first rank stopped
-  // that was not stopped by another.
-  LogicalResult result = success();
-  bool hasCause = llvm::any_of(failures, [](const RankFailure &failed) {
-    return failed.op && failed.status != RG_ERROR_ABORTED;
-  });
-  for (auto [rank, failed] : llvm::enumerate(failures)) {
-    if (!failed.op || (hasCause && failed.status == RG_ERROR_ABORTED))
-      continue;
-    result = failed.op->emitError()
-             << "rank " << rank << " stopped: " << rg_world_error(world);
-    break;
-  }
-  rg_world_destroy(world);
-  return succeeded(result);
+LogicalResult NativeEngine::compile(func::FuncOp entry,
+                                    const EngineOptions &options) {
+  cpu::KernelCompileOptions kernels;
+  kernels.threads = options.compileThreads;
+  kernels.cacheDirectory = options.cacheDirectory;
+  kernels.onKernelReady = options.onKernelReady;
+  PassOptionTexts none;
+  FailureOr<CompiledStep> compiled = compileStep(
+      entry, kernels, options.passOptions ? *options.passOptions : none);
+  if (failed(compiled))
+    return failure();
+  step = std::move(*compiled);
+  if (!step.statistics.cacheError.empty() && options.onCacheError)
+    options.onCacheError(step.statistics.cacheError);
+  if (llvm::Error error = loadKernels())
+    return step.module->emitError()
+           << "cannot load the kernels: " << llvm::toString(std::move(error));
+  return createEngine(options);
 }
 
 std::unique_ptr<Engine>
 regather::createNativeEngine(func::FuncOp entry, const EngineOptions &options) {
-  auto module = entry->getParentOfType<ModuleOp>();
-  auto engine = std::make_unique<NativeEngine>(module.clone(), options);
-  if (failed(engine->compile(entry.getName())))
+  auto engine = std::make_unique<NativeEngine>();
+  if (failed(engine->compile(entry, options)))
     return nullptr;
   return engine;
 }

@@ -9,13 +9,13 @@
 #include "regather/Dialect/Exec/Analysis/MemoryChecks.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/Fingerprint.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/xxhash.h"
 
 #define DEBUG_TYPE "tg-verify-step"
 
@@ -269,28 +269,6 @@ static LogicalResult verifyRoles(FunctionOpInterface func) {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Fingerprint
-//===----------------------------------------------------------------------===//
-
-/// A hash of everything that two ranks must agree on to communicate.
-static uint64_t getFingerprint(FunctionOpInterface func) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  func.walk([&](CollectiveOpInterface op) {
-    stream << op->getName() << ' ';
-    for (StringAttr name : op->getName().getAttributeNames())
-      if (std::optional<Attribute> value = op->getInherentAttr(name);
-          value && *value)
-        stream << name.getValue() << '=' << *value << ' ';
-    MeshOp mesh = lookupMesh(op, op.getMeshAttr());
-    stream << mesh.getAxes() << ' ' << mesh.getSizesAttr() << ' ';
-    llvm::interleaveComma(op.getInputs().getTypes(), stream);
-    stream << " -> " << op.getFuture().getType() << '\n';
-  });
-  return llvm::xxh3_64bits(text);
-}
-
 namespace {
 struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
   using VerifyStepPassBase::VerifyStepPassBase;
@@ -319,7 +297,8 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
     if (fingerprint && collectives > 0)
       emitRemark(func.getLoc())
           << "fingerprint "
-          << llvm::utohexstr(getFingerprint(func), /*LowerCase=*/true,
+          << llvm::utohexstr(getCommunicationFingerprint(func),
+                             /*LowerCase=*/true,
                              /*Width=*/16)
           << " of " << collectives << " collectives";
     return success();

@@ -6,10 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_TOOLS_REGATHER_PROGRESS_H
-#define REGATHER_TOOLS_REGATHER_PROGRESS_H
-
-#include "llvm/ADT/StringRef.h"
+#ifndef REGATHER_EXECUTION_PROGRESS_H
+#define REGATHER_EXECUTION_PROGRESS_H
 
 #include <cstdint>
 #include <string>
@@ -24,7 +22,7 @@ public:
   ~Progress() { end(); }
 
   /// Begins a piece of work of `total` parts; 0 if it cannot be divided.
-  void begin(llvm::StringRef what, int64_t total = 0);
+  void begin(const std::string &what, int64_t total = 0);
   /// Says that `done` parts are done.
   void advance(int64_t done);
   /// The same of a piece of work whose parts are counted only now.
@@ -45,4 +43,4 @@ private:
 
 } // namespace regather
 
-#endif // REGATHER_TOOLS_REGATHER_PROGRESS_H
+#endif // REGATHER_EXECUTION_PROGRESS_H

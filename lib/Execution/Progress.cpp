@@ -6,26 +6,28 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Progress.h"
+#include "regather/Execution/Progress.h"
 
-#include "llvm/Support/raw_ostream.h"
+#include <cstdio>
+#include <unistd.h>
 
 using namespace regather;
 
 static constexpr int64_t kBarWidth = 30;
+static constexpr const char *kClearLine = "\r\033[K";
 
 Progress::Progress(bool quiet)
-    : quiet(quiet), isTerminal(llvm::errs().is_displayed()) {}
+    : quiet(quiet), isTerminal(isatty(STDERR_FILENO) != 0) {}
 
-void Progress::begin(llvm::StringRef name, int64_t parts) {
-  what = name.str();
+void Progress::begin(const std::string &name, int64_t parts) {
+  what = name;
   total = parts;
   if (quiet)
     return;
   if (isTerminal)
     draw(0);
   else
-    llvm::errs() << "regather: " << what << '\n';
+    std::fprintf(stderr, "regather: %s\n", what.c_str());
 }
 
 void Progress::advance(int64_t done) {
@@ -39,20 +41,20 @@ void Progress::advance(int64_t done, int64_t parts) {
 }
 
 void Progress::draw(int64_t done) {
-  llvm::errs() << "\r\033[K" << what;
+  std::string line = kClearLine + what;
   if (total > 0) {
     int64_t filled = kBarWidth * done / total;
-    llvm::errs() << " [" << std::string(filled, '=')
-                 << std::string(kBarWidth - filled, ' ') << "] " << done << '/'
-                 << total;
+    line += " [" + std::string(filled, '=') +
+            std::string(kBarWidth - filled, ' ') + "] " + std::to_string(done) +
+            '/' + std::to_string(total);
   }
-  llvm::errs().flush();
+  std::fputs(line.c_str(), stderr);
   isDrawn = true;
 }
 
 void Progress::clear() {
   if (isDrawn)
-    llvm::errs() << "\r\033[K";
+    std::fputs(kClearLine, stderr);
   isDrawn = false;
 }
 

@@ -1,0 +1,52 @@
+//===- Bundle.h - A compiled step in a file ---------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// One file: a shared object with code and tables, the manifest, and a trailer
+// by which a reader knows both before any code is loaded.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_BUNDLE_H
+#define REGATHER_EXECUTION_BUNDLE_H
+
+#include "regather/Execution/Manifest.h"
+#include "regather/Execution/ProgramEngine.h"
+#include "regather/Execution/RunStep.h"
+
+namespace regather {
+
+/// Changes whenever a reader of an older one would misread the file.
+inline constexpr uint32_t kBundleVersion = 1;
+
+/// Writes a bundle, which appears under its name when it is complete.
+Failure writeBundle(const std::string &path, std::string_view object,
+                    const Manifest &manifest);
+
+/// Reads the manifest of a bundle and checks that the file is whole. No code is
+/// loaded. Messages name the file.
+Result<Manifest> readManifest(const std::string &path);
+
+/// Loads the code of a bundle whose manifest was read, after checking that this
+/// processor runs it, and takes the memory that steps need. The code stays
+/// loaded until the process ends.
+Result<std::unique_ptr<ProgramEngine>>
+loadBundle(const std::string &path, const Manifest &manifest,
+           const rg_executor_options &options,
+           const std::function<void(const std::string &)> &reportError);
+
+/// True if the name of a file says that it is a bundle.
+bool isBundle(const std::string &path);
+
+/// Runs a bundle from its inputs to its report. Returns the exit code; all
+/// errors have been printed.
+int runBundle(const RunOptions &options, const rg_executor_options &executor,
+              Progress &progress);
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_BUNDLE_H

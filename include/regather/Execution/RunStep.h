@@ -1,0 +1,62 @@
+//===- RunStep.h - A run from its options to its report ---------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_RUNSTEP_H
+#define REGATHER_EXECUTION_RUNSTEP_H
+
+#include "regather/Execution/Progress.h"
+#include "regather/Execution/RunReport.h"
+#include "regather/Execution/StepInputs.h"
+
+#include <functional>
+#include <memory>
+
+namespace regather {
+
+/// What a user asks of a run, whatever is run.
+struct RunOptions {
+  /// What is run, for the report.
+  std::string file;
+  int64_t steps = 1;
+  InputOptions inputs;
+  /// A file to train on, and the inputs that it feeds; empty for none.
+  std::string text;
+  std::string textInputs;
+  /// Files to write; empty for none.
+  std::string outputs;
+  std::string report;
+  bool json = false;
+  /// The run fails if it does not touch the memory that was planned.
+  bool checkPlan = false;
+};
+
+/// The first thing that is wrong with the options by themselves.
+Failure checkRunOptions(const RunOptions &options);
+
+/// What is run.
+struct RunSubject {
+  const StepSignature &step;
+  std::vector<CollectiveSummary> collectives;
+  /// Compiles or loads it, once its inputs are known to be good. Null, after it
+  /// has said why, if that fails.
+  std::function<std::unique_ptr<Engine>()> createEngine;
+  /// Reports what is wrong with the results of the step.
+  std::function<void(const std::string &message)> reportError;
+};
+
+/// Loads the inputs, trains, writes the outputs and prints the report. Returns
+/// the exit code; all errors have been printed.
+int runStep(const RunOptions &options, const RunSubject &subject,
+            Progress &progress);
+
+/// Prints `error: message` on stderr and returns the exit code of a failure.
+int printError(const std::string &message);
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_RUNSTEP_H

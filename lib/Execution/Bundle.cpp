@@ -1,0 +1,220 @@
+//===- Bundle.cpp - A compiled step in a file -----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Execution/Bundle.h"
+
+#include "regather/Execution/TargetMachine.h"
+#include "regather/Support/AtomicFile.h"
+#include "regather/Support/MappedFile.h"
+
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace regather;
+
+namespace {
+/// The last bytes of the file. Little endian, as are the machines that this
+/// runs on.
+struct Trailer {
+  char magic[8];
+  uint32_t version;
+  uint32_t reserved;
+  uint64_t objectBytes;
+  uint64_t manifestBytes;
+  /// Of all bytes before the trailer.
+  uint64_t checksum;
+};
+
+/// The two parts of a bundle.
+struct Parts {
+  MappedFile file;
+  std::string_view object, manifest;
+};
+} // namespace
+
+static constexpr char kMagic[] = {'R', 'G', 'B', 'U', 'N', 'D', 'L', 'E'};
+
+/// FNV-1a over words of eight bytes, of which the last may be cut off.
+static uint64_t addToChecksum(uint64_t hash, std::string_view bytes) {
+  while (!bytes.empty()) {
+    uint64_t word = 0;
+    size_t length = std::min(bytes.size(), sizeof(word));
+    std::memcpy(&word, bytes.data(), length);
+    hash = (hash ^ word) * 0x100000001b3;
+    bytes.remove_prefix(length);
+  }
+  return hash;
+}
+
+static uint64_t getChecksum(std::string_view object,
+                            std::string_view manifest) {
+  return addToChecksum(addToChecksum(0xcbf29ce484222325, object), manifest);
+}
+
+Failure regather::writeBundle(const std::string &path, std::string_view object,
+                              const Manifest &manifest) {
+  std::string text = formatManifest(manifest);
+  Trailer trailer = {};
+  std::memcpy(trailer.magic, kMagic, sizeof(kMagic));
+  trailer.version = kBundleVersion;
+  trailer.objectBytes = object.size();
+  trailer.manifestBytes = text.size();
+  trailer.checksum = getChecksum(object, text);
+  std::string_view end(reinterpret_cast<const char *>(&trailer),
+                       sizeof(trailer));
+  Failure failure = writeFileAtomically(path, {object, text, end});
+  if (failure)
+    return Failure("cannot write '" + path + "': " + failure.getMessage());
+  return failure;
+}
+
+/// Opens a bundle and checks its trailer; messages do not name the file.
+static Result<Parts> openParts(const std::string &path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file)
+    return file.getFailure();
+  std::string_view bytes = file->getBytes();
+  Trailer trailer = {};
+  if (bytes.size() < sizeof(trailer))
+    return Failure("it is cut off or no bundle: it has only " +
+                   std::to_string(bytes.size()) + " bytes");
+  size_t length = bytes.size() - sizeof(trailer);
+  std::memcpy(&trailer, bytes.data() + length, sizeof(trailer));
+  if (std::memcmp(trailer.magic, kMagic, sizeof(kMagic)) != 0)
+    return Failure("it is cut off or no bundle: its end has no trailer");
+  if (trailer.version != kBundleVersion)
+    return Failure(
+        "it is a bundle of version " + std::to_string(trailer.version) +
+        ", but this program runs version " + std::to_string(kBundleVersion));
+  if (trailer.objectBytes > length ||
+      trailer.manifestBytes != length - trailer.objectBytes)
+    return Failure("it is damaged: its trailer describes other sizes");
+  Parts parts;
+  parts.object = bytes.substr(0, trailer.objectBytes);
+  parts.manifest = bytes.substr(trailer.objectBytes, trailer.manifestBytes);
+  parts.file = std::move(*file);
+  if (getChecksum(parts.object, parts.manifest) != trailer.checksum)
+    return Failure("it is damaged: its checksum is wrong");
+  return parts;
+}
+
+static Failure explain(const std::string &path, const std::string &why) {
+  return Failure("cannot run bundle '" + path + "': " + why);
+}
+
+Result<Manifest> regather::readManifest(const std::string &path) {
+  Result<Parts> parts = openParts(path);
+  if (!parts)
+    return explain(path, parts.getMessage());
+  Result<Manifest> manifest = parseManifest(parts->manifest);
+  if (!manifest)
+    return explain(path, manifest.getMessage());
+  return manifest;
+}
+
+/// The tables in the shared object of a bundle.
+static Result<const rg_program *> loadProgram(const std::string &path) {
+  // A name without a slash would be searched for elsewhere.
+  std::string name = path.find('/') == std::string::npos ? "./" + path : path;
+  void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return Failure(dlerror());
+  const void *program = dlsym(library, RG_PROGRAM_SYMBOL);
+  if (!program)
+    return Failure("it holds no program");
+  return static_cast<const rg_program *>(program);
+}
+
+/// True if the tables take and give what the manifest says.
+static bool agree(const rg_value *values, int64_t count,
+                  const std::vector<StepValue> &described) {
+  if (count != static_cast<int64_t>(described.size()))
+    return false;
+  for (size_t i = 0; i < described.size(); ++i)
+    if (values[i].dtype != static_cast<int32_t>(described[i].elementType) ||
+        Shape(values[i].shape, values[i].shape + values[i].rank) !=
+            described[i].localShape)
+      return false;
+  return true;
+}
+
+Result<std::unique_ptr<ProgramEngine>>
+regather::loadBundle(const std::string &path, const Manifest &manifest,
+                     const rg_executor_options &options,
+                     const std::function<void(const std::string &)> &report) {
+  if (Failure failure = checkHost(manifest.machine, manifest.features))
+    return explain(path, failure.getMessage());
+  Result<const rg_program *> loaded = loadProgram(path);
+  if (!loaded)
+    return explain(path, loaded.getMessage());
+  const rg_program &program = **loaded;
+  if (program.version == RG_PROGRAM_VERSION &&
+      (!agree(program.arguments, program.argument_count,
+              manifest.step.arguments) ||
+       !agree(program.results, program.result_count, manifest.step.results)))
+    return explain(path, "its manifest describes another step");
+  auto engine = ProgramEngine::create(
+      program, options,
+      [report, &program](const std::string &message, int64_t instruction) {
+        const char *description =
+            instruction < 0 ? nullptr
+                            : program.instructions[instruction].description;
+        report(message +
+               (description ? std::string(" (") + description + ')' : ""));
+      });
+  if (!engine)
+    return explain(path, engine.getMessage());
+  return engine;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+bool regather::isBundle(const std::string &path) {
+  constexpr std::string_view kEnding = ".rgb";
+  return path.size() > kEnding.size() &&
+         path.compare(path.size() - kEnding.size(), kEnding.size(), kEnding) ==
+             0;
+}
+
+/// A bundle without communication runs on any number of ranks.
+static Failure chooseRanks(StepSignature &step, int32_t ranks) {
+  if (ranks == 0 || ranks == step.ranks)
+    return Failure();
+  if (step.mesh)
+    return Failure("it was compiled for " + std::to_string(step.ranks) +
+                   " ranks, but --ranks asks for " + std::to_string(ranks));
+  step.ranks = ranks;
+  return Failure();
+}
+
+int regather::runBundle(const RunOptions &options,
+                        const rg_executor_options &executor,
+                        Progress &progress) {
+  Result<Manifest> manifest = readManifest(options.file);
+  if (!manifest)
+    return printError(manifest.getMessage());
+  Failure failure = checkHost(manifest->machine, manifest->features);
+  if (!failure)
+    failure = chooseRanks(manifest->step, executor.ranks);
+  if (failure)
+    return printError(explain(options.file, failure.getMessage()).getMessage());
+  auto report = [](const std::string &message) { printError(message); };
+  rg_executor_options withRanks = executor;
+  withRanks.ranks = static_cast<int32_t>(manifest->step.ranks);
+  auto load = [&]() -> std::unique_ptr<Engine> {
+    auto engine = loadBundle(options.file, *manifest, withRanks, report);
+    if (engine)
+      return std::move(*engine);
+    printError(engine.getMessage());
+    return nullptr;
+  };
+  RunSubject subject{manifest->step, manifest->collectives, load, report};
+  return runStep(options, subject, progress);
+}

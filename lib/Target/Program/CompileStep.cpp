@@ -1,0 +1,61 @@
+//===- CompileStep.cpp - From a step to tables and code -------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Target/Program/CompileStep.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace regather;
+
+/// Lets the step write its updates over the arguments that they replace.
+static void donateUpdated(func::FuncOp entry) {
+  for (unsigned i = 0, e = entry.getNumResults(); i != e; ++i)
+    if (auto role =
+            entry.getResultAttrOfType<tg::RoleAttr>(i, tg::kRoleAttrName);
+        role && role.getKind() == tg::RoleKind::Update)
+      entry.setArgAttr(role.getArgument(), tg::kDonatedAttrName,
+                       UnitAttr::get(entry.getContext()));
+}
+
+static LogicalResult lower(ModuleOp module, StringRef entry,
+                           PassOptionTexts &passOptions) {
+  PassManager pm(module->getContext());
+  buildNativePipeline(pm, entry);
+  std::string message;
+  llvm::raw_string_ostream errors(message);
+  if (failed(applyPassOptions(pm, passOptions, errors)))
+    return module.emitError() << StringRef(message).rtrim();
+  return pm.run(module);
+}
+
+FailureOr<CompiledStep>
+regather::compileStep(func::FuncOp entry,
+                      const cpu::KernelCompileOptions &options,
+                      PassOptionTexts &passOptions) {
+  CompiledStep step;
+  step.module = entry->getParentOfType<ModuleOp>().clone();
+  donateUpdated(step.module->lookupSymbol<func::FuncOp>(entry.getName()));
+  if (failed(lower(*step.module, entry.getName(), passOptions)))
+    return failure();
+  auto program = step.module->lookupSymbol<exec::ProgramOp>(entry.getName());
+  FailureOr<std::unique_ptr<ProgramTables>> tables =
+      ProgramTables::build(program);
+  if (failed(tables))
+    return failure();
+  step.tables = std::move(*tables);
+  FailureOr<std::vector<cpu::KernelCode>> kernels =
+      cpu::compileKernels(step.tables->getKernels(), options, step.statistics);
+  if (failed(kernels))
+    return failure();
+  step.kernels = std::move(*kernels);
+  for (auto [i, kernel] : llvm::enumerate(step.kernels))
+    step.tables->setKernel(i, nullptr, kernel.rows, kernel.grain,
+                           kernel.scratchBytes);
+  return step;
+}

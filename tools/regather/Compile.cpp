@@ -1,0 +1,122 @@
+//===- Compile.cpp - regather compile and regather manifest ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepFlags.h"
+
+#include "regather/Dialect/TG/Utils/Fingerprint.h"
+#include "regather/Execution/Bundle.h"
+#include "regather/Execution/Progress.h"
+#include "regather/Execution/TargetMachine.h"
+#include "regather/Target/Program/LinkStep.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace regather;
+namespace cl = llvm::cl;
+
+cl::SubCommand regather::compileCommand("compile",
+                                        "Compile a step into a bundle");
+cl::SubCommand regather::manifestCommand("manifest",
+                                         "Print what a bundle holds");
+
+namespace {
+enum class TargetKind { Cpu };
+} // namespace
+
+static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
+                                 cl::sub(compileCommand),
+                                 cl::cat(getCategory()));
+static cl::opt<std::string>
+    output("o", cl::desc("Bundle to write, such as step.rgb"), cl::Required,
+           cl::value_desc("FILE"), cl::sub(compileCommand),
+           cl::cat(getCategory()));
+static cl::opt<TargetKind>
+    target("target", cl::desc("What the bundle is to run on"),
+           cl::values(clEnumValN(TargetKind::Cpu, "cpu",
+                                 "processors with the instructions of this "
+                                 "machine (default)")),
+           cl::init(TargetKind::Cpu), cl::sub(compileCommand),
+           cl::cat(getCategory()));
+static cl::opt<std::string>
+    linker("linker", cl::desc("Path of lld, if it is not to be searched for"),
+           cl::value_desc("FILE"), cl::sub(compileCommand),
+           cl::cat(getCategory()));
+static cl::opt<bool> quiet("quiet", cl::desc("Print no progress"),
+                           cl::sub(compileCommand), cl::cat(getCategory()));
+
+static cl::opt<std::string> bundle(cl::Positional, cl::desc("FILE"),
+                                   cl::Required, cl::sub(manifestCommand),
+                                   cl::cat(getCategory()));
+
+static llvm::FailureOr<CompiledStep> compile(const AnalyzedStep &step,
+                                             Progress &progress) {
+  cpu::KernelCompileOptions options;
+  options.threads = getCompileThreads();
+  options.cacheDirectory = getCacheDirectory();
+  options.onKernelReady = [&](int64_t done, int64_t total) {
+    progress.advance(done, total);
+  };
+  progress.begin("compiling");
+  llvm::FailureOr<CompiledStep> compiled =
+      compileStep(step.entry, options, getPassOptions());
+  progress.end();
+  if (succeeded(compiled) && !compiled->statistics.cacheError.empty())
+    llvm::errs() << "regather: warning: " << compiled->statistics.cacheError
+                 << '\n';
+  return compiled;
+}
+
+static Manifest describe(const AnalyzedStep &step, CompiledStep &compiled) {
+  const rg_program &program = compiled.tables->get();
+  mlir::func::FuncOp entry = step.entry;
+  Manifest manifest;
+  manifest.step = step.signature;
+  manifest.arenaBytes = program.arena_bytes;
+  manifest.arenaLowerBound = program.arena_lower_bound;
+  manifest.collectives =
+      summarizeCollectives(entry->getParentOfType<mlir::ModuleOp>());
+  manifest.fingerprint = llvm::utohexstr(tg::getCommunicationFingerprint(entry),
+                                         /*LowerCase=*/true, /*Width=*/16);
+  manifest.machine = getHostMachine();
+  manifest.features = getHostFeatures();
+  manifest.kernels = program.kernel_count;
+  return manifest;
+}
+
+int regather::compileMain() {
+  if (Failure failure = readStepFlags())
+    return reportError(failure.getMessage());
+  std::unique_ptr<InputFile> input = readModule(file);
+  if (!input)
+    return 1;
+  Progress progress(quiet);
+  progress.begin("preparing");
+  llvm::FailureOr<AnalyzedStep> step =
+      prepareStepByFlags(*input->module, /*lowerNodes=*/false);
+  progress.end();
+  if (failed(step))
+    return 1;
+  llvm::FailureOr<CompiledStep> compiled = compile(*step, progress);
+  if (failed(compiled) || hasUnusedPassOptions())
+    return 1;
+  auto object = linkStep(*compiled, linker);
+  if (!object)
+    return reportError(llvm::toString(object.takeError()));
+  if (Failure failure = writeBundle(output, (*object)->getBuffer(),
+                                    describe(*step, *compiled)))
+    return reportError(failure.getMessage());
+  return 0;
+}
+
+int regather::manifestMain() {
+  auto manifest = readManifest(bundle);
+  if (!manifest)
+    return reportError(manifest.getMessage());
+  llvm::outs() << formatManifest(*manifest);
+  return 0;
+}

@@ -1,0 +1,216 @@
+//===- StepFlags.cpp - Flags that say which step is meant -----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepFlags.h"
+
+#include "PrepareStep.h"
+#include "StepStatistics.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+
+#include <functional>
+
+using namespace regather;
+namespace cl = llvm::cl;
+
+static cl::opt<int64_t>
+    ranks("ranks", cl::desc("Number of ranks; the mesh decides by default"),
+          cl::value_desc("N"), cl::sub(runCommand), cl::sub(compileCommand),
+          cl::cat(getCategory()));
+static cl::opt<std::string>
+    entry("entry",
+          cl::desc("Function to take, if the module has several public ones"),
+          cl::value_desc("NAME"), cl::sub(runCommand), cl::sub(compileCommand),
+          cl::cat(getCategory()));
+static cl::opt<std::string>
+    mesh("mesh",
+         cl::desc("Shard the parameters of a step without a mesh over this one "
+                  "(default dp:N for --ranks N)"),
+         cl::value_desc("AXIS:SIZE,..."), cl::sub(runCommand),
+         cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    replicateAxis("replicate-axis",
+                  cl::desc("Axis of --mesh that holds copies of shards"),
+                  cl::value_desc("AXIS"), cl::sub(runCommand),
+                  cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    layout("layout",
+           cl::desc("How parameters that are sharded are stored: flat, those "
+                    "of a unit in one buffer (default), or per-parameter"),
+           cl::value_desc("LAYOUT"), cl::sub(runCommand),
+           cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::opt<std::string> optimizer(
+    "optimizer",
+    cl::desc("Append an optimizer to a step that has gradients, such as "
+             "'adamw betas=0.9,0.95'"),
+    cl::value_desc("NAME OPTION=VALUE..."), cl::sub(runCommand),
+    cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::list<std::string> passOption(
+    "pass-option",
+    cl::desc("Option of a pass, such as tg-form-kernels:max-ops=32; over those "
+             "of --plan"),
+    cl::value_desc("PASS:OPTION=VALUE"), cl::sub(runCommand),
+    cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    plan("plan",
+         cl::desc("JSON file with options of passes, such as "
+                  "{\"tg-form-kernels\": {\"max-ops\": 32}}"),
+         cl::value_desc("FILE"), cl::sub(runCommand), cl::sub(compileCommand),
+         cl::cat(getCategory()));
+static cl::opt<std::string>
+    cacheDir("cache-dir",
+             cl::desc("Folder that keeps compiled kernels, none if empty "
+                      "(default $REGATHER_CACHE_DIR, or regather in the "
+                      "user's cache folder)"),
+             cl::value_desc("DIR"), cl::sub(runCommand),
+             cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::opt<unsigned>
+    compileThreads("compile-threads",
+                   cl::desc("Threads that compile kernels (default one for "
+                            "each core)"),
+                   cl::value_desc("N"), cl::init(0), cl::sub(runCommand),
+                   cl::sub(compileCommand), cl::cat(getCategory()));
+
+PassOptionTexts &regather::getPassOptions() {
+  static PassOptionTexts texts;
+  return texts;
+}
+
+static void addPassOption(llvm::StringRef pass, const llvm::Twine &option) {
+  std::string &text = getPassOptions()[pass.str()];
+  text += (text.empty() ? "" : " ") + option.str();
+}
+
+/// The value of an option as it is written in a pipeline.
+static std::string getText(const llvm::json::Value &value) {
+  if (auto text = value.getAsString())
+    return text->str();
+  const llvm::json::Array *array = value.getAsArray();
+  if (!array)
+    return llvm::formatv("{0}", value).str();
+  std::vector<std::string> parts;
+  for (const llvm::json::Value &element : *array)
+    parts.push_back(getText(element));
+  return llvm::join(parts, ",");
+}
+
+static Failure readPlan() {
+  auto explain = [](const llvm::Twine &why) {
+    return Failure(("cannot read plan '" + plan + "': " + why).str());
+  };
+  auto file = llvm::MemoryBuffer::getFile(plan);
+  if (!file)
+    return explain(file.getError().message());
+  auto json = llvm::json::parse((*file)->getBuffer());
+  if (!json)
+    return explain(llvm::toString(json.takeError()));
+  const llvm::json::Object *passes = json->getAsObject();
+  if (!passes)
+    return explain("expects an object of passes");
+  for (const auto &[pass, options] : *passes) {
+    const llvm::json::Object *object = options.getAsObject();
+    if (!object)
+      return explain("expects an object of options for pass \"" +
+                     llvm::StringRef(pass) + "\"");
+    for (const auto &[name, value] : *object)
+      addPassOption(pass, llvm::StringRef(name) + "=" + getText(value));
+  }
+  return Failure();
+}
+
+Failure regather::readStepFlags() {
+  if (ranks.getNumOccurrences() && (ranks < 1 || ranks > 4096))
+    return Failure("--ranks must be between 1 and 4096, got " +
+                   std::to_string(ranks));
+  if (mesh.empty() && replicateAxis.getNumOccurrences())
+    return Failure("--replicate-axis needs --mesh");
+  if (!plan.empty())
+    if (Failure failure = readPlan())
+      return failure;
+  for (llvm::StringRef text : passOption) {
+    auto [pass, option] = text.split(':');
+    if (pass.empty() || !option.contains('='))
+      return Failure("--pass-option expects PASS:OPTION=VALUE, got \"" +
+                     text.str() + "\"");
+    addPassOption(pass, option);
+  }
+  return Failure();
+}
+
+Failure regather::rejectStepFlags() {
+  const std::reference_wrapper<const cl::Option> flags[] = {
+      entry, mesh, replicateAxis, layout, optimizer, passOption, plan};
+  for (const cl::Option &flag : flags)
+    if (flag.getNumOccurrences())
+      return Failure("--" + flag.ArgStr.str() +
+                     " has no effect on a bundle, which is compiled already");
+  return Failure();
+}
+
+std::optional<int64_t> regather::getRequestedRanks() {
+  return ranks.getNumOccurrences() ? std::optional<int64_t>(ranks)
+                                   : std::nullopt;
+}
+
+llvm::FailureOr<AnalyzedStep>
+regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
+  RunRequest request;
+  request.ranks = getRequestedRanks();
+  request.mesh = mesh;
+  request.replicateAxis = replicateAxis;
+  request.layout = layout;
+  request.optimizer = optimizer;
+  request.lower = lowerNodes;
+  if (failed(lowerForeignTypes(module)))
+    return mlir::failure();
+  llvm::FailureOr<AnalyzedStep> step =
+      analyzeStep(module, entry, mesh.empty() ? request.ranks : std::nullopt);
+  if (failed(step) ||
+      failed(prepareStep(module, *step, request, getPassOptions())))
+    return mlir::failure();
+  return analyzeStep(module, entry, request.ranks);
+}
+
+bool regather::hasUnusedPassOptions() {
+  for (const auto &unused : getPassOptions())
+    reportError("options for pass \"" + unused.first +
+                "\" are given, which this step does not go through");
+  return !getPassOptions().empty();
+}
+
+std::string regather::getCacheDirectory() {
+  if (cacheDir.getNumOccurrences())
+    return cacheDir;
+  if (std::optional<std::string> directory =
+          llvm::sys::Process::GetEnv("REGATHER_CACHE_DIR"))
+    return *directory;
+  llvm::SmallString<128> directory;
+  if (!llvm::sys::path::cache_directory(directory))
+    return "";
+  llvm::sys::path::append(directory, "regather");
+  return directory.str().str();
+}
+
+unsigned regather::getCompileThreads() { return compileThreads; }
+
+std::vector<CollectiveSummary>
+regather::summarizeCollectives(mlir::ModuleOp module) {
+  std::vector<CollectiveSummary> summaries;
+  StepStatistics stats = collectStatistics(module);
+  for (const auto &[key, count] : stats.collectives)
+    summaries.push_back({key.kind, stringifyPhase(key.phase).str(), key.mesh,
+                         key.axes, key.ranks, count.ops, count.tensors,
+                         count.bytes});
+  return summaries;
+}

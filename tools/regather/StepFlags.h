@@ -1,0 +1,52 @@
+//===- StepFlags.h - Flags that say which step is meant ---------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TOOLS_REGATHER_STEPFLAGS_H
+#define REGATHER_TOOLS_REGATHER_STEPFLAGS_H
+
+#include "Commands.h"
+
+#include "regather/Execution/AnalyzeStep.h"
+#include "regather/Execution/RunReport.h"
+#include "regather/Pipelines/Pipelines.h"
+
+namespace regather {
+
+/// Number of ranks that --ranks asks for.
+std::optional<int64_t> getRequestedRanks();
+
+/// Checks what --ranks, --mesh and --replicate-axis say by themselves, and
+/// reads --plan and --pass-option. Called once, before all below.
+Failure readStepFlags();
+
+/// Fails if a flag but --ranks is given, all of which say what is to be made of
+/// a step.
+Failure rejectStepFlags();
+
+/// Shards a step, appends an optimizer and lowers nodes, as the flags ask for
+/// and the step lacks, and describes what comes out. Emits errors.
+llvm::FailureOr<AnalyzedStep> prepareStepByFlags(mlir::ModuleOp module,
+                                                 bool lowerNodes);
+
+/// What --plan and --pass-option say of passes that have not run yet.
+PassOptionTexts &getPassOptions();
+
+/// Reports options of passes that no pipeline had; true if there are any.
+bool hasUnusedPassOptions();
+
+/// The folder of --cache-dir, or its default; empty for none.
+std::string getCacheDirectory();
+
+unsigned getCompileThreads();
+
+/// The collectives of a module that is not lowered yet.
+std::vector<CollectiveSummary> summarizeCollectives(mlir::ModuleOp module);
+
+} // namespace regather
+
+#endif // REGATHER_TOOLS_REGATHER_STEPFLAGS_H
