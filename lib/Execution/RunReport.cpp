@@ -39,10 +39,12 @@ static int64_t getParameterBytes(const StepSignature &step) {
   return bytes;
 }
 
-/// Null if it is not finite.
+/// Null if it is not finite; whole numbers without a point.
 static OrderedJson toJson(std::optional<double> value) {
   if (!value || !std::isfinite(*value))
     return nullptr;
+  if (std::fabs(*value) < 0x1.0p53 && *value == std::trunc(*value))
+    return static_cast<int64_t>(*value);
   return *value;
 }
 

@@ -2,8 +2,8 @@
 // same, for every kernel that cannot be compiled, whatever the number of
 // threads.
 
-// RUN: not regather run %s --random-inputs=1 --quiet --compile-threads=1 2>&1 | FileCheck %s
-// RUN: not regather run %s --random-inputs=1 --quiet --compile-threads=3 2>&1 | FileCheck %s
+// RUN: not regather run %s --random-inputs=1 --quiet --compile-threads=1 --pass-option=tg-form-kernels:max-ops=1 2>&1 | FileCheck %s
+// RUN: not regather run %s --random-inputs=1 --quiet --compile-threads=3 --pass-option=tg-form-kernels:max-ops=1 2>&1 | FileCheck %s
 
 func.func @step(%x: tensor<4xf32>, %i: tensor<4x1xi64>) -> tensor<4xf32> {
   %a = math.tanh %x : tensor<4xf32>

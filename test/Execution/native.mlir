@@ -85,16 +85,14 @@ func.func @step(%x: tensor<2xf32>, %y: tensor<2xf32>) {
 
 //--- unsupported.mlir
 // Everything that is missing is reported at once.
-// UNSUPPORTED-DAG: error: the native engine cannot run 'func.call' of "first", which has no body or calls itself (2 uses)
-// UNSUPPORTED-DAG: error: the native engine cannot run 'func.call' of "second", which has no body or calls itself (1 use)
-// UNSUPPORTED-DAG: error: the native engine cannot run value '%{{.*}}' of type tensor<4xf8E5M2> (1 use)
+// UNSUPPORTED-DAG: error: a program cannot hold 'func.call' of "first", which was not inlined (2 uses)
+// UNSUPPORTED-DAG: error: a program cannot hold 'func.call' of "second", which was not inlined (1 use)
 func.func private @first(tensor<4xf32>) -> tensor<4xf32>
 func.func private @second(tensor<4xf32>) -> tensor<4xf32>
 func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = call @first(%x) : (tensor<4xf32>) -> tensor<4xf32>
   %1 = call @first(%0) : (tensor<4xf32>) -> tensor<4xf32>
   %2 = call @second(%1) : (tensor<4xf32>) -> tensor<4xf32>
-  %3 = arith.truncf %2 : tensor<4xf32> to tensor<4xf8E5M2>
   return %2 : tensor<4xf32>
 }
 

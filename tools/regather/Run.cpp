@@ -152,7 +152,7 @@ static std::unique_ptr<Engine> compile(const AnalyzedStep &step,
                                        ? createNativeEngine(step.entry, options)
                                        : createInterpreter(step.entry, options);
   progress.end();
-  return hasUnusedPassOptions() ? nullptr : std::move(engine);
+  return engine && hasUnusedPassOptions() ? nullptr : std::move(engine);
 }
 
 static int runModule(const RunOptions &options, Progress &progress) {

@@ -1,0 +1,174 @@
+//===- RunFlags.cpp - Flags of a run of a bundle --------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunFlags.h"
+
+#include <cstdlib>
+#include <functional>
+
+using namespace regather;
+
+namespace {
+/// One flag; a switch if it takes no value.
+struct Flag {
+  const char *name;
+  const char *value;
+  const char *help;
+  /// Sets what the flag says; false if the value makes no sense.
+  std::function<bool(RunFlags &, const std::string &)> set;
+
+  bool isSwitch() const { return !value; }
+};
+} // namespace
+
+static bool parse(const std::string &text, std::string &value) {
+  value = text;
+  return true;
+}
+
+static bool parse(const std::string &text, double &value) {
+  char *end = nullptr;
+  value = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0';
+}
+
+static bool parse(const std::string &text, int64_t &value) {
+  char *end = nullptr;
+  errno = 0;
+  value = std::strtoll(text.c_str(), &end, 10);
+  return !text.empty() && *end == '\0' && errno == 0;
+}
+
+static bool parse(const std::string &text, int32_t &value) {
+  int64_t wide = 0;
+  bool ok = parse(text, wide) && wide >= 0 && wide <= INT32_MAX;
+  value = static_cast<int32_t>(wide);
+  return ok;
+}
+
+template <typename T>
+static bool parse(const std::string &text, std::optional<T> &value) {
+  return parse(text, value.emplace());
+}
+
+/// A flag whose value goes to one place.
+#define REGATHER_FLAG(name, value, help, place)                                \
+  Flag {                                                                       \
+    name, value, help, [](RunFlags &flags, const std::string &text) {          \
+      return parse(text, flags.place);                                         \
+    }                                                                          \
+  }
+#define REGATHER_SWITCH(name, help, place)                                     \
+  Flag {                                                                       \
+    name, nullptr, help, [](RunFlags &flags, const std::string &) {            \
+      flags.place = true;                                                      \
+      return true;                                                             \
+    }                                                                          \
+  }
+
+static const std::vector<Flag> &getFlags() {
+  static const std::vector<Flag> flags = {
+      REGATHER_FLAG("ranks", "N",
+                    "Number of ranks; the bundle decides by "
+                    "default",
+                    executor.ranks),
+      REGATHER_FLAG("steps", "N", "Number of steps; updates are fed back",
+                    options.steps),
+      REGATHER_FLAG("inputs", "FILE",
+                    "Read arguments from a safetensors file of global tensors",
+                    options.inputs.file),
+      Flag{"random-inputs", "SEED[,integers]",
+           "Draw the arguments that no file holds",
+           [](RunFlags &flags, const std::string &text) {
+             return !parseRandomInputs(text, flags.options.inputs);
+           }},
+      REGATHER_FLAG("rng-seed", "N",
+                    "Seed of the random numbers that the step draws",
+                    options.inputs.rngSeed),
+      REGATHER_FLAG("learning-rate", "VALUE",
+                    "Value of the argument of role learning_rate",
+                    options.inputs.learningRate),
+      REGATHER_FLAG("first-step", "N",
+                    "Number of the first step, to go on with a run",
+                    options.inputs.firstStep),
+      REGATHER_FLAG("text", "FILE",
+                    "Train on the bytes of a file, a new batch each step",
+                    options.text),
+      REGATHER_FLAG("text-inputs", "TOKENS,LABELS", "Inputs that --text feeds",
+                    options.textInputs),
+      REGATHER_FLAG("outputs", "FILE",
+                    "Write the results of the last step as global tensors",
+                    options.outputs),
+      REGATHER_FLAG("report", "FILE", "Write what --json prints to a file",
+                    options.report),
+      REGATHER_FLAG("timeout", "SECONDS",
+                    "Seconds a rank waits for others before it gives up",
+                    executor.timeout_seconds),
+      REGATHER_FLAG("threads", "N", "Threads on which each rank computes",
+                    executor.threads),
+      REGATHER_SWITCH("check-plan",
+                      "Check that the step touches as much memory as its plan "
+                      "says",
+                      options.checkPlan),
+      REGATHER_SWITCH("json", "Print one JSON object on stdout", options.json),
+      REGATHER_SWITCH("quiet", "Print no progress", quiet)};
+  return flags;
+}
+
+std::string regather::getUsage() {
+  std::string text = "usage: regather-run FILE.rgb [flags]\n";
+  for (const Flag &flag : getFlags()) {
+    std::string left = std::string("  --") + flag.name +
+                       (flag.isSwitch() ? "" : "=") +
+                       (flag.isSwitch() ? "" : flag.value);
+    left.resize(std::max<size_t>(left.size() + 2, 34), ' ');
+    text += left + flag.help + '\n';
+  }
+  return text;
+}
+
+Failure regather::parseRunFlags(const std::vector<std::string> &arguments,
+                                RunFlags &flags) {
+  flags.executor.timeout_seconds = 600;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string &argument = arguments[i];
+    if (argument.rfind("-", 0) != 0) {
+      if (!flags.options.file.empty())
+        return Failure("expects one bundle, got '" + flags.options.file +
+                       "' and '" + argument + "'");
+      flags.options.file = argument;
+      continue;
+    }
+    size_t equals = std::min(argument.find('='), argument.size());
+    size_t dashes = argument.rfind("--", 0) == 0 ? 2 : 1;
+    std::string name = argument.substr(dashes, equals - dashes);
+    const Flag *flag = nullptr;
+    for (const Flag &candidate : getFlags())
+      if (candidate.name == name)
+        flag = &candidate;
+    if (!flag)
+      return Failure("there is no flag --" + name);
+    bool hasValue = equals < argument.size();
+    if (flag->isSwitch() && hasValue)
+      return Failure("--" + name + " takes no value");
+    std::string value = hasValue ? argument.substr(equals + 1) : "";
+    if (!flag->isSwitch() && !hasValue) {
+      if (++i == arguments.size())
+        return Failure("--" + name + " needs a value");
+      value = arguments[i];
+    }
+    if (!flag->set(flags, value))
+      return Failure("--" + name + " does not take \"" + value + "\"");
+  }
+  if (flags.options.file.empty())
+    return Failure("expects the name of a bundle");
+  if (!(flags.executor.timeout_seconds > 0))
+    return Failure("--timeout must be positive");
+  flags.executor.watch_arena = flags.options.checkPlan;
+  return checkRunOptions(flags.options);
+}

@@ -1,0 +1,32 @@
+//===- RunFlags.h - Flags of a run of a bundle ------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TOOLS_REGATHER_RUN_RUNFLAGS_H
+#define REGATHER_TOOLS_REGATHER_RUN_RUNFLAGS_H
+
+#include "regather/Execution/Bundle.h"
+
+namespace regather {
+
+/// What the command line says; flags are those of `regather run`.
+struct RunFlags {
+  RunOptions options;
+  rg_executor_options executor = {};
+  bool quiet = false;
+};
+
+/// Reads `--name=value`, `--name value` and the name of the bundle.
+Failure parseRunFlags(const std::vector<std::string> &arguments,
+                      RunFlags &flags);
+
+/// All flags, for people.
+std::string getUsage();
+
+} // namespace regather
+
+#endif // REGATHER_TOOLS_REGATHER_RUN_RUNFLAGS_H

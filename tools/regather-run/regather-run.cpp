@@ -1,0 +1,28 @@
+//===- regather-run.cpp - Run a bundle ------------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// What `regather run` does with a bundle, in a program that needs no LLVM.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunFlags.h"
+
+using namespace regather;
+
+int main(int argc, char **argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  RunFlags flags;
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+    std::fputs(getUsage().c_str(), arguments.empty() ? stderr : stdout);
+    return arguments.empty() ? 1 : 0;
+  }
+  if (Failure failure = parseRunFlags(arguments, flags))
+    return printError(failure.getMessage());
+  Progress progress(flags.quiet);
+  return runBundle(flags.options, flags.executor, progress);
+}
