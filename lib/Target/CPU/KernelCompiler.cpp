@@ -11,6 +11,7 @@
 #include "KernelFunction.h"
 #include "KernelLowering.h"
 #include "ScratchBuffers.h"
+#include "StreamingStores.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -100,39 +101,95 @@ KernelCompiler::KernelCompiler(const DialectRegistry &dialects,
   context.appendDialectRegistry(translations);
 }
 
-/// Adds the function that a kernel is called by; all others become private.
-static void addEntry(llvm::Module &module, llvm::StringRef name) {
-  llvm::Function *kernel = module.getFunction(kKernelFunctionName);
-  // Arguments are the buffers, two numbers and the scratch memory, and stay
-  // so: in a function of its own, what is known of them is not lost.
-  kernel->addFnAttr(llvm::Attribute::NoInline);
+namespace {
+/// The function that a kernel is called by.
+class KernelEntry {
+public:
+  /// Adds the function; all others become private. `streamed` are the numbers
+  /// of the buffers that are to be written around the caches.
+  KernelEntry(llvm::Module &module, llvm::StringRef name,
+              ArrayRef<unsigned> streamed);
+
+private:
+  void setAttributes();
+  void build(llvm::Function *entry);
+
+  llvm::Function *kernel;
+  llvm::Function *streaming = nullptr;
+  SmallVector<unsigned> streamed;
+};
+} // namespace
+
+KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
+                         ArrayRef<unsigned> streamed)
+    : kernel(module.getFunction(kKernelFunctionName)), streamed(streamed) {
+  setAttributes();
   llvm::LLVMContext &context = module.getContext();
-  llvm::IRBuilder<> builder(context);
-  llvm::Type *pointer = builder.getPtrTy(), *number = builder.getInt64Ty();
+  llvm::Type *pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type *number = llvm::Type::getInt64Ty(context);
   auto *entry = llvm::Function::Create(
-      llvm::FunctionType::get(builder.getInt32Ty(),
+      llvm::FunctionType::get(llvm::Type::getInt32Ty(context),
                               {pointer, number, number, pointer},
                               /*isVarArg=*/false),
       llvm::GlobalValue::ExternalLinkage, name, module);
-  builder.SetInsertPoint(llvm::BasicBlock::Create(context, "", entry));
-  unsigned numBuffers = kernel->arg_size() - 3;
-  llvm::SmallVector<llvm::Value *> arguments;
-  for (unsigned i = 0; i != numBuffers; ++i)
-    arguments.push_back(builder.CreateLoad(
-        pointer, builder.CreateConstGEP1_64(pointer, entry->getArg(0), i)));
-  for (unsigned i : {1, 2, 3})
-    arguments.push_back(entry->getArg(i));
+  if (!streamed.empty() && canStream(module.getTargetTriple()))
+    streaming = cloneForStreaming(*kernel, streamed);
+  build(entry);
+  llvm::internalizeModule(
+      module, [&](const llvm::GlobalValue &value) { return &value == entry; });
+}
+
+/// Says what is known of the arguments: the buffers, two numbers and the
+/// scratch memory.
+void KernelEntry::setAttributes() {
+  // In a function of its own, what is known of them is not lost.
+  kernel->addFnAttr(llvm::Attribute::NoInline);
+  kernel->addFnAttr("prefer-vector-width", "512");
   // A result may lie where an argument lies, but only if it is computed from it
   // element by element: then no access can move past the other.
   for (llvm::Argument &argument : kernel->args())
     if (argument.getType()->isPointerTy())
       argument.addAttr(llvm::Attribute::NoAlias);
-  kernel->getArg(numBuffers + 2)
+  kernel->getArg(kernel->arg_size() - 1)
       ->addAttr(llvm::Attribute::getWithAlignment(
-          context, llvm::Align(kScratchAlignment)));
+          kernel->getContext(), llvm::Align(kScratchAlignment)));
+}
+
+void KernelEntry::build(llvm::Function *entry) {
+  llvm::LLVMContext &context = entry->getContext();
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", entry));
+  unsigned numBuffers = kernel->arg_size() - 3;
+  SmallVector<llvm::Value *> arguments;
+  for (unsigned i = 0; i != numBuffers; ++i)
+    arguments.push_back(builder.CreateLoad(
+        builder.getPtrTy(), builder.CreateConstGEP1_64(
+                                builder.getPtrTy(), entry->getArg(0), i)));
+  for (unsigned i : {1, 2, 3})
+    arguments.push_back(entry->getArg(i));
+  if (streaming) {
+    llvm::Value *bits = builder.getInt64(0);
+    for (unsigned number : streamed)
+      bits = builder.CreateOr(bits, builder.CreatePtrToInt(arguments[number],
+                                                           builder.getInt64Ty()));
+    bits = builder.CreateAnd(bits, kStreamAlignment - 1);
+    auto *aligned = llvm::BasicBlock::Create(context, "", entry);
+    auto *other = llvm::BasicBlock::Create(context, "", entry);
+    builder.CreateCondBr(builder.CreateIsNull(bits), aligned, other);
+    builder.SetInsertPoint(aligned);
+    builder.CreateRet(callStreaming(builder, *streaming, arguments));
+    builder.SetInsertPoint(other);
+  }
   builder.CreateRet(builder.CreateCall(kernel, arguments));
-  llvm::internalizeModule(
-      module, [&](const llvm::GlobalValue &value) { return &value == entry; });
+}
+
+/// Numbers, among arguments and results, of the results that are too large for
+/// the caches.
+static SmallVector<unsigned> getStreamed(tg::KernelOp kernel) {
+  SmallVector<unsigned> streamed;
+  for (auto [i, type] : llvm::enumerate(kernel.getResultTypes()))
+    if (tg::getTensorBytes(cast<RankedTensorType>(type)) >= kMinStreamedBytes)
+      streamed.push_back(kernel.getNumArguments() + i);
+  return streamed;
 }
 
 FailureOr<KernelShape> cpu::lowerKernel(tg::KernelOp kernel, ModuleOp module,
@@ -161,8 +218,8 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
   if (!source)
     return llvm::createStringError(message);
   OwningOpRef<ModuleOp> module = ModuleOp::create(source->getLoc());
-  FailureOr<KernelShape> lowered =
-      lowerKernel(*source->getOps<tg::KernelOp>().begin(), *module, blockBytes);
+  tg::KernelOp kernel = *source->getOps<tg::KernelOp>().begin();
+  FailureOr<KernelShape> lowered = lowerKernel(kernel, *module, blockBytes);
   if (failed(lowered))
     return llvm::createStringError(message);
   shape = *lowered;
@@ -176,10 +233,11 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
     return target.takeError();
   ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
                                                   target->get());
-  addEntry(*llvmModule, name);
+  KernelEntry(*llvmModule, name, getStreamed(kernel));
   auto optimize =
       makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0, target->get());
   if (llvm::Error error = optimize(llvmModule.get()))
     return error;
+  streamStores(*llvmModule);
   return llvm::orc::SimpleCompiler(**target)(*llvmModule);
 }

@@ -89,6 +89,23 @@ static LogicalResult decompose(ModuleOp module) {
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
+/// Reductions as loops with a body, as fusion expects them.
+static LogicalResult generalizeReductions(ModuleOp module) {
+  IRRewriter rewriter(module.getContext());
+  SmallVector<linalg::LinalgOp> ops;
+  module.walk([&](Operation *op) {
+    if (isa<linalg::BroadcastOp, linalg::MapOp, linalg::ReduceOp,
+            linalg::TransposeOp>(op))
+      ops.push_back(cast<linalg::LinalgOp>(op));
+  });
+  for (linalg::LinalgOp op : ops) {
+    rewriter.setInsertionPoint(op);
+    if (failed(linalg::generalizeNamedOp(rewriter, op)))
+      return op->emitError() << "'" << op->getName() << "' has no loops";
+  }
+  return success();
+}
+
 /// True if the value is computed once for each element of the consumer: what
 /// several elements or several operations read is computed once, and kept.
 static bool isReadOnce(OpOperand *operand) {
@@ -120,6 +137,7 @@ static void buildFloatPipeline(OpPassManager &pm) {
   arith.sourceTypeStrs = {"bf16", "f16"};
   arith.targetTypeStr = "f32";
   pm.addPass(arith::createArithEmulateUnsupportedFloats(std::move(arith)));
+  pm.addPass(regather::createConvertMathToArithPass());
 }
 
 /// True if `value` is `argument` with some elements replaced.
@@ -209,6 +227,7 @@ FailureOr<int64_t> regather::cpu::lowerKernelFunction(ModuleOp module) {
   expandClasses(module);
   simplifyStrides(module);
   if (failed(decompose(module)) || failed(run(buildElementwisePipeline)) ||
+      failed(generalizeReductions(module)) ||
       failed(fuseElementwise(module)) ||
       failed(expandIntegerConversions(module)) ||
       failed(run(buildFloatPipeline)))
