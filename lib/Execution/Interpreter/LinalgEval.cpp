@@ -13,7 +13,9 @@
 
 #include "ElementBody.h"
 
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "regather/Dialect/TG/Utils/LaneReduction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 #include <cmath>
 
@@ -73,6 +75,43 @@ static bool addLinear(AffineExpr expr, int64_t factor,
 }
 
 namespace {
+/// The sum of one innermost loop, in the order of `LaneReduction.h`.
+class LaneSum {
+public:
+  LaneSum(unsigned loop, int64_t size, bool isDouble)
+      : loop(loop), size(size), isDouble(isDouble) {}
+
+  /// Where the term of this point is added.
+  uint64_t &getLane(ArrayRef<int64_t> point) {
+    return lanes[point[loop] % regather::tg::kReductionLanes];
+  }
+  bool isLast(ArrayRef<int64_t> point) const {
+    return point[loop] == size - 1;
+  }
+  /// Adds all lanes to what was there, and starts anew.
+  uint64_t finish(uint64_t initial) {
+    for (int64_t w = regather::tg::kReductionLanes / 2; w != 0; w /= 2)
+      for (int64_t lane = 0; lane != w; ++lane)
+        lanes[lane] = add(lanes[lane], lanes[lane + w]);
+    uint64_t total = add(initial, lanes[0]);
+    std::fill(std::begin(lanes), std::end(lanes), 0);
+    return total;
+  }
+
+private:
+  uint64_t add(uint64_t a, uint64_t b) const {
+    return isDouble ? fromDouble(asDouble(a) + asDouble(b))
+                    : fromFloat(asFloat(a) + asFloat(b));
+  }
+
+  unsigned loop;
+  int64_t size;
+  bool isDouble;
+  uint64_t lanes[regather::tg::kReductionLanes] = {};
+};
+} // namespace
+
+namespace {
 /// How one operand is read or written at each point of the loops.
 struct Access {
   unsigned slot = 0;
@@ -111,6 +150,8 @@ struct StructuredStep {
   SmallVector<unsigned> results;
   /// Body arguments; fewer than operands if the body does not see the outputs.
   unsigned numArguments;
+  /// Set if the terms of the only output are added in lanes.
+  std::optional<LaneSum> lanes;
 
   LogicalResult run(RankRun &rank, Frame &frame) const;
 
@@ -187,6 +228,7 @@ LogicalResult StructuredStep::runLoops(RankRun &rank, Frame &frame,
   uint64_t *indices = instance.getIndices();
   SmallVector<int64_t> point(loops.size(), 0);
   SmallVector<int64_t> offsets;
+  std::optional<LaneSum> sum = lanes;
   for (auto [i, access] : llvm::enumerate(accesses)) {
     offsets.push_back(access.start);
     if (!access.isTensor && i < numArguments)
@@ -207,10 +249,20 @@ LogicalResult StructuredStep::runLoops(RankRun &rank, Frame &frame,
         arguments[i] = tensors[i]->load(offsets[i]);
     }
     std::copy(point.begin(), point.end(), indices);
+    if (sum)
+      arguments[numInputs] = sum->getLane(point);
     if (failed(instance.run()))
       return failure();
-    for (unsigned i = numInputs; i < numOperands; ++i)
-      tensors[i]->store(offsets[i], instance.getResult(i - numInputs));
+    if (sum) {
+      sum->getLane(point) = instance.getResult(0);
+      Tensor &output = *tensors[numInputs];
+      if (sum->isLast(point))
+        output.store(offsets[numInputs],
+                     sum->finish(output.load(offsets[numInputs])));
+    } else {
+      for (unsigned i = numInputs; i < numOperands; ++i)
+        tensors[i]->store(offsets[i], instance.getResult(i - numInputs));
+    }
 
     // The next point, and the offsets with it.
     size_t loop = loops.size();
@@ -308,6 +360,10 @@ StepFunction regather::interp::buildLinalgStep(Operation *op,
   step->body =
       std::make_shared<ElementBody>(block, step->loops.size(), compiler);
   step->numArguments = block.getNumArguments();
+  if (auto lanes = regather::tg::matchLaneReduction(structured);
+      lanes && isa<arith::AddFOp>(lanes->combiner))
+    step->lanes.emplace(lanes->loop, step->loops[lanes->loop],
+                        lanes->combiner->getResult(0).getType().isF64());
   for (auto [operand, map] : llvm::zip_equal(
            op->getOpOperands(), structured.getIndexingMapsArray())) {
     if (map.getNumSymbols() != 0)

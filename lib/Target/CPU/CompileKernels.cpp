@@ -170,7 +170,8 @@ static void explainFailure(tg::KernelOp kernel, StringRef message,
                            int64_t blockBytes) {
   OwningOpRef<tg::KernelOp> copy(kernel.clone());
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
-  if (succeeded(lowerKernel(*copy, *module, blockBytes)))
+  KernelShape shape;
+  if (succeeded(lowerKernel(*copy, *module, blockBytes, shape)))
     kernel.emitError() << "cannot compile the kernel: " << message;
 }
 

@@ -108,7 +108,7 @@ public:
   /// Adds the function; all others become private. `streamed` are the numbers
   /// of the buffers that are to be written around the caches.
   KernelEntry(llvm::Module &module, llvm::StringRef name,
-              ArrayRef<unsigned> streamed);
+              const ScratchLayout &scratch, ArrayRef<unsigned> streamed);
 
 private:
   void setAttributes();
@@ -116,13 +116,16 @@ private:
 
   llvm::Function *kernel;
   llvm::Function *streaming = nullptr;
-  SmallVector<unsigned> streamed;
+  const ScratchLayout &scratch;
+  ArrayRef<unsigned> streamed;
 };
 } // namespace
 
 KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
+                         const ScratchLayout &scratch,
                          ArrayRef<unsigned> streamed)
-    : kernel(module.getFunction(kKernelFunctionName)), streamed(streamed) {
+    : kernel(module.getFunction(kKernelFunctionName)), scratch(scratch),
+      streamed(streamed) {
   setAttributes();
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *pointer = llvm::PointerType::getUnqual(context);
@@ -139,8 +142,8 @@ KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
       module, [&](const llvm::GlobalValue &value) { return &value == entry; });
 }
 
-/// Says what is known of the arguments: the buffers, two numbers and the
-/// scratch memory.
+/// Says what is known of the arguments: the buffers, two numbers and the regions
+/// of scratch memory.
 void KernelEntry::setAttributes() {
   // In a function of its own, what is known of them is not lost.
   kernel->addFnAttr(llvm::Attribute::NoInline);
@@ -150,22 +153,26 @@ void KernelEntry::setAttributes() {
   for (llvm::Argument &argument : kernel->args())
     if (argument.getType()->isPointerTy())
       argument.addAttr(llvm::Attribute::NoAlias);
-  kernel->getArg(kernel->arg_size() - 1)
-      ->addAttr(llvm::Attribute::getWithAlignment(
-          kernel->getContext(), llvm::Align(kScratchAlignment)));
+  for (size_t i = 1; i <= scratch.offsets.size(); ++i)
+    kernel->getArg(kernel->arg_size() - i)
+        ->addAttr(llvm::Attribute::getWithAlignment(
+            kernel->getContext(), llvm::Align(kScratchAlignment)));
 }
 
 void KernelEntry::build(llvm::Function *entry) {
   llvm::LLVMContext &context = entry->getContext();
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", entry));
-  unsigned numBuffers = kernel->arg_size() - 3;
+  unsigned numBuffers = kernel->arg_size() - 2 - scratch.offsets.size();
   SmallVector<llvm::Value *> arguments;
   for (unsigned i = 0; i != numBuffers; ++i)
     arguments.push_back(builder.CreateLoad(
         builder.getPtrTy(), builder.CreateConstGEP1_64(
                                 builder.getPtrTy(), entry->getArg(0), i)));
-  for (unsigned i : {1, 2, 3})
+  for (unsigned i : {1, 2})
     arguments.push_back(entry->getArg(i));
+  for (int64_t offset : scratch.offsets)
+    arguments.push_back(builder.CreateConstGEP1_64(
+        builder.getInt8Ty(), entry->getArg(3), offset));
   if (streaming) {
     llvm::Value *bits = builder.getInt64(0);
     for (unsigned number : streamed)
@@ -192,15 +199,18 @@ static SmallVector<unsigned> getStreamed(tg::KernelOp kernel) {
   return streamed;
 }
 
-FailureOr<KernelShape> cpu::lowerKernel(tg::KernelOp kernel, ModuleOp module,
-                                        int64_t blockBytes) {
+FailureOr<ScratchLayout> cpu::lowerKernel(tg::KernelOp kernel, ModuleOp module,
+                                          int64_t blockBytes,
+                                          KernelShape &shape) {
   loadKernelDialects(kernel.getContext());
   BlockPlan plan = planBlocks(kernel, blockBytes);
   buildKernelFunction(module, kernel, plan);
-  FailureOr<int64_t> scratchBytes = lowerKernelFunction(module);
-  if (failed(scratchBytes))
+  FailureOr<ScratchLayout> scratch = lowerKernelFunction(module);
+  if (failed(scratch))
     return failure();
-  return KernelShape{plan.getNumBlocks(), *scratchBytes};
+  shape.numBlocks = plan.getNumBlocks();
+  shape.scratchBytes = scratch->bytes;
+  return scratch;
 }
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
@@ -219,10 +229,10 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
     return llvm::createStringError(message);
   OwningOpRef<ModuleOp> module = ModuleOp::create(source->getLoc());
   tg::KernelOp kernel = *source->getOps<tg::KernelOp>().begin();
-  FailureOr<KernelShape> lowered = lowerKernel(kernel, *module, blockBytes);
-  if (failed(lowered))
+  FailureOr<ScratchLayout> scratch =
+      lowerKernel(kernel, *module, blockBytes, shape);
+  if (failed(scratch))
     return llvm::createStringError(message);
-  shape = *lowered;
   llvm::LLVMContext llvmContext;
   auto llvmModule = translateModuleToLLVMIR(*module, llvmContext, name);
   if (!llvmModule)
@@ -233,7 +243,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
     return target.takeError();
   ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
                                                   target->get());
-  KernelEntry(*llvmModule, name, getStreamed(kernel));
+  KernelEntry(*llvmModule, name, *scratch, getStreamed(kernel));
   auto optimize =
       makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0, target->get());
   if (llvm::Error error = optimize(llvmModule.get()))

@@ -9,6 +9,8 @@
 #ifndef REGATHER_LIB_TARGET_CPU_KERNELCOMPILER_H
 #define REGATHER_LIB_TARGET_CPU_KERNELCOMPILER_H
 
+#include "ScratchBuffers.h"
+
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -52,13 +54,15 @@ private:
 /// What a caller of the code has to know, beside the object file.
 struct KernelShape {
   int64_t numBlocks = 1;
-  int64_t scratchBytes = 1;
+  int64_t scratchBytes = 0;
 };
 
 /// Lowers a kernel to the LLVM dialect, in an empty module. Changes the kernel
 /// in a way that does not change what it computes.
-mlir::FailureOr<KernelShape>
-lowerKernel(tg::KernelOp kernel, mlir::ModuleOp module, int64_t blockBytes);
+mlir::FailureOr<ScratchLayout> lowerKernel(tg::KernelOp kernel,
+                                           mlir::ModuleOp module,
+                                           int64_t blockBytes,
+                                           KernelShape &shape);
 
 /// Compiles kernels one at a time. It has a context of its own, so that several
 /// compilers can work at once, and the text is all that a kernel's code depends

@@ -9,6 +9,7 @@
 #include "KernelLowering.h"
 
 #include "BoundsChecks.h"
+#include "LaneLoops.h"
 #include "NumberExpansion.h"
 #include "ScratchBuffers.h"
 
@@ -33,6 +34,8 @@
 #include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
@@ -42,7 +45,8 @@ using namespace regather::cpu;
 
 void regather::cpu::loadKernelDialects(MLIRContext *context) {
   DialectRegistry registry;
-  registry.insert<affine::AffineDialect, memref::MemRefDialect>();
+  registry.insert<affine::AffineDialect, memref::MemRefDialect,
+                  vector::VectorDialect>();
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
       registry);
@@ -53,7 +57,8 @@ void regather::cpu::loadKernelDialects(MLIRContext *context) {
   context->appendDialectRegistry(registry);
   context->loadDialect<arith::ArithDialect, bufferization::BufferizationDialect,
                        func::FuncDialect, memref::MemRefDialect,
-                       scf::SCFDialect, tensor::TensorDialect>();
+                       scf::SCFDialect, tensor::TensorDialect,
+                       vector::VectorDialect>();
 }
 
 /// The stride of a single element does not matter. With another one than 1,
@@ -106,19 +111,42 @@ static LogicalResult generalizeReductions(ModuleOp module) {
   return success();
 }
 
-/// True if the value is computed once for each element of the consumer: what
-/// several elements or several operations read is computed once, and kept.
+/// True if the value is computed once for each element of the consumer.
 static bool isReadOnce(OpOperand *operand) {
   auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
   return consumer && operand->get().hasOneUse() &&
          consumer.getMatchingIndexingMap(operand).isPermutation();
 }
 
-/// Computes pointwise what one operation reads where it is read. The loops stay
-/// those of the reader, so that every reduction keeps its order.
+/// Operations up to which computing an element again is cheaper than to keep
+/// it.
+static constexpr size_t kMaxCheapOps = 4;
+
+/// True if each element that the consumer reads takes a few additions and
+/// multiplications, at the places where it reads others.
+static bool isCheap(OpOperand *operand) {
+  auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  if (!consumer || !producer || producer->getNumResults() != 1 ||
+      !consumer.getMatchingIndexingMap(operand).isPermutation())
+    return false;
+  auto inner = producer.getBlock()->without_terminator();
+  return static_cast<size_t>(llvm::range_size(inner)) <= kMaxCheapOps &&
+         llvm::all_of(inner, [](Operation &op) {
+           return isa<arith::AddFOp, arith::ExtFOp, arith::MulFOp,
+                      arith::NegFOp, arith::SubFOp, arith::ConstantOp>(op);
+         });
+}
+
+/// Computes pointwise what one operation reads where it is read, and what
+/// several read if it is cheap. The loops stay those of the reader, so that
+/// every reduction keeps its order.
 static LogicalResult fuseElementwise(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
-  linalg::populateElementwiseOpsFusionPatterns(patterns, isReadOnce);
+  linalg::populateElementwiseOpsFusionPatterns(
+      patterns, [](OpOperand *operand) {
+        return isReadOnce(operand) || isCheap(operand);
+      });
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
@@ -203,6 +231,7 @@ static void buildLLVMPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
+  pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createSCFToControlFlowPass());
   pm.addNestedPass<func::FuncOp>(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
@@ -216,7 +245,8 @@ static void buildLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
-FailureOr<int64_t> regather::cpu::lowerKernelFunction(ModuleOp module) {
+FailureOr<ScratchLayout>
+regather::cpu::lowerKernelFunction(ModuleOp module) {
   auto run = [&](void (*build)(OpPassManager &)) {
     PassManager pm(module.getContext());
     build(pm);
@@ -238,12 +268,13 @@ FailureOr<int64_t> regather::cpu::lowerKernelFunction(ModuleOp module) {
       failed(expandFloatConversions(module)))
     return failure();
   auto func = *module.getOps<func::FuncOp>().begin();
-  FailureOr<int64_t> scratchBytes = placeInScratch(func);
-  if (failed(scratchBytes))
+  FailureOr<ScratchLayout> scratch = placeInScratch(func);
+  if (failed(scratch))
     return failure();
   addBoundsChecks(func);
   expandCopies(module);
+  lowerLaneReductions(func);
   if (failed(run(buildLLVMPipeline)))
     return failure();
-  return scratchBytes;
+  return scratch;
 }

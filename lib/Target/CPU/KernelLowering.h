@@ -9,6 +9,8 @@
 #ifndef REGATHER_LIB_TARGET_CPU_KERNELLOWERING_H
 #define REGATHER_LIB_TARGET_CPU_KERNELLOWERING_H
 
+#include "ScratchBuffers.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 namespace regather::cpu {
@@ -19,11 +21,10 @@ namespace regather::cpu {
 void loadKernelDialects(mlir::MLIRContext *context);
 
 /// Lowers a module that holds one kernel function (`buildKernelFunction`) to
-/// the LLVM dialect. The function gets scratch memory as its last argument and
-/// returns 0, or 1 if an index is out of bounds. Each reduction runs in an
-/// order that its shape decides; nothing is contracted. The bytes of scratch
-/// memory.
-mlir::FailureOr<int64_t> lowerKernelFunction(mlir::ModuleOp module);
+/// the LLVM dialect. The function gets the regions of its scratch memory as last
+/// arguments and returns 0, or 1 if an index is out of bounds. Each reduction
+/// runs in an order that its shape decides; nothing is contracted.
+mlir::FailureOr<ScratchLayout> lowerKernelFunction(mlir::ModuleOp module);
 
 } // namespace regather::cpu
 

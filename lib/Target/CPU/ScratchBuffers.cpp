@@ -49,6 +49,9 @@ static std::optional<uint64_t> getBytes(MemRefType type) {
   return type.getNumElements() * llvm::divideCeil(bits, 8);
 }
 
+/// Buffers share memory if all of them together take more.
+static constexpr uint64_t kMaxSeparateBytes = 1 << 20;
+
 /// The innermost block that everything that uses the buffer is in. An operation
 /// may hand the buffer out of its region; a loop that does would need one for
 /// each iteration.
@@ -81,12 +84,13 @@ static std::optional<Extent> findLifetime(memref::AllocOp alloc,
   return lifetime;
 }
 
-FailureOr<int64_t> cpu::placeInScratch(func::FuncOp func) {
-  SmallVector<memref::AllocOp> allocs;
-  func.walk([&](memref::AllocOp op) { allocs.push_back(op); });
+/// What the function allocates, as buffers to place.
+static LogicalResult collectRequests(func::FuncOp func,
+                                     ArrayRef<memref::AllocOp> allocs,
+                                     MemoryPlanRequest &request) {
   Extents extents = numberOps(func);
   BufferViewFlowAnalysis views(func);
-  MemoryPlanRequest request;
+  uint64_t total = 0;
   for (memref::AllocOp alloc : allocs) {
     std::optional<uint64_t> bytes = getBytes(alloc.getType());
     std::optional<Extent> lifetime = findLifetime(alloc, views, extents);
@@ -98,7 +102,48 @@ FailureOr<int64_t> cpu::placeInScratch(func::FuncOp func) {
     buffer.alignment = kScratchAlignment;
     buffer.begin = lifetime->first;
     buffer.end = lifetime->last + 1;
+    total += *bytes;
   }
+  if (total <= kMaxSeparateBytes)
+    for (BufferRequest &buffer : request.buffers) {
+      buffer.begin = 0;
+      buffer.end = 1;
+    }
+  return success();
+}
+
+namespace {
+/// A region that no other one overlaps.
+struct Piece {
+  uint64_t begin = 0, end = 0;
+  /// Numbers of the buffers in it.
+  SmallVector<size_t> buffers;
+};
+} // namespace
+
+static SmallVector<Piece> findRegions(const MemoryPlanRequest &request,
+                                       ArrayRef<uint64_t> offsets) {
+  auto order = llvm::to_vector(llvm::seq<size_t>(0, offsets.size()));
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::pair(offsets[a], a) < std::pair(offsets[b], b);
+  });
+  SmallVector<Piece> regions;
+  for (size_t i : order) {
+    uint64_t end = offsets[i] + request.buffers[i].size;
+    if (regions.empty() || offsets[i] >= regions.back().end)
+      regions.push_back({offsets[i], end, {}});
+    regions.back().end = std::max(regions.back().end, end);
+    regions.back().buffers.push_back(i);
+  }
+  return regions;
+}
+
+FailureOr<ScratchLayout> cpu::placeInScratch(func::FuncOp func) {
+  SmallVector<memref::AllocOp> allocs;
+  func.walk([&](memref::AllocOp op) { allocs.push_back(op); });
+  MemoryPlanRequest request;
+  if (failed(collectRequests(func, allocs, request)))
+    return failure();
   MemoryPlannerOptions options;
   // The quick orders will do.
   options.effort = 0;
@@ -107,20 +152,27 @@ FailureOr<int64_t> cpu::placeInScratch(func::FuncOp func) {
     return func->emitError() << llvm::toString(memory.takeError());
 
   OpBuilder b(func.getContext());
-  int64_t bytes = std::max<int64_t>(static_cast<int64_t>(memory->peak), 1);
-  unsigned number = func.getNumArguments();
-  if (failed(func.insertArgument(number, MemRefType::get(bytes, b.getI8Type()),
-                                 DictionaryAttr(), func.getLoc())))
-    return failure();
-  Value scratch = func.getArgument(number);
-  b.setInsertionPointToStart(&func.getBody().front());
-  for (auto [alloc, offset] : llvm::zip_equal(allocs, memory->offsets)) {
-    Value place = arith::ConstantIndexOp::create(b, alloc.getLoc(),
-                                                 static_cast<int64_t>(offset));
-    Value view = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(),
-                                        scratch, place, ValueRange());
-    alloc.replaceAllUsesWith(view);
-    alloc.erase();
+  ScratchLayout layout;
+  layout.bytes = static_cast<int64_t>(memory->peak);
+  for (const Piece &region : findRegions(request, memory->offsets)) {
+    auto size = static_cast<int64_t>(region.end - region.begin);
+    unsigned number = func.getNumArguments();
+    if (failed(func.insertArgument(number, MemRefType::get(size, b.getI8Type()),
+                                   DictionaryAttr(), func.getLoc())))
+      return failure();
+    layout.offsets.push_back(static_cast<int64_t>(region.begin));
+    b.setInsertionPointToStart(&func.getBody().front());
+    for (size_t i : region.buffers) {
+      memref::AllocOp alloc = allocs[i];
+      Value place = arith::ConstantIndexOp::create(
+          b, alloc.getLoc(),
+          static_cast<int64_t>(memory->offsets[i] - region.begin));
+      Value view = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(),
+                                          func.getArgument(number), place,
+                                          ValueRange());
+      alloc.replaceAllUsesWith(view);
+      alloc.erase();
+    }
   }
-  return bytes;
+  return layout;
 }

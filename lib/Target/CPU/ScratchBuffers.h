@@ -16,11 +16,19 @@ namespace regather::cpu {
 /// Alignment of scratch memory and of every buffer in it, in bytes.
 inline constexpr int64_t kScratchAlignment = 64;
 
-/// Adds a last argument, scratch memory, to `func` and places what the function
-/// allocates in it; buffers that are not in use at the same time may share
-/// their bytes. The bytes that are needed, at least 1. Fails on a buffer whose
-/// size is not known.
-mlir::FailureOr<int64_t> placeInScratch(mlir::func::FuncOp func);
+/// The scratch memory of a function.
+struct ScratchLayout {
+  int64_t bytes = 0;
+  /// Where the regions lie that the last arguments of the function point to, in
+  /// order. Regions do not overlap.
+  llvm::SmallVector<int64_t> offsets;
+};
+
+/// Places what `func` allocates in scratch memory. Adds one argument for each
+/// region of it. Large buffers that are not in use at the same time share a
+/// region; small ones have one each, so that the compiler sees that they are
+/// apart. Fails on a buffer whose size or lifetime is not known.
+mlir::FailureOr<ScratchLayout> placeInScratch(mlir::func::FuncOp func);
 
 } // namespace regather::cpu
 

@@ -47,7 +47,7 @@ struct KernelCode {
   int64_t rows = 1;
   /// Ranges are cut at multiples of it.
   int64_t grain = 1;
-  int64_t scratchBytes = 1;
+  int64_t scratchBytes = 0;
   /// Pairs of an argument and a result that may share their memory.
   llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
   /// An object file that defines `symbol` and needs at most libm.
@@ -64,7 +64,7 @@ struct KernelCompileOptions {
   /// once.
   std::function<void(int64_t done, int64_t total)> onKernelReady;
   /// About how many bytes a block touches. Has no effect on results.
-  int64_t blockBytes = 128 * 1024;
+  int64_t blockBytes = 64 * 1024;
 };
 
 /// How the code of a set of kernels was come by.
