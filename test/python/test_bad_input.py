@@ -597,7 +597,7 @@ def test_inputs_that_are_no_file(tmp_path: Path) -> None:
     check_rejected(run_step(READER, tmp_path, f"--inputs={missing}"),
                    str(missing), "No such file")
     check_rejected(run_step(READER, tmp_path, f"--inputs={tmp_path}"),
-                   str(tmp_path), "directory")
+                   str(tmp_path), "holds no shards")
 
 
 def test_all_missing_tensors_are_named(tmp_path: Path) -> None:

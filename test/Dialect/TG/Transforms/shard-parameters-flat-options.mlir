@@ -7,6 +7,7 @@
 // RUN: regather-opt %s "--tg-shard-parameters=mesh=dp:1 alignment=1" --tg-verify-step --canonicalize | FileCheck %s --check-prefix=ONE
 //
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:4 alignment=48" 2>&1 | FileCheck %s --check-prefix=ALIGNMENT
+// RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:8 alignment=4611686018427387904" 2>&1 | FileCheck %s --check-prefix=TOO-LARGE
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:4 layout=rows" 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:4 optimizer-groups=down.*" 2>&1 | FileCheck %s --check-prefix=NO-MATCH
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:4 optimizer-groups=[" 2>&1 | FileCheck %s --check-prefix=MALFORMED
@@ -54,6 +55,7 @@
 // ONE-NOT:       tg.reduce_scatter
 
 // ALIGNMENT: error: option 'alignment' must be a power of two, got 48
+// TOO-LARGE: error: flat buffer "up.matrices" has more elements than 64 bits can count
 // LAYOUT:    Cannot find option named 'rows'
 // NO-MATCH:  error: pattern "down.*" of option 'optimizer-groups' matches no parameter
 // MALFORMED: error: pattern "[" of option 'optimizer-groups' is malformed:

@@ -11,6 +11,7 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -128,17 +129,37 @@ static int64_t getAlignedElements(const FlatBuffer &buffer,
   return alignment / narrowest;
 }
 
+/// The next multiple of `alignment`; nothing if it does not fit.
+static std::optional<int64_t> alignUp(int64_t size, int64_t alignment) {
+  std::optional<int64_t> last = llvm::checkedAdd(size, alignment - 1);
+  return last ? std::optional(*last / alignment * alignment) : std::nullopt;
+}
+
 /// Every parameter, and every shard, begins at a multiple of the alignment in
 /// each of the element types. Offsets do not depend on the number of ranks.
-static void placeParameters(FlatBuffer &buffer, const Step &step,
-                            const DataMesh &mesh, int64_t alignment) {
-  int64_t end = 0;
+static LogicalResult placeParameters(FlatBuffer &buffer, const Step &step,
+                                     const DataMesh &mesh, int64_t alignment) {
+  std::optional<int64_t> end = 0;
   for (unsigned number : buffer.parameters) {
-    buffer.offsets.push_back(llvm::alignTo(end, alignment));
-    end = buffer.offsets.back() + step.parameters[number].type.getNumElements();
+    std::optional<int64_t> offset = alignUp(*end, alignment);
+    if (offset)
+      end = llvm::checkedAdd(*offset,
+                             step.parameters[number].type.getNumElements());
+    if (!offset || !end)
+      break;
+    buffer.offsets.push_back(*offset);
   }
-  buffer.shardSize =
-      llvm::alignTo(getShardSize(end, mesh.shardRanks), alignment);
+  std::optional<int64_t> shard =
+      end ? alignUp(llvm::divideCeil(*end, mesh.shardRanks), alignment)
+          : std::nullopt;
+  if (shard && buffer.offsets.size() == buffer.parameters.size() &&
+      llvm::checkedMul(*shard, mesh.shardRanks)) {
+    buffer.shardSize = *shard;
+    return success();
+  }
+  func::FuncOp func = step.func;
+  return func.emitError() << "flat buffer \"" << buffer.name
+                          << "\" has more elements than 64 bits can count";
 }
 
 /// A buffer that parameter `number` fits in.
@@ -205,8 +226,9 @@ FailureOr<std::vector<FlatBuffer>> regather::tg::spmd::planFlatBuffers(
       StringRef frozen = buffer.gradient ? "" : "frozen_";
       buffer.path = described.path;
       buffer.name = makeName(buffer.path, frozen + buffer.group, names);
-      placeParameters(buffer, step, mesh,
-                      getAlignedElements(buffer, types, options.alignment));
+      int64_t elements = getAlignedElements(buffer, types, options.alignment);
+      if (failed(placeParameters(buffer, step, mesh, elements)))
+        return failure();
       buffers.push_back(std::move(buffer));
     }
   }
