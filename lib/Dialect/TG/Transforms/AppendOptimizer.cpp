@@ -71,8 +71,8 @@ private:
   std::optional<RoleKind> getRole(unsigned argument) const;
   std::string getName(unsigned argument) const;
   LogicalResult verifyParameter(const TrainedParameter &parameter);
-  SmallVector<SmallVector<StringRef, 1>>
-  getNames(const TrainedParameter &parameter);
+  /// The names of the parameter, or of what it holds.
+  UpdateTarget getTarget(const TrainedParameter &parameter);
   LogicalResult assignRules();
   LogicalResult planArguments();
   LogicalResult planArgument(const Twine &name, Type type,
@@ -234,70 +234,34 @@ OptimizerAppender::verifyParameter(const TrainedParameter &parameter) {
   return success();
 }
 
-/// The names of what `parameter` holds: of itself, or of its members.
-SmallVector<SmallVector<StringRef, 1>>
-OptimizerAppender::getNames(const TrainedParameter &parameter) {
-  SmallVector<SmallVector<StringRef, 1>> names;
+UpdateTarget OptimizerAppender::getTarget(const TrainedParameter &parameter) {
+  UpdateTarget target{parameter.name, {}};
   if (parameter.members) {
     for (MemberAttr member : parameter.members.getMembers()) {
-      names.push_back({member.getName()});
-      for (StringAttr alias : member.getAliases())
-        names.back().push_back(alias);
+      auto &names = target.parameters.emplace_back();
+      names.push_back(member.getName());
+      llvm::append_range(names, member.getAliases());
     }
-    return names;
+    return target;
   }
-  names.push_back({parameter.name});
+  auto &names = target.parameters.emplace_back();
+  names.push_back(parameter.name);
   if (auto aliases = func.getArgAttrOfType<ArrayAttr>(parameter.argument,
                                                       kAliasesAttrName))
-    for (auto alias : aliases.getAsRange<StringAttr>())
-      names.back().push_back(alias);
-  return names;
-}
-
-/// Reports two parameters of one buffer that have other rules.
-static LogicalResult emitSplitBuffer(func::FuncOp func, StringRef buffer,
-                                     StringRef first,
-                                     const ParameterGroup *groupOfFirst,
-                                     StringRef second,
-                                     const ParameterGroup *groupOfSecond) {
-  if (!groupOfFirst) {
-    std::swap(first, second);
-    std::swap(groupOfFirst, groupOfSecond);
-  }
-  InFlightDiagnostic diag = func.emitError();
-  diag << "parameters \"" << first << "\" and \"" << second
-       << "\" lie in one flat buffer, \"" << buffer << "\", but group \""
-       << groupOfFirst->pattern << "\" is for the first, and ";
-  if (groupOfSecond)
-    diag << "group \"" << groupOfSecond->pattern << "\" for the second";
-  else
-    diag << "not for the second";
-  diag << "; shard them with optimizer-groups=" << groupOfFirst->pattern;
-  if (groupOfSecond)
-    diag << ',' << groupOfSecond->pattern;
-  return diag;
+    llvm::append_range(names, aliases.getAsValueRange<StringAttr>());
+  return target;
 }
 
 LogicalResult OptimizerAppender::assignRules() {
-  SmallVector<SmallVector<StringRef, 1>> names;
+  SmallVector<UpdateTarget> targets;
   for (const TrainedParameter &parameter : parameters)
-    llvm::append_range(names, getNames(parameter));
-  FailureOr<SmallVector<AssignedRule>> assigned =
-      rules.assign(names, [&]() { return func.emitError(); });
+    targets.push_back(getTarget(parameter));
+  FailureOr<SmallVector<UpdateRule>> assigned =
+      rules.assign(targets, [&]() { return func.emitError(); });
   if (failed(assigned))
     return failure();
-  size_t next = 0;
-  for (TrainedParameter &parameter : parameters) {
-    size_t first = next;
-    next += parameter.members ? parameter.members.getMembers().size() : 1;
-    for (size_t i = first; i != next; ++i)
-      if ((*assigned)[i].group != (*assigned)[first].group)
-        return emitSplitBuffer(func, parameter.name, names[first].front(),
-                               (*assigned)[first].group, names[i].front(),
-                               (*assigned)[i].group);
-    if (next > first)
-      parameter.rule = (*assigned)[first].rule;
-  }
+  for (auto [parameter, rule] : llvm::zip_equal(parameters, *assigned))
+    parameter.rule = rule;
   return success();
 }
 

@@ -161,15 +161,39 @@ LogicalResult OptimizerRules::readGroups(StringRef text,
   return success();
 }
 
-FailureOr<SmallVector<AssignedRule>>
-OptimizerRules::assign(ArrayRef<SmallVector<StringRef, 1>> parameters,
+/// Reports two parameters of one buffer that are of different groups; a null
+/// group is none.
+static LogicalResult emitSplit(StringRef buffer, StringRef first,
+                               const ParameterGroup *groupOfFirst,
+                               StringRef second,
+                               const ParameterGroup *groupOfSecond,
+                               EmitErrorFn emitError) {
+  if (!groupOfFirst) {
+    std::swap(first, second);
+    std::swap(groupOfFirst, groupOfSecond);
+  }
+  InFlightDiagnostic diag = emitError();
+  diag << "parameters \"" << first << "\" and \"" << second
+       << "\" lie in one flat buffer, \"" << buffer << "\", but group \""
+       << groupOfFirst->pattern << "\" is for the first, and ";
+  if (groupOfSecond)
+    diag << "group \"" << groupOfSecond->pattern << "\" for the second";
+  else
+    diag << "not for the second";
+  diag << "; shard them with optimizer-groups=" << groupOfFirst->pattern;
+  if (groupOfSecond)
+    diag << ',' << groupOfSecond->pattern;
+  return diag;
+}
+
+FailureOr<SmallVector<UpdateRule>>
+OptimizerRules::assign(ArrayRef<UpdateTarget> targets,
                        EmitErrorFn emitError) const {
   // For each group, whether it was first, and an earlier group that was first
   // where it matches too.
   SmallVector<bool> isFirst(groups.size(), false);
   SmallVector<const ParameterGroup *> earlier(groups.size(), nullptr);
-  SmallVector<AssignedRule> rules;
-  for (ArrayRef<StringRef> names : parameters) {
+  auto findGroup = [&](ArrayRef<StringRef> names) {
     const ParameterGroup *first = nullptr;
     for (size_t index = 0; index < groups.size(); ++index) {
       const ParameterGroup &group = groups[index];
@@ -183,7 +207,21 @@ OptimizerRules::assign(ArrayRef<SmallVector<StringRef, 1>> parameters,
       first = &group;
       isFirst[index] = true;
     }
-    rules.push_back({first ? first->rule : defaults, first});
+    return first;
+  };
+  SmallVector<UpdateRule> rules;
+  size_t numParameters = 0;
+  for (const UpdateTarget &target : targets) {
+    const ParameterGroup *common = nullptr;
+    for (auto [number, names] : llvm::enumerate(target.parameters)) {
+      const ParameterGroup *group = findGroup(names);
+      if (number > 0 && group != common)
+        return emitSplit(target.name, target.parameters.front().front(), common,
+                         names.front(), group, emitError);
+      common = group;
+      ++numParameters;
+    }
+    rules.push_back(common ? common->rule : defaults);
   }
   for (auto [index, group] : llvm::enumerate(groups)) {
     if (isFirst[index])
@@ -191,7 +229,7 @@ OptimizerRules::assign(ArrayRef<SmallVector<StringRef, 1>> parameters,
     InFlightDiagnostic diag = emitError();
     diag << "group \"" << group.pattern << "\" ";
     if (!earlier[index])
-      return diag << "matches none of " << parameters.size()
+      return diag << "matches none of " << numParameters
                   << " parameters to update";
     return diag << "has no effect: the parameters that it matches belong to "
                    "the earlier group \""

@@ -54,10 +54,11 @@ struct ParameterGroup {
   UpdateRule rule;
 };
 
-/// The rule of one parameter, and the group that it is of; null for none.
-struct AssignedRule {
-  UpdateRule rule;
-  const ParameterGroup *group;
+/// What is updated at once: a parameter, or a flat buffer of several.
+struct UpdateTarget {
+  llvm::StringRef name;
+  /// All names of each parameter, the one that messages use first.
+  llvm::SmallVector<llvm::SmallVector<llvm::StringRef, 1>, 1> parameters;
 };
 
 /// The rule for every parameter. Refers to the text that it was read from.
@@ -68,12 +69,11 @@ public:
   static llvm::FailureOr<OptimizerRules>
   create(const AppendOptimizerPassOptions &options, EmitErrorFn emitError);
 
-  /// Gives each parameter, described by its names, the rule of the first group
-  /// that matches one of them, or the default. A group that is not the first
-  /// to match any parameter is an error.
-  llvm::FailureOr<llvm::SmallVector<AssignedRule>>
-  assign(llvm::ArrayRef<llvm::SmallVector<llvm::StringRef, 1>> parameters,
-         EmitErrorFn emitError) const;
+  /// Gives each target the rule of the first group that matches a name of its
+  /// parameters, or the default. A group that is not the first to match any
+  /// parameter is an error, and so is one that is for some of a target only.
+  llvm::FailureOr<llvm::SmallVector<UpdateRule>>
+  assign(llvm::ArrayRef<UpdateTarget> targets, EmitErrorFn emitError) const;
 
 private:
   llvm::LogicalResult readGroups(llvm::StringRef text, EmitErrorFn emitError);
