@@ -140,9 +140,9 @@ func.func @mixed_gradients(
 // CHECK-SAME:    tensor<32xbf16>
 // CHECK:         %[[FLAT:.*]] = tg.flatten %{{.*}} offsets [0] {{.*}} -> tensor<128xf32>
 // CHECK:         %[[FUTURE:.*]] = tg.reduce_scatter sum %[[FLAT]]
-// CHECK:         %[[SUM:.*]] = tg.wait %[[FUTURE]]
-// CHECK:         %[[ROUNDED:.*]] = tg.node "aten._to_copy.default"(%[[SUM]]) kwargs {dtype = bf16} {{.*}} : (tensor<32xf32>) -> tensor<32xbf16>
-// CHECK:         return %{{.*}}, %[[ROUNDED]]
+// CHECK-NEXT:    %[[SUM:.*]] = tg.wait %[[FUTURE]]
+// CHECK-NEXT:    %[[ROUNDED:.*]] = tg.node "aten._to_copy.default"(%[[SUM]]) kwargs {dtype = bf16} {{.*}} : (tensor<32xf32>) -> tensor<32xbf16>
+// CHECK-NEXT:    return %{{.*}}, %[[ROUNDED]]
 func.func @rounded(
     %w: tensor<4xbf16> {tg.role = #tg.role<parameter>, tg.name = "w"},
     %x: tensor<8x4xf32> {tg.role = #tg.role<input>})

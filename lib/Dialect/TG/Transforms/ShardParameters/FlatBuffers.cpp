@@ -179,7 +179,8 @@ static FlatBuffer describeBuffer(const Step &step, unsigned number,
     return buffer;
   func::FuncOp func = step.func;
   buffer.computed = getElementTypeOrSelf(it->second.value.getType());
-  buffer.casts = it->second.casts;
+  for (Operation *cast : it->second.casts)
+    buffer.casts.push_back(getElementTypeOrSelf(cast->getResult(0).getType()));
   buffer.gradient =
       parameter.stored == parameter.type.getElementType()
           ? getElementTypeOrSelf(func.getResultTypes()[*parameter.gradient])

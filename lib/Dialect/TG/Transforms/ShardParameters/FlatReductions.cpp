@@ -83,6 +83,24 @@ Value StepSharder::flattenReduced(const FlatBuffer &buffer) {
   return mesh.shardRanks == 1 ? flat : communication.slice(flat, shard);
 }
 
+/// Casts of gradients of which the buffers have their own.
+void StepSharder::skipFlatCasts() {
+  for (const FlatBuffer &buffer : buffers) {
+    if (!buffer.gradient)
+      continue;
+    for (unsigned number : buffer.parameters) {
+      Operation *user = step.getTerminator();
+      for (Operation *cast : llvm::reverse(plan.flat.at(number).casts)) {
+        if (!llvm::all_of(cast->getUsers(),
+                          [&](Operation *other) { return other == user; }))
+          break;
+        partitioner.markReplaced(cast);
+        user = cast;
+      }
+    }
+  }
+}
+
 void StepSharder::reduceFlat(unsigned unit) {
   Communication &communication = partitioner.getCommunication();
   // Few: there is one for each element type and kind of reduction.

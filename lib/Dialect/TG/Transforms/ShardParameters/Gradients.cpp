@@ -116,10 +116,10 @@ static Value skipRounding(Value gradient) {
   return gradient;
 }
 
-/// The same with casts alone, whose element types are added to `casts`: what
-/// is done to an element of a flat buffer may not depend on where it lies, nor
-/// change the zeros between parameters.
-static Value skipCasts(Value gradient, SmallVectorImpl<Type> &casts) {
+/// The same with casts alone, which are added to `casts`: what is done to an
+/// element of a flat buffer may not depend on where it lies, nor change the
+/// zeros between parameters.
+static Value skipCasts(Value gradient, SmallVectorImpl<Operation *> &casts) {
   while (auto node = gradient.getDefiningOp<NodeOp>()) {
     if (node.getTarget() != "aten._to_copy.default" ||
         node.getNumOperands() != 1)
@@ -132,7 +132,7 @@ static Value skipCasts(Value gradient, SmallVectorImpl<Type> &casts) {
         !isa<FloatType>(to.getElementType()) ||
         from.getElementTypeBitWidth() <= to.getElementTypeBitWidth())
       break;
-    casts.push_back(to.getElementType());
+    casts.push_back(node);
     gradient = operand;
   }
   std::reverse(casts.begin(), casts.end());

@@ -27,9 +27,9 @@ struct Gradient {
 struct FlatGradient {
   /// The value that is reduced.
   mlir::Value value;
-  /// Element types that it is cast to, one after the other, before it is the
-  /// result of the step. They round, so a sum must be complete before.
-  llvm::SmallVector<mlir::Type, 1> casts;
+  /// The casts that make the result of the step from it, in order. They round,
+  /// so a sum must be complete before.
+  llvm::SmallVector<mlir::Operation *> casts;
 };
 
 /// What the signature and the optimizer of a step say about its values.

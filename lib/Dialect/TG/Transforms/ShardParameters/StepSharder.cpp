@@ -34,6 +34,7 @@ StepSharder::StepSharder(const Step &step, const DataMesh &mesh,
 void StepSharder::run() {
   addArguments();
   startUnits();
+  skipFlatCasts();
   for (Operation *op : step.operations) {
     if (auto it = gatherBefore.find(op); it != gatherBefore.end())
       for (unsigned unit : it->second)

@@ -63,6 +63,7 @@ private:
   void reduceUnit(unsigned number, mlir::Operation *last);
   void reduceTogether(const ReductionGroup &group);
   void finishGradient(const Gradient &gradient, mlir::Value local);
+  void skipFlatCasts();
   void reduceFlat(unsigned unit);
   /// Reduces it at the end of the step if no operation computes it.
   mlir::Value getFlatGradient(unsigned buffer);
