@@ -8,6 +8,7 @@
 
 #include "regather/Execution/RunStep.h"
 
+#include "regather/Execution/ShardFolder.h"
 #include "regather/Execution/TextBatches.h"
 #include "regather/Support/AtomicFile.h"
 
@@ -68,6 +69,10 @@ static Failure writeFiles(const RunOptions &options, const RunReport &report) {
     if (Failure failure = writeSafetensors(options.outputs, *tensors))
       return explain(failure, options.outputs);
   }
+  if (!options.outputsSharded.empty())
+    if (Failure failure = writeShardFolder(options.outputsSharded, report.step,
+                                           report.training))
+      return failure;
   if (!options.report.empty())
     if (Failure failure =
             writeFileAtomically(options.report, {formatJson(report)}))

@@ -165,8 +165,12 @@ Failure SafetensorsFile::parseHeader(std::string_view header,
   if (!json.is_object())
     return Failure("header of '" + path + "' must be a JSON object");
   for (const auto &[name, fields] : json.items()) {
-    if (name == "__metadata__")
+    if (name == "__metadata__") {
+      for (const auto &[key, text] : fields.items())
+        if (text.is_string())
+          metadata[key] = text.get<std::string>();
       continue;
+    }
     Entry entry;
     std::string problem = readEntry(fields, dataSize, entry);
     if (!problem.empty())
@@ -267,13 +271,27 @@ Result<HostTensor> SafetensorsFile::read(const std::string &name,
   return tensor;
 }
 
+const Shape *SafetensorsFile::getShape(const std::string &name) const {
+  auto it = entries.find(name);
+  return it == entries.end() ? nullptr : &it->second.shape;
+}
+
+const std::string *SafetensorsFile::getMetadata(const std::string &key) const {
+  auto it = metadata.find(key);
+  return it == metadata.end() ? nullptr : &it->second;
+}
+
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
 
-Failure regather::writeSafetensors(const std::string &path,
-                                   const std::vector<NamedTensor> &tensors) {
+Failure
+regather::writeSafetensors(const std::string &path,
+                           const std::vector<NamedTensor> &tensors,
+                           const std::map<std::string, std::string> &metadata) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (!metadata.empty())
+    json["__metadata__"] = metadata;
   int64_t offset = 0;
   for (const auto &[name, tensor] : tensors) {
     int64_t begin = offset;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Execution/StepSignature.h"
+#include "TensorParts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,21 +59,9 @@ Mesh::getGroup(int64_t rank, const std::vector<unsigned> &groupAxes) const {
 // Parts of tensors
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Where the part of one rank lies in the global tensor.
-struct Part {
-  Shape offsets;
-  /// Sizes without padding; zero if the part is padding only.
-  Shape sizes;
-  bool isEmpty() const {
-    return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
-  }
-};
-} // namespace
-
-static Part getPart(const StepValue &value, const StepSignature &step,
-                    int64_t rank) {
-  Part part;
+TensorPart regather::getPart(const StepValue &value, const StepSignature &step,
+                             int64_t rank) {
+  TensorPart part;
   part.offsets.assign(value.localShape.size(), 0);
   part.sizes = value.localShape;
   for (const AxisPlacement &axis : value.placement) {
@@ -90,11 +78,9 @@ static Part getPart(const StepValue &value, const StepSignature &step,
   return part;
 }
 
-/// Calls `visit(globalOffset, localOffset, bytes)` for every contiguous row of
-/// the part, in order.
-static void
-forEachRow(const StepValue &value, const Part &part,
-           const std::function<void(int64_t, int64_t, int64_t)> &visit) {
+void regather::forEachRow(
+    const StepValue &value, const TensorPart &part,
+    const std::function<void(int64_t, int64_t, int64_t)> &visit) {
   if (part.isEmpty())
     return;
   int64_t elementSize = getElementSize(value.elementType);
@@ -118,8 +104,7 @@ forEachRow(const StepValue &value, const Part &part,
   }
 }
 
-/// The partial axes of a value; null if it has none.
-static const AxisPlacement *getPartial(const StepValue &value) {
+const AxisPlacement *regather::getPartial(const StepValue &value) {
   for (const AxisPlacement &axis : value.placement)
     if (!axis.dim)
       return &axis;
@@ -174,7 +159,7 @@ Result<HostTensor> regather::unshardTensor(const std::vector<HostTensor> &parts,
   // The rank that wrote each part first; the others must hold the same.
   std::map<Shape, int64_t> writers;
   for (size_t rank = 0; rank < parts.size(); ++rank) {
-    Part part = getPart(value, step, rank);
+    TensorPart part = getPart(value, step, rank);
     auto [writer, inserted] = writers.try_emplace(part.offsets, rank);
     bool first = inserted;
     if (!first && partial)

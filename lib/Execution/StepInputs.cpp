@@ -8,7 +8,7 @@
 
 #include "regather/Execution/StepInputs.h"
 
-#include "regather/Execution/Safetensors.h"
+#include "regather/Execution/ShardFolder.h"
 
 #include "StepText.h"
 
@@ -132,7 +132,7 @@ static int64_t countNaN(const HostTensor &tensor) {
 
 /// Tensors of the file that no argument is called after: likely a misspelling.
 /// Names of results are none: a file that --outputs wrote is read as it is.
-static void warnOfUnused(const StepSignature &step, const SafetensorsFile &file,
+static void warnOfUnused(const StepSignature &step, const TensorSource &file,
                          const std::string &path,
                          std::vector<std::string> &warnings) {
   std::set<std::string> used;
@@ -162,7 +162,7 @@ namespace {
 class InputReader {
 public:
   InputReader(const StepSignature &step, const InputOptions &options,
-              const SafetensorsFile *file)
+              const TensorSource *file)
       : step(step), options(options), file(file) {}
 
   /// Nothing, after an error, if the argument has no value.
@@ -188,7 +188,7 @@ private:
 
   const StepSignature &step;
   const InputOptions &options;
-  const SafetensorsFile *file;
+  const TensorSource *file;
   std::vector<std::string> errors, missing, missingStates, withNaN;
   bool hasStates = false;
 };
@@ -332,15 +332,16 @@ static std::set<int64_t> findSeeds(const StepSignature &step) {
 Result<std::vector<RankValues>>
 regather::makeInputs(const StepSignature &step, const InputOptions &options,
                      std::vector<std::string> &warnings) {
-  std::optional<SafetensorsFile> file;
+  std::unique_ptr<TensorSource> file;
   if (!options.file.empty()) {
-    Result<SafetensorsFile> opened = SafetensorsFile::open(options.file);
+    Result<std::unique_ptr<TensorSource>> opened =
+        openTensorSource(options.file);
     if (!opened)
       return opened.getFailure();
     file = std::move(*opened);
     warnOfUnused(step, *file, options.file, warnings);
   }
-  InputReader reader(step, options, file ? &*file : nullptr);
+  InputReader reader(step, options, file.get());
   std::vector<RankValues> ranks(step.ranks);
   std::set<int64_t> seeds = findSeeds(step);
   if (options.rngSeed && seeds.empty())

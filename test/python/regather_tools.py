@@ -107,6 +107,7 @@ def decode_safetensors(content: bytes) -> dict[str, RawTensor]:
     header = json.loads(content[8:8 + length])
     data = content[8 + length:]
     tensors = {}
+    header.pop("__metadata__", None)
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
         tensors[name] = RawTensor(entry["dtype"], tuple(entry["shape"]),

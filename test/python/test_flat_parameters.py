@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 from regather_tools import (RawTensor, decode_safetensors, encode_safetensors,
-                            run_tool)
+                            join_safetensors, run_tool)
 
 # A mean of squares over the batch, and its gradients. No size can be divided by
 # the numbers of ranks.
@@ -154,6 +154,101 @@ def test_clipping_counts_every_gradient_once(step: Path, ranks: int) -> None:
     assert_close(results, expected)
     unclipped = train(step, ranks=ranks)
     assert results["a.weight.exp_avg"] != unclipped["a.weight.exp_avg"]
+
+
+@pytest.mark.parametrize("layout", ["flat", "per-parameter"])
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_shards_are_read_by_any_number_of_ranks(step: Path, layout: str,
+                                                ranks: int) -> None:
+    folder = step.with_suffix(".shards")
+    saved = train(step, f"--layout={layout}", "--outputs-sharded", folder)
+    assert {path.name for path in folder.iterdir()} == {
+        f"rank-{rank}-of-4.safetensors" for rank in range(4)}
+    whole = save(step.with_suffix(".saved"), saved)
+    assert (train(step, "--first-step=3", ranks=ranks, inputs=folder) ==
+            train(step, "--first-step=3", ranks=ranks, inputs=whole))
+
+
+def test_ranks_share_what_they_save(step: Path) -> None:
+    folder = step.with_suffix(".shards")
+    whole = train(step, "--outputs-sharded", folder)
+    files = [decode_safetensors((folder / f"rank-{rank}-of-4.safetensors")
+                                .read_bytes()) for rank in range(4)]
+    assert set(files[0]) - set(files[1]) == {"loss"}
+    shards = b"".join(file["a.matrices"].data for file in files)
+    # Weights lie one behind the other, at multiples of 64 bytes.
+    for number, name in enumerate(["a.weight", "a.other"]):
+        assert shards[64 * number:][:60] == whole[name].data
+    assert len(shards) == 4 * 64
+
+
+def read_shards(step: Path, folder: Path) -> str:
+    result = run_tool("regather", "run", step, "--quiet", "--mesh=dp:2",
+                      "--random-inputs=1", "--optimizer=adamw",
+                      "--learning-rate=1", "--inputs", folder)
+    assert result.code == 1, result.stderr
+    return result.stderr
+
+
+def test_bad_folders_are_refused(step: Path) -> None:
+    folder = step.with_suffix(".shards")
+    train(step, "--outputs-sharded", folder)
+    second, last = (folder / f"rank-{rank}-of-4.safetensors"
+                    for rank in (1, 3))
+
+    kept = last.read_bytes()
+    last.unlink()
+    assert f"cannot read '{last}'" in read_shards(step, folder)
+    last.write_bytes(kept[:-8])
+    assert f"in '{last}'" in read_shards(step, folder)
+    last.write_bytes(second.read_bytes())
+    assert (f"'{last}' does not say that it is of rank 3 of 4"
+            in read_shards(step, folder))
+    last.write_bytes(kept)
+    (folder / "rank-0-of-2.safetensors").write_bytes(kept)
+    assert "holds shards of 2 and of 4 ranks" in read_shards(step, folder)
+    (folder / "rank-0-of-2.safetensors").unlink()
+
+    other = step.with_suffix(".other")
+    train(step, "--outputs-sharded", other, steps=3)
+    last.write_bytes((other / last.name).read_bytes())
+    assert "were not saved together" in read_shards(step, folder)
+
+    empty = step.with_suffix(".empty")
+    empty.mkdir()
+    assert f"folder '{empty}' holds no shards" in read_shards(step, empty)
+
+
+@pytest.mark.parametrize(("text", "replacement", "words"), [
+    ('\\"sizes\\":[16]', '\\"sizes\\":[99]', "describes no part of tensor"),
+    ('\\"sizes\\":[16]', '\\"sizes\\":[-1]', "describes no part of tensor"),
+    ('\\"sizes\\":[16]', '\\"sizes\\":[15]', "holds 63 of 64 elements"),
+    ('\\"shape\\":[64]', '\\"shape\\":[65]', "differently"),
+    ('\\"offset\\":16', '\\"offset\\":96', "that are not in"),
+    ('\\"name\\":\\"a.vec', '\\"name\\":\\"b.vec', "has no tensor"),
+    ('[{\\"', '[{[\\"', "does not say what its tensors are parts of"),
+])
+def test_damaged_descriptions_are_refused(step: Path, text: str,
+                                          replacement: str,
+                                          words: str) -> None:
+    folder = step.with_suffix(".shards")
+    train(step, "--outputs-sharded", folder)
+    last = folder / "rank-3-of-4.safetensors"
+    content = last.read_bytes()
+    header = content[8:8 + int.from_bytes(content[:8], "little")]
+    damaged = header.replace(text.encode(), replacement.encode(), 1)
+    assert damaged != header
+    last.write_bytes(join_safetensors(damaged, content[8 + len(header):]))
+    assert words in read_shards(step, folder)
+
+
+def test_wrong_shapes_in_shards_are_named(step: Path) -> None:
+    folder = step.with_suffix(".shards")
+    train(step, "--outputs-sharded", folder)
+    step.write_text(STEP.replace('"a.bias"', '"a.x"')
+                    .replace('"a.other"', '"a.bias"'))
+    words = read_shards(step, folder)
+    assert f"tensor \"a.bias\" in '{folder}' must have shape [3, 5], got [5]" in words
 
 
 def fail(step: Path, tensors: Tensors, *flags: str) -> str:

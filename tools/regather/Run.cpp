@@ -37,8 +37,8 @@ static cl::opt<int64_t> steps("steps",
                               cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     inputs("inputs",
-           cl::desc("Read arguments from a safetensors file of "
-                    "global tensors"),
+           cl::desc("Read arguments from a safetensors file of global tensors, "
+                    "or from a folder that --outputs-sharded wrote"),
            cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     randomInputs("random-inputs",
@@ -72,6 +72,11 @@ static cl::opt<std::string>
 static cl::opt<std::string> outputs(
     "outputs", cl::desc("Write the results of the last step as global tensors"),
     cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<std::string> outputsSharded(
+    "outputs-sharded",
+    cl::desc("Write the results of the last step to a folder, one file for "
+             "each rank"),
+    cl::value_desc("DIR"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<uint64_t>
     seed("seed",
          cl::desc("Order in which the interpreter completes collectives"),
@@ -113,6 +118,7 @@ static Failure readOptions(RunOptions &options) {
   options.text = text;
   options.textInputs = textInputs;
   options.outputs = outputs;
+  options.outputsSharded = outputsSharded;
   options.report = reportFile;
   options.json = json;
   options.checkPlan = checkPlan;

@@ -29,6 +29,8 @@ struct RunOptions {
   std::string textInputs;
   /// Files to write; empty for none.
   std::string outputs;
+  /// A folder for one file of each rank.
+  std::string outputsSharded;
   std::string report;
   bool json = false;
   /// The run fails if it does not touch the memory that was planned.

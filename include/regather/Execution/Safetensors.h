@@ -31,25 +31,48 @@ struct NamedTensor {
   HostTensor tensor;
 };
 
+/// Global tensors by name.
+class TensorSource {
+public:
+  virtual ~TensorSource() = default;
+
+  virtual bool contains(const std::string &name) const = 0;
+
+  /// Names of all tensors, in a fixed order.
+  virtual const std::vector<std::string> &getNames() const = 0;
+
+  /// Copies the tensor called `name`, whose type and global shape must be as
+  /// given.
+  virtual Result<HostTensor> read(const std::string &name, ElementType type,
+                                  const Shape &shape) const = 0;
+};
+
 /// A safetensors file that was opened for reading. The header is checked as a
 /// whole when the file is opened: types and shapes make sense, and the tensors
 /// cover the file without gap or overlap.
-class SafetensorsFile {
+class SafetensorsFile : public TensorSource {
 public:
   /// Maps `path`. Errors name the file, and the tensor where there is one.
   static Result<SafetensorsFile> open(const std::string &path);
 
-  bool contains(const std::string &name) const {
+  bool contains(const std::string &name) const override {
     return entries.count(name) != 0;
   }
 
   /// Names of all tensors, in the order of their data.
-  const std::vector<std::string> &getNames() const { return names; }
+  const std::vector<std::string> &getNames() const override { return names; }
 
-  /// Copies the tensor called `name`, whose type and global shape must be as
-  /// given.
   Result<HostTensor> read(const std::string &name, ElementType type,
-                          const Shape &shape) const;
+                          const Shape &shape) const override;
+
+  /// The shape of the tensor called `name`; null if there is none.
+  const Shape *getShape(const std::string &name) const;
+
+  /// Text that the writer of the file added under this key; null if there is
+  /// none.
+  const std::string *getMetadata(const std::string &key) const;
+
+  const std::string &getPath() const { return path; }
 
 private:
   struct Entry {
@@ -68,13 +91,16 @@ private:
   MappedFile file;
   std::string_view data;
   std::map<std::string, Entry> entries;
+  std::map<std::string, std::string> metadata;
   std::vector<std::string> names;
 };
 
-/// Writes `tensors` in the given order. The file appears under its name when it
-/// is complete; names are unique.
-Failure writeSafetensors(const std::string &path,
-                         const std::vector<NamedTensor> &tensors);
+/// Writes `tensors` in the given order, and texts by their keys. The file
+/// appears under its name when it is complete; names are unique.
+Failure
+writeSafetensors(const std::string &path,
+                 const std::vector<NamedTensor> &tensors,
+                 const std::map<std::string, std::string> &metadata = {});
 
 } // namespace regather
 

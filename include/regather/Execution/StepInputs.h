@@ -16,7 +16,8 @@
 namespace regather {
 
 struct InputOptions {
-  /// A safetensors file with global tensors; empty for none.
+  /// A safetensors file with global tensors, or a folder of shards; empty for
+  /// none.
   std::string file;
   /// Seed of random inputs for what the file does not hold.
   std::optional<uint64_t> randomSeed;

@@ -1,0 +1,119 @@
+//===- ShardFolderTest.cpp - One file for each rank -----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Execution/ShardFolder.h"
+
+#include "gtest/gtest.h"
+
+#include <filesystem>
+
+using namespace regather;
+
+namespace {
+/// A folder that disappears with the test.
+class ShardFolderTest : public ::testing::Test {
+protected:
+  ShardFolderTest()
+      : folder(
+            std::filesystem::temp_directory_path() /
+            ("regather-shards-" + std::string(::testing::UnitTest::GetInstance()
+                                                  ->current_test_info()
+                                                  ->name()))) {
+    std::filesystem::remove_all(folder);
+  }
+  ~ShardFolderTest() override { std::filesystem::remove_all(folder); }
+
+  /// Adds a result that is `count` numbers from `first` on, over two ranks.
+  void addResult(StepValue value, int64_t first) {
+    HostTensor global = HostTensor::zeros(ElementType::F32, value.globalShape);
+    for (int64_t i = 0; i < global.getNumElements(); ++i)
+      global.setFromDouble(i, static_cast<double>(first + i));
+    for (int64_t rank = 0; rank < step.ranks; ++rank)
+      training.results[rank].push_back(shardTensor(global, value, step, rank));
+    step.results.push_back(std::move(value));
+  }
+
+  static StepValue makeValue(const char *name, Shape local, Shape global,
+                             std::optional<int64_t> dim) {
+    StepValue value;
+    value.name = name;
+    value.localShape = std::move(local);
+    value.globalShape = std::move(global);
+    if (dim)
+      value.placement = {{{0}, dim, ReductionKind::Sum}};
+    return value;
+  }
+
+  void SetUp() override {
+    step.mesh = Mesh{"mesh", {"dp"}, {2}};
+    step.ranks = 2;
+    training.results.resize(2);
+    StepValue flat = makeValue("flat", {8}, {16}, 0);
+    flat.members = {{"weight", 1, {2, 5}}, {"scale", 12, {}}};
+    addResult(flat, 100);
+    addResult(makeValue("columns", {2, 2}, {2, 3}, 1), 200);
+    addResult(makeValue("copy", {2}, {2}, std::nullopt), 300);
+    ASSERT_FALSE(bool(writeShardFolder(folder.string(), step, training)));
+  }
+
+  std::string openError() {
+    auto source = openTensorSource(folder.string());
+    return source ? "" : source.getMessage();
+  }
+
+  std::filesystem::path folder;
+  StepSignature step;
+  TrainingResult training;
+};
+} // namespace
+
+TEST_F(ShardFolderTest, PutsPartsTogether) {
+  auto source = openTensorSource(folder.string());
+  ASSERT_TRUE(bool(source)) << source.getMessage();
+  EXPECT_EQ((*source)->getNames(),
+            (std::vector<std::string>{"weight", "scale", "columns", "copy"}));
+  EXPECT_FALSE((*source)->contains("flat"));
+  auto check = [&](const char *name, const Shape &shape, double first) {
+    auto tensor = (*source)->read(name, ElementType::F32, shape);
+    ASSERT_TRUE(bool(tensor)) << tensor.getMessage();
+    for (int64_t i = 0; i < tensor->getNumElements(); ++i)
+      EXPECT_EQ(tensor->getAsDouble(i), first + static_cast<double>(i)) << name;
+  };
+  // The weight lies on both ranks.
+  check("weight", {2, 5}, 101);
+  check("scale", {}, 112);
+  check("columns", {2, 3}, 200);
+  check("copy", {2}, 300);
+}
+
+TEST_F(ShardFolderTest, NamesWhatDoesNotFit) {
+  auto source = openTensorSource(folder.string());
+  ASSERT_TRUE(bool(source));
+  auto shape = (*source)->read("weight", ElementType::F32, {5, 2});
+  ASSERT_FALSE(bool(shape));
+  EXPECT_NE(shape.getMessage().find("must have shape [5, 2], got [2, 5]"),
+            std::string::npos);
+  auto type = (*source)->read("weight", ElementType::BF16, {2, 5});
+  ASSERT_FALSE(bool(type));
+  EXPECT_NE(type.getMessage().find("must have dtype BF16, got F32"),
+            std::string::npos);
+  EXPECT_FALSE(bool((*source)->read("flat", ElementType::F32, {16})));
+}
+
+TEST_F(ShardFolderTest, RefusesIncompleteFolders) {
+  std::filesystem::copy_file(folder / "rank-0-of-2.safetensors",
+                             folder / "rank-0-of-3.safetensors");
+  EXPECT_NE(openError().find("holds shards of 2 and of 3 ranks"),
+            std::string::npos);
+  std::filesystem::remove(folder / "rank-0-of-3.safetensors");
+  EXPECT_EQ(openError(), "");
+  std::filesystem::remove(folder / "rank-1-of-2.safetensors");
+  EXPECT_NE(openError().find("rank-1-of-2.safetensors"), std::string::npos);
+  std::filesystem::remove(folder / "rank-0-of-2.safetensors");
+  EXPECT_NE(openError().find("holds no shards"), std::string::npos);
+}
