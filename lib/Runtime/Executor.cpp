@@ -37,7 +37,7 @@ private:
   rg_status chooseNumbers(const rg_executor_options &options);
   rg_status checkMemory();
   rg_status createWorld(double timeoutSeconds);
-  rg_status createGemms();
+  rg_status createLibrary();
   rg_status createRanks();
 
   const rg_program &program;
@@ -47,7 +47,7 @@ private:
   /// Helpers may look for work without sleeping: each has a processor.
   bool canSpin = false;
   rg_world *world = nullptr;
-  GemmTable gemms;
+  LibraryCalls library;
   std::vector<std::unique_ptr<RankExecutor>> ranks;
   std::vector<rg_failure> failures;
   rg_failure failure = {RG_OK, 0, -1};
@@ -67,8 +67,6 @@ static const Executor *unwrap(const rg_executor *executor) {
 Executor::~Executor() {
   rg_world_destroy(world);
   ranks.clear();
-  for (rg_gemm *gemm : gemms)
-    rg_gemm_destroy(gemm);
 }
 
 rg_status Executor::fail(rg_status status, const std::string &message) {
@@ -111,7 +109,7 @@ rg_status Executor::chooseNumbers(const rg_executor_options &options) {
 }
 
 int64_t Executor::getBytes() const {
-  return program.arena_bytes + getScratchBytes(program, gemms) * threads;
+  return program.arena_bytes + getScratchBytes(program, library) * threads;
 }
 
 rg_status Executor::checkMemory() {
@@ -137,20 +135,16 @@ rg_status Executor::createWorld(double timeoutSeconds) {
                                 " ranks: " + rg_status_name(status));
 }
 
-rg_status Executor::createGemms() {
-  for (int64_t i = 0; i < program.gemm_count; ++i) {
-    rg_gemm *gemm = nullptr;
-    if (rg_status status = rg_gemm_create(&program.gemms[i], &gemm))
-      return fail(status, "matrix product " + std::to_string(i) +
-                              " of the program is malformed");
-    gemms.push_back(gemm);
-  }
-  return RG_OK;
+rg_status Executor::createLibrary() {
+  std::string problem;
+  rg_status status = library.create(program, problem);
+  return status == RG_OK ? RG_OK : fail(status, problem);
 }
 
 rg_status Executor::createRanks() {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
-    auto created = std::make_unique<RankExecutor>(program, gemms, world, rank);
+    auto created =
+        std::make_unique<RankExecutor>(program, library, world, rank);
     if (!created->allocate(threads))
       return fail(RG_ERROR_MEMORY, "cannot get " + std::to_string(getBytes()) +
                                        " bytes for the arena of rank " +
@@ -180,11 +174,11 @@ rg_status Executor::create(const rg_executor_options &options) {
     return fail(RG_ERROR_ARGUMENT, problem);
   rg_status status = chooseNumbers(options);
   if (status == RG_OK)
+    status = createLibrary();
+  if (status == RG_OK)
     status = checkMemory();
   if (status == RG_OK)
     status = createWorld(options.timeout_seconds);
-  if (status == RG_OK)
-    status = createGemms();
   return status == RG_OK ? createRanks() : status;
 }
 

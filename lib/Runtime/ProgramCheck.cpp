@@ -8,6 +8,8 @@
 
 #include "ProgramCheck.h"
 
+#include <algorithm>
+
 using namespace regather::runtime;
 
 int64_t rg_value_bytes(const rg_value *value) {
@@ -32,6 +34,8 @@ private:
                   const char *table, const std::string &where);
   bool checkPlaceCount(const rg_instruction &instruction,
                        const std::string &where);
+  bool checkBuffers(const rg_instruction &instruction,
+                    const std::string &where);
   bool checkTransfer(const rg_collective &collective, const rg_place *places,
                      const std::string &where);
   bool fail(const std::string &message) {
@@ -78,6 +82,7 @@ bool Checker::checkTables() {
       {program.constant_count, program.constants},
       {program.kernel_count, program.kernels},
       {program.gemm_count, program.gemms},
+      {program.attention_count, program.attentions},
       {program.axes_count, program.axes},
       {program.transfer_count, program.transfers},
       {program.place_count, program.places},
@@ -122,20 +127,49 @@ bool Checker::checkIndex(const rg_instruction &instruction, int64_t count,
               std::to_string(instruction.index));
 }
 
+/// The buffers that a library call names are places of the instruction.
+bool Checker::checkBuffers(const rg_instruction &instruction,
+                           const std::string &where) {
+  int32_t last = 0;
+  bool isNegative = false;
+  auto add = [&](int32_t buffer) {
+    last = std::max(last, buffer);
+    isNegative |= buffer < 0;
+  };
+  if (instruction.opcode == RG_OP_GEMM) {
+    const rg_gemm_desc &gemm = program.gemms[instruction.index];
+    for (const rg_gemm_operand *operand : {&gemm.a, &gemm.b, &gemm.c})
+      add(operand->buffer);
+    for (int32_t i = 0; i < std::min(gemm.addend_count, RG_GEMM_MAX_ADDENDS);
+         ++i)
+      add(gemm.addends[i].buffer);
+  } else {
+    const rg_attention_desc &call = program.attentions[instruction.index];
+    for (const rg_attention_operand *operand :
+         {&call.q, &call.k, &call.v, &call.mask, &call.o, &call.l, &call.grad_o,
+          &call.grad_q, &call.grad_k, &call.grad_v})
+      add(operand->buffer);
+  }
+  if (!isNegative && last < instruction.place_count)
+    return true;
+  return fail(where + " has " + std::to_string(instruction.place_count) +
+              " places, but uses buffer " + std::to_string(last));
+}
+
 bool Checker::checkPlaceCount(const rg_instruction &instruction,
                               const std::string &where) {
   int64_t expected = 0;
   switch (instruction.opcode) {
   case RG_OP_LAUNCH:
     return true;
+  case RG_OP_GEMM:
+  case RG_OP_ATTENTION:
+    return checkBuffers(instruction, where);
   case RG_OP_TRANSFER:
     expected = 2 * program.transfers[instruction.index].collective.member_count;
     break;
   case RG_OP_LOOP:
     expected = 4;
-    break;
-  case RG_OP_GEMM:
-    expected = 3;
     break;
   case RG_OP_COPY:
   case RG_OP_FILL:
@@ -205,6 +239,10 @@ bool Checker::checkInstruction(int64_t number) {
     break;
   case RG_OP_GEMM:
     if (!checkIndex(instruction, program.gemm_count, "matrix product", where))
+      return false;
+    break;
+  case RG_OP_ATTENTION:
+    if (!checkIndex(instruction, program.attention_count, "attention", where))
       return false;
     break;
   case RG_OP_TRANSFER:

@@ -29,9 +29,10 @@ static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Set-up
 //===----------------------------------------------------------------------===//
 
-RankExecutor::RankExecutor(const rg_program &program, const GemmTable &gemms,
-                           rg_world *world, int32_t rank)
-    : program(program), gemms(gemms), world(world), rank(rank),
+RankExecutor::RankExecutor(const rg_program &program,
+                           const LibraryCalls &library, rg_world *world,
+                           int32_t rank)
+    : program(program), library(library), world(world), rank(rank),
       streams(size_t(program.stream_count)),
       events(size_t(program.event_count)), loops(size_t(program.loop_count)),
       arguments(size_t(program.argument_count)) {
@@ -46,17 +47,15 @@ RankExecutor::RankExecutor(const rg_program &program, const GemmTable &gemms,
 RankExecutor::~RankExecutor() = default;
 
 int64_t regather::runtime::getScratchBytes(const rg_program &program,
-                                           const GemmTable &gemms) {
-  int64_t bytes = 0;
-  for (const rg_gemm *gemm : gemms)
-    bytes = std::max(bytes, static_cast<int64_t>(rg_gemm_scratch(gemm)));
+                                           const LibraryCalls &library) {
+  int64_t bytes = library.getScratchBytes();
   for (int64_t i = 0; i < program.kernel_count; ++i)
     bytes = std::max(bytes, program.kernels[i].scratch_bytes);
   return divideCeil(bytes, kScratchAlignment) * kScratchAlignment;
 }
 
 bool RankExecutor::allocate(int64_t threads) {
-  scratchBytes = getScratchBytes(program, gemms);
+  scratchBytes = getScratchBytes(program, library);
   return arena.allocate(program.arena_bytes) &&
          scratch.allocate(scratchBytes * threads);
 }
@@ -238,18 +237,18 @@ bool RankExecutor::launch(const rg_instruction &instruction) {
   return code == 0 || fail("an index is out of bounds", instruction);
 }
 
-bool RankExecutor::multiply(const rg_instruction &instruction) {
+bool RankExecutor::callLibrary(const rg_instruction &instruction) {
   const rg_place *places = getPlaces(instruction);
   for (int32_t i = 0; i < instruction.place_count; ++i)
     buffers[size_t(i)] = resolve(places[i]);
-  const rg_gemm *gemm = gemms[size_t(instruction.index)];
   std::atomic<rg_status> status{RG_OK};
-  pool.run(rg_gemm_tasks(gemm), [&](int64_t task, int64_t thread) {
+  pool.run(library.getNumTasks(instruction), [&](int64_t task, int64_t thread) {
     void *memory = scratch.getData() + thread * scratchBytes;
-    if (rg_status result = rg_gemm_run_task(gemm, buffers.data(), task, memory))
+    if (rg_status result =
+            library.runTask(instruction, buffers.data(), task, memory))
       status = result;
   });
-  return status == RG_OK || fail("a matrix product failed", instruction);
+  return status == RG_OK || fail("a library routine failed", instruction);
 }
 
 /// Writes one element, and doubles what is written until all of it is.
@@ -271,7 +270,8 @@ bool RankExecutor::compute(const rg_instruction &instruction) {
   case RG_OP_LAUNCH:
     return launch(instruction);
   case RG_OP_GEMM:
-    return multiply(instruction);
+  case RG_OP_ATTENTION:
+    return callLibrary(instruction);
   case RG_OP_COPY:
     std::memmove(resolve(places[0]), resolve(places[1]),
                  size_t(places[0].bytes));

@@ -10,6 +10,7 @@
 #define REGATHER_RUNTIME_RANKEXECUTOR_H
 
 #include "Arena.h"
+#include "LibraryCalls.h"
 #include "TaskPool.h"
 
 #include "regather/Runtime/Executor.h"
@@ -19,18 +20,15 @@
 
 namespace regather::runtime {
 
-/// The matrix products of a program, which all ranks share.
-using GemmTable = std::vector<rg_gemm *>;
-
 /// Scratch memory that each thread needs for the kernels and products of a
 /// program.
-int64_t getScratchBytes(const rg_program &program, const GemmTable &gemms);
+int64_t getScratchBytes(const rg_program &program, const LibraryCalls &library);
 
 /// Walks the instructions of a program on one rank. Computation runs on the
 /// thread that calls and on helpers; communication is started and waited for.
 class RankExecutor {
 public:
-  RankExecutor(const rg_program &program, const GemmTable &gemms,
+  RankExecutor(const rg_program &program, const LibraryCalls &library,
                rg_world *world, int32_t rank);
   ~RankExecutor();
 
@@ -79,7 +77,7 @@ private:
   bool runInstruction(const rg_instruction &instruction, int64_t &next);
   bool compute(const rg_instruction &instruction);
   bool launch(const rg_instruction &instruction);
-  bool multiply(const rg_instruction &instruction);
+  bool callLibrary(const rg_instruction &instruction);
   bool start(const rg_instruction &instruction);
   bool waitUntil(Stream &stream, int64_t numStarted);
   bool waitForAll();
@@ -92,7 +90,7 @@ private:
   }
 
   const rg_program &program;
-  const GemmTable &gemms;
+  const LibraryCalls &library;
   rg_world *world;
   int32_t rank;
   Arena arena;

@@ -16,6 +16,7 @@
 #ifndef REGATHER_RUNTIME_PROGRAM_H
 #define REGATHER_RUNTIME_PROGRAM_H
 
+#include "regather/Runtime/Attention.h"
 #include "regather/Runtime/Gemm.h"
 #include "regather/Runtime/Runtime.h"
 
@@ -122,8 +123,9 @@ typedef struct rg_transfer {
 typedef enum rg_opcode {
   /** Runs kernel `index` on its arguments and results. */
   RG_OP_LAUNCH = 0,
-  /** Runs matrix product `index`: A, B, C. */
+  /** Runs matrix product or attention `index` on its buffers. */
   RG_OP_GEMM,
+  RG_OP_ATTENTION,
   /** Starts transfer `index`; for each member its input and its output. */
   RG_OP_TRANSFER,
   /** Event `index` happens when everything before it on its stream is done. */
@@ -191,6 +193,8 @@ typedef struct rg_program {
   const rg_kernel *kernels;
   int64_t gemm_count;
   const rg_gemm_desc *gemms;
+  int64_t attention_count;
+  const rg_attention_desc *attentions;
   int64_t axes_count;
   const rg_axes *axes;
   int64_t transfer_count;

@@ -220,7 +220,11 @@ void ProgramTables::emit(llvm::Module &module, ArrayRef<std::string> symbols) {
   table.set(header.results, emitValues(emitter, results, "results"));
   table.set(header.constants, emitConstants(emitter, constants));
   table.set(header.kernels, emitKernels(emitter, module, kernels, symbols));
-  table.set(header.gemms, emitter.getNull());
+  table.set(header.gemms,
+            DataEmitter::Table<rg_gemm_desc>(emitter, gemms).emit("gemms"));
+  table.set(header.attentions,
+            DataEmitter::Table<rg_attention_desc>(emitter, attentions)
+                .emit("attentions"));
   table.set(header.axes, emitAxes(emitter, axes));
   table.set(header.transfers, emitTransfers(emitter, transfers));
   table.set(header.places,

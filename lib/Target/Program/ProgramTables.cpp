@@ -10,6 +10,8 @@
 
 #include "ElementBytes.h"
 
+#include "regather/Dialect/TG/Library/LibraryCalls.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -24,6 +26,8 @@ const rg_program &ProgramTables::get() {
   set(program.result_count, program.results, results);
   set(program.constant_count, program.constants, constants);
   set(program.kernel_count, program.kernels, kernels);
+  set(program.gemm_count, program.gemms, gemms);
+  set(program.attention_count, program.attentions, attentions);
   set(program.axes_count, program.axes, axes);
   set(program.transfer_count, program.transfers, transfers);
   set(program.place_count, program.places, places);
@@ -76,7 +80,9 @@ private:
   rg_collective describe(exec::CollectiveOp collective);
   int32_t addConstant(ElementsAttr elements);
   int32_t addAxes(exec::CommunicatorOp communicator);
-  unsigned addKernel(exec::LaunchOp launch);
+  /// What a launch calls: the opcode and the number in its table.
+  using Callee = std::pair<rg_opcode, unsigned>;
+  Callee addKernel(tg::KernelOp kernel);
   const char *getDescription(Operation *op);
 
   const char *save(const Twine &text) {
@@ -95,7 +101,7 @@ private:
   llvm::DenseMap<Operation *, int32_t> constants;
   llvm::DenseMap<Attribute, int32_t> fillValues;
   llvm::DenseMap<std::pair<Attribute, Attribute>, int32_t> axes;
-  llvm::DenseMap<Operation *, unsigned> kernels;
+  llvm::DenseMap<Operation *, Callee> kernels;
   llvm::DenseMap<Value, uint64_t> events;
 };
 } // namespace regather
@@ -176,15 +182,20 @@ int32_t ProgramTranslator::addConstant(ElementsAttr elements) {
   return number;
 }
 
-unsigned ProgramTranslator::addKernel(exec::LaunchOp launch) {
-  auto kernel = symbols.lookupNearestSymbolFrom<tg::KernelOp>(
-      launch, launch.getKernelAttr());
-  auto [it, inserted] = kernels.try_emplace(kernel, tables.kernels.size());
-  if (inserted) {
-    tables.kernels.push_back({save(kernel.getSymName()), nullptr, 1, 1, 0});
-    tables.kernelOps.push_back(kernel);
+ProgramTranslator::Callee ProgramTranslator::addKernel(tg::KernelOp kernel) {
+  auto add = [](rg_opcode opcode, auto &table, const auto &entry) {
+    table.push_back(entry);
+    return Callee(opcode, table.size() - 1);
+  };
+  if (kernel->hasAttr(tg::kLibraryAttrName)) {
+    if (auto gemm = tg::matchGemm(kernel))
+      return add(RG_OP_GEMM, tables.gemms, *gemm);
+    if (auto attention = tg::matchAttention(kernel))
+      return add(RG_OP_ATTENTION, tables.attentions, *attention);
   }
-  return it->second;
+  tables.kernelOps.push_back(kernel);
+  return add(RG_OP_LAUNCH, tables.kernels,
+             rg_kernel{save(kernel.getSymName()), nullptr, 1, 1, 0});
 }
 
 void ProgramTranslator::translate(exec::LaunchOp launch) {
@@ -193,7 +204,13 @@ void ProgramTranslator::translate(exec::LaunchOp launch) {
     operands.push_back(getPlace(buffer));
   for (Value buffer : launch.getOutputs())
     operands.push_back(getPlace(buffer));
-  add(launch, RG_OP_LAUNCH, addKernel(launch), operands, launch.getStream());
+  auto kernel = symbols.lookupNearestSymbolFrom<tg::KernelOp>(
+      launch, launch.getKernelAttr());
+  auto it = kernels.find(kernel);
+  if (it == kernels.end())
+    it = kernels.try_emplace(kernel, addKernel(kernel)).first;
+  auto [opcode, number] = it->second;
+  add(launch, opcode, number, operands, launch.getStream());
 }
 
 //===----------------------------------------------------------------------===//

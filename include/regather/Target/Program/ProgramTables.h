@@ -32,7 +32,8 @@ public:
   /// The tables; valid as long as this object.
   const rg_program &get();
 
-  /// Kernels by their number in the tables, in the order of their first launch.
+  /// Kernels by their number in the tables, in the order of their first launch,
+  /// without those for which the runtime has a routine.
   llvm::ArrayRef<tg::KernelOp> getKernels() const { return kernelOps; }
 
   /// Sets all of a kernel but its name. `function` may be null if the tables
@@ -59,6 +60,8 @@ private:
   std::vector<rg_value> arguments, results;
   std::vector<rg_constant> constants;
   std::vector<rg_kernel> kernels;
+  std::vector<rg_gemm_desc> gemms;
+  std::vector<rg_attention_desc> attentions;
   std::vector<rg_axes> axes;
   std::vector<rg_transfer> transfers;
   std::vector<rg_place> places;

@@ -1,0 +1,64 @@
+//===- LibraryCalls.cpp - Routines that a program calls -------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibraryCalls.h"
+
+#include <algorithm>
+
+using namespace regather::runtime;
+
+LibraryCalls::~LibraryCalls() {
+  for (rg_gemm *gemm : gemms)
+    rg_gemm_destroy(gemm);
+  for (rg_attention *attention : attentions)
+    rg_attention_destroy(attention);
+}
+
+rg_status LibraryCalls::create(const rg_program &program,
+                               std::string &problem) {
+  auto fail = [&](rg_status status, const char *what, int64_t number) {
+    problem =
+        what + (' ' + std::to_string(number)) + " of the program is malformed";
+    return status;
+  };
+  auto addScratch = [&](size_t bytes) {
+    scratchBytes = std::max(scratchBytes, int64_t(bytes));
+  };
+  for (int64_t i = 0; i < program.gemm_count; ++i) {
+    rg_gemm *gemm = nullptr;
+    if (rg_status status = rg_gemm_create(&program.gemms[i], &gemm))
+      return fail(status, "matrix product", i);
+    gemms.push_back(gemm);
+    addScratch(rg_gemm_scratch(gemm));
+  }
+  for (int64_t i = 0; i < program.attention_count; ++i) {
+    rg_attention *attention = nullptr;
+    if (rg_status status =
+            rg_attention_create(&program.attentions[i], &attention))
+      return fail(status, "attention", i);
+    attentions.push_back(attention);
+    addScratch(rg_attention_scratch(attention));
+  }
+  return RG_OK;
+}
+
+int64_t LibraryCalls::getNumTasks(const rg_instruction &instruction) const {
+  auto index = size_t(instruction.index);
+  return instruction.opcode == RG_OP_GEMM
+             ? rg_gemm_tasks(gemms[index])
+             : rg_attention_tasks(attentions[index]);
+}
+
+rg_status LibraryCalls::runTask(const rg_instruction &instruction,
+                                void *const *buffers, int64_t task,
+                                void *scratch) const {
+  auto index = size_t(instruction.index);
+  return instruction.opcode == RG_OP_GEMM
+             ? rg_gemm_run_task(gemms[index], buffers, task, scratch)
+             : rg_attention_run_task(attentions[index], buffers, task, scratch);
+}
