@@ -30,11 +30,12 @@ std::vector<std::string> regather::getHostFeatures() {
   // The compiler takes nothing but literals.
 #define REGATHER_FEATURES(X)                                                   \
   X("sse3")                                                                    \
-  X("ssse3") X("sse4.1") X("sse4.2") X("popcnt") X("avx") X("avx2") X("fma")   \
-      X("bmi") X("bmi2") X("avx512f") X("avx512cd") X("avx512bw")              \
-          X("avx512dq") X("avx512vl") X("avx512ifma") X("avx512vbmi")          \
-              X("avx512vbmi2") X("avx512vnni") X("avx512bitalg")               \
-                  X("avx512vpopcntdq") X("gfni") X("vpclmulqdq")
+  X("ssse3")                                                                   \
+  X("sse4.1") X("sse4.2") X("popcnt") X("avx") X("avx2") X("fma") X("bmi")     \
+      X("bmi2") X("avx512f") X("avx512cd") X("avx512bw") X("avx512dq")         \
+          X("avx512vl") X("avx512ifma") X("avx512vbmi") X("avx512vbmi2")       \
+              X("avx512vnni") X("avx512bitalg") X("avx512vpopcntdq") X("gfni") \
+                  X("vpclmulqdq")
 #define REGATHER_ADD_FEATURE(name)                                             \
   if (__builtin_cpu_supports(name))                                            \
     features.push_back(name);

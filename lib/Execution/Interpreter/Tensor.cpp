@@ -82,7 +82,8 @@ TensorRef Tensor::fromHost(const HostTensor &host) {
 }
 
 HostTensor Tensor::toHost(ElementType hostType) const {
-  HostTensor host = HostTensor::uninitialized(hostType, ArrayRef<int64_t>(shape));
+  HostTensor host =
+      HostTensor::uninitialized(hostType, ArrayRef<int64_t>(shape));
   if (!data.empty())
     std::memcpy(host.getData(), data.data(), data.size());
   return host;
