@@ -28,21 +28,34 @@ std::vector<std::string> regather::getHostFeatures() {
   std::vector<std::string> features;
 #if defined(__x86_64__)
   // The compiler takes nothing but literals.
-#define REGATHER_FEATURES(X)                                                   \
-  X("sse3")                                                                    \
-  X("ssse3")                                                                   \
-  X("sse4.1") X("sse4.2") X("popcnt") X("avx") X("avx2") X("fma") X("bmi")     \
-      X("bmi2") X("avx512f") X("avx512cd") X("avx512bw") X("avx512dq")         \
-          X("avx512vl") X("avx512ifma") X("avx512vbmi") X("avx512vbmi2")       \
-              X("avx512vnni") X("avx512bitalg") X("avx512vpopcntdq") X("gfni") \
-                  X("vpclmulqdq")
 #define REGATHER_ADD_FEATURE(name)                                             \
   if (__builtin_cpu_supports(name))                                            \
-    features.push_back(name);
+  features.emplace_back(name)
   __builtin_cpu_init();
-  REGATHER_FEATURES(REGATHER_ADD_FEATURE)
+  REGATHER_ADD_FEATURE("sse3");
+  REGATHER_ADD_FEATURE("ssse3");
+  REGATHER_ADD_FEATURE("sse4.1");
+  REGATHER_ADD_FEATURE("sse4.2");
+  REGATHER_ADD_FEATURE("popcnt");
+  REGATHER_ADD_FEATURE("avx");
+  REGATHER_ADD_FEATURE("avx2");
+  REGATHER_ADD_FEATURE("fma");
+  REGATHER_ADD_FEATURE("bmi");
+  REGATHER_ADD_FEATURE("bmi2");
+  REGATHER_ADD_FEATURE("avx512f");
+  REGATHER_ADD_FEATURE("avx512cd");
+  REGATHER_ADD_FEATURE("avx512bw");
+  REGATHER_ADD_FEATURE("avx512dq");
+  REGATHER_ADD_FEATURE("avx512vl");
+  REGATHER_ADD_FEATURE("avx512ifma");
+  REGATHER_ADD_FEATURE("avx512vbmi");
+  REGATHER_ADD_FEATURE("avx512vbmi2");
+  REGATHER_ADD_FEATURE("avx512vnni");
+  REGATHER_ADD_FEATURE("avx512bitalg");
+  REGATHER_ADD_FEATURE("avx512vpopcntdq");
+  REGATHER_ADD_FEATURE("gfni");
+  REGATHER_ADD_FEATURE("vpclmulqdq");
 #undef REGATHER_ADD_FEATURE
-#undef REGATHER_FEATURES
 #endif
   return features;
 }
