@@ -73,20 +73,6 @@ static bool isLowered(Operation *op) {
          isConstant(op) || getContiguousViewOffset(op).has_value();
 }
 
-/// What names a kernel of one operation.
-static std::string getStem(Operation *op) {
-  StringRef name = op->getName().stripDialect();
-  if (auto node = dyn_cast<NodeOp>(op)) {
-    name = node.getTarget();
-    name.consume_front("aten.");
-    name = name.split('.').first;
-  }
-  std::string stem;
-  for (char c : name.trim('_'))
-    stem += llvm::isAlnum(c) ? c : '_';
-  return stem;
-}
-
 //===----------------------------------------------------------------------===//
 // One kernel
 //===----------------------------------------------------------------------===//
@@ -168,7 +154,9 @@ static OwningOpRef<KernelOp> buildKernel(Operation *op, ArrayRef<Value> inputs,
 
 ComputeOutliner::ComputeOutliner(func::FuncOp func, UnsupportedOps &unsupported)
     : func(func), unsupported(unsupported),
-      kernels(func->getParentOfType<ModuleOp>()) {}
+      kernels(func->getParentOfType<ModuleOp>()) {
+  kernels.setInsertionPoint(func);
+}
 
 void ComputeOutliner::run() {
   for (BlockArgument argument : func.getArguments())
@@ -189,8 +177,8 @@ void ComputeOutliner::outline(Operation *op) {
   OpBuilder builder(op);
   Location loc = op->getLoc();
   if (!results.empty()) {
-    KernelOp kernel = kernels.findOrInsert(
-        buildKernel(op, inputs, repeated, results), getStem(op), func);
+    KernelOp kernel =
+        kernels.findOrInsert(buildKernel(op, inputs, repeated, results), op);
     SmallVector<Value> operands;
     for (Value input : inputs) {
       Type type = getTensorType(input.getType());

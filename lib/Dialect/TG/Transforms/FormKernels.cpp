@@ -48,7 +48,7 @@ struct FormKernels
       groups.form();
       outliner.outline(block, groups);
     }
-    numKernels += table.getNumKernels();
+    numKernels += table.getNumInserted();
     numLaunches += outliner.getNumLaunches() + library.getNumLaunches();
     numLibraryLaunches += library.getNumLaunches();
     numOps += outliner.getNumOpsInKernels() + library.getNumOps();

@@ -8,15 +8,17 @@
 
 #include "regather/Dialect/TG/Utils/KernelTable.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace regather::tg;
 
 /// Equal for equal kernels. Depends on addresses, so that nothing may depend on
 /// it but the speed of the search.
 static size_t getHash(KernelOp kernel) {
-  llvm::hash_code hash =
-      llvm::hash_combine(kernel.getFunctionType(), kernel.getArgAttrsAttr(),
-                         kernel.getResAttrsAttr());
+  llvm::hash_code hash = llvm::hash_combine(
+      kernel.getFunctionType(), kernel.getArgAttrsAttr(),
+      kernel.getResAttrsAttr(), kernel->getDiscardableAttrDictionary());
   for (Operation &op : kernel.getBody().front())
     hash =
         llvm::hash_combine(hash, OperationEquivalence::computeHash(
@@ -43,22 +45,51 @@ KernelTable::KernelTable(ModuleOp module) {
     kernels[getHash(kernel)].push_back(kernel);
 }
 
+/// The first few operations that compute something, and a number.
+std::string KernelTable::makeName(ArrayRef<Operation *> members) {
+  constexpr size_t maxOperators = 3;
+  SmallVector<std::string> parts;
+  for (Operation *op : members)
+    if (parts.size() < maxOperators && !getOpCost(op).view)
+      parts.push_back(getShortName(op));
+  // A kernel may be a view that moves elements.
+  if (parts.empty())
+    parts.push_back(getShortName(members.front()));
+  std::string stem = llvm::join(parts, "_");
+  int64_t number = numInserted;
+  std::string name;
+  do
+    name = stem + "_" + std::to_string(number++);
+  while (!names.insert(name).second);
+  return name;
+}
+
 KernelOp KernelTable::findOrInsert(OwningOpRef<KernelOp> kernel,
-                                   const Twine &stem, Operation *before) {
+                                   ArrayRef<Operation *> members) {
   SmallVector<KernelOp, 1> &known = kernels[getHash(*kernel)];
   for (KernelOp other : known)
     if (areEqual(other, *kernel))
       return other;
-  std::string name;
-  int64_t number = numInserted++;
-  do
-    name = (stem + "_" + Twine(number++)).str();
-  while (!names.insert(name).second);
-  kernel->setSymName(name);
+  kernel->setSymName(makeName(members));
+  ++numInserted;
   KernelOp inserted = kernel.release();
-  before->getBlock()->getOperations().insert(before->getIterator(), inserted);
+  insertionPoint->getBlock()->getOperations().insert(
+      insertionPoint->getIterator(), inserted);
   known.push_back(inserted);
   return inserted;
+}
+
+std::string regather::tg::getShortName(Operation *op) {
+  StringRef name = op->getName().stripDialect();
+  if (auto node = dyn_cast<NodeOp>(op)) {
+    name = node.getTarget();
+    name.consume_front("aten.");
+    name = name.split('.').first;
+  }
+  std::string text;
+  for (char c : name.trim('_'))
+    text += llvm::isAlnum(c) ? c : '_';
+  return text;
 }
 
 void regather::tg::dropOrigins(KernelOp kernel) {

@@ -17,26 +17,36 @@
 
 namespace regather::tg {
 
-/// The kernels of one module. Those that compute the same are one.
+/// The kernels of one module, to which a pass adds. Equal ones are one.
 class KernelTable {
 public:
   explicit KernelTable(mlir::ModuleOp module);
 
-  /// The kernel of the module that is equal to `kernel`, apart from its name
-  /// and locations. If there is none, `kernel` itself, under a name that begins
-  /// with `stem` and inserted before `before`, on top of the module.
+  /// New kernels are inserted before `op`, on top of the module.
+  void setInsertionPoint(mlir::Operation *op) { insertionPoint = op; }
+
+  /// A kernel that is equal to `kernel`, apart from its name and locations: one
+  /// from before, or this one, which then is named after `members`, the
+  /// operations that it was made from.
   KernelOp findOrInsert(mlir::OwningOpRef<KernelOp> kernel,
-                        const llvm::Twine &stem, mlir::Operation *before);
+                        llvm::ArrayRef<mlir::Operation *> members);
 
   /// How many were inserted.
   int64_t getNumInserted() const { return numInserted; }
 
 private:
+  std::string makeName(llvm::ArrayRef<mlir::Operation *> members);
+
+  mlir::Operation *insertionPoint = nullptr;
   llvm::StringSet<> names;
   /// By a hash of what they compute; each list in the order of insertion.
   llvm::DenseMap<size_t, llvm::SmallVector<KernelOp, 1>> kernels;
   int64_t numInserted = 0;
 };
+
+/// The part of the operation's name that tells it apart: `mul` for a node
+/// `aten.mul.Tensor`.
+std::string getShortName(mlir::Operation *op);
 
 /// Removes the `tg.*` attributes of the operations in a kernel: what says where
 /// they came from would keep equal kernels apart.

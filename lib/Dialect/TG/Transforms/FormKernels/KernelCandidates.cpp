@@ -101,16 +101,3 @@ bool kernels::isRecomputed(Operation *op) {
   auto policy = op->getAttrOfType<PolicyAttr>(kPolicyAttrName);
   return policy && policy.getValue() == Policy::MustRecompute;
 }
-
-std::string kernels::getShortName(Operation *op) {
-  StringRef name = op->getName().stripDialect();
-  if (auto node = dyn_cast<NodeOp>(op)) {
-    name = node.getTarget();
-    name.consume_front("aten.");
-    name = name.split('.').first;
-  }
-  std::string text;
-  for (char c : name.trim('_'))
-    text += llvm::isAlnum(c) ? c : '_';
-  return text;
-}

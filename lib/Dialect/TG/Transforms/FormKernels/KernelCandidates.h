@@ -39,10 +39,6 @@ bool isView(mlir::Operation *op);
 /// True if all operands and results are small.
 bool isCheap(mlir::Operation *op);
 
-/// The part of the operation's name that tells it apart: `mul` for a node
-/// `aten.mul.Tensor`.
-std::string getShortName(mlir::Operation *op);
-
 /// True if `op` must be computed again instead of being saved.
 bool isRecomputed(mlir::Operation *op);
 

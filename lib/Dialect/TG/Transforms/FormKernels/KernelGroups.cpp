@@ -8,6 +8,7 @@
 
 #include "KernelGroups.h"
 
+#include "regather/Dialect/TG/Utils/KernelTable.h"
 #include "regather/Dialect/TG/Utils/StepGraph.h"
 
 #include "mlir/IR/Remarks.h"

@@ -141,8 +141,7 @@ OwningOpRef<KernelOp> KernelBuilder::build() {
   ReturnOp::create(builder, loc, llvm::map_to_vector(outputs, [&](Value value) {
                      return map.lookup(value);
                    }));
-  for (Operation &op : body)
-    dropOrigin(&op);
+  dropOrigins(*kernel);
   for (const auto &[key, number] : arguments)
     if (key.second >= 0)
       kernel->setArgAttr(number, kRowsAttrName,

@@ -252,8 +252,7 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
   ReturnOp::create(builder, loc, llvm::map_to_vector(outputs, [&](Value value) {
                      return map.lookup(value);
                    }));
-  for (Operation &op : body)
-    dropOrigin(&op);
+  dropOrigins(*kernel);
 
   // Behind all that the members read.
   Operation *last = root;
