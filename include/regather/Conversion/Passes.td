@@ -186,8 +186,10 @@ def ConvertTGToExecPass : Pass<"convert-tg-to-exec", "::mlir::ModuleOp"> {
     their own. Slices of the arena get no places; `exec-plan-memory` finds them.
 
     Precondition: calls are inlined, shapes are static, and elements are of a
-    type that engines compute with. What a program cannot hold is reported
-    together, each kind with the place of the first.
+    type that engines compute with. Assertions about data are dropped, as by
+    `convert-tg-nodes-to-linalg`; other nodes with effects are not allowed.
+    What a program cannot hold is reported together, each kind with the place of
+    the first.
 
     - What computes and is not in a kernel yet gets a kernel of its own; equal
       ones are merged. Scalars are tensors of rank 0 there.

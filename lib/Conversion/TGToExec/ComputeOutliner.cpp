@@ -65,6 +65,13 @@ static bool isCompute(Operation *op) {
             }).wasInterrupted();
 }
 
+/// True for what only checks its operands.
+static bool isAssertion(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  return node && node.getNumResults() == 0 &&
+         node.getTarget().starts_with("aten._assert_async.");
+}
+
 /// True for what a program has an operation for, or nothing at all.
 static bool isLowered(Operation *op) {
   return isa<LaunchOp, CollectiveOpInterface, WaitOp, AxisIndexOp, FlattenOp,
@@ -218,6 +225,10 @@ void ComputeOutliner::runOnBlock(Block &block) {
     if (canRepeat(&op)) {
       repeatedOps.insert(&op);
       repeated.push_back(&op);
+      continue;
+    }
+    if (isAssertion(&op)) {
+      op.erase();
       continue;
     }
     bool lowered = isLowered(&op);

@@ -205,3 +205,13 @@ func.func @unit(%shard: tensor<16xf32>) -> tensor<16xf32> {
   %r = tg.wait %s : !tg.future<tensor<16xf32>>
   return %r : tensor<16xf32>
 }
+
+// -----
+
+// What is asserted about data is not checked.
+// CHECK-LABEL: exec.program @assertion
+// CHECK-NEXT: exec.return
+func.func @assertion(%x: tensor<i1>) {
+  tg.node "aten._assert_async.msg"(%x) args [#tg.operand<0>, "not ok"] effects : (tensor<i1>) -> ()
+  return
+}
