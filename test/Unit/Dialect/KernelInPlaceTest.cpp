@@ -63,6 +63,8 @@ TEST_F(KernelInPlaceTest, ChainWithBroadcasts) {
 }
 
 TEST_F(KernelInPlaceTest, SeveralResultsOfOneLoop) {
+  // The second is not computed from the first argument: it might be written
+  // before that is read.
   EXPECT_EQ(pairsOf(R"(
     #map = affine_map<(d) -> (d)>
     tg.kernel @k(%x: tensor<8xf32>, %y: tensor<8xf32>)
@@ -74,12 +76,12 @@ TEST_F(KernelInPlaceTest, SeveralResultsOfOneLoop) {
           outs(%e, %e : tensor<8xf32>, tensor<8xf32>) {
       ^body(%a: f32, %b: f32, %c: f32, %d: f32):
         %s = arith.addf %a, %b : f32
-        %p = arith.mulf %a, %b : f32
+        %p = arith.negf %b : f32
         linalg.yield %s, %p : f32, f32
       } -> (tensor<8xf32>, tensor<8xf32>)
       tg.return %r#0, %r#1 : tensor<8xf32>, tensor<8xf32>
     })"),
-            (Pairs{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+            (Pairs{{0, 0}, {1, 0}, {1, 1}}));
 }
 
 TEST_F(KernelInPlaceTest, ArgumentThatGivesAShape) {

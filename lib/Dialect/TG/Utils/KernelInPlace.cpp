@@ -69,6 +69,33 @@ static SmallVector<Operation *> getElementwiseChain(BlockArgument argument) {
   return chain;
 }
 
+/// True if `result` needs operands of its operation that go back to `argument`:
+/// code may write an element early if nothing that it is computed from is read
+/// later.
+static bool dependsOn(OpResult result, ArrayRef<Operation *> chain,
+                      BlockArgument argument) {
+  Operation *op = result.getOwner();
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (op->getNumResults() == 1)
+    return true;
+  if (!generic)
+    return false;
+  // The chain arrives here from the argument or from the operation before.
+  Value source = argument;
+  if (chain.size() > 1)
+    source = chain[chain.size() - 2]->getResult(0);
+  llvm::SmallDenseSet<Value> dependent;
+  for (OpOperand &operand : op->getOpOperands())
+    if (operand.get() == source)
+      dependent.insert(generic.getMatchingBlockArgument(&operand));
+  for (Operation &inner : generic.getBlock()->without_terminator())
+    if (llvm::any_of(inner.getOperands(),
+                     [&](Value value) { return dependent.contains(value); }))
+      dependent.insert(inner.result_begin(), inner.result_end());
+  return dependent.contains(generic.getBlock()->getTerminator()->getOperand(
+      result.getResultNumber()));
+}
+
 SmallVector<InPlacePair> regather::tg::getInPlacePairs(KernelOp kernel) {
   auto getRows = [](Attribute attr) {
     auto rows = dyn_cast_if_present<IntegerAttr>(attr);
@@ -93,10 +120,13 @@ SmallVector<InPlacePair> regather::tg::getInPlacePairs(KernelOp kernel) {
       continue;
     SmallVector<Operation *> chain =
         getElementwiseChain(kernel.getArgument(argument));
-    for (unsigned result : results)
-      if (llvm::is_contained(chain, end->getOperand(result).getDefiningOp()) &&
+    for (unsigned result : results) {
+      auto value = dyn_cast<OpResult>(end->getOperand(result));
+      if (value && llvm::is_contained(chain, value.getOwner()) &&
+          dependsOn(value, chain, kernel.getArgument(argument)) &&
           getResultRows(result) == getArgRows(argument))
         pairs.emplace_back(argument, result);
+    }
   }
   return pairs;
 }

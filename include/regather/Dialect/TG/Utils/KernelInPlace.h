@@ -20,10 +20,10 @@ using InPlacePair = std::pair<unsigned, unsigned>;
 ///
 /// The two have one type, equal `tg.rows`, and a chain of operations between
 /// them, each of which works element by element and alone reads what the one
-/// before makes. So the only loop that reads the argument is, or comes before,
-/// the one that writes the result. Code for a kernel has to keep this: it reads
-/// element i of the argument before it writes element i of the results of the
-/// chain, and uses the memory of a result for nothing that is computed before.
+/// before makes. Element i of the result is computed from element i of the
+/// argument, and nothing else reads that. So code cannot write the one before it
+/// has read the other, even if it is told that buffers do not overlap. It must
+/// not use the memory of a result for anything that it computes before.
 ///
 /// One argument may be in several pairs, and so may one result: a launch takes
 /// any that share neither.
