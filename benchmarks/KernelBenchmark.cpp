@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// usage: regather-kernel-bench [--num-threads N] [--repeats N] [--block-bytes BYTES]
+// usage: regather-kernel-bench [--num-threads N] [--repeats N] [--block-bytes
+// BYTES]
 //                              [--only NAME] [--object FILE.o] FILE.mlir
 //
 // Runs each `tg.kernel` of the file on random numbers, and in turns with it
@@ -134,10 +135,10 @@ static void measure(tg::KernelOp kernel) {
     std::error_code error;
     llvm::raw_fd_ostream(objectFile, error) << code.object->getBuffer();
   }
-  auto jit = llvm::cantFail(
-      llvm::orc::LLJITBuilder()
-          .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
-          .create());
+  auto jit =
+      llvm::cantFail(llvm::orc::LLJITBuilder()
+                         .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
+                         .create());
   llvm::cantFail(jit->addObjectFile(std::move(code.object)));
   auto function =
       llvm::cantFail(jit->lookup(code.symbol)).toPtr<KernelFunction>();
@@ -189,8 +190,7 @@ static void measure(tg::KernelOp kernel) {
                       {"compile_ms", compileSeconds * 1e3},
                       {"kernel_gb_s", gigabytes / getMedian(kernelTimes)},
                       {"memcpy_gb_s", gigabytes / getMedian(copyTimes)},
-                      {"ratio",
-                       getMedian(copyTimes) / getMedian(kernelTimes)}})
+                      {"ratio", getMedian(copyTimes) / getMedian(kernelTimes)}})
                << '\n';
   llvm::outs().flush();
 }

@@ -40,9 +40,7 @@ public:
     return shaped ? Type(shaped.clone(element)) : element;
   }
 
-  Value number(float value) {
-    return constant(type, getF32FloatAttr(value));
-  }
+  Value number(float value) { return constant(type, getF32FloatAttr(value)); }
   Value integer(uint32_t value) {
     return constant(intType, getI32IntegerAttr(static_cast<int32_t>(value)));
   }
@@ -107,8 +105,8 @@ Value F32Builder::exp(Value x) {
   // Adding 1.5 * 2^23 rounds to an integer, which the lower bits then hold.
   Value magic = number(12582912.0f);
   Value shifted = fma(x, number(1.44269502f), magic);
-  Value n = arith::SubIOp::create(*this, asInteger(shifted),
-                                  integer(0x4b400000));
+  Value n =
+      arith::SubIOp::create(*this, asInteger(shifted), integer(0x4b400000));
   Value rounded = sub(shifted, magic);
   // log(2) in two parts.
   Value r = fma(rounded, number(-6.93145752e-1f), x);
@@ -132,19 +130,19 @@ Value F32Builder::log(Value x) {
       integer(0xff800000));
   Value n = fma(arith::SIToFPOp::create(*this, type, exponent),
                 number(0x1p-23f), select(isTiny, number(-23.0f), zero));
-  Value m = sub(asNumber(arith::SubIOp::create(*this, bits, exponent)),
-                number(1.0f));
+  Value m =
+      sub(asNumber(arith::SubIOp::create(*this, bits, exponent)), number(1.0f));
   Value square = mul(m, m);
-  Value even = polynomial(square, {-0.130310059f, -0.121483512f, -0.166846126f,
-                                   -0.249996200f});
+  Value even = polynomial(
+      square, {-0.130310059f, -0.121483512f, -0.166846126f, -0.249996200f});
   Value odd = polynomial(square, {0.140869141f, 0.139814854f, 0.200120345f});
   Value sum = fma(odd, m, even);
   sum = fma(sum, m, number(0.333331972f));
   sum = fma(sum, m, number(-0.5f));
   sum = fma(n, number(0.693147182f), fma(sum, square, m));
   // Of zero, infinity and NaN, and of negative numbers.
-  Value isRegular = arith::AndIOp::create(*this, less(zero, x),
-                                          less(x, infinity));
+  Value isRegular =
+      arith::AndIOp::create(*this, less(zero, x), less(x, infinity));
   Value isZero =
       arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, x, zero);
   Value special = select(less(x, zero), number(NAN), add(x, x));
@@ -155,9 +153,9 @@ Value F32Builder::log(Value x) {
 /// x + x P(x^2) near zero, else 1 - exp(Q(|x|)). Error below 1 ulp.
 Value F32Builder::erf(Value x) {
   Value magnitude = abs(x), square = mul(x, x), one = number(1.0f);
-  Value near = polynomial(square, {-5.96761703e-4f, 4.99119423e-3f,
-                                   -2.67681349e-2f, 1.12819925e-1f,
-                                   -3.76125336e-1f, 1.28379166e-1f});
+  Value near =
+      polynomial(square, {-5.96761703e-4f, 4.99119423e-3f, -2.67681349e-2f,
+                          1.12819925e-1f, -3.76125336e-1f, 1.28379166e-1f});
   near = fma(near, x, x);
   Value q = fma(number(-1.72853470e-5f), magnitude, number(3.83197126e-4f));
   Value rest = fma(number(-3.88396438e-3f), magnitude, number(2.42546219e-2f));
@@ -174,9 +172,9 @@ Value F32Builder::erf(Value x) {
 /// x + x P(x^2) near zero, else 1 - 2 / (exp(2 |x|) + 1). Error below 1.4 ulp.
 Value F32Builder::tanh(Value x) {
   Value magnitude = abs(x), square = mul(x, x), one = number(1.0f);
-  Value near = polynomial(
-      square, {-5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f,
-               1.33314422036e-1f, -3.33332819422e-1f});
+  Value near = polynomial(square, {-5.70498872745e-3f, 2.06390887954e-2f,
+                                   -5.37397155531e-2f, 1.33314422036e-1f,
+                                   -3.33332819422e-1f});
   near = fma(mul(near, square), x, x);
   Value power = exp(add(magnitude, magnitude));
   Value far = sub(one, div(number(2.0f), add(power, one)));
@@ -220,9 +218,9 @@ struct ConvertMathToArithPass
                  ExpandFunction<math::TanhOp, &F32Builder::tanh>>(
         &getContext());
     // What is written is what is computed: nothing is folded.
-    if (failed(applyPatternsGreedily(
-            getOperation(), std::move(patterns),
-            GreedyRewriteConfig().enableFolding(false))))
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns),
+                                  GreedyRewriteConfig().enableFolding(false))))
       signalPassFailure();
   }
 };

@@ -85,9 +85,7 @@ public:
   uint64_t &getLane(ArrayRef<int64_t> point) {
     return lanes[point[loop] % regather::tg::kReductionLanes];
   }
-  bool isLast(ArrayRef<int64_t> point) const {
-    return point[loop] == size - 1;
-  }
+  bool isLast(ArrayRef<int64_t> point) const { return point[loop] == size - 1; }
   /// Adds all lanes to what was there, and starts anew.
   uint64_t finish(uint64_t initial) {
     for (int64_t w = regather::tg::kReductionLanes / 2; w != 0; w /= 2)

@@ -68,11 +68,11 @@ static int64_t getMinSize(tg::KernelOp kernel, const RowCut &cut) {
 }
 
 /// A size near `wanted` that divides the rows, or else leaves one smaller
-/// block.
+/// block, which needs code of its own.
 static int64_t roundSize(int64_t rows, int64_t wanted) {
   if (wanted >= rows)
     return rows;
-  for (int64_t size = wanted; size > wanted - wanted / 4; --size)
+  for (int64_t size = wanted; size > wanted / 2; --size)
     if (rows % size == 0)
       return size;
   return wanted < kSizeMultiple ? wanted

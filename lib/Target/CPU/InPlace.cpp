@@ -40,16 +40,14 @@ static bool dependsOn(linalg::GenericOp op, unsigned result, unsigned operand) {
   llvm::DenseSet<Value> dependent;
   dependent.insert(op.getBlock()->getArgument(operand));
   for (Operation &inner : op.getBlock()->without_terminator())
-    if (llvm::any_of(inner.getOperands(), [&](Value value) {
-          return dependent.contains(value);
-        }))
+    if (llvm::any_of(inner.getOperands(),
+                     [&](Value value) { return dependent.contains(value); }))
       dependent.insert(inner.result_begin(), inner.result_end());
-  return dependent.contains(
-      op.getBlock()->getTerminator()->getOperand(result));
+  return dependent.contains(op.getBlock()->getTerminator()->getOperand(result));
 }
 
-/// True if the result may be written over the operand. An operation with several
-/// results computes one element of each at a time.
+/// True if the result may be written over the operand. An operation with
+/// several results computes one element of each at a time.
 static bool isElementwise(Operation *op, unsigned operand, unsigned result) {
   if (op->getOperand(operand).getType() != op->getResult(result).getType())
     return false;
@@ -77,14 +75,13 @@ bool cpu::isInPlaceSafe(KernelOp kernel, unsigned argument, unsigned result) {
     OpOperand &use = *value.getUses().begin();
     Operation *user = use.getOwner();
     // A use inside of a region is one of the operation around it.
-    if (user->getBlock() != &body ||
-        user->hasTrait<OpTrait::IsTerminator>() || user->getNumResults() == 0)
+    if (user->getBlock() != &body || user->hasTrait<OpTrait::IsTerminator>() ||
+        user->getNumResults() == 0)
       return false;
     // Of several results the path goes on with the one that is wanted.
     auto reached = dyn_cast<OpResult>(target);
-    unsigned next = reached && reached.getOwner() == user
-                        ? reached.getResultNumber()
-                        : 0;
+    unsigned next =
+        reached && reached.getOwner() == user ? reached.getResultNumber() : 0;
     if (!isElementwise(user, use.getOperandNumber(), next))
       return false;
     value = user->getResult(next);

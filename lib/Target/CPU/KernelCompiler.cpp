@@ -142,8 +142,8 @@ KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
       module, [&](const llvm::GlobalValue &value) { return &value == entry; });
 }
 
-/// Says what is known of the arguments: the buffers, two numbers and the regions
-/// of scratch memory.
+/// Says what is known of the arguments: the buffers, two numbers and the
+/// regions of scratch memory.
 void KernelEntry::setAttributes() {
   // In a function of its own, what is known of them is not lost.
   kernel->addFnAttr(llvm::Attribute::NoInline);
@@ -166,18 +166,19 @@ void KernelEntry::build(llvm::Function *entry) {
   SmallVector<llvm::Value *> arguments;
   for (unsigned i = 0; i != numBuffers; ++i)
     arguments.push_back(builder.CreateLoad(
-        builder.getPtrTy(), builder.CreateConstGEP1_64(
-                                builder.getPtrTy(), entry->getArg(0), i)));
+        builder.getPtrTy(),
+        builder.CreateConstGEP1_64(builder.getPtrTy(), entry->getArg(0), i)));
   for (unsigned i : {1, 2})
     arguments.push_back(entry->getArg(i));
   for (int64_t offset : scratch.offsets)
-    arguments.push_back(builder.CreateConstGEP1_64(
-        builder.getInt8Ty(), entry->getArg(3), offset));
+    arguments.push_back(builder.CreateConstGEP1_64(builder.getInt8Ty(),
+                                                   entry->getArg(3), offset));
   if (streaming) {
     llvm::Value *bits = builder.getInt64(0);
     for (unsigned number : streamed)
-      bits = builder.CreateOr(bits, builder.CreatePtrToInt(arguments[number],
-                                                           builder.getInt64Ty()));
+      bits =
+          builder.CreateOr(bits, builder.CreatePtrToInt(arguments[number],
+                                                        builder.getInt64Ty()));
     bits = builder.CreateAnd(bits, kStreamAlignment - 1);
     auto *aligned = llvm::BasicBlock::Create(context, "", entry);
     auto *other = llvm::BasicBlock::Create(context, "", entry);

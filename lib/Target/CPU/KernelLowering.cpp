@@ -17,6 +17,7 @@
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -34,7 +35,6 @@
 #include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -55,10 +55,10 @@ void regather::cpu::loadKernelDialects(MLIRContext *context) {
   scf::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   context->appendDialectRegistry(registry);
-  context->loadDialect<arith::ArithDialect, bufferization::BufferizationDialect,
-                       func::FuncDialect, memref::MemRefDialect,
-                       scf::SCFDialect, tensor::TensorDialect,
-                       vector::VectorDialect>();
+  context
+      ->loadDialect<arith::ArithDialect, bufferization::BufferizationDialect,
+                    func::FuncDialect, memref::MemRefDialect, scf::SCFDialect,
+                    tensor::TensorDialect, vector::VectorDialect>();
 }
 
 /// The stride of a single element does not matter. With another one than 1,
@@ -245,8 +245,7 @@ static void buildLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
-FailureOr<ScratchLayout>
-regather::cpu::lowerKernelFunction(ModuleOp module) {
+FailureOr<ScratchLayout> regather::cpu::lowerKernelFunction(ModuleOp module) {
   auto run = [&](void (*build)(OpPassManager &)) {
     PassManager pm(module.getContext());
     build(pm);
@@ -257,8 +256,7 @@ regather::cpu::lowerKernelFunction(ModuleOp module) {
   expandClasses(module);
   simplifyStrides(module);
   if (failed(decompose(module)) || failed(run(buildElementwisePipeline)) ||
-      failed(generalizeReductions(module)) ||
-      failed(fuseElementwise(module)) ||
+      failed(generalizeReductions(module)) || failed(fuseElementwise(module)) ||
       failed(expandIntegerConversions(module)) ||
       failed(run(buildFloatPipeline)))
     return failure();

@@ -21,9 +21,9 @@ namespace regather::cpu {
 void loadKernelDialects(mlir::MLIRContext *context);
 
 /// Lowers a module that holds one kernel function (`buildKernelFunction`) to
-/// the LLVM dialect. The function gets the regions of its scratch memory as last
-/// arguments and returns 0, or 1 if an index is out of bounds. Each reduction
-/// runs in an order that its shape decides; nothing is contracted.
+/// the LLVM dialect. The function gets the regions of its scratch memory as
+/// last arguments and returns 0, or 1 if an index is out of bounds. Each
+/// reduction runs in an order that its shape decides; nothing is contracted.
 mlir::FailureOr<ScratchLayout> lowerKernelFunction(mlir::ModuleOp module);
 
 } // namespace regather::cpu

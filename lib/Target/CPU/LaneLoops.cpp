@@ -192,8 +192,7 @@ Value LaneLowering::emitVectorTerm(Value step, Value mask) {
     auto type = VectorType::get(kReductionLanes, argument.getType());
     SmallVector<Value> point = getIndices(*operand);
     if (!mask) {
-      map.map(argument,
-              vector::LoadOp::create(b, type, operand->get(), point));
+      map.map(argument, vector::LoadOp::create(b, type, operand->get(), point));
       continue;
     }
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
@@ -245,9 +244,9 @@ Value LaneLowering::combine(Value previous, Value term) {
 
 Value LaneLowering::reduceInVector() {
   int64_t size = sizes[reduction.loop], rest = size % kReductionLanes;
-  auto loop = scf::ForOp::create(
-      b, makeIndex(0), makeIndex(size - rest), makeIndex(kReductionLanes),
-      ValueRange(toVector(makeNeutral())));
+  auto loop = scf::ForOp::create(b, makeIndex(0), makeIndex(size - rest),
+                                 makeIndex(kReductionLanes),
+                                 ValueRange(toVector(makeNeutral())));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -259,8 +258,8 @@ Value LaneLowering::reduceInVector() {
     SmallVector<bool> isRest(kReductionLanes, false);
     std::fill_n(isRest.begin(), rest, true);
     auto maskType = VectorType::get(kReductionLanes, b.getI1Type());
-    Value mask = arith::ConstantOp::create(
-        b, DenseElementsAttr::get(maskType, isRest));
+    Value mask =
+        arith::ConstantOp::create(b, DenseElementsAttr::get(maskType, isRest));
     Value term = emitVectorTerm(makeIndex(size - rest), mask);
     lanes = arith::SelectOp::create(b, mask, combine(lanes, term), lanes);
   }
@@ -280,8 +279,8 @@ Value LaneLowering::reduceInArray() {
     OpBuilder::InsertionGuard guard(b);
     auto func = op->getParentOfType<func::FuncOp>();
     b.setInsertionPointToStart(&func.getBody().front());
-    lanes = memref::AllocaOp::create(
-        b, MemRefType::get(kReductionLanes, element));
+    lanes =
+        memref::AllocaOp::create(b, MemRefType::get(kReductionLanes, element));
   }
   Value zero = makeIndex(0), one = makeIndex(1);
   Value count = makeIndex(kReductionLanes);
@@ -292,7 +291,8 @@ Value LaneLowering::reduceInArray() {
     b.setInsertionPointToStart(start.getBody());
     memref::StoreOp::create(b, neutral, lanes, start.getInductionVar());
   }
-  auto loop = scf::ForOp::create(b, zero, makeIndex(sizes[reduction.loop]), one);
+  auto loop =
+      scf::ForOp::create(b, zero, makeIndex(sizes[reduction.loop]), one);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -317,8 +317,8 @@ void LaneLowering::run() {
   for (auto [number, size] : llvm::enumerate(sizes)) {
     if (number == reduction.loop)
       continue;
-    auto loop = scf::ForOp::create(b, makeIndex(0), makeIndex(size),
-                                   makeIndex(1));
+    auto loop =
+        scf::ForOp::create(b, makeIndex(0), makeIndex(size), makeIndex(1));
     indices[number] = loop.getInductionVar();
     b.setInsertionPointToStart(loop.getBody());
   }

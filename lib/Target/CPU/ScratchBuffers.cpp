@@ -122,7 +122,7 @@ struct Piece {
 } // namespace
 
 static SmallVector<Piece> findRegions(const MemoryPlanRequest &request,
-                                       ArrayRef<uint64_t> offsets) {
+                                      ArrayRef<uint64_t> offsets) {
   auto order = llvm::to_vector(llvm::seq<size_t>(0, offsets.size()));
   llvm::sort(order, [&](size_t a, size_t b) {
     return std::pair(offsets[a], a) < std::pair(offsets[b], b);
@@ -167,9 +167,9 @@ FailureOr<ScratchLayout> cpu::placeInScratch(func::FuncOp func) {
       Value place = arith::ConstantIndexOp::create(
           b, alloc.getLoc(),
           static_cast<int64_t>(memory->offsets[i] - region.begin));
-      Value view = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(),
-                                          func.getArgument(number), place,
-                                          ValueRange());
+      Value view =
+          memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(),
+                                 func.getArgument(number), place, ValueRange());
       alloc.replaceAllUsesWith(view);
       alloc.erase();
     }

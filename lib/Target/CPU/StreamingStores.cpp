@@ -63,9 +63,8 @@ static void streamStores(Function &function) {
   if (streamed.empty())
     return;
   MDNode *nontemporal = MDNode::get(
-      function.getContext(),
-      ConstantAsMetadata::get(
-          ConstantInt::get(Type::getInt32Ty(function.getContext()), 1)));
+      function.getContext(), ConstantAsMetadata::get(ConstantInt::get(
+                                 Type::getInt32Ty(function.getContext()), 1)));
   for (Instruction &inst : instructions(function)) {
     auto *store = dyn_cast<StoreInst>(&inst);
     if (!store || !store->getValueOperand()->getType()->isVectorTy())
@@ -73,8 +72,8 @@ static void streamStores(Function &function) {
     Value *pointer = store->getPointerOperand();
     uint64_t bytes =
         layout.getTypeStoreSize(store->getValueOperand()->getType());
-    Align alignment = std::max(store->getAlign(),
-                               getKnownAlignment(pointer, layout, store));
+    Align alignment =
+        std::max(store->getAlign(), getKnownAlignment(pointer, layout, store));
     if (bytes < 16 || alignment.value() < bytes ||
         !streamed.contains(getUnderlyingObject(pointer, /*MaxLookup=*/0)))
       continue;

@@ -13,8 +13,7 @@
 using namespace mlir;
 using namespace regather;
 
-std::optional<tg::LaneReduction>
-tg::matchLaneReduction(linalg::LinalgOp op) {
+std::optional<tg::LaneReduction> tg::matchLaneReduction(linalg::LinalgOp op) {
   Block *body = op.getBlock();
   if (op.getNumDpsInits() != 1 || !body ||
       body->getNumArguments() != op->getNumOperands() ||

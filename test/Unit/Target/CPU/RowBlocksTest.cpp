@@ -218,14 +218,17 @@ TEST_F(RowBlocksTest, SumsOfEqualTerms) {
 tg.kernel @k() -> tensor<8xf32> {
   %zero = arith.constant 0.0 : f32
   %one = arith.constant 1.0 : f32
-  %e = tensor.empty() : )" + type + R"(
-  %x = linalg.fill ins(%zero : f32) outs(%e : )" + type + ") -> " + type + R"(
+  %e = tensor.empty() : )" +
+                type + R"(
+  %x = linalg.fill ins(%zero : f32) outs(%e : )" +
+                type + ") -> " + type + R"(
   %r = tensor.empty() : tensor<8xf32>
   %z = linalg.fill ins(%zero : f32) outs(%r : tensor<8xf32>) -> tensor<8xf32>
   %s = linalg.generic {
       indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
       iterator_types = ["parallel", "reduction"]}
-      ins(%x : )" + type + R"() outs(%z : tensor<8xf32>) {
+      ins(%x : )" +
+                type + R"() outs(%z : tensor<8xf32>) {
   ^bb0(%a: f32, %b: f32):
     %c = arith.addf %b, %one : f32
     linalg.yield %c : f32
