@@ -123,12 +123,15 @@ static bool isReadOnce(OpOperand *operand) {
 static constexpr size_t kMaxCheapOps = 4;
 
 /// True if each element that the consumer reads takes a few additions and
-/// multiplications, at the places where it reads others.
+/// multiplications, at the places where it reads others. Results of the kernel
+/// are there to be read, and may lie where what they are computed from lay.
 static bool isCheap(OpOperand *operand) {
   auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   if (!consumer || !producer || producer->getNumResults() != 1 ||
-      !consumer.getMatchingIndexingMap(operand).isPermutation())
+      !consumer.getMatchingIndexingMap(operand).isPermutation() ||
+      llvm::any_of(producer->getUsers(),
+                   llvm::IsaPred<bufferization::MaterializeInDestinationOp>))
     return false;
   auto inner = producer.getBlock()->without_terminator();
   return static_cast<size_t>(llvm::range_size(inner)) <= kMaxCheapOps &&

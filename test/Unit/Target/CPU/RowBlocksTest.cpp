@@ -267,8 +267,10 @@ tg.kernel @k(%x: tensor<1x100xf32>) -> tensor<1xf32> {
 TEST_F(RowBlocksTest, ResultsInThePlaceOfArguments) {
   StringRef text = R"(
 #map = affine_map<(d0) -> (d0)>
-tg.kernel @k(%x: tensor<5000xf32>, %y: tensor<5000xf32>, %z: tensor<5000xf32>)
-    -> (tensor<5000xf32>, tensor<5000xf32>, tensor<5000xf32>) {
+tg.kernel @k(%x: tensor<5000xf32>, %y: tensor<5000xf32>, %z: tensor<5000xf32>,
+             %w: tensor<5000xf32>)
+    -> (tensor<5000xf32>, tensor<5000xf32>, tensor<5000xf32>, tensor<5000xf32>,
+        tensor<5000xf32>) {
   %e = tensor.empty() : tensor<5000xf32>
   %r:2 = linalg.generic {indexing_maps = [#map, #map, #map, #map],
                          iterator_types = ["parallel"]}
@@ -280,18 +282,24 @@ tg.kernel @k(%x: tensor<5000xf32>, %y: tensor<5000xf32>, %z: tensor<5000xf32>)
     linalg.yield %s, %t : f32, f32
   } -> (tensor<5000xf32>, tensor<5000xf32>)
   %u = arith.mulf %z, %z : tensor<5000xf32>
-  tg.return %r#0, %r#1, %u : tensor<5000xf32>, tensor<5000xf32>, tensor<5000xf32>
+  %v = arith.negf %w : tensor<5000xf32>
+  %q = arith.mulf %v, %v : tensor<5000xf32>
+  tg.return %r#0, %r#1, %u, %v, %q : tensor<5000xf32>, tensor<5000xf32>,
+      tensor<5000xf32>, tensor<5000xf32>, tensor<5000xf32>
 }
 )";
   compile(text, 4096);
   // The second result does not tell when the first argument has been read; the
-  // third argument is read twice.
+  // third argument is read twice. The last result is computed from the fourth,
+  // wherever that lies.
   using Pairs = SmallVector<std::pair<unsigned, unsigned>>;
-  EXPECT_EQ(code.inPlace, Pairs({{0, 0}, {1, 0}, {1, 1}}));
+  EXPECT_EQ(code.inPlace, Pairs({{0, 0}, {1, 0}, {1, 1}, {3, 3}}));
   std::vector<Buffer> arguments = makeArguments();
   std::vector<Buffer> expected = run(arguments, 1);
   for (auto [argument, result] : code.inPlace) {
     std::vector<Buffer> inputs = arguments, results = expected;
+    for (Buffer &buffer : results)
+      std::fill(buffer.begin(), buffer.end(), 0);
     std::vector<void *> buffers;
     for (std::vector<Buffer> *list : {&inputs, &results})
       for (Buffer &buffer : *list)
@@ -299,5 +307,9 @@ tg.kernel @k(%x: tensor<5000xf32>, %y: tensor<5000xf32>, %z: tensor<5000xf32>)
     buffers[inputs.size() + result] = inputs[argument].data();
     EXPECT_EQ(function(buffers.data(), 0, code.rows, nullptr), 0);
     EXPECT_EQ(inputs[argument], expected[result]);
+    for (size_t i = 0; i != results.size(); ++i)
+      if (i != result) {
+        EXPECT_EQ(results[i], expected[i]) << argument << " " << result;
+      }
   }
 }
