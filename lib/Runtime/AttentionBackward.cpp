@@ -121,10 +121,11 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
   constexpr int64_t vector = 16;
   int64_t numColumns = std::min(kColumnBlock, desc.columns - column);
   multiplyBlock(kernels, memory.queryRows, memory.keyRows + column * desc.width,
-                desc.width, numRows, numColumns, memory.powers, kColumnBlock);
+                desc.width, numRows, numColumns, getVisibleInBlock(row, column),
+                memory.powers, kColumnBlock);
   multiplyBlock(kernels, memory.gradRows,
                 memory.valueRows + column * desc.value_width, desc.value_width,
-                numRows, numColumns, memory.scores, kColumnBlock);
+                numRows, numColumns, desc.columns, memory.scores, kColumnBlock);
   int64_t count = roundUp(numColumns, vector);
   for (int64_t i = 0; i < numRows; ++i) {
     float *powers = memory.powers + i * kColumnBlock;

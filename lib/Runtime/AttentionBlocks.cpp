@@ -103,14 +103,15 @@ void TiledSums::getRow(int64_t row, float *to) const {
 void regather::runtime::multiplyBlock(const BlockKernels &kernels,
                                       const float *left, const float *right,
                                       int64_t depth, int64_t numRows,
-                                      int64_t numColumns, float *tile,
-                                      int64_t stride) {
+                                      int64_t numColumns, int64_t visible,
+                                      float *tile, int64_t stride) {
   for (int64_t j = 0; j < numColumns; j += kernels.columns)
     for (int64_t i = 0; i < numRows; i += kernels.rows)
-      kernels.multiply(left + i * depth, right + j * depth, depth,
-                       std::min(kernels.rows, numRows - i),
-                       std::min(kernels.columns, numColumns - j), nullptr,
-                       tile + i * stride + j, stride);
+      if (j < visible + i + kernels.rows - 1)
+        kernels.multiply(left + i * depth, right + j * depth, depth,
+                         std::min(kernels.rows, numRows - i),
+                         std::min(kernels.columns, numColumns - j), nullptr,
+                         tile + i * stride + j, stride);
 }
 
 int64_t Attention::getVisible(int64_t row) const {

@@ -80,10 +80,12 @@ private:
   float *data;
 };
 
-/// tile[i * stride + j] = left right, both packed.
+/// tile[i * stride + j] = left right, both packed. Row i need not have columns
+/// from `visible` + i on.
 void multiplyBlock(const BlockKernels &kernels, const float *left,
                    const float *right, int64_t depth, int64_t numRows,
-                   int64_t numColumns, float *tile, int64_t stride);
+                   int64_t numColumns, int64_t visible, float *tile,
+                   int64_t stride);
 
 /// Hands out parts of scratch memory, or counts them without any.
 class ScratchParts {
@@ -117,6 +119,10 @@ public:
 protected:
   /// Columns that a row sees, of all.
   int64_t getVisible(int64_t row) const;
+  /// Columns from `column` on that a row sees; the next row sees one more.
+  int64_t getVisibleInBlock(int64_t row, int64_t column) const {
+    return desc.causal ? row + 1 - column : desc.columns;
+  }
 
   rg_attention_desc desc;
   const BlockKernels &kernels;

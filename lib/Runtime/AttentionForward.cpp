@@ -46,8 +46,13 @@ private:
     size_t bytes;
   };
 
+  /// Long blocks pack less, short ones give more tasks. The bits of a row do
+  /// not depend on it.
+  int64_t getBlockRows() const {
+    return desc.rows >= 4 * kRowBlock ? 2 * kRowBlock : kRowBlock;
+  }
   int64_t getRowBlocks() const {
-    return (desc.rows + kRowBlock - 1) / kRowBlock;
+    return (desc.rows + getBlockRows() - 1) / getBlockRows();
   }
   void addBlock(int64_t row, int64_t numRows, int64_t column,
                 int64_t numColumns, const HeadView &mask, const Memory &memory,
@@ -60,18 +65,19 @@ AttentionForward::Memory::Memory(const AttentionForward &attention,
   const BlockKernels &kernels = attention.kernels;
   const rg_attention_desc &desc = attention.desc;
   ScratchParts parts(scratch);
-  int64_t numRows = roundUp(kRowBlock, kernels.rows);
+  int64_t blockRows = attention.getBlockRows();
+  int64_t numRows = roundUp(blockRows, kernels.rows);
   int64_t numColumns = roundUp(kColumnBlock, kernels.columns);
   query = parts.take(numRows * desc.width);
   key = parts.take(numColumns * desc.width);
   value = parts.take(kColumnBlock * roundUp(desc.value_width, kernels.columns));
-  scores = parts.take(kRowBlock * kColumnBlock);
+  scores = parts.take(blockRows * kColumnBlock);
   powers = parts.take(numRows * kColumnBlock);
-  sums = parts.take(TiledSums::getSize(kernels, kRowBlock, desc.value_width));
+  sums = parts.take(TiledSums::getSize(kernels, blockRows, desc.value_width));
   mask = parts.take(
       std::max(kColumnBlock, roundUp(desc.value_width, kernels.columns)));
-  max = parts.take(kRowBlock);
-  sum = parts.take(kRowBlock);
+  max = parts.take(blockRows);
+  sum = parts.take(blockRows);
   bytes = parts.getBytes();
 }
 
@@ -81,7 +87,8 @@ void AttentionForward::addBlock(int64_t row, int64_t numRows, int64_t column,
                                 const Memory &memory, TiledSums &sums) const {
   constexpr int64_t vector = 16;
   multiplyBlock(kernels, memory.query, memory.key, desc.width, numRows,
-                numColumns, memory.scores, kColumnBlock);
+                numColumns, getVisibleInBlock(row, column), memory.scores,
+                kColumnBlock);
   int64_t count = roundUp(numColumns, vector);
   for (int64_t i = 0; i < numRows; ++i) {
     float *scores = memory.scores + i * kColumnBlock;
@@ -113,10 +120,10 @@ void AttentionForward::addBlock(int64_t row, int64_t numRows, int64_t column,
 void AttentionForward::run(void *const *buffers, int64_t task,
                            void *scratch) const {
   Memory memory(*this, scratch);
-  int64_t row = task % getRowBlocks() * kRowBlock;
+  int64_t row = task % getRowBlocks() * getBlockRows();
   int64_t head = task / getRowBlocks() % desc.heads;
   int64_t batch = task / getRowBlocks() / desc.heads;
-  int64_t numRows = std::min(kRowBlock, desc.rows - row);
+  int64_t numRows = std::min(getBlockRows(), desc.rows - row);
   HeadView query(desc.q, buffers, batch, head);
   HeadView key(desc.k, buffers, batch, head / desc.groups);
   HeadView value(desc.v, buffers, batch, head / desc.groups);
@@ -125,7 +132,7 @@ void AttentionForward::run(void *const *buffers, int64_t task,
   bool hasLogs = desc.l.buffer >= 0;
   HeadView logs(hasLogs ? desc.l : desc.o, buffers, batch, head);
 
-  TiledSums sums(kernels, kRowBlock, desc.value_width, memory.sums);
+  TiledSums sums(kernels, getBlockRows(), desc.value_width, memory.sums);
   sums.clear();
   std::fill(memory.max, memory.max + numRows,
             -std::numeric_limits<float>::infinity());

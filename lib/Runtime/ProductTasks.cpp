@@ -13,10 +13,10 @@
 using namespace regather::runtime;
 
 /// The largest tile.
-static constexpr int64_t kMaxRows = 256, kMaxColumns = 512;
+static constexpr int64_t kMaxRows = 512, kMaxColumns = 512;
 /// Tiles of more multiply-adds than this are cut further while there are fewer
 /// than `kWantedTiles`.
-static constexpr double kLargeTile = 64e6;
+static constexpr double kLargeTile = 128e6;
 static constexpr int64_t kWantedTiles = 8;
 /// A task has at least so many multiply-adds if there are as many.
 static constexpr double kSmallestTask = 2e6;
@@ -45,8 +45,12 @@ ProductTasks::ProductTasks(const rg_gemm_desc &desc) : m(desc.m), n(desc.n) {
   setSizes();
   while (batch * rowTiles * columnTiles < kWantedTiles &&
          getWork() > kLargeTile) {
-    int64_t &cut = rowsPerTile >= columnsPerTile ? rowTiles : columnTiles;
-    int64_t old = cut++;
+    // Of two equal sizes, the operand that is shorter is packed once more.
+    bool cutsRows = rowsPerTile > columnsPerTile ||
+                    (rowsPerTile == columnsPerTile && m >= n);
+    int64_t &cut = cutsRows ? rowTiles : columnTiles;
+    int64_t old = cut;
+    cut *= 2;
     setSizes();
     if (cut <= old)
       break;

@@ -136,9 +136,14 @@ inline int64_t clampBlock(int64_t i, int64_t width) {
 template <typename Lanes>
 void packRows(const float *source, int64_t depthStep, int64_t depth,
               int64_t numPanels, int64_t width, float *panels) {
+  // Rows are far apart, so that the hardware does not see what comes next.
+  constexpr int64_t ahead = 8;
   for (int64_t l = 0; l < depth; ++l) {
     const float *from = source + l * depthStep;
-    for (int64_t p = 0; p < numPanels; ++p, from += width) {
+    const float *next = from + (l + ahead < depth ? ahead * depthStep : 0);
+    for (int64_t p = 0; p < numPanels; ++p, from += width, next += width) {
+      for (int64_t i = 0; i < width; i += kLanes)
+        __builtin_prefetch(next + i);
       float *to = panels + (p * depth + l) * width;
       int64_t i = 0;
       for (; i + kLanes <= width; i += kLanes)
