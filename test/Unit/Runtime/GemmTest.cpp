@@ -168,7 +168,7 @@ TEST(GemmTest, MultipliesEveryLayout) {
 TEST(GemmTest, CutsLargeProducts) {
   // Several tiles in both directions, and several blocks of k.
   for (rg_dtype type : {RG_F32, RG_BF16}) {
-    rg_gemm_desc desc = makeDesc(1, 300, 530, 1100);
+    rg_gemm_desc desc = makeDesc(1, 520, 530, 1030);
     desc.a.dtype = desc.b.dtype = type;
     rg_gemm *gemm = nullptr;
     ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
