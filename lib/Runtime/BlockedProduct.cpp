@@ -24,6 +24,8 @@
 #include "ProductEpilogue.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 using namespace regather::runtime;
 
@@ -107,7 +109,21 @@ bool BlockedProduct::runTile(void *const *buffers, const ProductTile &tile,
   return true;
 }
 
+/// The product of the transposed matrices, which writes the same numbers to the
+/// same places.
+static rg_gemm_desc transposeProduct(rg_gemm_desc desc) {
+  std::swap(desc.m, desc.n);
+  std::swap(desc.a, desc.b);
+  for (rg_gemm_operand *operand :
+       {&desc.a, &desc.b, &desc.c, &desc.addends[0], &desc.addends[1]})
+    std::swap(operand->strides[0], operand->strides[1]);
+  return desc;
+}
+
 std::unique_ptr<MatrixProduct>
 regather::runtime::createBlockedProduct(const rg_gemm_desc &desc) {
-  return std::make_unique<BlockedProduct>(desc);
+  // Sums are written row by row.
+  bool hasColumns = desc.c.strides[0] == 1 && desc.c.strides[1] != 1;
+  return std::make_unique<BlockedProduct>(hasColumns ? transposeProduct(desc)
+                                                     : desc);
 }
