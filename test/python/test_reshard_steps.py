@@ -16,7 +16,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
 from capture_cases import ROOT, example  # noqa: E402
-from regather_tools import run_tool  # noqa: E402
+from regather_tools import ENGINES, run_tool  # noqa: E402
+from safetensors.torch import load  # noqa: E402
 
 import regather  # noqa: E402
 from regather.cli import main  # noqa: E402
@@ -147,3 +148,42 @@ def test_recompute(step: Step, policy: str, mode: str) -> None:
                            "--tg-rematerialize", "--tg-verify-step"))
     assert (regathers(path) > 0) or mode == "never"
     assert step.run(path) == step.whole
+
+
+def equal(actual: bytes, expected: bytes) -> bool:
+    """The same tensors, bit for bit, in whatever order."""
+    got, want = load(actual), load(expected)
+    return got.keys() == want.keys() and all(
+        value.equal(want[name]) for name, value in got.items())
+
+
+@pytest.mark.parametrize("reshard", ["always", "never"])
+@pytest.mark.parametrize("mode", ["default", "min-cut"])
+def test_partition(step: Step, mode: str, reshard: str) -> None:
+    path = step.transform(("--tg-merge-gathers",
+                           f"--tg-reshard-after-forward=mode={reshard}",
+                           f"--tg-partition=mode={mode}", "--tg-verify-step"))
+    assert "func.func @backward" in path.read_text()
+    assert equal(step.run(path), step.whole)
+
+
+def test_replay_saves_the_same(step: Step) -> None:
+    """A second partition of what the first one has recorded."""
+    passes = ("--tg-merge-gathers", "--tg-reshard-after-forward=mode=always",
+              "--tg-partition=mode=min-cut split=false")
+    recorded = step.transform(passes, None, step.directory / "recorded.mlir")
+    path = step.transform(("--tg-partition=mode=replay",), recorded)
+    once = step.transform((*passes[:2], "--tg-partition=mode=min-cut"), None,
+                          step.directory / "once.mlir")
+    assert path.read_text() == once.read_text()
+
+
+def test_partition_on_both_engines(step: Step) -> None:
+    """Compiled code may round otherwise than the interpreter, not than itself."""
+    passes = ("--tg-merge-gathers", "--tg-apply-policy=policy=selective",
+              "--tg-reshard-after-forward=mode=always")
+    path = step.transform((*passes, "--tg-partition"))
+    for engine in ENGINES:
+        whole = (step.whole if engine == "interpreter"
+                 else step.run(step.path, engine))
+        assert equal(step.run(path, engine), whole)

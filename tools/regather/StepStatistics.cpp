@@ -57,10 +57,20 @@ static void countParameters(func::FuncOp func, ParameterCount &parameters) {
   }
 }
 
+static bool takesSaved(func::FuncOp func) {
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
+    if (auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
+        role && role.getKind() == RoleKind::Saved)
+      return true;
+  return false;
+}
+
 StepStatistics regather::collectStatistics(ModuleOp module) {
   StepStatistics stats;
   for (auto func : module.getOps<func::FuncOp>()) {
-    countParameters(func, stats.parameters);
+    // The backward part of a partitioned step has the parameters once more.
+    if (!takesSaved(func))
+      countParameters(func, stats.parameters);
     func.walk([&](Operation *op) {
       // The inside of a structured operation is not an operation of the step.
       bool isInner = op->getParentOp() != func.getOperation() &&

@@ -153,7 +153,7 @@ static LogicalResult verifyPlannedPlacement(Operation *op, NamedAttribute attr,
 /// have a gradient or an update, and has the same type.
 static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
                                       RoleAttr role) {
-  if (role.isForArgument())
+  if (!role.isForResult())
     return func.emitError()
            << "result " << index << " cannot have role \""
            << stringifyRoleKind(role.getKind()) << "\", which is for arguments";

@@ -47,12 +47,6 @@ void BackwardCopies::findInputs(Operation *op,
     visit(collective.getInputs()[member]);
 }
 
-/// Data that is in flight across the boundary arrives in backward anyway.
-bool BackwardCopies::isCopiedForBackward(Value value) const {
-  return graph.isForwardValue(value) && !isa<FutureType>(value.getType()) &&
-         copiedForBackward(value);
-}
-
 void BackwardCopies::findNeeded() {
   SmallVector<Value> worklist;
   auto add = [&](Value value) {
@@ -62,7 +56,7 @@ void BackwardCopies::findNeeded() {
   for (auto [number, op] : llvm::enumerate(graph.getOps()))
     if (graph.isBackward(number))
       forEachInput(op, [&](Value value) {
-        if (isCopiedForBackward(value))
+        if (graph.isForwardValue(value) && copiedForBackward(value))
           add(value);
       });
   while (!worklist.empty()) {
@@ -170,7 +164,7 @@ void BackwardCopies::run() {
     op->walk([&](Operation *inner) {
       for (OpOperand &operand : inner->getOpOperands()) {
         Value value = operand.get();
-        if (!isCopiedForBackward(value))
+        if (!graph.isForwardValue(value) || !copiedForBackward(value))
           continue;
         if (!mapping.contains(value))
           materialize(value, op);

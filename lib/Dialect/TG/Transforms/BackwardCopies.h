@@ -59,7 +59,6 @@ public:
   llvm::SmallVector<unsigned> getCopiedMembers(CollectiveOpInterface op) const;
 
 private:
-  bool isCopiedForBackward(mlir::Value value) const;
   void findNeeded();
   void findInputs(mlir::Operation *op,
                   llvm::function_ref<void(mlir::Value)> visit) const;

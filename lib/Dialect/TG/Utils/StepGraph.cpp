@@ -55,7 +55,10 @@ int64_t regather::tg::getValueBytes(Value value) {
 
 StepGraph::StepGraph(Block &block) : block(block) {
   for (Operation &op : block.without_terminator()) {
-    std::optional<Phase> phase = getPhase(&op);
+    // Data in flight does not cross: a wait stays with its collective.
+    auto wait = dyn_cast<WaitOp>(op);
+    std::optional<Phase> phase =
+        getPhase(wait ? wait.getFuture().getDefiningOp() : &op);
     bool isAfter = phase && *phase != Phase::Forward;
     if (!phase)
       forEachInput(&op, [&](Value input) {

@@ -206,7 +206,8 @@ def TG_RoleKind : I32Enum<"RoleKind", "What an argument or result of a step is",
   I32EnumCase<"Step", 6, "step">,
   I32EnumCase<"Loss", 7, "loss">,
   I32EnumCase<"Gradient", 8, "gradient">,
-  I32EnumCase<"Update", 9, "update">
+  I32EnumCase<"Update", 9, "update">,
+  I32EnumCase<"Saved", 10, "saved">
 ]> {
   let cppNamespace = "::regather::tg";
 }
@@ -221,6 +222,8 @@ def TG_RoleAttr : TG_Attr<"Role", "role"> {
     an argument: a gradient belongs to a parameter; an update is the new value
     of a parameter, buffer, optimizer state or random state, which the next
     step receives as argument N.
+    Both: `saved`, a value that the forward part of a partitioned step hands to
+    the backward part, under the same `tg.name`.
 
     ```
     #tg.role<parameter>
@@ -239,7 +242,11 @@ def TG_RoleAttr : TG_Attr<"Role", "role"> {
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// True for the roles that an argument can have.
-    bool isForArgument() const { return getKind() < RoleKind::Loss; }
+    bool isForArgument() const {
+      return getKind() < RoleKind::Loss || getKind() == RoleKind::Saved;
+    }
+    /// True for the roles that a result can have.
+    bool isForResult() const { return getKind() >= RoleKind::Loss; }
     /// True for the roles of arguments that the step may replace.
     bool isForUpdate() const {
       return getKind() == RoleKind::Parameter ||
@@ -248,7 +255,9 @@ def TG_RoleAttr : TG_Attr<"Role", "role"> {
              getKind() == RoleKind::Rng;
     }
     /// True for the roles that name an argument.
-    bool namesArgument() const { return getKind() > RoleKind::Loss; }
+    bool namesArgument() const {
+      return getKind() == RoleKind::Gradient || getKind() == RoleKind::Update;
+    }
   }];
 }
 

@@ -25,6 +25,9 @@ enum class ParameterLayout { Flat, PerParameter };
 /// What tg-apply-policy marks.
 enum class PolicyPlan { None, Full, Selective };
 
+/// How tg-partition chooses what to save.
+enum class PartitionMode { Default, Replay, MinCut };
+
 /// Which gathered parameters tg-reshard-after-forward releases.
 enum class ReshardMode { Default, Always, Never };
 

@@ -252,6 +252,67 @@ def MergeGathersPass : Pass<"tg-merge-gathers", "::mlir::ModuleOp"> {
   ];
 }
 
+def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
+  let summary = "Split a step into forward and backward";
+  let description = [{
+    Replaces the step, the only public function of the module, by two: `forward`
+    computes what is marked as forward, and returns what backward needs of it;
+    `backward` takes these values (role `saved`, equal names) and computes the
+    rest. Both take the arguments of the step, which cost nothing to save. What
+    backward needs and is not saved it computes again, as late as possible.
+
+    - `default` saves whatever backward reads.
+    - `min-cut` saves the fewest bytes: an exact minimum cut. What a library has
+      a routine for, reductions to less than a quarter, and collectives are not
+      computed again, unless a mark asks for it. Of several minimum cuts, it
+      takes the one that recomputes least. Preferences weigh: a value marked
+      `prefer_save` counts half, one marked `prefer_recompute` twice its bytes.
+    - `replay` saves exactly what `tg.saved_results` records, from an earlier
+      partition or from the option `saved`, and consults nothing else: a second
+      partition does not drift from the first.
+
+    In all modes `must_recompute` comes first, and then `must_save`, which saves
+    all results of an operation. In `default` and `min-cut`, parameters that
+    `tg.reshard` releases after forward are not saved but gathered again. What
+    would not give the same again (opaque values, effects) is always saved.
+    Numbers and constants never are. Operations of backward that nobody reads
+    keep nothing alive.
+
+    Precondition: forward reads no value of backward, as it does with
+    micro-batches. A step without a backward part gets an empty one, with a
+    remark.
+
+    Postcondition: `regather run` computes the same, bit for bit. Operations
+    whose results are saved have `tg.saved_results`; with `split=false`, this
+    record, and copies in backward, are all that changes. A remark names each
+    saved value, its bytes, and the arithmetic that saving it avoids.
+  }];
+  let options = [
+    Option<"mode", "mode", "PartitionMode", /*default=*/"PartitionMode::Default",
+           "What to save",
+           [{::llvm::cl::values(
+             clEnumValN(PartitionMode::Default, "default",
+                        "Whatever backward reads (default)"),
+             clEnumValN(PartitionMode::Replay, "replay",
+                        "What has been recorded"),
+             clEnumValN(PartitionMode::MinCut, "min-cut",
+                        "The fewest bytes"))}]>,
+    ListOption<"saved", "saved", "std::string",
+               "Record to replay: ids, or id:result for one of several results">,
+    Option<"split", "split", "bool", /*default=*/"true",
+           "Make two functions; if not, the step stays one">
+  ];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let statistics = [
+    Statistic<"numSaved", "num-saved", "Number of values saved">,
+    Statistic<"savedBytes", "saved-bytes", "Bytes saved">,
+    Statistic<"numRecomputed", "num-recomputed",
+              "Number of operations copied to backward">,
+    Statistic<"recomputedFlops", "recomputed-flops",
+              "Arithmetic operations of these">
+  ];
+}
+
 def RematerializePass : Pass<"tg-rematerialize", "::mlir::ModuleOp"> {
   let summary = "Recompute in backward what is not to be saved";
   let description = [{

@@ -53,7 +53,8 @@ public:
   unsigned getNumber(mlir::Operation *op) const;
 
   /// True if `op`, by number, comes after the boundary: it is marked as
-  /// backward or optimizer, or reads such a value and is not marked at all.
+  /// backward or optimizer, or reads such a value and is not marked at all. A
+  /// wait is on the side of its collective.
   bool isBackward(unsigned op) const { return backward[op]; }
   bool isBackward(mlir::Operation *op) const { return backward[getNumber(op)]; }
   /// True if an operation of forward defines `value`; arguments are no such

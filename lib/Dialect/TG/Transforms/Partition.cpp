@@ -1,0 +1,166 @@
+//===- Partition.cpp - Split a step into forward and backward -------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BackwardCopies.h"
+#include "GatherMerger.h"
+#include "Partition/SavedValues.h"
+#include "Partition/StepSplitter.h"
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Utils/StepEntry.h"
+
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#define DEBUG_TYPE "tg-partition"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_PARTITIONPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::partition;
+
+namespace {
+struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
+  using PartitionPassBase::PartitionPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> step =
+        findStep(getOperation(), "one of them can be partitioned");
+    if (failed(step))
+      return signalPassFailure();
+    if (!*step || !(*step).getBody().hasOneBlock())
+      return;
+    eraseDeadBackward(*step);
+    if (failed(readRecord(*step)) || failed(recompute(*step)) ||
+        failed(mergeGathers(*step)))
+      return signalPassFailure();
+    record(*step);
+    if (split && failed(splitStep(*step)))
+      signalPassFailure();
+  }
+
+private:
+  void eraseDeadBackward(func::FuncOp step);
+  LogicalResult readRecord(func::FuncOp func);
+  FailureOr<SavedValues> decide(const Step &step);
+  LogicalResult recompute(func::FuncOp func);
+  void record(func::FuncOp func);
+};
+} // namespace
+
+/// What backward computes for nobody, such as a wait without readers, keeps no
+/// value alive.
+void Partition::eraseDeadBackward(func::FuncOp func) {
+  StepGraph graph(func.getBody().front());
+  for (Operation *op : llvm::reverse(graph.getOps()))
+    if (graph.isBackward(op) && isOpTriviallyDead(op))
+      op->erase();
+}
+
+/// Marks what the option `saved` lists.
+LogicalResult Partition::readRecord(func::FuncOp func) {
+  if (saved.empty())
+    return success();
+  if (mode != PartitionMode::Replay)
+    return func.emitError() << "option 'saved' is for mode replay";
+  llvm::StringMap<SmallVector<Operation *, 1>> byId;
+  StepGraph graph(func.getBody().front());
+  for (Operation *op : graph.getOps())
+    if (auto id = op->getAttrOfType<StringAttr>(kIdAttrName);
+        id && !graph.isBackward(op) && !isa<CollectiveOpInterface>(op))
+      byId[id.getValue()].push_back(op);
+  for (const std::string &text : saved) {
+    auto [id, number] = StringRef(text).split(':');
+    auto it = byId.find(id);
+    if (it == byId.end())
+      return func.emitError()
+             << "record names \"" << text
+             << "\", but no operation of forward has the id \"" << id << '"';
+    unsigned index = 0;
+    for (Operation *op : it->second) {
+      if (!number.empty() &&
+          (number.getAsInteger(10, index) || index >= op->getNumResults())) {
+        InFlightDiagnostic diag = op->emitError()
+                                  << "record names \"" << text
+                                  << "\", but the operation has "
+                                  << op->getNumResults() << " results";
+        return diag;
+      }
+      if (number.empty())
+        for (unsigned i = 0, e = op->getNumResults(); i != e; ++i)
+          recordSaved(op, i);
+      else
+        recordSaved(op, index);
+    }
+  }
+  return success();
+}
+
+FailureOr<SavedValues> Partition::decide(const Step &step) {
+  PartitionMode chosen = mode;
+  if (!step.graph.hasBackward()) {
+    remark::missed(step.func.getLoc(),
+                   remark::RemarkOpts::name("no-backward").category(DEBUG_TYPE))
+        << remark::reason("the step has no backward part: nothing is saved");
+    chosen = PartitionMode::Default;
+  }
+  switch (chosen) {
+  case PartitionMode::Default:
+    return saveEverything(step);
+  case PartitionMode::Replay:
+    return replayRecord(step);
+  case PartitionMode::MinCut:
+    return cutMinimum(step);
+  }
+  llvm_unreachable("unknown mode");
+}
+
+/// Lets backward compute what is not saved.
+LogicalResult Partition::recompute(func::FuncOp func) {
+  StepGraph graph(func.getBody().front());
+  ParameterChains chains(func, graph);
+  FailureOr<SavedValues> values = decide({func, graph, chains});
+  if (failed(values))
+    return failure();
+  auto isCopied = [&](Value value) { return !values->contains(value); };
+  BackwardCopies copies(graph, isCopied, isCopied);
+  copies.run();
+  for (auto [original, copy] : copies.getCopies())
+    recomputedFlops += static_cast<uint64_t>(getOpCost(copy).flops);
+  numRecomputed += copies.getCopies().size();
+  copies.eraseDeadOriginals();
+  return success();
+}
+
+/// Records and reports what is saved in the end.
+void Partition::record(func::FuncOp func) {
+  StepGraph graph(func.getBody().front());
+  for (Operation *op : graph.getOps())
+    op->removeAttr(kSavedResultsAttrName);
+  for (Value value : findCrossing(graph)) {
+    auto result = cast<OpResult>(value);
+    Operation *op = result.getOwner();
+    recordSaved(op, result.getResultNumber());
+    int64_t bytes = getValueBytes(value);
+    ++numSaved;
+    savedBytes += bytes;
+    auto id = op->getAttrOfType<StringAttr>(kIdAttrName);
+    remark::analysis(op->getLoc(),
+                     remark::RemarkOpts::name("saved").category(DEBUG_TYPE))
+        << remark::add("'{0}' is saved for backward",
+                       id ? id.getValue().str()
+                          : op->getName().getStringRef().str())
+        << remark::metric("bytes", bytes)
+        << remark::metric("flops", getOpCost(op).flops);
+  }
+}

@@ -1,0 +1,176 @@
+//===- MinimumCutPlan.cpp - Save the fewest bytes -------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Saving is cutting. A value v that forward computes has two nodes: behind the
+// cut, on the side of the sink, `in` means that backward computes it, and `out`
+// that backward has it.
+//
+//   in(v) -> out(v)     what saving v costs
+//   out(u) -> in(v)     infinite, if v is computed from u: computing v takes u
+//   out(v) -> sink      infinite, if backward reads v
+//   source -> in(v)     infinite, if v may not be computed again
+//
+// The results of one operation share their `in`. The members of a collective do
+// not: its wait gives each of them on its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SavedValues.h"
+
+#include "../ParameterRegathers.h"
+
+#include "regather/Analysis/MinimumCut.h"
+#include "regather/Dialect/TG/Utils/Policies.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::partition;
+
+namespace {
+class CutBuilder {
+public:
+  explicit CutBuilder(const Step &step) : step(step) {
+    network.source = 0;
+    network.sink = 1;
+    network.numNodes = 2;
+  }
+
+  FailureOr<SavedValues> cut();
+
+private:
+  /// Node numbers of a value.
+  struct Nodes {
+    uint32_t in;
+    uint32_t out;
+  };
+
+  void addForward(Operation *op);
+  void addWait(WaitOp wait);
+  void addValue(Value value, uint32_t in);
+  void addInput(Value input, uint32_t in);
+  void addEdge(uint32_t from, uint32_t to, int64_t capacity) {
+    network.edges.push_back({from, to, capacity});
+  }
+  bool mayRecompute(Value value);
+  int64_t getSaveCost(Value value);
+
+  const Step &step;
+  FlowNetwork network;
+  llvm::DenseMap<Value, Nodes> nodes;
+};
+} // namespace
+
+/// Whether backward may compute the results of `op`, besides its policy: not
+/// if that takes long, and not if saving them is cheaper than what they are
+/// computed from.
+static bool isCheap(Operation *op) {
+  if (isa<WaitOp>(op))
+    return false;
+  auto costed = dyn_cast<CostOpInterface>(op);
+  if (costed && costed.isLibraryCall())
+    return false;
+  OpCost cost = getOpCost(op);
+  return cost.view || 4 * cost.writtenBytes >= cost.readBytes;
+}
+
+bool CutBuilder::mayRecompute(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!isRepeatable(op))
+    return false;
+  if (isNeverSaved(step, value) || isReleased(step.func, step.chains, value))
+    return true;
+  switch (getPolicy(op).value_or(Policy::PreferSave)) {
+  case Policy::MustSave:
+  case Policy::Offload:
+    return false;
+  case Policy::MustRecompute:
+    return true;
+  case Policy::PreferRecompute:
+    return !isa<WaitOp>(op);
+  case Policy::PreferSave:
+    return isCheap(op);
+  }
+  llvm_unreachable("unknown policy");
+}
+
+/// Twice the bytes, four times the bytes where recomputing is preferred, and
+/// the bytes where saving is.
+int64_t CutBuilder::getSaveCost(Value value) {
+  Operation *def = value.getDefiningOp();
+  if (isNeverSaved(step, value) || mustRecompute(value) ||
+      isReleased(step.func, step.chains, value))
+    return kInfiniteCapacity;
+  int64_t bytes = getValueBytes(value);
+  std::optional<Policy> policy = getPolicy(def);
+  if (policy == Policy::PreferSave)
+    return bytes;
+  return (policy == Policy::PreferRecompute ? 4 : 2) * bytes;
+}
+
+void CutBuilder::addValue(Value value, uint32_t in) {
+  uint32_t out = network.numNodes++;
+  nodes[value] = {in, out};
+  addEdge(in, out, getSaveCost(value));
+}
+
+/// Arguments cost nothing: backward has them.
+void CutBuilder::addInput(Value input, uint32_t in) {
+  auto it = nodes.find(input);
+  if (it != nodes.end())
+    addEdge(it->second.out, in, kInfiniteCapacity);
+}
+
+void CutBuilder::addWait(WaitOp wait) {
+  auto collective = wait.getFuture().getDefiningOp<CollectiveOpInterface>();
+  for (auto [input, tensor] :
+       llvm::zip(collective.getInputs(), wait.getTensors())) {
+    uint32_t in = network.numNodes++;
+    if (!mayRecompute(tensor))
+      addEdge(network.source, in, kInfiniteCapacity);
+    addInput(input, in);
+    addValue(tensor, in);
+  }
+}
+
+void CutBuilder::addForward(Operation *op) {
+  if (auto wait = dyn_cast<WaitOp>(op))
+    return addWait(wait);
+  if (isa<CollectiveOpInterface>(op) || op->getNumResults() == 0)
+    return;
+  uint32_t in = network.numNodes++;
+  if (!mayRecompute(op->getResult(0)))
+    addEdge(network.source, in, kInfiniteCapacity);
+  forEachInput(op, [&](Value input) { addInput(input, in); });
+  for (Value result : op->getResults())
+    addValue(result, in);
+}
+
+FailureOr<SavedValues> CutBuilder::cut() {
+  for (auto [number, op] : llvm::enumerate(step.graph.getOps())) {
+    if (!step.graph.isBackward(number)) {
+      addForward(op);
+      continue;
+    }
+    forEachInput(op, [&](Value input) { addInput(input, network.sink); });
+  }
+  llvm::Expected<MinimumCut> cut = findMinimumCut(network);
+  if (!cut)
+    return step.func.emitError()
+           << "no partition saves and recomputes as marked: "
+           << llvm::toString(cut.takeError());
+  SavedValues saved;
+  for (auto [value, node] : nodes)
+    if (!cut->onSinkSide[node.in] && cut->onSinkSide[node.out])
+      saved.insert(value);
+  return saved;
+}
+
+FailureOr<SavedValues> partition::cutMinimum(const Step &step) {
+  return CutBuilder(step).cut();
+}

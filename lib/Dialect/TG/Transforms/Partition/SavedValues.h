@@ -1,0 +1,52 @@
+//===- SavedValues.h - What forward hands to backward -----------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_SAVEDVALUES_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_SAVEDVALUES_H
+
+#include "regather/Dialect/TG/Utils/ParameterChains.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace regather::tg::partition {
+
+/// A step about which a partition decides.
+struct Step {
+  mutable mlir::FunctionOpInterface func;
+  const StepGraph &graph;
+  const ParameterChains &chains;
+};
+
+/// The decision of a partition: of the forward values that backward needs,
+/// those that are saved. It computes the others again. Forward values that it
+/// does not need may be members, too.
+using SavedValues = llvm::DenseSet<mlir::Value>;
+
+/// True for a forward value that is never saved: it is a number or made of
+/// constants alone.
+bool isNeverSaved(const Step &step, mlir::Value value);
+
+/// True if `value` must be computed again: it is marked so, and can be.
+bool mustRecompute(mlir::Value value);
+
+/// Saves what backward reads, but for what is marked as `must_recompute` and
+/// for parameters that are released after forward.
+SavedValues saveEverything(const Step &step);
+
+/// Saves what the record (`tg.saved_results`) says. `must_recompute` comes
+/// before it, and so does `must_save`, which saves all results. Emits an error
+/// if there is neither a record nor a mark.
+mlir::FailureOr<SavedValues> replayRecord(const Step &step);
+
+/// Saves the fewest bytes (see MinimumCutPlan.cpp for what is recomputed).
+/// Emits an error if something can be neither saved nor computed again.
+mlir::FailureOr<SavedValues> cutMinimum(const Step &step);
+
+} // namespace regather::tg::partition
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_SAVEDVALUES_H

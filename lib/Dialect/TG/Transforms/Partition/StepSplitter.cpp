@@ -1,0 +1,186 @@
+//===- StepSplitter.cpp - Two functions of one step -----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepSplitter.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::partition;
+
+static constexpr llvm::StringLiteral kForward = "forward";
+static constexpr llvm::StringLiteral kBackward = "backward";
+
+SmallVector<Value> partition::findCrossing(const StepGraph &graph) {
+  llvm::DenseSet<Value> read;
+  for (auto [number, op] : llvm::enumerate(graph.getOps()))
+    if (graph.isBackward(number))
+      forEachInput(op, [&](Value value) { read.insert(value); });
+  SmallVector<Value> crossing;
+  for (auto [number, op] : llvm::enumerate(graph.getOps()))
+    if (!graph.isBackward(number))
+      for (Value value : op->getResults())
+        if (read.contains(value))
+          crossing.push_back(value);
+  return crossing;
+}
+
+static LogicalResult verify(func::FuncOp step, const StepGraph &graph) {
+  for (auto func : step->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) {
+    if (func == step ||
+        (func.getName() != kForward && func.getName() != kBackward))
+      continue;
+    InFlightDiagnostic diag = func.emitError()
+                              << "name \"" << func.getName()
+                              << "\" is that of a part of the partitioned step";
+    diag.attachNote(step.getLoc()) << "the step is here";
+    return diag;
+  }
+  for (Operation *op : graph.getOps()) {
+    if (graph.isBackward(op))
+      continue;
+    Operation *def = nullptr;
+    forEachInput(op, [&](Value input) {
+      Operation *other = input.getDefiningOp();
+      if (other && other->getBlock() == &graph.getBlock() &&
+          graph.isBackward(other))
+        def = other;
+    });
+    if (!def)
+      continue;
+    InFlightDiagnostic diag =
+        op->emitError() << "forward reads a value that backward computes, so "
+                           "that the step cannot be split";
+    diag.attachNote(def->getLoc()) << "the value is computed here";
+    return diag;
+  }
+  return success();
+}
+
+namespace {
+/// One of the two functions, while it is built.
+class Part {
+public:
+  Part(func::FuncOp step, StringRef name, ArrayRef<Value> taken,
+       ArrayRef<StringAttr> names);
+
+  void add(Operation *op) { builder.clone(*op, mapping); }
+  /// Returns values of the step with these attributes.
+  void finish(ArrayRef<Value> results, ArrayRef<DictionaryAttr> attributes);
+
+private:
+  func::FuncOp func;
+  OpBuilder builder;
+  IRMapping mapping;
+};
+} // namespace
+
+/// `tg.role = saved` and the name.
+static DictionaryAttr getSavedAttributes(StringAttr name) {
+  Builder builder(name.getContext());
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr(kNameAttrName, name),
+       builder.getNamedAttr(kRoleAttrName, RoleAttr::get(builder.getContext(),
+                                                         RoleKind::Saved))});
+}
+
+Part::Part(func::FuncOp step, StringRef name, ArrayRef<Value> taken,
+           ArrayRef<StringAttr> names)
+    : builder(step) {
+  SmallVector<Type> types(step.getArgumentTypes());
+  llvm::append_range(types, ValueRange(taken).getTypes());
+  func = func::FuncOp::create(builder, step.getLoc(), name,
+                              builder.getFunctionType(types, {}));
+  func->setDiscardableAttrs(step->getDiscardableAttrDictionary());
+  Block *block = func.addEntryBlock();
+  unsigned numArguments = step.getNumArguments();
+  for (unsigned i = 0; i < numArguments; ++i) {
+    func.setArgAttrs(i, step.getArgAttrDict(i));
+    mapping.map(step.getArgument(i), block->getArgument(i));
+  }
+  for (auto [i, value] : llvm::enumerate(taken)) {
+    func.setArgAttrs(numArguments + i, getSavedAttributes(names[i]));
+    mapping.map(value, block->getArgument(numArguments + i));
+  }
+  builder.setInsertionPointToEnd(block);
+}
+
+void Part::finish(ArrayRef<Value> results,
+                  ArrayRef<DictionaryAttr> attributes) {
+  SmallVector<Value> mapped;
+  for (Value value : results)
+    mapped.push_back(mapping.lookup(value));
+  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
+                                               ValueRange(mapped).getTypes()));
+  for (auto [i, attrs] : llvm::enumerate(attributes))
+    if (attrs)
+      func.setResultAttrs(i, attrs);
+  func::ReturnOp::create(builder, func.getLoc(), mapped);
+}
+
+/// Names for the values that cross: `saved.ID`, or a number.
+static SmallVector<StringAttr> nameSaved(ArrayRef<Value> values) {
+  SmallVector<StringAttr> names;
+  llvm::StringSet<> seen;
+  for (auto [i, value] : llvm::enumerate(values)) {
+    auto result = cast<OpResult>(value);
+    auto id = result.getOwner()->getAttrOfType<StringAttr>(kIdAttrName);
+    std::string name = "saved." + (id ? id.str() : std::to_string(i));
+    if (result.getOwner()->getNumResults() > 1)
+      name += "." + std::to_string(result.getResultNumber());
+    // An id may occur twice, or be a number.
+    while (!seen.insert(name).second)
+      name += "." + std::to_string(i);
+    names.push_back(StringAttr::get(value.getContext(), name));
+  }
+  return names;
+}
+
+/// The attributes of result `index`, which keeps the name that its number gave
+/// it.
+static DictionaryAttr getResultAttributes(func::FuncOp step, unsigned index) {
+  NamedAttrList attributes(step.getResultAttrDict(index));
+  Builder builder(step.getContext());
+  if (!attributes.get(kNameAttrName) && !attributes.get(kRoleAttrName))
+    attributes.set(kNameAttrName,
+                   builder.getStringAttr("result" + Twine(index)));
+  return attributes.getDictionary(step.getContext());
+}
+
+LogicalResult partition::splitStep(func::FuncOp step) {
+  StepGraph graph(step.getBody().front());
+  if (failed(verify(step, graph)))
+    return failure();
+  SmallVector<Value> crossing = findCrossing(graph);
+  SmallVector<StringAttr> names = nameSaved(crossing);
+
+  Part forward(step, kForward, {}, {}),
+      backward(step, kBackward, crossing, names);
+  for (Operation *op : graph.getOps())
+    (graph.isBackward(op) ? backward : forward).add(op);
+  SmallVector<Value> forwardResults, backwardResults;
+  SmallVector<DictionaryAttr> forwardAttrs, backwardAttrs;
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    Operation *def = value.getDefiningOp();
+    bool isAfter = def && graph.isBackward(def);
+    (isAfter ? backwardResults : forwardResults).push_back(value);
+    (isAfter ? backwardAttrs : forwardAttrs)
+        .push_back(getResultAttributes(step, i));
+  }
+  llvm::append_range(forwardResults, crossing);
+  for (StringAttr name : names)
+    forwardAttrs.push_back(getSavedAttributes(name));
+  forward.finish(forwardResults, forwardAttrs);
+  backward.finish(backwardResults, backwardAttrs);
+  step.erase();
+  return success();
+}

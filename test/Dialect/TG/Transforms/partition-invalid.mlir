@@ -1,0 +1,43 @@
+// RUN: regather-opt %s -split-input-file --tg-partition=mode=min-cut -verify-diagnostics
+// RUN: not regather-opt %s -split-input-file --tg-partition="mode=replay saved=gone" 2>&1 | FileCheck %s --check-prefix=GONE
+// RUN: not regather-opt %s -split-input-file --tg-partition="mode=replay saved=exp:1" 2>&1 | FileCheck %s --check-prefix=INDEX
+// RUN: not regather-opt %s -split-input-file --tg-partition="saved=exp" 2>&1 | FileCheck %s --check-prefix=MODE
+// RUN: not regather-opt %s -split-input-file --tg-partition="mode=replay" 2>&1 | FileCheck %s --check-prefix=NOTHING
+
+// GONE: error: record names "gone", but no operation of forward has the id "gone"
+// INDEX: error: record names "exp:1", but the operation has 1 results
+// MODE: error: option 'saved' is for mode replay
+// NOTHING: error: there is nothing to replay: no operation of forward has 'tg.saved_results' or 'tg.policy'
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>, tg.id = "exp"} : (tensor<4xf32>) -> tensor<4xf32>
+  %g = tg.node "aten.neg.default"(%a) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %g : tensor<4xf32>
+}
+
+// -----
+
+func.func @micro_batches(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-note@+1 {{the value is computed here}}
+  %g = tg.node "aten.neg.default"(%a) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{forward reads a value that backward computes, so that the step cannot be split}}
+  %b = tg.node "aten.exp.default"(%g) {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %b : tensor<4xf32>
+}
+
+// -----
+
+// expected-note@+1 {{the step is here}}
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+// expected-error@+1 {{name "forward" is that of a part of the partitioned step}}
+func.func private @forward()
+
+// -----
+
+// expected-note@+1 {{the first one is here}}
+func.func @one() { return }
+// expected-error@+1 {{module has several public functions; one of them can be partitioned}}
+func.func @two() { return }

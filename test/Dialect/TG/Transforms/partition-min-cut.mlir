@@ -1,0 +1,87 @@
+// RUN: regather-opt %s -split-input-file --tg-partition="mode=min-cut split=false" | FileCheck %s
+
+// Of the chain, the narrowest value is saved, and the cast to f32 behind it
+// computed again. The product is not, though %x costs nothing.
+// CHECK-LABEL: @narrowest
+// CHECK:         tg.node "aten.mm.default"
+// CHECK-NOT:     saved_results
+// CHECK:         "aten._to_copy.default"{{.*}}bf16{{.*}}tg.saved_results = array<i64: 0>
+// CHECK-NOT:     saved_results
+// CHECK:         "aten._to_copy.default"{{.*}}f32{{.*}}backward
+func.func @narrowest(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %y = tg.node "aten.mm.default"(%x, %x) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a = tg.node "aten._to_copy.default"(%y) kwargs {dtype = bf16} {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>) -> tensor<4x4xbf16>
+  %b = tg.node "aten._to_copy.default"(%a) kwargs {dtype = f32} {tg.phase = #tg.phase<forward>} : (tensor<4x4xbf16>) -> tensor<4x4xf32>
+  %g = tg.node "aten.mul.Tensor"(%b, %b) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %g : tensor<4x4xf32>
+}
+
+// -----
+
+// Two values that are computed from one are that one.
+// CHECK-LABEL: @shared
+// CHECK:         tg.node "aten.mm.default"{{.*}}saved_results
+// CHECK-NOT:     saved_results
+func.func @shared(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %y = tg.node "aten.mm.default"(%x, %x) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a = tg.node "aten.exp.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b = tg.node "aten.cos.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = tg.node "aten.mul.Tensor"(%a, %b) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %g : tensor<4x4xf32>
+}
+
+// -----
+
+// What an argument gives at no cost is not saved; of equal cuts, the one that
+// recomputes least.
+// CHECK-LABEL: @cheapest
+// CHECK-NOT:     saved_results
+// CHECK:         tg.node "aten.sum.default"{{.*}}saved_results
+// CHECK-NOT:     saved_results
+func.func @cheapest(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %a = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %sum = tg.node "aten.sum.default"(%a) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>) -> tensor<f32>
+  %g = tg.node "aten.mul.Tensor"(%a, %sum) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  return %g : tensor<4x4xf32>
+}
+
+// -----
+
+// Marks: the first product must be recomputed, and so %x is what is needed. The
+// second one is saved though a copy of it would cost nothing. A preference
+// tips the scales, and lets a product be recomputed.
+// CHECK-LABEL: @marks
+// CHECK:         tg.node "aten.mm.default"(%arg0, %arg0){{.*}}must_recompute
+// CHECK-SAME:    >} :
+// CHECK:         tg.node "aten.exp.default"(%arg0){{.*}}saved_results
+// CHECK:         tg.node "aten.mm.default"(%arg0, %arg0){{.*}}prefer_recompute>} :
+// CHECK:         tg.node "aten.mm.default"(%arg0, %arg0) {tg.phase = #tg.phase<backward>}
+func.func @marks(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
+  %a = tg.node "aten.mm.default"(%x, %x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_save>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = tg.node "aten.mm.default"(%x, %x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<prefer_recompute>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = tg.node "aten.addcmul.default"(%a, %b, %c) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %g, %a, %c : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// A released parameter is gathered again rather than saved; the other one is
+// saved, as is an activation that has been communicated.
+// CHECK-LABEL: @parameters
+// CHECK:         tg.wait %{{.*}} {tg.saved_results = array<i64: 1>}
+// CHECK:         tg.wait %{{.*}} {tg.saved_results = array<i64: 0>}
+// CHECK:         tg.all_gather %arg0 {{.*}} phase backward generation 1
+// CHECK-NOT:     generation
+tg.mesh @mesh [dp = 2]
+
+func.func @parameters(%w: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<always>},
+                      %v: tensor<2xf32> {tg.role = #tg.role<parameter>}) -> tensor<4xf32> {
+  %0 = tg.all_gather %w, %v on @mesh [dp] dim 0 phase forward : (tensor<2xf32>, tensor<2xf32>) -> !tg.future<tensor<4xf32>, tensor<4xf32>>
+  %a, %b = tg.wait %0 : !tg.future<tensor<4xf32>, tensor<4xf32>>
+  %y = tg.node "aten.mul.Tensor"(%a, %b) {tg.phase = #tg.phase<forward>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = tg.all_reduce sum %y on @mesh [dp] phase forward : (tensor<4xf32>) -> !tg.future<tensor<4xf32>>
+  %c = tg.wait %1 : !tg.future<tensor<4xf32>>
+  %g = tg.node "aten.addcmul.default"(%a, %b, %c) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %g : tensor<4xf32>
+}
