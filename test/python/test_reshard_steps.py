@@ -145,7 +145,8 @@ def test_never(step: Step) -> None:
 def test_recompute(step: Step, policy: str, mode: str) -> None:
     path = step.transform(("--tg-merge-gathers", f"--tg-apply-policy={policy}",
                            f"--tg-reshard-after-forward=mode={mode}",
-                           "--tg-rematerialize", "--tg-verify-step"))
+                           "--tg-rematerialize",
+                           "--tg-verify-step=policies=true"))
     assert (regathers(path) > 0) or mode == "never"
     assert step.run(path) == step.whole
 

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyStep/Boundary.h"
+
 #include "regather/Dialect/Exec/Analysis/MemoryChecks.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
@@ -244,6 +246,8 @@ static LogicalResult verifyRoles(FunctionOpInterface func) {
       loss = i;
       continue;
     }
+    if (!role.namesArgument())
+      continue;
     auto &seen = role.getKind() == RoleKind::Gradient ? gradients : updates;
     auto [it, inserted] = seen.try_emplace(role.getArgument(), i);
     if (!inserted)
@@ -292,7 +296,8 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
     int64_t collectives = 0;
     func.walk([&](CollectiveOpInterface) { ++collectives; });
     numCollectives += collectives;
-    if (failed(verifyEqualOrder(func, dependence)))
+    if (failed(verifyEqualOrder(func, dependence)) ||
+        failed(verifyBoundary(func, policies)))
       return failure();
     if (fingerprint && collectives > 0)
       emitRemark(func.getLoc())

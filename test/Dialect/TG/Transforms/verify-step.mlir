@@ -91,3 +91,12 @@ func.func @gradients_and_buffer(%w: tensor<2xf32> {tg.role = #tg.role<parameter>
         tensor<2xf32> {tg.role = #tg.role<update of 1>}) {
   return %w, %mean : tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// A mark that tg-rematerialize has still to follow is no error.
+func.func @not_recomputed_yet(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>) -> tensor<4xf32>
+  %g = tg.node "aten.neg.default"(%a) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %g : tensor<4xf32>
+}

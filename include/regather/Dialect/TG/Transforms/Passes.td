@@ -550,12 +550,20 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
       in place; nothing is in flight when a region ends; and neither constants
       nor arguments that are not donated are written to. With that, no two
       buffers that are in use at one time overlap.
+    - No operation of backward reads a gathered parameter of forward whose
+      `tg.reshard` says that it is released, unless a policy saves the value;
+      the forward part of a partitioned step does not return one.
+    - A collective and its wait are not marked to be saved and recomputed.
+    - With `policies`, after `tg-rematerialize`, no operation of backward reads
+      a value of forward that must be recomputed.
 
     The IR is left as it is. With `fingerprint`, a remark on each function that
     communicates holds a hash of its collectives (kinds, attributes, types and
     order): two ranks may run together only if theirs are equal.
   }];
   let options = [
+    Option<"policies", "policies", "bool", /*default=*/"false",
+           "Check that what must be recomputed is">,
     Option<"fingerprint", "fingerprint", "bool", /*default=*/"false",
            "Print a hash of the collectives of each function as a remark">
   ];
