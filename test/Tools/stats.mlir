@@ -42,7 +42,7 @@ tg.mesh @mesh [dp = 4, tp = 2]
 // JSON:      "bytes": 288
 // JSON:      "collective_count": 3,
 // JSON-NEXT: "collective_bytes": 652,
-// JSON-NEXT: "parameters": {
+// JSON:      "parameters": {
 // JSON-NEXT:   "count": 2,
 // JSON-NEXT:   "elements": 84,
 // JSON-NEXT:   "bytes": 328,

@@ -44,6 +44,10 @@ static void printJson(const StepStatistics &stats) {
         stream.attribute(phase, flops);
     });
     writeCollectives(stream, stats);
+    stream.attribute("gathered_bytes_across_boundary",
+                     stats.boundary.gatheredBytes);
+    stream.attribute("saved_bytes", stats.boundary.savedBytes);
+    stream.attribute("recomputed_flops", stats.boundary.recomputedFlops);
     stream.attributeObject("parameters", [&] {
       stream.attribute("count", stats.parameters.count);
       stream.attribute("elements", stats.parameters.elements);
@@ -62,6 +66,11 @@ static void printText(const StepStatistics &stats) {
       "\n{0} parameters, {1} elements, {2} bytes, {3} on each rank\n",
       stats.parameters.count, stats.parameters.elements, stats.parameters.bytes,
       stats.parameters.bytesPerRank);
+  llvm::outs() << llvm::formatv(
+      "{0} bytes live on to backward, {1} of them gathered parameters; {2} "
+      "flops are computed again\n",
+      stats.boundary.savedBytes, stats.boundary.gatheredBytes,
+      stats.boundary.recomputedFlops);
   llvm::outs() << llvm::formatv("{0,-15} {1,-10} {2,-12} {3,6} {4,8} {5,16}\n",
                                 "collective", "phase", "axes", "count",
                                 "tensors", "bytes received");

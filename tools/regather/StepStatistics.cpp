@@ -8,6 +8,8 @@
 
 #include "StepStatistics.h"
 
+#include "BoundaryStatistics.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -67,6 +69,7 @@ static bool takesSaved(func::FuncOp func) {
 
 StepStatistics regather::collectStatistics(ModuleOp module) {
   StepStatistics stats;
+  stats.boundary = countBoundary(module);
   for (auto func : module.getOps<func::FuncOp>()) {
     // The backward part of a partitioned step has the parameters once more.
     if (!takesSaved(func))

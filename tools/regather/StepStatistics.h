@@ -50,6 +50,18 @@ struct ParameterCount {
   int64_t bytesPerRank = 0;
 };
 
+/// What lives on from forward to backward.
+struct BoundaryCount {
+  /// Bytes of all forward values that backward reads or takes.
+  int64_t savedBytes = 0;
+  /// The part of them that is gathered parameters, each counted once, however
+  /// many views of it there are.
+  int64_t gatheredBytes = 0;
+  /// Arithmetic of what backward computes again: of its operations with the
+  /// `tg.id` of one of forward.
+  double recomputedFlops = 0;
+};
+
 struct StepStatistics {
   int64_t ops = 0;
   int64_t nodes = 0;
@@ -58,6 +70,7 @@ struct StepStatistics {
   std::map<std::string, double> flopsByPhase;
   std::map<CollectiveKey, CollectiveCount> collectives;
   ParameterCount parameters;
+  BoundaryCount boundary;
 };
 
 /// Counts over all functions of `module`.
