@@ -49,6 +49,18 @@ static std::string getPipelineText(const TrainingPipelineOptions &options) {
     passes.push_back(getShardingText(options));
     passes.push_back("tg-verify-step");
   }
+  // Parameters are released after the policy is known: what is recomputed reads
+  // them, too.
+  if (!options.policy.empty())
+    passes.push_back("tg-apply-policy{policy=" + options.policy + "}");
+  if (!options.reshard.empty()) {
+    passes.push_back("tg-merge-gathers");
+    passes.push_back("tg-reshard-after-forward{mode=" + options.reshard + "}");
+  }
+  if (!options.policy.empty() || !options.reshard.empty()) {
+    passes.push_back("tg-rematerialize");
+    passes.push_back("tg-verify-step{policies=true}");
+  }
   if (!options.optimizer.empty()) {
     passes.push_back("tg-append-optimizer{optimizer=" + options.optimizer +
                      "}");

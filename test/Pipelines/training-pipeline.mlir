@@ -2,6 +2,7 @@
 
 // RUN: regather-opt %s --regather-training-pipeline | FileCheck %s --check-prefix=LOWERED
 // RUN: regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{lower=false})' | FileCheck %s --check-prefix=KEPT
+// RUN: regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{mesh=dp:2 reshard=always policy={full modules=up:none} lower=false})' | FileCheck %s --check-prefix=RELEASED
 // RUN: not regather-opt %s --regather-training-pipeline='replicate-axis=rep' 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not regather-opt %s --regather-training-pipeline='layout=flat' 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: not regather-opt %s --regather-training-pipeline='meshes=dp:4' 2>&1 | FileCheck %s --check-prefix=OPTION
@@ -11,11 +12,18 @@
 // LOWERED-NOT: tg.node
 // KEPT-LABEL: @step
 // KEPT: tg.node "aten.mm.default"
+// RELEASED: tg.reshard = #tg.reshard<always>
+// RELEASED: tg.all_gather {{.*}} phase backward generation 1
 // AXIS: replicate-axis "rep" needs a mesh that has it
 // LAYOUT: layout "flat" needs a mesh to shard parameters over
 // OPTION: no such option meshes
 
-func.func @step(%x: tensor<4x8xf32>, %y: tensor<8x2xf32>) -> tensor<4x2xf32> {
-  %z = tg.node "aten.mm.default"(%x, %y) : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
-  return %z : tensor<4x2xf32>
+func.func @step(%x: tensor<4x8xf32> {tg.role = #tg.role<input>},
+                %y: tensor<8x2xf32> {tg.role = #tg.role<parameter>, tg.name = "up.w", tg.module = "up"})
+    -> (tensor<4x2xf32>, tensor<4x2xf32>) {
+  %z = tg.node "aten.mm.default"(%x, %y) {tg.phase = #tg.phase<forward>, tg.module = "up"}
+      : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  %g = tg.node "aten.mm.default"(%x, %y) {tg.phase = #tg.phase<backward>, tg.module = "up"}
+      : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  return %z, %g : tensor<4x2xf32>, tensor<4x2xf32>
 }

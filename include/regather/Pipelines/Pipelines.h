@@ -30,6 +30,16 @@ struct TrainingPipelineOptions
       *this, "layout",
       llvm::cl::desc("How sharded parameters are stored: flat or "
                      "per-parameter; empty: as tg-shard-parameters does")};
+  Option<std::string> policy{
+      *this, "policy",
+      llvm::cl::desc("What to recompute in backward, and options of "
+                     "tg-apply-policy, such as {full modules=head:none}; "
+                     "empty: nothing")};
+  Option<std::string> reshard{
+      *this, "reshard",
+      llvm::cl::desc("Gathered parameters to release after forward, and "
+                     "options of tg-reshard-after-forward, such as {always "
+                     "group=8}; empty: none")};
   Option<std::string> optimizer{
       *this, "optimizer",
       llvm::cl::desc("Optimizer to append and its options, such as "
@@ -40,8 +50,9 @@ struct TrainingPipelineOptions
 };
 
 /// Adds the passes that turn a captured step into one that can be trained:
-/// tg-shard-parameters and tg-append-optimizer as the options ask for them,
-/// each followed by tg-verify-step, and convert-tg-nodes-to-linalg. Parameters
+/// tg-shard-parameters, the passes that decide what lives on from forward to
+/// backward, and tg-append-optimizer as the options ask for them, each of the
+/// three followed by tg-verify-step, and convert-tg-nodes-to-linalg. Parameters
 /// are sharded so that the groups of the optimizer have flat buffers of their
 /// own. Fails, with a message in `errors`, if the texts in the options do not
 /// fit the passes.
