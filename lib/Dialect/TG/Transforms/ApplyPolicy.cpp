@@ -174,8 +174,7 @@ static bool leavesUnit(Operation *op, ArrayRef<Plan> plans,
     op = wait;
   }
   return llvm::any_of(op->getUsers(), [&](Operation *user) {
-    if (user->hasTrait<OpTrait::IsTerminator>() &&
-        user->getBlock() == &graph.getBlock())
+    if (user == graph.getBlock().getTerminator())
       return true;
     unsigned number = graph.getNumber(user);
     return !graph.isBackward(number) &&

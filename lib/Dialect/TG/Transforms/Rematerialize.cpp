@@ -91,15 +91,12 @@ void Rematerialize::recompute(FunctionOpInterface func) {
   StepGraph graph(func.getFunctionBody().front());
   ParameterChains chains(func, graph);
   emitUnrepeatable(graph);
-  auto isOther = [&](Value value) { return !chains.getParameter(value); };
   BackwardCopies copies(
       graph,
+      [&](Value value) { return isRecomputed(value, /*preferred=*/false); },
       [&](Value value) {
-        return isOther(value) && isRecomputed(value, /*preferred=*/false);
-      },
-      [&](Value value) {
-        return isOther(value) && (chains.isConstant(value) ||
-                                  isRecomputed(value, /*preferred=*/true));
+        return chains.isConstant(value) ||
+               isRecomputed(value, /*preferred=*/true);
       });
   copies.run();
   emitRecomputed(copies);

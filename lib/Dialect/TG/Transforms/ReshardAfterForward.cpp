@@ -123,8 +123,7 @@ static std::vector<GatheredParameter> findGathered(FunctionOpInterface func) {
       GatheredParameter &parameter = parameters[it->second];
       bool crosses = false;
       for (Operation *user : value.getUsers()) {
-        if (!graph.getBlock().findAncestorOpInBlock(*user) ||
-            user->hasTrait<OpTrait::IsTerminator>())
+        if (user == graph.getBlock().getTerminator())
           continue;
         unsigned place = graph.getNumber(user);
         crosses |= graph.isBackward(place);

@@ -41,3 +41,15 @@ func.func private @forward()
 func.func @one() { return }
 // expected-error@+1 {{module has several public functions; one of them can be partitioned}}
 func.func @two() { return }
+
+// -----
+
+// expected-error@+1 {{step is called, so that it cannot be split}}
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+func.func private @caller(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = call @step(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

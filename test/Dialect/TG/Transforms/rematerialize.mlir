@@ -127,3 +127,23 @@ func.func @regathered(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>, tg.res
   %h = tg.node "aten.mm.default"(%g, %again) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %y, %h : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// A user may mark a gather instead of its parameter. Without a mark on it, the
+// cast before the gather is saved: a shard.
+// CHECK-LABEL: @marked_gather
+// CHECK:         %[[CAST:.*]] = tg.node "aten._to_copy.default"
+// CHECK:         tg.all_gather %[[CAST]] on @mesh [dp] dim 0 phase backward generation 1
+// CHECK-NEXT:    %[[WHOLE:.*]] = tg.wait
+// CHECK-NEXT:    tg.node "aten.neg.default"(%[[WHOLE]])
+tg.mesh @mesh [dp = 2]
+
+func.func @marked_gather(%w: tensor<2xf32> {tg.role = #tg.role<parameter>}) -> (tensor<4xbf16>, tensor<4xbf16>) {
+  %cast = tg.node "aten._to_copy.default"(%w) kwargs {dtype = bf16} {tg.phase = #tg.phase<forward>} : (tensor<2xf32>) -> tensor<2xbf16>
+  %0 = tg.all_gather %cast on @mesh [dp] dim 0 phase forward {tg.policy = #tg.policy<must_recompute>} : (tensor<2xbf16>) -> !tg.future<tensor<4xbf16>>
+  %a = tg.wait %0 : !tg.future<tensor<4xbf16>>
+  %y = tg.node "aten.exp.default"(%a) {tg.phase = #tg.phase<forward>} : (tensor<4xbf16>) -> tensor<4xbf16>
+  %g = tg.node "aten.neg.default"(%a) {tg.phase = #tg.phase<backward>} : (tensor<4xbf16>) -> tensor<4xbf16>
+  return %y, %g : tensor<4xbf16>, tensor<4xbf16>
+}

@@ -49,7 +49,8 @@ public:
   mlir::Block &getBlock() const { return block; }
   /// Without the terminator.
   llvm::ArrayRef<mlir::Operation *> getOps() const { return ops; }
-  /// The place of `op`, or of the operation of the block that it is nested in.
+  /// The place of `op`, or of the operation of the block that it is nested in;
+  /// the terminator has none.
   unsigned getNumber(mlir::Operation *op) const;
 
   /// True if `op`, by number, comes after the boundary: it is marked as

@@ -44,6 +44,8 @@ static LogicalResult verify(func::FuncOp step, const StepGraph &graph) {
     diag.attachNote(step.getLoc()) << "the step is here";
     return diag;
   }
+  if (!SymbolTable::symbolKnownUseEmpty(step, step->getParentOp()))
+    return step.emitError() << "step is called, so that it cannot be split";
   for (Operation *op : graph.getOps()) {
     if (graph.isBackward(op))
       continue;
