@@ -112,8 +112,8 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
     - `none` marks nothing: what backward reads is saved.
     - `full` recomputes all of a unit: only its inputs are saved.
     - `selective` saves what is slow to compute or small: products of matrices,
-      convolutions, attention (what a library has a routine for), reductions
-      and collectives; it recomputes the rest. `save` lists operations to save
+      convolutions, attention (what a library has a routine for), reductions to
+      less than a quarter, and collectives; it recomputes the rest. `save` lists operations to save
       instead, by the target of the node or the name of the operation;
       `every-second-product` recomputes every second library call.
 
@@ -373,8 +373,8 @@ def ReshardAfterForwardPass : Pass<"tg-reshard-after-forward", "::mlir::ModuleOp
     makes of it is copied from there on.
 
     Gathers of anything but a parameter, such as those of tensor parallelism,
-    are left alone. So are phases: a parameter that backward gathers already is
-    not gathered once more.
+    are left alone. What backward gathers already is not gathered once more.
+    With micro-batches, one copy serves the backward parts of all of them.
 
     Postcondition: the step computes the same values, bit for bit. Each
     gathered parameter has a `tg.reshard`, which `tg-verify-step` checks: none
