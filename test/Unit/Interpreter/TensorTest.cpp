@@ -103,8 +103,8 @@ TEST(Tensor, ShapesChangeAndElementsStay) {
     }
   )",
                                  {iota({2, 3})});
-  EXPECT_EQ(results[0].getShape(), mlir::ArrayRef<int64_t>({6}));
-  EXPECT_EQ(results[1].getShape(), (mlir::ArrayRef<int64_t>({3, 2})));
+  EXPECT_EQ(results[0].getShape(), (Shape{6}));
+  EXPECT_EQ(results[1].getShape(), (Shape{3, 2}));
   EXPECT_EQ(values(results[1]), values(iota({6})));
   EXPECT_EQ(results[2].getAsInteger(1), 0x3F800000);
   EXPECT_EQ(results[3].getAsInteger(0), 3);

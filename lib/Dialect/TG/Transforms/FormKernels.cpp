@@ -1,4 +1,4 @@
-//===- FormKernels.cpp - Group what generated code runs as one ----------===//
+//===- FormKernels.cpp - Group what generated code runs as one ------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
