@@ -13,13 +13,14 @@ import pytest
 from regather_tools import BUILD, run_tool
 
 STEP = """
-func.func @step(%x: tensor<64x64xf32>, %y: tensor<64x64xbf16>)
-    -> (tensor<64x64xf32>, tensor<64x64xbf16>, tensor<64x64xf32>) {
+func.func @step(%x: tensor<64x64xf32>, %y: tensor<64x64xbf16>,
+                %z: tensor<32x64xf32>)
+    -> (tensor<64x64xf32>, tensor<64x64xbf16>, tensor<32x64xf32>) {
   %a = math.tanh %x : tensor<64x64xf32>
   %b = arith.addf %y, %y : tensor<64x64xbf16>
-  %c = arith.mulf %a, %x : tensor<64x64xf32>
-  %d = arith.mulf %c, %a : tensor<64x64xf32>
-  return %d, %b, %c : tensor<64x64xf32>, tensor<64x64xbf16>, tensor<64x64xf32>
+  %c = arith.mulf %z, %z : tensor<32x64xf32>
+  %d = arith.mulf %c, %z : tensor<32x64xf32>
+  return %a, %b, %d : tensor<64x64xf32>, tensor<64x64xbf16>, tensor<32x64xf32>
 }
 """
 # The two products are one kernel.
@@ -87,7 +88,7 @@ def test_another_step_shares_its_kernels(step: Path, tmp_path: Path) -> None:
     cache = f"--cache-dir={tmp_path / 'cache'}"
     run_step(step, cache)
     lines = STEP.splitlines()
-    lines[4], lines[5] = lines[5], lines[4]
+    lines[5], lines[6] = lines[6], lines[5]
     other = tmp_path / "other.mlir"
     other.write_text("// Further down.\n\n" + "\n".join(lines))
     assert run_step(other, cache).cached == COUNT
