@@ -42,7 +42,10 @@ void UnsupportedOps::addOp(Operation *op) {
     if (node.getEffects())
       name += ", which is called for its effects";
   } else if (auto call = dyn_cast<func::CallOp>(op)) {
-    name += " of \"" + call.getCallee().str() + "\", which was not inlined";
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    name += " of \"" + call.getCallee().str() + "\", which " +
+            (callee && callee.isExternal() ? "has no body" : "was not inlined");
   } else if (op->getNumRegions() > 0) {
     name += " around operations that a kernel cannot hold";
   }

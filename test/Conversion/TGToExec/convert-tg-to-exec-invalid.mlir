@@ -2,10 +2,12 @@
 
 // Everything that a program cannot hold is reported at once.
 func.func private @first(tensor<4xf32>) -> tensor<4xf32>
-func.func private @second(tensor<4xf32>) -> tensor<4xf32>
+func.func private @second(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
 func.func @step(%x: tensor<4xf32>, %z: tensor<2xcomplex<f32>>) -> tensor<4xf32> {
   // expected-error @-1 {{a program cannot hold value '%arg1' of type tensor<2xcomplex<f32>> (1 use)}}
-  // expected-error @+1 {{a program cannot hold 'func.call' of "first", which was not inlined (2 uses)}}
+  // expected-error @+1 {{a program cannot hold 'func.call' of "first", which has no body (2 uses)}}
   %0 = call @first(%x) : (tensor<4xf32>) -> tensor<4xf32>
   %1 = call @first(%0) : (tensor<4xf32>) -> tensor<4xf32>
   // expected-error @+1 {{a program cannot hold 'func.call' of "second", which was not inlined (1 use)}}

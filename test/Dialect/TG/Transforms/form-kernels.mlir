@@ -261,3 +261,15 @@ func.func @left_alone(%x: tensor<8xcomplex<f32>>) -> (tensor<8xf32>, index) {
   %i = tg.axis_index on @mesh [dp]
   return %a, %i : tensor<8xf32>, index
 }
+
+// -----
+
+// Nor does it take values whose shape is not known.
+// CHECK-LABEL: func.func @dynamic
+// CHECK-NEXT:    tensor.extract_slice
+// CHECK-NEXT:    tensor.insert_slice
+func.func @dynamic(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %a = tensor.extract_slice %x[0] [%n] [1] : tensor<4xf32> to tensor<?xf32>
+  %b = tensor.insert_slice %a into %x[0] [%n] [1] : tensor<?xf32> into tensor<4xf32>
+  return %b : tensor<4xf32>
+}

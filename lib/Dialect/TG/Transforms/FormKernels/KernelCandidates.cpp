@@ -91,7 +91,8 @@ bool kernels::isView(Operation *op) { return getOpCost(op).view; }
 bool kernels::isCheap(Operation *op) {
   auto isSmall = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return !tensor || tensor.getNumElements() <= kMaxCheapElements;
+    return !tensor || (tensor.hasStaticShape() &&
+                       tensor.getNumElements() <= kMaxCheapElements);
   };
   return llvm::all_of(op->getOperandTypes(), isSmall) &&
          llvm::all_of(op->getResultTypes(), isSmall);
