@@ -169,6 +169,24 @@ func.func @attention(%x: tensor<2x16x3x4x8xf32>) -> tensor<2x16x32xf32> {
 
 // -----
 
+// Views of one gradient may come behind what reads another: the sum needs the
+// launch, and is not fused with what the launch needs.
+// CHECK-LABEL: func.func @gradients
+// CHECK-NEXT:    %[[NEG:.*]] = tg.launch @neg_{{[0-9]+}}(%arg0)
+// CHECK-NEXT:    %[[G:.*]]:3 = tg.launch @scaled_dot_product_flash_attention_for_cpu_backward_0(%[[NEG]], %arg1)
+// CHECK-NEXT:    %[[ADD:.*]] = tg.launch @add_{{[0-9]+}}(%[[G]]#2, %[[NEG]])
+// CHECK-NEXT:    return %[[G]]#0, %[[G]]#1, %[[ADD]]
+func.func @gradients(%x: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) {
+  %n = tg.node "aten.neg.default"(%x) : (tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
+  %g:3 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"(%n, %n, %n, %n, %n, %l) args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, #tg.operand<3>, #tg.operand<4>, #tg.operand<5>, 0.0, true]
+      : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>)
+  %s = tg.node "aten.add.Tensor"(%g#2, %n) : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
+  %q = tg.node "aten.transpose.int"(%g#0) args [#tg.operand<0>, 1, 2] : (tensor<2x4x16x8xf32>) -> tensor<2x16x4x8xf32>
+  return %q, %g#1, %s : tensor<2x16x4x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>
+}
+
+// -----
+
 // Dropout is left to generated code.
 // CHECK-NOT:   tg.library
 // CHECK-LABEL: func.func @dropout

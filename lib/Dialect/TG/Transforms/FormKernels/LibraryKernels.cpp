@@ -51,6 +51,7 @@ private:
   StringRef match(const Candidate &candidate);
   void foldUsersOf(unsigned output);
   void emitApart(Operation *op, StringRef reason) const;
+  void setInsertionPoint(OpBuilder &builder) const;
 
   Operation *root;
   Routine routine;
@@ -225,6 +226,21 @@ static void cloneRepeated(Value value, OpBuilder &builder, IRMapping &map) {
   builder.clone(*def, map);
 }
 
+/// Behind all that the members read, and no later: of several results, one may
+/// be read before the members that are views of another.
+void LibraryCall::setInsertionPoint(OpBuilder &builder) const {
+  Operation *last = nullptr;
+  for (Value input : inputs)
+    if (Operation *def = input.getDefiningOp();
+        def && def->getBlock() == root->getBlock() &&
+        root->isBeforeInBlock(def) && (!last || last->isBeforeInBlock(def)))
+      last = def;
+  if (last)
+    builder.setInsertionPointAfter(last);
+  else
+    builder.setInsertionPoint(root);
+}
+
 LaunchOp LibraryCall::launch(KernelTable &table) {
   OpBuilder builder(root->getContext());
   SmallVector<Location> locations;
@@ -254,19 +270,14 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
                    }));
   dropOrigins(*kernel);
 
-  // Behind all that the members read.
-  Operation *last = root;
-  for (Operation *op : members)
-    if (last->isBeforeInBlock(op))
-      last = op;
   KernelOp shared = table.findOrInsert(std::move(kernel), members);
-  builder.setInsertionPoint(last);
+  setInsertionPoint(builder);
   auto launch =
       LaunchOp::create(builder, loc, TypeRange(ValueRange(outputs)),
                        FlatSymbolRefAttr::get(shared.getSymNameAttr()), inputs);
   SmallVector<StringRef> kept = {kPhaseAttrName, kModuleAttrName};
   // What is known of a value holds if the launch gives this value.
-  if (last == root)
+  if (members.back() == root)
     kept.append({kIdAttrName, kPolicyAttrName, kSavedResultsAttrName});
   for (StringRef name : kept)
     if (Attribute value = root->getAttr(name))
