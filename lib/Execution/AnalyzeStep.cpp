@@ -8,6 +8,8 @@
 
 #include "regather/Execution/AnalyzeStep.h"
 
+#include "JoinParts.h"
+
 #include "regather/Dialect/TG/Utils/StepEntry.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -107,8 +109,8 @@ static Placement convert(PlacementAttr attr, MeshOp mesh) {
 }
 
 static Role convert(RoleKind kind) { return static_cast<Role>(kind); }
-static_assert(static_cast<int>(Role::Update) ==
-                  static_cast<int>(RoleKind::Update),
+static_assert(static_cast<int>(Role::Saved) ==
+                  static_cast<int>(RoleKind::Saved),
               "roles have one order");
 
 /// Fills in type, shapes and placement of one argument or result.
@@ -268,22 +270,38 @@ static Mesh convert(MeshOp op) {
   return mesh;
 }
 
+/// Describes one function.
+static FailureOr<AnalyzedStep> analyzeFunction(func::FuncOp func, MeshOp mesh,
+                                               std::optional<int64_t> ranks) {
+  AnalyzedStep step;
+  step.entry = func;
+  step.mesh = mesh;
+  step.signature.entry = func.getName().str();
+  if (mesh)
+    step.signature.mesh = convert(mesh);
+  step.signature.ranks = mesh ? mesh.getNumRanks() : ranks.value_or(1);
+  if (failed(describeArguments(step)) || failed(describeResults(step)))
+    return failure();
+  return step;
+}
+
 FailureOr<AnalyzedStep> regather::analyzeStep(ModuleOp module,
                                               StringRef entryName,
                                               std::optional<int64_t> ranks) {
-  AnalyzedStep step;
-  FailureOr<func::FuncOp> entry = findEntry(module, entryName);
+  std::optional<StepParts> parts;
+  if (entryName.empty())
+    parts = findStepParts(module);
+  FailureOr<func::FuncOp> entry =
+      parts ? parts->forward : findEntry(module, entryName);
   FailureOr<MeshOp> mesh = findMesh(module, ranks);
   if (failed(entry) || failed(mesh))
     return failure();
-  step.entry = *entry;
-  step.mesh = *mesh;
-  step.signature.entry = step.entry.getName().str();
-  if (step.mesh)
-    step.signature.mesh = convert(step.mesh);
-  step.signature.ranks =
-      step.mesh ? step.mesh.getNumRanks() : ranks.value_or(1);
-  if (failed(describeArguments(step)) || failed(describeResults(step)))
+  FailureOr<AnalyzedStep> step = analyzeFunction(*entry, *mesh, ranks);
+  if (failed(step) || !parts)
+    return step;
+  FailureOr<AnalyzedStep> backward =
+      analyzeFunction(parts->backward, *mesh, ranks);
+  if (failed(backward) || failed(joinParts(*step, *backward)))
     return failure();
   return step;
 }

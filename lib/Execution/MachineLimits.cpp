@@ -69,7 +69,9 @@ LogicalResult regather::verifyFitsMachine(const AnalyzedStep &step) {
   if (walk.wasInterrupted())
     return failure();
   uint64_t bytes = 0;
-  for (Type type : entry.getArgumentTypes())
+  // Backward takes what forward saves as well.
+  func::FuncOp last = step.backward ? step.backward->func : entry;
+  for (Type type : last.getArgumentTypes())
     bytes = llvm::SaturatingAdd<uint64_t>(bytes, getSaturatedBytes(type));
   if (bytes > static_cast<uint64_t>(memory / step.signature.ranks))
     return entry.emitError()

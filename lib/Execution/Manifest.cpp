@@ -18,8 +18,9 @@
 using namespace regather;
 
 static constexpr const char *kRoles[] = {
-    "parameter",     "buffer", "input", "optimizer_state", "rng",
-    "learning_rate", "step",   "loss",  "gradient",        "update"};
+    "parameter", "buffer",        "input", "optimizer_state",
+    "rng",       "learning_rate", "step",  "loss",
+    "gradient",  "update",        "saved"};
 static constexpr const char *kReductions[] = {"sum", "avg", "max"};
 
 //===----------------------------------------------------------------------===//

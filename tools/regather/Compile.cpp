@@ -101,6 +101,12 @@ int regather::compileMain() {
   progress.end();
   if (failed(step))
     return 1;
+  if (step->backward) {
+    step->backward->func.emitError()
+        << "a bundle holds one function, but the step is partitioned into "
+           "forward and backward";
+    return 1;
+  }
   llvm::FailureOr<CompiledStep> compiled = compile(*step, progress);
   if (failed(compiled) || hasUnusedPassOptions())
     return 1;

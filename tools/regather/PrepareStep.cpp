@@ -83,6 +83,21 @@ static LogicalResult verifyRequest(const AnalyzedStep &step,
   return success();
 }
 
+/// Checks that nothing is asked for that has to come before the partition.
+static LogicalResult verifyPartitioned(const AnalyzedStep &step,
+                                       const TrainingPipelineOptions &options) {
+  func::FuncOp backward = step.backward->func;
+  if (!options.mesh.empty())
+    return backward.emitError() << "the step is partitioned already, but a "
+                                   "mesh "
+                                << options.mesh << " is asked for";
+  if (!options.optimizer.empty())
+    return backward.emitError() << "the step is partitioned already, but an "
+                                   "optimizer \""
+                                << options.optimizer << "\" is asked for";
+  return success();
+}
+
 LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
                                     const RunRequest &request,
                                     PassOptionTexts &passOptions) {
@@ -97,6 +112,8 @@ LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
   options.layout = request.layout;
   options.optimizer = request.optimizer;
   options.lower = request.lower && hasNodes(module);
+  if (step.backward && failed(verifyPartitioned(step, options)))
+    return failure();
 
   PassManager pm(module.getContext(), module->getName().getStringRef(),
                  PassManager::Nesting::Implicit);

@@ -136,6 +136,29 @@ static Failure readOptions(RunOptions &options) {
   return readStepFlags();
 }
 
+static std::unique_ptr<Engine> createEngine(mlir::func::FuncOp func,
+                                            const EngineOptions &options) {
+  return engineKind == EngineKind::Cpu ? createNativeEngine(func, options)
+                                       : createInterpreter(func, options);
+}
+
+static std::unique_ptr<Engine> createEngine(const AnalyzedStep &step,
+                                            const EngineOptions &options) {
+  if (!step.backward)
+    return createEngine(step.entry, options);
+  // Both parts go through the passes, and the first would use the options up.
+  PassOptionTexts passOptions = *options.passOptions;
+  EngineOptions backwardOptions = options;
+  backwardOptions.passOptions = &passOptions;
+  std::unique_ptr<Engine> forward = createEngine(step.entry, options);
+  std::unique_ptr<Engine> backward =
+      forward ? createEngine(step.backward->func, backwardOptions) : nullptr;
+  if (!backward)
+    return nullptr;
+  return createPartitionedEngine(step.backward->partition, std::move(forward),
+                                 std::move(backward));
+}
+
 static std::unique_ptr<Engine> compile(const AnalyzedStep &step,
                                        Progress &progress) {
   EngineOptions options;
@@ -154,9 +177,7 @@ static std::unique_ptr<Engine> compile(const AnalyzedStep &step,
     llvm::errs() << "regather: warning: " << message << '\n';
   };
   progress.begin("compiling");
-  std::unique_ptr<Engine> engine = engineKind == EngineKind::Cpu
-                                       ? createNativeEngine(step.entry, options)
-                                       : createInterpreter(step.entry, options);
+  std::unique_ptr<Engine> engine = createEngine(step, options);
   progress.end();
   return engine && hasUnusedPassOptions() ? nullptr : std::move(engine);
 }

@@ -10,6 +10,7 @@
 #define REGATHER_EXECUTION_ANALYZESTEP_H
 
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Execution/PartitionedStep.h"
 #include "regather/Execution/StepSignature.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,11 +18,21 @@
 
 namespace regather {
 
+/// The backward part of a partitioned step.
+struct BackwardPart {
+  mlir::func::FuncOp func;
+  StepPartition partition;
+};
+
 /// The function that a run executes, and its mesh.
 struct AnalyzedStep {
+  /// The forward part if the step is partitioned.
   mlir::func::FuncOp entry;
+  /// Nothing if `entry` is the whole step.
+  std::optional<BackwardPart> backward;
   /// Null if the module declares none.
   tg::MeshOp mesh;
+  /// That of both parts together if the step is partitioned.
   StepSignature signature;
 };
 
@@ -30,9 +41,10 @@ struct AnalyzedStep {
 llvm::FailureOr<ElementType> getElementType(mlir::Type type);
 
 /// Describes the function called `entryName`, or the only public function with
-/// a body if the name is empty. `ranks` is what the user asked for; without it,
-/// the mesh decides. Emits errors with locations: no such function, a mesh of
-/// another number of ranks, types that cannot be run.
+/// a body if the name is empty, or the pair of functions that tg-partition
+/// leaves. `ranks` is what the user asked for; without it, the mesh decides.
+/// Emits errors with locations: no such function, a mesh of another number of
+/// ranks, types that cannot be run, parts that do not match.
 llvm::FailureOr<AnalyzedStep> analyzeStep(mlir::ModuleOp module,
                                           llvm::StringRef entryName,
                                           std::optional<int64_t> ranks);

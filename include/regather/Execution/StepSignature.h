@@ -28,7 +28,8 @@ enum class Role : uint8_t {
   Step,
   Loss,
   Gradient,
-  Update
+  Update,
+  Saved
 };
 
 enum class ReductionKind : uint8_t { Sum, Avg, Max };

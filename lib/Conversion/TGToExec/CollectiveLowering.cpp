@@ -171,7 +171,7 @@ void StepLowering::lowerCollective(tg::CollectiveOpInterface op) {
                        outputs, communicator, stream);
   setAttributes(collective, op);
   collective.setTag(getTag(op));
-  collective->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  copyAttributes(op, collective);
   collective->setAttr(tg::kPhaseAttrName,
                       tg::PhaseAttr::get(op.getContext(), op.getPhase()));
   arrivals[op.getFuture()] = order.endCollective(builder, loc, stream);

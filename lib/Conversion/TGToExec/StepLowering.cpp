@@ -256,6 +256,12 @@ void StepLowering::lowerUnflatten(tg::UnflattenOp op) {
 // Compute
 //===----------------------------------------------------------------------===//
 
+void StepLowering::copyAttributes(Operation *from, Operation *to) {
+  NamedAttrList attributes(from->getDiscardableAttrDictionary());
+  attributes.erase(tg::kSavedResultsAttrName);
+  to->setDiscardableAttrs(attributes.getDictionary(from->getContext()));
+}
+
 void StepLowering::lowerLaunch(tg::LaunchOp op) {
   SmallVector<Value> outputs;
   for (Value result : op.getOutputs())
@@ -263,7 +269,7 @@ void StepLowering::lowerLaunch(tg::LaunchOp op) {
   auto launch = exec::LaunchOp::create(builder, op.getLoc(), op.getKernel(),
                                        getBuffers(op.getInputs()), outputs,
                                        /*stream=*/0);
-  launch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  copyAttributes(op, launch);
   order.addCompute();
 }
 
@@ -325,7 +331,7 @@ void StepLowering::lowerIf(scf::IfOp op) {
   for (Value result : op.getResults())
     results.push_back(createDestination(result));
   auto branch = exec::IfOp::create(builder, loc, getBuffer(op.getCondition()));
-  branch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  copyAttributes(op, branch);
   for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions())) {
     if (from.empty())
       continue;
@@ -352,7 +358,7 @@ void StepLowering::lowerFor(scf::ForOp op) {
     carried.push_back(buffer);
   }
   auto loop = exec::ForOp::create(builder, loc, index, lower, upper, step);
-  loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  copyAttributes(op, loop);
   lowerRegion(op.getRegion(), loop.getBody(), [&] {
     copyInParallel(getBuffers(op.getYieldedValues()), carried, loc);
   });

@@ -68,6 +68,9 @@ private:
   bool canReduceInPlace(tg::CollectiveOpInterface op, unsigned member);
   mlir::Value getCommunicator(mlir::FlatSymbolRefAttr mesh, tg::AxesAttr axes,
                               mlir::Location loc);
+  /// Keeps the attributes of `from`, but for `tg.saved_results`: programs
+  /// compute into buffers and have no results.
+  static void copyAttributes(mlir::Operation *from, mlir::Operation *to);
   uint64_t getTag(tg::CollectiveOpInterface op);
   void follow(mlir::Operation *op);
 

@@ -9,12 +9,34 @@
 #include "regather/Dialect/TG/Utils/StepEntry.h"
 
 using namespace mlir;
+using namespace regather::tg;
+
+static bool isPublicDefinition(func::FuncOp func) {
+  return !func.isExternal() && func.isPublic();
+}
+
+std::optional<StepParts> regather::tg::findStepParts(ModuleOp module) {
+  StepParts parts;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (!isPublicDefinition(func))
+      continue;
+    if (func.getName() == kForwardName)
+      parts.forward = func;
+    else if (func.getName() == kBackwardName)
+      parts.backward = func;
+    else
+      return std::nullopt;
+  }
+  if (!parts.forward || !parts.backward)
+    return std::nullopt;
+  return parts;
+}
 
 FailureOr<func::FuncOp> regather::tg::findStep(ModuleOp module,
                                                StringRef advice) {
   func::FuncOp step;
   for (auto func : module.getOps<func::FuncOp>()) {
-    if (func.isExternal() || !func.isPublic())
+    if (!isPublicDefinition(func))
       continue;
     if (step) {
       InFlightDiagnostic diag =

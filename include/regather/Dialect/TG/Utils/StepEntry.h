@@ -14,6 +14,19 @@
 
 namespace regather::tg {
 
+/// What tg-partition calls the two functions that it makes of a step.
+inline constexpr llvm::StringLiteral kForwardName = "forward";
+inline constexpr llvm::StringLiteral kBackwardName = "backward";
+
+/// The two functions of a partitioned step.
+struct StepParts {
+  mlir::func::FuncOp forward, backward;
+};
+
+/// The public functions with a body, if they are those that tg-partition
+/// leaves.
+std::optional<StepParts> findStepParts(mlir::ModuleOp module);
+
 /// The only public function with a body; null if there is none. Several are an
 /// error, which ends with `advice`.
 mlir::FailureOr<mlir::func::FuncOp> findStep(mlir::ModuleOp module,

@@ -8,6 +8,8 @@
 
 #include "StepSplitter.h"
 
+#include "regather/Dialect/TG/Utils/StepEntry.h"
+
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
@@ -15,9 +17,6 @@
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::partition;
-
-static constexpr llvm::StringLiteral kForward = "forward";
-static constexpr llvm::StringLiteral kBackward = "backward";
 
 SmallVector<Value> partition::findCrossing(const StepGraph &graph) {
   llvm::DenseSet<Value> read;
@@ -36,7 +35,7 @@ SmallVector<Value> partition::findCrossing(const StepGraph &graph) {
 static LogicalResult verify(func::FuncOp step, const StepGraph &graph) {
   for (auto func : step->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) {
     if (func == step ||
-        (func.getName() != kForward && func.getName() != kBackward))
+        (func.getName() != kForwardName && func.getName() != kBackwardName))
       continue;
     InFlightDiagnostic diag = func.emitError()
                               << "name \"" << func.getName()
@@ -164,8 +163,8 @@ LogicalResult partition::splitStep(func::FuncOp step) {
   SmallVector<Value> crossing = findCrossing(graph);
   SmallVector<StringAttr> names = nameSaved(crossing);
 
-  Part forward(step, kForward, {}, {}),
-      backward(step, kBackward, crossing, names);
+  Part forward(step, kForwardName, {}, {}),
+      backward(step, kBackwardName, crossing, names);
   for (Operation *op : graph.getOps())
     (graph.isBackward(op) ? backward : forward).add(op);
   SmallVector<Value> forwardResults, backwardResults;
