@@ -1,11 +1,14 @@
-// Operations that start from one filled tensor: each gets a copy of its own, so
-// that no result is written over another one (MLIR 22 merges them).
+// Operations that start from one tensor: no result is written over another one
+// (MLIR 22 merges the buffers).
 // RUN: split-file %s %t
 // RUN: regather run %t/sums.mlir --engine=cpu --random-inputs=1,integers --outputs %t/a --quiet
 // RUN: regather run %t/sums.mlir --engine=interpreter --random-inputs=1,integers --outputs %t/b --quiet
 // RUN: cmp %t/a %t/b
 // RUN: regather run %t/insertions.mlir --engine=cpu --random-inputs=1 --outputs %t/a --quiet
 // RUN: regather run %t/insertions.mlir --engine=interpreter --random-inputs=1 --outputs %t/b --quiet
+// RUN: cmp %t/a %t/b
+// RUN: regather run %t/computed.mlir --engine=cpu --random-inputs=1,integers --outputs %t/a --quiet
+// RUN: regather run %t/computed.mlir --engine=interpreter --random-inputs=1,integers --outputs %t/b --quiet
 // RUN: cmp %t/a %t/b
 
 //--- sums.mlir
@@ -37,4 +40,18 @@ func.func @step(%x: tensor<2x4xf32> {tg.name = "x"}, %y: tensor<2x4xf32> {tg.nam
     -> (tensor<5x4xf32> {tg.name = "odd"}, tensor<5x4xf32> {tg.name = "first"}) {
   %0:2 = tg.launch @insertions(%x, %y) : (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<5x4xf32>, tensor<5x4xf32>)
   return %0#0, %0#1 : tensor<5x4xf32>, tensor<5x4xf32>
+}
+
+//--- computed.mlir
+tg.kernel @computed(%w: tensor<16xf32>, %x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+  %empty = tensor.empty() : tensor<16xf32>
+  %start = linalg.map { arith.mulf } ins(%w, %w : tensor<16xf32>, tensor<16xf32>) outs(%empty : tensor<16xf32>)
+  %0 = linalg.reduce { arith.addf } ins(%x : tensor<8x16xf32>) outs(%start : tensor<16xf32>) dimensions = [0]
+  %1 = linalg.reduce { arith.addf } ins(%y : tensor<8x16xf32>) outs(%start : tensor<16xf32>) dimensions = [0]
+  tg.return %0, %1 : tensor<16xf32>, tensor<16xf32>
+}
+func.func @step(%w: tensor<16xf32>, %x: tensor<8x16xf32>, %y: tensor<8x16xf32>)
+    -> (tensor<16xf32> {tg.name = "of_x"}, tensor<16xf32> {tg.name = "of_y"}) {
+  %0:2 = tg.launch @computed(%w, %x, %y) : (tensor<16xf32>, tensor<8x16xf32>, tensor<8x16xf32>) -> (tensor<16xf32>, tensor<16xf32>)
+  return %0#0, %0#1 : tensor<16xf32>, tensor<16xf32>
 }

@@ -11,6 +11,7 @@
 #include "BoundsChecks.h"
 #include "LaneLoops.h"
 #include "NumberExpansion.h"
+#include "ResultBuffers.h"
 #include "ScratchBuffers.h"
 
 #include "regather/Conversion/Passes.h"
@@ -209,27 +210,9 @@ static void buildNodePipeline(OpPassManager &pm) {
   pm.addPass(regather::createConvertTGNodesToLinalgPass());
 }
 
-/// Gives every operation a tensor of its own to start from: where several share
-/// an empty or filled one, the elimination of empty tensors would write all of
-/// them to the result of the first (seen in MLIR 22.1.8).
-static void separateInits(ModuleOp module) {
-  auto separate = [](Operation *init) {
-    for (OpOperand &use :
-         llvm::make_early_inc_range(llvm::drop_begin(init->getUses()))) {
-      OpBuilder b(use.getOwner());
-      use.set(b.clone(*init)->getResult(0));
-    }
-  };
-  // Copies of a fill share what is filled.
-  SmallVector<Operation *> fills, empties;
-  module.walk([&](linalg::FillOp op) { fills.push_back(op); });
-  llvm::for_each(fills, separate);
-  module.walk([&](tensor::EmptyOp op) { empties.push_back(op); });
-  llvm::for_each(empties, separate);
-}
+static void buildCSEPipeline(OpPassManager &pm) { pm.addPass(createCSEPass()); }
 
 static void buildBufferPipeline(OpPassManager &pm) {
-  pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.allowReturnAllocsFromLoops = true;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
@@ -283,10 +266,8 @@ FailureOr<ScratchLayout> regather::cpu::lowerKernelFunction(ModuleOp module) {
     return failure();
   removeFastMath(module);
   keepLoopBuffers(module);
-  if (failed(run([](OpPassManager &pm) { pm.addPass(createCSEPass()); })))
-    return failure();
-  separateInits(module);
-  if (failed(run(buildBufferPipeline)) ||
+  if (failed(run(buildCSEPipeline)) || failed(computeInResults(module)) ||
+      failed(run(buildBufferPipeline)) ||
       failed(expandFloatConversions(module)))
     return failure();
   auto func = *module.getOps<func::FuncOp>().begin();
