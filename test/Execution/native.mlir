@@ -5,9 +5,6 @@
 // RUN: regather run %t/dead-in-loop.mlir --engine=cpu --random-inputs=1,integers --outputs %t/a --quiet
 // RUN: regather run %t/dead-in-loop.mlir --engine=interpreter --random-inputs=1,integers --outputs %t/b --quiet
 // RUN: cmp %t/a %t/b
-// RUN: regather run %t/one-start.mlir --engine=cpu --random-inputs=1,integers --outputs %t/c --quiet
-// RUN: regather run %t/one-start.mlir --engine=interpreter --random-inputs=1,integers --outputs %t/d --quiet
-// RUN: cmp %t/c %t/d
 // RUN: regather run %t/equal-branches.mlir --engine=cpu --random-inputs=1 --quiet
 // RUN: not regather run %t/swapped-branches.mlir --engine=cpu --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=SWAPPED
 // RUN: not regather run %t/unsupported.mlir --engine=cpu --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=UNSUPPORTED
@@ -39,22 +36,6 @@ func.func @step(%x: tensor<2xf32>, %init: tensor<2xf32>) -> tensor<2xf32> {
     scf.yield %1 : tensor<2xf32>
   }
   return %out : tensor<2xf32>
-}
-
-//--- one-start.mlir
-// Four sums in one kernel: two go on from the value that %start is, two from a
-// zero. Each result is there beside the others.
-func.func @step(%w: tensor<3xf32>, %x: tensor<4x3xf32>, %y: tensor<4x3xf32>)
-    -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<3xf32>
-  %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<3xf32>) -> tensor<3xf32>
-  %start = linalg.map { arith.addf } ins(%w, %w : tensor<3xf32>, tensor<3xf32>) outs(%empty : tensor<3xf32>)
-  %a = linalg.reduce { arith.addf } ins(%x : tensor<4x3xf32>) outs(%start : tensor<3xf32>) dimensions = [0]
-  %b = linalg.reduce { arith.addf } ins(%y : tensor<4x3xf32>) outs(%start : tensor<3xf32>) dimensions = [0]
-  %c = linalg.reduce { arith.addf } ins(%x : tensor<4x3xf32>) outs(%fill : tensor<3xf32>) dimensions = [0]
-  %d = linalg.reduce { arith.addf } ins(%y : tensor<4x3xf32>) outs(%fill : tensor<3xf32>) dimensions = [0]
-  return %a, %b, %c, %d : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
 }
 
 //--- equal-branches.mlir
