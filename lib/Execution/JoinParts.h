@@ -16,7 +16,8 @@ namespace regather {
 /// Makes `step`, which is the forward part, the step that it is together with
 /// `backward`: the results of backward follow those of forward that are not
 /// saved. Emits an error if backward does not take the arguments of forward and
-/// then values that forward saves, or if two results have one name or are the loss.
+/// then values that forward saves, or if two results have one name or are the
+/// loss.
 mlir::LogicalResult joinParts(AnalyzedStep &step, const AnalyzedStep &backward);
 
 } // namespace regather
