@@ -187,7 +187,42 @@ static bool isUpdateOf(Value value, Value argument) {
   return true;
 }
 
-/// Writes what a loop carries into one buffer for all iterations.
+/// True if the value may lie in the buffer of something that the loop carries.
+static bool mayLieInArgument(Value value, scf::ForOp loop) {
+  for (;;) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return argument.getOwner() == loop.getBody();
+    Operation *def = value.getDefiningOp();
+    if (!loop->isProperAncestor(def))
+      return false;
+    if (auto op = dyn_cast<linalg::LinalgOp>(def))
+      value = op.getTiedOpOperand(cast<OpResult>(value))->get();
+    else if (def->getNumRegions() > 0 || isa<arith::SelectOp>(def))
+      return true;
+    else if (auto insert = dyn_cast<tensor::InsertSliceOp>(def))
+      value = insert.getDest();
+    else if (auto insert = dyn_cast<tensor::InsertOp>(def))
+      value = insert.getDest();
+    else if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+                 tensor::ExtractSliceOp, tensor::ReshapeOp>(def))
+      value = def->getOperand(0);
+    else
+      return false;
+  }
+}
+
+/// A copy of the value, made before anything is written over it.
+static Value keepValue(Value value, scf::ForOp loop) {
+  OpBuilder b(loop.getContext());
+  b.setInsertionPointAfterValue(value);
+  auto type = cast<RankedTensorType>(value.getType());
+  Value empty = tensor::EmptyOp::create(b, loop.getLoc(), type.getShape(),
+                                        type.getElementType());
+  return linalg::CopyOp::create(b, loop.getLoc(), value, empty).getResult(0);
+}
+
+/// Writes what a loop carries into one buffer for all iterations. Values that
+/// change places do so by way of a copy.
 static void keepLoopBuffers(ModuleOp module) {
   module.walk([](scf::ForOp loop) {
     Operation *yield = loop.getBody()->getTerminator();
@@ -198,6 +233,8 @@ static void keepLoopBuffers(ModuleOp module) {
       if (!isa<RankedTensorType>(value.getType()) ||
           isUpdateOf(value, argument))
         continue;
+      if (mayLieInArgument(value, loop))
+        value = keepValue(value, loop);
       operand.set(linalg::CopyOp::create(b, loop.getLoc(), value, argument)
                       .getResult(0));
     }
