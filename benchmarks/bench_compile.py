@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 FACTORY = ROOT / "examples" / "llama3.py"
 LAYERS = (16, 32, 64, 126)
+RANKS = 8
 
 
 def capture(folder: Path, config: dict[str, Any]) -> Path:
@@ -38,7 +39,7 @@ def capture(folder: Path, config: dict[str, Any]) -> Path:
 def compile_once(tool: Path, graph: Path, cache: Path) -> float:
     start = time.perf_counter()
     subprocess.run(
-        [tool, "compile", graph, "--mesh=dp:8", "--target=cpu", "--quiet",
+        [tool, "compile", graph, f"--mesh=dp:{RANKS}", "--target=cpu", "--quiet",
          "--optimizer=adamw", "--cache-dir", cache,
          "-o", graph.with_suffix(".rgb")], check=True)
     return time.perf_counter() - start
@@ -70,7 +71,8 @@ def main(args: argparse.Namespace) -> int:
         warm: dict[int, float] = {}
         cold: dict[int, float] = {}
         for model, layers in jobs:
-            graph = capture(folder, {"config": model, "layers": layers})
+            graph = capture(
+                folder, {"config": model, "layers": layers, "batch": RANKS})
             cache = folder / f"cache-{model}-{layers}"
             first = compile_once(tool, graph, cache)
             second = compile_once(tool, graph, cache)
