@@ -16,11 +16,16 @@
 using namespace mlir;
 using namespace regather;
 
-void regather::buildNativePipeline(OpPassManager &pm, StringRef entry) {
+void regather::buildNativePipeline(OpPassManager &pm, StringRef entry,
+                                   bool lowersNodes) {
   // The step as one list of operations. Without the simplifications that the
   // inliner runs by default: what is run is what was written.
   pm.addPass(createInlinerPass(llvm::StringMap<OpPassManager>(),
                                [](OpPassManager &) {}));
+
+  // Values that lie in memory as others: complex numbers, unsigned bytes.
+  if (lowersNodes)
+    pm.addPass(createConvertTGNodesToLinalgPass());
 
   // What is computed together.
   pm.addPass(tg::createFormKernelsPass());

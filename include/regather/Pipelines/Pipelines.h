@@ -63,8 +63,11 @@ buildTrainingPipeline(mlir::OpPassManager &pm,
 
 /// Adds the passes that turn the step called `entry` into a program over
 /// planned memory: inline, tg-form-kernels, convert-tg-to-exec,
-/// exec-plan-memory, and tg-verify-step.
-void buildNativePipeline(mlir::OpPassManager &pm, llvm::StringRef entry);
+/// exec-plan-memory, and tg-verify-step. With `lowersNodes`,
+/// convert-tg-nodes-to-linalg runs before kernels are formed, and not on each of
+/// them.
+void buildNativePipeline(mlir::OpPassManager &pm, llvm::StringRef entry,
+                         bool lowersNodes);
 
 /// Further options of passes, such as "max-ops=32", by the name of the pass.
 using PassOptionTexts = std::map<std::string, std::string>;

@@ -232,8 +232,13 @@ void ComputeOutliner::runOnBlock(Block &block) {
       continue;
     }
     bool lowered = isLowered(&op);
+    // What a kernel does not return may have any type, such as a gradient that
+    // was not asked for.
+    auto isHeld = [&](Value result) {
+      return !result.use_empty() || !isCompute(&op);
+    };
     if (!isa<CollectiveOpInterface>(op))
-      for (Value result : op.getResults())
+      for (Value result : llvm::make_filter_range(op.getResults(), isHeld))
         unsupported.checkType(result);
     if (lowered)
       continue;
@@ -243,7 +248,8 @@ void ComputeOutliner::runOnBlock(Block &block) {
         return getBufferType(value.getType()) != nullptr;
       };
       if (llvm::all_of(getInputs(&op), hasBuffer) &&
-          llvm::all_of(op.getResults(), hasBuffer))
+          llvm::all_of(llvm::make_filter_range(op.getResults(), isHeld),
+                       hasBuffer))
         outline(&op);
       continue;
     }

@@ -8,6 +8,7 @@
 
 #include "regather/Target/Program/CompileStep.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
@@ -23,10 +24,27 @@ static void donateUpdated(func::FuncOp entry) {
                        UnitAttr::get(entry.getContext()));
 }
 
+/// True if a node has values that a program does not hold before nodes are
+/// lowered: complex numbers become pairs, unsigned bytes signless ones.
+static bool needsLowerNodes(ModuleOp module) {
+  auto isForeign = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return isa<ComplexType>(element) || element.isUnsignedInteger();
+  };
+  return module
+      ->walk([&](tg::NodeOp node) {
+        return llvm::any_of(node->getOperandTypes(), isForeign) ||
+                       llvm::any_of(node->getResultTypes(), isForeign)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static LogicalResult lower(ModuleOp module, StringRef entry,
                            PassOptionTexts &passOptions) {
   PassManager pm(module->getContext());
-  buildNativePipeline(pm, entry);
+  buildNativePipeline(pm, entry, needsLowerNodes(module));
   std::string message;
   llvm::raw_string_ostream errors(message);
   if (failed(applyPassOptions(pm, passOptions, errors)))
