@@ -162,7 +162,14 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: regather-library-bench THREADS RUNS < CASES\n");
     return 2;
   }
-  Timer timer(atoll(argv[1]), atoll(argv[2]));
+  int64_t threads = strtoll(argv[1], nullptr, 10);
+  int64_t runs = strtoll(argv[2], nullptr, 10);
+  if (threads < 1 || runs < 1) {
+    fprintf(stderr, "expects at least 1 thread and 1 run, got '%s' and '%s'\n",
+            argv[1], argv[2]);
+    return 2;
+  }
+  Timer timer(threads, runs);
   for (std::string text; std::getline(std::cin, text);) {
     std::istringstream line(text);
     std::string kind;
