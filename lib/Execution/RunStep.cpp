@@ -12,6 +12,7 @@
 #include "regather/Execution/TextBatches.h"
 #include "regather/Support/AtomicFile.h"
 
+#include <cinttypes>
 #include <cmath>
 #include <cstdio>
 
@@ -50,8 +51,8 @@ Failure regather::checkRunOptions(const RunOptions &options) {
 static void printStep(const RunOptions &options, int64_t index,
                       std::optional<double> loss, double seconds) {
   int64_t first = options.inputs.firstStep;
-  std::printf("step %lld/%lld", static_cast<long long>(first + index),
-              static_cast<long long>(first + options.steps - 1));
+  std::printf("step %" PRId64 "/%" PRId64, first + index,
+              first + options.steps - 1);
   if (loss)
     std::printf("  loss %.9g", *loss);
   std::printf("  %.2f ms\n", seconds * 1e3);

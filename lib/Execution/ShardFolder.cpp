@@ -13,9 +13,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <string_view>
 
 using namespace regather;
 using Json = nlohmann::ordered_json;
@@ -188,15 +190,32 @@ private:
 };
 } // namespace
 
-/// Reads `rank-2-of-4.safetensors`: 4; nothing if that is not what it is.
-static std::optional<int64_t> getRanks(const std::string &name) {
-  long long rank = 0, ranks = 0;
-  int end = 0;
-  if (std::sscanf(name.c_str(), "rank-%9lld-of-%9lld.safetensors%n", &rank,
-                  &ranks, &end) != 2 ||
-      static_cast<size_t>(end) != name.size())
+/// Reads a number from the beginning of `text`, and takes it off.
+static std::optional<int64_t> takeNumber(std::string_view &text) {
+  int64_t number = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0)
     return std::nullopt;
-  return ranks;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return number;
+}
+
+/// Takes `prefix` off the beginning of `text`, if it is there.
+static bool takePrefix(std::string_view &text, std::string_view prefix) {
+  if (text.substr(0, prefix.size()) != prefix)
+    return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+/// Reads `rank-2-of-4.safetensors`: 4; nothing if that is not what it is.
+static std::optional<int64_t> getRanks(std::string_view name) {
+  if (!takePrefix(name, "rank-") || !takeNumber(name) ||
+      !takePrefix(name, "-of-"))
+    return std::nullopt;
+  std::optional<int64_t> ranks = takeNumber(name);
+  return name == ".safetensors" ? ranks : std::nullopt;
 }
 
 /// How many ranks wrote the files in a folder.
