@@ -77,8 +77,9 @@ namespace {
 class TemporaryFolder {
 public:
   ~TemporaryFolder() {
+    // What cannot be removed is left to the system's own cleaning.
     if (!path.empty())
-      llvm::sys::fs::remove_directories(path);
+      (void)llvm::sys::fs::remove_directories(path);
   }
   Error create() {
     return llvm::errorCodeToError(
