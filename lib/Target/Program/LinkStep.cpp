@@ -79,7 +79,8 @@ public:
   ~TemporaryFolder() {
     // What cannot be removed is left to the system's own cleaning.
     if (!path.empty())
-      (void)llvm::sys::fs::remove_directories(path);
+      llvm::consumeError(
+          llvm::errorCodeToError(llvm::sys::fs::remove_directories(path)));
   }
   Error create() {
     return llvm::errorCodeToError(
