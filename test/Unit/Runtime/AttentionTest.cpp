@@ -356,8 +356,8 @@ TEST(AttentionTest, RejectsWrongDescriptions) {
 // one, which agree with the exponential to one unit in the last place.
 TEST(SoftmaxTest, ExponentialsAgreeOnEveryBit) {
   std::vector<float> inputs;
-  for (float x = -100; x < 89; x += 0.0137f)
-    inputs.push_back(x);
+  for (int i = 0; i < 13795; ++i)
+    inputs.push_back(-100 + 0.0137f * float(i));
   inputs.push_back(-std::numeric_limits<float>::infinity());
   inputs.push_back(0);
   inputs.resize((inputs.size() + 15) / 16 * 16, 1.0f);
