@@ -64,8 +64,8 @@ buildTrainingPipeline(mlir::OpPassManager &pm,
 /// Adds the passes that turn the step called `entry` into a program over
 /// planned memory: inline, tg-form-kernels, convert-tg-to-exec,
 /// exec-plan-memory, and tg-verify-step. With `lowersNodes`,
-/// convert-tg-nodes-to-linalg runs before kernels are formed, and not on each of
-/// them.
+/// convert-tg-nodes-to-linalg runs before kernels are formed, and not on each
+/// of them.
 void buildNativePipeline(mlir::OpPassManager &pm, llvm::StringRef entry,
                          bool lowersNodes);
 
