@@ -187,7 +187,7 @@ ProgramTranslator::Callee ProgramTranslator::addKernel(tg::KernelOp kernel) {
     table.push_back(entry);
     return Callee(opcode, table.size() - 1);
   };
-  if (kernel->hasAttr(tg::kLibraryAttrName)) {
+  if (kernel->hasAttr(tg::kRoutineAttrName)) {
     if (auto gemm = tg::matchGemm(kernel))
       return add(RG_OP_GEMM, tables.gemms, *gemm);
     if (auto attention = tg::matchAttention(kernel))

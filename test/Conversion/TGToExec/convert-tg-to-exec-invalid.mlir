@@ -15,7 +15,7 @@ func.func @step(%x: tensor<4xf32>, %z: tensor<2xcomplex<f32>>) -> tensor<4xf32> 
   // expected-error @+1 {{a program cannot hold value '%3' of type tensor<4xf8E5M2> (1 use)}}
   %3 = arith.truncf %2 : tensor<4xf32> to tensor<4xf8E5M2>
   // expected-error @+1 {{a program cannot hold 'tg.node' "my.print", which is called for its effects (1 use)}}
-  tg.node "my.print"(%2) effects : (tensor<4xf32>) -> ()
+  tg.node "my.print"(%3) effects : (tensor<4xf8E5M2>) -> ()
   return %2 : tensor<4xf32>
 }
 
@@ -24,7 +24,8 @@ func.func @step(%x: tensor<4xf32>, %z: tensor<2xcomplex<f32>>) -> tensor<4xf32> 
 func.func @dynamic(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   // expected-error @+1 {{a program cannot hold value '%extracted_slice' of type tensor<?xf32>, whose dimension 0 is dynamic (1 use)}}
   %0 = tensor.extract_slice %x[0] [%n] [1] : tensor<4xf32> to tensor<?xf32>
-  return %x : tensor<4xf32>
+  %1 = tensor.insert_slice %0 into %x[0] [%n] [1] : tensor<?xf32> into tensor<4xf32>
+  return %1 : tensor<4xf32>
 }
 
 // -----

@@ -95,9 +95,9 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kSavedResultsAttrName)
     return verifySavedResults(op, attr);
-  if (name == kLibraryAttrName) {
+  if (name == kRoutineAttrName) {
     if (!isa<RoutineAttr>(attr.getValue()))
-      return emitWrongType(op, attr, "a #tg.library");
+      return emitWrongType(op, attr, "a #tg.routine");
     if (!isa<KernelOp>(op))
       return op->emitError() << "'" << name << "' is for kernels";
     return success();

@@ -5,7 +5,7 @@
 // addition and a relu: all of these are strides, or round as they do alone.
 // CHECK-LABEL: tg.kernel @addmm_add_relu_0
 // CHECK-SAME:    (%[[W:.*]]: tensor<96x128xf32>, %[[X:.*]]: tensor<2x64x128xf32>, %[[B:.*]]: tensor<96xf32>, %[[R:.*]]: tensor<2x64x96xf32>)
-// CHECK-SAME:    attributes {tg.library = #tg.library<gemm>}
+// CHECK-SAME:    attributes {tg.routine = #tg.routine<gemm>}
 // CHECK:         %[[T:.*]] = tg.node "aten.t.default"(%[[W]])
 // CHECK:         %[[V:.*]] = tg.node "aten.view.default"(%[[X]])
 // CHECK:         %[[MM:.*]] = tg.node "aten.addmm.default"(%[[B]], %[[V]], %[[T]])
@@ -111,7 +111,7 @@ func.func @borders(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>) -> (tensor<64x6
 // -----
 
 // Left to generated code: a factor of the addend, and numbers of other types.
-// CHECK-NOT:   tg.library
+// CHECK-NOT:   tg.routine
 // CHECK-LABEL: func.func @near_misses
 // REMARK: no library computes 'addmm': what is added has a factor
 // REMARK: no library computes 'mm': the library does not multiply numbers of this type
@@ -124,7 +124,7 @@ func.func @near_misses(%x: tensor<64x64xf32>, %y: tensor<64x64xf64>) -> (tensor<
 // -----
 
 // Structured operations: the zeros that the sum starts from go with it.
-// CHECK:       tg.kernel @transpose_matmul_0(%[[X:.*]]: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tg.library
+// CHECK:       tg.kernel @transpose_matmul_0(%[[X:.*]]: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tg.routine
 // CHECK:         %[[T:.*]] = linalg.transpose ins(%[[X]]
 // CHECK:         %[[ZERO:.*]] = linalg.fill
 // CHECK:         linalg.matmul ins(%[[X]], %[[T]] {{.*}} outs(%[[ZERO]]
@@ -145,7 +145,7 @@ func.func @structured(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
 // Attention reads and writes heads where they lie, of one tensor for all three.
 // Nobody reads the logarithms here.
 // CHECK:       tg.kernel @scaled_dot_product_flash_attention_for_cpu_0
-// CHECK-SAME:    (%{{.*}}: tensor<2x16x3x4x8xf32>) -> tensor<2x16x32xf32> attributes {tg.library = #tg.library<attention>}
+// CHECK-SAME:    (%{{.*}}: tensor<2x16x3x4x8xf32>) -> tensor<2x16x32xf32> attributes {tg.routine = #tg.routine<attention>}
 // CHECK-COUNT-3: tg.node "aten.select.int"
 // CHECK:         tg.node "aten._scaled_dot_product_flash_attention_for_cpu.default"
 // CHECK:         tg.node "aten.transpose.int"
@@ -188,7 +188,7 @@ func.func @gradients(%x: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>) -> (tenso
 // -----
 
 // Dropout is left to generated code.
-// CHECK-NOT:   tg.library
+// CHECK-NOT:   tg.routine
 // CHECK-LABEL: func.func @dropout
 // REMARK: no library computes 'scaled_dot_product_flash_attention_for_cpu': the library has no dropout
 func.func @dropout(%q: tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32> {

@@ -63,7 +63,7 @@ inline constexpr llvm::StringLiteral kPlannedPlacementAttrName =
 inline constexpr llvm::StringLiteral kDonatedAttrName = "tg.donated";
 inline constexpr llvm::StringLiteral kReshardAttrName = "tg.reshard";
 inline constexpr llvm::StringLiteral kRowsAttrName = "tg.rows";
-inline constexpr llvm::StringLiteral kLibraryAttrName = "tg.library";
+inline constexpr llvm::StringLiteral kRoutineAttrName = "tg.routine";
 
 /// Reads and writes a list of axes as operations show it: `[dp, tp]`.
 mlir::ParseResult parseAxisList(mlir::AsmParser &parser, AxesAttr &axes);

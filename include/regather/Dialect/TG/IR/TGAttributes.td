@@ -321,14 +321,14 @@ def TG_Routine : I32Enum<"Routine", "A routine of the runtime", [
   let cppNamespace = "::regather::tg";
 }
 
-def TG_LibraryAttr : EnumAttr<TG_Dialect, TG_Routine, "library"> {
+def TG_RoutineAttr : EnumAttr<TG_Dialect, TG_Routine, "routine"> {
   let summary = "routine of the runtime that computes a kernel";
   let description = [{
     The body of the kernel says what is computed. Code is generated for it
     where the routine does not take it.
 
     ```
-    tg.kernel @mm(...) attributes {tg.library = #tg.library<gemm>}
+    tg.kernel @mm(...) attributes {tg.routine = #tg.routine<gemm>}
     ```
   }];
   let assemblyFormat = "`<` $value `>`";

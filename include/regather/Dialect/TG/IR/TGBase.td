@@ -66,7 +66,7 @@ def TG_Dialect : Dialect {
 
     | attribute    | type          | meaning                                       |
     |--------------|---------------|-----------------------------------------------|
-    | `tg.library` | `#tg.library` | the routine of the runtime that computes it   |
+    | `tg.routine` | `#tg.routine` | the routine of the runtime that computes it   |
 
     ### Attributes on arguments and results of a kernel
 

@@ -163,7 +163,7 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
 
     What a routine of the runtime computes (products of matrices in f32 and
     bf16, attention without dropout) comes first and becomes a kernel with the
-    attribute `tg.library`. It takes over views of what it reads (transposes,
+    attribute `tg.routine`. It takes over views of what it reads (transposes,
     reshapes, slices, copies), and what alone reads its result, as long as every
     bit stays that of operations that run one after the other: views again;
     additions behind the complete sum in f32, and nothing behind a rounding to

@@ -252,7 +252,7 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
   OwningOpRef<KernelOp> kernel =
       KernelOp::create(builder, loc, "kernel", type, /*arg_attrs=*/nullptr,
                        /*res_attrs=*/nullptr);
-  (*kernel)->setAttr(kLibraryAttrName,
+  (*kernel)->setAttr(kRoutineAttrName,
                      RoutineAttr::get(root->getContext(), routine));
   Block &body = kernel->getBody().emplaceBlock();
   IRMapping map;
