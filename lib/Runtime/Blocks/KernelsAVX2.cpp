@@ -78,20 +78,9 @@ struct Lanes {
 };
 } // namespace
 
-static constexpr int kRows = 6, kVectors = 1;
-
 const BlockKernels *regather::runtime::getAVX2Kernels() {
-  static constexpr BlockKernels kernels = {
-      "avx2",
-      kRows,
-      kVectors * kLanes,
-      packPanels<Lanes>,
-      multiplyPanels<Lanes, kRows, kVectors>,
-      scaleScores<Lanes>,
-      exponentials<Lanes>,
-      gradientsOfScores<Lanes>,
-      sumProducts<Lanes>,
-      multiplyRow<Lanes>};
+  static constexpr auto kernels =
+      makeBlockKernels<Lanes, /*numRows=*/6, /*numVectors=*/1>("avx2");
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
              ? &kernels
              : nullptr;

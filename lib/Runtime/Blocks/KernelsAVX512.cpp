@@ -64,20 +64,9 @@ struct Lanes {
 };
 } // namespace
 
-static constexpr int kRows = 14, kVectors = 2;
-
 const BlockKernels *regather::runtime::getAVX512Kernels() {
-  static constexpr BlockKernels kernels = {
-      "avx512",
-      kRows,
-      kVectors * kLanes,
-      packPanels<Lanes>,
-      multiplyPanels<Lanes, kRows, kVectors>,
-      scaleScores<Lanes>,
-      exponentials<Lanes>,
-      gradientsOfScores<Lanes>,
-      sumProducts<Lanes>,
-      multiplyRow<Lanes>};
+  static constexpr auto kernels =
+      makeBlockKernels<Lanes, /*numRows=*/14, /*numVectors=*/2>("avx512");
   return __builtin_cpu_supports("avx512f") ? &kernels : nullptr;
 }
 

@@ -86,19 +86,8 @@ struct Lanes {
 };
 } // namespace
 
-static constexpr int kRows = 4, kVectors = 1;
-
 const BlockKernels *regather::runtime::getPlainKernels() {
-  static constexpr BlockKernels kernels = {
-      "plain",
-      kRows,
-      kVectors * kLanes,
-      packPanels<Lanes>,
-      multiplyPanels<Lanes, kRows, kVectors>,
-      scaleScores<Lanes>,
-      exponentials<Lanes>,
-      gradientsOfScores<Lanes>,
-      sumProducts<Lanes>,
-      multiplyRow<Lanes>};
+  static constexpr auto kernels =
+      makeBlockKernels<Lanes, /*numRows=*/4, /*numVectors=*/1>("plain");
   return &kernels;
 }

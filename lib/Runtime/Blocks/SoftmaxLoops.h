@@ -123,6 +123,22 @@ void multiplyRow(float *row, int64_t count, float factor) {
     Lanes::multiply(Lanes::load(row + j), factors).store(row + j);
 }
 
+/// The kernels made of these loops: panels of `numRows` rows, and of
+/// `numVectors` times 16 columns.
+template <typename Lanes, int numRows, int numVectors>
+constexpr BlockKernels makeBlockKernels(const char *name) {
+  return {name,
+          numRows,
+          numVectors * kLanes,
+          packPanels<Lanes>,
+          multiplyPanels<Lanes, numRows, numVectors>,
+          scaleScores<Lanes>,
+          exponentials<Lanes>,
+          gradientsOfScores<Lanes>,
+          sumProducts<Lanes>,
+          multiplyRow<Lanes>};
+}
+
 } // namespace
 } // namespace regather::runtime
 

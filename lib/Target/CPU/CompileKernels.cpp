@@ -206,10 +206,6 @@ cpu::compileKernels(ArrayRef<tg::KernelOp> kernels,
     code.rows = kernel.shape.numBlocks;
     code.scratchBytes = kernel.shape.scratchBytes;
     code.object = std::move(kernel.object);
-    for (unsigned argument = 0; argument != op.getNumArguments(); ++argument)
-      for (unsigned result = 0; result != op.getNumResults(); ++result)
-        if (isInPlaceSafe(op, argument, result))
-          code.inPlace.push_back({argument, result});
   }
   if (hasFailed)
     return failure();

@@ -13,8 +13,8 @@
 //
 // `buffers` has one pointer for each argument and then one for each result, to
 // dense row-major tensors that are aligned to their elements. Results overlap
-// nothing, but for pairs that `isInPlaceSafe` allows. The call computes the
-// blocks [begin, end) out of [0, rows); calls on disjoint ranges may run at
+// nothing, but for pairs that `tg::getInPlacePairs` allows. The call computes
+// the blocks [begin, end) out of [0, rows); calls on disjoint ranges may run at
 // once, and how the range is cut changes no bit. `scratch` has scratchBytes
 // bytes, is aligned to 64 of them and private to the call. Returns 0, or 1 if
 // an index is out of bounds; results are then undefined.
@@ -48,8 +48,6 @@ struct KernelCode {
   /// Ranges are cut at multiples of it.
   int64_t grain = 1;
   int64_t scratchBytes = 0;
-  /// Pairs of an argument and a result that may share their memory.
-  llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
   /// An object file that defines `symbol` and needs at most libm.
   std::unique_ptr<llvm::MemoryBuffer> object;
 };
@@ -85,11 +83,6 @@ mlir::FailureOr<std::vector<KernelCode>>
 compileKernels(llvm::ArrayRef<tg::KernelOp> kernels,
                const KernelCompileOptions &options,
                KernelStatistics &statistics);
-
-/// True if the result may be written over the argument: the result is computed
-/// from the argument element by element, and nothing else reads it. Looks at
-/// the operations between the two only.
-bool isInPlaceSafe(tg::KernelOp kernel, unsigned argument, unsigned result);
 
 } // namespace regather::cpu
 

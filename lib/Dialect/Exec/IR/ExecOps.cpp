@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Dialect/Exec/IR/Exec.h"
+#include "regather/Support/FunctionSyntax.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
 using namespace regather;
@@ -20,21 +20,11 @@ using namespace regather::exec;
 //===----------------------------------------------------------------------===//
 
 ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> inputs,
-                      ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
-    return builder.getFunctionType(inputs, results);
-  };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false,
-      getFunctionTypeAttrName(result.name), buildType,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return parseFunctionLike<ProgramOp>(parser, result);
 }
 
 void ProgramOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(
-      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
-      getArgAttrsAttrName(), getResAttrsAttrName());
+  printFunctionLike(*this, printer);
 }
 
 /// Checks that the program has the streams and the arena that `op` uses.

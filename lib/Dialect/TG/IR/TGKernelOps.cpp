@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Dialect/TG/IR/TG.h"
-
-#include "mlir/Interfaces/FunctionImplementation.h"
+#include "regather/Support/FunctionSyntax.h"
 
 using namespace mlir;
 using namespace regather::tg;
@@ -18,21 +17,11 @@ using namespace regather::tg;
 //===----------------------------------------------------------------------===//
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> inputs,
-                      ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
-    return builder.getFunctionType(inputs, results);
-  };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false,
-      getFunctionTypeAttrName(result.name), buildType,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return parseFunctionLike<KernelOp>(parser, result);
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(
-      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
-      getArgAttrsAttrName(), getResAttrsAttrName());
+  printFunctionLike(*this, printer);
 }
 
 LogicalResult KernelOp::verifyRegions() {

@@ -8,6 +8,8 @@
 
 #include "SubgroupGathers.h"
 
+#include "RankParts.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -117,30 +119,9 @@ Value SubgroupGathers::getOffset(Group group, int64_t size) {
     return offset;
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(&func.getFunctionBody().front());
-  Location loc = func.getLoc();
-  Operation *index = AxisIndexOp::create(rewriter, loc, group.mesh, group.axes);
-  Operation *length = arith::ConstantIndexOp::create(rewriter, loc, size);
-  Operation *product = arith::MulIOp::create(rewriter, loc, index->getResult(0),
-                                             length->getResult(0));
-  auto forward = PhaseAttr::get(func.getContext(), Phase::Forward);
-  for (Operation *op : {index, length, product})
-    op->setAttr(kPhaseAttrName, forward);
-  return offset = product->getResult(0);
-}
-
-/// `whole` with zeros behind its end along `dim`, `size` elements in all.
-static Operation *padTo(OpBuilder &builder, Location loc, Value whole,
-                        int64_t dim, int64_t size) {
-  auto type = cast<RankedTensorType>(whole.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  SmallVector<OpFoldResult> low(type.getRank(), builder.getIndexAttr(0));
-  SmallVector<OpFoldResult> high(low);
-  high[dim] = builder.getIndexAttr(size - shape[dim]);
-  shape[dim] = size;
-  Value zero = arith::ConstantOp::create(
-      builder, loc, builder.getZeroAttr(type.getElementType()));
-  return tensor::PadOp::create(builder, loc, type.clone(shape), whole, low,
-                               high, zero);
+  return offset = createPartOffset(rewriter, func.getLoc(), group.mesh,
+                                   group.axes, size)
+                      ->getResult(0);
 }
 
 Value SubgroupGathers::cutPart(Value whole, int64_t dim, Group group,
@@ -161,7 +142,7 @@ Value SubgroupGathers::cutPart(Value whole, int64_t dim, Group group,
   Value offset = getOffset(group, size);
   rewriter.setInsertionPointAfter(wait);
   if (size * ranks != type.getDimSize(dim))
-    whole = mark(padTo(rewriter, loc, whole, dim, size * ranks));
+    whole = mark(createPadding(rewriter, loc, whole, dim, size * ranks));
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = size;
   SmallVector<OpFoldResult> offsets(type.getRank(), rewriter.getIndexAttr(0));

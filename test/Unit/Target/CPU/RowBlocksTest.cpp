@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Dialect/TG/Utils/KernelInPlace.h"
 #include "regather/InitAll.h"
 #include "regather/Target/CPU/CompileKernels.h"
 
@@ -292,11 +293,12 @@ tg.kernel @k(%x: tensor<5000xf32>, %y: tensor<5000xf32>, %z: tensor<5000xf32>,
   // The second result does not tell when the first argument has been read; the
   // third argument is read twice. The last result is computed from the fourth,
   // wherever that lies.
-  using Pairs = SmallVector<std::pair<unsigned, unsigned>>;
-  EXPECT_EQ(code.inPlace, Pairs({{0, 0}, {1, 0}, {1, 1}, {3, 3}}));
+  SmallVector<tg::InPlacePair> pairs = tg::getInPlacePairs(kernel);
+  EXPECT_EQ(pairs, SmallVector<tg::InPlacePair>(
+                       {{0, 0}, {1, 0}, {1, 1}, {3, 3}}));
   std::vector<Buffer> arguments = makeArguments();
   std::vector<Buffer> expected = run(arguments, 1);
-  for (auto [argument, result] : code.inPlace) {
+  for (auto [argument, result] : pairs) {
     std::vector<Buffer> inputs = arguments, results = expected;
     for (Buffer &buffer : results)
       std::fill(buffer.begin(), buffer.end(), 0);

@@ -8,6 +8,8 @@
 
 #include "Communication.h"
 
+#include "../RankParts.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -97,31 +99,9 @@ Value Communication::getOffset(Group group, int64_t size) {
     builder.setInsertionPointAfter(lastOffset);
   else
     builder.setInsertionPointToStart(&block);
-  Location start = block.getParent()->getLoc();
-  auto forward = PhaseAttr::get(builder.getContext(), Phase::Forward);
-  Operation *index =
-      AxisIndexOp::create(builder, start, mesh.symbol, mesh.getAxes(group));
-  Operation *length = arith::ConstantIndexOp::create(builder, start, size);
-  lastOffset = arith::MulIOp::create(builder, start, index->getResult(0),
-                                     length->getResult(0));
-  for (Operation *op : {index, length, lastOffset})
-    op->setAttr(kPhaseAttrName, forward);
+  lastOffset = createPartOffset(builder, block.getParent()->getLoc(),
+                                mesh.symbol, mesh.getAxes(group), size);
   return offset = lastOffset->getResult(0);
-}
-
-/// `whole` with zeros behind its end along `dim`, `size` elements in all.
-static Operation *padTo(OpBuilder &builder, Location loc, Value whole,
-                        int64_t dim, int64_t size) {
-  auto type = cast<RankedTensorType>(whole.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  SmallVector<OpFoldResult> low(type.getRank(), builder.getIndexAttr(0));
-  SmallVector<OpFoldResult> high(low);
-  high[dim] = builder.getIndexAttr(size - shape[dim]);
-  shape[dim] = size;
-  Value zero = arith::ConstantOp::create(
-      builder, loc, builder.getZeroAttr(type.getElementType()));
-  return tensor::PadOp::create(builder, loc, type.clone(shape), whole, low,
-                               high, zero);
 }
 
 Value Communication::drawPart(Value whole, const ValueState &state) {
@@ -150,8 +130,8 @@ Value Communication::slice(Value whole, const ValueState &state) {
   RankedTensorType part = mesh.getLocalType(type, state);
   int64_t size = part.getDimSize(state.dim);
   if (size * ranks != type.getDimSize(state.dim))
-    whole =
-        mark(padTo(builder, loc, whole, state.dim, size * ranks))->getResult(0);
+    whole = mark(createPadding(builder, loc, whole, state.dim, size * ranks))
+                ->getResult(0);
   SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
   SmallVector<OpFoldResult> sizes;
