@@ -10,6 +10,7 @@
 
 #include "KernelFunction.h"
 #include "KernelLowering.h"
+#include "Prefetches.h"
 #include "ScratchBuffers.h"
 #include "StreamingStores.h"
 
@@ -190,6 +191,15 @@ void KernelEntry::build(llvm::Function *entry) {
   builder.CreateRet(builder.CreateCall(kernel, arguments));
 }
 
+/// Numbers of the arguments that may have left the caches.
+static SmallVector<unsigned> getPrefetched(tg::KernelOp kernel) {
+  SmallVector<unsigned> prefetched;
+  for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes()))
+    if (tg::getTensorBytes(cast<RankedTensorType>(type)) >= kMinPrefetchedBytes)
+      prefetched.push_back(i);
+  return prefetched;
+}
+
 /// Numbers, among arguments and results, of the results that are too large for
 /// the caches.
 static SmallVector<unsigned> getStreamed(tg::KernelOp kernel) {
@@ -244,11 +254,14 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
     return target.takeError();
   ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
                                                   target->get());
+  markPrefetched(*llvmModule->getFunction(kKernelFunctionName),
+                 getPrefetched(kernel));
   KernelEntry(*llvmModule, name, *scratch, getStreamed(kernel));
   auto optimize =
       makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0, target->get());
   if (llvm::Error error = optimize(llvmModule.get()))
     return error;
   streamStores(*llvmModule);
+  prefetchLoads(*llvmModule);
   return llvm::orc::SimpleCompiler(**target)(*llvmModule);
 }

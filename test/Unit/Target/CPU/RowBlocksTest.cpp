@@ -294,8 +294,8 @@ tg.kernel @k(%x: tensor<5000xf32>, %y: tensor<5000xf32>, %z: tensor<5000xf32>,
   // third argument is read twice. The last result is computed from the fourth,
   // wherever that lies.
   SmallVector<tg::InPlacePair> pairs = tg::getInPlacePairs(kernel);
-  EXPECT_EQ(pairs, SmallVector<tg::InPlacePair>(
-                       {{0, 0}, {1, 0}, {1, 1}, {3, 3}}));
+  EXPECT_EQ(pairs,
+            SmallVector<tg::InPlacePair>({{0, 0}, {1, 0}, {1, 1}, {3, 3}}));
   std::vector<Buffer> arguments = makeArguments();
   std::vector<Buffer> expected = run(arguments, 1);
   for (auto [argument, result] : pairs) {
