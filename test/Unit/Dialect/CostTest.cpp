@@ -77,6 +77,92 @@ TEST_F(CostTest, Attention) {
   EXPECT_EQ(cost.flops, 2.0 * 2 * (2 * 3 * 10 * 8) * 20);
 }
 
+// Five products: two of them as wide as the value, which may differ.
+TEST_F(CostTest, AttentionBackward) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%g: tensor<2x3x10x4xf32>, %q: tensor<2x3x10x8xf32>,
+                 %k: tensor<2x3x20x8xf32>, %v: tensor<2x3x20x4xf32>,
+                 %l: tensor<2x3x10xf32>) {
+      %0:3 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"(
+          %g, %q, %k, %v, %g, %l)
+          args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, #tg.operand<3>,
+                #tg.operand<4>, #tg.operand<5>, 0.0, true]
+          : (tensor<2x3x10x4xf32>, tensor<2x3x10x8xf32>, tensor<2x3x20x8xf32>,
+             tensor<2x3x20x4xf32>, tensor<2x3x10x4xf32>, tensor<2x3x10xf32>)
+          -> (tensor<2x3x10x8xf32>, tensor<2x3x20x8xf32>, tensor<2x3x20x4xf32>)
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * (2 * 3 * 10 * 20) * (3 * 8 + 2 * 4));
+}
+
+TEST_F(CostTest, Convolution) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%a: tensor<2x4x8x8xf32>, %w: tensor<6x2x3x3xf32>) {
+      %0 = tg.node "aten.convolution.default"(%a, %w)
+          args [#tg.operand<0>, #tg.operand<1>, unit, [1, 1], [1, 1], [1, 1],
+                false, [0, 0], 2]
+          : (tensor<2x4x8x8xf32>, tensor<6x2x3x3xf32>) -> tensor<2x6x8x8xf32>
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * (2 * 6 * 8 * 8) * (2 * 3 * 3));
+}
+
+// The input meets the weight, and the output is as large as the stride says.
+TEST_F(CostTest, TransposedConvolution) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%a: tensor<2x4x8x8xf32>, %w: tensor<4x6x2x2xf32>) {
+      %0 = tg.node "aten.convolution.default"(%a, %w)
+          args [#tg.operand<0>, #tg.operand<1>, unit, [2, 2], [0, 0], [1, 1],
+                true, [0, 0], 1]
+          : (tensor<2x4x8x8xf32>, tensor<4x6x2x2xf32>) -> tensor<2x6x16x16xf32>
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * (2 * 4 * 8 * 8) * (6 * 2 * 2));
+}
+
+// One product for each gradient that the mask asks for.
+TEST_F(CostTest, ConvolutionBackward) {
+  auto flopsWith = [&](StringRef mask) {
+    return costOfLast((R"(
+    func.func @f(%g: tensor<2x6x8x8xf32>, %a: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>) {
+      %0:3 = tg.node "aten.convolution_backward.default"(%g, %a, %w)
+          args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, [6], [1, 1],
+                [1, 1], [1, 1], false, [0, 0], 1, )" +
+                       mask + R"(]
+          : (tensor<2x6x8x8xf32>, tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>)
+          -> (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>, tensor<6xf32>)
+      return
+    })")
+                          .str())
+        .flops;
+  };
+  double product = 2.0 * (2 * 6 * 8 * 8) * (4 * 3 * 3);
+  EXPECT_EQ(flopsWith("[true, true, false]"), 2 * product);
+  EXPECT_EQ(flopsWith("[false, true, true]"), product);
+}
+
+TEST_F(CostTest, GroupedProduct) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%a: tensor<32x8xbf16>, %b: tensor<4x8x16xbf16>, %o: tensor<4xi32>) {
+      %0 = tg.node "aten._grouped_mm.default"(%a, %b, %o)
+          : (tensor<32x8xbf16>, tensor<4x8x16xbf16>, tensor<4xi32>) -> tensor<32x16xbf16>
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * 32 * 8 * 16);
+}
+
+// The rows that are looked up are read, not the table.
+TEST_F(CostTest, Embedding) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%table: tensor<1000x8xf32>, %i: tensor<4xi64>) {
+      %0 = tg.node "aten.embedding.default"(%table, %i)
+          : (tensor<1000x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+      return
+    })");
+  EXPECT_EQ(cost.readBytes, 4 * 8 + 4 * 4 * 8);
+  EXPECT_EQ(cost.writtenBytes, 4 * 4 * 8);
+}
+
 TEST_F(CostTest, Views) {
   OpCost cost = costOfLast(R"(
     func.func @f(%a: tensor<4x8xf32>) {
@@ -104,6 +190,19 @@ TEST_F(CostTest, Linalg) {
   EXPECT_EQ(cost.flops, 2.0 * 4 * 8 * 16);
   EXPECT_EQ(cost.readBytes, 4 * (4 * 8 + 8 * 16 + 4 * 16));
   EXPECT_EQ(cost.writtenBytes, 4 * 4 * 16);
+}
+
+// All structured operations of linalg have a cost.
+TEST_F(CostTest, LinalgConvolution) {
+  OpCost cost = costOfLast(R"(
+    func.func @f(%a: tensor<1x2x4x6x6xf32>, %w: tensor<2x3x4x3x3xf32>,
+                 %c: tensor<1x2x3x4x4xf32>) {
+      %0 = linalg.conv_2d_ngchw_gfchw
+          ins(%a, %w : tensor<1x2x4x6x6xf32>, tensor<2x3x4x3x3xf32>)
+          outs(%c : tensor<1x2x3x4x4xf32>) -> tensor<1x2x3x4x4xf32>
+      return
+    })");
+  EXPECT_EQ(cost.flops, 2.0 * (2 * 3 * 4 * 4) * (4 * 3 * 3));
 }
 
 // The fill of a tensor does not read it.

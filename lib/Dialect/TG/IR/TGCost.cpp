@@ -69,34 +69,76 @@ static double getMatmulFlops(NodeOp node, unsigned lhs) {
          type.getShape().back();
 }
 
-/// Each output element sums over the weight's elements of one output channel.
-static double getConvolutionFlops(NodeOp node) {
-  RankedTensorType weight = getTensorOperand(node, 1);
-  if (!weight || weight.getRank() == 0 || weight.getDimSize(0) == 0)
-    return 0;
-  return 2.0 * getNumElements(node.getResult(0).getType()) *
-         getNumElements(weight) / weight.getDimSize(0);
+/// Positional argument `i`; null if there are fewer.
+static Attribute getArgument(NodeOp node, unsigned i) {
+  ArrayAttr args = node.getArgsAttr();
+  return args && i < args.size() ? args[i] : Attribute();
 }
 
-/// Backward of a convolution: one product for each gradient that is asked for.
+/// One product of a convolution. Each element of its output, or of its input if
+/// it is transposed, meets the weight's elements of one channel.
+static double getConvolutionProduct(NodeOp node, RankedTensorType input,
+                                    RankedTensorType weight, Type output,
+                                    unsigned transposedArgument) {
+  if (!input || !weight || weight.getRank() == 0 || weight.getDimSize(0) == 0)
+    return 0;
+  auto transposed =
+      dyn_cast_or_null<BoolAttr>(getArgument(node, transposedArgument));
+  Type meeting = transposed && transposed.getValue() ? Type(input) : output;
+  return 2.0 * getNumElements(meeting) * getNumElements(weight) /
+         weight.getDimSize(0);
+}
+
+static double getConvolutionFlops(NodeOp node) {
+  return getConvolutionProduct(node, getTensorOperand(node, 0),
+                               getTensorOperand(node, 1),
+                               node.getResult(0).getType(), 6);
+}
+
+/// Backward of a convolution: one product for each gradient that is asked for,
+/// of the input and of the weight.
 static double getConvolutionBackwardFlops(NodeOp node) {
   RankedTensorType output = getTensorOperand(node, 0);
-  RankedTensorType weight = getTensorOperand(node, 2);
-  if (!output || !weight || weight.getRank() == 0 || weight.getDimSize(0) == 0)
-    return 0;
-  double product = 2.0 * getNumElements(output) * getNumElements(weight) /
-                   weight.getDimSize(0);
-  return product * std::min<unsigned>(node.getNumResults(), 2);
+  double product =
+      output ? getConvolutionProduct(node, getTensorOperand(node, 1),
+                                     getTensorOperand(node, 2), output, 7)
+             : 0;
+  unsigned gradients = std::min<unsigned>(node.getNumResults(), 2);
+  if (auto mask = dyn_cast_or_null<ArrayAttr>(getArgument(node, 10));
+      mask && mask.size() == 3)
+    gradients = llvm::count_if(mask.getValue().take_front(2), [](Attribute a) {
+      auto asked = dyn_cast<BoolAttr>(a);
+      return asked && asked.getValue();
+    });
+  return product * gradients;
 }
 
 /// Attention over query [..., L, E], key [..., S, E] and value [..., S, V]:
-/// one product of L x S x E, one of L x S x V; backward has five of them.
-static double getAttentionFlops(NodeOp node, unsigned query, double products) {
+/// one product of L x S x E, one of L x S x V; backward has three and two of
+/// them. Causal attention counts in full, as everywhere in the field.
+static double getAttentionFlops(NodeOp node, bool isBackward) {
+  unsigned query = isBackward ? 1 : 0;
   RankedTensorType q = getTensorOperand(node, query);
   RankedTensorType k = getTensorOperand(node, query + 1);
-  if (!q || !k || q.getRank() < 2 || k.getRank() < 2)
+  RankedTensorType v = getTensorOperand(node, query + 2);
+  if (!q || !k || !v || q.getRank() < 2 || k.getRank() < 2 || v.getRank() < 1 ||
+      q.getShape().back() == 0)
     return 0;
-  return 2.0 * products * getNumElements(q) * k.getDimSize(k.getRank() - 2);
+  double rows = getNumElements(q) / q.getShape().back();
+  double widths = isBackward
+                      ? 3.0 * q.getShape().back() + 2.0 * v.getShape().back()
+                      : 1.0 * q.getShape().back() + v.getShape().back();
+  return 2.0 * rows * k.getDimSize(k.getRank() - 2) * widths;
+}
+
+/// A product for each group of rows: of rows [T, K] with one of several
+/// matrices [G, K, N], or, for a gradient, of [M, T] and [T, N].
+static double getGroupedMatmulFlops(NodeOp node) {
+  RankedTensorType matrices = getTensorOperand(node, 1);
+  if (!matrices || matrices.getRank() == 0)
+    return 0;
+  return 2.0 * getNumElements(getTensorOperand(node, 0)) *
+         matrices.getShape().back();
 }
 
 double NodeOp::getFlops() {
@@ -104,17 +146,19 @@ double NodeOp::getFlops() {
     return 0;
   StringRef name = getOperatorName(getTarget());
   if (name == "mm" || name == "bmm" || name == "matmul" || name == "linear" ||
-      name == "mv" || name == "dot")
+      name == "mv" || name == "dot" || name == "_scaled_mm")
     return getMatmulFlops(*this, 0);
-  if (name == "addmm" || name == "baddbmm")
+  if (name == "addmm" || name == "baddbmm" || name == "addmv" ||
+      name == "_addmm_activation")
     return getMatmulFlops(*this, 1);
+  if (name == "_grouped_mm" || name == "_scaled_grouped_mm")
+    return getGroupedMatmulFlops(*this);
   if (name == "convolution")
     return getConvolutionFlops(*this);
   if (name == "convolution_backward")
     return getConvolutionBackwardFlops(*this);
   if (name.contains("scaled_dot_product") || name.contains("attention"))
-    return name.contains("backward") ? getAttentionFlops(*this, 1, 5)
-                                     : getAttentionFlops(*this, 0, 2);
+    return getAttentionFlops(*this, name.contains("backward"));
   // Elementwise operations and reductions: one for each element touched.
   double elements = 0;
   for (Type type : getOperandTypes())
@@ -125,7 +169,18 @@ double NodeOp::getFlops() {
 }
 
 int64_t NodeOp::getReadBytes() {
-  return isView() ? 0 : getBytes(getOperandTypes());
+  if (isView())
+    return 0;
+  // What picks elements reads as many as it writes, however large the table.
+  bool picks =
+      llvm::StringSwitch<bool>(getOperatorName(getTarget()))
+          .Cases({"embedding", "index", "index_select", "gather"}, true)
+          .Default(false);
+  int64_t bytes = getBytes(getOperandTypes());
+  if (!picks || getNumOperands() == 0)
+    return bytes;
+  int64_t table = getBytes(getOperand(0).getType());
+  return bytes - table + std::min(table, getBytes(getResultTypes()));
 }
 
 int64_t NodeOp::getWrittenBytes() {
@@ -148,7 +203,8 @@ bool NodeOp::isLibraryCall() {
   StringRef name = getOperatorName(getTarget());
   return llvm::StringSwitch<bool>(name)
       .Cases({"mm", "bmm", "matmul", "linear", "mv", "dot"}, true)
-      .Cases({"addmm", "baddbmm"}, true)
+      .Cases({"addmm", "baddbmm", "addmv", "_addmm_activation"}, true)
+      .Cases({"_scaled_mm", "_grouped_mm", "_scaled_grouped_mm"}, true)
       .Cases({"convolution", "convolution_backward"}, true)
       .Default(name.contains("scaled_dot_product") ||
                name.contains("attention"));
@@ -211,19 +267,13 @@ template <typename... Ops> void attachViewCost(MLIRContext *context) {
 } // namespace
 
 void regather::tg::registerCostExternalModels(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, TGDialect *,
-                            linalg::LinalgDialect *) {
-    attachLinalgCost<
-        linalg::GenericOp, linalg::MapOp, linalg::ReduceOp, linalg::TransposeOp,
-        linalg::BroadcastOp, linalg::FillOp, linalg::CopyOp, linalg::MatmulOp,
-        linalg::BatchMatmulOp, linalg::MatvecOp, linalg::VecmatOp,
-        linalg::DotOp, linalg::BatchReduceMatmulOp, linalg::ContractOp,
-        linalg::ElementwiseOp, linalg::AddOp, linalg::SubOp, linalg::MulOp,
-        linalg::DivOp, linalg::ExpOp, linalg::LogOp, linalg::NegFOp,
-        linalg::SqrtOp, linalg::RsqrtOp, linalg::TanhOp, linalg::MaxOp,
-        linalg::MinOp, linalg::SelectOp, linalg::SquareOp, linalg::PowFOp,
-        linalg::Conv2DNchwFchwOp, linalg::Conv2DNhwcHwcfOp>(context);
-  });
+  registry.addExtension(
+      +[](MLIRContext *context, TGDialect *, linalg::LinalgDialect *) {
+        attachLinalgCost<
+#define GET_OP_LIST
+#include "mlir/Dialect/Linalg/IR/LinalgStructuredOps.cpp.inc"
+            >(context);
+      });
   registry.addExtension(
       +[](MLIRContext *context, TGDialect *, tensor::TensorDialect *) {
         attachViewCost<tensor::ExpandShapeOp, tensor::CollapseShapeOp,

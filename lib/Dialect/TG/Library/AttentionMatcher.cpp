@@ -9,6 +9,7 @@
 #include "LibrarySteps.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
+#include "regather/Dialect/TG/Utils/AttentionTargets.h"
 #include "regather/Dialect/TG/Utils/NodeArguments.h"
 
 #include <cmath>
@@ -19,33 +20,8 @@ using namespace regather::nodes;
 using namespace regather::tg;
 using namespace regather::tg::library;
 
-namespace {
-struct AttentionTarget {
-  StringRef schema;
-  bool isBackward;
-};
-} // namespace
-
-static const AttentionTarget *findTarget(Operation *op) {
-  static const llvm::StringMap<AttentionTarget> targets = {
-      {"aten.scaled_dot_product_attention.default",
-       {"query key value attn_mask dropout_p is_causal scale enable_gqa",
-        false}},
-      {"aten._scaled_dot_product_flash_attention_for_cpu.default",
-       {"query key value dropout_p is_causal attn_mask scale", false}},
-      {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
-       {"grad_out query key value out logsumexp dropout_p is_causal attn_mask "
-        "scale",
-        true}}};
-  auto node = dyn_cast<NodeOp>(op);
-  if (!node || node.getEffects())
-    return nullptr;
-  auto it = targets.find(node.getTarget());
-  return it == targets.end() ? nullptr : &it->second;
-}
-
 std::optional<Routine> regather::tg::getAttentionRoutine(Operation *op) {
-  const AttentionTarget *target = findTarget(op);
+  const AttentionTarget *target = findAttentionTarget(op);
   if (!target)
     return std::nullopt;
   return target->isBackward ? Routine::AttentionBackward : Routine::Attention;
@@ -189,7 +165,7 @@ bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
 }
 
 bool AttentionMatcher::readOp(Operation *op) {
-  if (const AttentionTarget *target = findTarget(op); target && !node)
+  if (const AttentionTarget *target = findAttentionTarget(op); target && !node)
     return readNode(cast<NodeOp>(op), *target);
   for (OpResult result : op->getResults()) {
     std::optional<ViewReading> reading = readView(result);
