@@ -41,14 +41,14 @@ protected:
       return {};
     auto func = *module->getOps<func::FuncOp>().begin();
     graph = std::make_unique<StepGraph>(func.front());
-    StepCosts costs;
-    costs.computeSeconds = [](Operation *) { return 1.0; };
-    costs.collectiveSeconds = [](CollectiveOpInterface) { return 2.0; };
-    costs.getLink = [](StreamGroup group) {
+    StepTiming timing;
+    timing.computeSeconds = [](Operation *) { return 1.0; };
+    timing.collectiveSeconds = [](CollectiveOpInterface) { return 2.0; };
+    timing.getLink = [](StreamGroup group) {
       return static_cast<uint32_t>(group.axes.getNames().size() - 1);
     };
-    costs.links.resize(2);
-    return buildStepProgram(*graph, costs);
+    timing.links.resize(2);
+    return buildStepProgram(*graph, timing);
   }
 
   std::vector<int64_t> getPeaks(const StepProgram &step) const {

@@ -35,7 +35,7 @@ namespace {
 class StreamTable {
 public:
   uint32_t getNumber(CollectiveOpInterface op);
-  std::vector<TimedStream> getStreams(const StepCosts &costs) const;
+  std::vector<TimedStream> getStreams(const StepTiming &timing) const;
   std::vector<StreamGroup> takeGroups() { return std::move(groups); }
 
 private:
@@ -52,11 +52,12 @@ uint32_t StreamTable::getNumber(CollectiveOpInterface op) {
   return it->second;
 }
 
-std::vector<TimedStream> StreamTable::getStreams(const StepCosts &costs) const {
+std::vector<TimedStream>
+StreamTable::getStreams(const StepTiming &timing) const {
   std::vector<TimedStream> streams;
   for (const StreamGroup &group : groups) {
     TimedStream &stream = streams.emplace_back();
-    stream.link = costs.getLink(group);
+    stream.link = timing.getLink(group);
     for (auto [number, other] : llvm::enumerate(groups))
       if (&other != &group && haveCommonRanks(group, other))
         stream.conflicts.push_back(number);
@@ -206,17 +207,17 @@ void BufferTable::finish() {
 //===----------------------------------------------------------------------===//
 
 static TimedOp makeTimedOp(Operation *op, const StepGraph &graph,
-                           const StepCosts &costs, StreamTable &streams) {
+                           const StepTiming &timing, StreamTable &streams) {
   TimedOp timed;
   if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
     timed.kind = TimedOpKind::Collective;
     timed.stream = streams.getNumber(collective);
-    timed.seconds = costs.collectiveSeconds(collective);
+    timed.seconds = timing.collectiveSeconds(collective);
     return timed;
   }
   auto wait = dyn_cast<WaitOp>(op);
   if (!wait) {
-    timed.seconds = costs.computeSeconds(op);
+    timed.seconds = timing.computeSeconds(op);
     return timed;
   }
   Operation *collective = wait.getFuture().getDefiningOp();
@@ -241,7 +242,7 @@ static SmallVector<uint32_t> findProducers(Operation *op,
 }
 
 StepProgram regather::tg::buildStepProgram(const StepGraph &graph,
-                                           const StepCosts &costs) {
+                                           const StepTiming &timing) {
   StepProgram step;
   TimedProgram &program = step.program;
   StreamTable streams;
@@ -249,7 +250,7 @@ StepProgram regather::tg::buildStepProgram(const StepGraph &graph,
   std::optional<uint32_t> lastEffect;
   for (auto [i, op] : llvm::enumerate(graph.getOps())) {
     auto number = static_cast<uint32_t>(i);
-    program.ops.push_back(makeTimedOp(op, graph, costs, streams));
+    program.ops.push_back(makeTimedOp(op, graph, timing, streams));
     SmallVector<uint32_t> needed = findProducers(op, graph);
     // What is done for its effects stays in order.
     if (!isa<CollectiveOpInterface, WaitOp>(op) && !isMemoryEffectFree(op)) {
@@ -266,8 +267,8 @@ StepProgram regather::tg::buildStepProgram(const StepGraph &graph,
   buffers.finish();
   for (BlockArgument argument : block.getArguments())
     program.residentBytes += getValueBytes(argument);
-  program.links = costs.links;
-  program.streams = streams.getStreams(costs);
+  program.links = timing.links;
+  program.streams = streams.getStreams(timing);
   step.streams = streams.takeGroups();
   return step;
 }

@@ -29,7 +29,7 @@ struct StreamGroup {
 };
 
 /// How long operations take.
-struct StepCosts {
+struct StepTiming {
   /// Seconds of an operation that is neither collective nor wait.
   std::function<double(mlir::Operation *)> computeSeconds;
   std::function<double(CollectiveOpInterface)> collectiveSeconds;
@@ -50,7 +50,7 @@ struct StepProgram {
 /// Views lie in the memory of what they view, results that update a donated
 /// argument in that of the argument. An operation with regions is one that
 /// computes, whatever it holds.
-StepProgram buildStepProgram(const StepGraph &graph, const StepCosts &costs);
+StepProgram buildStepProgram(const StepGraph &graph, const StepTiming &timing);
 
 /// Names by which files refer to the operations of a step: their `tg.id`, or
 /// the name of the operation. Of several with equal names the second is
