@@ -40,9 +40,15 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
       return signalPassFailure();
     if (!*step || !(*step).getBody().hasOneBlock())
       return;
+    if (matchPyTorch && mode != PartitionMode::MinCut) {
+      (*step).emitError() << "option 'match-pytorch' is for mode min-cut";
+      return signalPassFailure();
+    }
     eraseDeadBackward(*step);
-    if (failed(readRecord(*step)) || failed(recompute(*step)) ||
-        failed(mergeGathers(*step)))
+    if (failed(readRecord(*step)) || failed(recompute(*step)))
+      return signalPassFailure();
+    // PyTorch keeps the gathers that it is given.
+    if (!matchPyTorch && failed(mergeGathers(*step)))
       return signalPassFailure();
     record(*step);
     if (split && failed(splitStep(*step)))
@@ -52,9 +58,13 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
 private:
   void eraseDeadBackward(func::FuncOp step);
   LogicalResult readRecord(func::FuncOp func);
-  FailureOr<SavedValues> decide(const Step &step);
+  FailureOr<SavedValues> decide(func::FuncOp func);
   LogicalResult recompute(func::FuncOp func);
   void record(func::FuncOp func);
+
+  /// What the step at hand computes twice.
+  int64_t numCopies = 0;
+  double copiedFlops = 0;
 };
 } // namespace
 
@@ -106,14 +116,19 @@ LogicalResult Partition::readRecord(func::FuncOp func) {
   return success();
 }
 
-FailureOr<SavedValues> Partition::decide(const Step &step) {
+FailureOr<SavedValues> Partition::decide(func::FuncOp func) {
+  StepGraph graph(func.getBody().front());
   PartitionMode chosen = mode;
-  if (!step.graph.hasBackward()) {
-    remark::missed(step.func.getLoc(),
+  if (!graph.hasBackward()) {
+    remark::missed(func.getLoc(),
                    remark::RemarkOpts::name("no-backward").category(DEBUG_TYPE))
         << remark::reason("the step has no backward part: nothing is saved");
     chosen = PartitionMode::Default;
   }
+  if (chosen == PartitionMode::MinCut && matchPyTorch)
+    return saveLikePyTorch(func);
+  ParameterChains chains(func, graph);
+  Step step{func, graph, chains};
   switch (chosen) {
   case PartitionMode::Default:
     return saveEverything(step);
@@ -127,17 +142,19 @@ FailureOr<SavedValues> Partition::decide(const Step &step) {
 
 /// Lets backward compute what is not saved.
 LogicalResult Partition::recompute(func::FuncOp func) {
-  StepGraph graph(func.getBody().front());
-  ParameterChains chains(func, graph);
-  FailureOr<SavedValues> values = decide({func, graph, chains});
+  FailureOr<SavedValues> values = decide(func);
   if (failed(values))
     return failure();
   auto isCopied = [&](Value value) { return !values->contains(value); };
+  StepGraph graph(func.getBody().front());
   BackwardCopies copies(graph, isCopied, isCopied);
   copies.run();
+  numCopies = copies.getCopies().size();
+  copiedFlops = 0;
   for (auto [original, copy] : copies.getCopies())
-    recomputedFlops += static_cast<uint64_t>(getOpCost(copy).flops);
-  numRecomputed += copies.getCopies().size();
+    copiedFlops += getOpCost(copy).flops;
+  numRecomputed += numCopies;
+  recomputedFlops += static_cast<uint64_t>(copiedFlops);
   copies.eraseDeadOriginals();
   return success();
 }
@@ -147,13 +164,14 @@ void Partition::record(func::FuncOp func) {
   StepGraph graph(func.getBody().front());
   for (Operation *op : graph.getOps())
     op->removeAttr(kSavedResultsAttrName);
-  for (Value value : findCrossing(graph)) {
+  SmallVector<Value> crossing = findCrossing(graph);
+  int64_t crossingBytes = 0;
+  for (Value value : crossing) {
     auto result = cast<OpResult>(value);
     Operation *op = result.getOwner();
     recordSaved(op, result.getResultNumber());
     int64_t bytes = getValueBytes(value);
-    ++numSaved;
-    savedBytes += bytes;
+    crossingBytes += bytes;
     auto id = op->getAttrOfType<StringAttr>(kIdAttrName);
     remark::analysis(op->getLoc(),
                      remark::RemarkOpts::name("saved").category(DEBUG_TYPE))
@@ -163,4 +181,12 @@ void Partition::record(func::FuncOp func) {
         << remark::metric("bytes", bytes)
         << remark::metric("flops", getOpCost(op).flops);
   }
+  numSaved += crossing.size();
+  savedBytes += crossingBytes;
+  remark::analysis(func.getLoc(),
+                   remark::RemarkOpts::name("total").category(DEBUG_TYPE))
+      << remark::metric("saved", crossing.size())
+      << remark::metric("saved_bytes", crossingBytes)
+      << remark::metric("recomputed", numCopies)
+      << remark::metric("recomputed_flops", copiedFlops);
 }

@@ -267,6 +267,12 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
       computed again, unless a mark asks for it. Of several minimum cuts, it
       takes the one that recomputes least. Preferences weigh: a value marked
       `prefer_save` counts half, one marked `prefer_recompute` twice its bytes.
+      With `match-pytorch`, it saves what `min_cut_rematerialization_partition`
+      of PyTorch 2.13 saves of the same captured graph, by the same rules and
+      weights: the cut has the same value. Duplicates are merged as there, marks
+      mean what they mean there, `tg.reshard` means nothing, and operations of
+      backward whose results PyTorch saves become forward. It takes the
+      operations of a captured graph only.
     - `replay` saves exactly what `tg.saved_results` records, from an earlier
       partition or from the option `saved`, and consults nothing else: a second
       partition does not drift from the first.
@@ -285,7 +291,8 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
     Postcondition: `regather run` computes the same, bit for bit. Operations
     whose results are saved have `tg.saved_results`; with `split=false`, this
     record, and copies in backward, are all that changes. A remark names each
-    saved value, its bytes, and the arithmetic that saving it avoids.
+    saved value, its bytes, and the arithmetic that saving it avoids; others say
+    how much is saved and computed again in all, and the value of the cut.
   }];
   let options = [
     Option<"mode", "mode", "PartitionMode", /*default=*/"PartitionMode::Default",
@@ -297,6 +304,8 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
                         "What has been recorded"),
              clEnumValN(PartitionMode::MinCut, "min-cut",
                         "The fewest bytes"))}]>,
+    Option<"matchPyTorch", "match-pytorch", "bool", /*default=*/"false",
+           "With min-cut: decide by the rules and weights of PyTorch">,
     ListOption<"saved", "saved", "std::string",
                "Record to replay: ids, or id:result for one of several results">,
     Option<"split", "split", "bool", /*default=*/"true",

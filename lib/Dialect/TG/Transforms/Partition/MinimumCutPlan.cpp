@@ -27,6 +27,10 @@
 #include "regather/Analysis/MinimumCut.h"
 #include "regather/Dialect/TG/Utils/Policies.h"
 
+#include "mlir/IR/Remarks.h"
+
+#define DEBUG_TYPE "tg-partition"
+
 using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
@@ -164,11 +168,18 @@ FailureOr<SavedValues> CutBuilder::cut() {
     return step.func.emitError()
            << "no partition saves and recomputes as marked: "
            << llvm::toString(cut.takeError());
+  reportCut(step.func, cut->value);
   SavedValues saved;
   for (auto [value, node] : nodes)
     if (!cut->onSinkSide[node.in] && cut->onSinkSide[node.out])
       saved.insert(value);
   return saved;
+}
+
+void partition::reportCut(FunctionOpInterface func, int64_t value) {
+  remark::analysis(func.getLoc(),
+                   remark::RemarkOpts::name("minimum-cut").category(DEBUG_TYPE))
+      << remark::metric("weighted_bytes", value);
 }
 
 FailureOr<SavedValues> partition::cutMinimum(const Step &step) {

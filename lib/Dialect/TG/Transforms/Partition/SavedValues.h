@@ -11,6 +11,7 @@
 
 #include "regather/Dialect/TG/Utils/ParameterChains.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace regather::tg::partition {
@@ -46,6 +47,15 @@ mlir::FailureOr<SavedValues> replayRecord(const Step &step);
 /// Saves the fewest bytes (see MinimumCutPlan.cpp for what is recomputed).
 /// Emits an error if something can be neither saved nor computed again.
 mlir::FailureOr<SavedValues> cutMinimum(const Step &step);
+
+/// Saves what PyTorch would (see regather/Analysis/PyTorchPartition.h). Merges
+/// duplicates in `func`, and makes operations of backward whose results are
+/// saved operations of forward. Emits an error if `func` is not a captured
+/// graph, or if something can be neither saved nor computed again.
+mlir::FailureOr<SavedValues> saveLikePyTorch(mlir::func::FuncOp func);
+
+/// Reports the value of a minimum cut.
+void reportCut(mlir::FunctionOpInterface func, int64_t value);
 
 } // namespace regather::tg::partition
 

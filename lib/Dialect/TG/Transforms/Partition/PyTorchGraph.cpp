@@ -1,0 +1,298 @@
+//===- PyTorchGraph.cpp - A step as PyTorch's partitioner sees it ---------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorchGraph.h"
+
+#include "regather/Dialect/TG/Utils/Policies.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::partition;
+using Kind = JointNode::Kind;
+using Mark = JointNode::Mark;
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+namespace {
+enum class OperatorSet : uint8_t { View, Recomputable, Random };
+} // namespace
+
+/// `aten.mm.default` -> `aten.mm`: what all overloads of an operator share.
+static StringRef getOperatorName(StringRef target) {
+  size_t overload = target.find('.', target.find('.') + 1);
+  return target.take_front(overload);
+}
+
+static const llvm::StringMap<OperatorSet> &getOperatorSets() {
+  static const llvm::StringMap<OperatorSet> sets = {
+#define PYTORCH_OPERATOR(SET, NAME) {NAME, OperatorSet::SET},
+#include "PyTorchOperators.def"
+  };
+  return sets;
+}
+
+static void classify(JointNode &node, StringRef target) {
+  StringRef name = getOperatorName(target);
+  node.isConcatenation = name == "aten.cat";
+  auto it = getOperatorSets().find(name);
+  if (it == getOperatorSets().end())
+    return;
+  node.isFusible = true;
+  node.isRecomputable = it->second != OperatorSet::Random;
+  node.isView = it->second == OperatorSet::View;
+}
+
+/// Operators that return a list, even of one tensor.
+static bool returnsList(NodeOp op) {
+  StringRef name = getOperatorName(op.getTarget());
+  return op.getNumResults() != 1 || name == "aten.split" ||
+         name == "aten.split_with_sizes" || name == "aten.unbind";
+}
+
+static bool isCollectiveTarget(StringRef target) {
+  return target.starts_with("_c10d_functional.");
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+namespace {
+class GraphBuilder {
+public:
+  GraphBuilder(func::FuncOp step, const StepGraph &graph)
+      : step(step), graph(graph) {}
+
+  FailureOr<PyTorchGraph> build();
+
+private:
+  void addArguments();
+  LogicalResult addOp(Operation *op);
+  void addNode(NodeOp op);
+  void addCollective(CollectiveOpInterface op);
+  void addWait(WaitOp op);
+  void addResults();
+
+  bool isTangent(NodeOp op) const;
+  Mark getMark(Operation *op) const;
+  void addInput(JointNode &node, Value input) const;
+  int64_t getArgumentBytes(NodeOp op) const;
+  uint32_t append(JointNode node, Value value);
+  /// Selects one of the results of the node `list`.
+  uint32_t appendItem(uint32_t list, Value value);
+
+  func::FuncOp step;
+  const StepGraph &graph;
+  PyTorchGraph result;
+  /// The nodes of values. What has none is made of random state alone.
+  llvm::DenseMap<Value, uint32_t> numbers;
+  bool hasTangent = false;
+};
+} // namespace
+
+uint32_t GraphBuilder::append(JointNode node, Value value) {
+  result.nodes.push_back(std::move(node));
+  result.values.push_back(value);
+  return result.nodes.size() - 1;
+}
+
+void GraphBuilder::addInput(JointNode &node, Value input) const {
+  auto it = numbers.find(input);
+  if (it != numbers.end())
+    node.inputs.push_back(it->second);
+}
+
+static std::optional<RoleKind> getArgumentRole(func::FuncOp step, unsigned i) {
+  auto role = step.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
+  if (!role)
+    return std::nullopt;
+  return role.getKind();
+}
+
+void GraphBuilder::addArguments() {
+  for (BlockArgument argument : step.getArguments()) {
+    std::optional<RoleKind> role =
+        getArgumentRole(step, argument.getArgNumber());
+    if (role == RoleKind::Rng)
+      continue;
+    JointNode node;
+    node.kind = Kind::Argument;
+    node.bytes = getValueBytes(argument);
+    node.isFree = role && *role != RoleKind::Input;
+    numbers[argument] = append(std::move(node), argument);
+  }
+}
+
+/// Backward fills it in, and takes from what forward returns nothing but the
+/// shape.
+bool GraphBuilder::isTangent(NodeOp op) const {
+  StringRef name = getOperatorName(op.getTarget());
+  if ((name != "aten.full_like" && name != "aten.ones_like") ||
+      op.getNumOperands() != 1 || !graph.isBackward(op))
+    return false;
+  Value like = op.getOperand(0);
+  return graph.isForwardValue(like) &&
+         llvm::any_of(like.getUsers(), [](Operation *user) {
+           return isa<func::ReturnOp>(user);
+         });
+}
+
+/// What cannot be repeated is saved. Preferences to save mean nothing to
+/// PyTorch; those to recompute are orders.
+Mark GraphBuilder::getMark(Operation *op) const {
+  if (!isRepeatable(op))
+    return Mark::Save;
+  std::optional<Policy> policy = getPolicy(op);
+  if (policy == Policy::MustRecompute || policy == Policy::PreferRecompute)
+    return Mark::Recompute;
+  if (policy == Policy::MustSave || policy == Policy::Offload)
+    return Mark::Save;
+  auto node = dyn_cast<NodeOp>(op);
+  return !node || isCollectiveTarget(node.getTarget()) ? Mark::Save
+                                                       : Mark::None;
+}
+
+/// Tensors inside of lists, and named arguments, do not count.
+int64_t GraphBuilder::getArgumentBytes(NodeOp op) const {
+  int64_t bytes = 0;
+  auto add = [&](Value value) {
+    if (numbers.contains(value))
+      bytes += getValueBytes(value);
+  };
+  if (!op.getArgsAttr()) {
+    llvm::for_each(op.getOperands(), add);
+    return bytes;
+  }
+  for (Attribute argument : op.getArgsAttr())
+    if (auto operand = dyn_cast<OperandAttr>(argument))
+      add(op.getOperand(operand.getIndex()));
+  return bytes;
+}
+
+uint32_t GraphBuilder::appendItem(uint32_t list, Value value) {
+  JointNode item;
+  item.kind = Kind::Item;
+  item.isRecomputable = item.isFusible = true;
+  item.mark = result.nodes[list].mark;
+  item.bytes = getValueBytes(value);
+  item.inputs.push_back(list);
+  return append(std::move(item), value);
+}
+
+void GraphBuilder::addNode(NodeOp op) {
+  JointNode node;
+  if (isTangent(op)) {
+    node.kind = Kind::Tangent;
+    node.bytes = getValueBytes(op.getResult(0));
+    numbers[op.getResult(0)] = append(std::move(node), op.getResult(0));
+    hasTangent = true;
+    return;
+  }
+  for (Value operand : op.getOperands())
+    addInput(node, operand);
+  // The number of the step, which the import counts up.
+  if (node.inputs.empty() && op.getNumOperands() > 0)
+    return;
+  classify(node, op.getTarget());
+  node.mark = getMark(op);
+  node.inputBytes = getArgumentBytes(op);
+  for (Value value : op.getResults())
+    node.bytes += getValueBytes(value);
+  node.hasEffects = op.getEffects() ||
+                    op.getTarget().starts_with("_c10d_functional.wait_tensor");
+  node.isTuple = returnsList(op);
+  if (!node.isTuple) {
+    numbers[op.getResult(0)] = append(std::move(node), op.getResult(0));
+    return;
+  }
+  uint32_t list = append(std::move(node), nullptr);
+  for (Value value : op.getResults())
+    if (!value.use_empty())
+      numbers[value] = appendItem(list, value);
+}
+
+void GraphBuilder::addCollective(CollectiveOpInterface op) {
+  WaitOp wait = getWait(op);
+  if (!wait)
+    return;
+  JointNode node;
+  for (Value input : op.getInputs())
+    addInput(node, input);
+  node.mark = getMark(op);
+  for (Value tensor : wait.getTensors())
+    node.bytes += getValueBytes(tensor);
+  node.isTuple = op.getInputs().size() > 1;
+  Value value = node.isTuple ? nullptr : wait.getTensors().front();
+  numbers[op.getFuture()] = append(std::move(node), value);
+}
+
+void GraphBuilder::addWait(WaitOp op) {
+  uint32_t start = numbers.lookup(op.getFuture());
+  bool hasSeveral = result.nodes[start].isTuple;
+  for (Value tensor : op.getTensors()) {
+    JointNode node;
+    node.mark = getMark(op);
+    node.hasEffects = true;
+    node.bytes = getValueBytes(tensor);
+    node.inputs.push_back(hasSeveral ? appendItem(start, tensor) : start);
+    numbers[tensor] = append(std::move(node), tensor);
+  }
+}
+
+LogicalResult GraphBuilder::addOp(Operation *op) {
+  if (isa<RandomOp>(op))
+    return success();
+  if (auto node = dyn_cast<NodeOp>(op))
+    addNode(node);
+  else if (auto wait = dyn_cast<WaitOp>(op))
+    addWait(wait);
+  else if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    addCollective(collective);
+  else
+    return op->emitError()
+           << "matching PyTorch takes the operations of a captured graph, got '"
+           << op->getName() << "'";
+  return success();
+}
+
+void GraphBuilder::addResults() {
+  Operation *terminator = graph.getBlock().getTerminator();
+  for (Value value : terminator->getOperands()) {
+    auto it = numbers.find(value);
+    if (it == numbers.end())
+      continue;
+    JointNode &node = result.nodes[it->second];
+    node.isReturned = true;
+    Operation *def = value.getDefiningOp();
+    if (def && graph.isBackward(def))
+      node.isReturnedByBackward = true;
+  }
+}
+
+FailureOr<PyTorchGraph> GraphBuilder::build() {
+  addArguments();
+  for (Operation *op : graph.getOps())
+    if (failed(addOp(op)))
+      return failure();
+  addResults();
+  if (!hasTangent)
+    return step.emitError()
+           << "matching PyTorch takes a step in which backward begins with "
+              "\"aten.full_like\" or \"aten.ones_like\" of a result of forward";
+  return std::move(result);
+}
+
+FailureOr<PyTorchGraph> partition::buildPyTorchGraph(func::FuncOp step,
+                                                     const StepGraph &graph) {
+  return GraphBuilder(step, graph).build();
+}
