@@ -146,9 +146,12 @@ bool Checker::checkBuffers(const rg_instruction &instruction,
   } else {
     const rg_attention_desc &call = program.attentions[instruction.index];
     for (const rg_attention_operand *operand :
-         {&call.q, &call.k, &call.v, &call.mask, &call.o, &call.l, &call.grad_o,
+         {&call.q, &call.k, &call.v, &call.mask, &call.o, &call.grad_o,
           &call.grad_q, &call.grad_k, &call.grad_v})
       add(operand->buffer);
+    // Forward need not write logarithms.
+    if (call.backward || call.l.buffer != -1)
+      add(call.l.buffer);
   }
   if (!isNegative && last < instruction.place_count)
     return true;

@@ -59,7 +59,8 @@ typedef struct rg_attention_desc {
   /** Nonzero: computes gradients. O and L are inputs then. */
   int32_t backward;
   rg_attention_operand q, k, v, mask, o;
-  /** f32, with strides of elements that are not used. */
+  /** f32, with strides of elements that are not used. Forward leaves it out if
+   *  its buffer is -1. */
   rg_attention_operand l;
   /** Of O (an input), Q, K and V; for backward only. */
   rg_attention_operand grad_o, grad_q, grad_k, grad_v;
