@@ -8,6 +8,7 @@
 
 #include "BackwardCopies.h"
 #include "GatherMerger.h"
+#include "ParameterRegathers.h"
 #include "Partition/SavedValues.h"
 #include "Partition/StepSplitter.h"
 
@@ -145,8 +146,15 @@ LogicalResult Partition::recompute(func::FuncOp func) {
   FailureOr<SavedValues> values = decide(func);
   if (failed(values))
     return failure();
-  auto isCopied = [&](Value value) { return !values->contains(value); };
   StepGraph graph(func.getBody().front());
+  ParameterChains chains(func, graph);
+  // What is released is gathered afterwards, perhaps in smaller groups. A record
+  // knows of no such decision.
+  bool releases = mode != PartitionMode::Replay;
+  auto isCopied = [&](Value value) {
+    return !values->contains(value) &&
+           !(releases && isReleased(func, chains, value));
+  };
   BackwardCopies copies(graph, isCopied, isCopied);
   copies.run();
   numCopies = copies.getCopies().size();
@@ -156,7 +164,7 @@ LogicalResult Partition::recompute(func::FuncOp func) {
   numRecomputed += numCopies;
   recomputedFlops += static_cast<uint64_t>(copiedFlops);
   copies.eraseDeadOriginals();
-  return success();
+  return success(!releases || succeeded(regatherParameters(func)));
 }
 
 /// Records and reports what is saved in the end.

@@ -85,3 +85,34 @@ func.func @parameters(%w: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.resha
   %g = tg.node "aten.addcmul.default"(%a, %b, %c) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %g : tensor<4xf32>
 }
+
+// -----
+
+// The part that backward gathers in a small group is saved: to cut it once more,
+// backward would have to gather over all ranks. The recomputed product reads
+// what the small group has gathered.
+// CHECK-LABEL: @group
+// CHECK:         tg.all_gather %arg0 {{.*}} phase forward
+// CHECK:         %[[PART:.*]] = tensor.extract_slice {{.*}}tg.saved_results = array<i64: 0>
+// CHECK-NOT:     tg.all_gather %arg0
+// CHECK:         tg.all_gather %[[PART]] on @mesh_groups [dp_inner] dim 0 phase backward generation 1
+// CHECK:         %[[WHOLE:.*]] = tg.wait
+// CHECK:         %[[AGAIN:.*]] = tg.node "aten.mm.default"(%[[WHOLE]], %arg1) {{.*}}backward
+// CHECK:         tg.node "aten.mul.Tensor"(%[[AGAIN]], %[[WHOLE]])
+// CHECK-NOT:     tg.all_gather
+tg.mesh @mesh [dp = 4]
+tg.mesh @mesh_groups [dp_outer = 2, dp_inner = 2]
+
+func.func @group(%w: tensor<1x4xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<group of 2>}, %x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %index = tg.axis_index on @mesh_groups [dp_inner] {tg.phase = #tg.phase<forward>}
+  %size = arith.constant {tg.phase = #tg.phase<forward>} 2 : index
+  %offset = arith.muli %index, %size {tg.phase = #tg.phase<forward>} : index
+  %0 = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<1x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %whole = tg.wait %0 : !tg.future<tensor<4x4xf32>>
+  %part = tensor.extract_slice %whole[%offset, 0] [2, 4] [1, 1] {tg.phase = #tg.phase<forward>} : tensor<4x4xf32> to tensor<2x4xf32>
+  %y = tg.node "aten.mm.default"(%whole, %x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = tg.all_gather %part on @mesh_groups [dp_inner] dim 0 phase backward generation 1 : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %again = tg.wait %1 : !tg.future<tensor<4x4xf32>>
+  %g = tg.node "aten.mul.Tensor"(%y, %again) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y, %g : tensor<4x4xf32>, tensor<4x4xf32>
+}

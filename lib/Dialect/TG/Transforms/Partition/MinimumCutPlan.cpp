@@ -83,9 +83,19 @@ static bool isCheap(Operation *op) {
   return cost.view || 4 * cost.writtenBytes >= cost.readBytes;
 }
 
+/// True if `op` cuts, out of a gathered parameter, a part for this rank alone,
+/// which backward gathers in a smaller group.
+static bool cutsPart(const Step &step, Operation *op) {
+  Value result = op->getResult(0);
+  return step.chains.getParameter(result) && !step.chains.isGathered(result) &&
+         llvm::any_of(op->getOperands(), [&](Value input) {
+           return step.chains.isGathered(input);
+         });
+}
+
 bool CutBuilder::mayRecompute(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!isRepeatable(op))
+  if (!isRepeatable(op) || cutsPart(step, op))
     return false;
   if (isNeverSaved(step, value) || isReleased(step.func, step.chains, value))
     return true;
