@@ -41,6 +41,38 @@ static std::string getShardingText(const TrainingPipelineOptions &options) {
   return text + "}";
 }
 
+/// A pass with options of which the first may be the value of `option` alone:
+/// `always group=8` is `mode=always group=8`.
+static std::string getPassText(StringRef pass, StringRef option,
+                               StringRef options) {
+  options = options.trim();
+  bool isNamed = options.split(' ').first.contains('=');
+  return (pass + "{" + (isNamed ? "" : option + "=") + options + "}").str();
+}
+
+/// The passes that decide what lives on from forward to backward.
+static void addBoundaryPasses(const TrainingPipelineOptions &options,
+                              SmallVectorImpl<std::string> &passes) {
+  if (options.policy.empty() && options.reshard.empty() &&
+      options.recompute.empty())
+    return;
+  // Parameters are released after the policy is known: what is recomputed reads
+  // them, too.
+  if (!options.policy.empty())
+    passes.push_back(getPassText("tg-apply-policy", "policy", options.policy));
+  if (!options.reshard.empty()) {
+    passes.push_back("tg-merge-gathers");
+    passes.push_back(
+        getPassText("tg-reshard-after-forward", "mode", options.reshard));
+  }
+  if (options.recompute.empty())
+    passes.push_back("tg-rematerialize");
+  else
+    passes.push_back(getPassText("tg-partition", "mode",
+                                 options.recompute + " split=false"));
+  passes.push_back("tg-verify-step{policies=true}");
+}
+
 /// The pipeline as text: options of passes are handed on as the user wrote
 /// them, and each pass checks its own.
 static std::string getPipelineText(const TrainingPipelineOptions &options) {
@@ -49,18 +81,7 @@ static std::string getPipelineText(const TrainingPipelineOptions &options) {
     passes.push_back(getShardingText(options));
     passes.push_back("tg-verify-step");
   }
-  // Parameters are released after the policy is known: what is recomputed reads
-  // them, too.
-  if (!options.policy.empty())
-    passes.push_back("tg-apply-policy{policy=" + options.policy + "}");
-  if (!options.reshard.empty()) {
-    passes.push_back("tg-merge-gathers");
-    passes.push_back("tg-reshard-after-forward{mode=" + options.reshard + "}");
-  }
-  if (!options.policy.empty() || !options.reshard.empty()) {
-    passes.push_back("tg-rematerialize");
-    passes.push_back("tg-verify-step{policies=true}");
-  }
+  addBoundaryPasses(options, passes);
   if (!options.optimizer.empty()) {
     passes.push_back("tg-append-optimizer{optimizer=" + options.optimizer +
                      "}");

@@ -27,7 +27,7 @@
 // CHECK: step {{.}}/{{.}}  loss
 // REPORT: "entry":"forward","engine":"cpu"
 // FORWARD: "entry":"forward"
-// MESH: nothing-saved.mlir:{{.*}}: error: the step is partitioned already, but a mesh dp:2 is asked for
+// MESH: nothing-saved.mlir:{{.*}}: error: the step is partitioned already, but a mesh "dp:2" is asked for
 // OPTIMIZER: nothing-saved.mlir:{{.*}}: error: the step is partitioned already, but an optimizer "adamw" is asked for
 // BUNDLE: parts.mlir:{{.*}}: error: a bundle holds one function, but the step is partitioned into forward and backward
 

@@ -41,6 +41,41 @@ static bool hasNodes(ModuleOp module) {
       .wasInterrupted();
 }
 
+/// True if no pass has decided yet what lives on from forward to backward.
+static bool isUndecided(ModuleOp module, const AnalyzedStep &step) {
+  func::FuncOp entry = step.entry;
+  for (unsigned i = 0, e = entry.getNumArguments(); i != e; ++i)
+    if (entry.getArgAttr(i, kReshardAttrName))
+      return false;
+  return !step.backward &&
+         !module
+              .walk([](Operation *op) {
+                return op->hasAttr(kSavedResultsAttrName)
+                           ? WalkResult::interrupt()
+                           : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
+/// True if `func` is the one that passes which look for a step find.
+static bool isOnlyPublic(ModuleOp module, func::FuncOp func) {
+  return llvm::none_of(module.getOps<func::FuncOp>(), [&](func::FuncOp other) {
+    return other != func && other.isPublic() && !other.isExternal();
+  });
+}
+
+/// What decides, besides the policy, what backward computes again. By default a
+/// minimum cut, which saves memory and costs neither bits nor time, of captured steps:
+/// others are run as they were written.
+static std::string getRecompute(ModuleOp module, const AnalyzedStep &step,
+                                const RunRequest &request) {
+  if (request.recompute == "none")
+    return "";
+  bool isOpen = request.recompute.empty() && hasNodes(module) &&
+                isOnlyPublic(module, step.entry) && isUndecided(module, step);
+  return isOpen ? "min-cut" : request.recompute;
+}
+
 /// True if the elements are of a type that exists in captured graphs only.
 static bool isForeign(Type type) {
   Type element = getElementTypeOrSelf(type);
@@ -86,15 +121,18 @@ static LogicalResult verifyRequest(const AnalyzedStep &step,
 /// Checks that nothing is asked for that has to come before the partition.
 static LogicalResult verifyPartitioned(const AnalyzedStep &step,
                                        const TrainingPipelineOptions &options) {
+  const std::pair<StringRef, StringRef> requests[] = {
+      {"a mesh", options.mesh},
+      {"a policy", options.policy},
+      {"resharding", options.reshard},
+      {"recomputation", options.recompute},
+      {"an optimizer", options.optimizer}};
   func::FuncOp backward = step.backward->func;
-  if (!options.mesh.empty())
-    return backward.emitError() << "the step is partitioned already, but a "
-                                   "mesh "
-                                << options.mesh << " is asked for";
-  if (!options.optimizer.empty())
-    return backward.emitError() << "the step is partitioned already, but an "
-                                   "optimizer \""
-                                << options.optimizer << "\" is asked for";
+  for (auto [what, text] : requests)
+    if (!text.empty())
+      return backward.emitError() << "the step is partitioned already, but "
+                                  << what << " \"" << text
+                                  << "\" is asked for";
   return success();
 }
 
@@ -110,6 +148,9 @@ LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
     options.mesh = "dp:" + std::to_string(*request.ranks);
   options.replicateAxis = request.replicateAxis;
   options.layout = request.layout;
+  options.policy = request.policy;
+  options.reshard = request.reshard;
+  options.recompute = getRecompute(module, step, request);
   options.optimizer = request.optimizer;
   options.lower = request.lower && hasNodes(module);
   if (step.backward && failed(verifyPartitioned(step, options)))

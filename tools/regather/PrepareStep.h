@@ -25,6 +25,11 @@ struct RunRequest {
   std::string mesh;
   std::string replicateAxis;
   std::string layout;
+  std::string policy;
+  std::string reshard;
+  /// `none` for what the policy says alone; if empty, a minimum cut for captured
+  /// steps about which nothing is decided.
+  std::string recompute;
   std::string optimizer;
   /// Nodes become structured operations.
   bool lower = false;

@@ -50,6 +50,26 @@ static cl::opt<std::string>
                     "of a unit in one buffer (default), or per-parameter"),
            cl::value_desc("LAYOUT"), cl::sub(runCommand),
            cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::opt<std::string> policy(
+    "policy",
+    cl::desc("What backward computes again: none, full, selective, or options "
+             "of tg-apply-policy, such as 'full modules=head:none'"),
+    cl::value_desc("POLICY OPTION=VALUE..."), cl::sub(runCommand),
+    cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    reshard("reshard",
+            cl::desc("Gathered parameters to release after forward: always, "
+                     "never, default, or options of tg-reshard-after-forward, "
+                     "such as 'always group=8'"),
+            cl::value_desc("MODE OPTION=VALUE..."), cl::sub(runCommand),
+            cl::sub(compileCommand), cl::cat(getCategory()));
+static cl::opt<std::string> recompute(
+    "recompute",
+    cl::desc("What backward computes again besides what --policy says: none, "
+             "or a mode of tg-partition and its options, such as min-cut (the "
+             "default for captured steps)"),
+    cl::value_desc("MODE OPTION=VALUE..."), cl::sub(runCommand),
+    cl::sub(compileCommand), cl::cat(getCategory()));
 static cl::opt<std::string> optimizer(
     "optimizer",
     cl::desc("Append an optimizer to a step that has gradients, such as "
@@ -150,7 +170,8 @@ Failure regather::readStepFlags() {
 
 Failure regather::rejectStepFlags() {
   const std::reference_wrapper<const cl::Option> flags[] = {
-      entry, mesh, replicateAxis, layout, optimizer, passOption, plan};
+      entry,   mesh,      replicateAxis, layout,     policy,
+      reshard, recompute, optimizer,     passOption, plan};
   for (const cl::Option &flag : flags)
     if (flag.getNumOccurrences())
       return Failure("--" + flag.ArgStr.str() +
@@ -170,6 +191,9 @@ regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
   request.mesh = mesh;
   request.replicateAxis = replicateAxis;
   request.layout = layout;
+  request.policy = policy;
+  request.reshard = reshard;
+  request.recompute = recompute;
   request.optimizer = optimizer;
   request.lower = lowerNodes;
   if (failed(lowerForeignTypes(module)))

@@ -40,6 +40,11 @@ struct TrainingPipelineOptions
       llvm::cl::desc("Gathered parameters to release after forward, and "
                      "options of tg-reshard-after-forward, such as {always "
                      "group=8}; empty: none")};
+  Option<std::string> recompute{
+      *this, "recompute",
+      llvm::cl::desc("How to choose what backward computes again besides what "
+                     "the policy says, and options of tg-partition, such as "
+                     "min-cut; empty: nothing")};
   Option<std::string> optimizer{
       *this, "optimizer",
       llvm::cl::desc("Optimizer to append and its options, such as "
@@ -52,9 +57,10 @@ struct TrainingPipelineOptions
 /// Adds the passes that turn a captured step into one that can be trained:
 /// tg-shard-parameters, the passes that decide what lives on from forward to
 /// backward, and tg-append-optimizer as the options ask for them, each of the
-/// three followed by tg-verify-step, and convert-tg-nodes-to-linalg. Parameters
-/// are sharded so that the groups of the optimizer have flat buffers of their
-/// own. Fails, with a message in `errors`, if the texts in the options do not
+/// three followed by tg-verify-step, and convert-tg-nodes-to-linalg. What has
+/// to be computed again is computed by tg-rematerialize or, with `recompute`,
+/// by tg-partition, which leaves the step in one piece. Parameters are sharded
+/// so that the groups of the optimizer have flat buffers of their own. Fails, with a message in `errors`, if the texts in the options do not
 /// fit the passes.
 mlir::LogicalResult
 buildTrainingPipeline(mlir::OpPassManager &pm,
