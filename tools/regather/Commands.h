@@ -54,6 +54,10 @@ int manifestMain();
 extern llvm::cl::SubCommand statsCommand;
 int statsMain();
 
+/// `regather tree`: shows what each module of the model does.
+extern llvm::cl::SubCommand treeCommand;
+int treeMain();
+
 } // namespace regather
 
 #endif // REGATHER_TOOLS_REGATHER_COMMANDS_H

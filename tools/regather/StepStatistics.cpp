@@ -10,7 +10,7 @@
 
 #include "BoundaryStatistics.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "regather/Dialect/TG/Utils/StepContents.h"
 
 using namespace mlir;
 using namespace regather;
@@ -31,67 +31,33 @@ static void countCollective(CollectiveOpInterface op, StepStatistics &stats) {
   count.bytes += op.getReceivedBytes(key.ranks);
 }
 
-static void countParameters(func::FuncOp func, ParameterCount &parameters) {
-  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
-    auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
-    auto local = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
-    if (!role || role.getKind() != RoleKind::Parameter || !local ||
-        !local.hasStaticShape())
-      continue;
-    auto placement =
-        func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
-    RankedTensorType global = local;
-    if (placement)
-      global = local.clone(*getGlobalShape(
-          placement, local, lookupMesh(func, placement.getMesh())));
-    parameters.bytesPerRank += getTensorBytes(local);
-    SmallVector<RankedTensorType> tensors = {global};
-    if (auto members = func.getArgAttrOfType<MembersAttr>(i, kMembersAttrName))
-      tensors =
-          llvm::map_to_vector(members.getMembers(), [&](MemberAttr member) {
-            return local.clone(member.getShape());
-          });
-    for (RankedTensorType tensor : tensors) {
-      ++parameters.count;
-      parameters.elements += tensor.getNumElements();
-      parameters.bytes += getTensorBytes(tensor);
+static void countParameters(ModuleOp module, ParameterCount &sum) {
+  forEachParameterBuffer(module, [&](const ParameterBuffer &buffer) {
+    sum.bytesPerRank += buffer.bytesPerRank;
+    for (const StepParameter &parameter : buffer.parameters) {
+      ++sum.count;
+      sum.elements += parameter.type.getNumElements();
+      sum.bytes += getTensorBytes(parameter.type);
     }
-  }
-}
-
-static bool takesSaved(func::FuncOp func) {
-  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
-    if (auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
-        role && role.getKind() == RoleKind::Saved)
-      return true;
-  return false;
+  });
 }
 
 StepStatistics regather::collectStatistics(ModuleOp module) {
   StepStatistics stats;
   stats.boundary = countBoundary(module);
-  for (auto func : module.getOps<func::FuncOp>()) {
-    // The backward part of a partitioned step has the parameters once more.
-    if (!takesSaved(func))
-      countParameters(func, stats.parameters);
-    func.walk([&](Operation *op) {
-      // The inside of a structured operation is not an operation of the step.
-      bool isInner = op->getParentOp() != func.getOperation() &&
-                     !isa<RegionBranchOpInterface>(op->getParentOp());
-      if (op == func || isInner || op->hasTrait<OpTrait::IsTerminator>())
-        return;
-      ++stats.ops;
-      stats.nodes += isa<NodeOp>(op);
-      ++stats.opsByDialect[op->getName().getDialectNamespace().str()];
-      std::optional<Phase> phase = getPhase(op);
-      std::string phaseName =
-          phase ? stringifyPhase(*phase).str() : std::string("unmarked");
-      ++stats.opsByPhase[phaseName];
-      stats.flopsByPhase[phaseName] += getOpCost(op).flops;
-      if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-        countCollective(collective, stats);
-    });
-  }
+  countParameters(module, stats.parameters);
+  forEachStepOp(module, [&](Operation *op) {
+    ++stats.ops;
+    stats.nodes += isa<NodeOp>(op);
+    ++stats.opsByDialect[op->getName().getDialectNamespace().str()];
+    std::optional<Phase> phase = getPhase(op);
+    std::string phaseName =
+        phase ? stringifyPhase(*phase).str() : std::string("unmarked");
+    ++stats.opsByPhase[phaseName];
+    stats.flopsByPhase[phaseName] += getOpCost(op).flops;
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      countCollective(collective, stats);
+  });
   return stats;
 }
 

@@ -64,7 +64,8 @@ int main(int argc, char **argv) {
   // Pipelines are put together from the names of passes.
   registerAllPasses();
   for (llvm::cl::SubCommand *command :
-       {&runCommand, &compileCommand, &manifestCommand, &statsCommand})
+       {&runCommand, &compileCommand, &manifestCommand, &statsCommand,
+        &treeCommand})
     llvm::cl::HideUnrelatedOptions(getCategory(), *command);
   llvm::cl::HideUnrelatedOptions(getCategory());
   llvm::cl::ParseCommandLineOptions(
@@ -77,6 +78,8 @@ int main(int argc, char **argv) {
     return manifestMain();
   if (statsCommand)
     return statsMain();
+  if (treeCommand)
+    return treeMain();
   llvm::cl::PrintHelpMessage();
   return 1;
 }
