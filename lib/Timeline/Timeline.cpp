@@ -1,0 +1,105 @@
+//===- Timeline.cpp - A simulated step to look at -------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Timeline/Timeline.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace regather;
+
+llvm::StringRef regather::getBoxKindName(BoxKind kind) {
+  switch (kind) {
+  case BoxKind::Forward:
+    return "forward";
+  case BoxKind::Backward:
+    return "backward";
+  case BoxKind::Optimizer:
+    return "optimizer";
+  case BoxKind::AllGather:
+    return "all_gather";
+  case BoxKind::ReduceScatter:
+    return "reduce_scatter";
+  case BoxKind::AllReduce:
+    return "all_reduce";
+  case BoxKind::OtherCollective:
+    return "other collective";
+  case BoxKind::Exposed:
+    return "exposed wait";
+  }
+  llvm_unreachable("unknown kind");
+}
+
+/// Parts begin at their first computation; what comes before belongs to the
+/// first.
+static std::vector<TimelinePhase> findPhases(llvm::ArrayRef<TimelineBox> boxes,
+                                             double seconds) {
+  std::vector<TimelinePhase> phases;
+  bool isSeen[kNumBoxKinds] = {};
+  for (const TimelineBox &box : boxes) {
+    bool &isKnown = isSeen[static_cast<unsigned>(box.kind)];
+    if (box.kind == BoxKind::Exposed || std::exchange(isKnown, true))
+      continue;
+    double begin = phases.empty() ? 0 : box.begin;
+    if (!phases.empty())
+      phases.back().end = begin;
+    phases.push_back({getBoxKindName(box.kind).str(), begin, seconds});
+  }
+  return phases;
+}
+
+/// Where the bytes in use change.
+static void addMemory(const TimedProgram &program,
+                      llvm::ArrayRef<uint32_t> order, const RankTimeline &times,
+                      Timeline &timeline) {
+  MemoryCurve curve = computeMemoryCurve(program, order);
+  timeline.peakBytes = curve.peakBytes;
+  if (!order.empty())
+    timeline.peakSeconds = times.issued[order[curve.peakPlace]];
+  std::vector<std::pair<double, int64_t>> &memory = timeline.memory;
+  for (auto [op, bytes] : llvm::zip(order, curve.bytes)) {
+    double issued = times.issued[op];
+    // Of several at one instant the largest counts.
+    if (!memory.empty() && memory.back().first == issued)
+      memory.back().second = std::max(memory.back().second, bytes);
+    else if (memory.empty() || memory.back().second != bytes)
+      memory.emplace_back(issued, bytes);
+  }
+}
+
+Timeline regather::makeTimeline(const TimedProgram &program,
+                                llvm::ArrayRef<uint32_t> order,
+                                const SimulationResult &result,
+                                uint32_t rankClass,
+                                llvm::ArrayRef<TimelineOp> ops,
+                                llvm::ArrayRef<std::string> streams) {
+  const RankTimeline &times = result.ranks[rankClass];
+  std::vector<bool> isCritical(program.ops.size());
+  for (const TimelineEntry &entry : result.criticalPath)
+    if (entry.rankClass == rankClass)
+      isCritical[entry.op] = true;
+  Timeline timeline;
+  timeline.seconds = result.seconds;
+  timeline.lanes.push_back({"compute", {}});
+  for (const std::string &stream : streams)
+    timeline.lanes.push_back({stream, {}});
+  for (uint32_t op : order) {
+    if (times.end[op] <= times.begin[op])
+      continue;
+    TimelineBox box = {times.begin[op], times.end[op], op, ops[op].kind,
+                       isCritical[op]};
+    unsigned lane = 0;
+    if (program.ops[op].kind == TimedOpKind::Wait)
+      box.kind = BoxKind::Exposed;
+    else if (program.ops[op].kind == TimedOpKind::Collective)
+      lane = 1 + program.ops[op].stream;
+    timeline.lanes[lane].boxes.push_back(box);
+  }
+  timeline.phases = findPhases(timeline.lanes[0].boxes, timeline.seconds);
+  addMemory(program, order, times, timeline);
+  return timeline;
+}
