@@ -27,6 +27,7 @@ import networkx
 import torch
 from torch._functorch import config
 from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._guards import TracingContext, tracing
 from torch.fx import GraphModule, Node
 from torch.utils.checkpoint import CheckpointPolicy
 from torch.utils.flop_counter import flop_registry
@@ -131,8 +132,11 @@ def partition(joint: Joint, budget: float = 1.0) -> dict[str, Any]:
     module = joint.module
     inputs = [node.meta["val"] for node in module.graph.nodes
               if node.op == "placeholder"]
+    known = {node.name for node in module.graph.nodes}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with (config.patch(activation_memory_budget=budget),
+    # Random operators that are recomputed look for the mode.
+    with (tracing(TracingContext(inputs[0].fake_mode)),
+          config.patch(activation_memory_budget=budget),
           _recorded_cut() as cuts):
         start = time.perf_counter()
         forward, backward = min_cut_rematerialization_partition(
@@ -143,8 +147,9 @@ def partition(joint: Joint, budget: float = 1.0) -> dict[str, Any]:
                  if node.op == "placeholder"}
     outputs = [node for node in list(forward.graph.nodes)[-1].args[0]
                if isinstance(node, Node)]
+    # States of generators, which PyTorch saves besides, are left out.
     saved = [node for node in outputs[joint.forward_outputs:]
-             if node.name not in arguments]
+             if node.name in known and node.name not in arguments]
     computed = {node.name for node in forward.graph.nodes
                 if node.op == "call_function"}
     again = [node for node in backward.graph.nodes

@@ -184,8 +184,10 @@ void BackwardCopies::eraseDeadOriginals() {
   llvm::sort(ordered, [&](Operation *lhs, Operation *rhs) {
     return graph.getNumber(lhs) > graph.getNumber(rhs);
   });
+  llvm::DenseSet<Operation *> erased;
   for (Operation *op : ordered) {
     if (isOpTriviallyDead(op)) {
+      erased.insert(op);
       rewriter.eraseOp(op);
       continue;
     }
@@ -197,7 +199,12 @@ void BackwardCopies::eraseDeadOriginals() {
     for (auto [i, tensor] : llvm::enumerate(wait.getTensors()))
       if (!tensor.use_empty() || !needed.contains(tensor))
         kept.push_back(i);
-    if (kept.size() < collective.getInputs().size())
+    if (kept.size() < collective.getInputs().size()) {
+      erased.insert(collective);
+      erased.insert(wait);
       keepMembers(collective, kept, rewriter);
+    }
   }
+  llvm::erase_if(copies,
+                 [&](const auto &pair) { return erased.contains(pair.first); });
 }

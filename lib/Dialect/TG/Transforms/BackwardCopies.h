@@ -46,8 +46,8 @@ public:
   void run();
 
   /// Erases forward operations, and members of forward collectives, that have
-  /// lost all their readers to copies. Comes last: the graph is out of date
-  /// afterwards.
+  /// lost all their readers to copies, and forgets the copies of these. Comes
+  /// last: the graph is out of date afterwards.
   void eraseDeadOriginals();
 
   /// Pairs of originals and copies, in the order of the copies.

@@ -211,12 +211,14 @@ LogicalResult GatherMerger::visitGather(AllGatherOp gather,
     }
     if (failed(replaceMember(wait, i, it->second)))
       return failure();
+    int64_t bytes = getValueBytes(wait.getTensors()[i]);
+    merged.bytes += bytes;
     remark::passed(
         gather.getLoc(),
         remark::RemarkOpts::name("gather-merged").category(DEBUG_TYPE))
         << remark::reason("\"{0}\" is gathered before, in the same phase",
                           getParameterName(func, parameters[i]))
-        << remark::metric("bytes", getValueBytes(wait.getTensors()[i]));
+        << remark::metric("bytes", bytes);
   }
   if (kept.empty()) {
     rewriter.eraseOp(wait);

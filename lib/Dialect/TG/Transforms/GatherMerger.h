@@ -16,6 +16,8 @@ namespace regather::tg {
 struct MergedGathers {
   /// Members of gathers that another gather of the same phase stands for.
   int64_t gathers = 0;
+  /// What these would have gathered.
+  int64_t bytes = 0;
   /// Other operations of chains.
   int64_t ops = 0;
 };

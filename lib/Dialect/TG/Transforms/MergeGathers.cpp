@@ -11,6 +11,10 @@
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Dialect/TG/Utils/StepGraph.h"
 
+#include "mlir/IR/Remarks.h"
+
+#define DEBUG_TYPE "tg-merge-gathers"
+
 namespace regather::tg {
 #define GEN_PASS_DEF_MERGEGATHERSPASS
 #include "regather/Dialect/TG/Transforms/Passes.h.inc"
@@ -31,6 +35,12 @@ struct MergeGathers
         return signalPassFailure();
       numGathers += merged->gathers;
       numOps += merged->ops;
+      if (merged->gathers > 0)
+        remark::analysis(func.getLoc(),
+                         remark::RemarkOpts::name("total").category(DEBUG_TYPE))
+            << remark::metric("gathers", merged->gathers)
+            << remark::metric("bytes", merged->bytes)
+            << remark::metric("ops", merged->ops);
     }
   }
 };

@@ -157,13 +157,14 @@ LogicalResult Partition::recompute(func::FuncOp func) {
   };
   BackwardCopies copies(graph, isCopied, isCopied);
   copies.run();
+  // What forward computes no longer moves, and is not computed again.
+  copies.eraseDeadOriginals();
   numCopies = copies.getCopies().size();
   copiedFlops = 0;
   for (auto [original, copy] : copies.getCopies())
     copiedFlops += getOpCost(copy).flops;
   numRecomputed += numCopies;
   recomputedFlops += static_cast<uint64_t>(copiedFlops);
-  copies.eraseDeadOriginals();
   return success(!releases || succeeded(regatherParameters(func)));
 }
 

@@ -71,7 +71,10 @@ static void emitUnrepeatable(const StepGraph &graph) {
                             op->getName().getStringRef());
 }
 
-static void emitRecomputed(const BackwardCopies &copies) {
+static void emitRecomputed(FunctionOpInterface func,
+                           const BackwardCopies &copies) {
+  int64_t totalBytes = 0;
+  double totalFlops = 0;
   for (auto [original, copy] : copies.getCopies()) {
     int64_t bytes = 0;
     for (Value result : original->getResults())
@@ -84,7 +87,15 @@ static void emitRecomputed(const BackwardCopies &copies) {
                        id ? id.getValue().str()
                           : original->getName().getStringRef().str())
         << remark::metric("bytes", bytes) << remark::metric("flops", flops);
+    totalBytes += bytes;
+    totalFlops += flops;
   }
+  if (!copies.getCopies().empty())
+    remark::analysis(func.getLoc(),
+                     remark::RemarkOpts::name("total").category(DEBUG_TYPE))
+        << remark::metric("recomputed", copies.getCopies().size())
+        << remark::metric("bytes", totalBytes)
+        << remark::metric("flops", totalFlops);
 }
 
 void Rematerialize::recompute(FunctionOpInterface func) {
@@ -99,7 +110,7 @@ void Rematerialize::recompute(FunctionOpInterface func) {
                isRecomputed(value, /*preferred=*/true);
       });
   copies.run();
-  emitRecomputed(copies);
+  emitRecomputed(func, copies);
   numOps += copies.getCopies().size();
   copies.eraseDeadOriginals();
 }

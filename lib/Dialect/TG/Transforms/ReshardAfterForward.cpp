@@ -46,6 +46,12 @@ struct Decision {
   std::string reason;
 };
 
+/// Gathered parameters, and bytes that backward reads of them.
+struct Totals {
+  int64_t kept = 0, keptBytes = 0;
+  int64_t released = 0, releasedBytes = 0;
+};
+
 struct ReshardAfterForward
     : public regather::tg::impl::ReshardAfterForwardPassBase<
           ReshardAfterForward> {
@@ -72,7 +78,7 @@ private:
   getDecisions(FunctionOpInterface func,
                ArrayRef<GatheredParameter> parameters);
   void record(FunctionOpInterface func, const GatheredParameter &parameter,
-              const Decision &decision);
+              const Decision &decision, Totals &totals);
 
   /// `modules`, taken apart.
   std::vector<std::string> patterns;
@@ -192,7 +198,7 @@ ReshardAfterForward::getDecisions(FunctionOpInterface func,
 
 void ReshardAfterForward::record(FunctionOpInterface func,
                                  const GatheredParameter &parameter,
-                                 const Decision &decision) {
+                                 const Decision &decision, Totals &totals) {
   unsigned number = parameter.argument.getArgNumber();
   ReshardAttr reshard = getReshard(func, parameter.argument);
   std::string reason = decision.reason;
@@ -214,11 +220,15 @@ void ReshardAfterForward::record(FunctionOpInterface func,
   auto options = remark::RemarkOpts::name(isKept ? "kept" : "released")
                      .category(DEBUG_TYPE);
   int64_t kept = parameter.savedBytes + (isKept ? parameter.crossingBytes : 0);
+  int64_t released = isKept ? 0 : parameter.crossingBytes;
+  ++(isKept ? totals.kept : totals.released);
+  totals.keptBytes += kept;
+  totals.releasedBytes += released;
   (isKept ? remark::missed(loc, options) : remark::passed(loc, options))
       << remark::reason("\"{0}\" is {1} after forward: {2}", name,
                         isKept ? "kept" : "released", reason)
       << remark::metric("kept_bytes", kept)
-      << remark::metric("released_bytes", isKept ? 0 : parameter.crossingBytes);
+      << remark::metric("released_bytes", released);
 }
 
 LogicalResult ReshardAfterForward::decide(FunctionOpInterface func) {
@@ -226,7 +236,15 @@ LogicalResult ReshardAfterForward::decide(FunctionOpInterface func) {
   FailureOr<std::vector<Decision>> decisions = getDecisions(func, parameters);
   if (failed(decisions))
     return failure();
+  Totals totals;
   for (auto [parameter, decision] : llvm::zip(parameters, *decisions))
-    record(func, parameter, decision);
+    record(func, parameter, decision, totals);
+  if (!parameters.empty())
+    remark::analysis(func.getLoc(),
+                     remark::RemarkOpts::name("total").category(DEBUG_TYPE))
+        << remark::metric("kept", totals.kept)
+        << remark::metric("released", totals.released)
+        << remark::metric("kept_bytes", totals.keptBytes)
+        << remark::metric("released_bytes", totals.releasedBytes);
   return success();
 }

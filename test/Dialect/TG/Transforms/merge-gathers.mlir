@@ -12,6 +12,7 @@
 // CHECK-NEXT:    return %[[T]], %[[T]]
 // REMARK: "w" is gathered before, in the same phase
 // REMARK-SAME: bytes=128
+// REMARK: total {{.*}} bytes=128, gathers=1, ops=
 // EXAMPLE tg-merge-gathers
 tg.mesh @mesh [dp = 4]
 

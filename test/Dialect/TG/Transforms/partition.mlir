@@ -19,6 +19,7 @@
 // CHECK-NEXT:    return %[[B]]
 // REMARK: 'mul' is saved for backward
 // REMARK-SAME: bytes=16
+// REMARK: total {{.*}} recomputed=1, recomputed_flops=4.0{{.*}}, saved=1, saved_bytes=16
 // EXAMPLE tg-partition
 tg.mesh @mesh [dp = 2]
 

@@ -15,6 +15,7 @@
 // REMARK: 'exp' is computed again in backward
 // REMARK-SAME: bytes=64
 // REMARK-SAME: flops=1.6
+// REMARK: total {{.*}} bytes=128, flops=3.2{{.*}}, recomputed=2
 // EXAMPLE tg-rematerialize
 func.func @step(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
   %y = tg.node "aten.mm.default"(%x, %x) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_save>}

@@ -51,6 +51,7 @@
 // REMARK: "layers.0.w" is released after forward: backward gathers it again
 // REMARK: "head.w" is kept after forward: backward begins with its unit
 // REMARK-SAME: kept_bytes=196
+// REMARK: total {{.*}} kept=2, kept_bytes=392, released=2, released_bytes=392
 tg.mesh @mesh [node = 2, local = 4]
 
 func.func @step(

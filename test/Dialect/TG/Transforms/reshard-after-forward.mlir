@@ -17,6 +17,7 @@
 // REMARK: "w" is released after forward: backward gathers it again
 // REMARK-SAME: kept_bytes=0
 // REMARK-SAME: released_bytes=128
+// REMARK: total {{.*}} kept=0, kept_bytes=0, released=1, released_bytes=128
 // EXAMPLE tg-reshard-after-forward{mode=always}
 tg.mesh @mesh [dp = 4]
 

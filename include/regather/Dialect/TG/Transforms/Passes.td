@@ -316,7 +316,7 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
     Statistic<"numSaved", "num-saved", "Number of values saved">,
     Statistic<"savedBytes", "saved-bytes", "Bytes saved">,
     Statistic<"numRecomputed", "num-recomputed",
-              "Number of operations copied to backward">,
+              "Number of operations that backward repeats">,
     Statistic<"recomputedFlops", "recomputed-flops",
               "Arithmetic operations of these">
   ];

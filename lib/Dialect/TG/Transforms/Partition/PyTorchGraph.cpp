@@ -96,7 +96,6 @@ private:
   PyTorchGraph result;
   /// The nodes of values. What has none is made of random state alone.
   llvm::DenseMap<Value, uint32_t> numbers;
-  bool hasTangent = false;
 };
 } // namespace
 
@@ -195,7 +194,7 @@ void GraphBuilder::addNode(NodeOp op) {
     node.kind = Kind::Tangent;
     node.bytes = getValueBytes(op.getResult(0));
     numbers[op.getResult(0)] = append(std::move(node), op.getResult(0));
-    hasTangent = true;
+    result.tangents.push_back(op);
     return;
   }
   for (Value operand : op.getOperands())
@@ -285,7 +284,7 @@ FailureOr<PyTorchGraph> GraphBuilder::build() {
     if (failed(addOp(op)))
       return failure();
   addResults();
-  if (!hasTangent)
+  if (result.tangents.empty())
     return step.emitError()
            << "matching PyTorch takes a step in which backward begins with "
               "\"aten.full_like\" or \"aten.ones_like\" of a result of forward";

@@ -23,6 +23,8 @@ struct PyTorchGraph {
   /// results. That of a collective is what its wait gives: data in flight does
   /// not cross.
   std::vector<mlir::Value> values;
+  /// The operations that make tangents.
+  llvm::SmallVector<NodeOp, 1> tangents;
 };
 
 /// Writes down `step` as PyTorch would have captured it: a node for each call,

@@ -42,6 +42,25 @@ static void moveToForward(const StepGraph &graph, const SavedValues &saved) {
   }
 }
 
+/// Makes a tangent of its shape alone: PyTorch hands it to backward, which does
+/// not need the value of the loss.
+static void detachTangent(NodeOp op) {
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  Builder builder(op.getContext());
+  Attribute fill = builder.getI64IntegerAttr(1);
+  if (ArrayAttr args = op.getArgsAttr(); args && args.size() > 1)
+    fill = args[1];
+  ArrayAttr shape = builder.getArrayAttr(
+      llvm::map_to_vector(type.getShape(), [&](int64_t size) -> Attribute {
+        return builder.getI64IntegerAttr(size);
+      }));
+  op.setTarget("aten.full.default");
+  op.getInputsMutable().clear();
+  op.setArgsAttr(builder.getArrayAttr({shape, fill}));
+  op.setKwargsAttr(builder.getDictionaryAttr(
+      builder.getNamedAttr("dtype", TypeAttr::get(type.getElementType()))));
+}
+
 FailureOr<SavedValues> partition::saveLikePyTorch(func::FuncOp func) {
   mergeDuplicates(func);
   StepGraph graph(func.getBody().front());
@@ -53,6 +72,7 @@ FailureOr<SavedValues> partition::saveLikePyTorch(func::FuncOp func) {
     return func.emitError()
            << "PyTorch finds no partition: " << llvm::toString(cut.takeError());
   reportCut(func, cut->value);
+  llvm::for_each(joint->tangents, detachTangent);
   SavedValues saved;
   for (auto [value, isSaved] : llvm::zip(joint->values, cut->isSaved))
     if (isSaved)
