@@ -74,8 +74,6 @@ void ParameterChains::visitWait(WaitOp wait) {
 void ParameterChains::visit(Operation *op) {
   if (auto wait = dyn_cast<WaitOp>(op))
     return visitWait(wait);
-  if (isa<CollectiveOpInterface>(op) || !isRepeatable(op))
-    return;
   Link link;
   bool isChain = true, readsScalars = false;
   int64_t elements = 0;
@@ -97,7 +95,10 @@ void ParameterChains::visit(Operation *op) {
     if (isChain)
       elements = std::max(elements, tensor.getNumElements());
   });
-  isChain &= llvm::all_of(op->getResultTypes(), [](Type type) {
+  // Most operations are in no chain; the rest is more to ask.
+  if (!isChain || isa<CollectiveOpInterface>(op) || !isRepeatable(op))
+    return;
+  isChain = llvm::all_of(op->getResultTypes(), [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.hasStaticShape();
   });

@@ -53,3 +53,11 @@ func.func private @caller(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = call @step(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// expected-error@+1 {{step is called, so that it cannot be split}}
+func.func @recursive(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = call @recursive(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

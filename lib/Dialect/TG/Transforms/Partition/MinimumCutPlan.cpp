@@ -24,7 +24,6 @@
 
 #include "../ParameterRegathers.h"
 
-#include "regather/Analysis/MinimumCut.h"
 #include "regather/Dialect/TG/Utils/Policies.h"
 
 #include "mlir/IR/Remarks.h"
@@ -45,7 +44,10 @@ public:
     network.numNodes = 2;
   }
 
-  FailureOr<SavedValues> cut();
+  /// Called once.
+  FlowNetwork build();
+  /// Adds what a cut of the network saves.
+  void addSaved(const MinimumCut &cut, SavedValues &saved) const;
 
 private:
   /// Node numbers of a value.
@@ -165,7 +167,7 @@ void CutBuilder::addForward(Operation *op) {
     addValue(result, in);
 }
 
-FailureOr<SavedValues> CutBuilder::cut() {
+FlowNetwork CutBuilder::build() {
   for (auto [number, op] : llvm::enumerate(step.graph.getOps())) {
     if (!step.graph.isBackward(number)) {
       addForward(op);
@@ -173,17 +175,13 @@ FailureOr<SavedValues> CutBuilder::cut() {
     }
     forEachInput(op, [&](Value input) { addInput(input, network.sink); });
   }
-  llvm::Expected<MinimumCut> cut = findMinimumCut(network);
-  if (!cut)
-    return step.func.emitError()
-           << "no partition saves and recomputes as marked: "
-           << llvm::toString(cut.takeError());
-  reportCut(step.func, cut->value);
-  SavedValues saved;
+  return std::move(network);
+}
+
+void CutBuilder::addSaved(const MinimumCut &cut, SavedValues &saved) const {
   for (auto [value, node] : nodes)
-    if (!cut->onSinkSide[node.in] && cut->onSinkSide[node.out])
+    if (!cut.onSinkSide[node.in] && cut.onSinkSide[node.out])
       saved.insert(value);
-  return saved;
 }
 
 void partition::reportCut(FunctionOpInterface func, int64_t value) {
@@ -192,6 +190,19 @@ void partition::reportCut(FunctionOpInterface func, int64_t value) {
       << remark::metric("weighted_bytes", value);
 }
 
+FlowNetwork partition::buildCutNetwork(const Step &step) {
+  return CutBuilder(step).build();
+}
+
 FailureOr<SavedValues> partition::cutMinimum(const Step &step) {
-  return CutBuilder(step).cut();
+  CutBuilder builder(step);
+  llvm::Expected<MinimumCut> cut = findMinimumCut(builder.build());
+  if (!cut)
+    return step.func.emitError()
+           << "no partition saves and recomputes as marked: "
+           << llvm::toString(cut.takeError());
+  reportCut(step.func, cut->value);
+  SavedValues saved;
+  builder.addSaved(*cut, saved);
+  return saved;
 }

@@ -9,6 +9,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_SAVEDVALUES_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_SAVEDVALUES_H
 
+#include "regather/Analysis/MinimumCut.h"
 #include "regather/Dialect/TG/Utils/ParameterChains.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,6 +48,9 @@ mlir::FailureOr<SavedValues> replayRecord(const Step &step);
 /// Saves the fewest bytes (see MinimumCutPlan.cpp for what is recomputed).
 /// Emits an error if something can be neither saved nor computed again.
 mlir::FailureOr<SavedValues> cutMinimum(const Step &step);
+
+/// The network of which `cutMinimum` finds a minimum cut.
+FlowNetwork buildCutNetwork(const Step &step);
 
 /// Saves what PyTorch would (see regather/Analysis/PyTorchPartition.h). Merges
 /// duplicates in `func`, makes operations of backward whose results are saved

@@ -32,6 +32,20 @@ SmallVector<Value> partition::findCrossing(const StepGraph &graph) {
   return crossing;
 }
 
+/// Looks for uses of the symbol, but in the step itself, which is long and has
+/// many attributes, for calls only.
+static bool isCalled(func::FuncOp step) {
+  for (Operation &op : *step->getBlock())
+    if (&op != step && !SymbolTable::symbolKnownUseEmpty(step, &op))
+      return true;
+  return step
+      .walk([&](CallOpInterface call) {
+        return call.resolveCallable() == step ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static LogicalResult verify(func::FuncOp step, const StepGraph &graph) {
   for (auto func : step->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) {
     if (func == step ||
@@ -43,7 +57,7 @@ static LogicalResult verify(func::FuncOp step, const StepGraph &graph) {
     diag.attachNote(step.getLoc()) << "the step is here";
     return diag;
   }
-  if (!SymbolTable::symbolKnownUseEmpty(step, step->getParentOp()))
+  if (isCalled(step))
     return step.emitError() << "step is called, so that it cannot be split";
   for (Operation *op : graph.getOps()) {
     if (graph.isBackward(op))
@@ -73,13 +87,15 @@ public:
   Part(func::FuncOp step, StringRef name, ArrayRef<Value> taken,
        ArrayRef<StringAttr> names);
 
-  void add(Operation *op) { builder.clone(*op, mapping); }
+  /// Moves `op` here.
+  void add(Operation *op);
   /// Returns values of the step with these attributes.
   void finish(ArrayRef<Value> results, ArrayRef<DictionaryAttr> attributes);
 
 private:
   func::FuncOp func;
   OpBuilder builder;
+  /// Arguments of the part for values of the step that it does not compute.
   IRMapping mapping;
 };
 } // namespace
@@ -103,27 +119,36 @@ Part::Part(func::FuncOp step, StringRef name, ArrayRef<Value> taken,
   func->setDiscardableAttrs(step->getDiscardableAttrDictionary());
   Block *block = func.addEntryBlock();
   unsigned numArguments = step.getNumArguments();
+  SmallVector<DictionaryAttr> attributes;
   for (unsigned i = 0; i < numArguments; ++i) {
-    func.setArgAttrs(i, step.getArgAttrDict(i));
+    attributes.push_back(step.getArgAttrDict(i));
     mapping.map(step.getArgument(i), block->getArgument(i));
   }
   for (auto [i, value] : llvm::enumerate(taken)) {
-    func.setArgAttrs(numArguments + i, getSavedAttributes(names[i]));
+    attributes.push_back(getSavedAttributes(names[i]));
     mapping.map(value, block->getArgument(numArguments + i));
   }
+  func.setAllArgAttrs(attributes);
   builder.setInsertionPointToEnd(block);
+}
+
+void Part::add(Operation *op) {
+  op->walk([&](Operation *inner) {
+    for (OpOperand &operand : inner->getOpOperands())
+      if (Value mapped = mapping.lookupOrNull(operand.get()))
+        operand.set(mapped);
+  });
+  op->moveBefore(builder.getInsertionBlock(), builder.getInsertionPoint());
 }
 
 void Part::finish(ArrayRef<Value> results,
                   ArrayRef<DictionaryAttr> attributes) {
   SmallVector<Value> mapped;
   for (Value value : results)
-    mapped.push_back(mapping.lookup(value));
+    mapped.push_back(mapping.lookupOrDefault(value));
   func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
                                                ValueRange(mapped).getTypes()));
-  for (auto [i, attrs] : llvm::enumerate(attributes))
-    if (attrs)
-      func.setResultAttrs(i, attrs);
+  func.setAllResultAttrs(attributes);
   func::ReturnOp::create(builder, func.getLoc(), mapped);
 }
 
