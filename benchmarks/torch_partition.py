@@ -1,7 +1,7 @@
 """Partitions a captured step with PyTorch's min-cut, for comparison.
 
 Prints one JSON object: seconds, peak bytes of the process, the value of the cut,
-what is saved, and the arithmetic that backward repeats. The captured graph is
+what is saved, and the products that backward repeats. The captured graph is
 turned into the joint graph that AOTAutograd would hand to
 `min_cut_rematerialization_partition`: arguments are named `primals_N`, the
 gradient of the loss, a constant in the capture, is an argument `tangents_1`,
@@ -14,6 +14,7 @@ import argparse
 import json
 import operator
 import resource
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -138,11 +139,12 @@ def partition(joint: Joint, budget: float = 1.0) -> dict[str, Any]:
     with (tracing(TracingContext(inputs[0].fake_mode)),
           config.patch(activation_memory_budget=budget),
           _recorded_cut() as cuts):
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         forward, backward = min_cut_rematerialization_partition(
             module, inputs, num_fwd_outputs=joint.forward_outputs,
             static_lifetime_input_indices=joint.static_inputs)
         seconds = time.perf_counter() - start
+        cpu_seconds = time.process_time() - cpu_start
     arguments = {node.name for node in forward.graph.nodes
                  if node.op == "placeholder"}
     outputs = [node for node in list(forward.graph.nodes)[-1].args[0]
@@ -156,6 +158,7 @@ def partition(joint: Joint, budget: float = 1.0) -> dict[str, Any]:
              if node.op == "call_function" and node.name in computed]
     return {
         "nodes": len(module.graph.nodes), "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
         "peak_bytes_before": before << 10,
         "cut_value": int(cuts[0]) if cuts else 0,
@@ -173,6 +176,10 @@ def _document_name(node: Node) -> str:
     return node.name
 
 
+def _give_up(number: int, frame: Any) -> None:
+    raise TimeoutError
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)
@@ -180,11 +187,20 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=1.0)
     parser.add_argument("--save", type=Path,
                         help="where to write the captured graph")
+    parser.add_argument("--limit", type=int, default=0,
+                        help="seconds after which PyTorch is given up")
     args = parser.parse_args()
     graph = capture_step(make_step(args.model, args.config))
     if args.save:
         graph.save(args.save)
-    print(json.dumps(partition(make_joint(graph), args.budget)))
+    joint = make_joint(graph)
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.alarm(args.limit)
+    try:
+        print(json.dumps(partition(joint, args.budget)))
+    except TimeoutError:
+        print(json.dumps({"nodes": len(joint.module.graph.nodes),
+                          "limit": args.limit}))
 
 
 if __name__ == "__main__":
