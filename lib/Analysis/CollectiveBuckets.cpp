@@ -264,11 +264,9 @@ std::vector<BucketPart> BucketCutter::run() {
   return std::move(parts);
 }
 
-std::vector<BucketPart>
-regather::cutCyclicBuckets(const DependencyGraph &graph,
-                           const std::vector<CollectiveOps> &collectives,
-                           const std::vector<CollectiveBucket> &buckets,
-                           BucketWork *work) {
+std::vector<BucketPart> regather::cutCyclicBuckets(
+    const DependencyGraph &graph, const std::vector<CollectiveOps> &collectives,
+    const std::vector<CollectiveBucket> &buckets, BucketWork *work) {
   BucketWork ignored;
   return BucketCutter(graph, collectives, buckets, work ? *work : ignored)
       .run();
@@ -415,7 +413,6 @@ regather::orderBuckets(const DependencyGraph &graph,
                        const std::vector<BucketPart> &parts,
                        const std::vector<bool> &isEarly, BucketWork *work) {
   BucketWork ignored;
-  return BucketOrder(graph, collectives, parts, isEarly,
-                     work ? *work : ignored)
+  return BucketOrder(graph, collectives, parts, isEarly, work ? *work : ignored)
       .run();
 }

@@ -73,11 +73,9 @@ struct BucketWork {
 /// takes more than a constant number of looks at each dependency to tell, also
 /// without need. No collective is in two buckets. O(n + e + b log b) for n
 /// operations, e dependencies and b buckets.
-std::vector<BucketPart>
-cutCyclicBuckets(const DependencyGraph &graph,
-                 const std::vector<CollectiveOps> &collectives,
-                 const std::vector<CollectiveBucket> &buckets,
-                 BucketWork *work = nullptr);
+std::vector<BucketPart> cutCyclicBuckets(
+    const DependencyGraph &graph, const std::vector<CollectiveOps> &collectives,
+    const std::vector<CollectiveBucket> &buckets, BucketWork *work = nullptr);
 
 /// Orders operations such that the members of each part can be one operation,
 /// and so can their waits. The order is otherwise that of the numbers, as far

@@ -245,8 +245,7 @@ TEST(CollectiveBucketsTest, RandomBucketsAreCutOnlyWhereTheyMustBe) {
     for (const CollectiveBucket &bucket : problem.buckets)
       if (!bucket.empty())
         wanted.push_back({0, bucket, std::nullopt});
-    Matrix before =
-        getReachability(problem, getLeaders(problem, wanted));
+    Matrix before = getReachability(problem, getLeaders(problem, wanted));
     std::vector<BucketPart> parts = cut(problem);
     std::vector<uint32_t> leaders = getLeaders(problem, parts);
     Matrix after = getReachability(problem, leaders);
@@ -258,9 +257,9 @@ TEST(CollectiveBucketsTest, RandomBucketsAreCutOnlyWhereTheyMustBe) {
         found[part.bucket].push_back(member);
     for (uint32_t i = 0; i != found.size(); ++i) {
       CollectiveBucket bucket = problem.buckets[i];
-      unsigned numParts =
-          std::count_if(parts.begin(), parts.end(),
-                        [&](const BucketPart &part) { return part.bucket == i; });
+      unsigned numParts = std::count_if(
+          parts.begin(), parts.end(),
+          [&](const BucketPart &part) { return part.bucket == i; });
       if (bucket.empty())
         continue;
       // A bucket that reaches itself is in a circle.

@@ -83,7 +83,8 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
              << stringifyPhase(collective.getPhase());
     return success();
   }
-  if (name == kModuleAttrName || name == kIdAttrName) {
+  if (name == kModuleAttrName || name == kIdAttrName ||
+      name == kBucketAttrName) {
     if (!isa<StringAttr>(attr.getValue()))
       return emitWrongType(op, attr, "a string");
     return success();

@@ -8,19 +8,37 @@
 
 #include "regather/Dialect/TG/Utils/ModulePattern.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 using namespace regather::tg;
 
 namespace {
-/// A pattern, component by component.
-using Components = SmallVector<llvm::GlobPattern, 4>;
+/// A pattern, component by component, or a regular expression.
+struct PathPattern {
+  SmallVector<llvm::GlobPattern, 4> components;
+  std::optional<llvm::Regex> regex;
+};
 } // namespace
 
-static FailureOr<Components> parsePattern(FunctionOpInterface func,
-                                          StringRef option, StringRef text) {
-  Components components;
+static FailureOr<PathPattern> parseRegex(FunctionOpInterface func,
+                                         StringRef option, StringRef text) {
+  PathPattern pattern;
+  pattern.regex.emplace(("^(" + text.drop_front().drop_back() + ")$").str());
+  std::string error;
+  if (pattern.regex->isValid(error))
+    return pattern;
+  return func.emitError() << "regular expression \"" << text << "\" of option '"
+                          << option << "' is malformed: " << error;
+}
+
+static FailureOr<PathPattern> parsePattern(FunctionOpInterface func,
+                                           StringRef option, StringRef text) {
+  if (text.size() > 1 && text.front() == '/' && text.back() == '/')
+    return parseRegex(func, option, text);
+  PathPattern pattern;
   SmallVector<StringRef> parts;
   text.split(parts, '.');
   for (StringRef part : parts) {
@@ -32,15 +50,29 @@ static FailureOr<Components> parsePattern(FunctionOpInterface func,
     if (part.empty())
       return func.emitError() << "pattern \"" << text << "\" of option '"
                               << option << "' has an empty component";
-    components.push_back(std::move(*glob));
+    pattern.components.push_back(std::move(*glob));
   }
-  return components;
+  return pattern;
+}
+
+/// The shortest path of a module that `path` is in, or is, and that the regular
+/// expression matches; empty if it matches none.
+static StringRef matchRegex(const llvm::Regex &regex, StringRef path) {
+  for (size_t end = path.find('.');; end = path.find('.', end + 1)) {
+    StringRef module = path.take_front(end);
+    if (regex.match(module))
+      return module;
+    if (end == StringRef::npos)
+      return {};
+  }
 }
 
 /// The prefix of `path` that the pattern matches; empty if it does not.
-static StringRef match(const Components &pattern, StringRef path) {
+static StringRef match(const PathPattern &pattern, StringRef path) {
+  if (pattern.regex)
+    return matchRegex(*pattern.regex, path);
   StringRef rest = path;
-  for (const llvm::GlobPattern &component : pattern) {
+  for (const llvm::GlobPattern &component : pattern.components) {
     if (rest.empty())
       return {};
     auto [first, others] = rest.split('.');
@@ -51,13 +83,25 @@ static StringRef match(const Components &pattern, StringRef path) {
   return path.drop_back(rest.empty() ? 0 : rest.size() + 1);
 }
 
+/// The different ones of `paths`, the first few of them.
+static std::string listPaths(ArrayRef<StringRef> paths) {
+  static constexpr size_t kMaxListed = 8;
+  llvm::SetVector<StringRef> different(llvm::from_range, paths);
+  std::string list;
+  for (StringRef path : different.getArrayRef().take_front(kMaxListed))
+    list += (list.empty() ? "\"" : ", \"") + path.str() + "\"";
+  if (different.size() > kMaxListed)
+    list += " and " + std::to_string(different.size() - kMaxListed) + " more";
+  return list.empty() ? "none" : list;
+}
+
 FailureOr<std::vector<PatternMatch>>
 regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
                             ArrayRef<std::string> patterns,
                             ArrayRef<StringRef> paths, StringRef what) {
   std::vector<PatternMatch> matches(paths.size());
   for (auto [number, text] : llvm::enumerate(patterns)) {
-    FailureOr<Components> pattern = parsePattern(func, option, text);
+    FailureOr<PathPattern> pattern = parsePattern(func, option, text);
     if (failed(pattern))
       return failure();
     bool any = false;
@@ -75,8 +119,9 @@ regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
       found.prefix = prefix;
     }
     if (!any)
-      return func.emitError() << "pattern \"" << text << "\" of option '"
-                              << option << "' matches no " << what;
+      return func.emitError()
+             << "pattern \"" << text << "\" of option '" << option
+             << "' matches no " << what << "; there are " << listPaths(paths);
   }
   return matches;
 }

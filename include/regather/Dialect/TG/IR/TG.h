@@ -52,6 +52,7 @@ inline constexpr llvm::StringLiteral kModuleAttrName = "tg.module";
 inline constexpr llvm::StringLiteral kPolicyAttrName = "tg.policy";
 inline constexpr llvm::StringLiteral kSavedResultsAttrName = "tg.saved_results";
 inline constexpr llvm::StringLiteral kIdAttrName = "tg.id";
+inline constexpr llvm::StringLiteral kBucketAttrName = "tg.bucket";
 inline constexpr llvm::StringLiteral kRoleAttrName = "tg.role";
 inline constexpr llvm::StringLiteral kNameAttrName = "tg.name";
 inline constexpr llvm::StringLiteral kAliasesAttrName = "tg.aliases";

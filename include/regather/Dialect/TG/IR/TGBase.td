@@ -46,6 +46,7 @@ def TG_Dialect : Dialect {
     | `tg.policy`        | `#tg.policy`        | save or recompute the results for backward      |
     | `tg.saved_results` | `array<i64>`        | results that a recorded decision saves          |
     | `tg.id`            | string              | name of the operation in the captured graph     |
+    | `tg.bucket`        | string              | collectives with this name can start as one     |
 
     ### Attributes on arguments and results of a step
 

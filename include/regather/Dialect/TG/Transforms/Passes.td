@@ -153,6 +153,71 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
   ];
 }
 
+def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
+  let summary = "Let collectives of several parameters start as one";
+  let description = [{
+    Replaces gathers of parameters, and reductions of gradients, by variadic
+    ones. Collectives can be one if they agree in kind, mesh and axes,
+    dimension, phase, generation, reduction and accumulation type, and in
+    `tg.policy`. Reductions must also agree in element type; gathers move bytes,
+    and may differ as long as each shard is a multiple of the largest element, so
+    that all of them are aligned behind each other.
+
+    The option `plan` says what belongs together:
+
+    ```
+    plan     = bucket { "," bucket }
+    bucket   = item | list [ "each" ]
+    list     = "[" element { "," element } "]"
+    element  = item | list
+    item     = PATTERN | "/" REGEX "/"
+    ```
+
+    Each bucket of the plan is one for each kind of collective that its
+    parameters have, and lists inside of it share it. With `each`, every module
+    that a pattern matches has a bucket of its own: `[layers.*] each`. A pattern
+    names modules as everywhere (`layers.*` is `layers.3` with all that is in
+    it); a regular expression has to match the path of a module that the
+    parameter is in. `plan=@FILE` reads the plan from a file, in which `#`
+    begins a comment. It is an error if a pattern matches no module of a
+    parameter that is gathered or reduced, or if two of them match the same. A
+    collective whose parameters belong to several buckets is taken apart.
+
+    What carries `tg.bucket` belongs to the bucket of this name instead, whatever
+    the plan says, and whatever it gathers or reduces. Other collectives, such as
+    those of tensor parallelism on activations, are left alone.
+
+    Members come in the order in which the model registers their parameters. A
+    merged collective starts where its last operand is there, but not before its
+    first member did; casts of shards move up for it. Its wait stands before
+    what first reads a member, but not behind the last wait that it replaces.
+    Where a member depends on another one, directly or through other buckets,
+    the bucket is cut. What has effects, and control flow that communicates, is
+    not crossed. Other operations move only if they have to.
+
+    Precondition: none. Postcondition: the step computes the same values, bit
+    for bit on engines that reduce in rank order. Merged collectives carry the
+    name of their bucket (`tg.bucket`), and the `tg.id`s of their members,
+    separated by commas. Remarks say what was merged, and what stays apart and
+    why.
+  }];
+  let options = [
+    Option<"plan", "plan", "std::string", /*default=*/"",
+           "Buckets of modules, such as [embedding],[layers.*]each,[norm,head]; "
+           "or @FILE">
+  ];
+  let statistics = [
+    Statistic<"numBuckets", "num-buckets",
+              "Number of collectives that stand for several">,
+    Statistic<"numMerged", "num-merged", "Number of collectives merged">,
+    Statistic<"numTakenApart", "num-taken-apart",
+              "Number of collectives that belonged to several buckets">,
+    Statistic<"numCuts", "num-cuts",
+              "Number of buckets, or parts, cut because members depend on each "
+              "other">
+  ];
+}
+
 def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group operations that generated code runs as one";
   let description = [{

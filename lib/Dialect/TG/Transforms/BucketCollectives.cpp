@@ -1,0 +1,306 @@
+//===- BucketCollectives.cpp - Let collectives start as one ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BucketCollectives/BucketMerger.h"
+#include "BucketCollectives/BucketPlan.h"
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/ModulePattern.h"
+#include "regather/Dialect/TG/Utils/ParameterChains.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
+
+#define DEBUG_TYPE "tg-bucket-collectives"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_BUCKETCOLLECTIVESPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::buckets;
+
+namespace {
+/// By parameter: the name of the bucket that the plan puts it into; none if no
+/// pattern claims it.
+using PlannedNames = llvm::DenseMap<BlockArgument, std::string>;
+
+struct BucketCollectives
+    : public regather::tg::impl::BucketCollectivesPassBase<BucketCollectives> {
+  using BucketCollectivesPassBase::BucketCollectivesPassBase;
+
+  void runOnOperation() override {
+    FailureOr<PlannedNames> names = planNames();
+    if (failed(names))
+      return signalPassFailure();
+    for (FunctionOpInterface func : getSteps(getOperation())) {
+      takeApartByName(func, *names);
+      bucket(func, *names);
+    }
+  }
+
+private:
+  FailureOr<PlannedNames> planNames();
+  void takeApartByName(FunctionOpInterface func, const PlannedNames &names);
+  void bucket(FunctionOpInterface func, const PlannedNames &names);
+  void emitParts(FunctionOpInterface func, ArrayRef<Candidate> candidates,
+                 ArrayRef<WantedBucket> wanted, ArrayRef<BucketPart> parts);
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+/// What people call a collective: "all_gather of "layers.0.wq.weight"".
+static std::string describe(FunctionOpInterface func,
+                            const Candidate &candidate) {
+  std::string text = candidate.op->getName().stripDialect().str();
+  BlockArgument first = candidate.parameters.front();
+  if (first)
+    text += " of \"" + getParameterName(func, first) + "\"";
+  if (candidate.parameters.size() > 1)
+    text += " and " + std::to_string(candidate.parameters.size() - 1) + " more";
+  return text;
+}
+
+static void emitApart(FunctionOpInterface func, const Candidate &candidate,
+                      StringRef bucket, const Twine &reason) {
+  CollectiveOpInterface op = candidate.op;
+  remark::missed(op.getLoc(),
+                 remark::RemarkOpts::name("kept-apart").category(DEBUG_TYPE))
+      << remark::reason("{0} stays apart in bucket \"{1}\": {2}",
+                        describe(func, candidate), bucket, reason.str());
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A module that has a parameter, or one that the parameter holds.
+struct Owner {
+  FunctionOpInterface func;
+  BlockArgument parameter;
+  StringRef module;
+};
+} // namespace
+
+/// The modules of all parameters that are gathered or reduced.
+static std::vector<Owner> findOwners(ModuleOp module) {
+  std::vector<Owner> owners;
+  llvm::DenseSet<BlockArgument> seen;
+  for (FunctionOpInterface func : getSteps(module)) {
+    StepGraph graph(func.getFunctionBody().front());
+    for (const Candidate &candidate : findCandidates(func, graph))
+      for (BlockArgument parameter : candidate.parameters)
+        if (parameter && seen.insert(parameter).second)
+          for (StringRef path : getModules(func, parameter))
+            owners.push_back({func, parameter, path});
+  }
+  return owners;
+}
+
+FailureOr<PlannedNames> BucketCollectives::planNames() {
+  llvm::Expected<BucketPlan> read = readBucketPlan(plan);
+  if (!read)
+    return getOperation().emitError() << llvm::toString(read.takeError());
+  PlannedNames names;
+  std::vector<Owner> owners;
+  if (!read->patterns.empty())
+    owners = findOwners(getOperation());
+  if (owners.empty())
+    return names;
+  SmallVector<StringRef> paths;
+  for (const Owner &owner : owners)
+    paths.push_back(owner.module);
+  FailureOr<std::vector<PatternMatch>> matches =
+      matchPatterns(owners.front().func, "plan", read->patterns, paths,
+                    "module of a parameter that is gathered or reduced");
+  if (failed(matches))
+    return failure();
+  // The module that decided.
+  llvm::DenseMap<BlockArgument, StringRef> reasons;
+  for (auto [owner, match] : llvm::zip_equal(owners, *matches)) {
+    if (!match.pattern)
+      continue;
+    const BucketPlan::Bucket &bucket =
+        read->buckets[read->bucketOf[*match.pattern]];
+    std::string name = bucket.isEach ? match.prefix.str() : bucket.name;
+    auto [it, inserted] = names.try_emplace(owner.parameter, name);
+    if (inserted)
+      reasons[owner.parameter] = owner.module;
+    else if (it->second != name)
+      return owner.func.emitError()
+             << "flat parameter \""
+             << getParameterName(owner.func, owner.parameter)
+             << "\" holds parameters of module \"" << reasons[owner.parameter]
+             << "\", which is in bucket \"" << it->second
+             << "\" of option 'plan', and of module \"" << owner.module
+             << "\", which is in bucket \"" << name << '"';
+  }
+  return names;
+}
+
+void BucketCollectives::takeApartByName(FunctionOpInterface func,
+                                        const PlannedNames &names) {
+  if (names.empty())
+    return;
+  StepGraph graph(func.getFunctionBody().front());
+  for (const Candidate &candidate : findCandidates(func, graph)) {
+    if (!candidate.mark.empty())
+      continue;
+    llvm::MapVector<StringRef, SmallVector<unsigned>> groups;
+    for (auto [i, parameter] : llvm::enumerate(candidate.parameters)) {
+      auto it = names.find(parameter);
+      groups[it == names.end() ? StringRef() : StringRef(it->second)].push_back(
+          i);
+    }
+    if (groups.size() < 2)
+      continue;
+    ++numTakenApart;
+    SmallVector<SmallVector<unsigned>> members;
+    for (auto &[name, group] : groups)
+      members.push_back(std::move(group));
+    takeApart(candidate, members);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Buckets
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Candidates that agree in all but, if they are gathers, their element types.
+struct Group {
+  MergeKey key;
+  SmallVector<unsigned> members;
+};
+} // namespace
+
+/// Groups the candidates of one bucket; `name` is for remarks.
+static SmallVector<Group, 4> groupByKey(FunctionOpInterface func,
+                                        ArrayRef<Candidate> candidates,
+                                        ArrayRef<unsigned> members,
+                                        StringRef name) {
+  // Few: one for each kind of collective, and for each phase.
+  SmallVector<Group, 4> groups;
+  for (unsigned member : members) {
+    MergeKey key(candidates[member]);
+    auto *it = llvm::find_if(
+        groups, [&](const Group &group) { return group.key == key; });
+    if (it == groups.end()) {
+      auto *other = llvm::find_if(groups, [&](const Group &group) {
+        return group.key.name == key.name;
+      });
+      if (other != groups.end())
+        emitApart(func, candidates[member], name,
+                  describeDifference(other->key, key));
+      it = groups.insert(groups.end(), Group{key, {}});
+    }
+    it->members.push_back(member);
+  }
+  return groups;
+}
+
+/// Groups candidates by the names of their buckets, and by what they agree in.
+static std::vector<WantedBucket> groupByName(FunctionOpInterface func,
+                                             ArrayRef<Candidate> candidates,
+                                             const PlannedNames &names) {
+  llvm::MapVector<StringRef, SmallVector<unsigned>> byName;
+  for (auto [i, candidate] : llvm::enumerate(candidates)) {
+    auto it = names.find(candidate.parameters.front());
+    StringRef planned = it == names.end() ? StringRef() : StringRef(it->second);
+    StringRef name = candidate.mark.empty() ? planned : candidate.mark;
+    if (!name.empty())
+      byName[name].push_back(i);
+  }
+  std::vector<WantedBucket> wanted;
+  for (auto &[name, ofName] : byName)
+    for (const Group &group : groupByKey(func, candidates, ofName, name)) {
+      // Gathers that cannot lie in one buffer are grouped by element type.
+      llvm::MapVector<Attribute, std::vector<uint32_t>> byType;
+      bool isOne =
+          group.key.elementTypes || haveCommonLayout(candidates, group.members);
+      for (unsigned member : group.members) {
+        Attribute type =
+            isOne ? Attribute() : getElementTypes(candidates[member].op);
+        if (!byType.empty() && !byType.contains(type))
+          emitApart(func, candidates[member], name,
+                    "element types differ, and shards cannot be aligned "
+                    "behind each other");
+        byType[type].push_back(member);
+      }
+      for (auto &[type, members] : byType)
+        wanted.push_back({name.str(), std::move(members)});
+    }
+  return wanted;
+}
+
+void BucketCollectives::emitParts(FunctionOpInterface func,
+                                  ArrayRef<Candidate> candidates,
+                                  ArrayRef<WantedBucket> wanted,
+                                  ArrayRef<BucketPart> parts) {
+  for (const BucketPart &part : parts) {
+    const WantedBucket &bucket = wanted[part.bucket];
+    const Candidate &first = candidates[part.members.front()];
+    if (part.cause) {
+      ++numCuts;
+      emitApart(func, first, bucket.name,
+                *part.cause == part.bucket
+                    ? "others of the bucket depend on it"
+                    : "others of the bucket depend on it, through bucket \"" +
+                          wanted[*part.cause].name + "\"");
+    }
+    if (part.members.size() < 2)
+      continue;
+    ++numBuckets;
+    numMerged += part.members.size();
+    int64_t bytes = 0, tensors = 0;
+    for (uint32_t member : part.members)
+      for (Value tensor : candidates[member].getTensors()) {
+        bytes += getValueBytes(tensor);
+        ++tensors;
+      }
+    CollectiveOpInterface op = first.op;
+    remark::passed(op.getLoc(),
+                   remark::RemarkOpts::name("merged").category(DEBUG_TYPE))
+        << remark::reason(
+               "{0} {1} collectives of phase {2} are one in bucket \"{3}\"",
+               part.members.size(), op->getName().stripDialect(),
+               stringifyPhase(op.getPhase()), bucket.name)
+        << remark::metric("tensors", tensors) << remark::metric("bytes", bytes);
+  }
+}
+
+void BucketCollectives::bucket(FunctionOpInterface func,
+                               const PlannedNames &names) {
+  StepGraph graph(func.getFunctionBody().front());
+  std::vector<Candidate> candidates = findCandidates(func, graph);
+  std::vector<WantedBucket> wanted = groupByName(func, candidates, names);
+  if (wanted.empty())
+    return;
+  std::vector<CollectiveBucket> members;
+  for (const WantedBucket &bucket : wanted)
+    members.push_back(bucket.members);
+  std::vector<CollectiveOps> collectives;
+  for (const Candidate &candidate : candidates)
+    collectives.push_back({candidate.number, graph.getNumber(candidate.wait)});
+  DependencyGraph dependencies = getDependencies(graph);
+  std::vector<BucketPart> parts =
+      cutCyclicBuckets(dependencies, collectives, members);
+  // Remarks in program order.
+  llvm::sort(parts, [](const BucketPart &a, const BucketPart &b) {
+    return a.members < b.members;
+  });
+  emitParts(func, candidates, wanted, parts);
+  mergeBuckets(func, graph, dependencies, candidates, wanted, parts);
+}
