@@ -8,47 +8,74 @@
 
 #include "BoundaryStatistics.h"
 
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
-
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
 
-/// The forward values of `func` that live on: its backward part reads them, or
-/// it saves them for another function.
-static llvm::DenseSet<Value> findLiving(FunctionOpInterface func,
-                                        const StepGraph &graph) {
+std::vector<CrossingValue>
+regather::findCrossingValues(FunctionOpInterface func, const StepGraph &graph,
+                             const ParameterChains &chains) {
   llvm::DenseSet<Value> living;
-  auto add = [&](Value value) {
-    if (graph.isForwardValue(value))
-      living.insert(value);
-  };
-  for (Operation *op : graph.getOps())
-    if (graph.isBackward(op))
-      forEachInput(op, add);
+  for (auto [number, op] : llvm::enumerate(graph.getOps()))
+    if (graph.isBackward(number))
+      forEachInput(op, [&](Value value) { living.insert(value); });
   Operation *terminator = graph.getBlock().getTerminator();
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
     auto role = func.getResultAttrOfType<RoleAttr>(i, kRoleAttrName);
     if (role && role.getKind() == RoleKind::Saved)
-      add(value);
+      living.insert(value);
   }
-  return living;
+  std::vector<CrossingValue> crossing;
+  for (auto [number, op] : llvm::enumerate(graph.getOps())) {
+    if (graph.isBackward(number))
+      continue;
+    for (Value value : op->getResults())
+      if (living.contains(value))
+        crossing.push_back({value, getValueBytes(value),
+                            chains.isGathered(value)
+                                ? chains.getParameter(value)
+                                : BlockArgument()});
+  }
+  return crossing;
 }
 
-static void countLiving(FunctionOpInterface func, const StepGraph &graph,
-                        BoundaryCount &count) {
+std::vector<Operation *> regather::findRecomputed(ModuleOp module) {
+  llvm::DenseSet<Attribute> forwardIds;
+  std::vector<Operation *> backward;
+  for (FunctionOpInterface func : getSteps(module)) {
+    StepGraph graph(func.getFunctionBody().front());
+    for (auto [number, op] : llvm::enumerate(graph.getOps())) {
+      Attribute id = op->getAttr(kIdAttrName);
+      if (!id)
+        continue;
+      if (graph.isBackward(number))
+        backward.push_back(op);
+      else
+        forwardIds.insert(id);
+    }
+  }
+  llvm::erase_if(backward, [&](Operation *op) {
+    return !forwardIds.contains(op->getAttr(kIdAttrName));
+  });
+  return backward;
+}
+
+/// Adds what lives on in one function. A gathered parameter counts once,
+/// however many views of it there are.
+static void countCrossing(FunctionOpInterface func, BoundaryCount &count) {
+  StepGraph graph(func.getFunctionBody().front());
   ParameterChains chains(func, graph);
   llvm::DenseMap<BlockArgument, int64_t> gathered;
-  for (Value value : findLiving(func, graph)) {
-    int64_t bytes = getValueBytes(value);
-    if (!chains.isGathered(value)) {
-      count.savedBytes += bytes;
+  for (const CrossingValue &crossing :
+       findCrossingValues(func, graph, chains)) {
+    if (!crossing.gathered) {
+      count.savedBytes += crossing.bytes;
       continue;
     }
-    int64_t &largest = gathered[chains.getParameter(value)];
-    largest = std::max(largest, bytes);
+    int64_t &largest = gathered[crossing.gathered];
+    largest = std::max(largest, crossing.bytes);
   }
   for (auto [parameter, bytes] : gathered) {
     count.savedBytes += bytes;
@@ -58,21 +85,9 @@ static void countLiving(FunctionOpInterface func, const StepGraph &graph,
 
 BoundaryCount regather::countBoundary(ModuleOp module) {
   BoundaryCount count;
-  llvm::DenseSet<Attribute> forwardIds;
-  SmallVector<Operation *> backward;
-  for (FunctionOpInterface func : getSteps(module)) {
-    StepGraph graph(func.getFunctionBody().front());
-    countLiving(func, graph, count);
-    for (Operation *op : graph.getOps()) {
-      Attribute id = op->getAttr(kIdAttrName);
-      if (graph.isBackward(op))
-        backward.push_back(op);
-      else if (id)
-        forwardIds.insert(id);
-    }
-  }
-  for (Operation *op : backward)
-    if (Attribute id = op->getAttr(kIdAttrName); id && forwardIds.contains(id))
-      count.recomputedFlops += getOpCost(op).flops;
+  for (FunctionOpInterface func : getSteps(module))
+    countCrossing(func, count);
+  for (Operation *op : findRecomputed(module))
+    count.recomputedFlops += getOpCost(op).flops;
   return count;
 }

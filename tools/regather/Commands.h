@@ -50,6 +50,10 @@ int compileMain();
 extern llvm::cl::SubCommand manifestCommand;
 int manifestMain();
 
+/// `regather report`: shows, as a page, what was decided about a step.
+extern llvm::cl::SubCommand reportCommand;
+int reportMain();
+
 /// `regather stats`: counts operations, collectives and parameters.
 extern llvm::cl::SubCommand statsCommand;
 int statsMain();

@@ -47,14 +47,13 @@ static bool isUndecided(ModuleOp module, const AnalyzedStep &step) {
   for (unsigned i = 0, e = entry.getNumArguments(); i != e; ++i)
     if (entry.getArgAttr(i, kReshardAttrName))
       return false;
-  return !step.backward &&
-         !module
-              .walk([](Operation *op) {
-                return op->hasAttr(kSavedResultsAttrName)
-                           ? WalkResult::interrupt()
-                           : WalkResult::advance();
-              })
-              .wasInterrupted();
+  return !step.backward && !module
+                                .walk([](Operation *op) {
+                                  return op->hasAttr(kSavedResultsAttrName)
+                                             ? WalkResult::interrupt()
+                                             : WalkResult::advance();
+                                })
+                                .wasInterrupted();
 }
 
 /// True if `func` is the one that passes which look for a step find.
@@ -65,8 +64,8 @@ static bool isOnlyPublic(ModuleOp module, func::FuncOp func) {
 }
 
 /// What decides, besides the policy, what backward computes again. By default a
-/// minimum cut, which saves memory and costs neither bits nor time, of captured steps:
-/// others are run as they were written.
+/// minimum cut, which saves memory and costs neither bits nor time, of captured
+/// steps: others are run as they were written.
 static std::string getRecompute(ModuleOp module, const AnalyzedStep &step,
                                 const RunRequest &request) {
   if (request.recompute == "none")
@@ -131,8 +130,7 @@ static LogicalResult verifyPartitioned(const AnalyzedStep &step,
   for (auto [what, text] : requests)
     if (!text.empty())
       return backward.emitError() << "the step is partitioned already, but "
-                                  << what << " \"" << text
-                                  << "\" is asked for";
+                                  << what << " \"" << text << "\" is asked for";
   return success();
 }
 

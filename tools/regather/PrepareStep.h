@@ -27,8 +27,8 @@ struct RunRequest {
   std::string layout;
   std::string policy;
   std::string reshard;
-  /// `none` for what the policy says alone; if empty, a minimum cut for captured
-  /// steps about which nothing is decided.
+  /// `none` for what the policy says alone; if empty, a minimum cut for
+  /// captured steps about which nothing is decided.
   std::string recompute;
   std::string optimizer;
   /// Nodes become structured operations.

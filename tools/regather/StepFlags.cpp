@@ -27,67 +27,69 @@ namespace cl = llvm::cl;
 static cl::opt<int64_t>
     ranks("ranks", cl::desc("Number of ranks; the mesh decides by default"),
           cl::value_desc("N"), cl::sub(runCommand), cl::sub(compileCommand),
-          cl::cat(getCategory()));
+          cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     entry("entry",
           cl::desc("Function to take, if the module has several public ones"),
           cl::value_desc("NAME"), cl::sub(runCommand), cl::sub(compileCommand),
-          cl::cat(getCategory()));
+          cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     mesh("mesh",
          cl::desc("Shard the parameters of a step without a mesh over this one "
                   "(default dp:N for --ranks N)"),
          cl::value_desc("AXIS:SIZE,..."), cl::sub(runCommand),
-         cl::sub(compileCommand), cl::cat(getCategory()));
-static cl::opt<std::string>
-    replicateAxis("replicate-axis",
-                  cl::desc("Axis of --mesh that holds copies of shards"),
-                  cl::value_desc("AXIS"), cl::sub(runCommand),
-                  cl::sub(compileCommand), cl::cat(getCategory()));
+         cl::sub(compileCommand), cl::sub(reportCommand),
+         cl::cat(getCategory()));
+static cl::opt<std::string> replicateAxis(
+    "replicate-axis", cl::desc("Axis of --mesh that holds copies of shards"),
+    cl::value_desc("AXIS"), cl::sub(runCommand), cl::sub(compileCommand),
+    cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     layout("layout",
            cl::desc("How parameters that are sharded are stored: flat, those "
                     "of a unit in one buffer (default), or per-parameter"),
            cl::value_desc("LAYOUT"), cl::sub(runCommand),
-           cl::sub(compileCommand), cl::cat(getCategory()));
+           cl::sub(compileCommand), cl::sub(reportCommand),
+           cl::cat(getCategory()));
 static cl::opt<std::string> policy(
     "policy",
     cl::desc("What backward computes again: none, full, selective, or options "
              "of tg-apply-policy, such as 'full modules=head:none'"),
     cl::value_desc("POLICY OPTION=VALUE..."), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::cat(getCategory()));
+    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     reshard("reshard",
             cl::desc("Gathered parameters to release after forward: always, "
                      "never, default, or options of tg-reshard-after-forward, "
                      "such as 'always group=8'"),
             cl::value_desc("MODE OPTION=VALUE..."), cl::sub(runCommand),
-            cl::sub(compileCommand), cl::cat(getCategory()));
+            cl::sub(compileCommand), cl::sub(reportCommand),
+            cl::cat(getCategory()));
 static cl::opt<std::string> recompute(
     "recompute",
     cl::desc("What backward computes again besides what --policy says: none, "
              "or a mode of tg-partition and its options, such as min-cut (the "
              "default for captured steps)"),
     cl::value_desc("MODE OPTION=VALUE..."), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::cat(getCategory()));
+    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::opt<std::string> optimizer(
     "optimizer",
     cl::desc("Append an optimizer to a step that has gradients, such as "
              "'adamw betas=0.9,0.95'"),
     cl::value_desc("NAME OPTION=VALUE..."), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::cat(getCategory()));
+    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::list<std::string> passOption(
     "pass-option",
     cl::desc("Option of a pass, such as tg-form-kernels:max-ops=32; over those "
              "of --plan"),
     cl::value_desc("PASS:OPTION=VALUE"), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::cat(getCategory()));
+    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     plan("plan",
          cl::desc("JSON file with options of passes, such as "
                   "{\"tg-form-kernels\": {\"max-ops\": 32}}"),
          cl::value_desc("FILE"), cl::sub(runCommand), cl::sub(compileCommand),
-         cl::cat(getCategory()));
+         cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     cacheDir("cache-dir",
              cl::desc("Folder that keeps compiled kernels, none if empty "
@@ -184,8 +186,7 @@ std::optional<int64_t> regather::getRequestedRanks() {
                                    : std::nullopt;
 }
 
-llvm::FailureOr<AnalyzedStep>
-regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
+static RunRequest getRequest() {
   RunRequest request;
   request.ranks = getRequestedRanks();
   request.mesh = mesh;
@@ -195,15 +196,40 @@ regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
   request.reshard = reshard;
   request.recompute = recompute;
   request.optimizer = optimizer;
-  request.lower = lowerNodes;
+  return request;
+}
+
+static llvm::FailureOr<AnalyzedStep> prepareBy(const RunRequest &request,
+                                               mlir::ModuleOp module,
+                                               PassOptionTexts &passOptions) {
   if (failed(lowerForeignTypes(module)))
     return mlir::failure();
   llvm::FailureOr<AnalyzedStep> step =
       analyzeStep(module, entry, mesh.empty() ? request.ranks : std::nullopt);
-  if (failed(step) ||
-      failed(prepareStep(module, *step, request, getPassOptions())))
+  if (failed(step) || failed(prepareStep(module, *step, request, passOptions)))
     return mlir::failure();
   return analyzeStep(module, entry, request.ranks);
+}
+
+llvm::FailureOr<AnalyzedStep>
+regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
+  RunRequest request = getRequest();
+  request.lower = lowerNodes;
+  return prepareBy(request, module, getPassOptions());
+}
+
+llvm::FailureOr<AnalyzedStep>
+regather::prepareUndecidedByFlags(mlir::ModuleOp module,
+                                  PassOptionTexts &passOptions) {
+  RunRequest request = getRequest();
+  request.policy = "";
+  request.reshard = "";
+  request.recompute = "none";
+  return prepareBy(request, module, passOptions);
+}
+
+report::Request regather::describeRequest() {
+  return {policy, reshard, recompute, optimizer};
 }
 
 bool regather::hasUnusedPassOptions() {

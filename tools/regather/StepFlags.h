@@ -14,6 +14,7 @@
 #include "regather/Execution/AnalyzeStep.h"
 #include "regather/Execution/RunReport.h"
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/Report/StepReport.h"
 
 namespace regather {
 
@@ -32,6 +33,14 @@ Failure rejectStepFlags();
 /// and the step lacks, and describes what comes out. Emits errors.
 llvm::FailureOr<AnalyzedStep> prepareStepByFlags(mlir::ModuleOp module,
                                                  bool lowerNodes);
+
+/// The same, but for --policy, --reshard and --recompute: nothing is released
+/// or computed again.
+llvm::FailureOr<AnalyzedStep>
+prepareUndecidedByFlags(mlir::ModuleOp module, PassOptionTexts &passOptions);
+
+/// What the flags ask for, as a report shows it.
+report::Request describeRequest();
 
 /// What --plan and --pass-option say of passes that have not run yet.
 PassOptionTexts &getPassOptions();

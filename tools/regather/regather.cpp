@@ -64,8 +64,8 @@ int main(int argc, char **argv) {
   // Pipelines are put together from the names of passes.
   registerAllPasses();
   for (llvm::cl::SubCommand *command :
-       {&runCommand, &compileCommand, &manifestCommand, &statsCommand,
-        &treeCommand})
+       {&runCommand, &compileCommand, &manifestCommand, &reportCommand,
+        &statsCommand, &treeCommand})
     llvm::cl::HideUnrelatedOptions(getCategory(), *command);
   llvm::cl::HideUnrelatedOptions(getCategory());
   llvm::cl::ParseCommandLineOptions(
@@ -76,6 +76,8 @@ int main(int argc, char **argv) {
     return compileMain();
   if (manifestCommand)
     return manifestMain();
+  if (reportCommand)
+    return reportMain();
   if (statsCommand)
     return statsMain();
   if (treeCommand)

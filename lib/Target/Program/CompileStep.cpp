@@ -52,15 +52,24 @@ static LogicalResult lower(ModuleOp module, StringRef entry,
   return pm.run(module);
 }
 
+FailureOr<OwningOpRef<ModuleOp>>
+regather::lowerToProgram(func::FuncOp entry, PassOptionTexts &passOptions) {
+  OwningOpRef<ModuleOp> module = entry->getParentOfType<ModuleOp>().clone();
+  donateUpdated(module->lookupSymbol<func::FuncOp>(entry.getName()));
+  if (failed(lower(*module, entry.getName(), passOptions)))
+    return failure();
+  return module;
+}
+
 FailureOr<CompiledStep>
 regather::compileStep(func::FuncOp entry,
                       const cpu::KernelCompileOptions &options,
                       PassOptionTexts &passOptions) {
   CompiledStep step;
-  step.module = entry->getParentOfType<ModuleOp>().clone();
-  donateUpdated(step.module->lookupSymbol<func::FuncOp>(entry.getName()));
-  if (failed(lower(*step.module, entry.getName(), passOptions)))
+  FailureOr<OwningOpRef<ModuleOp>> module = lowerToProgram(entry, passOptions);
+  if (failed(module))
     return failure();
+  step.module = std::move(*module);
   auto program = step.module->lookupSymbol<exec::ProgramOp>(entry.getName());
   FailureOr<std::unique_ptr<ProgramTables>> tables =
       ProgramTables::build(program);

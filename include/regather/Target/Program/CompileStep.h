@@ -29,9 +29,13 @@ struct CompiledStep {
   cpu::KernelStatistics statistics;
 };
 
-/// Compiles a copy of the module for the CPU of this machine. Arguments that
-/// the step updates are donated. `passOptions` are options of the passes of
-/// buildNativePipeline; those of others are left in it.
+/// Turns a copy of the module into a program over planned memory, called like
+/// the step. Arguments that the step updates are donated. `passOptions` are
+/// options of the passes of buildNativePipeline; those of others are left in it.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+lowerToProgram(mlir::func::FuncOp entry, PassOptionTexts &passOptions);
+
+/// Compiles what lowerToProgram makes of the step for the CPU of this machine.
 mlir::FailureOr<CompiledStep>
 compileStep(mlir::func::FuncOp entry, const cpu::KernelCompileOptions &options,
             PassOptionTexts &passOptions);

@@ -148,8 +148,8 @@ LogicalResult Partition::recompute(func::FuncOp func) {
     return failure();
   StepGraph graph(func.getBody().front());
   ParameterChains chains(func, graph);
-  // What is released is gathered afterwards, perhaps in smaller groups. A record
-  // knows of no such decision.
+  // What is released is gathered afterwards, perhaps in smaller groups. A
+  // record knows of no such decision.
   bool releases = mode != PartitionMode::Replay;
   auto isCopied = [&](Value value) {
     return !values->contains(value) &&

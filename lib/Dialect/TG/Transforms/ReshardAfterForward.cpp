@@ -228,7 +228,8 @@ void ReshardAfterForward::record(FunctionOpInterface func,
       << remark::reason("\"{0}\" is {1} after forward: {2}", name,
                         isKept ? "kept" : "released", reason)
       << remark::metric("kept_bytes", kept)
-      << remark::metric("released_bytes", released);
+      << remark::metric("released_bytes", released)
+      << remark::metric("parameter", name) << remark::metric("why", reason);
 }
 
 LogicalResult ReshardAfterForward::decide(FunctionOpInterface func) {

@@ -9,8 +9,7 @@
 #ifndef REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_INPLACEOUTPUTS_H
 #define REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_INPLACEOUTPUTS_H
 
-#include "ProgramAccesses.h"
-
+#include "regather/Dialect/Exec/Analysis/ProgramAccesses.h"
 #include "regather/Dialect/TG/Utils/KernelInPlace.h"
 
 namespace regather::exec {

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_PROGRAMACCESSES_H
-#define REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_PROGRAMACCESSES_H
+#ifndef REGATHER_DIALECT_EXEC_ANALYSIS_PROGRAMACCESSES_H
+#define REGATHER_DIALECT_EXEC_ANALYSIS_PROGRAMACCESSES_H
 
 #include "regather/Analysis/BufferLifetimes.h"
 #include "regather/Dialect/Exec/IR/Exec.h"
@@ -46,4 +46,4 @@ private:
 
 } // namespace regather::exec
 
-#endif // REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_PROGRAMACCESSES_H
+#endif // REGATHER_DIALECT_EXEC_ANALYSIS_PROGRAMACCESSES_H

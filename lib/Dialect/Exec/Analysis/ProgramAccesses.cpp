@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProgramAccesses.h"
+#include "regather/Dialect/Exec/Analysis/ProgramAccesses.h"
 
 #include "regather/Dialect/Exec/Analysis/MemoryChecks.h"
 
