@@ -1,0 +1,193 @@
+//===- OverlapSchedule.cpp - Orders that hide communication ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OverlapScheduleSearch.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace llvm;
+using namespace regather;
+using namespace regather::overlap;
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t kMaxBytes = int64_t(1) << 60;
+/// Above, sums are rounded; see the seconds of a graph.
+static constexpr int kMaxSeconds = 4096;
+
+template <typename... Args>
+static Error makeError(const char *format, Args &&...args) {
+  return createStringError(formatv(format, std::forward<Args>(args)...));
+}
+
+static Error checkOp(const TimedProgram &program, uint32_t number,
+                     std::vector<bool> &hasWait) {
+  const TimedOp &op = program.ops[number];
+  if (!std::isfinite(op.seconds) || op.seconds < 0 || op.seconds > kMaxSeconds)
+    return makeError("operation {0} must take between 0 and {1} s, got {2}",
+                     number, kMaxSeconds, op.seconds);
+  for (uint32_t predecessor : program.predecessors[number])
+    if (predecessor >= number)
+      return makeError("operation {0} must come after what it needs, but needs "
+                       "operation {1}",
+                       number, predecessor);
+  if (op.kind == TimedOpKind::Collective && op.stream >= program.streams.size())
+    return makeError("collective {0} runs on stream {1}, but there are {2}",
+                     number, op.stream, program.streams.size());
+  if (op.kind != TimedOpKind::Wait)
+    return Error::success();
+  if (op.collective >= number ||
+      program.ops[op.collective].kind != TimedOpKind::Collective)
+    return makeError("wait {0} must follow its collective, got operation {1}",
+                     number, op.collective);
+  if (hasWait[op.collective])
+    return makeError("collective {0} has a second wait, {1}", op.collective,
+                     number);
+  if (op.seconds != 0)
+    return makeError("wait {0} takes time of its own, {1} s", number,
+                     op.seconds);
+  if (program.predecessors[number] != ArrayRef(op.collective))
+    return makeError("wait {0} must need its collective alone", number);
+  hasWait[op.collective] = true;
+  return Error::success();
+}
+
+Error regather::checkTimedProgram(const TimedProgram &program) {
+  if (program.predecessors.size() != program.ops.size())
+    return makeError("expects predecessors of {0} operations, got {1}",
+                     program.ops.size(), program.predecessors.size());
+  if (program.users.size() != program.buffers.size())
+    return makeError("expects users of {0} buffers, got {1}",
+                     program.buffers.size(), program.users.size());
+  std::vector<bool> hasWait(program.ops.size());
+  for (uint32_t op = 0; op != program.ops.size(); ++op)
+    if (Error error = checkOp(program, op, hasWait))
+      return error;
+  int64_t sum = program.residentBytes;
+  if (sum < 0 || sum >= kMaxBytes)
+    return makeError("resident bytes are out of range: {0}", sum);
+  for (const auto &[number, buffer] : enumerate(program.buffers)) {
+    if (buffer.bytes < 0 || buffer.bytes >= kMaxBytes - sum)
+      return makeError("bytes of buffer {0} are out of range: {1}", number,
+                       buffer.bytes);
+    sum += buffer.bytes;
+    if (buffer.writer >= program.ops.size())
+      return makeError("buffer {0} is written by operation {1}, but there are "
+                       "{2}",
+                       number, buffer.writer, program.ops.size());
+    for (uint32_t user : program.users[number])
+      if (user < buffer.writer || user >= program.ops.size())
+        return makeError("buffer {0}, written by operation {1}, is used by "
+                         "operation {2}",
+                         number, buffer.writer, user);
+  }
+  for (const auto &[number, stream] : enumerate(program.streams))
+    for (uint32_t other : stream.conflicts)
+      if (other >= program.streams.size() || other == number)
+        return makeError("stream {0} conflicts with stream {1}", number, other);
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// The best of several orders
+//===----------------------------------------------------------------------===//
+
+namespace {
+class OverlapScheduler {
+public:
+  OverlapScheduler(const TimedProgram &program, const OverlapOptions &options);
+  Expected<OverlapSchedule> run();
+
+private:
+  void consider(Order order, StringRef strategy);
+  void addListSchedules(ArrayRef<uint32_t> base);
+  bool isGoodEnough() const {
+    return !result.order.empty() &&
+           result.score.seconds <= result.lowerBound * (1 + kTolerance);
+  }
+
+  /// Estimates of seconds are not better than this.
+  static constexpr double kTolerance = 1e-3;
+
+  const OverlapOptions &options;
+  Graph graph;
+  Limits limits;
+  OverlapSchedule result;
+};
+} // namespace
+
+OverlapScheduler::OverlapScheduler(const TimedProgram &program,
+                                   const OverlapOptions &options)
+    : options(options), graph(program, options.allowsConflicts) {
+  result.given = getScore(graph, getGivenOrder(graph));
+  result.bounds = computeStepBounds(program);
+  result.lowerBound = getLowerBound(graph);
+  limits.bytes = options.memoryLimit.value_or(result.given.peakBytes);
+  limits.inFlight = options.inFlight;
+  result.memoryLimit = limits.bytes;
+}
+
+void OverlapScheduler::consider(Order order, StringRef strategy) {
+  ScheduleScore score = getScore(graph, order);
+  if (!result.order.empty() &&
+      std::tie(result.score.seconds, result.score.peakBytes) <=
+          std::tie(score.seconds, score.peakBytes))
+    return;
+  result.order = std::move(order);
+  result.score = score;
+  result.strategy = strategy;
+}
+
+void OverlapScheduler::addListSchedules(ArrayRef<uint32_t> base) {
+  for (bool takesLongestTail : {false, true})
+    for (bool protectsLongestTail : {false, true})
+      if (!isGoodEnough())
+        consider(getListSchedule(graph, base, limits,
+                                 {takesLongestTail, protectsLongestTail}),
+                 "list schedule");
+}
+
+Expected<OverlapSchedule> OverlapScheduler::run() {
+  Order given = getGivenOrder(graph);
+  if (result.given.peakBytes <= limits.bytes &&
+      keepsStreamLimits(graph, given, limits.inFlight))
+    consider(std::move(given), "given order");
+  Order blocking = getBlockingOrder(graph), frugal = getFrugalOrder(graph);
+  int64_t blockingPeak = getPeakBytes(graph, blocking);
+  int64_t frugalPeak = getPeakBytes(graph, frugal);
+  if (std::min(blockingPeak, frugalPeak) > limits.bytes && result.order.empty())
+    return makeError("a memory limit of {0} bytes is too low, the step needs "
+                     "at least {1}",
+                     limits.bytes, std::min(blockingPeak, frugalPeak));
+  // What gathers a parameter late leaves most room.
+  if (frugalPeak <= limits.bytes)
+    addListSchedules(frugal);
+  if (blockingPeak <= limits.bytes)
+    addListSchedules(blocking);
+  if (!isGoodEnough() && !result.order.empty()) {
+    uint64_t effort =
+        std::max(options.minEffort, options.effortPerOp * graph.size());
+    consider(
+        improveSchedule(graph, result.order, limits, result.lowerBound, effort),
+        "local search");
+  }
+  return std::move(result);
+}
+
+Expected<OverlapSchedule>
+regather::scheduleOverlap(const TimedProgram &program,
+                          const OverlapOptions &options) {
+  if (Error error = checkTimedProgram(program))
+    return error;
+  return OverlapScheduler(program, options).run();
+}

@@ -1,0 +1,74 @@
+//===- OverlapScheduleBounds.cpp - What no order can beat -----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OverlapScheduleGraph.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <queue>
+
+using namespace llvm;
+using namespace regather;
+using namespace regather::overlap;
+
+namespace {
+/// What one resource has to do, not before `head` and with `tail` to follow.
+struct Job {
+  double head = 0;
+  double seconds = 0;
+  double tail = 0;
+};
+} // namespace
+
+/// The least time in which one resource can do all jobs if it may interrupt
+/// them: Jackson's rule, always the available one with the longest tail.
+static double getOneResourceBound(std::vector<Job> jobs) {
+  llvm::sort(jobs, [](const Job &a, const Job &b) { return a.head < b.head; });
+  auto hasShorterTail = [](const Job &a, const Job &b) {
+    return a.tail < b.tail;
+  };
+  std::priority_queue<Job, std::vector<Job>, decltype(hasShorterTail)>
+      available(hasShorterTail);
+  double now = 0, bound = 0;
+  for (size_t next = 0; next != jobs.size() || !available.empty();) {
+    if (available.empty())
+      now = std::max(now, jobs[next].head);
+    for (; next != jobs.size() && jobs[next].head <= now; ++next)
+      available.push(jobs[next]);
+    Job job = available.top();
+    available.pop();
+    double until = next == jobs.size() ? now + job.seconds : jobs[next].head;
+    double spent = std::min(job.seconds, until - now);
+    now += spent;
+    job.seconds -= spent;
+    if (job.seconds > 0)
+      available.push(job);
+    else
+      bound = std::max(bound, now + job.tail);
+  }
+  return bound;
+}
+
+double overlap::getLowerBound(const Graph &graph) {
+  double bound = 0;
+  std::vector<Job> compute;
+  std::vector<std::vector<Job>> links(graph.links.size());
+  for (uint32_t op = 0; op != graph.size(); ++op) {
+    double seconds = graph.seconds[op];
+    bound = std::max(bound, graph.tails[op]);
+    Job job = {graph.heads[op], seconds, graph.tails[op] - seconds};
+    if (graph.isCompute(op))
+      compute.push_back(job);
+    else if (graph.isStart(op))
+      links[graph.linkOf[graph.streams[op]]].push_back(job);
+  }
+  bound = std::max(bound, getOneResourceBound(std::move(compute)));
+  for (std::vector<Job> &link : links)
+    bound = std::max(bound, getOneResourceBound(std::move(link)));
+  return bound;
+}
