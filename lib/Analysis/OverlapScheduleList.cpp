@@ -418,9 +418,14 @@ Order ListScheduler::run() {
     widen(kWindow);
     while (!ready.empty() && memory.isIssued(ready.top().op))
       ready.pop();
-    double next = ready.empty() ? 0 : graph.getComputeSeconds(ready.top().op);
+    // A stream must not run dry while the device computes or waits.
+    double horizon = clock.now;
+    if (!ready.empty())
+      horizon += graph.getComputeSeconds(ready.top().op);
+    else if (uint32_t wait = getFirstComplete(); wait != Graph::kNone)
+      horizon = ends[graph.partner[wait]];
     for (uint32_t stream = 0; stream != graph.numStreams; ++stream)
-      feed(stream, clock.now + next);
+      feed(stream, horizon);
     if (memory.getHead() == graph.size() || issueReady())
       continue;
     if (numVisible < kWideWindow && cursor != base.size()) {

@@ -81,20 +81,22 @@ llvm::Expected<OverlapSchedule>
 scheduleOverlap(const TimedProgram &program,
                 const OverlapOptions &options = OverlapOptions());
 
-/// What is moved by a fixed distance.
+/// Collectives that move by a fixed distance, in the order of the step.
 struct PrefetchPlan {
-  /// Collectives to start before the wait of the one `depth` places earlier in
-  /// this list, with what is computed for them alone.
+  /// Each starts before the wait of the one `depth` places earlier in this
+  /// list, with what is computed for it alone.
   std::vector<uint32_t> prefetched;
   uint32_t depth = 1;
-  /// Collectives whose wait moves to before the next one of the list starts, or
-  /// to before the first use if that is earlier.
+  /// The wait of each, and all that depends on it, comes right before the next
+  /// one of this list starts; the last one at the end. None depends on another.
   std::vector<uint32_t> deferred;
 };
 
-/// Follows a plan whatever it takes in time and memory.
-llvm::Expected<OverlapSchedule> schedulePrefetch(const TimedProgram &program,
-                                                 const PrefetchPlan &plan);
+/// Follows plans whatever they take in time and memory. A collective is in one
+/// of them.
+llvm::Expected<OverlapSchedule>
+schedulePrefetch(const TimedProgram &program,
+                 llvm::ArrayRef<PrefetchPlan> plans);
 
 /// Why the device waits for a collective.
 enum class ExposureReason : uint8_t {

@@ -31,6 +31,9 @@ enum class PartitionMode { Default, Replay, MinCut };
 /// Which gathered parameters tg-reshard-after-forward releases.
 enum class ReshardMode { Default, Always, Never };
 
+/// How tg-schedule chooses an order.
+enum class ScheduleMode { None, Manual, Auto };
+
 #define GEN_PASS_DECL
 #include "regather/Dialect/TG/Transforms/Passes.h.inc"
 

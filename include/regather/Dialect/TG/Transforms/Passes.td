@@ -484,6 +484,83 @@ def ReshardAfterForwardPass : Pass<"tg-reshard-after-forward", "::mlir::ModuleOp
   ];
 }
 
+def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
+  let summary = "Order a step so that it computes while it communicates";
+  let description = [{
+    Moves the operations of each step, nodes and launches of kernels alike, to
+    other places: collectives start earlier, their waits come later, and what
+    does not depend on a collective is computed while it is in flight. Nothing
+    else changes.
+
+    With `mode=auto`, times come from the cost model of `cluster`, and memory is
+    what is live at each place. List schedules begin with the order of the step,
+    or with one of little memory, in which each collective is waited for at
+    once. They start collectives as early as their stream, the limit on memory
+    and that on collectives in flight allow, the ones that are needed first
+    first; a reduction goes before a gather that has time to spare. Where the
+    device would wait, they compute something else. A local search improves the
+    best of them until a lower bound is reached or its effort, which is counted,
+    is spent. So the order depends on the step and the options alone: all ranks
+    have the same.
+
+    With `mode=manual`, the distance is fixed, as in SimpleFSDP: gathers of
+    parameters start before the wait of the one `prefetch` gathers earlier, in
+    forward and backward apart; reductions of gradients are waited for before
+    the next one starts. Neither times nor memory count.
+
+    No two collectives are in flight together whose groups of ranks, over
+    different axes, have more than one rank in common: a cycle of such calls
+    can hang. `overlap-groups` allows it where the target says that it is safe.
+
+    `memory-limit` is the most memory at any place, arguments of the step
+    included: a number of bytes, or a multiple of the peak of the step as it
+    comes, such as `1.05x`. It is an error if the step needs more than that.
+
+    Precondition: none. Steps without collectives, and functions of several
+    blocks, are left alone. Regions are not looked into.
+
+    Postcondition: the step computes the same values, bit for bit; operations
+    with effects keep their order. A remark names each wait that the device
+    spends time at, the milliseconds, and why they could not be hidden: the
+    inputs of the collective come too late, there is too little to compute,
+    memory, or other collectives on its stream. Another one has the numbers of
+    the step: what it takes, what is exposed, its peak, and lower bounds.
+  }];
+  let options = [
+    Option<"mode", "mode", "ScheduleMode", /*default=*/"ScheduleMode::Auto",
+           "How to choose the order",
+           [{::llvm::cl::values(
+             clEnumValN(ScheduleMode::None, "none", "Leave it as it is"),
+             clEnumValN(ScheduleMode::Manual, "manual",
+                        "Move collectives by a fixed distance"),
+             clEnumValN(ScheduleMode::Auto, "auto",
+                        "Take the least time that is found (default)"))}]>,
+    Option<"prefetch", "prefetch", "unsigned", /*default=*/"1",
+           "mode=manual: number of gathers that are in flight ahead of the one "
+           "that is waited for">,
+    Option<"memoryLimit", "memory-limit", "std::string", /*default=*/"\"1.05x\"",
+           "mode=auto: most memory, in bytes, or as a multiple (x) of the peak "
+           "of the step as it comes">,
+    Option<"inFlight", "in-flight", "unsigned", /*default=*/"16",
+           "mode=auto: most collectives in flight over one set of axes; 0 for "
+           "any number">,
+    Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
+           "Cluster whose times count, by name or file">,
+    Option<"effort", "effort", "unsigned", /*default=*/"400",
+           "mode=auto: work of the local search for each operation; 0 for "
+           "none">,
+    Option<"overlapGroups", "overlap-groups", "bool", /*default=*/"false",
+           "Let collectives be in flight together whose groups share ranks">
+  ];
+  let statistics = [
+    Statistic<"numMoved", "num-moved",
+              "Number of collectives and waits that changed places with "
+              "another operation">,
+    Statistic<"numExposed", "num-exposed",
+              "Number of waits that take time, as estimated">
+  ];
+}
+
 def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
   let summary = "Turn a step on one device into one rank's part of it";
   let description = [{

@@ -15,6 +15,7 @@
 #define REGATHER_DIALECT_TG_UTILS_STEPPROGRAM_H
 
 #include "regather/Analysis/TimedProgram.h"
+#include "regather/Dialect/TG/Utils/StepCosts.h"
 #include "regather/Dialect/TG/Utils/StepGraph.h"
 
 #include <functional>
@@ -51,6 +52,9 @@ struct StepProgram {
 /// argument in that of the argument. An operation with regions is one that
 /// computes, whatever it holds.
 StepProgram buildStepProgram(const StepGraph &graph, const StepTiming &timing);
+
+/// What the operations of a step take on a cluster; `costs` outlives it.
+StepTiming getStepTiming(StepCosts &costs);
 
 /// Names by which files refer to the operations of a step: their `tg.id`, or
 /// the name of the operation. Of several with equal names the second is

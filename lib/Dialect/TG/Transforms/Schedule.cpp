@@ -1,0 +1,138 @@
+//===- Schedule.cpp - Order a step so that it computes and communicates ---===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Schedule/PrefetchUnits.h"
+#include "Schedule/ScheduleRemarks.h"
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/StepProgram.h"
+
+#define DEBUG_TYPE "tg-schedule"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_SCHEDULEPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+
+namespace {
+struct Schedule : public regather::tg::impl::SchedulePassBase<Schedule> {
+  using SchedulePassBase::SchedulePassBase;
+
+  void runOnOperation() override {
+    if (mode == ScheduleMode::None)
+      return;
+    if (failed(readMemoryLimit()))
+      return signalPassFailure();
+    llvm::Expected<Cluster> known = loadCluster(cluster);
+    if (!known) {
+      getOperation().emitError() << llvm::toString(known.takeError());
+      return signalPassFailure();
+    }
+    CostModel model(std::move(*known));
+    FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
+    if (failed(costs))
+      return signalPassFailure();
+    for (FunctionOpInterface func : getSteps(getOperation()))
+      if (failed(orderStep(func, *costs)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult readMemoryLimit();
+  OverlapOptions getOptions(const TimedProgram &program) const;
+  LogicalResult orderStep(FunctionOpInterface func, StepCosts &costs);
+  void apply(const StepGraph &graph, const OverlapSchedule &schedule);
+
+  /// One of them is absent.
+  std::optional<double> limitRatio;
+  std::optional<int64_t> limitBytes;
+};
+} // namespace
+
+LogicalResult Schedule::readMemoryLimit() {
+  StringRef text = memoryLimit;
+  bool isRatio = text.consume_back("x");
+  double ratio = 0;
+  int64_t bytes = 0;
+  if (isRatio && !text.getAsDouble(ratio) && ratio > 0 && ratio < 1e6)
+    limitRatio = ratio;
+  else if (!isRatio && !text.getAsInteger(10, bytes) && bytes >= 0)
+    limitBytes = bytes;
+  else
+    return getOperation().emitError()
+           << "'memory-limit' must be a number of bytes, or a multiple such as "
+              "1.05x, got \""
+           << memoryLimit << '"';
+  return success();
+}
+
+OverlapOptions Schedule::getOptions(const TimedProgram &program) const {
+  OverlapOptions options;
+  options.memoryLimit = limitBytes;
+  if (limitRatio) {
+    int64_t peak =
+        computeMemoryCurve(program, program.getStepOrder()).peakBytes;
+    options.memoryLimit =
+        static_cast<int64_t>(static_cast<double>(peak) * *limitRatio);
+  }
+  options.inFlight = inFlight;
+  options.allowsConflicts = overlapGroups;
+  options.effortPerOp = effort;
+  if (effort == 0)
+    options.minEffort = 0;
+  return options;
+}
+
+LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
+  StepGraph graph(func.getFunctionBody().front());
+  if (llvm::none_of(graph.getOps(), llvm::IsaPred<CollectiveOpInterface>))
+    return success();
+  TimedProgram program = buildStepProgram(graph, getStepTiming(costs)).program;
+  llvm::Expected<OverlapSchedule> schedule =
+      mode == ScheduleMode::Manual
+          ? schedulePrefetch(program,
+                             schedule::findPrefetchUnits(func, graph, prefetch))
+          : scheduleOverlap(program, getOptions(program));
+  if (!schedule)
+    return func.emitError() << "cannot schedule the step: "
+                            << llvm::toString(schedule.takeError());
+  std::vector<ExposedWait> exposed =
+      explainExposure(program, schedule->order, schedule->memoryLimit);
+  schedule::emitRemarks(func, graph, *schedule, exposed);
+  numExposed += exposed.size();
+  apply(graph, *schedule);
+  return success();
+}
+
+void Schedule::apply(const StepGraph &graph, const OverlapSchedule &schedule) {
+  // A collective has moved if something that computes has passed it: if the
+  // number of those before it is another one.
+  std::vector<unsigned> numBefore;
+  unsigned count = 0;
+  auto isMoved = [](Operation *op) {
+    return isa<CollectiveOpInterface, WaitOp>(op);
+  };
+  for (Operation *op : graph.getOps()) {
+    numBefore.push_back(count);
+    count += !isMoved(op);
+  }
+  count = 0;
+  Block &block = graph.getBlock();
+  for (uint32_t number : schedule.order) {
+    Operation *op = graph.getOps()[number];
+    if (isMoved(op))
+      numMoved += numBefore[number] != count;
+    else
+      ++count;
+    op->moveBefore(&block, block.getTerminator()->getIterator());
+  }
+}
