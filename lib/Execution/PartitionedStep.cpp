@@ -24,6 +24,7 @@ public:
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override;
   std::optional<int64_t> getPeakBytes() const override;
+  std::vector<double> getWaitSeconds() const override;
   std::optional<ArenaReport> getArena() const override;
   std::optional<KernelCounts> getKernels() const override;
 
@@ -66,6 +67,16 @@ std::optional<int64_t> PartitionedEngine::getPeakBytes() const {
   if (!first || !second)
     return std::nullopt;
   return std::max(*first, *second);
+}
+
+std::vector<double> PartitionedEngine::getWaitSeconds() const {
+  std::vector<double> sum = forward->getWaitSeconds();
+  std::vector<double> second = backward->getWaitSeconds();
+  if (sum.size() != second.size())
+    return {};
+  for (size_t rank = 0; rank < sum.size(); ++rank)
+    sum[rank] += second[rank];
+  return sum;
 }
 
 std::optional<ArenaReport> PartitionedEngine::getArena() const {

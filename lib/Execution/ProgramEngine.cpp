@@ -86,6 +86,13 @@ std::optional<int64_t> ProgramEngine::getPeakBytes() const {
   return bytes;
 }
 
+std::vector<double> ProgramEngine::getWaitSeconds() const {
+  std::vector<double> seconds;
+  for (int32_t rank = 0, e = rg_executor_ranks(executor); rank < e; ++rank)
+    seconds.push_back(rg_executor_wait_seconds(executor, rank));
+  return seconds;
+}
+
 std::optional<ArenaReport> ProgramEngine::getArena() const {
   ArenaReport report = {program.arena_bytes, program.arena_lower_bound,
                         std::nullopt};

@@ -30,6 +30,21 @@ static std::optional<double> getTokensPerSecond(const RunReport &report) {
   return static_cast<double>(*report.tokensPerStep) / seconds;
 }
 
+/// The median over the steps of each rank's exposed waits; empty if they were
+/// not measured.
+static std::vector<double> getExposedSeconds(const TrainingResult &training) {
+  std::vector<double> medians;
+  size_t ranks =
+      training.waitSeconds.empty() ? 0 : training.waitSeconds.front().size();
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    std::vector<double> steps;
+    for (const std::vector<double> &seconds : training.waitSeconds)
+      steps.push_back(seconds[rank]);
+    medians.push_back(getMedian(std::move(steps)));
+  }
+  return medians;
+}
+
 static int64_t getParameterBytes(const StepSignature &step) {
   int64_t bytes = 0;
   for (const StepValue &value : step.arguments)
@@ -59,6 +74,12 @@ std::string regather::formatJson(const RunReport &report) {
   json["ranks"] = report.step.ranks;
   json["steps"] = report.training.seconds.size();
   json["seconds_per_step"] = getMedian(report.training.seconds);
+  std::vector<double> exposed = getExposedSeconds(report.training);
+  if (!exposed.empty()) {
+    json["exposed_seconds_per_step"] =
+        *std::max_element(exposed.begin(), exposed.end());
+    json["exposed_seconds_by_rank"] = exposed;
+  }
   if (report.tokensPerStep)
     json["tokens_per_second"] = toJson(getTokensPerSecond(report));
   json["parameter_bytes_per_rank"] = getParameterBytes(report.step);
@@ -103,6 +124,11 @@ std::string regather::formatSummary(const RunReport &report) {
                      count(static_cast<size_t>(report.step.ranks), "rank") +
                      ", " + fixed(getMedian(report.training.seconds) * 1e3, 2) +
                      " ms a step (median)";
+  std::vector<double> exposed = getExposedSeconds(report.training);
+  if (!exposed.empty())
+    text += ", of which " +
+            fixed(*std::max_element(exposed.begin(), exposed.end()) * 1e3, 2) +
+            " ms waiting for communication";
   if (std::optional<double> rate = getTokensPerSecond(report))
     text += ", " + fixed(*rate, 1) + " tokens per second";
   text += "\nbytes on each rank: " + group(getParameterBytes(report.step)) +

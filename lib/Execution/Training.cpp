@@ -66,6 +66,7 @@ regather::train(Engine &engine, const StepSignature &step,
     if (!loss)
       return loss.getFailure();
     training.seconds.push_back(seconds);
+    training.waitSeconds.push_back(engine.getWaitSeconds());
     if (*loss)
       training.losses.push_back(**loss);
     advance(step, training.results, arguments);

@@ -9,6 +9,7 @@
 #include "Collective.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace regather::runtime;
 
@@ -287,6 +288,42 @@ std::string regather::runtime::readCollective(const rg_collective &from,
       return "member " + std::to_string(i) + ": " + error;
   }
   return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+static double getBytes(const Shape &shape, rg_dtype dtype) {
+  double bytes = double(rg_dtype_size(dtype));
+  for (int64_t size : shape)
+    bytes *= double(size);
+  return bytes;
+}
+
+double regather::runtime::getReceivedBytes(const Collective &collective,
+                                           int64_t ranks) {
+  double inputs = 0, outputs = 0;
+  for (const Member &member : collective.members) {
+    inputs += getBytes(member.inputShape, member.dtype);
+    outputs += getBytes(member.outputShape, member.dtype);
+  }
+  if (ranks == 1)
+    return 0;
+  double others = double(ranks - 1);
+  switch (collective.kind) {
+  case RG_ALL_GATHER:
+    return others * inputs;
+  case RG_REDUCE_SCATTER:
+    return others * outputs;
+  case RG_ALL_REDUCE:
+    // A reduce_scatter and an all_gather of what it left.
+    return 2 * others * std::ceil(inputs / double(ranks));
+  case RG_ALL_TO_ALL:
+    return others * std::ceil(outputs / double(ranks));
+  default:
+    return inputs;
+  }
 }
 
 //===----------------------------------------------------------------------===//

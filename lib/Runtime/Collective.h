@@ -63,6 +63,10 @@ std::string readCollective(const rg_collective &from, int64_t ranks,
                            Collective &collective,
                            std::vector<Buffers> &buffers);
 
+/// Bytes that each of `ranks` ranks receives with an algorithm that moves no
+/// byte twice, as CollectiveOpInterface counts them.
+double getReceivedBytes(const Collective &collective, int64_t ranks);
+
 /// Describes the first field in which the two differ, such as "dim: 0 and 1";
 /// empty if they are equal.
 std::string describeDifference(const Collective &first,

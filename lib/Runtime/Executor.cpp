@@ -31,12 +31,15 @@ public:
   rg_failure getFailure() const { return failure; }
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   int32_t getNumThreads() const { return threads; }
+  double getWaitSeconds(int32_t rank) const {
+    return ranks[size_t(rank)]->getWaitSeconds();
+  }
 
 private:
   rg_status fail(rg_status status, const std::string &message);
   rg_status chooseNumbers(const rg_executor_options &options);
   rg_status checkMemory();
-  rg_status createWorld(double timeoutSeconds);
+  rg_status createWorld(const rg_executor_options &options);
   rg_status createLibrary();
   rg_status createRanks();
 
@@ -77,10 +80,11 @@ rg_status Executor::fail(rg_status status, const std::string &message) {
 
 rg_status Executor::chooseNumbers(const rg_executor_options &options) {
   if (options.ranks < 0 || options.threads < 0 ||
-      !(options.timeout_seconds >= 0))
+      !(options.timeout_seconds >= 0) || !(options.latency_seconds >= 0) ||
+      !(options.bandwidth >= 0))
     return fail(RG_ERROR_ARGUMENT,
-                "numbers of ranks and threads, and the timeout, must not be "
-                "negative");
+                "numbers of ranks and threads, the timeout, latency and "
+                "bandwidth must not be negative");
   numRanks = options.ranks ? options.ranks : std::max(program.ranks, 1);
   if (program.ranks && numRanks != program.ranks)
     return fail(RG_ERROR_ARGUMENT, "the program was compiled for " +
@@ -124,11 +128,13 @@ rg_status Executor::checkMemory() {
                   " ranks, but this machine has " + std::to_string(memory));
 }
 
-rg_status Executor::createWorld(double timeoutSeconds) {
-  rg_world_options options = {};
-  options.ranks = numRanks;
-  options.timeout_seconds = timeoutSeconds;
-  rg_status status = rg_world_create(&options, &world);
+rg_status Executor::createWorld(const rg_executor_options &options) {
+  rg_world_options worldOptions = {};
+  worldOptions.ranks = numRanks;
+  worldOptions.timeout_seconds = options.timeout_seconds;
+  worldOptions.latency_seconds = options.latency_seconds;
+  worldOptions.bandwidth = options.bandwidth;
+  rg_status status = rg_world_create(&worldOptions, &world);
   return status == RG_OK
              ? RG_OK
              : fail(status, "cannot start " + std::to_string(numRanks) +
@@ -178,7 +184,7 @@ rg_status Executor::create(const rg_executor_options &options) {
   if (status == RG_OK)
     status = checkMemory();
   if (status == RG_OK)
-    status = createWorld(options.timeout_seconds);
+    status = createWorld(options);
   return status == RG_OK ? createRanks() : status;
 }
 
@@ -261,6 +267,10 @@ rg_status rg_executor_run(rg_executor *executor,
 const void *rg_executor_result(const rg_executor *executor, int32_t rank,
                                int64_t result) {
   return unwrap(executor)->getResult(rank, result);
+}
+
+double rg_executor_wait_seconds(const rg_executor *executor, int32_t rank) {
+  return unwrap(executor)->getWaitSeconds(rank);
 }
 
 int64_t rg_executor_bytes(const rg_executor *executor) {

@@ -166,10 +166,13 @@ bool RankExecutor::fail(const char *message,
 
 bool RankExecutor::waitUntil(Stream &stream, int64_t numStarted) {
   bool ok = true;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now();
   while (stream.numForgotten + int64_t(stream.numDone) < numStarted) {
     const InFlight &oldest = stream.inFlight[stream.numDone++];
     ok &= check(rg_wait(oldest.future), *oldest.instruction);
   }
+  waitTime += Clock::now() - begin;
   if (stream.numDone == stream.inFlight.size()) {
     stream.numForgotten += int64_t(stream.numDone);
     stream.numDone = 0;
@@ -362,6 +365,7 @@ bool RankExecutor::runInstruction(const rg_instruction &instruction,
 rg_failure RankExecutor::run(void *const *newArguments) {
   std::copy_n(newArguments, arguments.size(), arguments.begin());
   failure = {RG_OK, rank, -1};
+  waitTime = {};
   for (Event &event : events)
     event = {};
   for (int64_t i = 0; i < program.instruction_count;) {

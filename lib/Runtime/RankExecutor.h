@@ -15,6 +15,7 @@
 
 #include "regather/Runtime/Executor.h"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ public:
 
   /// Runs one step. The rank is finished afterwards, and nothing is in flight.
   rg_failure run(void *const *newArguments);
+
+  /// Seconds that the last step spent blocked in waits.
+  double getWaitSeconds() const { return waitTime.count(); }
 
   void *resolve(const rg_place &place) const;
   Arena &getArena() { return arena; }
@@ -105,6 +109,7 @@ private:
   std::vector<rg_member> members;
   std::vector<void *> arguments;
   rg_failure failure = {};
+  std::chrono::duration<double> waitTime{0};
 };
 
 } // namespace regather::runtime

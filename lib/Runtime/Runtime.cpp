@@ -81,13 +81,16 @@ rg_status rg_world_create(const rg_world_options *options, rg_world **world) {
   *world = nullptr;
   // The negated comparison refuses NaN as well.
   if (!options || options->ranks < 1 || options->workers < 0 ||
-      !(options->timeout_seconds >= 0))
+      !(options->timeout_seconds >= 0) || !(options->latency_seconds >= 0) ||
+      !(options->bandwidth >= 0))
     return RG_ERROR_ARGUMENT;
   double timeout = options->timeout_seconds ? options->timeout_seconds : 100;
   int64_t workers = options->workers;
   if (!workers)
     workers = std::max(std::thread::hardware_concurrency(), 1u);
-  auto created = std::make_unique<World>(options->ranks, timeout);
+  auto created = std::make_unique<World>(
+      options->ranks, timeout,
+      InjectedLink(options->latency_seconds, options->bandwidth));
   if (!created->startWorkers(workers))
     return RG_ERROR_ABORTED;
   *world = reinterpret_cast<rg_world *>(created.release());

@@ -20,8 +20,8 @@ using Lock = std::unique_lock<std::mutex>;
 // Creation and end
 //===----------------------------------------------------------------------===//
 
-World::World(int32_t numRanks, double timeoutSeconds)
-    : ranks(numRanks), order(numRanks) {
+World::World(int32_t numRanks, double timeoutSeconds, InjectedLink link)
+    : ranks(numRanks), order(numRanks), link(link) {
   // Thirty years are as good as forever and do not overflow the clock.
   std::chrono::duration<double> seconds(std::min(timeoutSeconds, 1e9));
   timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
@@ -238,6 +238,17 @@ Rendezvous &World::arrive(Communicator &communicator,
   return *group.open[index];
 }
 
+/// Hands the oldest open collective of the group, which no member is missing
+/// from any more, to the workers.
+void World::submit(Group &group, std::shared_ptr<Rendezvous> rendezvous) {
+  auto numMembers = int64_t(group.members.size());
+  if (numMembers > 1)
+    rendezvous->arrival = group.linkFree =
+        link.getArrival(InjectedLink::Clock::now(), group.linkFree,
+                        getReceivedBytes(rendezvous->collective, numMembers));
+  pool.submit(std::move(rendezvous));
+}
+
 rg_status World::start(Communicator &communicator, const rg_collective &from,
                        Future *&future) {
   Group &group = *communicator.group;
@@ -280,7 +291,7 @@ rg_status World::start(Communicator &communicator, const rg_collective &from,
     std::shared_ptr<Rendezvous> complete = std::move(group.open.front());
     group.open.pop_front();
     ++group.firstOpen;
-    pool.submit(std::move(complete));
+    submit(group, std::move(complete));
   }
   return RG_OK;
 }
@@ -331,6 +342,9 @@ rg_status World::wait(Future *future) {
   rank.wake.wait(lock, [&] {
     return rendezvous.finished || (rendezvous.isOpen() && status != RG_OK);
   });
+  if (InjectedLink::Clock::now() < rendezvous.arrival)
+    rank.wake.wait_until(lock, rendezvous.arrival,
+                         [&] { return status != RG_OK; });
 
   rg_status result = status;
   rank.waitsFor = nullptr;
@@ -342,6 +356,8 @@ rg_status World::wait(Future *future) {
 
 rg_status World::test(const Future &future, bool &done) const {
   Lock lock(mutex);
-  done = status == RG_OK && future.rendezvous->finished;
+  const Rendezvous &rendezvous = *future.rendezvous;
+  done = status == RG_OK && rendezvous.finished &&
+         InjectedLink::Clock::now() >= rendezvous.arrival;
   return status;
 }

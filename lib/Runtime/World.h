@@ -12,7 +12,8 @@
 //   start:  ranks append themselves to the k-th rendezvous of a group; the last
 //           one to arrive submits it to the workers.
 //   wait:   a rank sleeps on its own condition variable until the rendezvous is
-//           finished, the world failed, or its time is up.
+//           finished, and the injected link has carried it, the world failed,
+//           or its time is up.
 //   fail:   the first failure is kept for ever. Jobs that did not begin are
 //           skipped; a wait still returns only when nobody touches its buffers.
 //
@@ -28,6 +29,7 @@
 #define REGATHER_RUNTIME_WORLD_H
 
 #include "Collective.h"
+#include "InjectedLink.h"
 #include "SharedOrder.h"
 #include "WorkerPool.h"
 
@@ -61,6 +63,8 @@ struct Group {
   /// in order, too.
   std::deque<std::shared_ptr<Rendezvous>> open;
   int64_t firstOpen = 0;
+  /// When the injected link has carried all collectives so far.
+  InjectedLink::Clock::time_point linkFree;
 };
 
 /// The k-th collective of a group.
@@ -72,6 +76,8 @@ struct Rendezvous : Job {
   int64_t firstPosition = 0; ///< who described `collective`
   int64_t numArrived = 0;
   bool finished = false;
+  /// Before it, a wait does not return; known when no member is missing.
+  InjectedLink::Clock::time_point arrival;
   /// By position.
   std::vector<bool> arrived;
   std::vector<const char *> names;
@@ -102,7 +108,7 @@ struct Rank {
 
 class World {
 public:
-  World(int32_t ranks, double timeoutSeconds);
+  World(int32_t ranks, double timeoutSeconds, InjectedLink link);
   ~World();
 
   /// Starts the workers; false if there are none.
@@ -131,6 +137,7 @@ private:
   rg_status noteArgumentError(const std::string &message);
   rg_status fail(rg_status newStatus, const std::string &message);
   rg_status checkOrder(const Communicator &communicator, const char *name);
+  void submit(Group &group, std::shared_ptr<Rendezvous> rendezvous);
   Rendezvous &arrive(Communicator &communicator, const Collective &collective);
   bool isStuck(const Rank &rank) const;
   template <typename Predicate>
@@ -153,6 +160,7 @@ private:
   std::unordered_map<Future *, std::unique_ptr<Future>> futures;
   SharedOrder order;
   std::chrono::nanoseconds timeout;
+  InjectedLink link;
 
   /// RG_OK until the first failure. Written under the mutex; workers read it
   /// without, to skip work that nobody will see.

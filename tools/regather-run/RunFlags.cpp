@@ -109,6 +109,10 @@ static const std::vector<Flag> &getFlags() {
                     options.outputsSharded),
       REGATHER_FLAG("report", "FILE", "Write what --json prints to a file",
                     options.report),
+      REGATHER_FLAG("comm", "threads[,latency=SECONDS][,bandwidth=RATE]",
+                    "How ranks reach each other; latency and bandwidth are "
+                    "injected",
+                    communicator),
       REGATHER_FLAG("timeout", "SECONDS",
                     "Seconds a rank waits for others before it gives up",
                     executor.timeout_seconds),
@@ -172,6 +176,13 @@ Failure regather::parseRunFlags(const std::vector<std::string> &arguments,
     return Failure("expects the name of a bundle");
   if (!(flags.executor.timeout_seconds > 0))
     return Failure("--timeout must be positive");
+  if (!flags.communicator.empty()) {
+    CommunicatorOptions communicator;
+    if (Failure failure = parseCommunicator(flags.communicator, communicator))
+      return failure;
+    flags.executor.latency_seconds = communicator.latencySeconds;
+    flags.executor.bandwidth = communicator.bandwidth;
+  }
   flags.executor.watch_arena = flags.options.checkPlan;
   return checkRunOptions(flags.options);
 }

@@ -10,6 +10,7 @@
 #define REGATHER_TOOLS_REGATHER_RUN_RUNFLAGS_H
 
 #include "regather/Execution/Bundle.h"
+#include "regather/Execution/Communicator.h"
 
 namespace regather {
 
@@ -17,6 +18,7 @@ namespace regather {
 struct RunFlags {
   RunOptions options;
   rg_executor_options executor = {};
+  std::string communicator;
   bool quiet = false;
 };
 

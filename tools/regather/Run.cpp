@@ -82,6 +82,12 @@ static cl::opt<uint64_t>
          cl::desc("Order in which the interpreter completes collectives"),
          cl::value_desc("S"), cl::init(0), cl::sub(runCommand),
          cl::cat(getCategory()));
+static cl::opt<std::string> communicatorText(
+    "comm",
+    cl::desc("How ranks of the cpu engine reach each other; with latency=50us "
+             "or bandwidth=10GB/s collectives take as long as over a network"),
+    cl::value_desc("threads[,latency=SECONDS][,bandwidth=RATE]"),
+    cl::init("threads"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<double>
     timeout("timeout",
             cl::desc("Seconds a rank of the cpu engine waits for "
@@ -108,11 +114,19 @@ static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
 static cl::opt<bool> quiet("quiet", cl::desc("Print no progress"),
                            cl::sub(runCommand), cl::cat(getCategory()));
 
+/// What --comm says.
+static CommunicatorOptions communicator;
+
 static Failure readOptions(RunOptions &options) {
   if (!(timeout > 0))
     return Failure("--timeout must be positive");
   if (checkPlan && engineKind == EngineKind::Interpreter)
     return Failure("--check-plan needs the cpu engine");
+  if (communicatorText.getNumOccurrences() &&
+      engineKind == EngineKind::Interpreter)
+    return Failure("--comm needs the cpu engine");
+  if (Failure failure = parseCommunicator(communicatorText, communicator))
+    return failure;
   options.file = file;
   options.steps = steps;
   options.text = text;
@@ -166,6 +180,7 @@ static std::unique_ptr<Engine> compile(const AnalyzedStep &step,
   options.seed = seed;
   options.timeoutSeconds = timeout;
   options.threads = threads;
+  options.communicator = communicator;
   options.watchArena = checkPlan;
   options.passOptions = &getPassOptions();
   options.compileThreads = getCompileThreads();
@@ -210,6 +225,8 @@ static int runBundle(const RunOptions &options, Progress &progress) {
   executor.threads = threads;
   executor.timeout_seconds = timeout;
   executor.watch_arena = checkPlan;
+  executor.latency_seconds = communicator.latencySeconds;
+  executor.bandwidth = communicator.bandwidth;
   return regather::runBundle(options, executor, progress);
 }
 

@@ -9,6 +9,7 @@
 #ifndef REGATHER_EXECUTION_CREATEENGINE_H
 #define REGATHER_EXECUTION_CREATEENGINE_H
 
+#include "regather/Execution/Communicator.h"
 #include "regather/Execution/Engine.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,6 +31,8 @@ struct EngineOptions {
   /// Threads on which each rank of the native engine computes; if 0, those of
   /// the machine are divided between the ranks. Has no effect on results.
   int32_t threads = 0;
+  /// Of the native engine. Has no effect on results.
+  CommunicatorOptions communicator;
   /// The native engine finds out how much of its arena is really used.
   bool watchArena = false;
   /// Further options of the passes of the native engine, by pass; those that

@@ -56,6 +56,10 @@ public:
   /// far, arguments included; nothing if the engine does not count.
   virtual std::optional<int64_t> getPeakBytes() const { return std::nullopt; }
 
+  /// Seconds for which each rank was blocked by communication in the last run;
+  /// empty if the engine does not measure them.
+  virtual std::vector<double> getWaitSeconds() const { return {}; }
+
   /// Nothing if the engine has no memory plan.
   virtual std::optional<ArenaReport> getArena() const { return std::nullopt; }
 

@@ -34,6 +34,7 @@ public:
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override;
   std::optional<int64_t> getPeakBytes() const override;
+  std::vector<double> getWaitSeconds() const override;
   std::optional<ArenaReport> getArena() const override;
 
 private:

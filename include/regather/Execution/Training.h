@@ -22,6 +22,8 @@ struct TrainingResult {
   std::vector<double> losses;
   /// Wall-clock time of each step.
   std::vector<double> seconds;
+  /// For each step, what Engine::getWaitSeconds says.
+  std::vector<std::vector<double>> waitSeconds;
   /// Results of the last step on every rank.
   std::vector<RankValues> results;
 };

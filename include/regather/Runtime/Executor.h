@@ -37,6 +37,10 @@ typedef struct rg_executor_options {
   /** Nonzero: arenas are filled with a pattern, by which
    *  rg_executor_touched_bytes finds what is written. */
   int32_t watch_arena;
+  /** How long collectives take at least, as in rg_world_options; 0: no longer
+   *  than it takes to move the data. */
+  double latency_seconds;
+  double bandwidth;
 } rg_executor_options;
 
 /** Where a step failed. */
@@ -86,6 +90,11 @@ RG_EXPORT rg_status rg_executor_run(rg_executor *executor,
  *  constant; valid until the next step. */
 RG_EXPORT const void *rg_executor_result(const rg_executor *executor,
                                          int32_t rank, int64_t result);
+
+/** Seconds for which a rank was blocked in the last step by collectives that
+ *  were not complete: what communication adds to the step. */
+RG_EXPORT double rg_executor_wait_seconds(const rg_executor *executor,
+                                          int32_t rank);
 
 /** Bytes of memory outside of the arguments that each rank holds: its arena,
  *  and scratch memory of its threads. */

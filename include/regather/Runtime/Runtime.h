@@ -104,12 +104,22 @@ typedef struct rg_world_options {
   /** Seconds a wait may take before the world fails; 0: 100. Time in which
    *  workers move the data that is waited for does not count. */
   double timeout_seconds;
+  /** For experiments: how long collectives take at least. One is complete
+   *  `latency_seconds`, and `1 / bandwidth` for each byte that a rank receives,
+   *  after its last rank has started it, or after the one before it on the same
+   *  group is complete. Bytes are those of an algorithm that moves none twice,
+   *  such as 2 (n - 1) / n of an all_reduce's input; a group of one receives
+   *  nothing and waits for nothing. In bytes per second; 0: unlimited. Results
+   *  are the same. */
+  double latency_seconds;
+  double bandwidth;
 } rg_world_options;
 
 /** Creates a world and starts its workers. On success the caller owns `*world`
  *  and ends it with rg_world_destroy; otherwise `*world` is null.
  *  Errors: RG_ERROR_ARGUMENT for a null pointer, fewer than 1 rank, a negative
- *  number of workers, a timeout that is negative or not a number;
+ *  number of workers, a timeout, latency or bandwidth that is negative or not
+ *  a number;
  *  RG_ERROR_ABORTED if no worker thread could be started. */
 RG_EXPORT rg_status rg_world_create(const rg_world_options *options,
                                     rg_world **world);

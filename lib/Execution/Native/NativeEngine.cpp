@@ -31,6 +31,9 @@ public:
   std::optional<int64_t> getPeakBytes() const override {
     return engine->getPeakBytes();
   }
+  std::vector<double> getWaitSeconds() const override {
+    return engine->getWaitSeconds();
+  }
   std::optional<ArenaReport> getArena() const override {
     return engine->getArena();
   }
@@ -81,6 +84,8 @@ LogicalResult NativeEngine::createEngine(const EngineOptions &options) {
   executor.threads = options.threads;
   executor.timeout_seconds = options.timeoutSeconds;
   executor.watch_arena = options.watchArena;
+  executor.latency_seconds = options.communicator.latencySeconds;
+  executor.bandwidth = options.communicator.bandwidth;
   auto report = [this](const std::string &message, int64_t instruction) {
     if (instruction < 0)
       step.module->emitError() << message;

@@ -39,17 +39,22 @@ TEST(NameTest, NamesTypesAndStatuses) {
 
 TEST(WorldTest, ChecksOptions) {
   rg_world *world = nullptr;
-  auto create = [&](int32_t ranks, int32_t workers, double timeout) {
-    rg_world_options options = {ranks, workers, timeout};
+  auto create = [&](int32_t ranks, int32_t workers, double timeout,
+                    double latency = 0, double bandwidth = 0) {
+    rg_world_options options = {ranks, workers, timeout, latency, bandwidth};
     return rg_world_create(&options, &world);
   };
   EXPECT_EQ(create(0, 0, 0), RG_ERROR_ARGUMENT);
   EXPECT_EQ(create(1, -1, 0), RG_ERROR_ARGUMENT);
   EXPECT_EQ(create(1, 0, -1), RG_ERROR_ARGUMENT);
   EXPECT_EQ(create(1, 0, NAN), RG_ERROR_ARGUMENT);
+  for (double bad : {-1.0, double(NAN)}) {
+    EXPECT_EQ(create(1, 0, 0, bad), RG_ERROR_ARGUMENT);
+    EXPECT_EQ(create(1, 0, 0, 0, bad), RG_ERROR_ARGUMENT);
+  }
   EXPECT_EQ(rg_world_create(nullptr, &world), RG_ERROR_ARGUMENT);
   EXPECT_EQ(world, nullptr);
-  rg_world_options options = {1, 0, 0};
+  rg_world_options options = {1, 0, 0, 0, 0};
   EXPECT_EQ(rg_world_create(&options, nullptr), RG_ERROR_ARGUMENT);
   EXPECT_EQ(create(3, 0, HUGE_VAL), RG_OK);
   EXPECT_EQ(rg_world_ranks(world), 3);

@@ -225,7 +225,7 @@ TEST(DestroyTest, EndsWorkInFlight) {
   Tensor<float> input({size}, 1.0f);
   Tensor<float> outputs[2] = {Tensor<float>({size}), Tensor<float>({size})};
   for (int repeat = 0; repeat < 10; ++repeat) {
-    rg_world_options options = {3, 2, 0};
+    rg_world_options options = {3, 2, 0, 0, 0};
     rg_world *world = nullptr;
     ASSERT_EQ(rg_world_create(&options, &world), RG_OK);
     const int32_t pair[] = {0, 1}, other[] = {0, 2};

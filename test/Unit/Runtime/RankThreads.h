@@ -28,9 +28,11 @@ using Shape = std::vector<int64_t>;
 class TestWorld {
 public:
   explicit TestWorld(int32_t ranks, double timeoutSeconds = 0,
-                     int32_t workers = 3)
+                     int32_t workers = 3, double latencySeconds = 0,
+                     double bandwidth = 0)
       : ranks(ranks) {
-    rg_world_options options = {ranks, workers, timeoutSeconds};
+    rg_world_options options = {ranks, workers, timeoutSeconds, latencySeconds,
+                                bandwidth};
     EXPECT_EQ(rg_world_create(&options, &world), RG_OK);
   }
   ~TestWorld() { rg_world_destroy(world); }

@@ -172,6 +172,9 @@ public:
   }
   std::string getError() const { return rg_executor_error(executor); }
   rg_failure getFailure() const { return rg_executor_failure(executor); }
+  double getWaitSeconds(int32_t rank) const {
+    return rg_executor_wait_seconds(executor, rank);
+  }
   int64_t getTouched() const { return rg_executor_touched_bytes(executor); }
   int64_t getBytes() const { return rg_executor_bytes(executor); }
 
