@@ -50,6 +50,15 @@ static std::string getPassText(StringRef pass, StringRef option,
   return (pass + "{" + (isNamed ? "" : option + "=") + options + "}").str();
 }
 
+/// What is neither a mode nor an option is a plan.
+static std::string getBucketText(StringRef options) {
+  options = options.trim();
+  bool isPlan = options.starts_with("[") || options.starts_with("@") ||
+                options.starts_with("/");
+  return isPlan ? ("tg-bucket-collectives{plan=\"" + options + "\"}").str()
+                : getPassText("tg-bucket-collectives", "mode", options);
+}
+
 /// The passes that decide what lives on from forward to backward.
 static void addBoundaryPasses(const TrainingPipelineOptions &options,
                               SmallVectorImpl<std::string> &passes) {
@@ -85,6 +94,10 @@ static std::string getPipelineText(const TrainingPipelineOptions &options) {
   if (!options.optimizer.empty()) {
     passes.push_back("tg-append-optimizer{optimizer=" + options.optimizer +
                      "}");
+    passes.push_back("tg-verify-step");
+  }
+  if (!options.bucket.empty()) {
+    passes.push_back(getBucketText(options.bucket));
     passes.push_back("tg-verify-step");
   }
   if (options.lower)

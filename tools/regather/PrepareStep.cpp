@@ -150,6 +150,8 @@ LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
   options.reshard = request.reshard;
   options.recompute = getRecompute(module, step, request);
   options.optimizer = request.optimizer;
+  if (request.bucket != "none")
+    options.bucket = request.bucket;
   options.lower = request.lower && hasNodes(module);
   if (step.backward && failed(verifyPartitioned(step, options)))
     return failure();

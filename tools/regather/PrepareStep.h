@@ -31,6 +31,7 @@ struct RunRequest {
   /// captured steps about which nothing is decided.
   std::string recompute;
   std::string optimizer;
+  std::string bucket;
   /// Nodes become structured operations.
   bool lower = false;
 };

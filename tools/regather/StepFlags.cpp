@@ -78,6 +78,13 @@ static cl::opt<std::string> optimizer(
              "'adamw betas=0.9,0.95'"),
     cl::value_desc("NAME OPTION=VALUE..."), cl::sub(runCommand),
     cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    bucket("bucket",
+           cl::desc("Collectives that start as one: none (default), auto, a "
+                    "plan such as '[embedding],[layers.*] each', or options of "
+                    "tg-bucket-collectives"),
+           cl::value_desc("PLAN"), cl::sub(runCommand), cl::sub(compileCommand),
+           cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::list<std::string> passOption(
     "pass-option",
     cl::desc("Option of a pass, such as tg-form-kernels:max-ops=32; over those "
@@ -172,8 +179,8 @@ Failure regather::readStepFlags() {
 
 Failure regather::rejectStepFlags() {
   const std::reference_wrapper<const cl::Option> flags[] = {
-      entry,   mesh,      replicateAxis, layout,     policy,
-      reshard, recompute, optimizer,     passOption, plan};
+      entry,     mesh,      replicateAxis, layout,     policy, reshard,
+      recompute, optimizer, bucket,        passOption, plan};
   for (const cl::Option &flag : flags)
     if (flag.getNumOccurrences())
       return Failure("--" + flag.ArgStr.str() +
@@ -196,6 +203,7 @@ static RunRequest getRequest() {
   request.reshard = reshard;
   request.recompute = recompute;
   request.optimizer = optimizer;
+  request.bucket = bucket;
   return request;
 }
 

@@ -49,6 +49,11 @@ struct TrainingPipelineOptions
       *this, "optimizer",
       llvm::cl::desc("Optimizer to append and its options, such as "
                      "{adamw betas=0.9,0.95}; empty: none")};
+  Option<std::string> bucket{
+      *this, "bucket",
+      llvm::cl::desc("Collectives to merge, and options of "
+                     "tg-bucket-collectives: auto, or a plan, such as "
+                     "[embedding],[layers.*]each; empty: none")};
   Option<bool> lower{*this, "lower",
                      llvm::cl::desc("Replace nodes by structured operations"),
                      llvm::cl::init(true)};
@@ -56,8 +61,9 @@ struct TrainingPipelineOptions
 
 /// Adds the passes that turn a captured step into one that can be trained:
 /// tg-shard-parameters, the passes that decide what lives on from forward to
-/// backward, and tg-append-optimizer as the options ask for them, each of the
-/// three followed by tg-verify-step, and convert-tg-nodes-to-linalg. What has
+/// backward, tg-append-optimizer and tg-bucket-collectives as the options ask for
+/// them, each of the four followed by tg-verify-step, and
+/// convert-tg-nodes-to-linalg. What has
 /// to be computed again is computed by tg-rematerialize or, with `recompute`,
 /// by tg-partition, which leaves the step in one piece. Parameters are sharded
 /// so that the groups of the optimizer have flat buffers of their own. Fails, with a message in `errors`, if the texts in the options do not

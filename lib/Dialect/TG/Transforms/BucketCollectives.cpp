@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BucketCollectives/BucketMerger.h"
+#include "BucketCollectives/AutoBuckets.h"
 #include "BucketCollectives/BucketPlan.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
@@ -15,6 +15,7 @@
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #define DEBUG_TYPE "tg-bucket-collectives"
 
@@ -38,19 +39,19 @@ struct BucketCollectives
   using BucketCollectivesPassBase::BucketCollectivesPassBase;
 
   void runOnOperation() override {
-    FailureOr<PlannedNames> names = planNames();
-    if (failed(names))
-      return signalPassFailure();
-    for (FunctionOpInterface func : getSteps(getOperation())) {
-      takeApartByName(func, *names);
-      bucket(func, *names);
-    }
+    if (failed(checkOptions()) ||
+        failed(mode == BucketMode::Auto ? bucketByDryRun() : bucketByPlan()))
+      signalPassFailure();
   }
 
 private:
+  LogicalResult checkOptions();
+  LogicalResult bucketByPlan();
+  LogicalResult bucketByDryRun();
   FailureOr<PlannedNames> planNames();
   void takeApartByName(FunctionOpInterface func, const PlannedNames &names);
-  void bucket(FunctionOpInterface func, const PlannedNames &names);
+  void merge(FunctionOpInterface func, const StepGraph &graph,
+             ArrayRef<Candidate> candidates, ArrayRef<WantedBucket> wanted);
   void emitParts(FunctionOpInterface func, ArrayRef<Candidate> candidates,
                  ArrayRef<WantedBucket> wanted, ArrayRef<BucketPart> parts);
 };
@@ -281,11 +282,9 @@ void BucketCollectives::emitParts(FunctionOpInterface func,
   }
 }
 
-void BucketCollectives::bucket(FunctionOpInterface func,
-                               const PlannedNames &names) {
-  StepGraph graph(func.getFunctionBody().front());
-  std::vector<Candidate> candidates = findCandidates(func, graph);
-  std::vector<WantedBucket> wanted = groupByName(func, candidates, names);
+void BucketCollectives::merge(FunctionOpInterface func, const StepGraph &graph,
+                              ArrayRef<Candidate> candidates,
+                              ArrayRef<WantedBucket> wanted) {
   if (wanted.empty())
     return;
   std::vector<CollectiveBucket> members;
@@ -303,4 +302,68 @@ void BucketCollectives::bucket(FunctionOpInterface func,
   });
   emitParts(func, candidates, wanted, parts);
   mergeBuckets(func, graph, dependencies, candidates, wanted, parts);
+}
+
+LogicalResult BucketCollectives::checkOptions() {
+  auto fail = [&](const Twine &message) {
+    return getOperation().emitError() << message;
+  };
+  if (mode == BucketMode::Auto && !plan.empty())
+    return fail("'plan' has no effect with 'mode=auto', got \"" + plan + "\"");
+  if (!(saturation > 0 && saturation < 1))
+    return fail("'saturation' must be above 0 and below 1, got " +
+                Twine(llvm::formatv("{0}", saturation.getValue()).str()));
+  if (maxBytes < 0)
+    return fail("'max-bytes' must not be negative, got " +
+                Twine(maxBytes.getValue()));
+  if (!(maxCompute >= 0))
+    return fail("'max-compute' must not be negative, got " +
+                Twine(llvm::formatv("{0}", maxCompute.getValue()).str()));
+  return success();
+}
+
+LogicalResult BucketCollectives::bucketByPlan() {
+  FailureOr<PlannedNames> names = planNames();
+  if (failed(names))
+    return failure();
+  for (FunctionOpInterface func : getSteps(getOperation())) {
+    takeApartByName(func, *names);
+    StepGraph graph(func.getFunctionBody().front());
+    std::vector<Candidate> candidates = findCandidates(func, graph);
+    merge(func, graph, candidates, groupByName(func, candidates, *names));
+  }
+  return success();
+}
+
+LogicalResult BucketCollectives::bucketByDryRun() {
+  llvm::Expected<Cluster> read = loadCluster(cluster);
+  if (!read)
+    return getOperation().emitError() << llvm::toString(read.takeError());
+  CostModel model(std::move(*read));
+  FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
+  if (failed(costs))
+    return failure();
+  unsigned number = 0;
+  for (FunctionOpInterface func : getSteps(getOperation())) {
+    StepGraph graph(func.getFunctionBody().front());
+    std::vector<Candidate> candidates = findCandidates(func, graph);
+    std::vector<WantedBucket> wanted =
+        groupByName(func, candidates, PlannedNames());
+    AutoBuckets chosen = chooseAutoBuckets(func, graph, candidates, *costs,
+                                           {saturation, maxBytes, maxCompute});
+    for (WantedBucket &bucket : chosen.wanted) {
+      bucket.name = "auto." + std::to_string(number++);
+      wanted.push_back(std::move(bucket));
+    }
+    if (!candidates.empty())
+      remark::analysis(func.getLoc(),
+                       remark::RemarkOpts::name("dry-run").category(DEBUG_TYPE))
+          << remark::reason("a dry run waits {0:f3} ms, {1:f3} ms with buckets",
+                            (chosen.secondsBefore - chosen.computeSeconds) *
+                                1e3,
+                            (chosen.secondsAfter - chosen.computeSeconds) * 1e3)
+          << remark::metric("compute_us", int64_t(chosen.computeSeconds * 1e6));
+    merge(func, graph, candidates, wanted);
+  }
+  return success();
 }

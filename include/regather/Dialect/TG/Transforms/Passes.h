@@ -22,6 +22,9 @@ enum class StateType { Update, F32, BF16 };
 /// How tg-shard-parameters stores parameters.
 enum class ParameterLayout { Flat, PerParameter };
 
+/// How tg-bucket-collectives chooses buckets.
+enum class BucketMode { Plan, Auto };
+
 /// What tg-apply-policy marks.
 enum class PolicyPlan { None, Full, Selective };
 

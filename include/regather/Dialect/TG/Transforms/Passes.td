@@ -163,7 +163,7 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     and may differ as long as each shard is a multiple of the largest element, so
     that all of them are aligned behind each other.
 
-    The option `plan` says what belongs together:
+    With `mode=plan`, the option `plan` says what belongs together:
 
     ```
     plan     = bucket { "," bucket }
@@ -187,6 +187,15 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     the plan says, and whatever it gathers or reduces. Other collectives, such as
     those of tensor parallelism on activations, are left alone.
 
+    With `mode=auto`, only what communication leaves waiting is merged. A dry run
+    takes times from `cluster`; it computes in the order of the step, starts
+    gathers one ahead of what reads them and reductions when their operands are
+    there, and runs collectives of equal axes one after the other. Neighbours
+    that it waits for are joined, as long as one of them is too small to
+    saturate the link (`saturation`), both fit into `max-bytes`, the operands of
+    reductions are at most `max-compute` apart, and the dry run gets shorter.
+    What it hides is left alone.
+
     Members come in the order in which the model registers their parameters. A
     merged collective starts where its last operand is there, but not before its
     first member did; casts of shards move up for it. Its wait stands before
@@ -202,9 +211,26 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     why.
   }];
   let options = [
+    Option<"mode", "mode", "BucketMode", /*default=*/"BucketMode::Plan",
+           "How to choose buckets",
+           [{::llvm::cl::values(
+             clEnumValN(BucketMode::Plan, "plan",
+                        "As the plan says (default)"),
+             clEnumValN(BucketMode::Auto, "auto", "By a dry run"))}]>,
     Option<"plan", "plan", "std::string", /*default=*/"",
            "Buckets of modules, such as [embedding],[layers.*]each,[norm,head]; "
-           "or @FILE">
+           "or @FILE">,
+    Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-8\"",
+           "mode=auto: cluster whose times count, by name or file">,
+    Option<"saturation", "saturation", "double", /*default=*/"0.9",
+           "mode=auto: part of the bandwidth from which on a collective does "
+           "not grow">,
+    Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"0",
+           "mode=auto: most bytes that the whole tensors of a bucket may have; 0 "
+           "for those of the largest unit (see tg-shard-parameters)">,
+    Option<"maxCompute", "max-compute", "double", /*default=*/"0",
+           "mode=auto: most seconds of computation between the operands of one "
+           "reduction; 0 for as long as the reduction takes">
   ];
   let statistics = [
     Statistic<"numBuckets", "num-buckets",
