@@ -116,3 +116,32 @@ func.func @group(%w: tensor<1x4xf32> {tg.role = #tg.role<parameter>, tg.reshard 
   %g = tg.node "aten.mul.Tensor"(%y, %again) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %y, %g : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// Backward gathers %v anyway, so what is cheap to make of it is computed again.
+// It does not gather %w: what is made of it is saved, however cheap, unless a
+// mark asks for it.
+// CHECK-LABEL: @gathers
+// CHECK-NOT:     saved_results
+// CHECK:         tg.node "aten.mul.Tensor"{{.*}}tg.id = "of_w"{{.*}}saved_results
+// CHECK-NOT:     saved_results
+// CHECK:         tg.all_gather %arg1, %arg2 on @mesh [dp] dim 0 phase backward
+// CHECK:         tg.id = "of_u", tg.phase = #tg.phase<backward>
+// CHECK:         tg.id = "of_v", tg.phase = #tg.phase<backward>
+// CHECK-NOT:     tg.all_gather
+tg.mesh @mesh [dp = 2]
+
+func.func @gathers(%w: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<always>},
+                   %v: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<always>},
+                   %u: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<always>},
+                   %x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = tg.all_gather %w, %v, %u on @mesh [dp] dim 0 phase forward : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> !tg.future<tensor<4xf32>, tensor<4xf32>, tensor<4xf32>>
+  %a, %b, %c = tg.wait %0 : !tg.future<tensor<4xf32>, tensor<4xf32>, tensor<4xf32>>
+  %of_w = tg.node "aten.mul.Tensor"(%a, %x) {tg.phase = #tg.phase<forward>, tg.id = "of_w"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %of_v = tg.node "aten.mul.Tensor"(%b, %x) {tg.phase = #tg.phase<forward>, tg.id = "of_v"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %of_u = tg.node "aten.mul.Tensor"(%c, %x) {tg.phase = #tg.phase<forward>, tg.id = "of_u", tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %g = tg.node "aten.addcmul.default"(%of_u, %of_w, %of_v) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %h = tg.node "aten.mul.Tensor"(%g, %b) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %h : tensor<4xf32>
+}

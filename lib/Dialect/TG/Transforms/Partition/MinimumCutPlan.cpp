@@ -13,7 +13,9 @@
 //   in(v) -> out(v)     what saving v costs
 //   out(u) -> in(v)     infinite, if v is computed from u: computing v takes u
 //   out(v) -> sink      infinite, if backward reads v
-//   source -> in(v)     infinite, if v may not be computed again
+//   source -> in(v)     infinite, if v may not be computed again; more than all
+//                       bytes, if that takes a gather of a released parameter
+//                       that backward does not gather anyway
 //
 // The results of one operation share their `in`. The members of a collective do
 // not: its wait gives each of them on its own.
@@ -64,9 +66,16 @@ private:
     network.edges.push_back({from, to, capacity});
   }
   bool mayRecompute(Value value);
+  bool addsGather(Value value);
   int64_t getSaveCost(Value value);
+  void findRegathered();
+  void setGatherCosts();
 
   const Step &step;
+  /// Parameters that backward gathers, whatever is computed again.
+  llvm::DenseSet<BlockArgument> regathered;
+  /// Edges that stand for further gathers.
+  SmallVector<size_t> gatherEdges;
   FlowNetwork network;
   llvm::DenseMap<Value, Nodes> nodes;
 };
@@ -115,6 +124,40 @@ bool CutBuilder::mayRecompute(Value value) {
   llvm_unreachable("unknown policy");
 }
 
+/// Parameters of which backward has a gather, or will have one because it reads
+/// what is released.
+void CutBuilder::findRegathered() {
+  for (auto [number, op] : llvm::enumerate(step.graph.getOps())) {
+    if (!step.graph.isBackward(number))
+      continue;
+    if (auto gather = dyn_cast<AllGatherOp>(op))
+      for (unsigned member : step.chains.getMembers(gather))
+        regathered.insert(step.chains.getParameter(gather.getInputs()[member]));
+    forEachInput(op, [&](Value input) {
+      if (isReleased(step.func, step.chains, input))
+        regathered.insert(step.chains.getParameter(input));
+    });
+  }
+}
+
+/// True if computing `value`, which has arrived, again adds a gather to
+/// backward that nobody has asked for.
+bool CutBuilder::addsGather(Value value) {
+  return isReleased(step.func, step.chains, value) &&
+         !regathered.contains(step.chains.getParameter(value)) &&
+         getPolicy(value.getDefiningOp()) != Policy::MustRecompute;
+}
+
+/// A further gather costs more than all that it could save.
+void CutBuilder::setGatherCosts() {
+  int64_t cost = 1;
+  for (const FlowEdge &edge : network.edges)
+    if (edge.capacity < kInfiniteCapacity)
+      cost += edge.capacity;
+  for (size_t edge : gatherEdges)
+    network.edges[edge].capacity = cost;
+}
+
 /// Twice the bytes, four times the bytes where recomputing is preferred, and
 /// the bytes where saving is.
 int64_t CutBuilder::getSaveCost(Value value) {
@@ -147,8 +190,12 @@ void CutBuilder::addWait(WaitOp wait) {
   for (auto [input, tensor] :
        llvm::zip(collective.getInputs(), wait.getTensors())) {
     uint32_t in = network.numNodes++;
-    if (!mayRecompute(tensor))
+    if (!mayRecompute(tensor)) {
       addEdge(network.source, in, kInfiniteCapacity);
+    } else if (addsGather(tensor)) {
+      gatherEdges.push_back(network.edges.size());
+      addEdge(network.source, in, 0);
+    }
     addInput(input, in);
     addValue(tensor, in);
   }
@@ -168,6 +215,7 @@ void CutBuilder::addForward(Operation *op) {
 }
 
 FlowNetwork CutBuilder::build() {
+  findRegathered();
   for (auto [number, op] : llvm::enumerate(step.graph.getOps())) {
     if (!step.graph.isBackward(number)) {
       addForward(op);
@@ -175,6 +223,7 @@ FlowNetwork CutBuilder::build() {
     }
     forEachInput(op, [&](Value input) { addInput(input, network.sink); });
   }
+  setGatherCosts();
   return std::move(network);
 }
 
