@@ -14,6 +14,24 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
 
+/// The tensor that a gathered value is a view of: one that has arrived, or that
+/// has been taken out of a flat buffer.
+static Value findRoot(const ParameterChains &chains, Value value) {
+  while (true) {
+    Operation *def = value.getDefiningOp();
+    if (isa<WaitOp, UnflattenOp>(def))
+      return value;
+    Value source;
+    forEachInput(def, [&](Value input) {
+      if (!source && chains.isGathered(input))
+        source = input;
+    });
+    if (!source)
+      return value;
+    value = source;
+  }
+}
+
 std::vector<CrossingValue>
 regather::findCrossingValues(FunctionOpInterface func, const StepGraph &graph,
                              const ParameterChains &chains) {
@@ -31,12 +49,16 @@ regather::findCrossingValues(FunctionOpInterface func, const StepGraph &graph,
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
     if (graph.isBackward(number))
       continue;
-    for (Value value : op->getResults())
-      if (living.contains(value))
-        crossing.push_back({value, getValueBytes(value),
-                            chains.isGathered(value)
-                                ? chains.getParameter(value)
-                                : BlockArgument()});
+    for (Value value : op->getResults()) {
+      if (!living.contains(value))
+        continue;
+      CrossingValue crosses{value, getValueBytes(value), nullptr, nullptr};
+      if (chains.isGathered(value)) {
+        crosses.gathered = chains.getParameter(value);
+        crosses.root = findRoot(chains, value);
+      }
+      crossing.push_back(crosses);
+    }
   }
   return crossing;
 }
@@ -62,22 +84,37 @@ std::vector<Operation *> regather::findRecomputed(ModuleOp module) {
   return backward;
 }
 
-/// Adds what lives on in one function. A gathered parameter counts once,
-/// however many views of it there are.
+llvm::MapVector<BlockArgument, int64_t>
+regather::countGathered(ArrayRef<CrossingValue> crossing) {
+  struct Views {
+    BlockArgument parameter;
+    int64_t largest = 0, sum = 0;
+  };
+  llvm::MapVector<Value, Views> byRoot;
+  for (const CrossingValue &value : crossing) {
+    if (!value.gathered)
+      continue;
+    Views &views = byRoot[value.root];
+    views.parameter = value.gathered;
+    views.largest = std::max(views.largest, value.bytes);
+    views.sum += value.bytes;
+  }
+  llvm::MapVector<BlockArgument, int64_t> bytes;
+  for (auto &[root, views] : byRoot)
+    bytes[views.parameter] +=
+        std::max(views.largest, std::min(views.sum, getValueBytes(root)));
+  return bytes;
+}
+
+/// Adds what lives on in one function.
 static void countCrossing(FunctionOpInterface func, BoundaryCount &count) {
   StepGraph graph(func.getFunctionBody().front());
   ParameterChains chains(func, graph);
-  llvm::DenseMap<BlockArgument, int64_t> gathered;
-  for (const CrossingValue &crossing :
-       findCrossingValues(func, graph, chains)) {
-    if (!crossing.gathered) {
-      count.savedBytes += crossing.bytes;
-      continue;
-    }
-    int64_t &largest = gathered[crossing.gathered];
-    largest = std::max(largest, crossing.bytes);
-  }
-  for (auto [parameter, bytes] : gathered) {
+  std::vector<CrossingValue> crossing = findCrossingValues(func, graph, chains);
+  for (const CrossingValue &value : crossing)
+    if (!value.gathered)
+      count.savedBytes += value.bytes;
+  for (auto [parameter, bytes] : countGathered(crossing)) {
     count.savedBytes += bytes;
     count.gatheredBytes += bytes;
   }
