@@ -208,8 +208,8 @@ void Chart::writePeak() {
                       x, y);
   os << llvm::formatv("<text class=\"peak {0}\" x=\"{1}\" y=\"{2:F1}\">peak "
                       "{3}</text>\n",
-                      isRight ? "right" : "left", isRight ? x - 10 : x + 10,
-                      std::max(y + 4, kTop + 12.0),
+                      isRight ? "right" : "left", x,
+                      std::max(y - 9, kTop + 10.0),
                       formatBytes(curve.getPeakBytes()));
 }
 
@@ -280,7 +280,7 @@ void regather::report::writeMemoryCharts(llvm::raw_ostream &os,
     return;
   double peak = double(std::max(before.getPeakBytes(), after.getPeakBytes()));
   double step = getNiceStep(std::max(peak, 1.0) / 5);
-  double top = step * std::ceil(1.05 * peak / step);
+  double top = step * std::ceil(1.1 * peak / step);
   std::vector<PhasePlace> places = placePhases(after);
   Chart first(os, before, places, step, top),
       second(os, after, places, step, top);

@@ -15,7 +15,7 @@
 
 using namespace regather::report;
 
-static constexpr Column kColumns[] = {{"at the peak"},
+static constexpr Column kColumns[] = {{"in use at the peak"},
                                       {"before", ColumnKind::Number},
                                       {"after", ColumnKind::Number}};
 
@@ -28,11 +28,14 @@ static void writePeaks(llvm::raw_ostream &os, const MemoryCurve &before,
     table.addRow({getUseName(static_cast<MemoryUse>(use)).str(),
                   getBytesCell(before.bytes[use][before.peak], largest),
                   getBytesCell(after.bytes[use][after.peak], largest)});
-  table.addRow({"arena, as planned", getBytesCell(before.arenaBytes, largest),
-                getBytesCell(after.arenaBytes, largest)});
-  table.setTotal({"in use", getBytesCell(before.getPeakBytes(), largest),
+  table.setTotal({"total", getBytesCell(before.getPeakBytes(), largest),
                   getBytesCell(after.getPeakBytes(), largest)});
   table.write(os);
+  os << llvm::formatv(
+      "<p class=\"quiet\">Of these, arguments of the step take {0}; the rest "
+      "lies in an arena of {1}, before the passes {2}.</p>\n",
+      formatBytes(after.argumentBytes), formatBytes(after.arenaBytes),
+      formatBytes(before.arenaBytes));
 }
 
 static constexpr Column kBufferColumns[] = {{"written by", ColumnKind::Code},

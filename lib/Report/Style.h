@@ -48,11 +48,9 @@ nav a:hover { text-decoration: underline; }
   border: 1px solid var(--line); border-radius: 999px; padding: 1px 10px;
   font-size: 13px; color: var(--quiet); background: var(--panel);
 }
-.cards {
-  display: grid; gap: 12px;
-  grid-template-columns: repeat(auto-fit, minmax(230px, 1fr));
-}
+.cards { display: flex; flex-wrap: wrap; gap: 12px; }
 .card {
+  flex: 1 1 250px;
   border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
   background: var(--panel);
 }

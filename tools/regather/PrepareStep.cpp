@@ -68,11 +68,11 @@ static bool isOnlyPublic(ModuleOp module, func::FuncOp func) {
 /// steps: others are run as they were written.
 static std::string getRecompute(ModuleOp module, const AnalyzedStep &step,
                                 const RunRequest &request) {
-  if (request.recompute == "none")
-    return "";
-  bool isOpen = request.recompute.empty() && hasNodes(module) &&
-                isOnlyPublic(module, step.entry) && isUndecided(module, step);
-  return isOpen ? "min-cut" : request.recompute;
+  if (!request.recompute.empty())
+    return request.recompute;
+  bool isOpen = hasNodes(module) && isOnlyPublic(module, step.entry) &&
+                isUndecided(module, step);
+  return isOpen ? "min-cut" : "none";
 }
 
 /// True if the elements are of a type that exists in captured graphs only.
@@ -135,7 +135,7 @@ static LogicalResult verifyPartitioned(const AnalyzedStep &step,
 }
 
 LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
-                                    const RunRequest &request,
+                                    RunRequest &request,
                                     PassOptionTexts &passOptions) {
   if (failed(verifyRequest(step, request)))
     return failure();
@@ -148,7 +148,8 @@ LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
   options.layout = request.layout;
   options.policy = request.policy;
   options.reshard = request.reshard;
-  options.recompute = getRecompute(module, step, request);
+  request.recompute = getRecompute(module, step, request);
+  options.recompute = request.recompute == "none" ? "" : request.recompute;
   options.optimizer = request.optimizer;
   if (request.bucket != "none")
     options.bucket = request.bucket;

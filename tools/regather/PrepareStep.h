@@ -44,10 +44,11 @@ mlir::LogicalResult lowerForeignTypes(mlir::ModuleOp module);
 /// Runs what `step` lacks of the pipeline. Its parameters are sharded if a mesh
 /// is asked for, or several ranks and it has none; an optimizer is appended if
 /// one is asked for; nodes are lowered. Afterwards the step has to be analyzed
-/// again. Takes options of its passes from `passOptions`. Emits an error if
-/// what is asked for has been done to the step before, or cannot be done.
+/// again. Takes options of its passes from `passOptions`, and writes what is
+/// recomputed by default to `request`. Emits an error if what is asked for has
+/// been done to the step before, or cannot be done.
 mlir::LogicalResult prepareStep(mlir::ModuleOp module, const AnalyzedStep &step,
-                                const RunRequest &request,
+                                RunRequest &request,
                                 PassOptionTexts &passOptions);
 
 } // namespace regather

@@ -45,12 +45,14 @@ static llvm::FailureOr<report::StepReport> collect(InputFile &input) {
   mlir::OwningOpRef<mlir::ModuleOp> original = input.module->clone();
   PassOptionTexts passOptions = getPassOptions();
   DecisionRemarks remarks(*input.context);
+  RunRequest request = getRequestedStep();
   llvm::FailureOr<AnalyzedStep> after =
-      prepareStepByFlags(*input.module, /*lowerNodes=*/false);
+      prepareRequestedStep(*input.module, request, getPassOptions());
   if (failed(after) || failed(verifyWhole(*after)))
     return mlir::failure();
   report::StepReport report;
-  report.request = describeRequest();
+  report.request = {request.policy, request.reshard, request.recompute,
+                    request.optimizer};
   report.overview = collectOverview(*after);
   report.overview.file = file;
   llvm::FailureOr<report::StepState> state =
@@ -59,8 +61,10 @@ static llvm::FailureOr<report::StepReport> collect(InputFile &input) {
     return mlir::failure();
   report.after = std::move(*state);
 
+  request.policy = request.reshard = "";
+  request.recompute = "none";
   llvm::FailureOr<AnalyzedStep> before =
-      prepareUndecidedByFlags(*original, passOptions);
+      prepareRequestedStep(*original, request, passOptions);
   if (failed(before))
     return mlir::failure();
   state = collectState(*before, remarks, passOptions);

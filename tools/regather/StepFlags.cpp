@@ -8,7 +8,6 @@
 
 #include "StepFlags.h"
 
-#include "PrepareStep.h"
 #include "StepStatistics.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -193,7 +192,7 @@ std::optional<int64_t> regather::getRequestedRanks() {
                                    : std::nullopt;
 }
 
-static RunRequest getRequest() {
+RunRequest regather::getRequestedStep() {
   RunRequest request;
   request.ranks = getRequestedRanks();
   request.mesh = mesh;
@@ -207,9 +206,9 @@ static RunRequest getRequest() {
   return request;
 }
 
-static llvm::FailureOr<AnalyzedStep> prepareBy(const RunRequest &request,
-                                               mlir::ModuleOp module,
-                                               PassOptionTexts &passOptions) {
+llvm::FailureOr<AnalyzedStep>
+regather::prepareRequestedStep(mlir::ModuleOp module, RunRequest &request,
+                               PassOptionTexts &passOptions) {
   if (failed(lowerForeignTypes(module)))
     return mlir::failure();
   llvm::FailureOr<AnalyzedStep> step =
@@ -221,23 +220,9 @@ static llvm::FailureOr<AnalyzedStep> prepareBy(const RunRequest &request,
 
 llvm::FailureOr<AnalyzedStep>
 regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
-  RunRequest request = getRequest();
+  RunRequest request = getRequestedStep();
   request.lower = lowerNodes;
-  return prepareBy(request, module, getPassOptions());
-}
-
-llvm::FailureOr<AnalyzedStep>
-regather::prepareUndecidedByFlags(mlir::ModuleOp module,
-                                  PassOptionTexts &passOptions) {
-  RunRequest request = getRequest();
-  request.policy = "";
-  request.reshard = "";
-  request.recompute = "none";
-  return prepareBy(request, module, passOptions);
-}
-
-report::Request regather::describeRequest() {
-  return {policy, reshard, recompute, optimizer};
+  return prepareRequestedStep(module, request, getPassOptions());
 }
 
 bool regather::hasUnusedPassOptions() {

@@ -10,11 +10,11 @@
 #define REGATHER_TOOLS_REGATHER_STEPFLAGS_H
 
 #include "Commands.h"
+#include "PrepareStep.h"
 
 #include "regather/Execution/AnalyzeStep.h"
 #include "regather/Execution/RunReport.h"
 #include "regather/Pipelines/Pipelines.h"
-#include "regather/Report/StepReport.h"
 
 namespace regather {
 
@@ -34,13 +34,13 @@ Failure rejectStepFlags();
 llvm::FailureOr<AnalyzedStep> prepareStepByFlags(mlir::ModuleOp module,
                                                  bool lowerNodes);
 
-/// The same, but for --policy, --reshard and --recompute: nothing is released
-/// or computed again.
-llvm::FailureOr<AnalyzedStep>
-prepareUndecidedByFlags(mlir::ModuleOp module, PassOptionTexts &passOptions);
+/// What the flags ask for; nodes stay.
+RunRequest getRequestedStep();
 
-/// What the flags ask for, as a report shows it.
-report::Request describeRequest();
+/// Does what prepareStepByFlags does by another request.
+llvm::FailureOr<AnalyzedStep>
+prepareRequestedStep(mlir::ModuleOp module, RunRequest &request,
+                     PassOptionTexts &passOptions);
 
 /// What --plan and --pass-option say of passes that have not run yet.
 PassOptionTexts &getPassOptions();

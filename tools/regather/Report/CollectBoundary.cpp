@@ -58,7 +58,7 @@ public:
         chains(cast<FunctionOpInterface>(func.getOperation()), graph) {}
 
   std::vector<GatheredParameter>
-  collect(const llvm::DenseMap<BlockArgument, int64_t> &kept);
+  collect(const llvm::MapVector<BlockArgument, int64_t> &kept);
   const StepGraph &getGraph() const { return graph; }
   const ParameterChains &getChains() const { return chains; }
 
@@ -115,7 +115,7 @@ void ParameterCollector::decide(BlockArgument argument,
 }
 
 std::vector<GatheredParameter> ParameterCollector::collect(
-    const llvm::DenseMap<BlockArgument, int64_t> &kept) {
+    const llvm::MapVector<BlockArgument, int64_t> &kept) {
   llvm::DenseMap<BlockArgument, int64_t> regathered;
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
     auto wait = dyn_cast<WaitOp>(op);
@@ -192,18 +192,13 @@ Boundary regather::collectBoundary(func::FuncOp func,
                                    const DecisionRemarks &remarks) {
   ParameterCollector parameters(func, remarks);
   Boundary boundary;
-  llvm::DenseMap<BlockArgument, int64_t> kept;
-  for (const CrossingValue &crossing :
-       findCrossingValues(cast<FunctionOpInterface>(func.getOperation()),
-                          parameters.getGraph(), parameters.getChains())) {
-    if (crossing.gathered) {
-      int64_t &bytes = kept[crossing.gathered];
-      bytes = std::max(bytes, crossing.bytes);
-    } else if (crossing.bytes > 0) {
-      boundary.saved.push_back(describeSaved(crossing.value));
-    }
-  }
-  boundary.parameters = parameters.collect(kept);
+  std::vector<CrossingValue> crossing =
+      findCrossingValues(cast<FunctionOpInterface>(func.getOperation()),
+                         parameters.getGraph(), parameters.getChains());
+  for (const CrossingValue &value : crossing)
+    if (!value.gathered && value.bytes > 0)
+      boundary.saved.push_back(describeSaved(value.value));
+  boundary.parameters = parameters.collect(countGathered(crossing));
   for (Operation *op : findRecomputed(func->getParentOfType<ModuleOp>()))
     if (!isa<CollectiveOpInterface, WaitOp>(op) && !getOpCost(op).view)
       boundary.recomputed.push_back(describeRecomputed(op));

@@ -31,7 +31,8 @@ struct CompiledStep {
 
 /// Turns a copy of the module into a program over planned memory, called like
 /// the step. Arguments that the step updates are donated. `passOptions` are
-/// options of the passes of buildNativePipeline; those of others are left in it.
+/// options of the passes of buildNativePipeline; those of others are left in
+/// it.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 lowerToProgram(mlir::func::FuncOp entry, PassOptionTexts &passOptions);
 

@@ -1,0 +1,286 @@
+"""`regather report`: the page is well-formed and stands alone, and its numbers
+are those of the other commands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regather_tools import ROOT, Result, run_tool
+
+STEP = ROOT / "examples" / "llama3-debug.fx.json"
+FLAGS = ("--mesh=dp:4", "--policy=selective", "--reshard=default",
+         "--optimizer=adamw betas=0.9,0.95")
+# The same passes, one after the other.
+PIPELINE = ("--regather-training-pipeline=mesh=dp:4 policy=selective "
+            "reshard=default recompute=min-cut "
+            "optimizer={adamw betas=0.9,0.95} lower=false")
+UNDECIDED = ("--regather-training-pipeline=mesh=dp:4 "
+             "optimizer={adamw betas=0.9,0.95} lower=false")
+TOTALS = ("saved_bytes", "gathered_bytes_across_boundary", "recomputed_flops")
+WITHOUT_END = {"meta", "br", "link", "img", "input"}
+
+
+@dataclass
+class Written:
+    html: str
+    numbers: dict[str, Any]
+    directory: Path
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    directory = tmp_path_factory.mktemp("report")
+    result = run_tool("regather", "report", STEP, *FLAGS, "-o",
+                      directory / "report.html", "--json",
+                      directory / "report.json")
+    assert result.code == 0, result.stderr
+    assert result.stdout == b"" and result.stderr == ""
+    assert sorted(path.name for path in directory.iterdir()) == \
+        ["report.html", "report.json"]
+    return Written((directory / "report.html").read_text(),
+                   json.loads((directory / "report.json").read_text()),
+                   directory)
+
+
+class Page(HTMLParser):
+    """Checks that every element ends, and collects what leads elsewhere."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.sources: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str,
+                        attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in WITHOUT_END:
+            self.open.append(tag)
+        self.note(attrs)
+
+    def handle_startendtag(self, tag: str,
+                           attrs: list[tuple[str, str | None]]) -> None:
+        self.note(attrs)
+
+    def note(self, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names))
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            elif name == "href":
+                self.links.append(value)
+            elif name in ("src", "srcset", "data", "xlink:href"):
+                self.sources.append(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> ends nothing"
+        assert self.open.pop() == tag
+
+
+def test_page_is_well_formed(report: Written) -> None:
+    page = Page(report.html)
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    assert page.links and all(
+        link.startswith("#") and link[1:] in page.ids for link in page.links)
+
+
+def test_page_stands_alone(report: Written) -> None:
+    assert Page(report.html).sources == []
+    assert "http" not in report.html and "@import" not in report.html
+    assert "url(" not in report.html
+
+
+def test_page_shows_decisions(report: Written) -> None:
+    for text in ("layers.*", "gathered again", "backward begins with its unit",
+                 "before the passes", "after the passes", "aten.mm.default"):
+        assert text in report.html
+    # Names come from files; they are no markup.
+    assert "<selective" not in report.html
+
+
+def stats_after(pipeline: str, directory: Path) -> dict[str, Any]:
+    imported = directory / "imported.mlir"
+    result = run_tool("regather-translate", "--import-fx", STEP, "-o", imported)
+    assert result.code == 0, result.stderr
+    result = run_tool("regather-opt", imported, pipeline, "-o",
+                      directory / "step.mlir")
+    assert result.code == 0, result.stderr
+    result = run_tool("regather", "stats", directory / "step.mlir", "--json")
+    assert result.code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("state, pipeline", [("after", PIPELINE),
+                                             ("before", UNDECIDED)])
+def test_totals_are_those_of_stats(report: Written, tmp_path: Path, state: str,
+                                   pipeline: str) -> None:
+    stats = stats_after(pipeline, tmp_path)
+    numbers = report.numbers[state]
+    assert {name: numbers[name] for name in TOTALS} == \
+        {name: stats[name] for name in TOTALS}
+    assert sum(group["bytes"] for group in numbers["collectives"]) == \
+        stats["collective_bytes"]
+    assert report.numbers["parameters"] == stats["parameters"]
+
+
+@pytest.mark.parametrize("state", ["before", "after"])
+def test_rows_add_up(report: Written, state: str) -> None:
+    numbers = report.numbers[state]
+    kept = sum(parameter["kept_bytes"]
+               for parameter in numbers["gathered_parameters"])
+    saved = sum(value["bytes"] for value in numbers["saved_values"])
+    assert kept == numbers["gathered_bytes_across_boundary"]
+    assert kept + saved == numbers["saved_bytes"]
+    assert sum(op["flops"] for op in numbers["recomputed_ops"]) == \
+        pytest.approx(numbers["recomputed_flops"])
+
+
+def test_decisions_have_reasons(report: Written) -> None:
+    parameters = {parameter["name"]: parameter for parameter
+                  in report.numbers["after"]["gathered_parameters"]}
+    layer = parameters["layers.0.matrices"]
+    assert layer["decision"] == "gathered again"
+    assert "layers.0.attention.wq.weight" in layer["members"]
+    assert layer["kept_bytes"] == 0
+    assert layer["regathered_bytes"] == \
+        layer["gathered_bytes"] - layer["shard_bytes"]
+    head = parameters["norm.matrices"]
+    assert head["decision"] == "kept"
+    assert head["reason"] == "backward begins with its unit"
+    assert head["kept_bytes"] == head["gathered_bytes"]
+    embedding = parameters["embedding.matrices"]
+    assert embedding["decision"] == "released"
+    assert all(value["reason"] for value
+               in report.numbers["after"]["saved_values"])
+
+
+@pytest.mark.parametrize("state, flags", [
+    ("after", FLAGS), ("before", (FLAGS[0], FLAGS[3], "--recompute=none"))])
+def test_memory_is_that_of_a_run(report: Written, state: str,
+                                 flags: tuple[str, ...]) -> None:
+    result = run_tool("regather", "run", STEP, *flags, "--random-inputs=1",
+                      "--learning-rate=1e-3", "--json", "--quiet", timeout=60)
+    assert result.code == 0, result.stderr
+    ran = json.loads(result.stdout)
+    memory = report.numbers[state]["memory"]
+    assert memory["arena_bytes"] == ran["arena"]["planned_bytes"]
+    assert memory["arena_bytes"] + memory["argument_bytes"] == \
+        ran["peak_bytes_per_rank"]
+    # What lies between buffers is not in use.
+    assert ran["arena"]["lower_bound_bytes"] * 0.999 < \
+        memory["peak_bytes"] - memory["argument_bytes"] <= \
+        ran["arena"]["lower_bound_bytes"]
+
+
+@pytest.mark.parametrize("state", ["before", "after"])
+def test_curve(report: Written, state: str) -> None:
+    memory = report.numbers[state]["memory"]
+    uses = memory["bytes"]
+    totals = [sum(bytes_) for bytes_ in zip(*uses.values(), strict=True)]
+    assert max(totals) == memory["peak_bytes"] == \
+        totals[memory["peak_instruction"]]
+    assert all(total >= 0 for use in uses.values() for total in use)
+    assert set(uses["arguments"]) == {memory["argument_bytes"]}
+    places = [(phase["begin"], phase["end"]) for phase in memory["phases"]]
+    assert [phase["name"] for phase in memory["phases"]][:2] == \
+        ["forward", "backward"]
+    assert places[0][0] == 0 and places[-1][1] == len(totals)
+    assert all(a[1] == b[0] for a, b in zip(places, places[1:]))
+    backward = memory["phases"][1]["begin"]
+    # Forward saves, and has no gradients.
+    assert uses["saved for backward"][backward] > 0
+    assert not any(uses["gradients"][:backward])
+    assert uses["gathered parameters"][backward] > 0 or state == "after"
+
+
+def test_passes_lower_the_peak(report: Written) -> None:
+    before, after = (report.numbers[state]["memory"]
+                     for state in ("before", "after"))
+    assert after["peak_bytes"] < 0.7 * before["peak_bytes"]
+
+
+def test_step_without_communication(tmp_path: Path) -> None:
+    page = tmp_path / "mlp.html"
+    result = run_tool("regather", "report", ROOT / "examples" / "mlp.mlir",
+                      "-o", page)
+    assert result.code == 0, result.stderr
+    assert Page(page.read_text()).open == []
+    assert "The step does not communicate." in page.read_text()
+
+
+# -----------------------------------------------------------------------------
+# What cannot be reported
+# -----------------------------------------------------------------------------
+
+
+@dataclass
+class Mistake:
+    file: str
+    message: str
+    arguments: tuple[str, ...] = ("-o", "out.html")
+    files: dict[str, str] = field(default_factory=dict)
+
+
+PARTS = """
+func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
+func.func @backward(%x: tensor<2xf32>) { return }
+"""
+
+MISTAKES = {
+    "missing": Mistake("missing.mlir", "cannot open input file 'missing.mlir'"),
+    "nothing-to-write": Mistake(
+        str(STEP), "nothing to write: give -o, --json, or both", ()),
+    "no-step": Mistake("empty.mlir", "no public function",
+                       files={"empty.mlir": "module {}"}),
+    "no-folder": Mistake(str(STEP), "cannot write 'none/out.html'",
+                         ("-o", "none/out.html")),
+    "no-folder-for-numbers": Mistake(
+        str(STEP), "cannot write 'none/out.json'", ("--json", "none/out.json")),
+    "a-folder": Mistake(str(STEP), "cannot write '.'", ("-o", ".")),
+    "partitioned": Mistake("parts.mlir", "a report shows a step in one piece",
+                           files={"parts.mlir": PARTS}),
+    "pattern": Mistake(str(STEP), 'pattern "tail" of option \'modules\'',
+                       ("-o", "out.html", "--mesh=dp:2",
+                        "--reshard=modules=tail:always")),
+    "option": Mistake(str(STEP), 'options for pass "tg-nothing" are given',
+                      ("-o", "out.html", "--pass-option=tg-nothing:x=1")),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes(name: str, tmp_path: Path) -> None:
+    mistake = MISTAKES[name]
+    for file, text in mistake.files.items():
+        (tmp_path / file).write_text(text)
+    result = run_tool("regather", "report", mistake.file, *mistake.arguments,
+                      cwd=tmp_path)
+    check_error(result, mistake.message)
+    assert sorted(path.name for path in tmp_path.iterdir()) == \
+        sorted(mistake.files)
+
+
+def test_bundles_are_rejected(tmp_path: Path) -> None:
+    bundle = tmp_path / "step.rgb"
+    result = run_tool("regather", "compile", ROOT / "examples" / "mlp.mlir",
+                      "-o", bundle, "--quiet")
+    assert result.code == 0, result.stderr
+    result = run_tool("regather", "report", bundle, "-o", tmp_path / "x.html")
+    check_error(result, "a report shows a module, not a bundle")
+
+
+def check_error(result: Result, message: str) -> None:
+    assert result.code == 1, result.last_words
+    assert "error:" in result.stderr
+    assert message in result.stderr
