@@ -90,6 +90,7 @@ private:
   bool clearStream(uint32_t number, bool waits);
   bool tryStart(uint32_t start);
   void feed(uint32_t number, double horizon);
+  void feedAll(double seconds);
   bool mayDelay(uint32_t op) const;
   uint32_t getFirstComplete() const;
   bool issueReady();
@@ -340,6 +341,13 @@ void ListScheduler::feed(uint32_t number, double horizon) {
   }
 }
 
+/// Starts what keeps the streams busy while the device is, for so long.
+void ListScheduler::feedAll(double seconds) {
+  double horizon = clock.now + seconds;
+  for (uint32_t stream = 0; stream != graph.numStreams; ++stream)
+    feed(stream, horizon);
+}
+
 //===----------------------------------------------------------------------===//
 // The next operation
 //===----------------------------------------------------------------------===//
@@ -409,7 +417,13 @@ void ListScheduler::issueHead() {
     return;
   }
   bool isUnderWay = graph.isWait(head) && ends[graph.partner[head]] > clock.now;
-  issue(isUnderWay || !mayDelay(head) ? getFirstComplete() : head);
+  if (!isUnderWay && mayDelay(head)) {
+    issue(head);
+    return;
+  }
+  uint32_t wait = getFirstComplete();
+  feedAll(ends[graph.partner[wait]] - clock.now);
+  issue(wait);
 }
 
 Order ListScheduler::run() {
@@ -418,14 +432,7 @@ Order ListScheduler::run() {
     widen(kWindow);
     while (!ready.empty() && memory.isIssued(ready.top().op))
       ready.pop();
-    // A stream must not run dry while the device computes or waits.
-    double horizon = clock.now;
-    if (!ready.empty())
-      horizon += graph.getComputeSeconds(ready.top().op);
-    else if (uint32_t wait = getFirstComplete(); wait != Graph::kNone)
-      horizon = ends[graph.partner[wait]];
-    for (uint32_t stream = 0; stream != graph.numStreams; ++stream)
-      feed(stream, horizon);
+    feedAll(ready.empty() ? 0 : graph.getComputeSeconds(ready.top().op));
     if (memory.getHead() == graph.size() || issueReady())
       continue;
     if (numVisible < kWideWindow && cursor != base.size()) {

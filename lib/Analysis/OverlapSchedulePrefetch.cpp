@@ -148,9 +148,9 @@ regather::schedulePrefetch(const TimedProgram &program,
   for (const PrefetchPlan &plan : plans) {
     for (size_t i = 1; i < plan.prefetched.size() && plan.depth > 0; ++i) {
       uint32_t earlier = plan.prefetched[i - std::min<size_t>(i, plan.depth)];
-      demands.emplace_back(
-          graph.hasWait(earlier) ? graph.partner[earlier] : earlier,
-          plan.prefetched[i]);
+      demands.emplace_back(graph.hasWait(earlier) ? graph.partner[earlier]
+                                                  : earlier,
+                           plan.prefetched[i]);
     }
   }
   OverlapSchedule result;

@@ -30,6 +30,11 @@ void regather::buildNativePipeline(OpPassManager &pm, StringRef entry,
   // What is computed together.
   pm.addPass(tg::createFormKernelsPass());
 
+  // In which order. By default, the one that it is in.
+  tg::SchedulePassOptions schedule;
+  schedule.mode = tg::ScheduleMode::None;
+  pm.addPass(tg::createSchedulePass(schedule));
+
   // What is done where in memory, and when.
   ConvertTGToExecPassOptions toExec;
   toExec.entry = entry.str();

@@ -100,6 +100,10 @@ static std::string getPipelineText(const TrainingPipelineOptions &options) {
     passes.push_back(getBucketText(options.bucket));
     passes.push_back("tg-verify-step");
   }
+  if (!options.schedule.empty()) {
+    passes.push_back(getPassText("tg-schedule", "mode", options.schedule));
+    passes.push_back("tg-verify-step");
+  }
   if (options.lower)
     passes.push_back("convert-tg-nodes-to-linalg");
   return llvm::join(passes, ",");

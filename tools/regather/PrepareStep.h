@@ -32,6 +32,7 @@ struct RunRequest {
   std::string recompute;
   std::string optimizer;
   std::string bucket;
+  std::string schedule;
   /// Nodes become structured operations.
   bool lower = false;
 };

@@ -84,6 +84,13 @@ static cl::opt<std::string>
                     "tg-bucket-collectives"),
            cl::value_desc("PLAN"), cl::sub(runCommand), cl::sub(compileCommand),
            cl::sub(reportCommand), cl::cat(getCategory()));
+static cl::opt<std::string> schedule(
+    "schedule",
+    cl::desc("Order of the step: none (as it is, default), manual (collectives "
+             "move by a fixed distance), auto (what hides most of them), or "
+             "options of tg-schedule, such as 'auto memory-limit=1.1x'"),
+    cl::value_desc("MODE OPTION=VALUE..."), cl::sub(runCommand),
+    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
 static cl::list<std::string> passOption(
     "pass-option",
     cl::desc("Option of a pass, such as tg-form-kernels:max-ops=32; over those "
@@ -133,6 +140,18 @@ static std::string getText(const llvm::json::Value &value) {
   return llvm::join(parts, ",");
 }
 
+/// The options of tg-schedule. Steps are run on the threads of this machine.
+static std::string getScheduleOptions() {
+  std::string text = llvm::StringRef(schedule).trim().str();
+  if (text.empty())
+    return text;
+  if (!llvm::StringRef(text).split(' ').first.contains('='))
+    text = "mode=" + text;
+  if (text.find("cluster=") == std::string::npos)
+    text += " cluster=cpu-threads";
+  return text;
+}
+
 static Failure readPlan() {
   auto explain = [](const llvm::Twine &why) {
     return Failure(("cannot read plan '" + plan + "': " + why).str());
@@ -179,7 +198,7 @@ Failure regather::readStepFlags() {
 Failure regather::rejectStepFlags() {
   const std::reference_wrapper<const cl::Option> flags[] = {
       entry,     mesh,      replicateAxis, layout,     policy, reshard,
-      recompute, optimizer, bucket,        passOption, plan};
+      recompute, optimizer, bucket,        schedule,   passOption, plan};
   for (const cl::Option &flag : flags)
     if (flag.getNumOccurrences())
       return Failure("--" + flag.ArgStr.str() +
@@ -222,6 +241,11 @@ llvm::FailureOr<AnalyzedStep>
 regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
   RunRequest request = getRequestedStep();
   request.lower = lowerNodes;
+  // Kernels are scheduled when they are formed.
+  if (lowerNodes)
+    request.schedule = getScheduleOptions();
+  else if (!schedule.empty())
+    addPassOption("tg-schedule", getScheduleOptions());
   return prepareRequestedStep(module, request, getPassOptions());
 }
 

@@ -54,6 +54,11 @@ struct TrainingPipelineOptions
       llvm::cl::desc("Collectives to merge, and options of "
                      "tg-bucket-collectives: auto, or a plan, such as "
                      "[embedding],[layers.*]each; empty: none")};
+  Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("How to order the step, none, manual or auto, and options "
+                     "of tg-schedule, such as {auto memory-limit=1.1x}; empty: "
+                     "as it is")};
   Option<bool> lower{*this, "lower",
                      llvm::cl::desc("Replace nodes by structured operations"),
                      llvm::cl::init(true)};
@@ -65,17 +70,20 @@ struct TrainingPipelineOptions
 /// them, each of the four followed by tg-verify-step, and
 /// convert-tg-nodes-to-linalg. What has
 /// to be computed again is computed by tg-rematerialize or, with `recompute`,
-/// by tg-partition, which leaves the step in one piece. Parameters are sharded
-/// so that the groups of the optimizer have flat buffers of their own. Fails, with a message in `errors`, if the texts in the options do not
-/// fit the passes.
+/// by tg-partition, which leaves the step in one piece. With `schedule`,
+/// tg-schedule orders the nodes before they are replaced. Parameters are sharded
+/// so that the groups of the optimizer have flat buffers of their own. Fails,
+/// with a message in `errors`, if the texts in the options do not fit the
+/// passes.
 mlir::LogicalResult
 buildTrainingPipeline(mlir::OpPassManager &pm,
                       const TrainingPipelineOptions &options,
                       llvm::raw_ostream &errors);
 
 /// Adds the passes that turn the step called `entry` into a program over
-/// planned memory: inline, tg-form-kernels, convert-tg-to-exec,
-/// exec-plan-memory, and tg-verify-step. With `lowersNodes`,
+/// planned memory: inline, tg-form-kernels, tg-schedule, which does nothing
+/// unless its options say so, convert-tg-to-exec, exec-plan-memory, and
+/// tg-verify-step. With `lowersNodes`,
 /// convert-tg-nodes-to-linalg runs before kernels are formed, and not on each
 /// of them.
 void buildNativePipeline(mlir::OpPassManager &pm, llvm::StringRef entry,

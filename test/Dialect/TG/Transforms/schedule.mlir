@@ -12,8 +12,8 @@
 // CHECK-NEXT:    %[[Y:.*]] = tg.node "aten.mm.default"(%[[X]], %[[G0]])
 // CHECK-NEXT:    %[[G1:.*]] = tg.wait %[[F1]]
 // CHECK-NEXT:    tg.node "aten.mm.default"(%[[Y]], %[[G1]])
-// REMARK: the device waits for tg.all_gather "first" of "layers.0"
-// REMARK-SAME: there is too little to compute before it
+// REMARK: Reason="there is too little to compute before it"
+// REMARK-SAME: the device waits for tg.all_gather "first" of "layers.0"
 // REMARK-SAME: milliseconds=0.1
 // REMARK: order by
 // REMARK-SAME: bound=
