@@ -217,6 +217,45 @@ def test_replay_does_not_drift(options: str, tmp_path: Path) -> None:
     assert equal(step.run(replayed), step.whole)
 
 
+def saved_bytes(path: Path) -> int:
+    return boundary(path)[0]
+
+
+BUDGETED = ("--tg-merge-gathers", "--tg-reshard-after-forward=mode=always")
+
+
+def least_bytes(step: Step) -> int:
+    """The minimum that the error about a smaller budget names."""
+    result = run_tool("regather-opt", step.path, *BUDGETED,
+                      "--tg-partition=mode=budget budget=0")
+    found = re.search(r"below the minimum of (\d+) bytes", result.stderr)
+    assert found or result.code == 0
+    return int(found[1]) if found else 0
+
+
+def test_budget(step: Step) -> None:
+    """Halfway between the least and the most that can be saved."""
+    most = saved_bytes(step.transform((*BUDGETED, "--tg-partition")))
+    budget = (least_bytes(step) + most) // 2
+    path = step.transform((*BUDGETED,
+                           f"--tg-partition=mode=budget budget={budget}"))
+    assert saved_bytes(path) <= budget
+    for engine in ENGINES:
+        whole = (step.whole if engine == "interpreter"
+                 else step.run(step.path, engine))
+        assert equal(step.run(path, engine), whole)
+
+
+def test_least_budget(step: Step) -> None:
+    """The minimum that is named is possible, and marks lead there, too."""
+    least = least_bytes(step)
+    for passes in ((f"--tg-partition=mode=budget budget={least}",),
+                   (f"--tg-apply-policy=budget={least}", "--tg-partition")):
+        path = step.transform((*BUDGETED, *passes))
+        assert saved_bytes(path) == least
+    assert equal(step.run(path), step.whole)
+
+
 def test_partition_on_both_engines(step: Step) -> None:
     """Compiled code may round otherwise than the interpreter, not than itself."""
     passes = ("--tg-merge-gathers", "--tg-apply-policy=policy=selective",

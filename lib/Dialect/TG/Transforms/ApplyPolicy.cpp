@@ -6,10 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ParameterRegathers.h"
+#include "Partition/BudgetPlan.h"
+
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Dialect/TG/Utils/ModulePattern.h"
 #include "regather/Dialect/TG/Utils/ModuleUnits.h"
 #include "regather/Dialect/TG/Utils/ParameterChains.h"
+#include "regather/Dialect/TG/Utils/Policies.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
@@ -24,6 +28,7 @@ namespace regather::tg {
 } // namespace regather::tg
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 
 namespace {
@@ -51,6 +56,10 @@ private:
   FailureOr<std::vector<Plan>> getPlans(FunctionOpInterface func,
                                         const StepGraph &graph);
   bool isSavedBySelection(Operation *op);
+  LogicalResult applyBudget(FunctionOpInterface func, const StepGraph &graph,
+                            const ParameterChains &chains);
+  void mark(Operation *op, bool isSaved);
+  void report(FunctionOpInterface func);
   LogicalResult checkSaveList(FunctionOpInterface func);
 
   /// `modules` and `save`, parsed.
@@ -61,6 +70,8 @@ private:
   std::vector<bool> used;
   /// Products met so far, for every-second-product.
   int64_t products = 0;
+  /// Marks given in the step at hand.
+  int64_t savedHere = 0, recomputedHere = 0;
 };
 } // namespace
 
@@ -68,6 +79,11 @@ LogicalResult ApplyPolicy::parseOptions() {
   patterns.clear();
   patternPlans.clear();
   saved.clear();
+  if (budget >= 0 && (policy != PolicyPlan::None || !modules.empty() ||
+                      !save.empty() || everySecondProduct))
+    return getOperation().emitError()
+           << "option 'budget' is a plan for all of forward; no other one can "
+              "be given with it";
   for (const std::string &text : modules) {
     auto [pattern, name] = StringRef(text).rsplit(':');
     auto kind = llvm::StringSwitch<std::optional<PolicyPlan>>(name)
@@ -183,15 +199,65 @@ static bool leavesUnit(Operation *op, ArrayRef<Plan> plans,
   });
 }
 
+void ApplyPolicy::mark(Operation *op, bool isSaved) {
+  op->setAttr(kPolicyAttrName,
+              PolicyAttr::get(&getContext(), isSaved ? Policy::MustSave
+                                                     : Policy::MustRecompute));
+  ++(isSaved ? savedHere : recomputedHere);
+}
+
+void ApplyPolicy::report(FunctionOpInterface func) {
+  numSaved += savedHere;
+  numRecomputed += recomputedHere;
+  if (savedHere + recomputedHere > 0)
+    remark::analysis(func.getLoc(),
+                     remark::RemarkOpts::name("policies").category(DEBUG_TYPE))
+        << remark::metric("saved", savedHere)
+        << remark::metric("recomputed", recomputedHere);
+}
+
+LogicalResult ApplyPolicy::applyBudget(FunctionOpInterface func,
+                                       const StepGraph &graph,
+                                       const ParameterChains &chains) {
+  FailureOr<CostModel> model = partition::loadCostModel(func, cluster);
+  if (failed(model))
+    return failure();
+  FailureOr<StepCosts> costs = StepCosts::create(getOperation(), *model);
+  if (failed(costs))
+    return failure();
+  FailureOr<partition::BudgetPlan> plan =
+      partition::saveWithinBudget({func, graph, chains}, budget, *costs);
+  if (failed(plan))
+    return failure();
+  for (Operation *op : graph.getOps()) {
+    auto wait = dyn_cast<WaitOp>(op);
+    Operation *marked = wait ? wait.getFuture().getDefiningOp() : op;
+    // What has to be saved or gathered again needs no mark.
+    if (op->getNumResults() == 0 || getPolicy(op) || !isRepeatable(op) ||
+        chains.isConstant(op->getResult(0)) ||
+        isReleased(func, chains, op->getResult(0)))
+      continue;
+    bool isSaved = llvm::any_of(op->getResults(), [&](Value result) {
+      return plan->saved.contains(result);
+    });
+    if (isSaved || plan->recomputed.contains(op))
+      mark(marked, isSaved);
+  }
+  report(func);
+  return success();
+}
+
 LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
   StepGraph graph(func.getFunctionBody().front());
   ParameterChains chains(func, graph);
+  savedHere = recomputedHere = 0;
+  if (budget >= 0)
+    return applyBudget(func, graph, chains);
   FailureOr<std::vector<Plan>> plans = getPlans(func, graph);
   if (failed(plans))
     return failure();
   used.assign(saved.size(), false);
   products = 0;
-  int64_t recomputedHere = 0, savedHere = 0;
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
     PolicyPlan plan = (*plans)[number].plan;
     // A wait follows its collective. Gathers of parameters follow tg.reshard.
@@ -206,19 +272,9 @@ LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
     isSaved |= !isRepeatable(op) || leavesUnit(op, *plans, graph);
     if (op->hasAttr(kPolicyAttrName))
       continue;
-    op->setAttr(kPolicyAttrName,
-                PolicyAttr::get(&getContext(), isSaved
-                                                   ? Policy::MustSave
-                                                   : Policy::MustRecompute));
-    ++(isSaved ? savedHere : recomputedHere);
+    mark(op, isSaved);
   }
-  numSaved += savedHere;
-  numRecomputed += recomputedHere;
-  if (savedHere + recomputedHere > 0)
-    remark::analysis(func.getLoc(),
-                     remark::RemarkOpts::name("policies").category(DEBUG_TYPE))
-        << remark::metric("saved", savedHere)
-        << remark::metric("recomputed", recomputedHere);
+  report(func);
   return checkSaveList(func);
 }
 

@@ -9,6 +9,7 @@
 #include "BackwardCopies.h"
 #include "GatherMerger.h"
 #include "ParameterRegathers.h"
+#include "Partition/BudgetPlan.h"
 #include "Partition/SavedValues.h"
 #include "Partition/StepSplitter.h"
 
@@ -27,6 +28,7 @@ namespace regather::tg {
 } // namespace regather::tg
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::partition;
 
@@ -45,8 +47,15 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
       (*step).emitError() << "option 'match-pytorch' is for mode min-cut";
       return signalPassFailure();
     }
+    if ((mode == PartitionMode::Budget) != (budget >= 0)) {
+      (*step).emitError() << "mode budget and option 'budget', a number of "
+                             "bytes, need each other";
+      return signalPassFailure();
+    }
     eraseDeadBackward(*step);
-    if (failed(readRecord(*step)) || failed(recompute(*step)))
+    FailureOr<CostModel> model = loadCostModel(*step, cluster);
+    if (failed(model) || failed(readRecord(*step)) ||
+        failed(recompute(*step, *model)))
       return signalPassFailure();
     // PyTorch keeps the gathers that it is given.
     if (!matchPyTorch && failed(mergeGathers(*step)))
@@ -59,13 +68,15 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
 private:
   void eraseDeadBackward(func::FuncOp step);
   LogicalResult readRecord(func::FuncOp func);
-  FailureOr<SavedValues> decide(func::FuncOp func);
-  LogicalResult recompute(func::FuncOp func);
+  FailureOr<SavedValues> decide(func::FuncOp func, StepCosts &costs);
+  FailureOr<SavedValues> keepBudget(const Step &step, StepCosts &costs);
+  LogicalResult recompute(func::FuncOp func, const CostModel &model);
   void record(func::FuncOp func);
 
   /// What the step at hand computes twice.
   int64_t numCopies = 0;
   double copiedFlops = 0;
+  double copiedSeconds = 0;
 };
 } // namespace
 
@@ -117,7 +128,21 @@ LogicalResult Partition::readRecord(func::FuncOp func) {
   return success();
 }
 
-FailureOr<SavedValues> Partition::decide(func::FuncOp func) {
+FailureOr<SavedValues> Partition::keepBudget(const Step &step,
+                                             StepCosts &costs) {
+  FailureOr<BudgetPlan> plan = saveWithinBudget(step, budget, costs);
+  if (failed(plan))
+    return failure();
+  remark::analysis(step.func.getLoc(),
+                   remark::RemarkOpts::name("budget").category(DEBUG_TYPE))
+      << remark::metric("budget", budget.getValue())
+      << remark::metric("saved_bytes", plan->savedBytes)
+      << remark::metric("seconds", plan->seconds)
+      << remark::metric("least_seconds", plan->lowerBound);
+  return std::move(plan->saved);
+}
+
+FailureOr<SavedValues> Partition::decide(func::FuncOp func, StepCosts &costs) {
   StepGraph graph(func.getBody().front());
   PartitionMode chosen = mode;
   if (!graph.hasBackward()) {
@@ -137,13 +162,18 @@ FailureOr<SavedValues> Partition::decide(func::FuncOp func) {
     return replayRecord(step);
   case PartitionMode::MinCut:
     return cutMinimum(step);
+  case PartitionMode::Budget:
+    return keepBudget(step, costs);
   }
   llvm_unreachable("unknown mode");
 }
 
 /// Lets backward compute what is not saved.
-LogicalResult Partition::recompute(func::FuncOp func) {
-  FailureOr<SavedValues> values = decide(func);
+LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
+  FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
+  if (failed(costs))
+    return failure();
+  FailureOr<SavedValues> values = decide(func, *costs);
   if (failed(values))
     return failure();
   StepGraph graph(func.getBody().front());
@@ -160,9 +190,13 @@ LogicalResult Partition::recompute(func::FuncOp func) {
   // What forward computes no longer moves, and is not computed again.
   copies.eraseDeadOriginals();
   numCopies = copies.getCopies().size();
-  copiedFlops = 0;
-  for (auto [original, copy] : copies.getCopies())
+  copiedFlops = copiedSeconds = 0;
+  for (auto [original, copy] : copies.getCopies()) {
     copiedFlops += getOpCost(copy).flops;
+    auto collective = dyn_cast<CollectiveOpInterface>(copy);
+    copiedSeconds += collective ? costs->getCollective(collective).seconds
+                                : costs->getComputeSeconds(copy);
+  }
   numRecomputed += numCopies;
   recomputedFlops += static_cast<uint64_t>(copiedFlops);
   return success(!releases || succeeded(regatherParameters(func)));
@@ -197,5 +231,6 @@ void Partition::record(func::FuncOp func) {
       << remark::metric("saved", crossing.size())
       << remark::metric("saved_bytes", crossingBytes)
       << remark::metric("recomputed", numCopies)
-      << remark::metric("recomputed_flops", copiedFlops);
+      << remark::metric("recomputed_flops", copiedFlops)
+      << remark::metric("recomputed_seconds", copiedSeconds);
 }

@@ -3,11 +3,15 @@
 // RUN: not regather-opt %s --tg-apply-policy="modules=head:full" 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: not regather-opt %s --tg-apply-policy="policy=selective save=aten.mm.*" 2>&1 | FileCheck %s --check-prefix=SAVE
 // RUN: not regather-opt %s --tg-apply-policy="policy=selective save=aten.[" 2>&1 | FileCheck %s --check-prefix=GLOB
+// RUN: not regather-opt %s --tg-apply-policy="budget=1 policy=full" 2>&1 | FileCheck %s --check-prefix=BUDGET
+// RUN: not regather-opt %s --tg-apply-policy="budget=1 cluster=none.json" 2>&1 | FileCheck %s --check-prefix=CLUSTER
 
 // PLAN: error: 'modules' expects PATTERN:none, PATTERN:full or PATTERN:selective, got "layers.0"
 // KIND: error: 'modules' expects PATTERN:none, PATTERN:full or PATTERN:selective, got "layers.0:some"
 // NOTHING: error: pattern "head" of option 'modules' matches no module of forward
 // SAVE: error: pattern "aten.mm.*" of option 'save' matches no operation whose policy is selective
+// BUDGET: error: option 'budget' is a plan for all of forward; no other one can be given with it
+// CLUSTER: error: cannot read cluster file 'none.json'
 // GLOB: error: pattern "aten.[" of option 'save' is malformed
 func.func @step(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %b = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>, tg.module = "layers.0"} : (tensor<4x4xf32>) -> tensor<4x4xf32>

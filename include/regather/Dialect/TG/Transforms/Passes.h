@@ -29,7 +29,7 @@ enum class BucketMode { Plan, Auto };
 enum class PolicyPlan { None, Full, Selective };
 
 /// How tg-partition chooses what to save.
-enum class PartitionMode { Default, Replay, MinCut };
+enum class PartitionMode { Default, Replay, MinCut, Budget };
 
 /// Which gathered parameters tg-reshard-after-forward releases.
 enum class ReshardMode { Default, Always, Never };

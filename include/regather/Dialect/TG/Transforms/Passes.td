@@ -121,6 +121,11 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
     the next unit, are saved, and so is what would not come out the same again:
     opaque values, effects.
 
+    - `budget` is a plan for the whole of forward, units or not: it marks what
+      `tg-partition=mode=budget` would save and what it would recompute. It
+      comes after `tg-reshard-after-forward`, which decides what parameters do
+      not count.
+
     A mark on a collective speaks for its wait. Parameters and what is made of
     them alone, gathered or not, get no mark: `tg-reshard-after-forward` decides
     about them. A policy that is there already stays.
@@ -143,7 +148,11 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
                "Operations that selective saves, such as aten.mm.*">,
     Option<"everySecondProduct", "every-second-product", "bool",
            /*default=*/"false",
-           "Let selective recompute every second library call">
+           "Let selective recompute every second library call">,
+    Option<"budget", "budget", "int64_t", /*default=*/"-1",
+           "Bytes that may be saved; recompute as little as that allows">,
+    Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
+           "Name or file of the cluster whose costs the budget weighs">
   ];
   let statistics = [
     Statistic<"numSaved", "num-saved",
@@ -367,9 +376,16 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
     - `replay` saves exactly what `tg.saved_results` records, from an earlier
       partition or from the option `saved`, and consults nothing else: a second
       partition does not drift from the first.
+    - `budget` saves at most `budget` bytes, and of all such choices takes the
+      one that recomputes for the least time, by the cost model for `cluster`
+      and up to a thousandth where the search ends (a remark names the seconds
+      and their lower bound). Whatever can be computed again may be, except for
+      collectives that no mark asks for; preferences do not count. Gathered
+      parameters count as far as `tg.reshard` does not release them. A budget
+      below the minimum is an error that names the minimum.
 
     In all modes `must_recompute` comes first, and then `must_save`, which saves
-    all results of an operation. In `default` and `min-cut`, parameters that
+    all results of an operation. Except for `replay`, parameters that
     `tg.reshard` releases after forward are not saved but gathered again. What
     would not give the same again (opaque values, effects) is always saved.
     Numbers and constants never are. Operations of backward that nobody reads
@@ -394,7 +410,14 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
              clEnumValN(PartitionMode::Replay, "replay",
                         "What has been recorded"),
              clEnumValN(PartitionMode::MinCut, "min-cut",
-                        "The fewest bytes"))}]>,
+                        "The fewest bytes"),
+             clEnumValN(PartitionMode::Budget, "budget",
+                        "What recomputes least, within the budget"))}]>,
+    Option<"budget", "budget", "int64_t", /*default=*/"-1",
+           "Bytes that mode budget may save">,
+    Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
+           "Name or file of the cluster by whose costs budget decides, and "
+           "remarks give seconds">,
     Option<"matchPyTorch", "match-pytorch", "bool", /*default=*/"false",
            "With min-cut: decide by the rules and weights of PyTorch">,
     ListOption<"saved", "saved", "std::string",
