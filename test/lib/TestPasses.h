@@ -11,6 +11,10 @@
 
 namespace regather::test {
 
+/// `test-print-recomputation-problem`: prints as JSON what `tg-partition` with
+/// a budget decides about.
+void registerTestPrintRecomputationProblemPass();
+
 /// `test-split-nodes`: carries nodes out on parts of their tensors.
 void registerTestSplitNodesPass();
 

@@ -17,6 +17,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   regather::registerAllDialects(registry);
   regather::registerAllPasses();
+  regather::test::registerTestPrintRecomputationProblemPass();
   regather::test::registerTestSplitNodesPass();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "Regather optimizer driver for tests\n", registry));

@@ -10,7 +10,6 @@
 
 #include "../ParameterRegathers.h"
 
-#include "regather/Analysis/RecomputationPlanner.h"
 #include "regather/Dialect/TG/Utils/Policies.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -35,6 +34,7 @@ class BudgetProblem {
 public:
   BudgetProblem(const Step &step, StepCosts &costs);
 
+  RecomputationProblem take() { return std::move(problem); }
   FailureOr<BudgetPlan> solve(int64_t budget);
 
 private:
@@ -203,6 +203,11 @@ FailureOr<BudgetPlan> BudgetProblem::solve(int64_t budget) {
   plan.seconds = found.seconds;
   plan.lowerBound = found.lowerBound;
   return plan;
+}
+
+RecomputationProblem partition::makeRecomputationProblem(const Step &step,
+                                                         StepCosts &costs) {
+  return BudgetProblem(step, costs).take();
 }
 
 FailureOr<BudgetPlan> partition::saveWithinBudget(const Step &step,

@@ -11,6 +11,7 @@
 
 #include "SavedValues.h"
 
+#include "regather/Analysis/RecomputationPlanner.h"
 #include "regather/Dialect/TG/Utils/StepCosts.h"
 
 namespace regather::tg::partition {
@@ -29,6 +30,11 @@ struct BudgetPlan {
   /// No plan takes less.
   double lowerBound = 0;
 };
+
+/// The forward part of a step as the planner sees it: marks, costs, and what
+/// backward reads.
+RecomputationProblem makeRecomputationProblem(const Step &step,
+                                              StepCosts &costs);
 
 /// Finds what to save so that it takes at most `budget` bytes and what is
 /// computed again little time. Emits an error if the budget is too small, with
