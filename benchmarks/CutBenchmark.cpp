@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Cuts the steps in the files that it is given as tg-partition would, and
-// prints a JSON object for each: the size of the network, the median of the
-// seconds that the cut alone takes, and of those that PyTorch's rules and cut
-// take if the step is a captured graph.
+// prints a JSON object for each: the size of the network, and medians of CPU
+// seconds, of the cut alone and of PyTorch's rules with theirs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +22,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <chrono>
+#include <ctime>
 
 using namespace mlir;
 using namespace regather;
