@@ -43,7 +43,7 @@ public:
                                  std::multiplies<>())),
         classes(numRanks) {}
 
-  void addStream(ArrayRef<uint32_t> axes,
+  void addStream(ArrayRef<unsigned> axes,
                  function_ref<uint32_t(ArrayRef<int64_t>)> place);
   void refine();
   RankClasses getResult() const;
@@ -62,7 +62,7 @@ private:
 } // namespace
 
 void RankClassifier::addStream(
-    ArrayRef<uint32_t> axes, function_ref<uint32_t(ArrayRef<int64_t>)> place) {
+    ArrayRef<unsigned> axes, function_ref<uint32_t(ArrayRef<int64_t>)> place) {
   SmallVector<int64_t> strides(sizes.size(), 1);
   for (size_t i = sizes.size(); i-- > 1;)
     strides[i - 1] = strides[i] * sizes[i];
@@ -153,7 +153,7 @@ RankClasses RankClassifier::getResult() const {
 }
 
 RankClasses regather::findRankClasses(
-    ArrayRef<int64_t> meshSizes, ArrayRef<std::vector<uint32_t>> streamAxes,
+    ArrayRef<int64_t> meshSizes, ArrayRef<std::vector<unsigned>> streamAxes,
     function_ref<uint32_t(uint32_t, ArrayRef<int64_t>)> place) {
   RankClassifier classifier(meshSizes);
   for (size_t stream = 0; stream != streamAxes.size(); ++stream)

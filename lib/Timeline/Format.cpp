@@ -29,6 +29,8 @@ static std::string formatScaled(double value, double base,
 }
 
 std::string regather::formatSeconds(double seconds) {
+  if (seconds == 0)
+    return "0 s";
   if (std::fabs(seconds) >= 0.9995)
     return formatScaled(seconds, 1000, {"s"});
   return formatScaled(seconds * 1e6, 1000, {"us", "ms"});

@@ -68,6 +68,7 @@ private:
   void writeMemory();
   void writeNames();
   void writeTimeAxis();
+  void writePeak();
   void writeData();
   void writeLegend();
 
@@ -260,7 +261,20 @@ void Figure::writeTimeAxis() {
                     "</text>\n",
                     kLeft + (begin + end) / 2, kTop - 9, escape(phase.name));
   }
+  writePeak();
   os << "</g>\n";
+}
+
+/// Names the highest point, on the side where there is more room.
+void Figure::writePeak() {
+  double x = kLeft + getPlace(timeline.peakSeconds) / double(kPlacesPerPixel);
+  double y = bottom - kMemoryHeight * timeline.peakBytes / memoryLimit;
+  bool isRight = x > kLeft + kPlotWidth / 2;
+  os << formatv("<text class=\"top {0}\" x=\"{1:F1}\" y=\"{2:F1}\">peak {3}"
+                "</text>\n",
+                isRight ? "before" : "after", isRight ? x - 8 : x + 8,
+                std::max(y + 4, bottom - kMemoryHeight + 10.0),
+                formatBytes(timeline.peakBytes));
 }
 
 /// What the script shows: by mark, the names of its operation.

@@ -54,6 +54,8 @@ llvm::StringRef regather::getTimelineStyle() {
 .timeline text.lane { text-anchor: end; fill: var(--ink); font-weight: 600; }
 .timeline text.tick { text-anchor: end; }
 .timeline text.time { text-anchor: middle; }
+.timeline text.top { fill: var(--ink); font-weight: 600; }
+.timeline text.before { text-anchor: end; }
 .timeline text.phase { text-anchor: middle; font-weight: 600; }
 .timeline .keys {
   display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; margin: 0;

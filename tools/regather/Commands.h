@@ -54,6 +54,10 @@ int manifestMain();
 extern llvm::cl::SubCommand reportCommand;
 int reportMain();
 
+/// `regather simulate`: predicts the timeline of a step on a cluster.
+extern llvm::cl::SubCommand simulateCommand;
+int simulateMain();
+
 /// `regather stats`: counts operations, collectives and parameters.
 extern llvm::cl::SubCommand statsCommand;
 int statsMain();

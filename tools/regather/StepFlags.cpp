@@ -23,86 +23,89 @@
 using namespace regather;
 namespace cl = llvm::cl;
 
+namespace {
+/// The commands that take a step, as a modifier of an option.
+struct StepCommands {
+  void apply(cl::Option &option) const {
+    for (cl::SubCommand *command :
+         {&runCommand, &compileCommand, &reportCommand, &simulateCommand})
+      option.addSubCommand(*command);
+  }
+};
+} // namespace
+
+static constexpr StepCommands stepCommands;
+
 static cl::opt<int64_t>
     ranks("ranks", cl::desc("Number of ranks; the mesh decides by default"),
-          cl::value_desc("N"), cl::sub(runCommand), cl::sub(compileCommand),
-          cl::sub(reportCommand), cl::cat(getCategory()));
+          cl::value_desc("N"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string>
     entry("entry",
           cl::desc("Function to take, if the module has several public ones"),
-          cl::value_desc("NAME"), cl::sub(runCommand), cl::sub(compileCommand),
-          cl::sub(reportCommand), cl::cat(getCategory()));
+          cl::value_desc("NAME"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string>
     mesh("mesh",
          cl::desc("Shard the parameters of a step without a mesh over this one "
                   "(default dp:N for --ranks N)"),
-         cl::value_desc("AXIS:SIZE,..."), cl::sub(runCommand),
-         cl::sub(compileCommand), cl::sub(reportCommand),
-         cl::cat(getCategory()));
-static cl::opt<std::string> replicateAxis(
-    "replicate-axis", cl::desc("Axis of --mesh that holds copies of shards"),
-    cl::value_desc("AXIS"), cl::sub(runCommand), cl::sub(compileCommand),
-    cl::sub(reportCommand), cl::cat(getCategory()));
+         cl::value_desc("AXIS:SIZE,..."), stepCommands, cl::cat(getCategory()));
+static cl::opt<std::string>
+    replicateAxis("replicate-axis",
+                  cl::desc("Axis of --mesh that holds copies of shards"),
+                  cl::value_desc("AXIS"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string>
     layout("layout",
            cl::desc("How parameters that are sharded are stored: flat, those "
                     "of a unit in one buffer (default), or per-parameter"),
-           cl::value_desc("LAYOUT"), cl::sub(runCommand),
-           cl::sub(compileCommand), cl::sub(reportCommand),
-           cl::cat(getCategory()));
+           cl::value_desc("LAYOUT"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string> policy(
     "policy",
     cl::desc("What backward computes again: none, full, selective, or options "
              "of tg-apply-policy, such as 'full modules=head:none'"),
-    cl::value_desc("POLICY OPTION=VALUE..."), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
+    cl::value_desc("POLICY OPTION=VALUE..."), stepCommands,
+    cl::cat(getCategory()));
 static cl::opt<std::string>
     reshard("reshard",
             cl::desc("Gathered parameters to release after forward: always, "
                      "never, default, or options of tg-reshard-after-forward, "
                      "such as 'always group=8'"),
-            cl::value_desc("MODE OPTION=VALUE..."), cl::sub(runCommand),
-            cl::sub(compileCommand), cl::sub(reportCommand),
+            cl::value_desc("MODE OPTION=VALUE..."), stepCommands,
             cl::cat(getCategory()));
 static cl::opt<std::string> recompute(
     "recompute",
     cl::desc("What backward computes again besides what --policy says: none, "
              "or a mode of tg-partition and its options, such as min-cut (the "
              "default for captured steps)"),
-    cl::value_desc("MODE OPTION=VALUE..."), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
+    cl::value_desc("MODE OPTION=VALUE..."), stepCommands,
+    cl::cat(getCategory()));
 static cl::opt<std::string> optimizer(
     "optimizer",
     cl::desc("Append an optimizer to a step that has gradients, such as "
              "'adamw betas=0.9,0.95'"),
-    cl::value_desc("NAME OPTION=VALUE..."), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
+    cl::value_desc("NAME OPTION=VALUE..."), stepCommands,
+    cl::cat(getCategory()));
 static cl::opt<std::string>
     bucket("bucket",
            cl::desc("Collectives that start as one: none (default), auto, a "
                     "plan such as '[embedding],[layers.*] each', or options of "
                     "tg-bucket-collectives"),
-           cl::value_desc("PLAN"), cl::sub(runCommand), cl::sub(compileCommand),
-           cl::sub(reportCommand), cl::cat(getCategory()));
+           cl::value_desc("PLAN"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string> schedule(
     "schedule",
     cl::desc("Order of the step: none (as it is, default), manual (collectives "
              "move by a fixed distance), auto (what hides most of them), or "
              "options of tg-schedule, such as 'auto memory-limit=1.1x'"),
-    cl::value_desc("MODE OPTION=VALUE..."), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
+    cl::value_desc("MODE OPTION=VALUE..."), stepCommands,
+    cl::cat(getCategory()));
 static cl::list<std::string> passOption(
     "pass-option",
     cl::desc("Option of a pass, such as tg-form-kernels:max-ops=32; over those "
              "of --plan"),
-    cl::value_desc("PASS:OPTION=VALUE"), cl::sub(runCommand),
-    cl::sub(compileCommand), cl::sub(reportCommand), cl::cat(getCategory()));
+    cl::value_desc("PASS:OPTION=VALUE"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string>
     plan("plan",
          cl::desc("JSON file with options of passes, such as "
                   "{\"tg-form-kernels\": {\"max-ops\": 32}}"),
-         cl::value_desc("FILE"), cl::sub(runCommand), cl::sub(compileCommand),
-         cl::sub(reportCommand), cl::cat(getCategory()));
+         cl::value_desc("FILE"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string>
     cacheDir("cache-dir",
              cl::desc("Folder that keeps compiled kernels, none if empty "
@@ -177,8 +180,11 @@ static Failure readPlan() {
 }
 
 Failure regather::readStepFlags() {
-  if (ranks.getNumOccurrences() && (ranks < 1 || ranks > 4096))
-    return Failure("--ranks must be between 1 and 4096, got " +
+  // A rank of a run is one thread at least.
+  int64_t mostRanks = simulateCommand ? 1 << 20 : 4096;
+  if (ranks.getNumOccurrences() && (ranks < 1 || ranks > mostRanks))
+    return Failure("--ranks must be between 1 and " +
+                   std::to_string(mostRanks) + ", got " +
                    std::to_string(ranks));
   if (mesh.empty() && replicateAxis.getNumOccurrences())
     return Failure("--replicate-axis needs --mesh");

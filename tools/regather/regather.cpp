@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
   registerAllPasses();
   for (llvm::cl::SubCommand *command :
        {&runCommand, &compileCommand, &manifestCommand, &reportCommand,
-        &statsCommand, &treeCommand})
+        &simulateCommand, &statsCommand, &treeCommand})
     llvm::cl::HideUnrelatedOptions(getCategory(), *command);
   llvm::cl::HideUnrelatedOptions(getCategory());
   llvm::cl::ParseCommandLineOptions(
@@ -78,6 +78,8 @@ int main(int argc, char **argv) {
     return manifestMain();
   if (reportCommand)
     return reportMain();
+  if (simulateCommand)
+    return simulateMain();
   if (statsCommand)
     return statsMain();
   if (treeCommand)

@@ -53,7 +53,7 @@ struct RankClasses {
 /// is that of classes at most, and 2 where groups fit into nodes.
 RankClasses findRankClasses(
     llvm::ArrayRef<int64_t> meshSizes,
-    llvm::ArrayRef<std::vector<uint32_t>> streamAxes,
+    llvm::ArrayRef<std::vector<unsigned>> streamAxes,
     llvm::function_ref<uint32_t(uint32_t, llvm::ArrayRef<int64_t>)> place);
 
 } // namespace regather

@@ -16,6 +16,40 @@ using namespace regather;
 using namespace regather::tg;
 
 //===----------------------------------------------------------------------===//
+// Timing
+//===----------------------------------------------------------------------===//
+
+std::vector<unsigned> StreamGroup::getAxisNumbers() {
+  std::vector<unsigned> numbers;
+  ArrayRef<StringAttr> names = mesh.getAxes().getNames();
+  for (StringAttr axis : axes.getNames())
+    numbers.push_back(llvm::find(names, axis) - names.begin());
+  return numbers;
+}
+
+StepTiming regather::tg::makeStepTiming(StepCosts &costs) {
+  StepTiming timing;
+  timing.computeSeconds = [&costs](Operation *op) {
+    return costs.getComputeSeconds(op);
+  };
+  timing.collectiveSeconds = [&costs](CollectiveOpInterface op) {
+    return costs.getCollective(op).seconds;
+  };
+  timing.getLink = [&costs](StreamGroup group) -> uint32_t {
+    return costs.getModel()
+        .placeMeshGroup(group.mesh.getSizes(), group.getAxisNumbers())
+        .getLink();
+  };
+  for (const LinkClass &link : costs.getModel().getCluster().links) {
+    TimedLink timed;
+    timed.name = link.name;
+    timed.computeSlowdown = link.computeSlowdown;
+    timing.links.push_back(std::move(timed));
+  }
+  return timing;
+}
+
+//===----------------------------------------------------------------------===//
 // Streams
 //===----------------------------------------------------------------------===//
 

@@ -27,6 +27,9 @@ namespace regather::tg {
 struct StreamGroup {
   MeshOp mesh;
   AxesAttr axes;
+
+  /// Their places among the axes of the mesh.
+  std::vector<unsigned> getAxisNumbers();
 };
 
 /// How long operations take.
@@ -38,6 +41,9 @@ struct StepTiming {
   std::function<uint32_t(StreamGroup)> getLink;
   std::vector<TimedLink> links;
 };
+
+/// What operations take on a cluster. `costs` outlive the timing.
+StepTiming makeStepTiming(StepCosts &costs);
 
 struct StepProgram {
   TimedProgram program;

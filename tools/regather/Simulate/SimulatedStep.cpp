@@ -1,0 +1,220 @@
+//===- SimulatedStep.cpp - A step on a cluster ----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SimulatedStep.h"
+
+#include "../StepStatistics.h"
+
+#include "regather/Dialect/TG/Utils/ModuleUnits.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+ModelFlops regather::countModelFlops(ModuleOp module) {
+  StepStatistics stats = collectStatistics(module);
+  ModelFlops model;
+  for (const auto &[phase, flops] : stats.flopsByPhase)
+    model.flops += flops;
+  model.flops -= stats.boundary.recomputedFlops;
+  std::map<std::string, double> products;
+  module.walk([&](CostOpInterface op) {
+    if (op->getNumOperands() == 0 || !op.isLibraryCall())
+      return;
+    auto tensor = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+    if (!tensor)
+      return;
+    std::string type;
+    llvm::raw_string_ostream(type) << tensor.getElementType();
+    products[type] += op.getFlops();
+  });
+  auto most = llvm::max_element(products, [](const auto &a, const auto &b) {
+    return a.second < b.second;
+  });
+  if (most != products.end())
+    model.type = most->first;
+  return model;
+}
+
+//===----------------------------------------------------------------------===//
+// What is shown of operations
+//===----------------------------------------------------------------------===//
+
+static std::string getTarget(Operation *op) {
+  if (auto node = dyn_cast<NodeOp>(op))
+    return node.getTarget().str();
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    return ("@" + launch.getKernel()).str();
+  return op->getName().getStringRef().str();
+}
+
+static BoxKind getKind(Operation *op, const StepGraph &graph) {
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    return llvm::StringSwitch<BoxKind>(op->getName().stripDialect())
+        .Case("all_gather", BoxKind::AllGather)
+        .Case("reduce_scatter", BoxKind::ReduceScatter)
+        .Case("all_reduce", BoxKind::AllReduce)
+        .Default(BoxKind::OtherCollective);
+  std::optional<Phase> phase = getPhase(op);
+  if (phase == Phase::Optimizer)
+    return BoxKind::Optimizer;
+  return graph.isBackward(op) ? BoxKind::Backward : BoxKind::Forward;
+}
+
+static std::vector<TimelineOp> describeOps(const StepGraph &graph) {
+  std::vector<TimelineOp> ops;
+  std::vector<std::string> names = getOperationNames(graph);
+  std::vector<StringRef> paths;
+  for (auto [op, name] : llvm::zip(graph.getOps(), names)) {
+    TimelineOp &shown = ops.emplace_back();
+    shown.name = std::move(name);
+    shown.target = getTarget(op);
+    if (auto module = op->getAttrOfType<StringAttr>(kModuleAttrName))
+      shown.module = module.str();
+    shown.kind = getKind(op, graph);
+  }
+  for (const TimelineOp &op : ops)
+    paths.push_back(op.module);
+  // Layers are told apart by their parity: `layers.3` is shaded.
+  ModuleBlocks blocks(paths);
+  for (TimelineOp &op : ops) {
+    unsigned number = 0;
+    StringRef block = blocks.getBlock(op.module);
+    op.isShaded =
+        !block.rsplit('.').second.getAsInteger(10, number) && number % 2 == 1;
+  }
+  return ops;
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+/// Checks that all communication is of one mesh and can be seen.
+static LogicalResult verifyCommunication(const AnalyzedStep &step,
+                                         const StepGraph &graph) {
+  for (Operation *op : graph.getOps()) {
+    WalkResult walk = op->walk([&](CollectiveOpInterface inner) {
+      if (inner != op)
+        return WalkResult(inner->emitError()
+                          << "communication in control flow cannot be "
+                             "simulated");
+      MeshOp mesh = lookupMesh(inner, inner.getMeshAttr());
+      if (mesh == step.mesh)
+        return WalkResult::advance();
+      InFlightDiagnostic diag =
+          inner->emitError() << "communicates over mesh \"" << mesh.getSymName()
+                             << "\", but the step runs on \""
+                             << MeshOp(step.mesh).getSymName() << '"';
+      diag.attachNote(mesh.getLoc()) << "the mesh";
+      return WalkResult(diag);
+    });
+    if (walk.wasInterrupted())
+      return failure();
+  }
+  return success();
+}
+
+namespace {
+/// How groups lie in the cluster, by number.
+class PlacementTable {
+public:
+  explicit PlacementTable(const CostModel &model) : model(model) {}
+  uint32_t add(ArrayRef<int64_t> members) {
+    GroupPlacement placement = model.placeGroup(members);
+    const auto *it = llvm::find(placements, placement);
+    if (it == placements.end()) {
+      placements.push_back(placement);
+      return placements.size() - 1;
+    }
+    return it - placements.begin();
+  }
+  const GroupPlacement &operator[](uint32_t number) const {
+    return placements[number];
+  }
+
+private:
+  const CostModel &model;
+  SmallVector<GroupPlacement> placements;
+};
+
+/// What a collective takes on a group that lies somewhere.
+struct CollectiveSize {
+  CollectiveKind kind = CollectiveKind::AllGather;
+  double bytes = 0;
+};
+} // namespace
+
+static std::vector<std::string> nameStreams(StepProgram &built) {
+  std::vector<std::string> names;
+  for (auto [stream, group] : llvm::zip(built.program.streams, built.streams)) {
+    std::string name;
+    for (StringAttr axis : group.axes.getNames())
+      name += (name.empty() ? "" : ",") + axis.str();
+    names.push_back(name + " · " + built.program.links[stream.link].name);
+  }
+  return names;
+}
+
+FailureOr<SimulatedStep> regather::describeStep(const AnalyzedStep &step,
+                                                const CostModel &model) {
+  func::FuncOp entry = step.entry;
+  StepGraph graph(entry.front());
+  if (failed(verifyCommunication(step, graph)))
+    return failure();
+  FailureOr<StepCosts> costs =
+      StepCosts::create(entry->getParentOfType<ModuleOp>(), model);
+  if (failed(costs))
+    return failure();
+  StepProgram built = buildStepProgram(graph, makeStepTiming(*costs));
+  SimulatedStep result;
+  result.ops = describeOps(graph);
+  result.streams = nameStreams(built);
+  result.ranks = step.signature.ranks;
+
+  SmallVector<int64_t> sizes = {result.ranks};
+  if (MeshOp mesh = step.mesh)
+    sizes.assign(mesh.getSizes().begin(), mesh.getSizes().end());
+  std::vector<std::vector<unsigned>> axes;
+  for (StreamGroup &group : built.streams)
+    axes.push_back(group.getAxisNumbers());
+  auto placements = std::make_shared<PlacementTable>(model);
+  result.classes =
+      findRankClasses(sizes, axes, [&](uint32_t, ArrayRef<int64_t> members) {
+        return placements->add(members);
+      });
+
+  auto collectives = std::make_shared<std::vector<CollectiveSize>>();
+  collectives->resize(result.ops.size());
+  for (auto [i, op] : llvm::enumerate(graph.getOps())) {
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (!collective)
+      continue;
+    int64_t ranks =
+        step.mesh ? MeshOp(step.mesh).getGroupSize(collective.getAxesAttr())
+                  : 1;
+    result.ops[i].bytes = collective.getReceivedBytes(ranks);
+    (*collectives)[i] = {getCollectiveKind(collective),
+                         static_cast<double>(result.ops[i].bytes)};
+  }
+  result.groupSeconds = [placements, collectives, &model](uint32_t op,
+                                                          uint32_t placement) {
+    const CollectiveSize &size = (*collectives)[op];
+    return model.collectiveSeconds(size.kind, size.bytes,
+                                   (*placements)[placement]);
+  };
+  result.program = std::move(built.program);
+  return result;
+}

@@ -1,0 +1,50 @@
+//===- SimulatedStep.h - A step on a cluster --------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TOOLS_REGATHER_SIMULATE_SIMULATEDSTEP_H
+#define REGATHER_TOOLS_REGATHER_SIMULATE_SIMULATEDSTEP_H
+
+#include "regather/Analysis/Simulator.h"
+#include "regather/Dialect/TG/Utils/StepProgram.h"
+#include "regather/Execution/AnalyzeStep.h"
+#include "regather/Timeline/Timeline.h"
+
+namespace regather {
+
+/// Arithmetic of the model: what is computed a second time does not count.
+struct ModelFlops {
+  double flops = 0;
+  /// The element type of most products, as MLIR spells it.
+  std::string type;
+};
+
+/// Counts before kernels are formed.
+ModelFlops countModelFlops(mlir::ModuleOp module);
+
+/// All that the simulator needs to know of a step, and what is shown of it.
+struct SimulatedStep {
+  TimedProgram program;
+  RankClasses classes;
+  /// By operation and placement of the group of a collective.
+  std::function<double(uint32_t, uint32_t)> groupSeconds;
+  /// By number of the operation.
+  std::vector<TimelineOp> ops;
+  /// By stream.
+  std::vector<std::string> streams;
+  int64_t ranks = 1;
+};
+
+/// Describes `step` on a cluster; `model` outlives the result. Emits an error
+/// if it communicates over several meshes or inside of control flow, or if the
+/// cluster has too few ranks.
+llvm::FailureOr<SimulatedStep> describeStep(const AnalyzedStep &step,
+                                            const CostModel &model);
+
+} // namespace regather
+
+#endif // REGATHER_TOOLS_REGATHER_SIMULATE_SIMULATEDSTEP_H
