@@ -33,7 +33,7 @@ std::string regather::formatSeconds(double seconds) {
     return "0 s";
   if (std::fabs(seconds) >= 0.9995)
     return formatScaled(seconds, 1000, {"s"});
-  return formatScaled(seconds * 1e6, 1000, {"us", "ms"});
+  return formatScaled(seconds * 1e9, 1000, {"ns", "us", "ms"});
 }
 
 std::string regather::formatBytes(int64_t bytes) {

@@ -85,7 +85,8 @@ for (const figure of document.querySelectorAll(".timeline")) {
   let begin = 0, span = all;
   const time = s => {
     const [value, unit] = s >= 1 ? [s, "s"]
-        : s >= 1e-3 ? [s * 1e3, "ms"] : [s * 1e6, "us"];
+        : s >= 1e-3 ? [s * 1e3, "ms"]
+        : s >= 1e-6 ? [s * 1e6, "us"] : [s * 1e9, "ns"];
     return +value.toPrecision(6) + " " + unit;
   };
   const niceStep = step => {

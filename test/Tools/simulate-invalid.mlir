@@ -1,7 +1,7 @@
 // What cannot be simulated, and orders that are none of the step's.
 
 // RUN: split-file %s %t
-// DEFINE: %{simulate} = not regather simulate %t/step.mlir --cluster=%inputs/round-numbers.json
+// DEFINE: %{simulate} = not regather simulate %t/step.mlir --cluster=%S/Inputs/round-numbers.json
 // RUN: %{simulate} --order=%t/early.txt 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: %{simulate} --order=%t/early.json 2>&1 | FileCheck %s --check-prefix=EARLY-JSON
 // RUN: %{simulate} --order=%t/twice.txt 2>&1 | FileCheck %s --check-prefix=TWICE
@@ -23,14 +23,14 @@
 // CLUSTER: regather: error: cannot read cluster file 'h1000': {{.*}}; clusters known by name are a100-8,
 // RUN: %{simulate} --ranks=8 2>&1 | FileCheck %s --check-prefix=RANKS
 // RANKS: step.mlir:1:1: error: {{.*}}4 ranks
-// RUN: not regather simulate %t/large.mlir --cluster=%inputs/round-numbers.json 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not regather simulate %t/large.mlir --cluster=%S/Inputs/round-numbers.json 2>&1 | FileCheck %s --check-prefix=LARGE
 // LARGE: large.mlir:1:1: error: {{.*}}16
-// RUN: not regather simulate %t/nested.mlir --cluster=%inputs/round-numbers.json 2>&1 | FileCheck %s --check-prefix=NESTED
+// RUN: not regather simulate %t/nested.mlir --cluster=%S/Inputs/round-numbers.json 2>&1 | FileCheck %s --check-prefix=NESTED
 // NESTED: nested.mlir:4:10: error: communication in control flow cannot be simulated
 // RUN: %{simulate} --trace=%t/no/such/folder/trace.json 2>&1 | FileCheck %s --check-prefix=FOLDER
 // FOLDER: regather: error: cannot write '{{.*}}trace.json':
-// RUN: %{simulate} --pass-option=tg-partition:mode=default 2>&1 | FileCheck %s --check-prefix=OPTION
-// OPTION: options for pass "tg-partition" are given, which this step does not go through
+// RUN: %{simulate} --pass-option=tg-append-optimizer:optimizer=sgd 2>&1 | FileCheck %s --check-prefix=OPTION
+// OPTION: options for pass "tg-append-optimizer" are given, which this step does not go through
 
 //--- step.mlir
 tg.mesh @mesh [dp = 4]

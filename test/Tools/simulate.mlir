@@ -2,7 +2,7 @@
 // in memory and on the wire.
 
 // RUN: split-file %s %t
-// RUN: regather simulate %t/step.mlir --cluster=%inputs/round-numbers.json --ranks=4 --trace=%t/trace.json --json=%t/numbers.json --timeline=%t/page.html | FileCheck %s --check-prefixes=TEXT,GIVEN
+// RUN: regather simulate %t/step.mlir --cluster=%S/Inputs/round-numbers.json --ranks=4 --trace=%t/trace.json --json=%t/numbers.json --timeline=%t/page.html | FileCheck %s --check-prefixes=TEXT,GIVEN
 // RUN: FileCheck %s --check-prefix=TRACE --input-file=%t/trace.json
 // RUN: %python -m json.tool %t/trace.json %t/trace.pretty
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t/numbers.json
@@ -55,8 +55,8 @@
 
 // Another order for the same operations: the second gather hides, and the step
 // meets its bound.
-// RUN: regather simulate %t/step.mlir --cluster=%inputs/round-numbers.json --order=%t/order.txt | FileCheck %s --check-prefix=ORDER
-// RUN: regather simulate %t/step.mlir --cluster=%inputs/round-numbers.json --order=%t/order.json | FileCheck %s --check-prefix=ORDER
+// RUN: regather simulate %t/step.mlir --cluster=%S/Inputs/round-numbers.json --order=%t/order.txt | FileCheck %s --check-prefix=ORDER
+// RUN: regather simulate %t/step.mlir --cluster=%S/Inputs/round-numbers.json --order=%t/order.json | FileCheck %s --check-prefix=ORDER
 // ORDER:      step            27.0 ms
 // ORDER-NEXT: computation     24.0 ms
 // ORDER-NEXT: communication   6.00 ms, of which 3.00 ms exposed: 50.0 % hidden
@@ -66,7 +66,7 @@
 // ORDER-NEXT: exposed waits   1
 
 // A step without a mesh is sharded first; kernels take the place of operations.
-// RUN: regather simulate %t/whole.mlir --cluster=%inputs/round-numbers.json --mesh=dp:2 --kernels --json=%t/kernels.json | FileCheck %s --check-prefix=WHOLE
+// RUN: regather simulate %t/whole.mlir --cluster=%S/Inputs/round-numbers.json --mesh=dp:2 --kernels --json=%t/kernels.json | FileCheck %s --check-prefix=WHOLE
 // RUN: FileCheck %s --check-prefix=KERNELS --input-file=%t/kernels.json
 // WHOLE:   on 2 ranks of round-numbers (dp:2)
 // KERNELS: "op": "@{{.*}}"
