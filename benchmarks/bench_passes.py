@@ -9,8 +9,8 @@ Saved bytes and recomputed FLOPs are counted by one program for both: that
 `match-pytorch` saves exactly what PyTorch saves is checked first.
 
 REGATHER_PASSES lists models and layers, such as `8B:32`; PyTorch is given up
-after REGATHER_PASSES_LIMIT seconds (3600). Writes docs/benchmarks/passes.json, .md
-and .svg.
+after REGATHER_PASSES_LIMIT seconds (3600). Writes docs/benchmarks/passes.json,
+.md and .svg.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ TITLES = {"match": "ours, match-pytorch", "cut": "ours, min-cut",
           "all": "ours, all five passes"}
 TORCHTITAN = (
     "torchtitan's graph trainer (published, not run here: commit b5bcd76c6 of "
-    "August 2026, PRs 2911, 3060, 3370) does not partition: it traces one graph, "
-    "tags it by a memory policy, and copies what is tagged in front of its "
+    "August 2026, PRs 2911, 3060, 3370) does not partition: it traces one "
+    "graph, tags it by a memory policy, and copies what is tagged in front of its "
     "readers. Of its four policies, `full` and `eager` ignore "
     "`fsdp_reshard_after_forward`, and it refuses to recompute random "
     "operations. It publishes no time of these passes; compiling a whole step "
@@ -177,8 +177,8 @@ def describe(rows: list[dict[str, Any]]) -> str:
         "| recomputed TFLOP |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         text += lines_of(row)
-    text += ["", "The minimum cut alone, and PyTorch's rules with their cut, on "
-             "flat arrays:", "",
+    text += ["", "The minimum cut alone, and PyTorch's rules with their cut, "
+             "on flat arrays:", "",
              "| step | nodes of the network | edges | cut, ms | rules and cut "
              "of match-pytorch, ms |", "|---|---|---|---|---|"]
     for row in rows:

@@ -1,7 +1,7 @@
 """Partitions a captured step with PyTorch's min-cut, for comparison.
 
-Prints one JSON object: seconds, peak bytes of the process, the value of the cut,
-what is saved, and the products that backward repeats. The captured graph is
+Prints one JSON object: seconds, peak bytes of the process, the value of the
+cut, what is saved, and the products that backward repeats. The captured graph is
 turned into the joint graph that AOTAutograd would hand to
 `min_cut_rematerialization_partition`: arguments are named `primals_N`, the
 gradient of the loss, a constant in the capture, is an argument `tangents_1`,

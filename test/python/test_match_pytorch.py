@@ -1,4 +1,4 @@
-"""`tg-partition` with `match-pytorch` decides as PyTorch does, to the last byte.
+"""`match-pytorch` of `tg-partition` decides as PyTorch does, to the last byte.
 
 Captured steps are partitioned by PyTorch's own `min_cut_rematerialization_
 partition` and by ours: the cut has the same value, and the same values are
@@ -61,6 +61,21 @@ class Checkpointed(torch.nn.Module):
             second, x, use_reentrant=False,
             context_fn=lambda: create_selective_checkpoint_contexts(policy))
         return third(x.tanh())
+
+
+class Noise(torch.nn.Module):
+    """Random numbers of several kinds, which only backward reads again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 8)
+        self.outer = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.inner(x)
+        x = x * torch.rand(8, 8) + x.sin() * torch.rand_like(x)
+        x = torch.nn.functional.dropout(x, 0.3) * torch.randn(8, 8).exp()
+        return self.outer(x) * torch.bernoulli(torch.full((8, 8), 0.5))
 
 
 class Chains(torch.nn.Module):
@@ -155,6 +170,7 @@ STEPS |= {f"random-{seed}": lambda seed=seed: capture_made(of_seed(seed))
           for seed in range(12)}
 STEPS |= {
     "checkpointed": lambda: capture_made(of_blocks(Checkpointed)),
+    "noise": lambda: capture_made(of_blocks(Noise)),
     "chains": lambda: capture_made(of_blocks(Chains)),
     "llama-debug": lambda: capture_llama(config="debug"),
     "llama-bf16": lambda: capture_llama(config="debug", dtype="bfloat16"),
@@ -206,7 +222,7 @@ def test_decision(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name, ranks", [
-    ("checkpointed", 1), ("chains", 1), ("llama_example", 1),
+    ("checkpointed", 1), ("noise", 1), ("chains", 1), ("llama_example", 1),
     ("fsdp-tensor-parallel", 4)])
 def test_same_bits(name: str, ranks: int, tmp_path: Path) -> None:
     ours = Ours(STEPS[name](), tmp_path)
@@ -236,9 +252,8 @@ def test_operators() -> None:
 
     def functional(operators: Any) -> set[str]:
         """Names, but for those that write into their arguments."""
-        names = {str(op) for op in operators}
-        return {name for name in names
-                if re.fullmatch(r"(aten|prims)\.(__(?!i)\w+__|\w*[^\W_])", name)}
+        pattern = re.compile(r"(aten|prims)\.(__(?!i)\w+__|\w*[^\W_])")
+        return {str(op) for op in operators if pattern.fullmatch(str(op))}
 
     def of(kind: str) -> set[str]:
         return {name for name, other in table.items() if other == kind}

@@ -9,6 +9,7 @@
 #include "PyTorchGraph.h"
 
 #include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Utils/RandomTargets.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -200,7 +201,8 @@ void GraphBuilder::addNode(NodeOp op) {
   for (Value operand : op.getOperands())
     addInput(node, operand);
   // The number of the step, which the import counts up.
-  if (node.inputs.empty() && op.getNumOperands() > 0)
+  if (node.inputs.empty() && op.getNumOperands() > 0 &&
+      !nodes::isRandomTarget(op.getTarget()))
     return;
   classify(node, op.getTarget());
   node.mark = getMark(op);
