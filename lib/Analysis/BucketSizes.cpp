@@ -9,7 +9,7 @@
 //   every collective is a bucket
 //   repeat until nothing helps:
 //     run dry
-//     for gathers, then for reductions:
+//     for each key:
 //       join neighbours that wait, of which one is small, within the limits
 //       run dry; undo it unless the step got shorter
 //
@@ -18,7 +18,10 @@
 #include "regather/Analysis/BucketSizes.h"
 
 #include <algorithm>
-#include <map>
+#include <deque>
+#include <optional>
+#include <set>
+#include <tuple>
 
 using namespace regather;
 
@@ -59,11 +62,35 @@ struct Event {
 };
 
 struct Stream {
-  /// When the last gather is read; the next one starts then.
-  double lastNeed = 0;
   double freeAt = 0;
-  /// Buckets that ran one behind the other until now.
+  /// Buckets that ran one behind the other until now, from `firstBusy` on.
   std::vector<uint32_t> busy;
+  size_t firstBusy = 0;
+};
+
+/// When gathers start: see runDry. They come in the order of the step.
+class GatherWindow {
+public:
+  explicit GatherWindow(int64_t maxBytes) : maxBytes(maxBytes) {}
+
+  double getStart(const SizedCollective &gather) {
+    ahead += gather.wholeBytes;
+    // What is read by then makes room.
+    while (!unread.empty() && ahead > maxBytes) {
+      start = std::max(start, unread.front().need);
+      ahead -= unread.front().wholeBytes;
+      unread.pop_front();
+    }
+    unread.push_back(gather);
+    return std::min(std::max(start, gather.ready), gather.need);
+  }
+
+private:
+  int64_t maxBytes;
+  /// Gathers that have started and are not read yet, and their bytes.
+  std::deque<SizedCollective> unread;
+  int64_t ahead = 0;
+  double start = 0;
 };
 } // namespace
 
@@ -71,17 +98,13 @@ static std::vector<Event> getEvents(const BucketSizeProblem &problem,
                                     const Buckets &buckets,
                                     std::vector<Stream> &streams) {
   std::vector<Event> events;
+  GatherWindow window(problem.maxBytes);
   for (uint32_t i = 0; i != buckets.size(); ++i) {
     SizedCollective sum = describe(problem, buckets[i]);
     if (sum.stream >= streams.size())
       streams.resize(sum.stream + 1);
-    double start = sum.ready, need = problem.computeSeconds;
-    if (sum.isGather) {
-      double &last = streams[sum.stream].lastNeed;
-      start = std::min(std::max(start, last), sum.need);
-      need = sum.need;
-      last = std::max(last, need);
-    }
+    double start = sum.isGather ? window.getStart(sum) : sum.ready;
+    double need = sum.isGather ? sum.need : problem.computeSeconds;
     events.push_back({start, /*isNeed=*/false, i});
     events.push_back({need, /*isNeed=*/true, i});
   }
@@ -99,30 +122,31 @@ DryRun regather::runDry(const BucketSizeProblem &problem,
   double waited = 0;
   for (const Event &event : events) {
     double now = event.instant + waited;
-    const SizedCollective &first =
-        problem.collectives[buckets[event.bucket].front()];
-    Stream &stream = streams[first.stream];
+    uint32_t number = buckets[event.bucket].front();
+    Stream &stream = streams[problem.collectives[number].stream];
     if (!event.isNeed) {
       if (stream.freeAt <= now)
-        stream.busy.clear();
+        stream.firstBusy = stream.busy.size();
       stream.busy.push_back(event.bucket);
       SizedCollective sum = describe(problem, buckets[event.bucket]);
       ends[event.bucket] = stream.freeAt =
           std::max(stream.freeAt, now) +
-          problem.getSeconds(buckets[event.bucket].front(), sum.receivedBytes);
+          problem.getSeconds(number, sum.receivedBytes);
       continue;
     }
     if (ends[event.bucket] <= now)
       continue;
     waited += ends[event.bucket] - now;
-    // Everything that the bucket stood in line behind; what comes later does
-    // not need to be looked at again.
-    auto last = std::find(stream.busy.begin(), stream.busy.end(), event.bucket);
+    run.isExposed[event.bucket] = true;
+    // Everything that the bucket stood in line behind. None of it needs to be
+    // looked at again.
+    auto first = stream.busy.begin() + stream.firstBusy;
+    auto last = std::find(first, stream.busy.end(), event.bucket);
     if (last == stream.busy.end())
       continue;
-    for (auto it = stream.busy.begin(); it != std::next(last); ++it)
+    for (auto it = first; it != std::next(last); ++it)
       run.isExposed[*it] = true;
-    stream.busy.erase(stream.busy.begin(), last);
+    stream.firstBusy = last - stream.busy.begin();
   }
   run.seconds = problem.computeSeconds + waited;
   return run;
@@ -153,29 +177,24 @@ static bool canJoin(const BucketSizeProblem &problem,
   return std::max(first.ready, second.ready) - begin <= limit;
 }
 
-/// Joins neighbours of equal keys two by two; returns what it was given if none
-/// can be joined.
+/// Joins neighbours with this key two by two.
 static Buckets joinNeighbours(const BucketSizeProblem &problem,
                               const Buckets &buckets, const DryRun &run,
-                              bool gathers) {
+                              uint32_t key) {
   Buckets joined;
-  // By key: the last bucket that waits, and is not joined yet.
-  std::map<uint32_t, size_t> open;
+  // The last bucket of the key, if it waits and is not joined yet.
+  std::optional<size_t> last;
   for (size_t i = 0; i != buckets.size(); ++i) {
-    const SizedCollective &first = problem.collectives[buckets[i].front()];
-    auto it = open.find(first.key);
-    bool isCandidate = first.isGather == gathers && run.isExposed[i];
-    if (isCandidate && it != open.end() &&
-        canJoin(problem, joined[it->second], buckets[i])) {
-      joined[it->second].insert(joined[it->second].end(), buckets[i].begin(),
-                                buckets[i].end());
-      open.erase(it);
+    bool hasKey = problem.collectives[buckets[i].front()].key == key;
+    if (hasKey && run.isExposed[i] && last &&
+        canJoin(problem, joined[*last], buckets[i])) {
+      joined[*last].insert(joined[*last].end(), buckets[i].begin(),
+                           buckets[i].end());
+      last.reset();
       continue;
     }
-    if (isCandidate)
-      open[first.key] = joined.size();
-    else if (it != open.end())
-      open.erase(it);
+    if (hasKey)
+      last = run.isExposed[i] ? std::optional(joined.size()) : std::nullopt;
     joined.push_back(buckets[i]);
   }
   return joined;
@@ -183,14 +202,17 @@ static Buckets joinNeighbours(const BucketSizeProblem &problem,
 
 Buckets regather::chooseBuckets(const BucketSizeProblem &problem) {
   Buckets buckets;
-  for (uint32_t i = 0; i != problem.collectives.size(); ++i)
+  std::set<uint32_t> keys;
+  for (uint32_t i = 0; i != problem.collectives.size(); ++i) {
     buckets.push_back({i});
+    keys.insert(problem.collectives[i].key);
+  }
   DryRun run = runDry(problem, buckets);
   bool helps = true;
   for (unsigned round = 0; helps && round != kMaxRounds; ++round) {
     helps = false;
-    for (bool gathers : {true, false}) {
-      Buckets joined = joinNeighbours(problem, buckets, run, gathers);
+    for (uint32_t key : keys) {
+      Buckets joined = joinNeighbours(problem, buckets, run, key);
       if (joined.size() == buckets.size())
         continue;
       DryRun shorter = runDry(problem, joined);

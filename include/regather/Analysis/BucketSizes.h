@@ -51,7 +51,8 @@ struct BucketSizeProblem {
   /// What a collective like the one with this number takes for so many received
   /// bytes.
   std::function<double(uint32_t, double)> getSeconds;
-  /// Most bytes that the whole tensors of a bucket may have.
+  /// Most bytes that the whole tensors of a bucket may have, and those of all
+  /// gathers that have started and are not read yet.
   int64_t maxBytes = 0;
   /// Most seconds of computation between the operands of a reduction; 0 for as
   /// long as the reduction takes.
@@ -64,14 +65,14 @@ struct DryRun {
   std::vector<bool> isExposed;
 };
 
-/// Computation in the order of the step; gathers start when computation comes
-/// to what reads the gather before, reductions when their operands are there.
-/// O(n log n).
+/// Computation in the order of the step. A gather starts as early as `maxBytes`
+/// allow, at the latest when computation comes to what reads the gather before;
+/// reductions start when their operands are there. O(n log n).
 DryRun runDry(const BucketSizeProblem &problem,
               const std::vector<std::vector<uint32_t>> &buckets);
 
-/// Every collective is in one bucket, in the order of the step; most are alone.
-/// O(n log n).
+/// Every collective is in one bucket, in the order of the step. O(k n log n)
+/// for k keys.
 std::vector<std::vector<uint32_t>>
 chooseBuckets(const BucketSizeProblem &problem);
 

@@ -42,8 +42,24 @@ static SizedCollective makeReduction(double ready, double bytes) {
   return reduction;
 }
 
-TEST(BucketSizesTest, DryRunStartsGathersOneAhead) {
+TEST(BucketSizesTest, DryRunStartsGathersAsBytesAllow) {
   BucketSizeProblem problem = makeProblem(10);
+  problem.collectives = {makeGather(0, 1), makeGather(2, 1), makeGather(3, 1)};
+  // All start at once. The last one ends at 6, when computation has come to 4.
+  EXPECT_EQ(runDry(problem, {{0}, {1}, {2}}).seconds, 12 + 1);
+  problem.collectives[2].need = 4;
+  EXPECT_EQ(runDry(problem, {{0}, {1}, {2}}).seconds, 12);
+  // Near miss: it starts at 4, when the second one is read.
+  problem.maxBytes = 1;
+  problem.collectives[2].need = 3;
+  EXPECT_EQ(runDry(problem, {{0}, {1}, {2}}).seconds, 12 + 1);
+  problem.collectives[2].receivedBytes = 2;
+  EXPECT_EQ(runDry(problem, {{0}, {1}, {2}}).seconds, 12 + 2);
+}
+
+TEST(BucketSizesTest, DryRunStartsGathersOneAheadAtLeast) {
+  BucketSizeProblem problem = makeProblem(10);
+  problem.maxBytes = 0;
   problem.collectives = {makeGather(0, 1), makeGather(2, 1), makeGather(3, 1)};
   DryRun run = runDry(problem, {{0}, {1}, {2}});
   // The first takes 2 s. The second starts at once behind it, and ends at 4,

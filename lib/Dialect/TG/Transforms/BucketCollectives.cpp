@@ -34,6 +34,17 @@ namespace {
 /// pattern claims it.
 using PlannedNames = llvm::DenseMap<BlockArgument, std::string>;
 
+/// A function, and what can be merged in it.
+struct Step {
+  FunctionOpInterface func;
+  StepGraph graph;
+  Candidates candidates;
+
+  explicit Step(FunctionOpInterface func)
+      : func(func), graph(func.getFunctionBody().front()),
+        candidates(findCandidates(func, graph)) {}
+};
+
 struct BucketCollectives
     : public regather::tg::impl::BucketCollectivesPassBase<BucketCollectives> {
   using BucketCollectivesPassBase::BucketCollectivesPassBase;
@@ -48,10 +59,9 @@ private:
   LogicalResult checkOptions();
   LogicalResult bucketByPlan();
   LogicalResult bucketByDryRun();
-  FailureOr<PlannedNames> planNames();
-  void takeApartByName(FunctionOpInterface func, const PlannedNames &names);
-  void merge(FunctionOpInterface func, const StepGraph &graph,
-             ArrayRef<Candidate> candidates, ArrayRef<WantedBucket> wanted);
+  FailureOr<PlannedNames> planNames(ArrayRef<Step> steps);
+  bool takeApartByName(const Step &step, const PlannedNames &names);
+  void merge(const Step &step, ArrayRef<WantedBucket> wanted);
   void emitParts(FunctionOpInterface func, ArrayRef<Candidate> candidates,
                  ArrayRef<WantedBucket> wanted, ArrayRef<BucketPart> parts);
 };
@@ -96,28 +106,26 @@ struct Owner {
 } // namespace
 
 /// The modules of all parameters that are gathered or reduced.
-static std::vector<Owner> findOwners(ModuleOp module) {
+static std::vector<Owner> findOwners(ArrayRef<Step> steps) {
   std::vector<Owner> owners;
   llvm::DenseSet<BlockArgument> seen;
-  for (FunctionOpInterface func : getSteps(module)) {
-    StepGraph graph(func.getFunctionBody().front());
-    for (const Candidate &candidate : findCandidates(func, graph))
+  for (const Step &step : steps)
+    for (const Candidate &candidate : step.candidates.collectives)
       for (BlockArgument parameter : candidate.parameters)
         if (parameter && seen.insert(parameter).second)
-          for (StringRef path : getModules(func, parameter))
-            owners.push_back({func, parameter, path});
-  }
+          for (StringRef path : getModules(step.func, parameter))
+            owners.push_back({step.func, parameter, path});
   return owners;
 }
 
-FailureOr<PlannedNames> BucketCollectives::planNames() {
+FailureOr<PlannedNames> BucketCollectives::planNames(ArrayRef<Step> steps) {
   llvm::Expected<BucketPlan> read = readBucketPlan(plan);
   if (!read)
     return getOperation().emitError() << llvm::toString(read.takeError());
   PlannedNames names;
   std::vector<Owner> owners;
   if (!read->patterns.empty())
-    owners = findOwners(getOperation());
+    owners = findOwners(steps);
   if (owners.empty())
     return names;
   SmallVector<StringRef> paths;
@@ -151,12 +159,11 @@ FailureOr<PlannedNames> BucketCollectives::planNames() {
   return names;
 }
 
-void BucketCollectives::takeApartByName(FunctionOpInterface func,
+/// Returns true if there was anything to do.
+bool BucketCollectives::takeApartByName(const Step &step,
                                         const PlannedNames &names) {
-  if (names.empty())
-    return;
-  StepGraph graph(func.getFunctionBody().front());
-  for (const Candidate &candidate : findCandidates(func, graph)) {
+  bool changed = false;
+  for (const Candidate &candidate : step.candidates.collectives) {
     if (!candidate.mark.empty())
       continue;
     llvm::MapVector<StringRef, SmallVector<unsigned>> groups;
@@ -172,7 +179,9 @@ void BucketCollectives::takeApartByName(FunctionOpInterface func,
     for (auto &[name, group] : groups)
       members.push_back(std::move(group));
     takeApart(candidate, members);
+    changed = true;
   }
+  return changed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -282,26 +291,26 @@ void BucketCollectives::emitParts(FunctionOpInterface func,
   }
 }
 
-void BucketCollectives::merge(FunctionOpInterface func, const StepGraph &graph,
-                              ArrayRef<Candidate> candidates,
-                              ArrayRef<WantedBucket> wanted) {
+void BucketCollectives::merge(const Step &step, ArrayRef<WantedBucket> wanted) {
   if (wanted.empty())
     return;
   std::vector<CollectiveBucket> members;
   for (const WantedBucket &bucket : wanted)
     members.push_back(bucket.members);
   std::vector<CollectiveOps> collectives;
-  for (const Candidate &candidate : candidates)
-    collectives.push_back({candidate.number, graph.getNumber(candidate.wait)});
-  DependencyGraph dependencies = getDependencies(graph);
+  for (const Candidate &candidate : step.candidates.collectives)
+    collectives.push_back(
+        {candidate.number, step.graph.getNumber(candidate.wait)});
+  DependencyGraph dependencies = getDependencies(step.graph);
   std::vector<BucketPart> parts =
       cutCyclicBuckets(dependencies, collectives, members);
   // Remarks in program order.
   llvm::sort(parts, [](const BucketPart &a, const BucketPart &b) {
     return a.members < b.members;
   });
-  emitParts(func, candidates, wanted, parts);
-  mergeBuckets(func, graph, dependencies, candidates, wanted, parts);
+  emitParts(step.func, step.candidates.collectives, wanted, parts);
+  mergeBuckets(step.func, step.graph, dependencies, step.candidates, wanted,
+               parts);
 }
 
 LogicalResult BucketCollectives::checkOptions() {
@@ -323,14 +332,20 @@ LogicalResult BucketCollectives::checkOptions() {
 }
 
 LogicalResult BucketCollectives::bucketByPlan() {
-  FailureOr<PlannedNames> names = planNames();
+  std::vector<Step> steps;
+  for (FunctionOpInterface func : getSteps(getOperation()))
+    steps.emplace_back(func);
+  FailureOr<PlannedNames> names = planNames(steps);
   if (failed(names))
     return failure();
-  for (FunctionOpInterface func : getSteps(getOperation())) {
-    takeApartByName(func, *names);
-    StepGraph graph(func.getFunctionBody().front());
-    std::vector<Candidate> candidates = findCandidates(func, graph);
-    merge(func, graph, candidates, groupByName(func, candidates, *names));
+  auto bucket = [&](const Step &step) {
+    merge(step, groupByName(step.func, step.candidates.collectives, *names));
+  };
+  for (const Step &step : steps) {
+    if (takeApartByName(step, *names))
+      bucket(Step(step.func));
+    else
+      bucket(step);
   }
   return success();
 }
@@ -345,11 +360,11 @@ LogicalResult BucketCollectives::bucketByDryRun() {
     return failure();
   unsigned number = 0;
   for (FunctionOpInterface func : getSteps(getOperation())) {
-    StepGraph graph(func.getFunctionBody().front());
-    std::vector<Candidate> candidates = findCandidates(func, graph);
+    Step step(func);
+    ArrayRef<Candidate> candidates = step.candidates.collectives;
     std::vector<WantedBucket> wanted =
         groupByName(func, candidates, PlannedNames());
-    AutoBuckets chosen = chooseAutoBuckets(func, graph, candidates, *costs,
+    AutoBuckets chosen = chooseAutoBuckets(func, step.graph, candidates, *costs,
                                            {saturation, maxBytes, maxCompute});
     for (WantedBucket &bucket : chosen.wanted) {
       bucket.name = "auto." + std::to_string(number++);
@@ -363,7 +378,7 @@ LogicalResult BucketCollectives::bucketByDryRun() {
                                 1e3,
                             (chosen.secondsAfter - chosen.computeSeconds) * 1e3)
           << remark::metric("compute_us", int64_t(chosen.computeSeconds * 1e6));
-    merge(func, graph, candidates, wanted);
+    merge(step, wanted);
   }
   return success();
 }

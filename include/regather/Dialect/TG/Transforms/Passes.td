@@ -198,9 +198,9 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
 
     With `mode=auto`, only what communication leaves waiting is merged. A dry run
     takes times from `cluster`; it computes in the order of the step, starts
-    gathers one ahead of what reads them and reductions when their operands are
-    there, and runs collectives of equal axes one after the other. Neighbours
-    that it waits for are joined, as long as one of them is too small to
+    gathers as early as `max-bytes` of whole tensors that are not read yet allow
+    and reductions when their operands are there, and runs collectives of equal
+    axes one after the other. Neighbours that it waits for are joined, as long as one of them is too small to
     saturate the link (`saturation`), both fit into `max-bytes`, the operands of
     reductions are at most `max-compute` apart, and the dry run gets shorter.
     What it hides is left alone.

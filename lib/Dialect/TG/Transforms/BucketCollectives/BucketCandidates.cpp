@@ -21,13 +21,21 @@ using namespace regather::tg::buckets;
 // Candidates
 //===----------------------------------------------------------------------===//
 
-std::vector<Candidate>
-regather::tg::buckets::findCandidates(FunctionOpInterface func,
-                                      const StepGraph &graph) {
+static bool isEarly(Operation *op, const ParameterChains &chains) {
+  if (op->getNumResults() == 0 || isa<CollectiveOpInterface, WaitOp>(op))
+    return false;
+  Value first = op->getResult(0);
+  return chains.isConstant(first) ||
+         (chains.getParameter(first) && !chains.isGathered(first));
+}
+
+Candidates regather::tg::buckets::findCandidates(FunctionOpInterface func,
+                                                 const StepGraph &graph) {
   ParameterChains chains(func, graph);
   GradientChains gradients(func, graph);
-  std::vector<Candidate> candidates;
+  Candidates candidates;
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
+    candidates.isEarly.push_back(isEarly(op, chains));
     if (!isa<AllGatherOp, ReduceScatterOp, AllReduceOp>(op))
       continue;
     auto collective = cast<CollectiveOpInterface>(op);
@@ -44,7 +52,7 @@ regather::tg::buckets::findCandidates(FunctionOpInterface func,
       candidate.mark = mark.getValue();
     else if (llvm::is_contained(candidate.parameters, nullptr))
       continue;
-    candidates.push_back(std::move(candidate));
+    candidates.collectives.push_back(std::move(candidate));
   }
   return candidates;
 }

@@ -31,10 +31,17 @@ struct Candidate {
   mlir::ResultRange getTensors() const { return WaitOp(wait).getTensors(); }
 };
 
-/// What can be merged, in program order. A collective that nobody waits for is
-/// not among it.
-std::vector<Candidate> findCandidates(mlir::FunctionOpInterface func,
-                                      const StepGraph &graph);
+struct Candidates {
+  /// In program order. A collective that nobody waits for is not among them.
+  std::vector<Candidate> collectives;
+  /// By operation: it makes something of a shard of a parameter, or a constant,
+  /// and can do so anywhere.
+  std::vector<bool> isEarly;
+};
+
+/// What can be merged.
+Candidates findCandidates(mlir::FunctionOpInterface func,
+                          const StepGraph &graph);
 
 /// The paths of the modules that have `parameter`, or the parameters that it
 /// holds if it is flat.

@@ -8,7 +8,6 @@
 
 #include "BucketMerger.h"
 
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
 #include "regather/Dialect/TG/Utils/Policies.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -27,15 +26,18 @@ static bool isCommunication(Operation *op) {
   return isa<CollectiveOpInterface, WaitOp>(op);
 }
 
-/// True for what communication must not cross.
-static bool isBarrier(Operation *op) {
-  if (isCommunication(op))
-    return false;
-  return !isMemoryEffectFree(op) || op->walk([](Operation *inner) {
+static bool communicatesInside(Operation *op) {
+  return op->getNumRegions() > 0 && op->walk([](Operation *inner) {
                                         return isCommunication(inner)
                                                    ? WalkResult::interrupt()
                                                    : WalkResult::advance();
                                       }).wasInterrupted();
+}
+
+/// True for what communication must not cross.
+static bool isBarrier(Operation *op) {
+  return !isCommunication(op) &&
+         (!isMemoryEffectFree(op) || communicatesInside(op));
 }
 
 DependencyGraph regather::tg::buckets::getDependencies(const StepGraph &graph) {
@@ -65,22 +67,6 @@ DependencyGraph regather::tg::buckets::getDependencies(const StepGraph &graph) {
     barrier = number;
   }
   return dependencies;
-}
-
-/// By operation: what is made of a shard of a parameter, and can be made
-/// anywhere.
-static std::vector<bool> findEarly(FunctionOpInterface func,
-                                   const StepGraph &graph) {
-  ParameterChains chains(func, graph);
-  std::vector<bool> isEarly;
-  for (Operation *op : graph.getOps()) {
-    bool isMovable = op->getNumResults() > 0 && !isCommunication(op);
-    Value first = isMovable ? op->getResult(0) : Value();
-    isEarly.push_back(
-        isMovable && (chains.isConstant(first) || (chains.getParameter(first) &&
-                                                   !chains.isGathered(first))));
-  }
-  return isEarly;
 }
 
 //===----------------------------------------------------------------------===//
@@ -224,9 +210,10 @@ static void createWait(OpBuilder &builder, Merged &merged) {
 void regather::tg::buckets::mergeBuckets(FunctionOpInterface func,
                                          const StepGraph &graph,
                                          const DependencyGraph &dependencies,
-                                         ArrayRef<Candidate> candidates,
+                                         const Candidates &found,
                                          ArrayRef<WantedBucket> wanted,
                                          const std::vector<BucketPart> &parts) {
+  ArrayRef<Candidate> candidates = found.collectives;
   std::vector<CollectiveOps> collectives;
   for (const Candidate &candidate : candidates)
     collectives.push_back({candidate.number, graph.getNumber(candidate.wait)});
@@ -249,7 +236,7 @@ void regather::tg::buckets::mergeBuckets(FunctionOpInterface func,
   if (merged.empty())
     return;
   std::vector<uint32_t> order =
-      orderBuckets(dependencies, collectives, parts, findEarly(func, graph));
+      orderBuckets(dependencies, collectives, parts, found.isEarly);
   Operation *end = graph.getBlock().getTerminator();
   OpBuilder builder(end);
   for (uint32_t number : order) {

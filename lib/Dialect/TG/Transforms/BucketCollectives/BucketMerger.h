@@ -32,7 +32,7 @@ DependencyGraph getDependencies(const StepGraph &graph);
 /// any more.
 void mergeBuckets(mlir::FunctionOpInterface func, const StepGraph &graph,
                   const DependencyGraph &dependencies,
-                  llvm::ArrayRef<Candidate> candidates,
+                  const Candidates &candidates,
                   llvm::ArrayRef<WantedBucket> wanted,
                   const std::vector<BucketPart> &parts);
 
