@@ -3,6 +3,8 @@
 // RUN: regather-opt %s --regather-training-pipeline | FileCheck %s --check-prefix=LOWERED
 // RUN: regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{lower=false})' | FileCheck %s --check-prefix=KEPT
 // RUN: regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{mesh=dp:2 reshard=always policy={full modules=up:none} lower=false})' | FileCheck %s --check-prefix=RELEASED
+// RUN: not regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{mesh=dp:2 bucket="[up],[down] each"})' --mlir-print-op-on-diagnostic=false 2>&1 | FileCheck %s --check-prefix=PLAN
+// RUN: not regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{mesh=dp:2 bucket={auto max-bytes=-1}})' --mlir-print-op-on-diagnostic=false 2>&1 | FileCheck %s --check-prefix=AUTO
 // RUN: not regather-opt %s --regather-training-pipeline='replicate-axis=rep' 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not regather-opt %s --regather-training-pipeline='layout=flat' 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: not regather-opt %s --regather-training-pipeline='meshes=dp:4' 2>&1 | FileCheck %s --check-prefix=OPTION
@@ -14,6 +16,8 @@
 // KEPT: tg.node "aten.mm.default"
 // RELEASED: tg.reshard = #tg.reshard<always>
 // RELEASED: tg.all_gather {{.*}} phase backward generation 1
+// PLAN: pattern "down" of option 'plan' matches no module
+// AUTO: 'max-bytes' must not be negative, got -1
 // AXIS: replicate-axis "rep" needs a mesh that has it
 // LAYOUT: layout "flat" needs a mesh to shard parameters over
 // OPTION: no such option meshes

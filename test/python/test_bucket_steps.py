@@ -64,7 +64,7 @@ def results(llama: Path, *options: str) -> tuple[bytes, dict]:
 
 
 def count_collectives(report: dict) -> int:
-    return sum(entry["ops"] for entry in report["collectives"])
+    return sum(entry["count"] for entry in report["collectives"])
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -85,7 +85,7 @@ def test_same_bits_on_hybrid_meshes(llama: Path, mesh: str) -> None:
     plain, before = results(llama, *options)
     bucketed, after = results(llama, *options, f"--bucket={BY_MODULE}")
     assert bucketed == plain
-    kinds = {entry["kind"]: entry["ops"] for entry in after["collectives"]
+    kinds = {entry["kind"]: entry["count"] for entry in after["collectives"]
              if entry["phase"] == "backward"}
     assert kinds == {"reduce_scatter": 4, "all_reduce": 4}
     assert count_collectives(after) < count_collectives(before)
@@ -149,7 +149,7 @@ def test_captured_steps(dp: int, tp: int, tmp_path: Path) -> None:
             assert run.code == 0, run.stderr
             files[bucket, engine] = (tmp_path / "out.safetensors").read_bytes()
             collectives[bucket] = {
-                (entry["kind"], tuple(entry["axes"])): entry["ops"]
+                (entry["kind"], tuple(entry["axes"])): entry["count"]
                 for entry in json.loads(run.stdout)["collectives"]}
     for engine in ENGINES:
         assert files[BY_MODULE, engine] == files["none", engine], engine

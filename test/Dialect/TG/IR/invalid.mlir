@@ -173,6 +173,14 @@ func.func @attribute() {
 
 // -----
 
+func.func @bucket_without_name() {
+  // expected-error@+1 {{attribute 'tg.bucket' must be a string, got unit}}
+  %0 = arith.constant {tg.bucket} 1.0 : f32
+  return
+}
+
+// -----
+
 func.func @attribute() {
   // expected-error@+1 {{attribute 'tg.policy' must be a #tg.policy, got "must_save"}}
   %0 = arith.constant {tg.policy = "must_save"} 1.0 : f32

@@ -12,6 +12,17 @@
 // RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='plan="[layers.[0-3,norm"' 2>&1 | FileCheck %s --check-prefix=SET
 // RUN: cd %t && not regather-opt step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives=plan=@plan.txt 2>&1 | FileCheck %s --check-prefix=FILE
 // RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives=plan=@%t/missing.txt 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='mode=auto plan=[norm]' 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='mode=auto saturation=1' 2>&1 | FileCheck %s --check-prefix=SATURATION
+// RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='mode=auto max-bytes=-1' 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='mode=auto max-compute=nan' 2>&1 | FileCheck %s --check-prefix=COMPUTE
+// RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='mode=auto cluster=nowhere' 2>&1 | FileCheck %s --check-prefix=CLUSTER
+
+// BOTH: error: 'plan' has no effect with 'mode=auto', got "[norm]"
+// SATURATION: error: 'saturation' must be above 0 and below 1, got 1
+// BYTES: error: 'max-bytes' must not be negative, got -1
+// COMPUTE: error: 'max-compute' must not be negative, got nan
+// CLUSTER: error: {{.*}}nowhere
 
 // UNMATCHED: error: pattern "output" of option 'plan' matches no module of a parameter that is gathered or reduced; there are "embedding", "norm", "head.a", "head.b"{{$}}
 // NESTED: error: pattern "norm.*" of option 'plan' matches no module
