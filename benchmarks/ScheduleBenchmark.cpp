@@ -6,18 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// usage: regather-schedule-bench [MAXIMUM OPERATIONS]
+// usage: regather-schedule-bench --scale MAXIMUM | [--limit BYTES] FILE.json...
 //
-// Schedules synthetic sharded training steps of more and more layers, within
-// 1.05 times the peak of the step as it is given, and prints one JSON object a
-// line.
+// Prints one JSON object a line: for synthetic sharded training steps of more
+// and more layers, up to a number of operations, scheduled within 1.05 times
+// the peak of the step as it is given; or for each file what its order takes,
+// and what ours does. A file has `ops`, lists of a kind (`compute`,
+// `collective`, `wait`), seconds, the stream of a collective or the collective
+// of a wait, and predecessors, and `buffers`, lists of bytes, writer, whether
+// it is live at the end, and users.
 //
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/OverlapSchedule.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -139,11 +144,13 @@ private:
 };
 } // namespace
 
-static bool measure(uint32_t numLayers, bool hasTensorParallel) {
-  TimedProgram program = StepBuilder(numLayers, hasTensorParallel).build();
-  OverlapOptions options;
-  options.memoryLimit =
-      computeMemoryCurve(program, program.getStepOrder()).peakBytes / 100 * 105;
+static double toRatio(int64_t bytes, int64_t of) {
+  return static_cast<double>(bytes) / static_cast<double>(of);
+}
+
+/// Schedules a program and prints what comes out; `fields` come first.
+static bool measure(const TimedProgram &program, const OverlapOptions &options,
+                    json::Object fields) {
   auto begin = std::chrono::steady_clock::now();
   Expected<OverlapSchedule> schedule = scheduleOverlap(program, options);
   double seconds =
@@ -155,30 +162,129 @@ static bool measure(uint32_t numLayers, bool hasTensorParallel) {
   }
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  outs() << formatv(
-      "{{\"ops\": {0}, \"tensor_parallel\": {1}, \"seconds\": {2:f4}, "
-      "\"given_ms\": {3:f2}, \"step_ms\": {4:f2}, \"exposed_ms\": {5:f2}, "
-      "\"bound_ms\": {6:f2}, \"peak_ratio\": {7:f4}, \"strategy\": \"{8}\", "
-      "\"resident_gib\": {9:f2}}\n",
-      program.ops.size(), hasTensorParallel ? "true" : "false", seconds,
-      schedule->given.seconds * 1e3, schedule->score.seconds * 1e3,
-      schedule->score.exposedSeconds * 1e3, schedule->lowerBound * 1e3,
-      static_cast<double>(schedule->score.peakBytes) /
-          static_cast<double>(schedule->given.peakBytes),
-      schedule->strategy, usage.ru_maxrss / 1048576.0);
+  fields["ops"] = program.ops.size();
+  fields["seconds"] = seconds;
+  fields["strategy"] = schedule->strategy;
+  fields["bound_ms"] = schedule->lowerBound * 1e3;
+  fields["classic_bound_ms"] = schedule->bounds.getSeconds() * 1e3;
+  fields["peak_ratio"] =
+      toRatio(schedule->score.peakBytes, schedule->given.peakBytes);
+  fields["resident_gib"] = static_cast<double>(usage.ru_maxrss) / 1048576;
+  auto addScore = [&](StringRef name, const ScheduleScore &score) {
+    fields[name] = json::Object{{"step_ms", score.seconds * 1e3},
+                                {"exposed_ms", score.exposedSeconds * 1e3},
+                                {"peak_bytes", score.peakBytes}};
+  };
+  addScore("given", schedule->given);
+  addScore("ours", schedule->score);
+  outs() << json::Value(std::move(fields)) << '\n';
   outs().flush();
   return true;
 }
 
+static bool measureScale(uint32_t numLayers, bool hasTensorParallel) {
+  TimedProgram program = StepBuilder(numLayers, hasTensorParallel).build();
+  OverlapOptions options;
+  options.memoryLimit =
+      computeMemoryCurve(program, program.getStepOrder()).peakBytes / 100 * 105;
+  return measure(program, options,
+                 json::Object{{"tensor_parallel", hasTensorParallel}});
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+static SmallVector<uint32_t> readNumbers(const json::Value &value) {
+  SmallVector<uint32_t> numbers;
+  for (const json::Value &number : *value.getAsArray())
+    numbers.push_back(*number.getAsInteger());
+  return numbers;
+}
+
+/// The files come from bench_schedule.py.
+static std::optional<TimedProgram> readProgram(StringRef path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
+  if (!file) {
+    errs() << "cannot read " << path << ": " << file.getError().message()
+           << '\n';
+    return std::nullopt;
+  }
+  Expected<json::Value> value = json::parse((*file)->getBuffer());
+  if (!value) {
+    errs() << path << ": " << toString(value.takeError()) << '\n';
+    return std::nullopt;
+  }
+  TimedProgram program;
+  const json::Object &object = *value->getAsObject();
+  for (const json::Value &entry : *object.getArray("ops")) {
+    const json::Array &fields = *entry.getAsArray();
+    TimedOp op;
+    op.seconds = *fields[1].getAsNumber();
+    uint32_t number = *fields[2].getAsInteger();
+    StringRef kind = *fields[0].getAsString();
+    if (kind == "collective") {
+      op.kind = TimedOpKind::Collective;
+      op.stream = number;
+    } else if (kind == "wait") {
+      op.kind = TimedOpKind::Wait;
+      op.collective = number;
+      op.stream = program.ops[number].stream;
+    }
+    program.ops.push_back(op);
+    program.predecessors.push(readNumbers(fields[3]));
+  }
+  for (const json::Value &entry : *object.getArray("buffers")) {
+    const json::Array &fields = *entry.getAsArray();
+    program.buffers.push_back({*fields[0].getAsInteger(),
+                               static_cast<uint32_t>(*fields[1].getAsInteger()),
+                               *fields[2].getAsBoolean()});
+    program.users.push(readNumbers(fields[3]));
+  }
+  program.residentBytes = *object.getInteger("resident_bytes");
+  for (int64_t stream = 0; stream != *object.getInteger("streams"); ++stream) {
+    program.streams.push_back({static_cast<uint32_t>(stream), {}});
+    program.links.emplace_back();
+  }
+  return program;
+}
+
+static bool measureFile(StringRef path, std::optional<int64_t> limit) {
+  std::optional<TimedProgram> program = readProgram(path);
+  if (!program)
+    return false;
+  OverlapOptions options;
+  options.memoryLimit = limit;
+  return measure(*program, options, json::Object{{"file", path}});
+}
+
 int main(int argc, char **argv) {
-  uint64_t maximum = 36000;
-  if (argc > 2 || (argc == 2 && StringRef(argv[1]).getAsInteger(10, maximum))) {
-    errs() << "usage: regather-schedule-bench [MAXIMUM OPERATIONS]\n";
+  SmallVector<StringRef> words(argv + 1, argv + argc);
+  uint64_t maximum = 0;
+  if (words.size() == 2 && words[0] == "--scale" &&
+      !words[1].getAsInteger(10, maximum)) {
+    for (bool hasTensorParallel : {false, true})
+      for (uint64_t ops = 1125; ops <= maximum; ops *= 2)
+        if (!measureScale(ops / (hasTensorParallel ? 114 : 98) + 1,
+                          hasTensorParallel))
+          return 1;
+    return 0;
+  }
+  std::optional<int64_t> limit;
+  ArrayRef<StringRef> files = words;
+  int64_t bytes = 0;
+  if (words.size() > 2 && words[0] == "--limit" &&
+      !words[1].getAsInteger(10, bytes)) {
+    limit = bytes;
+    files = files.drop_front(2);
+  }
+  if (files.empty() || files.front().starts_with("--")) {
+    errs() << "usage: regather-schedule-bench --scale MAXIMUM | "
+              "[--limit BYTES] FILE.json...\n";
     return 1;
   }
-  for (bool hasTensorParallel : {false, true})
-    for (uint64_t ops = 1125; ops <= maximum; ops *= 2)
-      if (!measure(ops / (hasTensorParallel ? 114 : 98) + 1, hasTensorParallel))
-        return 1;
-  return 0;
+  return llvm::all_of(files,
+                      [&](StringRef file) { return measureFile(file, limit); })
+             ? 0
+             : 1;
 }

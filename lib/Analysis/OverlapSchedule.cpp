@@ -109,7 +109,7 @@ public:
   Expected<OverlapSchedule> run();
 
 private:
-  void consider(Order order, StringRef strategy);
+  bool consider(Order order, StringRef strategy);
   void addListSchedules(ArrayRef<uint32_t> base);
   bool isGoodEnough() const {
     return !result.order.empty() &&
@@ -122,6 +122,7 @@ private:
   const OverlapOptions &options;
   Graph graph;
   Limits limits;
+  std::optional<ListRule> bestRule;
   OverlapSchedule result;
 };
 } // namespace
@@ -137,24 +138,33 @@ OverlapScheduler::OverlapScheduler(const TimedProgram &program,
   result.memoryLimit = limits.bytes;
 }
 
-void OverlapScheduler::consider(Order order, StringRef strategy) {
+/// True if `order` is the best one so far.
+bool OverlapScheduler::consider(Order order, StringRef strategy) {
   ScheduleScore score = getScore(graph, order);
   if (!result.order.empty() &&
       std::tie(result.score.seconds, result.score.peakBytes) <=
           std::tie(score.seconds, score.peakBytes))
-    return;
+    return false;
   result.order = std::move(order);
   result.score = score;
   result.strategy = strategy;
+  return true;
 }
 
+/// Tries all rules on the first base and, since they tell more than the base
+/// does, the best one on others.
 void OverlapScheduler::addListSchedules(ArrayRef<uint32_t> base) {
-  for (bool takesLongestTail : {false, true})
-    for (bool protectsLongestTail : {false, true})
-      if (!isGoodEnough())
-        consider(getListSchedule(graph, base, limits,
-                                 {takesLongestTail, protectsLongestTail}),
-                 "list schedule");
+  SmallVector<ListRule> rules;
+  if (bestRule)
+    rules = {*bestRule};
+  else
+    rules = {{false, false}, {false, true}, {true, false}, {true, true}};
+  for (const ListRule &rule : rules) {
+    if (isGoodEnough())
+      return;
+    if (consider(getListSchedule(graph, base, limits, rule), "list schedule"))
+      bestRule = rule;
+  }
 }
 
 Expected<OverlapSchedule> OverlapScheduler::run() {

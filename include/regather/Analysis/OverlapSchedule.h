@@ -32,7 +32,7 @@ struct OverlapOptions {
   /// Work that may be spent beyond the list schedules, for each operation and
   /// at least. One unit takes a few nanoseconds. The result depends on it but
   /// not on the machine.
-  uint64_t effortPerOp = 400;
+  uint64_t effortPerOp = 100;
   uint64_t minEffort = 4'000'000;
 };
 

@@ -595,7 +595,7 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
            "any number">,
     Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
            "Cluster whose times count, by name or file">,
-    Option<"effort", "effort", "unsigned", /*default=*/"400",
+    Option<"effort", "effort", "unsigned", /*default=*/"100",
            "mode=auto: work of the local search for each operation; 0 for "
            "none">,
     Option<"overlapGroups", "overlap-groups", "bool", /*default=*/"false",
