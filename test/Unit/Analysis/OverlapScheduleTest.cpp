@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OverlapPrograms.h"
+
 #include "regather/Analysis/OverlapSchedule.h"
 #include "regather/Analysis/Simulator.h"
 
@@ -13,74 +15,11 @@
 #include "gtest/gtest.h"
 
 #include <map>
-#include <random>
 
 using namespace llvm;
 using namespace regather;
 
 namespace {
-/// Builds programs operation by operation.
-class ProgramBuilder {
-public:
-  explicit ProgramBuilder(uint32_t numStreams = 1) {
-    program.streams.resize(numStreams);
-    program.links.resize(numStreams);
-    for (uint32_t stream = 0; stream != numStreams; ++stream)
-      program.streams[stream].link = stream;
-  }
-
-  /// Computes for so many milliseconds what takes so many bytes.
-  uint32_t compute(double milliseconds, ArrayRef<uint32_t> needs = {},
-                   int64_t bytes = 0) {
-    return add({TimedOpKind::Compute, 0, 0, milliseconds / 1024}, needs, bytes);
-  }
-  /// Starts a collective.
-  uint32_t start(double milliseconds, ArrayRef<uint32_t> needs = {},
-                 int64_t bytes = 0, uint32_t stream = 0) {
-    return add({TimedOpKind::Collective, stream, 0, milliseconds / 1024}, needs,
-               bytes);
-  }
-  /// What the wait hands on lies where the collective has put it.
-  uint32_t wait(uint32_t collective) {
-    TimedOp op{TimedOpKind::Wait, program.ops[collective].stream, collective,
-               0};
-    uint32_t number = add(op, collective, 0);
-    // What it sends is in use until then.
-    for (uint32_t need : needs[collective])
-      users[need].push_back(number);
-    places[number] = places[collective];
-    return number;
-  }
-  void keep(uint32_t op) { program.buffers[op].isLiveOut = true; }
-
-  TimedProgram build() {
-    TimedProgram result = program;
-    for (ArrayRef<uint32_t> list : needs)
-      result.predecessors.push(list);
-    for (ArrayRef<uint32_t> list : users)
-      result.users.push(list);
-    return result;
-  }
-
-private:
-  uint32_t add(TimedOp op, ArrayRef<uint32_t> needed, int64_t bytes) {
-    uint32_t number = program.ops.size();
-    program.ops.push_back(op);
-    program.buffers.push_back({bytes, number, false});
-    needs.emplace_back(needed);
-    users.emplace_back();
-    places.push_back(number);
-    for (uint32_t need : needed)
-      users[places[need]].push_back(number);
-    return number;
-  }
-
-  TimedProgram program;
-  std::vector<std::vector<uint32_t>> needs, users;
-  /// By operation, the buffer that holds what it gives.
-  std::vector<uint32_t> places;
-};
-
 /// Finds the shortest time in which a program can run, within memory, by going
 /// through all sets of operations that can have been issued. Memory depends on
 /// the set alone; of two ways to get there, one that is later in everything is
@@ -181,38 +120,6 @@ private:
   int64_t limit;
 };
 
-/// A random program of at most `size` operations: chains of computation with
-/// collectives of parameters and of what was computed.
-TimedProgram makeRandomProgram(uint32_t size, std::mt19937 &random) {
-  auto draw = [&](uint32_t limit) { return random() % limit; };
-  uint32_t numStreams = 1 + draw(2);
-  ProgramBuilder builder(numStreams);
-  std::vector<uint32_t> values;
-  auto pick = [&](uint32_t count) {
-    std::vector<uint32_t> picked;
-    for (uint32_t i = 0; i != count && !values.empty(); ++i) {
-      uint32_t value =
-          values[values.size() - 1 - draw(std::min<size_t>(values.size(), 5))];
-      if (!is_contained(picked, value))
-        picked.push_back(value);
-    }
-    return picked;
-  };
-  uint32_t number = 0;
-  while (number < size) {
-    if (number + 2 <= size && draw(3) == 0) {
-      uint32_t start =
-          builder.start(1 + draw(16), pick(draw(2)), draw(8), draw(numStreams));
-      values.push_back(builder.wait(start));
-      number += 2;
-    } else {
-      values.push_back(builder.compute(1 + draw(12), pick(draw(3)), draw(8)));
-      ++number;
-    }
-  }
-  return builder.build();
-}
-
 /// Checks everything that must hold of a schedule.
 void verifySchedule(const TimedProgram &program,
                     const OverlapSchedule &schedule) {
@@ -295,7 +202,7 @@ TEST(OverlapScheduleTest, isDeterministic) {
 
 /// Two layers: the second is gathered while the first is computed.
 TEST(OverlapScheduleTest, gathersAheadAndReducesBehind) {
-  ProgramBuilder builder;
+  ScheduleProgramBuilder builder;
   uint32_t first = builder.wait(builder.start(2, {}, 4));
   uint32_t a = builder.compute(8, {first});
   uint32_t start = builder.start(2, {}, 4);
@@ -315,7 +222,7 @@ TEST(OverlapScheduleTest, gathersAheadAndReducesBehind) {
 }
 
 TEST(OverlapScheduleTest, keepsToTheInFlightLimit) {
-  ProgramBuilder builder;
+  ScheduleProgramBuilder builder;
   builder.compute(20);
   for (int i = 0; i != 4; ++i)
     builder.compute(1, {builder.wait(builder.start(2))});
@@ -337,7 +244,7 @@ TEST(OverlapScheduleTest, keepsToTheInFlightLimit) {
 }
 
 TEST(OverlapScheduleTest, keepsConflictingStreamsApart) {
-  ProgramBuilder builder(2);
+  ScheduleProgramBuilder builder(2);
   uint32_t one = builder.start(4, {}, 0, 0);
   uint32_t other = builder.start(4, {}, 0, 1);
   uint32_t oneWait = builder.wait(one), otherWait = builder.wait(other);
@@ -360,7 +267,7 @@ TEST(OverlapScheduleTest, keepsConflictingStreamsApart) {
 
 TEST(OverlapScheduleTest, reordersWhatTakesTooMuchMemory) {
   // All is gathered at once, but can be gathered one after the other.
-  ProgramBuilder builder;
+  ScheduleProgramBuilder builder;
   std::vector<uint32_t> starts, waits;
   for (int i = 0; i != 3; ++i)
     starts.push_back(builder.start(1, {}, 10));
@@ -378,7 +285,7 @@ TEST(OverlapScheduleTest, reordersWhatTakesTooMuchMemory) {
 }
 
 TEST(OverlapScheduleTest, prefetchesByAFixedDistance) {
-  ProgramBuilder builder;
+  ScheduleProgramBuilder builder;
   PrefetchPlan plan;
   std::vector<uint32_t> casts, waits, computed, reduceWaits;
   for (int i = 0; i != 3; ++i) {
@@ -407,14 +314,14 @@ TEST(OverlapScheduleTest, prefetchesByAFixedDistance) {
 }
 
 TEST(OverlapScheduleTest, explainsWhatIsExposed) {
-  auto explain = [](ProgramBuilder &builder, int64_t limit) {
+  auto explain = [](ScheduleProgramBuilder &builder, int64_t limit) {
     TimedProgram program = builder.build();
     std::vector<ExposedWait> exposed =
         explainExposure(program, program.getStepOrder(), limit);
     EXPECT_EQ(exposed.size(), 1U);
     return exposed.front();
   };
-  ProgramBuilder first;
+  ScheduleProgramBuilder first;
   uint32_t wait = first.wait(first.start(4));
   first.compute(1, {wait});
   ExposedWait exposed = explain(first, 100);
@@ -422,20 +329,20 @@ TEST(OverlapScheduleTest, explainsWhatIsExposed) {
   EXPECT_EQ(exposed.wait, wait);
   EXPECT_EQ(exposed.seconds, 4.0 / 1024);
 
-  ProgramBuilder chain;
+  ScheduleProgramBuilder chain;
   uint32_t op = chain.compute(8);
   chain.compute(1, {chain.wait(chain.start(4, {op}))});
   exposed = explain(chain, 100);
   EXPECT_EQ(exposed.reason, ExposureReason::Dependency);
   EXPECT_EQ(exposed.culprit, op);
 
-  ProgramBuilder memory;
+  ScheduleProgramBuilder memory;
   op = memory.compute(8, {}, 6);
   memory.compute(8, {op}, 3);
   memory.compute(1, {memory.wait(memory.start(4, {}, 4))});
   EXPECT_EQ(explain(memory, 12).reason, ExposureReason::MemoryLimit);
 
-  ProgramBuilder busy;
+  ScheduleProgramBuilder busy;
   uint32_t other = busy.start(8);
   uint32_t start = busy.start(4);
   busy.compute(8);
@@ -447,7 +354,7 @@ TEST(OverlapScheduleTest, explainsWhatIsExposed) {
 }
 
 TEST(OverlapScheduleTest, checksPrograms) {
-  ProgramBuilder builder;
+  ScheduleProgramBuilder builder;
   uint32_t start = builder.start(1);
   builder.compute(1, {builder.wait(start)});
   const TimedProgram good = builder.build();

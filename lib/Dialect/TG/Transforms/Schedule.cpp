@@ -96,7 +96,7 @@ LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
   StepGraph graph(func.getFunctionBody().front());
   if (llvm::none_of(graph.getOps(), llvm::IsaPred<CollectiveOpInterface>))
     return success();
-  TimedProgram program = buildStepProgram(graph, getStepTiming(costs)).program;
+  TimedProgram program = buildStepProgram(graph, makeStepTiming(costs)).program;
   llvm::Expected<OverlapSchedule> schedule =
       mode == ScheduleMode::Manual
           ? schedulePrefetch(program,

@@ -127,17 +127,13 @@ GroupPlacement StepCosts::getGroup(CollectiveOpInterface op) {
       std::pair<Attribute, Attribute>(op.getMeshAttr(), op.getAxesAttr()));
   if (!isNew)
     return it->second;
-  it->second = getGroup(symbols.lookup<MeshOp>(op.getMeshAttr().getValue()),
-                        op.getAxesAttr());
-  return it->second;
-}
-
-GroupPlacement StepCosts::getGroup(MeshOp mesh, AxesAttr axes) const {
-  SmallVector<unsigned> numbers;
+  auto mesh = symbols.lookup<MeshOp>(op.getMeshAttr().getValue());
+  SmallVector<unsigned> axes;
   ArrayRef<StringAttr> names = mesh.getAxes().getNames();
-  for (StringAttr axis : axes.getNames())
-    numbers.push_back(llvm::find(names, axis) - names.begin());
-  return model->placeMeshGroup(mesh.getSizes(), numbers);
+  for (StringAttr axis : op.getAxesAttr().getNames())
+    axes.push_back(llvm::find(names, axis) - names.begin());
+  it->second = model->placeMeshGroup(mesh.getSizes(), axes);
+  return it->second;
 }
 
 CollectiveEstimate StepCosts::getCollective(CollectiveOpInterface op) {

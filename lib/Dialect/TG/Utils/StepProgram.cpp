@@ -307,23 +307,6 @@ StepProgram regather::tg::buildStepProgram(const StepGraph &graph,
   return step;
 }
 
-StepTiming regather::tg::getStepTiming(StepCosts &costs) {
-  StepTiming timing;
-  timing.computeSeconds = [&costs](Operation *op) {
-    return costs.getComputeSeconds(op);
-  };
-  timing.collectiveSeconds = [&costs](CollectiveOpInterface op) {
-    return costs.getCollective(op).seconds;
-  };
-  timing.getLink = [&costs](StreamGroup group) -> uint32_t {
-    return costs.getGroup(group.mesh, group.axes).getLink();
-  };
-  for (const LinkClass &link : costs.getModel().getCluster().links)
-    timing.links.push_back(
-        {link.name, link.computeSlowdown, /*collectiveSlowdown=*/1});
-  return timing;
-}
-
 std::vector<std::string>
 regather::tg::getOperationNames(const StepGraph &graph) {
   std::vector<std::string> names;

@@ -36,8 +36,6 @@ public:
 
   /// The ranks that take part in `op`.
   GroupPlacement getGroup(CollectiveOpInterface op);
-  /// The ranks that are in one group over `axes`.
-  GroupPlacement getGroup(MeshOp mesh, AxesAttr axes) const;
 
 private:
   /// What one launch does besides moving its operands and results.

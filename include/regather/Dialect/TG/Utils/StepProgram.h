@@ -59,9 +59,6 @@ struct StepProgram {
 /// computes, whatever it holds.
 StepProgram buildStepProgram(const StepGraph &graph, const StepTiming &timing);
 
-/// What the operations of a step take on a cluster; `costs` outlives it.
-StepTiming getStepTiming(StepCosts &costs);
-
 /// Names by which files refer to the operations of a step: their `tg.id`, or
 /// the name of the operation. Of several with equal names the second is
 /// `name#2`, and so on.
