@@ -209,6 +209,14 @@ def test_passes_lower_the_peak(report: Written) -> None:
     assert after["peak_bytes"] < 0.7 * before["peak_bytes"]
 
 
+def test_compile_writes_the_page(report: Written, tmp_path: Path) -> None:
+    result = run_tool("regather", "compile", STEP, *FLAGS, "--report",
+                      tmp_path / "report.html", "-o", tmp_path / "step.rgb",
+                      "--quiet", timeout=60)
+    assert result.code == 0, result.stderr
+    assert (tmp_path / "report.html").read_text() == report.html
+
+
 def test_step_without_communication(tmp_path: Path) -> None:
     page = tmp_path / "mlp.html"
     result = run_tool("regather", "report", ROOT / "examples" / "mlp.mlir",

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Report/ReportCollector.h"
 #include "StepFlags.h"
 
 #include "regather/Dialect/TG/Utils/Fingerprint.h"
@@ -46,6 +47,10 @@ static cl::opt<std::string>
     linker("linker", cl::desc("Path of lld, if it is not to be searched for"),
            cl::value_desc("FILE"), cl::sub(compileCommand),
            cl::cat(getCategory()));
+static cl::opt<std::string>
+    reportPage("report", cl::desc("Write the page of `regather report`"),
+               cl::value_desc("FILE"), cl::sub(compileCommand),
+               cl::cat(getCategory()));
 static cl::opt<bool> quiet("quiet", cl::desc("Print no progress"),
                            cl::sub(compileCommand), cl::cat(getCategory()));
 
@@ -88,16 +93,31 @@ static Manifest describe(const AnalyzedStep &step, CompiledStep &compiled) {
   return manifest;
 }
 
+static llvm::LogicalResult showReport(ReportCollector &collector,
+                                      const AnalyzedStep &step,
+                                      const RunRequest &request) {
+  // Compilation takes the options, too.
+  PassOptionTexts passOptions = getPassOptions();
+  llvm::FailureOr<report::StepReport> report =
+      collector.collect(file, step, request, passOptions);
+  return mlir::success(succeeded(report) &&
+                       writeReport(*report, reportPage, /*numbers=*/""));
+}
+
 int regather::compileMain() {
   if (Failure failure = readStepFlags())
     return reportError(failure.getMessage());
   std::unique_ptr<InputFile> input = readModule(file);
   if (!input)
     return 1;
+  std::optional<ReportCollector> collector;
+  if (!reportPage.empty())
+    collector.emplace(*input);
   Progress progress(quiet);
   progress.begin("preparing");
+  RunRequest request = getRequestedStep();
   llvm::FailureOr<AnalyzedStep> step =
-      prepareStepByFlags(*input->module, /*lowerNodes=*/false);
+      prepareRequestedStep(*input->module, request, getPassOptions());
   progress.end();
   if (failed(step))
     return 1;
@@ -107,6 +127,8 @@ int regather::compileMain() {
            "forward and backward";
     return 1;
   }
+  if (collector && failed(showReport(*collector, *step, request)))
+    return 1;
   llvm::FailureOr<CompiledStep> compiled = compile(*step, progress);
   if (failed(compiled) || hasUnusedPassOptions())
     return 1;
