@@ -1,6 +1,7 @@
 """lit configuration: FileCheck tests of the dialect, the passes and the tools."""
 
 import os
+import shutil
 
 import lit.formats
 import lit.llvm
@@ -26,9 +27,14 @@ if os.environ.get("REGATHER_VERIFY_ROUNDTRIP"):
     optimizer += " --verify-roundtrip"
 config.substitutions += [
     (r"\bregather-opt\b", optimizer),
+    ("%benchmarks", config.regather_source_dir + "/benchmarks"),
     ("%examples", config.regather_source_dir + "/examples"),
     ("%plugin", config.regather_build_dir + "/lib/Regather.so"),
     ("%inputs", os.path.join(config.test_source_root, "Inputs")),
     (r"%\{mlir-opt\}", os.path.join(config.llvm_tools_dir, "mlir-opt")),
     ("%python", config.python_executable),
 ]
+
+# NVIDIA's assembler, which needs no GPU.
+if shutil.which("ptxas"):
+    config.available_features.add("ptxas")

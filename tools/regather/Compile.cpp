@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Report/ReportCollector.h"
+#include "CompileGpu.h"
 #include "StepFlags.h"
 
 #include "regather/Dialect/TG/Utils/Fingerprint.h"
@@ -26,23 +27,45 @@ cl::SubCommand regather::manifestCommand("manifest",
                                          "Print what a bundle holds");
 
 namespace {
-enum class TargetKind { Cpu };
+enum class OutputKind { Bundle, Ptx, Cubin };
 } // namespace
 
 static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
                                  cl::sub(compileCommand),
                                  cl::cat(getCategory()));
+static cl::opt<std::string> output("o",
+                                   cl::desc("File to write, such as step.rgb"),
+                                   cl::Required, cl::value_desc("FILE"),
+                                   cl::sub(compileCommand),
+                                   cl::cat(getCategory()));
 static cl::opt<std::string>
-    output("o", cl::desc("Bundle to write, such as step.rgb"), cl::Required,
-           cl::value_desc("FILE"), cl::sub(compileCommand),
+    target("target",
+           cl::desc("What the code is to run on: cpu, processors with the "
+                    "instructions of this machine (default), or nvptx:ARCH, "
+                    "GPUs of the architecture sm_80, sm_90a or sm_100a"),
+           cl::value_desc("TARGET"), cl::init("cpu"), cl::sub(compileCommand),
            cl::cat(getCategory()));
-static cl::opt<TargetKind>
-    target("target", cl::desc("What the bundle is to run on"),
-           cl::values(clEnumValN(TargetKind::Cpu, "cpu",
-                                 "processors with the instructions of this "
-                                 "machine (default)")),
-           cl::init(TargetKind::Cpu), cl::sub(compileCommand),
-           cl::cat(getCategory()));
+static cl::opt<OutputKind> emitted(
+    "emit", cl::desc("What is written"),
+    cl::values(clEnumValN(OutputKind::Bundle, "bundle",
+                          "a bundle, for cpu (default)"),
+               clEnumValN(OutputKind::Ptx, "ptx",
+                          "the kernels as PTX, for nvptx; how they are "
+                          "launched is in FILE.json"),
+               clEnumValN(OutputKind::Cubin, "cubin",
+                          "the kernels as NVIDIA's ptxas assembles them")),
+    cl::init(OutputKind::Bundle), cl::sub(compileCommand),
+    cl::cat(getCategory()));
+static cl::opt<std::string>
+    ptxas("ptxas", cl::desc("Path of ptxas, if it is not to be searched for"),
+          cl::value_desc("FILE"), cl::sub(compileCommand),
+          cl::cat(getCategory()));
+static cl::opt<std::string>
+    libdevice("libdevice",
+              cl::desc("Path of NVIDIA's libdevice, if it is not to be "
+                       "searched for in the CUDA toolkit"),
+              cl::value_desc("FILE"), cl::sub(compileCommand),
+              cl::cat(getCategory()));
 static cl::opt<std::string>
     linker("linker", cl::desc("Path of lld, if it is not to be searched for"),
            cl::value_desc("FILE"), cl::sub(compileCommand),
@@ -104,9 +127,73 @@ static llvm::LogicalResult showReport(ReportCollector &collector,
                        writeReport(*report, reportPage, /*numbers=*/""));
 }
 
+/// What `--target=nvptx:ARCH` asks for; an error for anything else.
+static llvm::Expected<GpuCompileRequest> readGpuRequest() {
+  GpuCompileRequest request;
+  llvm::StringRef name = target;
+  if (name.consume_front("nvptx:"))
+    request.options.architecture = nvptx::findGpuArchitecture(name);
+  else
+    request.options.architecture = nullptr;
+  if (!request.options.architecture) {
+    std::string known = "cpu";
+    for (const nvptx::GpuArchitecture &architecture :
+         nvptx::getGpuArchitectures())
+      known += ", nvptx:" + architecture.name.str();
+    return llvm::createStringError("unknown target '" + target +
+                                   "'; targets are " + known);
+  }
+  if (emitted == OutputKind::Bundle)
+    return llvm::createStringError(
+        "there are no bundles for GPUs yet; use --emit=ptx or --emit=cubin");
+  request.output =
+      emitted == OutputKind::Ptx ? GpuOutput::Ptx : GpuOutput::Cubin;
+  request.options.threads = getCompileThreads();
+  request.options.cacheDirectory = getCacheDirectory();
+  request.options.libdevice =
+      libdevice.empty() ? nvptx::findLibdevice() : libdevice;
+  request.path = output;
+  request.ptxas = ptxas;
+  return request;
+}
+
+/// Writes the code of the step's kernels, or of those of a module that holds
+/// nothing else.
+static int compileKernelsForGpu(mlir::ModuleOp module, Progress &progress) {
+  auto request = readGpuRequest();
+  if (!request)
+    return reportError(llvm::toString(request.takeError()));
+  request->options.onKernelReady = [&](int64_t done, int64_t total) {
+    progress.advance(done, total);
+  };
+  mlir::OwningOpRef<mlir::ModuleOp> lowered;
+  if (!module.getOps<mlir::func::FuncOp>().empty()) {
+    progress.begin("preparing");
+    llvm::FailureOr<AnalyzedStep> step =
+        prepareStepByFlags(module, /*lowerNodes=*/false);
+    if (failed(step))
+      return 1;
+    if (step->backward)
+      return reportError("cannot compile a partitioned step for a GPU");
+    auto program = lowerToProgram(step->entry, getPassOptions());
+    progress.end();
+    if (failed(program) || hasUnusedPassOptions())
+      return 1;
+    lowered = std::move(*program);
+    module = *lowered;
+  }
+  progress.begin("compiling");
+  int code = compileForGpu(module, *request);
+  progress.end();
+  return code;
+}
+
 int regather::compileMain() {
   if (Failure failure = readStepFlags())
     return reportError(failure.getMessage());
+  if (target == "cpu" && emitted != OutputKind::Bundle)
+    return reportError("--emit=ptx and --emit=cubin need a target such as "
+                       "--target=nvptx:sm_90a");
   std::unique_ptr<InputFile> input = readModule(file);
   if (!input)
     return 1;
@@ -114,6 +201,8 @@ int regather::compileMain() {
   if (!reportPage.empty())
     collector.emplace(*input);
   Progress progress(quiet);
+  if (target != "cpu")
+    return compileKernelsForGpu(*input->module, progress);
   progress.begin("preparing");
   RunRequest request = getRequestedStep();
   llvm::FailureOr<AnalyzedStep> step =

@@ -33,6 +33,8 @@ struct RunRequest {
   std::string optimizer;
   std::string bucket;
   std::string schedule;
+  /// The schedule is one of kernels, made when they have been formed.
+  bool schedulesKernels = true;
   /// Nodes become structured operations.
   bool lower = false;
 };

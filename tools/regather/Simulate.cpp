@@ -105,8 +105,10 @@ static std::string getMeshText(tg::MeshOp mesh) {
 }
 
 static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module) {
+  RunRequest request = getRequestedStep();
+  request.schedulesKernels = formKernels;
   llvm::FailureOr<AnalyzedStep> step =
-      prepareStepByFlags(module, /*lowerNodes=*/false);
+      prepareRequestedStep(module, request, getPassOptions());
   if (succeeded(step) && step->backward)
     return step->backward->func.emitError()
            << "the step is partitioned into forward and backward; simulate the "
@@ -117,8 +119,12 @@ static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module) {
 /// Kernels, if they are asked for.
 static mlir::LogicalResult makeKernels(mlir::ModuleOp module) {
   mlir::PassManager pm(module.getContext());
-  if (formKernels)
+  if (formKernels) {
     pm.addPass(tg::createFormKernelsPass());
+    tg::SchedulePassOptions schedule;
+    schedule.mode = tg::ScheduleMode::None;
+    pm.addPass(tg::createSchedulePass(schedule));
+  }
   std::string message;
   llvm::raw_string_ostream errors(message);
   if (failed(applyPassOptions(pm, getPassOptions(), errors)))

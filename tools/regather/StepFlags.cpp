@@ -125,9 +125,12 @@ PassOptionTexts &regather::getPassOptions() {
   return texts;
 }
 
-static void addPassOption(llvm::StringRef pass, const llvm::Twine &option) {
-  std::string &text = getPassOptions()[pass.str()];
+static void addOption(std::string &text, const llvm::Twine &option) {
   text += (text.empty() ? "" : " ") + option.str();
+}
+
+static void addPassOption(llvm::StringRef pass, const llvm::Twine &option) {
+  addOption(getPassOptions()[pass.str()], option);
 }
 
 /// The value of an option as it is written in a pipeline.
@@ -228,6 +231,7 @@ RunRequest regather::getRequestedStep() {
   request.recompute = recompute;
   request.optimizer = optimizer;
   request.bucket = bucket;
+  request.schedule = getScheduleOptions();
   return request;
 }
 
@@ -236,6 +240,8 @@ regather::prepareRequestedStep(mlir::ModuleOp module, RunRequest &request,
                                PassOptionTexts &passOptions) {
   if (failed(lowerForeignTypes(module)))
     return mlir::failure();
+  if (request.schedulesKernels && !request.schedule.empty())
+    addOption(passOptions["tg-schedule"], std::exchange(request.schedule, ""));
   llvm::FailureOr<AnalyzedStep> step =
       analyzeStep(module, entry, mesh.empty() ? request.ranks : std::nullopt);
   if (failed(step) || failed(prepareStep(module, *step, request, passOptions)))
@@ -247,11 +253,7 @@ llvm::FailureOr<AnalyzedStep>
 regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
   RunRequest request = getRequestedStep();
   request.lower = lowerNodes;
-  // Kernels are scheduled when they are formed.
-  if (lowerNodes)
-    request.schedule = getScheduleOptions();
-  else if (!schedule.empty())
-    addPassOption("tg-schedule", getScheduleOptions());
+  request.schedulesKernels = !lowerNodes;
   return prepareRequestedStep(module, request, getPassOptions());
 }
 

@@ -8,11 +8,13 @@
 
 #include "KernelCompiler.h"
 
-#include "KernelFunction.h"
 #include "KernelLowering.h"
 #include "Prefetches.h"
-#include "ScratchBuffers.h"
 #include "StreamingStores.h"
+
+#include "regather/Target/Kernel/KernelBuffers.h"
+#include "regather/Target/Kernel/KernelFunction.h"
+#include "regather/Target/Kernel/ParallelCompilation.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -24,15 +26,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/Support/BLAKE3.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/IPO/Internalize.h"
-
-#include <dlfcn.h>
 
 using namespace mlir;
 using namespace regather;
@@ -40,22 +36,6 @@ using namespace regather::cpu;
 
 /// How far LLVM optimises.
 static constexpr unsigned kOptLevel = 2;
-
-/// Describes the state of the program or shared library that `address` lies
-/// in, such that it changes when that is built anew.
-static void describeImage(const void *address, llvm::raw_ostream &os) {
-  Dl_info info;
-  llvm::sys::fs::file_status status;
-  if (!dladdr(address, &info) || !info.dli_fname)
-    return;
-  std::string path = info.dli_fname;
-  // The name of the program is what it was called by.
-  if (llvm::sys::fs::status(path, status))
-    path = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
-  if (!llvm::sys::fs::status(path, status))
-    os << status.getSize() << ' '
-       << status.getLastModificationTime().time_since_epoch().count() << '\n';
-}
 
 llvm::Expected<KernelTarget> KernelTarget::detectHost(int64_t blockBytes) {
   llvm::InitializeNativeTarget();
@@ -73,23 +53,16 @@ llvm::Expected<KernelTarget> KernelTarget::detectHost(int64_t blockBytes) {
 
   std::string description;
   llvm::raw_string_ostream os(description);
-  os << "LLVM " << LLVM_VERSION_STRING << ", O" << kOptLevel << '\n'
+  os << kernel::describeCompiler() << 'O' << kOptLevel << '\n'
      << machine->getTargetTriple().str() << '\n'
      << machine->getCPU() << '\n'
      << machine->getFeatures().getString() << '\n'
      << blockBytes << '\n';
-  // Regather, MLIR and LLVM may be in one file or in three.
-  describeImage(reinterpret_cast<const void *>(&lowerKernelFunction), os);
-  describeImage(reinterpret_cast<const void *>(&translateModuleToLLVMIR), os);
-  describeImage(reinterpret_cast<const void *>(&llvm::sys::getHostCPUName), os);
   return KernelTarget(std::move(*machine), blockBytes, std::move(description));
 }
 
 std::string KernelTarget::getKey(llvm::StringRef text) const {
-  llvm::BLAKE3 hasher;
-  hasher.update(description);
-  hasher.update(text);
-  return llvm::toHex(hasher.final(), /*LowerCase=*/true);
+  return kernel::hashText(description, text);
 }
 
 KernelCompiler::KernelCompiler(const DialectRegistry &dialects,
@@ -109,7 +82,8 @@ public:
   /// Adds the function; all others become private. `streamed` are the numbers
   /// of the buffers that are to be written around the caches.
   KernelEntry(llvm::Module &module, llvm::StringRef name,
-              const ScratchLayout &scratch, ArrayRef<unsigned> streamed);
+              const kernel::ScratchLayout &scratch,
+              ArrayRef<unsigned> streamed);
 
 private:
   void setAttributes();
@@ -117,15 +91,15 @@ private:
 
   llvm::Function *kernel;
   llvm::Function *streaming = nullptr;
-  const ScratchLayout &scratch;
+  const kernel::ScratchLayout &scratch;
   ArrayRef<unsigned> streamed;
 };
 } // namespace
 
 KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
-                         const ScratchLayout &scratch,
+                         const kernel::ScratchLayout &scratch,
                          ArrayRef<unsigned> streamed)
-    : kernel(module.getFunction(kKernelFunctionName)), scratch(scratch),
+    : kernel(module.getFunction(kernel::kKernelFunctionName)), scratch(scratch),
       streamed(streamed) {
   setAttributes();
   llvm::LLVMContext &context = module.getContext();
@@ -157,7 +131,7 @@ void KernelEntry::setAttributes() {
   for (size_t i = 1; i <= scratch.offsets.size(); ++i)
     kernel->getArg(kernel->arg_size() - i)
         ->addAttr(llvm::Attribute::getWithAlignment(
-            kernel->getContext(), llvm::Align(kScratchAlignment)));
+            kernel->getContext(), llvm::Align(kernel::kScratchAlignment)));
 }
 
 void KernelEntry::build(llvm::Function *entry) {
@@ -210,13 +184,14 @@ static SmallVector<unsigned> getStreamed(tg::KernelOp kernel) {
   return streamed;
 }
 
-FailureOr<ScratchLayout> cpu::lowerKernel(tg::KernelOp kernel, ModuleOp module,
-                                          int64_t blockBytes,
-                                          KernelShape &shape) {
-  loadKernelDialects(kernel.getContext());
-  BlockPlan plan = planBlocks(kernel, blockBytes);
-  buildKernelFunction(module, kernel, plan);
-  FailureOr<ScratchLayout> scratch = lowerKernelFunction(module);
+FailureOr<kernel::ScratchLayout> cpu::lowerKernel(tg::KernelOp kernel,
+                                                  ModuleOp module,
+                                                  int64_t blockBytes,
+                                                  KernelShape &shape) {
+  kernel::loadKernelDialects(kernel.getContext());
+  kernel::BlockPlan plan = kernel::planBlocks(kernel, {blockBytes});
+  kernel::buildKernelFunction(module, kernel, plan);
+  FailureOr<kernel::ScratchLayout> scratch = lowerKernelFunction(module);
   if (failed(scratch))
     return failure();
   shape.numBlocks = plan.getNumBlocks();
@@ -240,7 +215,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
     return llvm::createStringError(message);
   OwningOpRef<ModuleOp> module = ModuleOp::create(source->getLoc());
   tg::KernelOp kernel = *source->getOps<tg::KernelOp>().begin();
-  FailureOr<ScratchLayout> scratch =
+  FailureOr<kernel::ScratchLayout> scratch =
       lowerKernel(kernel, *module, blockBytes, shape);
   if (failed(scratch))
     return llvm::createStringError(message);
@@ -254,7 +229,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
     return target.takeError();
   ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
                                                   target->get());
-  markPrefetched(*llvmModule->getFunction(kKernelFunctionName),
+  markPrefetched(*llvmModule->getFunction(kernel::kKernelFunctionName),
                  getPrefetched(kernel));
   KernelEntry(*llvmModule, name, *scratch, getStreamed(kernel));
   auto optimize =

@@ -9,9 +9,8 @@
 #ifndef REGATHER_LIB_TARGET_CPU_KERNELCOMPILER_H
 #define REGATHER_LIB_TARGET_CPU_KERNELCOMPILER_H
 
-#include "ScratchBuffers.h"
-
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Target/Kernel/ScratchBuffers.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
@@ -59,10 +58,10 @@ struct KernelShape {
 
 /// Lowers a kernel to the LLVM dialect, in an empty module. Changes the kernel
 /// in a way that does not change what it computes.
-mlir::FailureOr<ScratchLayout> lowerKernel(tg::KernelOp kernel,
-                                           mlir::ModuleOp module,
-                                           int64_t blockBytes,
-                                           KernelShape &shape);
+mlir::FailureOr<kernel::ScratchLayout> lowerKernel(tg::KernelOp kernel,
+                                                   mlir::ModuleOp module,
+                                                   int64_t blockBytes,
+                                                   KernelShape &shape);
 
 /// Compiles kernels one at a time. It has a context of its own, so that several
 /// compilers can work at once, and the text is all that a kernel's code depends

@@ -9,22 +9,19 @@
 #ifndef REGATHER_LIB_TARGET_CPU_KERNELLOWERING_H
 #define REGATHER_LIB_TARGET_CPU_KERNELLOWERING_H
 
-#include "ScratchBuffers.h"
+#include "regather/Target/Kernel/ScratchBuffers.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace regather::cpu {
 
-/// Loads the dialects that kernel functions are written in, and the models that
-/// their lowering needs; the step's own context has only what a step is written
-/// in.
-void loadKernelDialects(mlir::MLIRContext *context);
-
-/// Lowers a module that holds one kernel function (`buildKernelFunction`) to
-/// the LLVM dialect. The function gets the regions of its scratch memory as
-/// last arguments and returns 0, or 1 if an index is out of bounds. Each
-/// reduction runs in an order that its shape decides; nothing is contracted.
-mlir::FailureOr<ScratchLayout> lowerKernelFunction(mlir::ModuleOp module);
+/// Lowers a module that holds one kernel function
+/// (`kernel::buildKernelFunction`) to the LLVM dialect. The function gets the
+/// regions of its scratch memory as last arguments and returns 0, or 1 if an
+/// index is out of bounds. Each reduction runs in an order that its shape
+/// decides; nothing is contracted.
+mlir::FailureOr<kernel::ScratchLayout>
+lowerKernelFunction(mlir::ModuleOp module);
 
 } // namespace regather::cpu
 

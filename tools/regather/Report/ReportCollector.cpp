@@ -43,7 +43,7 @@ ReportCollector::collect(llvm::StringRef file, const AnalyzedStep &step,
     return mlir::failure();
   report.after = std::move(*state);
 
-  request.policy = request.reshard = request.bucket = "";
+  request.policy = request.reshard = request.bucket = request.schedule = "";
   request.recompute = "none";
   PassOptionTexts options = originalOptions;
   llvm::FailureOr<AnalyzedStep> before =

@@ -25,10 +25,10 @@
 #define REGATHER_TARGET_CPU_COMPILEKERNELS_H
 
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Target/Kernel/ParallelCompilation.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,28 +52,12 @@ struct KernelCode {
   std::unique_ptr<llvm::MemoryBuffer> object;
 };
 
-struct KernelCompileOptions {
-  /// Threads that compile; one for each core if 0. Has no effect on results.
-  unsigned threads = 0;
-  /// Folder in which compiled kernels are kept, for all processes of the user;
-  /// none if empty. Has no effect on results.
-  std::string cacheDirectory;
-  /// Called when another kernel is ready; on any thread, but not on two at
-  /// once.
-  std::function<void(int64_t done, int64_t total)> onKernelReady;
+struct KernelCompileOptions : kernel::CompileOptions {
   /// About how many bytes a block touches. Has no effect on results.
   int64_t blockBytes = 64 * 1024;
 };
 
-/// How the code of a set of kernels was come by.
-struct KernelStatistics {
-  int64_t count = 0;
-  int64_t compiled = 0;
-  /// Taken from the cache.
-  int64_t cached = 0;
-  /// Why kernels could not be stored in the cache; empty if they could.
-  std::string cacheError;
-};
+using kernel::KernelStatistics;
 
 /// The code of each kernel for the CPU of this machine: taken from the cache,
 /// or compiled and stored there, on several threads. What comes out does not

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Dialect/TG/IR/LaunchAttributes.h"
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/IR/Builders.h"
@@ -101,6 +102,12 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
       return emitWrongType(op, attr, "a #tg.routine");
     if (!isa<KernelOp>(op))
       return op->emitError() << "'" << name << "' is for kernels";
+    return success();
+  }
+  if (name == kDynamicSharedBytesAttrName || name == kScratchBytesAttrName) {
+    auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!bytes || !bytes.getType().isSignlessInteger(64) || bytes.getInt() < 0)
+      return emitWrongType(op, attr, "a non-negative i64");
     return success();
   }
   return op->emitError() << "unknown attribute '" << name << "'";

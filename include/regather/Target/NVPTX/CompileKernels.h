@@ -1,0 +1,60 @@
+//===- CompileKernels.h - PTX of kernels ------------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TARGET_NVPTX_COMPILEKERNELS_H
+#define REGATHER_TARGET_NVPTX_COMPILEKERNELS_H
+
+#include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Target/Kernel/ParallelCompilation.h"
+#include "regather/Target/NVPTX/GpuArchitecture.h"
+#include "regather/Target/NVPTX/LaunchShape.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace regather::nvptx {
+
+struct KernelCompileOptions : kernel::CompileOptions {
+  const GpuArchitecture *architecture = &getGpuArchitectures().front();
+  /// Bitcode with the functions that have no expansion; none if empty.
+  std::string libdevice;
+};
+
+/// The code of one kernel.
+struct KernelCode {
+  /// The entry; named by what the kernel computes and what it was compiled for,
+  /// so that equal kernels have one name in all programs.
+  std::string symbol;
+  LaunchShape shape;
+  /// A file with the entry; other names in it begin with that of the entry.
+  std::string ptx;
+};
+
+/// The code of each kernel, on several threads and with a cache like
+/// `cpu::compileKernels`. Emits an error at each kernel that cannot be
+/// compiled.
+mlir::FailureOr<std::vector<KernelCode>>
+compileKernels(llvm::ArrayRef<tg::KernelOp> kernels,
+               const KernelCompileOptions &options,
+               kernel::KernelStatistics &statistics);
+
+/// The text of a module that holds what a kernel is lowered to, a `gpu.func` of
+/// the given name. Emits an error if it cannot be lowered.
+mlir::FailureOr<std::string> printGpuKernel(tg::KernelOp kernel,
+                                            llvm::StringRef name);
+
+/// Kernels of a module that have code of their own: one of each text, without
+/// those that a routine of a library computes.
+llvm::SmallVector<tg::KernelOp> collectKernels(mlir::ModuleOp module);
+
+/// The path of libdevice in the CUDA toolkit that $CUDA_HOME, $CUDA_PATH or
+/// /usr/local/cuda is; empty if there is none.
+std::string findLibdevice();
+
+} // namespace regather::nvptx
+
+#endif // REGATHER_TARGET_NVPTX_COMPILEKERNELS_H

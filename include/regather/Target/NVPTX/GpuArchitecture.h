@@ -1,0 +1,33 @@
+//===- GpuArchitecture.h - GPUs that code is made for -----------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TARGET_NVPTX_GPUARCHITECTURE_H
+#define REGATHER_TARGET_NVPTX_GPUARCHITECTURE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace regather::nvptx {
+
+/// GPUs of one generation.
+struct GpuArchitecture {
+  /// As LLVM and ptxas call it.
+  llvm::StringLiteral name;
+  /// The version of PTX that code is written in: the least that knows the
+  /// architecture and what the code generator writes for it.
+  llvm::StringLiteral ptxFeature;
+};
+
+llvm::ArrayRef<GpuArchitecture> getGpuArchitectures();
+
+/// Null if there is none of that name.
+const GpuArchitecture *findGpuArchitecture(llvm::StringRef name);
+
+} // namespace regather::nvptx
+
+#endif // REGATHER_TARGET_NVPTX_GPUARCHITECTURE_H

@@ -1,0 +1,27 @@
+//===- PtxFile.h - Files of PTX ---------------------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TARGET_NVPTX_PTXFILE_H
+#define REGATHER_TARGET_NVPTX_PTXFILE_H
+
+#include "regather/Target/NVPTX/CompileKernels.h"
+
+namespace regather::nvptx {
+
+/// One file with all kernels, each symbol once.
+std::string joinPtx(llvm::ArrayRef<KernelCode> kernels);
+
+/// Machine code of a file of PTX. `ptxas` is the path of NVIDIA's assembler; if
+/// it is empty, that in $PATH or in the CUDA toolkit is taken.
+llvm::Expected<std::string> assemblePtx(llvm::StringRef text,
+                                        const GpuArchitecture &architecture,
+                                        llvm::StringRef ptxas);
+
+} // namespace regather::nvptx
+
+#endif // REGATHER_TARGET_NVPTX_PTXFILE_H

@@ -1,0 +1,28 @@
+//===- GpuArchitecture.cpp - GPUs that code is made for -------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Target/NVPTX/GpuArchitecture.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace regather;
+
+static constexpr nvptx::GpuArchitecture kArchitectures[] = {
+    {"sm_80", "+ptx80"}, {"sm_90a", "+ptx80"}, {"sm_100a", "+ptx86"}};
+
+llvm::ArrayRef<nvptx::GpuArchitecture> nvptx::getGpuArchitectures() {
+  return kArchitectures;
+}
+
+const nvptx::GpuArchitecture *nvptx::findGpuArchitecture(llvm::StringRef name) {
+  const auto *found =
+      llvm::find_if(kArchitectures, [&](const GpuArchitecture &known) {
+        return known.name == name;
+      });
+  return found == std::end(kArchitectures) ? nullptr : found;
+}

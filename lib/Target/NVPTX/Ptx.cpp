@@ -1,0 +1,150 @@
+//===- Ptx.cpp - Functions of the gpu dialect to PTX ----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ptx.h"
+
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+#include <mutex>
+
+// What TargetSelect.h declares, for one target only.
+extern "C" {
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+using namespace regather;
+
+/// How far LLVM optimises.
+static constexpr unsigned kOptLevel = 3;
+
+static constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
+
+void nvptx::registerTranslations(mlir::DialectRegistry &registry) {
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerGPUDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createMachine(const nvptx::GpuArchitecture &architecture) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  std::string message;
+  llvm::Triple triple(kTriple);
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return llvm::createStringError(message);
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, architecture.name, architecture.ptxFeature, llvm::TargetOptions(),
+      std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+/// The functions that are called and not defined.
+static llvm::SmallVector<llvm::StringRef>
+findUndefined(const llvm::Module &module) {
+  llvm::SmallVector<llvm::StringRef> names;
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && !function.isIntrinsic() &&
+        !function.use_empty())
+      names.push_back(function.getName());
+  return names;
+}
+
+static llvm::Error linkLibdevice(llvm::Module &module, llvm::StringRef path) {
+  if (path.empty())
+    return llvm::Error::success();
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file)
+    return llvm::createStringError("cannot read libdevice '" + path +
+                                   "': " + file.getError().message());
+  auto library = llvm::parseBitcodeFile(**file, module.getContext());
+  if (!library)
+    return library.takeError();
+  (*library)->setTargetTriple(module.getTargetTriple());
+  (*library)->setDataLayout(module.getDataLayout());
+  if (llvm::Linker::linkModules(module, std::move(*library),
+                                llvm::Linker::LinkOnlyNeeded))
+    return llvm::createStringError("cannot link libdevice '" + path + "'");
+  return llvm::Error::success();
+}
+
+/// Makes all but the kernel private and gives it names of its own, so that the
+/// code of several kernels can be put into one file.
+static void privatize(llvm::Module &module, llvm::StringRef kernelName) {
+  llvm::internalizeModule(module, [&](const llvm::GlobalValue &value) {
+    return value.getName() == kernelName;
+  });
+  for (llvm::GlobalValue &value : module.global_values()) {
+    // Dynamic shared memory is declared only, under any name.
+    bool isDefined =
+        !llvm::isa<llvm::Function>(value) || !value.isDeclaration();
+    if (isDefined && !value.getName().starts_with("llvm.") &&
+        !value.getName().starts_with(kernelName))
+      value.setName(kernelName + "_" + value.getName());
+  }
+}
+
+llvm::Expected<std::string> nvptx::emitPtx(mlir::gpu::GPUModuleOp module,
+                                           llvm::StringRef kernelName,
+                                           const GpuArchitecture &architecture,
+                                           llvm::StringRef libdevice) {
+  auto machine = createMachine(architecture);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  auto code = mlir::translateModuleToLLVMIR(module, context, kernelName);
+  if (!code)
+    return llvm::createStringError("cannot be translated to LLVM IR");
+  code->setTargetTriple((*machine)->getTargetTriple());
+  code->setDataLayout((*machine)->createDataLayout());
+  if (!findUndefined(*code).empty())
+    if (llvm::Error error = linkLibdevice(*code, libdevice))
+      return error;
+  if (auto names = findUndefined(*code); !names.empty())
+    return llvm::createStringError("calls functions that nothing defines: " +
+                                   llvm::join(names, ", "));
+  // What libdevice asks: denormals are kept, and numbers are rounded.
+  code->addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", uint32_t(0));
+  privatize(*code, kernelName);
+  auto optimize = mlir::makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0,
+                                                  machine->get());
+  if (llvm::Error error = optimize(code.get()))
+    return error;
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream os(text);
+  llvm::legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, os, nullptr,
+                                      llvm::CodeGenFileType::AssemblyFile))
+    return llvm::createStringError("cannot be written as PTX");
+  passes.run(*code);
+  return text.str().str();
+}

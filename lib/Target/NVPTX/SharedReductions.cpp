@@ -1,0 +1,238 @@
+//===- SharedReductions.cpp - Reductions that threads share ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In two stages: each thread combines every n-th term, and then the partial
+// results of the threads are combined, of lanes by shuffles, of warps through
+// shared memory. Which terms a thread combines, and in which order, depends on
+// the shape alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ThreadLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace regather::nvptx;
+using utils::IteratorType;
+
+namespace {
+class ReductionEmitter {
+public:
+  ReductionEmitter(linalg::LinalgOp op, ThreadBlock &block)
+      : op(op), block(block), b(op.getLoc(), op), point(op, b),
+        combiner(findCombiner(op)),
+        term(combiner->getOperand(0) == getPrevious() ? 1 : 0),
+        points(getResultLoops(op)),
+        steps(getLoops(op, IteratorType::reduction)),
+        indices(point.getSizes().size()) {}
+
+  void emitByWarps();
+  void emitByBlock();
+  void emitColumns();
+
+private:
+  BlockArgument getPrevious() {
+    return op.getMatchingBlockArgument(op.getDpsInitOperand(0));
+  }
+  Type getType() { return getPrevious().getType(); }
+  int64_t countSteps() { return countPoints(point.getSizes(), steps); }
+  int64_t countResults() { return countPoints(point.getSizes(), points); }
+
+  Value combine(Value a, Value b);
+  Value makeNeutral() {
+    return arith::ConstantOp::create(b, *arith::getNeutralElement(combiner));
+  }
+  /// Combines every `stride`-th term of the current point from `first` on.
+  Value emitPartial(Value first, int64_t stride);
+  /// Combines what the lanes of each warp have; all lanes get it.
+  Value combineLanes(Value value);
+  /// Combines the total with what was there.
+  void emitResult(Value total);
+  scf::IfOp ifOnly(Value number);
+
+  linalg::LinalgOp op;
+  ThreadBlock &block;
+  ImplicitLocOpBuilder b;
+  LoopPoint point;
+  Operation *combiner;
+  /// The operand of the combiner that is not what was there.
+  unsigned term;
+  SmallVector<unsigned> points, steps;
+  SmallVector<Value> indices;
+};
+} // namespace
+
+Value ReductionEmitter::combine(Value previous, Value value) {
+  OperationState state(b.getLoc(), combiner->getName(), {previous, value},
+                       previous.getType(), combiner->getAttrs());
+  return b.create(state)->getResult(0);
+}
+
+Value ReductionEmitter::emitPartial(Value first, int64_t stride) {
+  SmallVector<int64_t> counts(point.getSizes());
+  unsigned inner = steps.back();
+  // A column is read along its points, not along its steps.
+  int64_t width = point.findWidth(inner);
+  point.setWidth(inner, width);
+  counts[inner] /= width;
+  SmallVector<Value> neutral(width, makeNeutral());
+  SmallVector<Value> sums = emitStridedLoop(
+      b, first, countPoints(counts, steps), stride, neutral,
+      [&](Value number, ValueRange previous) {
+        delinearize(b, number, counts, steps, indices);
+        if (width != 1)
+          indices[inner] =
+              arith::MulIOp::create(b, indices[inner], point.makeIndex(width));
+        SmallVector<Value> next;
+        for (auto [sum, body] :
+             llvm::zip_equal(previous, point.emitBodies(indices, {}, combiner)))
+          next.push_back(
+              combine(sum, body.lookupOrDefault(combiner->getOperand(term))));
+        return next;
+      });
+  for (int64_t half = width / 2; half != 0; half /= 2)
+    for (int64_t i = 0; i != half; ++i)
+      sums[i] = combine(sums[i], sums[i + half]);
+  return sums.front();
+}
+
+Value ReductionEmitter::combineLanes(Value value) {
+  // Small integers are shuffled as larger ones.
+  Type type = value.getType();
+  bool isSmall = type.isInteger() && type.getIntOrFloatBitWidth() < 32;
+  for (int32_t offset = kWarpThreads / 2; offset != 0; offset /= 2) {
+    Value sent = value;
+    if (isSmall)
+      sent = arith::ExtUIOp::create(b, b.getI32Type(), value);
+    Value received = gpu::ShuffleOp::create(b, sent, offset, kWarpThreads,
+                                            gpu::ShuffleMode::XOR)
+                         .getShuffleResult();
+    if (isSmall)
+      received = arith::TruncIOp::create(b, type, received);
+    value = combine(value, received);
+  }
+  return value;
+}
+
+scf::IfOp ReductionEmitter::ifOnly(Value number) {
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number,
+                                        point.makeIndex(0));
+  return scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+}
+
+void ReductionEmitter::emitResult(Value total) {
+  for (unsigned step : steps)
+    indices[step] = point.makeIndex(0);
+  OpOperand &init = *op.getDpsInitOperand(0);
+  Value previous = point.emitLoad(init, indices);
+  point.emitStore(init, indices, combine(previous, total));
+}
+
+void ReductionEmitter::emitByWarps() {
+  auto emit = [&](Value number, ValueRange) -> SmallVector<Value> {
+    delinearize(b, number, point.getSizes(), points, indices);
+    Value total = combineLanes(emitPartial(block.lane, kWarpThreads));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(ifOnly(block.lane).thenBlock());
+    emitResult(total);
+    return {};
+  };
+  emitStridedLoop(b, block.warp, countResults(), block.getWarps(), {}, emit);
+}
+
+void ReductionEmitter::emitByBlock() {
+  Value partials;
+  if (block.getWarps() > 1)
+    partials = block.addShared({block.getWarps()}, getType());
+  auto emit = [&](Value number, ValueRange) -> SmallVector<Value> {
+    delinearize(b, number, point.getSizes(), points, indices);
+    Value total = combineLanes(emitPartial(block.thread, block.threads));
+    OpBuilder::InsertionGuard guard(b);
+    if (partials) {
+      auto first = ifOnly(block.lane);
+      {
+        OpBuilder::InsertionGuard inner(b);
+        b.setInsertionPointToStart(first.thenBlock());
+        memref::StoreOp::create(b, total, partials, block.warp);
+      }
+      gpu::BarrierOp::create(b);
+    }
+    b.setInsertionPointToStart(ifOnly(block.thread).thenBlock());
+    if (partials) {
+      total = memref::LoadOp::create(b, partials, point.makeIndex(0));
+      for (int64_t warp = 1; warp != block.getWarps(); ++warp)
+        total = combine(
+            total, memref::LoadOp::create(b, partials, point.makeIndex(warp)));
+    }
+    emitResult(total);
+    if (partials && countResults() > 1) {
+      // The next point writes where this one reads.
+      b.setInsertionPointAfter(b.getInsertionBlock()->getParentOp());
+      gpu::BarrierOp::create(b);
+    }
+    return {};
+  };
+  emitStridedLoop(b, point.makeIndex(0), countResults(), 1, {}, emit);
+}
+
+void ReductionEmitter::emitColumns() {
+  int64_t warps = block.getWarps();
+  Value partials = block.addShared({warps, kWarpThreads}, getType());
+  int64_t count = countResults();
+  int64_t rounds = llvm::divideCeil(count, kWarpThreads);
+  auto emit = [&](Value base, ValueRange) -> SmallVector<Value> {
+    Value number = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, base, point.makeIndex(kWarpThreads)),
+        block.lane);
+    OpBuilder::InsertionGuard guard(b);
+    Value isInside;
+    if (count % kWarpThreads != 0) {
+      isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number,
+                                       point.makeIndex(count));
+      // Lanes beyond the end compute what nobody reads.
+      number = arith::SelectOp::create(b, isInside, number, point.makeIndex(0));
+    }
+    delinearize(b, number, point.getSizes(), points, indices);
+    memref::StoreOp::create(b, emitPartial(block.warp, warps), partials,
+                            ValueRange{block.warp, block.lane});
+    gpu::BarrierOp::create(b);
+    auto first = ifOnly(block.warp);
+    b.setInsertionPointToStart(first.thenBlock());
+    if (isInside) {
+      auto inside = scf::IfOp::create(b, isInside, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(inside.thenBlock());
+    }
+    Value total;
+    for (int64_t warp = 0; warp != warps; ++warp) {
+      Value value = memref::LoadOp::create(
+          b, partials, ValueRange{point.makeIndex(warp), block.lane});
+      total = total ? combine(total, value) : value;
+    }
+    emitResult(total);
+    b.setInsertionPointAfter(first);
+    if (rounds > 1)
+      gpu::BarrierOp::create(b);
+    return {};
+  };
+  emitStridedLoop(b, point.makeIndex(0), rounds, 1, {}, emit);
+}
+
+void regather::nvptx::emitSharedReduction(linalg::LinalgOp op,
+                                          Schedule schedule,
+                                          ThreadBlock &block) {
+  ReductionEmitter emitter(op, block);
+  if (schedule == Schedule::PointPerWarp)
+    emitter.emitByWarps();
+  else if (schedule == Schedule::PointPerBlock)
+    emitter.emitByBlock();
+  else
+    emitter.emitColumns();
+}

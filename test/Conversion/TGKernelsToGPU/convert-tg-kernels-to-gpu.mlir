@@ -1,0 +1,88 @@
+// RUN: regather-opt %s --convert-tg-kernels-to-gpu | FileCheck %s
+
+// A thread reads and writes 16 bytes at a time; nothing is shared.
+// EXAMPLE convert-tg-kernels-to-gpu
+// CHECK-LABEL: gpu.func @add(
+// CHECK-SAME: %[[X:.*]]: memref<64x4096xf32> {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}
+// CHECK-SAME: %[[Z:.*]]: memref<64x4096xf32> {llvm.align = 16 : i64, llvm.noalias})
+// CHECK-SAME: kernel
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : {{.*}}, vector<4xf32>
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : {{.*}}, vector<4xf32>
+// CHECK-COUNT-4: arith.addf
+// CHECK: vector.store {{.*}} {alignment = 16 : i64} : {{.*}}, vector<4xf32>
+// CHECK-NOT: gpu.barrier
+// CHECK: gpu.return
+tg.kernel @add(%x: tensor<64x4096xf32>, %y: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
+  %z = tg.node "aten.add.Tensor"(%x, %y) : (tensor<64x4096xf32>, tensor<64x4096xf32>) -> tensor<64x4096xf32>
+  tg.return %z : tensor<64x4096xf32>
+}
+// END
+
+// Eight bf16 at a time.
+// CHECK-LABEL: gpu.func @add_bf16(
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : {{.*}}, vector<8xbf16>
+// CHECK: vector.store {{.*}} {alignment = 16 : i64} : {{.*}}, vector<8xbf16>
+tg.kernel @add_bf16(%x: tensor<64x4096xbf16>, %y: tensor<64x4096xbf16>) -> tensor<64x4096xbf16> {
+  %z = tg.node "aten.add.Tensor"(%x, %y) : (tensor<64x4096xbf16>, tensor<64x4096xbf16>) -> tensor<64x4096xbf16>
+  tg.return %z : tensor<64x4096xbf16>
+}
+
+// Rows of odd length have no alignment.
+// CHECK-LABEL: gpu.func @add_odd(
+// CHECK-NOT: vector.load
+// CHECK: gpu.return
+tg.kernel @add_odd(%x: tensor<64x333xf32>, %y: tensor<64x333xf32>) -> tensor<64x333xf32> {
+  %z = tg.node "aten.add.Tensor"(%x, %y) : (tensor<64x333xf32>, tensor<64x333xf32>) -> tensor<64x333xf32>
+  tg.return %z : tensor<64x333xf32>
+}
+
+// A block for each row: vectors, five shuffles, partial sums of warps.
+// CHECK-LABEL: gpu.func @sum_rows(
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : {{.*}}, vector<4xf32>
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK: gpu.barrier
+// CHECK: gpu.return
+tg.kernel @sum_rows(%x: tensor<64x4096xf32>) -> tensor<64xf32> {
+  %z = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1]] : (tensor<64x4096xf32>) -> tensor<64xf32>
+  tg.return %z : tensor<64xf32>
+}
+
+// Warps share the rows of a column, lanes are neighbours.
+// CHECK-LABEL: gpu.func @sum_columns(
+// CHECK-SAME: workgroup({{.*}}memref<16x32xf32, #gpu.address_space<workgroup>>
+// CHECK-SAME: known_block_size = array<i32: 512, 1, 1>
+// CHECK-NOT: gpu.shuffle
+// CHECK: gpu.barrier
+// CHECK: gpu.return
+tg.kernel @sum_columns(%x: tensor<1024x512xf32>) -> tensor<512xf32> {
+  %z = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [0]] : (tensor<1024x512xf32>) -> tensor<512xf32>
+  tg.return %z : tensor<512xf32>
+}
+
+// Tiles pass through shared memory, whose rows are one element longer.
+// CHECK-LABEL: gpu.func @transpose(
+// CHECK-SAME: workgroup({{.*}}memref<32x33xf32, #gpu.address_space<workgroup>>
+// CHECK: gpu.barrier
+tg.kernel @transpose(%x: tensor<128x64xf32>) -> tensor<64x128xf32> {
+  %e = tensor.empty() : tensor<64x128xf32>
+  %t = linalg.transpose ins(%x : tensor<128x64xf32>) outs(%e : tensor<64x128xf32>) permutation = [1, 0]
+  tg.return %t : tensor<64x128xf32>
+}
+
+// An index that data decide stops the kernel if it is out of bounds.
+// CHECK-LABEL: gpu.func @gather(
+// CHECK: llvm.intr.trap
+tg.kernel @gather(%w: tensor<8x64xf32>, %i: tensor<40xi64>) -> tensor<40x64xf32> {
+  %y = tg.node "aten.embedding.default"(%w, %i) : (tensor<8x64xf32>, tensor<40xi64>) -> tensor<40x64xf32>
+  tg.return %y : tensor<40x64xf32>
+}
+
+// A kernel that computes the same needs no function of its own.
+// CHECK-NOT: @add_again(
+// CHECK: }
+tg.kernel @add_again(%x: tensor<64x4096xf32>, %y: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
+  %z = tg.node "aten.add.Tensor"(%x, %y) : (tensor<64x4096xf32>, tensor<64x4096xf32>) -> tensor<64x4096xf32>
+  tg.return %z : tensor<64x4096xf32>
+}

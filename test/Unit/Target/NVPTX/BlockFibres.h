@@ -1,0 +1,29 @@
+//===- BlockFibres.h - The threads of a block as fibres ---------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TEST_UNIT_TARGET_NVPTX_BLOCKFIBRES_H
+#define REGATHER_TEST_UNIT_TARGET_NVPTX_BLOCKFIBRES_H
+
+#include "GpuEmulator.h"
+
+namespace regather::nvptx {
+
+/// Runs `body` once for each thread of a block; inside of it, the functions
+/// below are those of the thread.
+llvm::Error runBlock(int64_t block, int64_t threads, ThreadOrder order,
+                     llvm::function_ref<void()> body);
+
+int64_t emulateThreadId();
+int64_t emulateBlockId();
+void emulateBarrier();
+int64_t emulateShuffleXor(int64_t value, int32_t offset);
+void emulateTrap();
+
+} // namespace regather::nvptx
+
+#endif // REGATHER_TEST_UNIT_TARGET_NVPTX_BLOCKFIBRES_H

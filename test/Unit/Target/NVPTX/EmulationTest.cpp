@@ -1,0 +1,309 @@
+//===- EmulationTest.cpp - Kernels for GPUs against those for CPUs --------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuEmulator.h"
+
+#include "regather/InitAll.h"
+#include "regather/Target/CPU/CompileKernels.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::nvptx;
+
+namespace {
+/// Aligned as kernels expect it.
+struct Buffer {
+  explicit Buffer(size_t bytes) : words(bytes / 16 + 1), bytes(bytes) {
+    memset(words.data(), 0x5a, words.size() * 16);
+  }
+  char *data() { return reinterpret_cast<char *>(words.data()); }
+
+  struct alignas(16) Word {
+    char bytes[16];
+  };
+  std::vector<Word> words;
+  size_t bytes;
+};
+
+enum class Equality {
+  /// Every bit.
+  Bits,
+  /// Within what the order of a sum of f32 changes.
+  Rounding,
+};
+
+/// One kernel, compiled for the CPU and for GPUs.
+class EmulationTest : public ::testing::Test {
+protected:
+  EmulationTest() {
+    DialectRegistry dialects;
+    registerAllDialects(dialects);
+    context.appendDialectRegistry(dialects);
+  }
+
+  /// Runs a kernel on the CPU and emulated, in both orders of threads, and
+  /// compares what comes out.
+  void expectEqual(StringRef text, Equality equality);
+
+  std::vector<Buffer> makeArguments();
+  std::vector<Buffer> makeResults();
+  void runOnCPU(std::vector<Buffer> &arguments, std::vector<Buffer> &results);
+  void compare(std::vector<Buffer> &expected, std::vector<Buffer> &actual,
+               Equality equality);
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  tg::KernelOp kernel;
+  LaunchShape shape;
+};
+} // namespace
+
+static size_t getBytes(Type type) {
+  return tg::getTensorBytes(cast<RankedTensorType>(type));
+}
+
+static std::vector<void *> getPointers(std::vector<Buffer> &arguments,
+                                       std::vector<Buffer> &results) {
+  std::vector<void *> pointers;
+  for (std::vector<Buffer> *buffers : {&arguments, &results})
+    for (Buffer &buffer : *buffers)
+      pointers.push_back(buffer.data());
+  return pointers;
+}
+
+/// Numbers that are the same every time: floats in ±2, integers 0 to 7.
+std::vector<Buffer> EmulationTest::makeArguments() {
+  std::vector<Buffer> arguments;
+  uint32_t state = 1;
+  for (Type type : kernel.getArgumentTypes()) {
+    Buffer &buffer = arguments.emplace_back(getBytes(type));
+    Type element = cast<RankedTensorType>(type).getElementType();
+    size_t width = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+    for (size_t i = 0; i + width <= buffer.bytes; i += width) {
+      state = state * 1664525 + 1013904223;
+      float number = static_cast<float>(state >> 8) / (1 << 22) - 2;
+      int64_t index = element.isInteger(1) ? state >> 31 : state >> 29;
+      if (element.isInteger())
+        memcpy(buffer.data() + i, &index, width);
+      else
+        // The upper bits of an f32 are a bf16.
+        memcpy(buffer.data() + i, reinterpret_cast<char *>(&number) + 4 - width,
+               width);
+    }
+  }
+  return arguments;
+}
+
+std::vector<Buffer> EmulationTest::makeResults() {
+  std::vector<Buffer> results;
+  for (Type type : kernel.getResultTypes())
+    results.emplace_back(getBytes(type));
+  return results;
+}
+
+void EmulationTest::runOnCPU(std::vector<Buffer> &arguments,
+                             std::vector<Buffer> &results) {
+  cpu::KernelCompileOptions options;
+  options.threads = 1;
+  kernel::KernelStatistics statistics;
+  auto codes = cpu::compileKernels(kernel, options, statistics);
+  ASSERT_TRUE(succeeded(codes));
+  cpu::KernelCode &code = codes->front();
+  auto jit =
+      llvm::cantFail(llvm::orc::LLJITBuilder()
+                         .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
+                         .create());
+  llvm::cantFail(jit->addObjectFile(std::move(code.object)));
+  auto function =
+      llvm::cantFail(jit->lookup(code.symbol)).toPtr<cpu::KernelFunction>();
+  std::vector<void *> pointers = getPointers(arguments, results);
+  std::vector<char> memory(code.scratchBytes + 64);
+  auto scratch = llvm::alignAddr(memory.data(), llvm::Align(64));
+  ASSERT_EQ(function(pointers.data(), 0, code.rows,
+                     reinterpret_cast<void *>(scratch)),
+            0);
+}
+
+static float readFloat(const char *bytes, size_t width) {
+  float number = 0;
+  memcpy(reinterpret_cast<char *>(&number) + 4 - width, bytes, width);
+  return number;
+}
+
+void EmulationTest::compare(std::vector<Buffer> &expected,
+                            std::vector<Buffer> &actual, Equality equality) {
+  for (auto [number, type] : llvm::enumerate(kernel.getResultTypes())) {
+    Type element = cast<RankedTensorType>(type).getElementType();
+    size_t width = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+    bool hasBits = equality == Equality::Bits || element.isInteger();
+    char *a = expected[number].data(), *b = actual[number].data();
+    float scale = 0;
+    for (size_t i = 0; !hasBits && i < expected[number].bytes; i += width)
+      scale = std::max(scale, std::abs(readFloat(a + i, width)));
+    for (size_t i = 0; i < expected[number].bytes; i += width) {
+      if (memcmp(a + i, b + i, width) == 0)
+        continue;
+      ASSERT_FALSE(hasBits)
+          << "element " << i / width << " of result " << number << " differs";
+      ASSERT_NEAR(readFloat(a + i, width), readFloat(b + i, width),
+                  scale * (width == 4 ? 1e-5f : 1e-2f))
+          << "element " << i / width << " of result " << number;
+    }
+  }
+}
+
+void EmulationTest::expectEqual(StringRef text, Equality equality) {
+  module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  ASSERT_TRUE(module);
+  kernel = *module->getOps<tg::KernelOp>().begin();
+  std::vector<Buffer> arguments = makeArguments(), expected = makeResults();
+  ASSERT_NO_FATAL_FAILURE(runOnCPU(arguments, expected));
+  auto emulator = GpuEmulator::create(kernel);
+  ASSERT_TRUE(bool(emulator)) << llvm::toString(emulator.takeError());
+  shape = (*emulator)->getShape();
+  for (ThreadOrder order : {ThreadOrder::Ascending, ThreadOrder::Descending}) {
+    std::vector<Buffer> actual = makeResults();
+    llvm::Error error = (*emulator)->run(getPointers(arguments, actual), order);
+    ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+    compare(expected, actual, equality);
+  }
+}
+
+TEST_F(EmulationTest, ComputesPointwise) {
+  expectEqual(R"(
+tg.kernel @kernel(%x: tensor<64x512xf32>, %y: tensor<64x512xf32>) -> tensor<64x512xf32> {
+  %s = tg.node "aten.silu.default"(%x) : (tensor<64x512xf32>) -> tensor<64x512xf32>
+  %z = tg.node "aten.mul.Tensor"(%s, %y) : (tensor<64x512xf32>, tensor<64x512xf32>) -> tensor<64x512xf32>
+  tg.return %z : tensor<64x512xf32>
+}
+)",
+              Equality::Bits);
+  EXPECT_GT(shape.blocks, 1);
+}
+
+TEST_F(EmulationTest, ComputesInBF16WithOddSizes) {
+  expectEqual(R"(
+tg.kernel @kernel(%x: tensor<7x333xbf16>, %y: tensor<7x333xbf16>) -> tensor<7x333xbf16> {
+  %s = tg.node "aten.gelu.default"(%x) : (tensor<7x333xbf16>) -> tensor<7x333xbf16>
+  %z = tg.node "aten.mul.Tensor"(%s, %y) : (tensor<7x333xbf16>, tensor<7x333xbf16>) -> tensor<7x333xbf16>
+  tg.return %z : tensor<7x333xbf16>
+}
+)",
+              Equality::Bits);
+}
+
+// A block for each row, and a warp for each row.
+TEST_F(EmulationTest, ReducesRows) {
+  for (StringRef columns : {"2048", "96", "2050"}) {
+    std::string type = "tensor<24x" + columns.str() + "xf32>";
+    expectEqual("tg.kernel @kernel(%x: " + type + ") -> " + type + R"( {
+  %y = tg.node "aten._softmax.default"(%x) args [#tg.operand<0>, -1, false] : ()" +
+                    type + ") -> " + type + R"(
+  tg.return %y : )" +
+                    type + "\n}\n",
+                Equality::Rounding);
+  }
+}
+
+TEST_F(EmulationTest, NormalizesRows) {
+  expectEqual(R"(
+tg.kernel @kernel(%x: tensor<16x1024xbf16>, %w: tensor<1024xbf16>)
+    -> (tensor<16x1024xbf16>, tensor<16x1xf32>) {
+  %y:2 = tg.node "aten._fused_rms_norm.default"(%x, %w) args [#tg.operand<0>, [1024], #tg.operand<1>, 1.0e-5]
+      : (tensor<16x1024xbf16>, tensor<1024xbf16>) -> (tensor<16x1024xbf16>, tensor<16x1xf32>)
+  tg.return %y#0, %y#1 : tensor<16x1024xbf16>, tensor<16x1xf32>
+}
+)",
+              Equality::Rounding);
+}
+
+TEST_F(EmulationTest, ReducesColumns) {
+  for (StringRef columns : {"64", "40"}) {
+    std::string type = "tensor<300x" + columns.str() + "xf32>";
+    std::string sum = "tensor<" + columns.str() + "xf32>";
+    expectEqual("tg.kernel @kernel(%g: " + type + ") -> " + sum + R"( {
+  %s = tg.node "aten.sum.dim_IntList"(%g) args [#tg.operand<0>, [0]] : ()" +
+                    type + ") -> " + sum + R"(
+  tg.return %s : )" +
+                    sum + "\n}\n",
+                Equality::Rounding);
+  }
+}
+
+TEST_F(EmulationTest, ReducesEverything) {
+  expectEqual(R"(
+tg.kernel @kernel(%g: tensor<60x70xf32>) -> tensor<f32> {
+  %s = tg.node "aten.sum.dim_IntList"(%g) args [#tg.operand<0>, [0, 1]] : (tensor<60x70xf32>) -> tensor<f32>
+  tg.return %s : tensor<f32>
+}
+)",
+              Equality::Rounding);
+}
+
+TEST_F(EmulationTest, Transposes) {
+  for (StringRef rows : {"128", "100"}) {
+    std::string from = "tensor<" + rows.str() + "x64xf32>";
+    std::string to = "tensor<64x" + rows.str() + "xf32>";
+    expectEqual("tg.kernel @kernel(%x: " + from + ", %y: " + to + ") -> " + to +
+                    R"( {
+  %e = tensor.empty() : )" +
+                    to + R"(
+  %t = linalg.transpose ins(%x : )" +
+                    from + ") outs(%e : " + to +
+                    R"() permutation = [1, 0]
+  %z = tg.node "aten.add.Tensor"(%t, %y) : ()" +
+                    to + ", " + to + ") -> " + to + R"(
+  tg.return %z : )" +
+                    to + "\n}\n",
+                Equality::Bits);
+  }
+}
+
+TEST_F(EmulationTest, Gathers) {
+  expectEqual(R"(
+tg.kernel @kernel(%w: tensor<8x64xf32>, %i: tensor<40xi64>) -> tensor<40x64xf32> {
+  %y = tg.node "aten.embedding.default"(%w, %i) : (tensor<8x64xf32>, tensor<40xi64>) -> tensor<40x64xf32>
+  tg.return %y : tensor<40x64xf32>
+}
+)",
+              Equality::Bits);
+}
+
+TEST_F(EmulationTest, Scatters) {
+  expectEqual(R"(
+tg.kernel @kernel(%g: tensor<40x64xf32>, %i: tensor<40xi64>) -> tensor<8x64xf32> {
+  %y = tg.node "aten.embedding_dense_backward.default"(%g, %i) args [#tg.operand<0>, #tg.operand<1>, 8, -1, false]
+      : (tensor<40x64xf32>, tensor<40xi64>) -> tensor<8x64xf32>
+  tg.return %y : tensor<8x64xf32>
+}
+)",
+              Equality::Bits);
+}
+
+TEST_F(EmulationTest, StopsAtIndicesOutOfBounds) {
+  StringRef text = R"(
+tg.kernel @kernel(%w: tensor<4x64xf32>, %i: tensor<40xi64>) -> tensor<40x64xf32> {
+  %y = tg.node "aten.embedding.default"(%w, %i) : (tensor<4x64xf32>, tensor<40xi64>) -> tensor<40x64xf32>
+  tg.return %y : tensor<40x64xf32>
+}
+)";
+  module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  kernel = *module->getOps<tg::KernelOp>().begin();
+  std::vector<Buffer> arguments = makeArguments(), results = makeResults();
+  auto emulator = llvm::cantFail(GpuEmulator::create(kernel));
+  llvm::Error error =
+      emulator->run(getPointers(arguments, results), ThreadOrder::Ascending);
+  EXPECT_EQ(llvm::toString(std::move(error)), "an index is out of bounds");
+}

@@ -1,0 +1,265 @@
+//===- GpuEmulator.cpp - Functions of the gpu dialect on the CPU ----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuEmulator.h"
+
+#include "BlockFibres.h"
+
+#include "regather/Target/NVPTX/CompileKernels.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/Support/TargetSelect.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::nvptx;
+
+namespace {
+/// Writes a `gpu.func` as a function that each thread calls. Shared memory
+/// becomes arguments, and what only a GPU can do calls of functions.
+class ThreadFunctionBuilder {
+public:
+  ThreadFunctionBuilder(gpu::GPUFuncOp source, ModuleOp module,
+                        int64_t dynamicBytes)
+      : source(source), module(module), dynamicBytes(dynamicBytes),
+        b(source.getLoc(), source.getContext()) {}
+
+  void build(std::vector<size_t> &sharedBytes);
+
+private:
+  Value call(Operation *op, StringRef name, ValueRange operands,
+             TypeRange results);
+  void replace(Operation *op);
+  void replaceShuffle(gpu::ShuffleOp op);
+
+  gpu::GPUFuncOp source;
+  ModuleOp module;
+  int64_t dynamicBytes;
+  ImplicitLocOpBuilder b;
+  Value dynamicMemory;
+};
+} // namespace
+
+Value ThreadFunctionBuilder::call(Operation *op, StringRef name,
+                                  ValueRange operands, TypeRange results) {
+  if (!module.lookupSymbol(name)) {
+    b.setInsertionPointToStart(module.getBody());
+    func::FuncOp::create(b, name,
+                         b.getFunctionType(operands.getTypes(), results))
+        .setPrivate();
+  }
+  b.setInsertionPoint(op);
+  auto made = func::CallOp::create(b, name, results, operands);
+  return results.empty() ? Value() : made.getResult(0);
+}
+
+void ThreadFunctionBuilder::replaceShuffle(gpu::ShuffleOp op) {
+  b.setInsertionPoint(op);
+  Type type = op.getValue().getType();
+  Type bits = b.getIntegerType(type.getIntOrFloatBitWidth());
+  Value value = op.getValue();
+  if (bits != type)
+    value = arith::BitcastOp::create(b, bits, value);
+  if (!bits.isInteger(64))
+    value = arith::ExtUIOp::create(b, b.getI64Type(), value);
+  value =
+      call(op, "emulateShuffleXor", {value, op.getOffset()}, b.getI64Type());
+  if (!bits.isInteger(64))
+    value = arith::TruncIOp::create(b, bits, value);
+  if (bits != type)
+    value = arith::BitcastOp::create(b, type, value);
+  op.getShuffleResult().replaceAllUsesWith(value);
+  op.erase();
+}
+
+void ThreadFunctionBuilder::replace(Operation *op) {
+  for (Value result : op->getResults())
+    if (auto type = dyn_cast<MemRefType>(result.getType());
+        type && type.getMemorySpace())
+      result.setType(MemRefType::get(type.getShape(), type.getElementType(),
+                                     type.getLayout()));
+  if (isa<gpu::ThreadIdOp, gpu::BlockIdOp>(op)) {
+    StringRef name =
+        isa<gpu::ThreadIdOp>(op) ? "emulateThreadId" : "emulateBlockId";
+    op->replaceAllUsesWith(ValueRange(call(op, name, {}, b.getIndexType())));
+    op->erase();
+  } else if (isa<gpu::BarrierOp>(op)) {
+    call(op, "emulateBarrier", {}, {});
+    op->erase();
+  } else if (isa<LLVM::Trap>(op)) {
+    call(op, "emulateTrap", {}, {});
+    op->erase();
+  } else if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
+    replaceShuffle(shuffle);
+  } else if (isa<memref::MemorySpaceCastOp>(op)) {
+    op->replaceAllUsesWith(op->getOperands());
+    op->erase();
+  } else if (isa<gpu::DynamicSharedMemoryOp>(op)) {
+    op->replaceAllUsesWith(ValueRange(dynamicMemory));
+    op->erase();
+  } else if (isa<gpu::ReturnOp>(op)) {
+    b.setInsertionPoint(op);
+    func::ReturnOp::create(b);
+    op->erase();
+  } else if (auto global = dyn_cast<memref::GetGlobalOp>(op)) {
+    Operation *symbol =
+        SymbolTable::lookupNearestSymbolFrom(source, global.getNameAttr());
+    if (symbol)
+      symbol->moveBefore(&module.getBody()->front());
+  }
+}
+
+void ThreadFunctionBuilder::build(std::vector<size_t> &sharedBytes) {
+  Block &body = source.getBody().front();
+  SmallVector<Type> types(source.getArgumentTypes());
+  for (BlockArgument argument :
+       body.getArguments().drop_front(source.getNumArguments())) {
+    auto type = cast<MemRefType>(argument.getType());
+    argument.setType(MemRefType::get(type.getShape(), type.getElementType()));
+    types.push_back(argument.getType());
+    sharedBytes.push_back(type.getNumElements() *
+                          llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+  }
+  if (dynamicBytes != 0) {
+    types.push_back(MemRefType::get(dynamicBytes, b.getI8Type()));
+    dynamicMemory = body.addArgument(types.back(), source.getLoc());
+    sharedBytes.push_back(dynamicBytes);
+  }
+  b.setInsertionPointToEnd(module.getBody());
+  auto func =
+      func::FuncOp::create(b, "thread", b.getFunctionType(types, TypeRange()));
+  SmallVector<Operation *> ops;
+  body.walk([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : ops)
+    replace(op);
+  func.getBody().takeBody(source.getBody());
+}
+
+static void buildPipeline(OpPassManager &pm) {
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addNestedPass<func::FuncOp>(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(functions));
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+static llvm::orc::SymbolMap getSymbols(llvm::orc::MangleAndInterner interner) {
+  llvm::orc::SymbolMap symbols;
+  auto add = [&](StringRef name, auto *function) {
+    symbols[interner(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
+                               llvm::JITSymbolFlags::Exported};
+  };
+  add("emulateThreadId", &emulateThreadId);
+  add("emulateBlockId", &emulateBlockId);
+  add("emulateBarrier", &emulateBarrier);
+  add("emulateShuffleXor", &emulateShuffleXor);
+  add("emulateTrap", &emulateTrap);
+  return symbols;
+}
+
+llvm::Expected<std::unique_ptr<GpuEmulator>>
+GpuEmulator::create(tg::KernelOp kernel) {
+  FailureOr<std::string> text = printGpuKernel(kernel, "kernel");
+  if (failed(text))
+    return llvm::createStringError("the kernel cannot be lowered");
+  auto emulator = std::make_unique<GpuEmulator>();
+  MLIRContext &context = emulator->context;
+  DialectRegistry registry;
+  registry.insert<affine::AffineDialect, arith::ArithDialect, func::FuncDialect,
+                  gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, scf::SCFDialect, tg::TGDialect,
+                  vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  auto parsed = parseSourceString<ModuleOp>(*text, ParserConfig(&context));
+  if (!parsed)
+    return llvm::createStringError("the lowered kernel cannot be parsed");
+  gpu::GPUModuleOp source = *parsed->getOps<gpu::GPUModuleOp>().begin();
+  auto func = source.lookupSymbol<gpu::GPUFuncOp>("kernel");
+  emulator->shape.threads = func.getKnownBlockSize()->front();
+  emulator->shape.blocks = func.getKnownGridSize()->front();
+  if (auto bytes = func->getAttrOfType<IntegerAttr>("tg.dynamic_shared_bytes"))
+    emulator->shape.dynamicSharedBytes = bytes.getInt();
+  if (auto bytes = func->getAttrOfType<IntegerAttr>("tg.scratch_bytes"))
+    emulator->shape.scratchBytes = bytes.getInt();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
+  ThreadFunctionBuilder(func, *module, emulator->shape.dynamicSharedBytes)
+      .build(emulator->sharedBytes);
+  PassManager pm(&context);
+  buildPipeline(pm);
+  if (failed(pm.run(*module)))
+    return llvm::createStringError("the kernel cannot be lowered for the CPU");
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  ExecutionEngineOptions options;
+  auto optimize = makeOptimizingTransformer(/*optLevel=*/1, /*sizeLevel=*/0,
+                                            /*targetMachine=*/nullptr);
+  options.transformer = optimize;
+  auto engine = ExecutionEngine::create(*module, options);
+  if (!engine)
+    return engine.takeError();
+  emulator->engine = std::move(*engine);
+  emulator->engine->registerSymbols(getSymbols);
+  return emulator;
+}
+
+llvm::Error GpuEmulator::run(ArrayRef<void *> buffers, ThreadOrder order) {
+  auto thread = engine->lookupPacked("thread");
+  if (!thread)
+    return thread.takeError();
+  constexpr size_t alignment = 64;
+  std::vector<std::vector<char>> memory;
+  std::vector<void *> values(buffers.begin(), buffers.end());
+  auto add = [&](size_t bytes) {
+    // What was there before must not matter.
+    memory.emplace_back(bytes + alignment, char(0x5a));
+    values.push_back(reinterpret_cast<void *>(
+        llvm::alignAddr(memory.back().data(), llvm::Align(alignment))));
+  };
+  if (shape.scratchBytes != 0)
+    add(shape.scratchBytes);
+  for (size_t bytes : sharedBytes)
+    add(bytes);
+  std::vector<void *> arguments;
+  for (void *&value : values)
+    arguments.push_back(&value);
+  for (int64_t block = 0; block != shape.blocks; ++block)
+    if (llvm::Error error = runBlock(block, shape.threads, order,
+                                     [&] { (*thread)(arguments.data()); }))
+      return error;
+  return llvm::Error::success();
+}

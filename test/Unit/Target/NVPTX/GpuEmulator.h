@@ -1,0 +1,48 @@
+//===- GpuEmulator.h - Functions of the gpu dialect on the CPU --*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TEST_UNIT_TARGET_NVPTX_GPUEMULATOR_H
+#define REGATHER_TEST_UNIT_TARGET_NVPTX_GPUEMULATOR_H
+
+#include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Target/NVPTX/LaunchShape.h"
+
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace regather::nvptx {
+
+/// The order in which the threads of a block run between barriers. What a
+/// kernel computes depends on it only if it lacks a barrier.
+enum class ThreadOrder { Ascending, Descending };
+
+/// Runs the `gpu.func` of a kernel on the CPU, block after block. The threads
+/// of a block are fibres that change places at barriers and shuffles.
+class GpuEmulator {
+public:
+  static llvm::Expected<std::unique_ptr<GpuEmulator>>
+  create(tg::KernelOp kernel);
+
+  /// Computes all blocks. An error if the threads of a block, or the lanes of a
+  /// warp, do not all come to the same barrier or shuffle, or if an index is
+  /// out of bounds.
+  llvm::Error run(llvm::ArrayRef<void *> buffers, ThreadOrder order);
+
+  const LaunchShape &getShape() const { return shape; }
+
+private:
+  mlir::MLIRContext context;
+  LaunchShape shape;
+  /// Bytes of the shared memory of a block, by argument after the buffers.
+  std::vector<size_t> sharedBytes;
+  std::unique_ptr<mlir::ExecutionEngine> engine;
+};
+
+} // namespace regather::nvptx
+
+#endif // REGATHER_TEST_UNIT_TARGET_NVPTX_GPUEMULATOR_H
