@@ -48,7 +48,7 @@ tg.mesh @mesh [dp = 8]
 // JSON:        "module": "layers.0.wq",
 // JSON:        "module": "layers.1",
 
-// NOTHING: error: pattern "blocks.*" of option 'module' matches no module
+// NOTHING: error: pattern "blocks.*" of option 'module' matches no module; there are layers.{0..2}
 // CLUSTER: regather: error: cannot read cluster file 'h100-9': No such file or directory; clusters known by name are a100-8,
 func.func @step(
     %x: tensor<24x8xf32>,

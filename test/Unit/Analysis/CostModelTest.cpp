@@ -209,6 +209,20 @@ TEST(CostModel, FindsTheSizeThatSaturatesALink) {
             0);
 }
 
+// What an injected link does: latency and bytes, whatever the collective is.
+TEST(CostModel, UniformLinksKnowNoHops) {
+  Cluster cluster = makeCluster();
+  cluster.links = {makeUniformLink("injected", 1e-3, 1e6)};
+  CostModel model(cluster);
+  GroupPlacement all = model.placeGroup({0, 1, 2, 3, 4, 5, 6, 7});
+  for (CollectiveKind kind :
+       {CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+        CollectiveKind::AllReduce, CollectiveKind::AllToAll,
+        CollectiveKind::Broadcast, CollectiveKind::Permute})
+    EXPECT_DOUBLE_EQ(model.collectiveSeconds(kind, 5e5, all), 0.501);
+  EXPECT_FALSE(bool(cluster.checkRanks(1 << 20)));
+}
+
 // What the data sheets and the literature say, within the bounds in which they
 // agree with each other.
 TEST(CostModel, ShippedClustersArePlausible) {

@@ -8,7 +8,8 @@
 
 #include "regather/Dialect/TG/Utils/ModulePattern.h"
 
-#include "llvm/ADT/SetVector.h"
+#include "regather/Dialect/TG/Utils/ModuleNames.h"
+
 #include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/Regex.h"
 
@@ -83,18 +84,6 @@ static StringRef match(const PathPattern &pattern, StringRef path) {
   return path.drop_back(rest.empty() ? 0 : rest.size() + 1);
 }
 
-/// The different ones of `paths`, the first few of them.
-static std::string listPaths(ArrayRef<StringRef> paths) {
-  static constexpr size_t kMaxListed = 8;
-  llvm::SetVector<StringRef> different(llvm::from_range, paths);
-  std::string list;
-  for (StringRef path : different.getArrayRef().take_front(kMaxListed))
-    list += (list.empty() ? "\"" : ", \"") + path.str() + "\"";
-  if (different.size() > kMaxListed)
-    list += " and " + std::to_string(different.size() - kMaxListed) + " more";
-  return list.empty() ? "none" : list;
-}
-
 FailureOr<std::vector<PatternMatch>>
 regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
                             ArrayRef<std::string> patterns,
@@ -119,9 +108,9 @@ regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
       found.prefix = prefix;
     }
     if (!any)
-      return func.emitError()
-             << "pattern \"" << text << "\" of option '" << option
-             << "' matches no " << what << "; there are " << listPaths(paths);
+      return func.emitError() << "pattern \"" << text << "\" of option '"
+                              << option << "' matches no " << what
+                              << "; there are " << summarizePaths(paths);
   }
   return matches;
 }

@@ -24,7 +24,7 @@
 // COMPUTE: error: 'max-compute' must not be negative, got nan
 // CLUSTER: error: {{.*}}nowhere
 
-// UNMATCHED: error: pattern "output" of option 'plan' matches no module of a parameter that is gathered or reduced; there are "embedding", "norm", "head.a", "head.b"{{$}}
+// UNMATCHED: error: pattern "output" of option 'plan' matches no module of a parameter that is gathered or reduced; there are embedding, norm, head{{$}}
 // NESTED: error: pattern "norm.*" of option 'plan' matches no module
 // TWICE: error: "embedding" is claimed by two patterns of option 'plan': "embedding" and "/e.*/"
 // REGEX: error: regular expression "/e(/" of option 'plan' is malformed: parentheses not balanced
