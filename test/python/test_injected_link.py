@@ -57,6 +57,20 @@ def test_steps_take_as_long_as_the_link(tmp_path: Path) -> None:
     assert plain.read_bytes() == slow.read_bytes()
 
 
+@pytest.mark.parametrize("mode", ["manual", "auto"])
+def test_schedules_keep_the_bits(mode: str, tmp_path: Path) -> None:
+    """Communication that goes on while ranks compute changes nothing."""
+    scheduled = tmp_path / "step.mlir"
+    result = run_tool("regather-opt", STEP, f"--tg-schedule=mode={mode}",
+                      "-o", scheduled)
+    assert result.code == 0, result.last_words
+    outputs = tmp_path / "plain", tmp_path / "scheduled"
+    run("regather", "run", STEP, f"--outputs={outputs[0]}")
+    check_times(run("regather", "run", scheduled, LINK,
+                    f"--outputs={outputs[1]}"))
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+
+
 @pytest.mark.parametrize("command", [("regather", "run"), ("regather-run",)])
 def test_bundles_take_the_flag(command: tuple[str, ...], bundle: Path) -> None:
     fast = run(*command, bundle)
