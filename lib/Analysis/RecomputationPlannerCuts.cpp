@@ -100,8 +100,8 @@ PlanCutter::findSmallest(llvm::ArrayRef<Decision> decisions) {
   return cut(totalSeconds > 0 ? 0.25 / totalSeconds : 0, 1, decisions);
 }
 
-std::vector<RecomputationPlan> recomputation::findHull(PlanCutter &cutter,
-                                                       unsigned limit) {
+std::vector<RecomputationPlan>
+recomputation::findHull(PlanCutter &cutter, planner::Effort &effort) {
   std::optional<RecomputationPlan> fastest = cutter.findFastest();
   std::optional<RecomputationPlan> smallest = cutter.findSmallest();
   std::vector<RecomputationPlan> hull;
@@ -125,7 +125,7 @@ std::vector<RecomputationPlan> recomputation::findHull(PlanCutter &cutter,
     double price = seconds / bytes;
     double line = from.seconds + price * from.savedBytes;
     std::optional<RecomputationPlan> between;
-    if (hull.size() + right.size() < limit)
+    if (effort.spend(cutter.getSize()))
       between = cutter.cut(1, price);
     if (between &&
         between->seconds + price * between->savedBytes < line * (1 - 1e-10) &&

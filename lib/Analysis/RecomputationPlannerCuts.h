@@ -23,6 +23,8 @@
 #ifndef REGATHER_LIB_ANALYSIS_RECOMPUTATIONPLANNERCUTS_H
 #define REGATHER_LIB_ANALYSIS_RECOMPUTATIONPLANNERCUTS_H
 
+#include "MemoryPlannerEffort.h"
+
 #include "regather/Analysis/MinimumCut.h"
 #include "regather/Analysis/RecomputationPlanner.h"
 
@@ -66,8 +68,9 @@ private:
 };
 
 /// The plans on the lower convex hull, with falling bytes and rising seconds;
-/// empty if there is no plan at all. Stops at `limit` plans.
-std::vector<RecomputationPlan> findHull(PlanCutter &cutter, unsigned limit);
+/// empty if there is no plan at all. Some are left out once `effort` is spent.
+std::vector<RecomputationPlan> findHull(PlanCutter &cutter,
+                                        planner::Effort &effort);
 
 } // namespace regather::recomputation
 

@@ -21,8 +21,6 @@ using namespace regather::recomputation;
 
 /// Segments up to that size are solved by trying everything.
 static constexpr uint32_t kTinySegment = 4;
-/// Choices on a hull.
-static constexpr unsigned kHullLimit = 256;
 /// Choices that are looked for between two neighbours on the hull.
 static constexpr int64_t kChoicesOfGap = 4096;
 /// Exact searches for one choice: networks solved.
@@ -63,7 +61,8 @@ static std::vector<Choice> tryEverything(const RecomputationProblem &problem) {
 }
 
 std::vector<Transition>
-recomputation::findTransitions(const SegmentKind &kind) {
+recomputation::findTransitions(const SegmentKind &kind,
+                               planner::Effort &effort) {
   std::vector<Transition> transitions;
   bool isTiny = kind.problem.ops.size() <= kTinySegment;
   for (uint32_t in = 0; in < (1u << kind.numCarriedIn); ++in)
@@ -79,7 +78,7 @@ recomputation::findTransitions(const SegmentKind &kind) {
         transition.choices = tryEverything(problem);
       } else {
         PlanCutter cutter(problem);
-        for (RecomputationPlan &plan : findHull(cutter, kHullLimit))
+        for (RecomputationPlan &plan : findHull(cutter, effort))
           transition.hull.push_back(makeChoice(std::move(plan)));
         transition.choices = transition.hull;
       }

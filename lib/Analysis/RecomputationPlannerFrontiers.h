@@ -35,7 +35,8 @@ struct Transition {
 
 /// The transitions of a kind of segment for which there is a plan at all. Of
 /// the choices of large segments, those on the convex hull.
-std::vector<Transition> findTransitions(const SegmentKind &kind);
+std::vector<Transition> findTransitions(const SegmentKind &kind,
+                                        planner::Effort &effort);
 
 /// Adds choices between those on the hull, as long as
 /// seconds + price * bytes <= threshold is possible, to the resolution that

@@ -40,7 +40,7 @@ SegmentProgramme::SegmentProgramme(const RecomputationProblem &problem,
     : problem(problem), budget(budget), options(options),
       effort(options.effort), segmentation(cutIntoSegments(problem)) {
   for (const SegmentKind &kind : segmentation.kinds)
-    transitions.push_back(findTransitions(kind));
+    transitions.push_back(findTransitions(kind, effort));
 }
 
 //===----------------------------------------------------------------------===//

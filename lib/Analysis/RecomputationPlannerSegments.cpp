@@ -99,16 +99,24 @@ Cutter::Cutter(const RecomputationProblem &problem)
     count = number += change[position];
 }
 
-/// Cuts segments that are long at all positions with so many values.
+/// Cuts segments that are long at all positions with so many values, unless
+/// the longest of the pieces would hardly be shorter.
 void Cutter::cutLongSegments(uint32_t carried) {
   std::vector<uint32_t> old;
   old.swap(positions);
   positions.push_back(old.front());
   for (uint32_t i = 1; i < old.size(); ++i) {
-    if (old[i] - old[i - 1] > kLongSegment)
+    uint32_t length = old[i] - old[i - 1], longest = 0;
+    size_t first = positions.size();
+    if (length > kLongSegment)
       for (uint32_t position = old[i - 1] + 1; position < old[i]; ++position)
-        if (numCarriedAt[position] == carried)
+        if (numCarriedAt[position] == carried) {
+          longest = std::max(longest, position - positions.back());
           positions.push_back(position);
+        }
+    longest = std::max(longest, old[i] - positions.back());
+    if (longest > length - length / 4)
+      positions.resize(first);
     positions.push_back(old[i]);
   }
 }

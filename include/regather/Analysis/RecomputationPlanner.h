@@ -73,7 +73,7 @@ struct RecomputationPlannerOptions {
   double tolerance = 1e-3;
   /// What the search may spend beyond the first plans, in arcs of flow networks
   /// looked at: the same on every machine. A thousand take about 10 us.
-  uint64_t effort = 100'000'000;
+  uint64_t effort = 40'000'000;
 };
 
 /// Of the plans that save the fewest bytes, one that takes the least time, up

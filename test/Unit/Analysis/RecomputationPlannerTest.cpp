@@ -239,7 +239,7 @@ static std::vector<int64_t> getBudgets(const Problem &problem) {
 }
 
 TEST(RecomputationPlannerTest, Blocks) {
-  for (unsigned seed = 0; seed < 16; ++seed) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
     std::mt19937 random(seed);
     Problem problem = makeBlocks(random, 1 + seed % 9, 20);
     for (int64_t budget : getBudgets(problem)) {
@@ -266,7 +266,7 @@ TEST(RecomputationPlannerTest, Large) {
 
 /// Wide graphs have no points to cut them at: one search.
 TEST(RecomputationPlannerTest, Wide) {
-  for (unsigned seed = 0; seed < 3; ++seed) {
+  for (unsigned seed = 0; seed < 2; ++seed) {
     std::mt19937 random(seed);
     Problem problem = makeRandom(random, 150, 150);
     for (Problem::Value &value : problem.values)
