@@ -67,3 +67,26 @@ def lines(name: str, title: str, x_label: str, y_label: str,
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return save(figure, name)
+
+
+def panels(name: str, title: str, x_label: str, y_label: str,
+           contents: Mapping[str, Mapping[str, tuple[Sequence[float],
+                                                     Sequence[float]]]]
+           ) -> Path:
+    """Curves in panels side by side, each from zero on."""
+    figure, row = pyplot.subplots(1, len(contents), figsize=(9, 3.6))
+    for axes, (label, series) in zip(row, contents.items()):
+        for i, (each, (x, y)) in enumerate(series.items()):
+            axes.plot(x, y, marker="o", markersize=4, label=each,
+                      color=COLORS[i], linestyle="-" if i == 0 else "none")
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.set_title(label, fontsize=10)
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(True, linewidth=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False)
+    figure.suptitle(title)
+    figure.tight_layout()
+    return save(figure, name)
