@@ -45,9 +45,9 @@ public:
     nvptx::loadGpuDialects(&context);
   }
 
-  /// A module with the `gpu.func` that the kernel of a text becomes.
-  llvm::Expected<OwningOpRef<gpu::GPUModuleOp>> lower(StringRef text,
-                                                      StringRef name);
+  /// A module that holds a `gpu.module` with the `gpu.func` that the kernel of a
+  /// text becomes.
+  llvm::Expected<OwningOpRef<ModuleOp>> lower(StringRef text, StringRef name);
 
   /// Code as the cache keeps it: the launch shape and then the PTX.
   llvm::Expected<std::string>
@@ -78,17 +78,22 @@ llvm::Error KernelCompiler::explain(function_ref<LogicalResult()> action) {
   return llvm::createStringError(message);
 }
 
-llvm::Expected<OwningOpRef<gpu::GPUModuleOp>>
+static gpu::GPUModuleOp getGpuModule(ModuleOp module) {
+  return *module.getOps<gpu::GPUModuleOp>().begin();
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>>
 KernelCompiler::lower(StringRef text, StringRef name) {
-  OpBuilder builder(&context);
-  OwningOpRef<gpu::GPUModuleOp> module =
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto gpuModule =
       gpu::GPUModuleOp::create(builder, builder.getUnknownLoc(), "kernels");
   llvm::Error error = explain([&]() -> LogicalResult {
     auto source = parseSourceString<ModuleOp>(text, ParserConfig(&context));
     if (!source)
       return failure();
     return nvptx::buildGpuKernel(*source->getOps<tg::KernelOp>().begin(),
-                                 *module, name);
+                                 gpuModule, name);
   });
   if (error)
     return std::move(error);
@@ -98,15 +103,16 @@ KernelCompiler::lower(StringRef text, StringRef name) {
 llvm::Expected<std::string>
 KernelCompiler::compile(StringRef text, StringRef name,
                         const nvptx::KernelCompileOptions &options) {
-  auto module = lower(text, name);
-  if (!module)
-    return module.takeError();
+  auto lowered = lower(text, name);
+  if (!lowered)
+    return lowered.takeError();
+  gpu::GPUModuleOp module = getGpuModule(**lowered);
   nvptx::LaunchShape shape =
-      nvptx::getLaunchShape((*module)->lookupSymbol<gpu::GPUFuncOp>(name));
-  if (llvm::Error error = explain([&] { return nvptx::lowerToNVVM(**module); }))
+      nvptx::getLaunchShape(module.lookupSymbol<gpu::GPUFuncOp>(name));
+  if (llvm::Error error = explain([&] { return nvptx::lowerToNVVM(**lowered); }))
     return std::move(error);
   auto ptx =
-      nvptx::emitPtx(**module, name, *options.architecture, options.libdevice);
+      nvptx::emitPtx(module, name, *options.architecture, options.libdevice);
   if (!ptx)
     return ptx.takeError();
   std::string code(reinterpret_cast<const char *>(&shape), sizeof(shape));
@@ -122,7 +128,7 @@ FailureOr<std::string> nvptx::printGpuKernel(tg::KernelOp kernel,
                               << llvm::toString(module.takeError());
   std::string text;
   llvm::raw_string_ostream os(text);
-  (*module)->print(os);
+  getGpuModule(**module).print(os);
   return text;
 }
 

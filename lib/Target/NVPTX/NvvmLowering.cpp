@@ -27,17 +27,21 @@ using namespace regather;
 namespace {
 /// A function that is one instruction, or that LLVM expands to the same
 /// operations for all targets. What is left is called in libdevice.
-template <typename MathOp, typename LLVMOp>
-struct UseInstruction : OpRewritePattern<MathOp> {
-  using OpRewritePattern<MathOp>::OpRewritePattern;
+template <typename MathOp> struct UseIntrinsic : OpRewritePattern<MathOp> {
+  UseIntrinsic(MLIRContext *context, StringRef name)
+      : OpRewritePattern<MathOp>(context), name(name) {}
 
   LogicalResult matchAndRewrite(MathOp op,
                                 PatternRewriter &rewriter) const override {
     if (!op.getType().isF32() && !op.getType().isF64())
       return rewriter.notifyMatchFailure(op, "is not of f32 or f64");
-    rewriter.replaceOpWithNewOp<LLVMOp>(op, op.getType(), op->getOperands());
+    // Operations of the LLVM dialect would become calls as well.
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, op.getType(), rewriter.getStringAttr(name), op->getOperands());
     return success();
   }
+
+  StringRef name;
 };
 
 /// 1 / sqrt(x), each rounded, as on CPUs.
@@ -58,37 +62,41 @@ struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
 };
 } // namespace
 
-static LogicalResult useInstructions(gpu::GPUModuleOp module) {
+static LogicalResult useIntrinsics(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
-  patterns.add<ExpandRsqrt, UseInstruction<math::AbsFOp, LLVM::FAbsOp>,
-               UseInstruction<math::CeilOp, LLVM::FCeilOp>,
-               UseInstruction<math::CopySignOp, LLVM::CopySignOp>,
-               UseInstruction<math::FloorOp, LLVM::FFloorOp>,
-               UseInstruction<math::FmaOp, LLVM::FMAOp>,
-               UseInstruction<math::RoundEvenOp, LLVM::RoundEvenOp>,
-               UseInstruction<math::SqrtOp, LLVM::SqrtOp>,
-               UseInstruction<math::TruncOp, LLVM::FTruncOp>>(
-      module.getContext());
+  MLIRContext *context = module.getContext();
+  patterns.add<ExpandRsqrt>(context);
+  patterns.add<UseIntrinsic<math::AbsFOp>>(context, "llvm.fabs");
+  patterns.add<UseIntrinsic<math::CeilOp>>(context, "llvm.ceil");
+  patterns.add<UseIntrinsic<math::CopySignOp>>(context, "llvm.copysign");
+  patterns.add<UseIntrinsic<math::FloorOp>>(context, "llvm.floor");
+  patterns.add<UseIntrinsic<math::FmaOp>>(context, "llvm.fma");
+  patterns.add<UseIntrinsic<math::RoundEvenOp>>(context, "llvm.roundeven");
+  patterns.add<UseIntrinsic<math::SqrtOp>>(context, "llvm.sqrt");
+  patterns.add<UseIntrinsic<math::TruncOp>>(context, "llvm.trunc");
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
 static void buildNVVMPipeline(OpPassManager &pm) {
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertVectorToLLVMPass());
+  OpPassManager &inner = pm.nest<gpu::GPUModuleOp>();
+  inner.addPass(memref::createExpandStridedMetadataPass());
+  inner.addPass(createLowerAffinePass());
+  inner.addPass(createCanonicalizerPass());
+  inner.addPass(createCSEPass());
+  inner.addPass(createSCFToControlFlowPass());
+  inner.addPass(createConvertVectorToLLVMPass());
   ConvertGpuOpsToNVVMOpsOptions options;
   options.useBarePtrCallConv = true;
-  pm.addPass(createConvertGpuOpsToNVVMOps(options));
+  inner.addPass(createConvertGpuOpsToNVVMOps(options));
+  // Types of branches are left by the pass above.
+  pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
-LogicalResult nvptx::lowerToNVVM(gpu::GPUModuleOp module) {
-  if (failed(useInstructions(module)))
+LogicalResult nvptx::lowerToNVVM(ModuleOp module) {
+  if (failed(useIntrinsics(module)))
     return failure();
-  PassManager pm(module.getContext(), gpu::GPUModuleOp::getOperationName());
+  PassManager pm(module.getContext());
   buildNVVMPipeline(pm);
   return pm.run(module);
 }

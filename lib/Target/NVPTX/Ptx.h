@@ -12,14 +12,16 @@
 #include "regather/Target/NVPTX/GpuArchitecture.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
 
 namespace regather::nvptx {
 
-/// Lowers what `buildGpuKernel` has built to the NVVM and LLVM dialects.
-mlir::LogicalResult lowerToNVVM(mlir::gpu::GPUModuleOp module);
+/// Lowers what `buildGpuKernel` has built, in a `gpu.module` of `module`, to the
+/// NVVM and LLVM dialects.
+mlir::LogicalResult lowerToNVVM(mlir::ModuleOp module);
 
 /// Registers how the dialects above become LLVM IR.
 void registerTranslations(mlir::DialectRegistry &registry);

@@ -186,7 +186,8 @@ LogicalResult Distributor::distribute(Operation *op) {
     return distributeRegions(op);
   if (op->getNumRegions() == 0 &&
       (isPure(op) || op->hasTrait<OpTrait::IsTerminator>() ||
-       isa<ViewLikeOpInterface, memref::GetGlobalOp, LLVM::Trap>(op)))
+       isa<ViewLikeOpInterface, gpu::BarrierOp, memref::GetGlobalOp,
+           LLVM::Trap>(op)))
     return success();
   return op->emitError() << "'" << op->getName()
                          << "' cannot be shared among threads";
