@@ -40,6 +40,7 @@ public:
   explicit KernelCompiler(const DialectRegistry &dialects)
       : context(dialects, MLIRContext::Threading::DISABLED) {
     DialectRegistry translations;
+    nvptx::registerConversions(translations);
     nvptx::registerTranslations(translations);
     context.appendDialectRegistry(translations);
     nvptx::loadGpuDialects(&context);

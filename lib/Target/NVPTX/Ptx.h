@@ -23,7 +23,8 @@ namespace regather::nvptx {
 /// NVVM and LLVM dialects.
 mlir::LogicalResult lowerToNVVM(mlir::ModuleOp module);
 
-/// Registers how the dialects above become LLVM IR.
+/// Registers how the dialects of a kernel become those above, and these LLVM IR.
+void registerConversions(mlir::DialectRegistry &registry);
 void registerTranslations(mlir::DialectRegistry &registry);
 
 /// PTX of a lowered module with one kernel. Functions of libdevice, the bitcode
