@@ -39,6 +39,9 @@ using namespace regather;
 /// How far LLVM optimises.
 static constexpr unsigned kOptLevel = 3;
 
+/// Of the memory that the threads of a block share.
+static constexpr unsigned kSharedAddressSpace = 3;
+
 static constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
 
 void nvptx::registerTranslations(mlir::DialectRegistry &registry) {
@@ -68,13 +71,14 @@ createMachine(const nvptx::GpuArchitecture &architecture) {
       std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// The functions that are called and not defined.
+/// The functions that are called and not defined; without the one by which
+/// libdevice asks how it is compiled, which LLVM answers.
 static llvm::SmallVector<llvm::StringRef>
 findUndefined(const llvm::Module &module) {
   llvm::SmallVector<llvm::StringRef> names;
   for (const llvm::Function &function : module)
     if (function.isDeclaration() && !function.isIntrinsic() &&
-        !function.use_empty())
+        !function.use_empty() && function.getName() != "__nvvm_reflect")
       names.push_back(function.getName());
   return names;
 }
@@ -103,6 +107,15 @@ static void privatize(llvm::Module &module, llvm::StringRef kernelName) {
   llvm::internalizeModule(module, [&](const llvm::GlobalValue &value) {
     return value.getName() == kernelName;
   });
+  // Dynamic shared memory comes as an array of no elements; as a declaration, it
+  // lies behind all that is defined.
+  for (llvm::GlobalVariable &variable : module.globals())
+    if (auto *type = llvm::dyn_cast<llvm::ArrayType>(variable.getValueType());
+        type && type->getNumElements() == 0 &&
+        variable.getAddressSpace() == kSharedAddressSpace) {
+      variable.setInitializer(nullptr);
+      variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
+    }
   for (llvm::GlobalValue &value : module.global_values()) {
     // Dynamic shared memory is declared only, under any name.
     bool isDefined =
