@@ -35,15 +35,18 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module", name="llama")
-def capture_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bits")
+def capture(folder: Path, **options: str) -> Path:
     graph = capture_step(make_step(f"{ROOT}/examples/llama3.py:step",
-                                   {"config": "tiny", "batch": 8}))
+                                   {"config": "tiny", "batch": 8, **options}))
     graph.save(folder / "step.fx.json")
     graph.save_weights(folder / "weights.safetensors")
     (folder / "text").write_bytes(TEXT)
     return folder
+
+
+@pytest.fixture(scope="module", name="llama")
+def capture_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return capture(tmp_path_factory.mktemp("bits"))
 
 
 def results(llama: Path, ranks: int, *options: str) -> bytes:
@@ -76,3 +79,11 @@ def test_same_bits(llama: Path, expected: dict[int, bytes], ranks: int,
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_repeats(llama: Path, expected: dict[int, bytes], ranks: int) -> None:
     assert results(llama, ranks, "--cache-dir=") == expected[ranks]
+
+
+def test_parameters_of_another_type_than_states(tmp_path: Path) -> None:
+    """In bf16 the states of the optimizer are f32; all are updated in place."""
+    llama = capture(tmp_path, dtype="bfloat16")
+    expected = results(llama, 2)
+    for setting in ("single-ops", "nothing-in-place", "nothing-donated"):
+        assert results(llama, 2, *SETTINGS[setting]) == expected

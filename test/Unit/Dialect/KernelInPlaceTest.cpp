@@ -84,6 +84,45 @@ TEST_F(KernelInPlaceTest, SeveralResultsOfOneLoop) {
             (Pairs{{0, 0}, {1, 0}, {1, 1}}));
 }
 
+TEST_F(KernelInPlaceTest, ResultsOfSeveralTypes) {
+  // As in an optimizer: a parameter of another type than its state.
+  EXPECT_EQ(pairsOf(R"(
+    #map = affine_map<(d) -> (d)>
+    tg.kernel @k(%x: tensor<8xbf16>, %y: tensor<8xf32>)
+        -> (tensor<8xbf16>, tensor<8xf32>) {
+      %e = tensor.empty() : tensor<8xbf16>
+      %f = tensor.empty() : tensor<8xf32>
+      %r:2 = linalg.generic {indexing_maps = [#map, #map, #map, #map],
+                             iterator_types = ["parallel"]}
+          ins(%x, %y : tensor<8xbf16>, tensor<8xf32>)
+          outs(%e, %f : tensor<8xbf16>, tensor<8xf32>) {
+      ^body(%a: bf16, %b: f32, %c: bf16, %d: f32):
+        %w = arith.extf %a : bf16 to f32
+        %s = arith.addf %w, %b : f32
+        %t = arith.truncf %s : f32 to bf16
+        linalg.yield %t, %s : bf16, f32
+      } -> (tensor<8xbf16>, tensor<8xf32>)
+      tg.return %r#0, %r#1 : tensor<8xbf16>, tensor<8xf32>
+    })"),
+            (Pairs{{0, 0}, {1, 1}}));
+}
+
+TEST_F(KernelInPlaceTest, ChainThroughAnotherType) {
+  EXPECT_EQ(pairsOf(R"(
+    tg.kernel @k(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %a = arith.truncf %x : tensor<8xf32> to tensor<8xbf16>
+      %b = arith.extf %a : tensor<8xbf16> to tensor<8xf32>
+      tg.return %b : tensor<8xf32>
+    })"),
+            (Pairs{{0, 0}}));
+  EXPECT_EQ(pairsOf(R"(
+    tg.kernel @k(%x: tensor<8xf32>) -> tensor<8xbf16> {
+      %a = arith.truncf %x : tensor<8xf32> to tensor<8xbf16>
+      tg.return %a : tensor<8xbf16>
+    })"),
+            Pairs());
+}
+
 TEST_F(KernelInPlaceTest, ArgumentThatGivesAShape) {
   StringRef source = R"(
     #map = affine_map<(d) -> (d)>

@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace regather::tg;
 
 /// True if element i of each result is computed from element i of the operand,
-/// as far as this operand goes, and all have one type.
+/// as far as this operand goes, and all have one shape.
 static bool isElementwise(Operation *op, unsigned operand) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   auto type = dyn_cast<RankedTensorType>(op->getOperand(operand).getType());
@@ -28,7 +28,10 @@ static bool isElementwise(Operation *op, unsigned operand) {
       return false;
   return rule.unusable.empty() && op->getNumResults() > 0 &&
          llvm::all_of(op->getResultTypes(),
-                      [&](Type result) { return result == type; }) &&
+                      [&](Type result) {
+                        auto tensor = dyn_cast<RankedTensorType>(result);
+                        return tensor && tensor.getShape() == type.getShape();
+                      }) &&
          llvm::all_of(rule.results, [&](const TensorFactors &result) {
            return result == factors;
          });
@@ -122,7 +125,8 @@ SmallVector<InPlacePair> regather::tg::getInPlacePairs(KernelOp kernel) {
         getElementwiseChain(kernel.getArgument(argument));
     for (unsigned result : results) {
       auto value = dyn_cast<OpResult>(end->getOperand(result));
-      if (value && llvm::is_contained(chain, value.getOwner()) &&
+      if (value && value.getType() == kernel.getArgument(argument).getType() &&
+          llvm::is_contained(chain, value.getOwner()) &&
           dependsOn(value, chain, kernel.getArgument(argument)) &&
           getResultRows(result) == getArgRows(argument))
         pairs.emplace_back(argument, result);
