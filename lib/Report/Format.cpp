@@ -55,6 +55,8 @@ std::string report::formatCount(int64_t count) {
 
 static std::string formatPercent(double share) {
   double percent = 100 * std::abs(share);
+  if (percent > 0 && percent < 0.05)
+    return "less than 0.1 %";
   bool isSmall = percent > 0 && percent < 9.95;
   return llvm::formatv(isSmall ? "{0:F1} %" : "{0:F0} %", percent).str();
 }
