@@ -46,6 +46,8 @@ static void writeHeader(llvm::raw_ostream &os, const StepReport &report) {
   writeChip(os, "policy", request.policy);
   writeChip(os, "reshard", request.reshard);
   writeChip(os, "recompute", request.recompute);
+  writeChip(os, "buckets", request.bucket);
+  writeChip(os, "schedule", request.schedule);
   writeChip(os, "optimizer", request.optimizer);
   os << "</div></header>\n<nav>";
   for (const Section &section : getSections())

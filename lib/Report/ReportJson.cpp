@@ -28,6 +28,8 @@ static void writeOverview(OStream &json, const StepReport &report) {
     json.attribute("policy", report.request.policy);
     json.attribute("reshard", report.request.reshard);
     json.attribute("recompute", report.request.recompute);
+    json.attribute("bucket", report.request.bucket);
+    json.attribute("schedule", report.request.schedule);
     json.attribute("optimizer", report.request.optimizer);
   });
   json.attributeObject("parameters", [&] {

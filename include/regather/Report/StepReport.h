@@ -24,7 +24,7 @@ namespace regather::report {
 
 /// What was asked of the step; empty texts if nothing was.
 struct Request {
-  std::string policy, reshard, recompute, optimizer;
+  std::string policy, reshard, recompute, bucket, schedule, optimizer;
 };
 
 /// The step as a whole.

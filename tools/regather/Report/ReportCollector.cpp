@@ -33,8 +33,8 @@ ReportCollector::collect(llvm::StringRef file, const AnalyzedStep &step,
   if (failed(verifyWhole(step)))
     return mlir::failure();
   report::StepReport report;
-  report.request = {request.policy, request.reshard, request.recompute,
-                    request.bucket, request.optimizer};
+  report.request = {request.policy, request.reshard,  request.recompute,
+                    request.bucket, request.schedule, request.optimizer};
   report.overview = collectOverview(step);
   report.overview.file = file.str();
   llvm::FailureOr<report::StepState> state =
