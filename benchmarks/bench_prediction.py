@@ -21,7 +21,7 @@ from project import ROOT
 
 STEP = ROOT / "examples" / "llama3-debug.fx.json"
 RANKS = 2
-STEPS = 9
+STEPS = 5
 ROUNDS = 3
 
 

@@ -104,9 +104,21 @@ static std::string getMeshText(tg::MeshOp mesh) {
   return text;
 }
 
+/// Passes that decide by times take those of the cluster that is simulated,
+/// unless `options` name another one. Plans take none.
+static void addCluster(std::string &options) {
+  if (!options.empty() && llvm::isAlpha(options.front()) && options != "none" &&
+      options.find("cluster=") == std::string::npos)
+    options += " cluster=" + cluster;
+}
+
 static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module) {
   RunRequest request = getRequestedStep();
   request.schedulesKernels = formKernels;
+  addCluster(request.bucket);
+  addCluster(request.schedule);
+  if (overlapGroups && !request.schedule.empty())
+    request.schedule += " overlap-groups=true";
   llvm::FailureOr<AnalyzedStep> step =
       prepareRequestedStep(module, request, getPassOptions());
   if (succeeded(step) && step->backward)
@@ -116,7 +128,7 @@ static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module) {
   return step;
 }
 
-/// Kernels, if they are asked for.
+/// Forms kernels, if they are asked for, and orders them.
 static mlir::LogicalResult makeKernels(mlir::ModuleOp module) {
   mlir::PassManager pm(module.getContext());
   if (formKernels) {

@@ -146,14 +146,15 @@ static std::string getText(const llvm::json::Value &value) {
   return llvm::join(parts, ",");
 }
 
-/// The options of tg-schedule. Steps are run on the threads of this machine.
+/// The options of tg-schedule. Steps are run on the threads of this machine;
+/// `regather simulate` knows better.
 static std::string getScheduleOptions() {
   std::string text = llvm::StringRef(schedule).trim().str();
   if (text.empty())
     return text;
   if (!llvm::StringRef(text).split(' ').first.contains('='))
     text = "mode=" + text;
-  if (text.find("cluster=") == std::string::npos)
+  if (!simulateCommand && text.find("cluster=") == std::string::npos)
     text += " cluster=cpu-threads";
   return text;
 }
@@ -206,8 +207,8 @@ Failure regather::readStepFlags() {
 
 Failure regather::rejectStepFlags() {
   const std::reference_wrapper<const cl::Option> flags[] = {
-      entry,     mesh,      replicateAxis, layout,     policy, reshard,
-      recompute, optimizer, bucket,        schedule,   passOption, plan};
+      entry,     mesh,      replicateAxis, layout,   policy,     reshard,
+      recompute, optimizer, bucket,        schedule, passOption, plan};
   for (const cl::Option &flag : flags)
     if (flag.getNumOccurrences())
       return Failure("--" + flag.ArgStr.str() +

@@ -31,7 +31,7 @@ SimulationSummary::SimulationSummary(const SimulatedStep &step,
     if (step.program.ops[op].kind == TimedOpKind::Wait && seconds > 0)
       exposed.push_back({op, step.program.ops[op].collective, seconds});
   }
-  llvm::sort(exposed, [](const ExposedWait &a, const ExposedWait &b) {
+  llvm::sort(exposed, [](const WaitTime &a, const WaitTime &b) {
     return std::tie(b.seconds, a.wait) < std::tie(a.seconds, b.wait);
   });
 }
@@ -91,7 +91,7 @@ static std::string describeCollective(const SimulationSummary &summary,
 
 /// What a collective did before its wait was reached, in words.
 static std::string explainWait(const SimulationSummary &summary,
-                               const ExposedWait &wait) {
+                               const WaitTime &wait) {
   const RankTimeline &times = summary.getTimes();
   double issued = times.issued[wait.collective];
   double begin = times.begin[wait.collective];
@@ -141,7 +141,7 @@ void regather::printText(llvm::raw_ostream &os,
   if (summary.exposed.empty())
     return;
   line("exposed waits", llvm::Twine(summary.exposed.size()));
-  for (const ExposedWait &wait :
+  for (const WaitTime &wait :
        llvm::ArrayRef(summary.exposed).take_front(kMaxListed))
     os << formatv("  {0,10}  {1}, {2}\n", formatSeconds(wait.seconds),
                   describeCollective(summary, wait.collective),
@@ -190,7 +190,7 @@ TimelinePage regather::makePage(const SimulationSummary &summary) {
                          "While these last, nothing is computed.",
                          {"time", "collective", "begins at", ""},
                          {}};
-  for (const ExposedWait &wait :
+  for (const WaitTime &wait :
        llvm::ArrayRef(summary.exposed).take_front(2 * kMaxListed))
     waits.rows.push_back({formatSeconds(wait.seconds),
                           describeCollective(summary, wait.collective),

@@ -16,7 +16,7 @@
 namespace regather {
 
 /// A wait that holds the compute stream up.
-struct ExposedWait {
+struct WaitTime {
   uint32_t wait = 0;
   uint32_t collective = 0;
   double seconds = 0;
@@ -43,7 +43,7 @@ struct SimulationSummary {
   StepBounds bounds;
   MemoryCurve memory;
   /// The longest first.
-  std::vector<ExposedWait> exposed;
+  std::vector<WaitTime> exposed;
 
   const RankTimeline &getTimes() const { return result.ranks[rankClass]; }
   /// The part of communication behind which the compute stream computes; 1 if
