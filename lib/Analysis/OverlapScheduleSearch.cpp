@@ -18,7 +18,7 @@ using namespace regather;
 using namespace regather::overlap;
 
 namespace {
-/// Simulated annealing around the waits that hold the device. A move takes an
+/// Threshold accepting around the waits that hold the device. A move takes an
 /// operation to another place together with what has to come along, so that
 /// every move keeps dependences.
 class LocalSearch {
@@ -144,15 +144,11 @@ void LocalSearch::propose() {
     sink(first, last);
 }
 
-/// Longer orders are taken now and then, at first.
+/// Longer orders are taken now and then, at first. Exponentials, which
+/// annealing would ask for, are not the same on all machines.
 bool LocalSearch::takes(double seconds, double temperature) {
   double worse = seconds - score.getSeconds();
-  if (worse <= 0)
-    return true;
-  if (temperature == 0)
-    return false;
-  double chance = std::exp(-worse / temperature);
-  return std::ldexp(random(), -32) < chance;
+  return worse <= 0 || worse < temperature * std::ldexp(random(), -32);
 }
 
 Order LocalSearch::run() {

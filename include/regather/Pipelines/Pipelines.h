@@ -66,15 +66,15 @@ struct TrainingPipelineOptions
 
 /// Adds the passes that turn a captured step into one that can be trained:
 /// tg-shard-parameters, the passes that decide what lives on from forward to
-/// backward, tg-append-optimizer and tg-bucket-collectives as the options ask for
-/// them, each of the four followed by tg-verify-step, and
+/// backward, tg-append-optimizer and tg-bucket-collectives as the options ask
+/// for them, each of the four followed by tg-verify-step, and
 /// convert-tg-nodes-to-linalg. What has
 /// to be computed again is computed by tg-rematerialize or, with `recompute`,
 /// by tg-partition, which leaves the step in one piece. With `schedule`,
-/// tg-schedule orders the nodes before they are replaced. Parameters are sharded
-/// so that the groups of the optimizer have flat buffers of their own. Fails,
-/// with a message in `errors`, if the texts in the options do not fit the
-/// passes.
+/// tg-schedule orders the nodes before they are replaced. Parameters are
+/// sharded so that the groups of the optimizer have flat buffers of their own.
+/// Fails, with a message in `errors`, if the texts in the options do not fit
+/// the passes.
 mlir::LogicalResult
 buildTrainingPipeline(mlir::OpPassManager &pm,
                       const TrainingPipelineOptions &options,
