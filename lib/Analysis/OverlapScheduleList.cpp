@@ -64,6 +64,8 @@ private:
   static constexpr unsigned kMaxRefused = 4;
   /// What is computed for one collective alone takes so many operations.
   static constexpr uint32_t kMaxChain = 32;
+  /// So many times the longest collective is kept to be computed at the end.
+  static constexpr double kFillerShare = 4;
 
   struct Stream {
     /// Collectives that could start: what is needed first.
@@ -80,6 +82,7 @@ private:
   };
 
   void findChains();
+  void findFillers();
   void widen(uint32_t wanted);
   void makeReady(uint32_t op);
   void addPending(uint32_t start);
@@ -108,6 +111,8 @@ private:
   /// Predecessors that are no part of chains.
   std::vector<uint32_t> missingHard;
   std::vector<bool> inChain;
+  /// What is computed last, unless the device would wait before.
+  std::vector<bool> isFiller;
   CandidateQueue ready;
   /// What memory had no room for, until some is freed.
   std::vector<Candidate> refused;
@@ -159,10 +164,11 @@ ListScheduler::ListScheduler(const Graph &graph, ArrayRef<uint32_t> base,
     : graph(graph), base(base), limits(limits), rule(rule),
       memory(graph, base, limits.bytes), remaining(graph),
       clock(graph.numStreams), ends(graph.size()), missing(graph.size()),
-      missingHard(graph.size()), inChain(graph.size()),
+      missingHard(graph.size()), inChain(graph.size()), isFiller(graph.size()),
       streams(graph.numStreams) {
   order.reserve(graph.size());
   findChains();
+  findFillers();
   for (uint32_t op = 0; op != graph.size(); ++op) {
     missing[op] = graph.predecessors[op].size();
     missingHard[op] =
@@ -185,6 +191,31 @@ void ListScheduler::findChains() {
   }
 }
 
+/// Behind the last collectives there is little left to compute. Something that
+/// no collective needs, such as updates of parameters, is kept for them: the
+/// last of it in the base, as much as hides the longest collective a few times.
+void ListScheduler::findFillers() {
+  std::vector<bool> isNeeded(graph.size());
+  double longest = 0;
+  for (uint32_t op = graph.size(); op-- != 0;) {
+    isNeeded[op] = graph.isStart(op) ||
+                   llvm::any_of(graph.successors[op], [&](uint32_t successor) {
+                     return isNeeded[successor];
+                   });
+    if (graph.isStart(op))
+      longest = std::max(longest, graph.seconds[op]);
+  }
+  double kept = 0;
+  for (uint32_t op : llvm::reverse(base)) {
+    if (kept >= kFillerShare * longest)
+      return;
+    if (!graph.isCompute(op) || isNeeded[op])
+      continue;
+    isFiller[op] = true;
+    kept += graph.seconds[op];
+  }
+}
+
 void ListScheduler::addPending(uint32_t start) {
   Stream &stream = streams[graph.streams[start]];
   uint32_t place = memory.getPlace(start);
@@ -196,7 +227,7 @@ void ListScheduler::addPending(uint32_t start) {
 
 /// `op` waits for nothing but its turn.
 void ListScheduler::makeReady(uint32_t op) {
-  double key = rule.takesLongestTail ? -graph.tails[op] : 0;
+  double key = rule.takesLongestTail ? -graph.tails[op] : isFiller[op];
   ready.push({key, memory.getPlace(op), op});
 }
 
