@@ -3,7 +3,7 @@
 Writes the step as it is captured, with the buckets and the order of
 `manual_overlap_bucketing` (one bucket for each layer), and with those of
 `schedule_overlap_bucketing`, as programs with the times of fx_program.py, which
-both passes get as well. Prints one JSON object: seconds and number of
+both passes get as well. Prints one JSON object: CPU seconds and number of
 collectives by name of the file.
 """
 
@@ -128,9 +128,9 @@ def main() -> int:
         graph = copy.deepcopy(module)
         for node in graph.graph.nodes:
             estimate(node)
-        begin = time.perf_counter()
+        begin = time.process_time()
         graph = run(graph)
-        write(name, graph, time.perf_counter() - begin)
+        write(name, graph, time.process_time() - begin)
     print(json.dumps(report))
     return 0
 
