@@ -263,7 +263,7 @@ int main(int argc, char **argv) {
   if (words.size() == 2 && words[0] == "--scale" &&
       !words[1].getAsInteger(10, maximum)) {
     for (bool hasTensorParallel : {false, true})
-      for (uint64_t ops = maximum >> 10; ops <= maximum; ops = 2 * ops + 1)
+      for (uint64_t ops = maximum >> 10; ops <= maximum; ops *= 2)
         if (!measureScale(ops / (hasTensorParallel ? 114 : 98) + 1,
                           hasTensorParallel))
           return 1;

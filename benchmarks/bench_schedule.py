@@ -30,7 +30,8 @@ STEPS: dict[str, dict[str, Any]] = {
     "8B, FSDP 64": {"config": "8B", "dp": 64},
     "8B, FSDP 8 + TP 8": {"config": "8B", "dp": 8, "tp": 8},
 }
-MAXIMUM_OPERATIONS = 1_000_000
+# Half, a quarter and so on of it, too: 36,000 among them.
+MAXIMUM_OPERATIONS = 1_152_000
 
 
 def call(*command: Any) -> list[dict[str, Any]]:
@@ -74,7 +75,7 @@ def measure(program: Path, config: dict[str, Any]) -> list[dict[str, Any]]:
 
 def table(steps: dict[str, list[dict[str, Any]]]) -> list[str]:
     text = ["| Step | System | Step ms | Exposed ms | Peak GiB | Collectives | "
-            "Seconds |", "|---|---|---:|---:|---:|---:|---:|"]
+            "CPU seconds |", "|---|---|---:|---:|---:|---:|---:|"]
     for step, rows in steps.items():
         for row in rows:
             seconds = row["seconds"]
