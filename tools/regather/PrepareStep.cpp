@@ -153,7 +153,8 @@ LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
   options.optimizer = request.optimizer;
   if (request.bucket != "none")
     options.bucket = request.bucket;
-  options.schedule = request.schedule;
+  if (!request.schedulesKernels)
+    options.schedule = request.schedule;
   options.lower = request.lower && hasNodes(module);
   if (step.backward && failed(verifyPartitioned(step, options)))
     return failure();

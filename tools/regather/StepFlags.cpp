@@ -242,7 +242,7 @@ regather::prepareRequestedStep(mlir::ModuleOp module, RunRequest &request,
   if (failed(lowerForeignTypes(module)))
     return mlir::failure();
   if (request.schedulesKernels && !request.schedule.empty())
-    addOption(passOptions["tg-schedule"], std::exchange(request.schedule, ""));
+    addOption(passOptions["tg-schedule"], request.schedule);
   llvm::FailureOr<AnalyzedStep> step =
       analyzeStep(module, entry, mesh.empty() ? request.ranks : std::nullopt);
   if (failed(step) || failed(prepareStep(module, *step, request, passOptions)))
