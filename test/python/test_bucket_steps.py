@@ -36,6 +36,7 @@ SETTINGS = {
     "flat-parameters": (["--layout=flat", ONE_EACH], BY_MODULE),
     "flat-units": (["--layout=flat"], "[embedding,layers.0],[layers.1,norm]"),
     "reshard": (["--layout=flat", ONE_EACH, "--reshard=always"], BY_MODULE),
+    "dry-run": (["--layout=per-parameter", ONE_EACH], "auto"),
 }
 
 
@@ -89,6 +90,15 @@ def test_same_bits_on_hybrid_meshes(llama: Path, mesh: str) -> None:
              if entry["phase"] == "backward"}
     assert kinds == {"reduce_scatter": 4, "all_reduce": 4}
     assert count_collectives(after) < count_collectives(before)
+
+
+@pytest.mark.parametrize("mode", ["manual", "auto"])
+def test_same_bits_with_a_schedule(llama: Path, mode: str) -> None:
+    options = ["--mesh=dp:4", ONE_EACH, "--reshard=always"]
+    plain, _ = results(llama, *options)
+    scheduled, _ = results(llama, *options, f"--bucket={BY_MODULE}",
+                           f"--schedule={mode}")
+    assert scheduled == plain
 
 
 def test_same_bits_in_the_interpreter(llama: Path) -> None:

@@ -146,10 +146,10 @@ static std::string getText(const llvm::json::Value &value) {
   return llvm::join(parts, ",");
 }
 
-/// The options of tg-schedule. Steps are run on the threads of this machine;
-/// `regather simulate` knows better.
-static std::string getScheduleOptions() {
-  std::string text = llvm::StringRef(schedule).trim().str();
+/// Options of a pass that takes times from a cluster. Steps are run on the
+/// threads of this machine; `regather simulate` knows better.
+static std::string getTimedOptions(llvm::StringRef options) {
+  std::string text = options.trim().str();
   if (text.empty())
     return text;
   if (!llvm::StringRef(text).split(' ').first.contains('='))
@@ -157,6 +157,13 @@ static std::string getScheduleOptions() {
   if (!simulateCommand && text.find("cluster=") == std::string::npos)
     text += " cluster=cpu-threads";
   return text;
+}
+
+/// The options of tg-bucket-collectives, of which a plan needs no times.
+static std::string getBucketOptions() {
+  llvm::StringRef text = llvm::StringRef(bucket).trim();
+  bool isTimed = text.split(' ').first == "auto" || text.contains("mode=auto");
+  return isTimed ? getTimedOptions(text) : text.str();
 }
 
 static Failure readPlan() {
@@ -231,8 +238,8 @@ RunRequest regather::getRequestedStep() {
   request.reshard = reshard;
   request.recompute = recompute;
   request.optimizer = optimizer;
-  request.bucket = bucket;
-  request.schedule = getScheduleOptions();
+  request.bucket = getBucketOptions();
+  request.schedule = getTimedOptions(schedule);
   return request;
 }
 

@@ -15,6 +15,7 @@
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #define DEBUG_TYPE "tg-bucket-collectives"
@@ -364,10 +365,16 @@ LogicalResult BucketCollectives::bucketByDryRun() {
     ArrayRef<Candidate> candidates = step.candidates.collectives;
     std::vector<WantedBucket> wanted =
         groupByName(func, candidates, PlannedNames());
+    // Of an earlier run, perhaps.
+    llvm::StringSet<> marks;
+    for (const WantedBucket &bucket : wanted)
+      marks.insert(bucket.name);
     AutoBuckets chosen = chooseAutoBuckets(func, step.graph, candidates, *costs,
                                            {saturation, maxBytes, maxCompute});
     for (WantedBucket &bucket : chosen.wanted) {
-      bucket.name = "auto." + std::to_string(number++);
+      do
+        bucket.name = "auto." + std::to_string(number++);
+      while (marks.contains(bucket.name));
       wanted.push_back(std::move(bucket));
     }
     if (!candidates.empty())

@@ -229,7 +229,7 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     Option<"plan", "plan", "std::string", /*default=*/"",
            "Buckets of modules, such as [embedding],[layers.*]each,[norm,head]; "
            "or @FILE">,
-    Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-8\"",
+    Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
            "mode=auto: cluster whose times count, by name or file">,
     Option<"saturation", "saturation", "double", /*default=*/"0.9",
            "mode=auto: part of the bandwidth from which on a collective does "
