@@ -2,11 +2,11 @@
 
 Llama steps under FSDP are captured once each; the same graph goes through our
 passes and through PyTorch's `min_cut_rematerialization_partition`. Ours run on
-one core, and their times are the least of some rounds. CPU seconds, which other
-programs disturb less, are those of the call for PyTorch; for ours, those of the
-tool with the passes less those of reading and writing the step without any.
-Saved bytes and recomputed FLOPs are counted by one program for both: that
-`match-pytorch` saves exactly what PyTorch saves is checked first.
+one core; their seconds are wall-clock times of the passes alone, the least of
+some rounds. PyTorch's are CPU seconds of the call, once: what other programs
+take is in ours, and not in PyTorch's. Saved bytes and recomputed FLOPs are
+counted by one program for both: that `match-pytorch` saves exactly what PyTorch
+saves is checked first.
 
 REGATHER_PASSES lists models and layers, such as `8B:32`; PyTorch is given up
 after REGATHER_PASSES_LIMIT seconds (3600). Writes docs/benchmarks/passes.json,
@@ -54,7 +54,6 @@ TORCHTITAN = (
 class Run:
     """One run of a tool."""
 
-    cpu_seconds: float
     peak_bytes: int
     stderr: str
 
@@ -69,7 +68,7 @@ def run(command: list[Any]) -> Run:
         stderr = errors.read()
     if process.returncode:
         raise SystemExit(f"{command[0]} failed: {stderr[-2000:]}")
-    return Run(usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10, stderr)
+    return Run(usage.ru_maxrss << 10, stderr)
 
 
 def seconds_by_pass(report: str) -> dict[str, float]:
@@ -84,20 +83,17 @@ def metric(remarks: str, name: str) -> float:
     return float(values[-1]) if values else 0.0
 
 
-def measure(idle: list[Any], passes: tuple[str, ...],
-            idle_seconds: float) -> dict[str, Any]:
-    """Runs `passes` in the command `idle`, which takes `idle_seconds`."""
-    command = [*idle, *passes]
+def measure(tool: Path, step: Path, passes: tuple[str, ...]) -> dict[str, Any]:
+    command = [tool, step, *passes, "--mlir-disable-threading",
+               "-o", os.devnull]
     timed = [run([*command, "--mlir-timing", "--mlir-timing-display=list"])
              for _ in range(ROUNDS)]
-    cpu_seconds = min(one.cpu_seconds for one in timed) - idle_seconds
     by_pass = min((seconds_by_pass(one.stderr) for one in timed),
                   key=lambda seconds: sum(seconds.values()))
     # Remarks are text that takes longer than the passes: not while timing.
     remarks = run([*command, "--remark-format=emitRemark",
                    "--remarks-filter=tg-partition"]).stderr
     return {"seconds": sum(by_pass.values()), "seconds_by_pass": by_pass,
-            "cpu_seconds": cpu_seconds,
             "peak_bytes": min(one.peak_bytes for one in timed),
             "saved_bytes": int(metric(remarks, "saved_bytes")),
             "recomputed_flops": metric(remarks, "recomputed_flops"),
@@ -108,10 +104,7 @@ def measure_ours(args: argparse.Namespace, graph: Path) -> dict[str, Any]:
     bin_dir = args.build_dir / "bin"
     step = graph.with_suffix(".mlir")
     run([bin_dir / "regather-translate", "--import-fx", graph, "-o", step])
-    idle = [bin_dir / "regather-opt", step, "--mlir-disable-threading",
-            "--verify-each=false", "-o", os.devnull]
-    idle_seconds = min(run(idle).cpu_seconds for _ in range(ROUNDS))
-    ours = {name: measure(idle, passes, idle_seconds)
+    ours = {name: measure(bin_dir / "regather-opt", step, passes)
             for name, passes in (("match", MATCH), ("cut", CUT), ("all", ALL))}
     alone = json.loads(subprocess.run(
         [bin_dir / "regather-cut-bench", step], check=True, text=True,
@@ -150,18 +143,16 @@ def lines_of(row: dict[str, Any]) -> list[str]:
     if "cpu_seconds" in theirs:
         lines.append(
             f"| {head} | PyTorch min-cut | {theirs['cpu_seconds']:.1f} "
-            f"| {theirs['seconds']:.1f} "
             f"| {theirs['peak_bytes'] / 2**20:,.0f} "
             f"| {theirs['saved_bytes'] / 2**30:.2f} "
             f"| {theirs['recomputed_flops'] / 1e12:.3f} |")
     else:
         lines.append(f"| {head} | PyTorch min-cut | more than "
-                     f"{theirs['limit']} | | | | |")
+                     f"{theirs['limit']} | | | |")
     for key, title in TITLES.items():
         ours = row[key]
         lines.append(
-            f"| | | {title} | {ours['cpu_seconds']:.3f} "
-            f"| {ours['seconds']:.3f} "
+            f"| | | {title} | {ours['seconds']:.3f} "
             f"| {ours['peak_bytes'] / 2**20:,.0f} "
             f"| {ours['saved_bytes'] / 2**30:.2f} "
             f"| {ours['recomputed_flops'] / 1e12:.3f} |")
@@ -173,8 +164,8 @@ def describe(rows: list[dict[str, Any]]) -> str:
         "# Passes about memory, beside PyTorch", "",
         f"Llama training steps under FSDP on {RANKS} ranks, bfloat16. Made by "
         "`./dev bench passes`, which says how it measures.", "",
-        "| step | nodes | | CPU s | wall s | peak MiB | saved GiB "
-        "| recomputed TFLOP |", "|---|---|---|---|---|---|---|---|"]
+        "| step | nodes | | seconds | peak MiB | saved GiB | recomputed TFLOP |",
+        "|---|---|---|---|---|---|---|"]
     for row in rows:
         text += lines_of(row)
     text += ["", "The minimum cut alone, and PyTorch's rules with their cut, "
@@ -194,13 +185,15 @@ def describe(rows: list[dict[str, Any]]) -> str:
 def plot(rows: list[dict[str, Any]]) -> Path:
     import plots
     series = {}
-    for key, title in (("pytorch", "PyTorch min-cut"), *TITLES.items()):
-        points = [(row["nodes"], row[key]["cpu_seconds"]) for row in rows
-                  if "cpu_seconds" in row[key]]
+    for key, title, seconds in (
+            ("pytorch", "PyTorch min-cut", "cpu_seconds"),
+            *((key, title, "seconds") for key, title in TITLES.items())):
+        points = [(row["nodes"], row[key][seconds]) for row in rows
+                  if seconds in row[key]]
         if points:
             series[title] = tuple(zip(*points))
     return plots.lines("passes", "Deciding what lives from forward to backward",
-                       "nodes of the joint graph", "CPU seconds", series)
+                       "nodes of the joint graph", "seconds", series)
 
 
 def main(args: argparse.Namespace) -> int:
