@@ -46,8 +46,8 @@ public:
     nvptx::loadGpuDialects(&context);
   }
 
-  /// A module that holds a `gpu.module` with the `gpu.func` that the kernel of a
-  /// text becomes.
+  /// A module that holds a `gpu.module` with the `gpu.func` that the kernel of
+  /// a text becomes.
   llvm::Expected<OwningOpRef<ModuleOp>> lower(StringRef text, StringRef name);
 
   /// Code as the cache keeps it: the launch shape and then the PTX.
@@ -83,8 +83,8 @@ static gpu::GPUModuleOp getGpuModule(ModuleOp module) {
   return *module.getOps<gpu::GPUModuleOp>().begin();
 }
 
-llvm::Expected<OwningOpRef<ModuleOp>>
-KernelCompiler::lower(StringRef text, StringRef name) {
+llvm::Expected<OwningOpRef<ModuleOp>> KernelCompiler::lower(StringRef text,
+                                                            StringRef name) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   auto gpuModule =
@@ -110,7 +110,8 @@ KernelCompiler::compile(StringRef text, StringRef name,
   gpu::GPUModuleOp module = getGpuModule(**lowered);
   nvptx::LaunchShape shape =
       nvptx::getLaunchShape(module.lookupSymbol<gpu::GPUFuncOp>(name));
-  if (llvm::Error error = explain([&] { return nvptx::lowerToNVVM(**lowered); }))
+  if (llvm::Error error =
+          explain([&] { return nvptx::lowerToNVVM(**lowered); }))
     return std::move(error);
   auto ptx =
       nvptx::emitPtx(module, name, *options.architecture, options.libdevice);

@@ -107,8 +107,8 @@ static void privatize(llvm::Module &module, llvm::StringRef kernelName) {
   llvm::internalizeModule(module, [&](const llvm::GlobalValue &value) {
     return value.getName() == kernelName;
   });
-  // Dynamic shared memory comes as an array of no elements; as a declaration, it
-  // lies behind all that is defined.
+  // Dynamic shared memory comes as an array of no elements; as a declaration,
+  // it lies behind all that is defined.
   for (llvm::GlobalVariable &variable : module.globals())
     if (auto *type = llvm::dyn_cast<llvm::ArrayType>(variable.getValueType());
         type && type->getNumElements() == 0 &&

@@ -19,11 +19,12 @@
 
 namespace regather::nvptx {
 
-/// Lowers what `buildGpuKernel` has built, in a `gpu.module` of `module`, to the
-/// NVVM and LLVM dialects.
+/// Lowers what `buildGpuKernel` has built, in a `gpu.module` of `module`, to
+/// the NVVM and LLVM dialects.
 mlir::LogicalResult lowerToNVVM(mlir::ModuleOp module);
 
-/// Registers how the dialects of a kernel become those above, and these LLVM IR.
+/// Registers how the dialects of a kernel become those above, and these LLVM
+/// IR.
 void registerConversions(mlir::DialectRegistry &registry);
 void registerTranslations(mlir::DialectRegistry &registry);
 

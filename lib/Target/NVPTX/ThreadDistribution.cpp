@@ -109,9 +109,8 @@ static Accesses getAccesses(Operation *op) {
       if (isa<MemRefType>(operand.get().getType()))
         (structured.isDpsInit(&operand) ? writes : reads)
             .insert(getRoot(operand.get()));
-    op->walk([&](memref::LoadOp load) {
-      reads.insert(getRoot(load.getMemRef()));
-    });
+    op->walk(
+        [&](memref::LoadOp load) { reads.insert(getRoot(load.getMemRef())); });
   } else if (auto load = dyn_cast<memref::LoadOp>(op)) {
     accesses.reads.insert(getRoot(load.getMemRef()));
   } else if (auto store = dyn_cast<memref::StoreOp>(op)) {
