@@ -170,7 +170,8 @@ std::string Chart::getLine(unsigned uses) const {
 }
 
 void Chart::writeAxis() {
-  for (double tick = 0; tick <= top * 1.0001; tick += step) {
+  for (int64_t i = 0, e = std::llround(top / step); i <= e; ++i) {
+    double tick = static_cast<double>(i) * step;
     os << llvm::formatv("<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" "
                         "y1=\"{2:F1}\" y2=\"{2:F1}\"/>",
                         kLeft, kLeft + kPlotWidth, getY(tick));
