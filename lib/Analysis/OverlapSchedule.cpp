@@ -158,7 +158,11 @@ void OverlapScheduler::addListSchedules(ArrayRef<uint32_t> base) {
   if (bestRule)
     rules = {*bestRule};
   else
-    rules = {{false, false}, {false, true}, {true, false}, {true, true}};
+    rules = {{false, false, true},
+             {true, false, true},
+             {false, false, false},
+             {true, false, false},
+             {false, true, true}};
   for (const ListRule &rule : rules) {
     if (isGoodEnough())
       return;
@@ -179,6 +183,10 @@ Expected<OverlapSchedule> OverlapScheduler::run() {
     return makeError("a memory limit of {0} bytes is too low, the step needs "
                      "at least {1}",
                      limits.bytes, std::min(blockingPeak, frugalPeak));
+  for (const Order &order : options.candidates)
+    if (getPeakBytes(graph, order) <= limits.bytes &&
+        keepsStreamLimits(graph, order, limits.inFlight))
+      consider(order, "candidate");
   // What gathers a parameter late leaves most room.
   if (frugalPeak <= limits.bytes)
     addListSchedules(frugal);

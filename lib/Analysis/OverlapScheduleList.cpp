@@ -64,6 +64,8 @@ private:
   static constexpr unsigned kMaxRefused = 4;
   /// What is computed for one collective alone takes so many operations.
   static constexpr uint32_t kMaxChain = 32;
+  /// Starting late means so many times its seconds before it is needed.
+  static constexpr double kLead = 3;
   /// So many times the longest collective is kept to be computed at the end.
   static constexpr double kFillerShare = 4;
 
@@ -361,11 +363,14 @@ void ListScheduler::feed(uint32_t number, double horizon) {
     if (next == Graph::kNone || !clearStream(number, /*waits=*/false))
       return;
     uint32_t reduction = peekPending(stream.releasing);
+    double untilNeeded = remaining.getBefore(next);
     double begin = std::max(clock.streamFree[number], clock.now) - clock.now;
     if (reduction != Graph::kNone && reduction != next &&
-        remaining.getBefore(next) >=
-            begin + graph.seconds[reduction] + graph.seconds[next])
+        untilNeeded >= begin + graph.seconds[reduction] + graph.seconds[next])
       std::swap(next, reduction);
+    else if (rule.startsLate &&
+             untilNeeded > horizon - clock.now + kLead * graph.seconds[next])
+      return;
     if (!tryStart(next) && (reduction == Graph::kNone || reduction == next ||
                             !tryStart(reduction)))
       return;

@@ -25,6 +25,9 @@ struct ListRule {
   /// The device rather waits than delays what a collective on a longer tail
   /// releases.
   bool protectsLongestTail = false;
+  /// Collectives do not start long before they are needed, which leaves memory
+  /// to what is under way; otherwise as early as memory allows.
+  bool startsLate = false;
 };
 
 /// Issues operations one after the other, at a simulated time.

@@ -29,6 +29,9 @@ struct OverlapOptions {
   uint32_t inFlight = 16;
   /// Streams that conflict may have collectives in flight together.
   bool allowsConflicts = false;
+  /// Orders of the program that are known already: the result takes no longer
+  /// than those that keep to the limits.
+  std::vector<std::vector<uint32_t>> candidates;
   /// Work that may be spent beyond the list schedules, for each operation and
   /// at least. One unit takes a few nanoseconds. The result depends on it but
   /// not on the machine.

@@ -97,11 +97,14 @@ LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
   if (llvm::none_of(graph.getOps(), llvm::IsaPred<CollectiveOpInterface>))
     return success();
   TimedProgram program = buildStepProgram(graph, makeStepTiming(costs)).program;
-  llvm::Expected<OverlapSchedule> schedule =
-      mode == ScheduleMode::Manual
-          ? schedulePrefetch(program,
-                             schedule::findPrefetchUnits(func, graph, prefetch))
-          : scheduleOverlap(program, getOptions(program));
+  llvm::Expected<OverlapSchedule> schedule = schedulePrefetch(
+      program, schedule::findPrefetchUnits(func, graph, prefetch));
+  if (schedule && mode == ScheduleMode::Auto) {
+    // What a fixed distance reaches is to be reached.
+    OverlapOptions options = getOptions(program);
+    options.candidates.push_back(std::move(schedule->order));
+    schedule = scheduleOverlap(program, options);
+  }
   if (!schedule)
     return func.emitError() << "cannot schedule the step: "
                             << llvm::toString(schedule.takeError());
