@@ -34,21 +34,26 @@ llvm::StringRef regather::getBoxKindName(BoxKind kind) {
   llvm_unreachable("unknown kind");
 }
 
-/// Parts begin at their first computation; what comes before belongs to the
-/// first.
+/// A part lasts until its last computation; single operations of later parts
+/// may come before.
 static std::vector<TimelinePhase> findPhases(llvm::ArrayRef<TimelineBox> boxes,
                                              double seconds) {
+  constexpr BoxKind kinds[] = {BoxKind::Forward, BoxKind::Backward,
+                               BoxKind::Optimizer};
+  double ends[kNumBoxKinds] = {};
+  for (const TimelineBox &box : boxes)
+    ends[static_cast<unsigned>(box.kind)] = box.end;
   std::vector<TimelinePhase> phases;
-  bool isSeen[kNumBoxKinds] = {};
-  for (const TimelineBox &box : boxes) {
-    bool &isKnown = isSeen[static_cast<unsigned>(box.kind)];
-    if (box.kind == BoxKind::Exposed || std::exchange(isKnown, true))
+  double begin = 0;
+  for (BoxKind kind : kinds) {
+    double end = ends[static_cast<unsigned>(kind)];
+    if (end <= begin)
       continue;
-    double begin = phases.empty() ? 0 : box.begin;
-    if (!phases.empty())
-      phases.back().end = begin;
-    phases.push_back({getBoxKindName(box.kind).str(), begin, seconds});
+    phases.push_back({getBoxKindName(kind).str(), begin, end});
+    begin = end;
   }
+  if (!phases.empty())
+    phases.back().end = seconds;
   return phases;
 }
 

@@ -273,7 +273,7 @@ void Figure::writePeak() {
   os << formatv("<text class=\"top {0}\" x=\"{1:F1}\" y=\"{2:F1}\">peak {3}"
                 "</text>\n",
                 isRight ? "before" : "after", isRight ? x - 8 : x + 8,
-                std::max(y + 4, bottom - kMemoryHeight + 10.0),
+                std::max(y - 6, bottom - kMemoryHeight + 10.0),
                 formatBytes(timeline.peakBytes));
 }
 

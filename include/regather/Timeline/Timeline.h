@@ -62,7 +62,7 @@ struct TimelineLane {
   std::vector<TimelineBox> boxes;
 };
 
-/// A part of the step, from its first computation on.
+/// A part of the step.
 struct TimelinePhase {
   std::string name;
   double begin = 0;
