@@ -232,7 +232,8 @@ void Figure::writeNames() {
     os << formatv("<text class=\"lane\" x=\"{0}\" y=\"{1:F0}\">{2}</text>\n",
                   kLeft - 12, middle + 4, escape(lane.name));
   }
-  for (double bytes = 0; bytes <= memoryLimit * 1.0001; bytes += memoryStep) {
+  for (int i = 0; i * memoryStep <= memoryLimit * 1.0001; ++i) {
+    double bytes = i * memoryStep;
     double y = bottom - kMemoryHeight * bytes / memoryLimit;
     os << formatv("<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:F1}\" "
                   "y2=\"{2:F1}\"/>"
@@ -269,7 +270,7 @@ void Figure::writeTimeAxis() {
 void Figure::writePeak() {
   double x = kLeft + getPlace(timeline.peakSeconds) / double(kPlacesPerPixel);
   double y = bottom - kMemoryHeight * timeline.peakBytes / memoryLimit;
-  bool isRight = x > kLeft + kPlotWidth / 2;
+  bool isRight = x > kLeft + kPlotWidth / 2.0;
   os << formatv("<text class=\"top {0}\" x=\"{1:F1}\" y=\"{2:F1}\">peak {3}"
                 "</text>\n",
                 isRight ? "before" : "after", isRight ? x - 8 : x + 8,
