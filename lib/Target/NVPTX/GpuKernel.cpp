@@ -11,6 +11,7 @@
 #include "KnownAlignment.h"
 #include "ThreadDistribution.h"
 
+#include "regather/Conversion/Passes.h"
 #include "regather/Dialect/TG/IR/LaunchAttributes.h"
 #include "regather/Target/Kernel/BlockPlan.h"
 #include "regather/Target/Kernel/BoundsChecks.h"
@@ -25,6 +26,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace regather;
@@ -93,6 +95,11 @@ static void expandCopies(func::FuncOp func) {
 }
 
 FailureOr<func::FuncOp> GpuKernelBuilder::lower(ModuleOp buffers) {
+  // Some nodes can be cut only as the operations that they stand for.
+  PassManager nodes(b.getContext());
+  nodes.addPass(createConvertTGNodesToLinalgPass());
+  if (failed(nodes.run(kernel->getParentOfType<ModuleOp>())))
+    return failure();
   kernel::BlockPlan plan = kernel::planBlocks(kernel, kBlockLimits);
   shape.blocks = plan.getNumBlocks();
   func::FuncOp func = kernel::buildKernelFunction(buffers, kernel, plan);

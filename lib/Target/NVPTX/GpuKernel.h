@@ -27,8 +27,8 @@ void loadGpuDialects(mlir::MLIRContext *context);
 /// Buffers are static memrefs, aligned to 16 bytes; what is not written is
 /// `readonly`. The last argument is there if blocks need memory of their own
 /// that shared memory cannot hold. How a kernel is launched is said by the
-/// attributes of the function (`getLaunchShape`). Changes the kernel in a way
-/// that does not change what it computes.
+/// attributes of the function (`getLaunchShape`). Changes the module that
+/// the kernel is in, in a way that does not change what it computes.
 mlir::FailureOr<mlir::gpu::GPUFuncOp> buildGpuKernel(tg::KernelOp kernel,
                                                      mlir::gpu::GPUModuleOp,
                                                      llvm::StringRef name);
