@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Report/ReportCollector.h"
 #include "CompileGpu.h"
+#include "Report/ReportCollector.h"
 #include "StepFlags.h"
 
 #include "regather/Dialect/TG/Utils/Fingerprint.h"
