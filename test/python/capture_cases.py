@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 for folder in ("python", "examples"):
@@ -14,6 +15,9 @@ for folder in ("python", "examples"):
 
 import torch  # noqa: E402
 from capture_evaluator import evaluate  # noqa: E402
+
+import regather  # noqa: E402
+from regather.cli import main  # noqa: E402
 
 
 def example(name: str) -> Any:
@@ -25,6 +29,23 @@ def example(name: str) -> Any:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def capture_llama(path: Path, batch: int) -> None:
+    """A tiny Llama on one device."""
+    model, inputs, loss, targets = example("llama3").step("tiny", batch=batch)
+    regather.capture(model, inputs, loss=loss, targets=targets).save(path)
+
+
+def capture_parallel_llama(path: Path) -> None:
+    """One under FSDP and tensor parallelism, as PyTorch writes them."""
+    config = '{"config": "tiny", "dp": 2, "tp": 2, "batch": 4}'
+    # The command makes modules beside the factory importable.
+    with mock.patch.object(sys, "path", sys.path[:]):
+        assert main(["capture", "--model",
+                     f"{ROOT / 'examples' / 'llama3.py'}:sharded_step",
+                     "--config", config, "--quiet", "-o", str(path)]) == 0
+    torch.distributed.destroy_process_group()
 
 
 def calls(graph: Any, target: str) -> list[dict[str, Any]]:

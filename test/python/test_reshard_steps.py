@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
-from capture_cases import ROOT, example  # noqa: E402
+from capture_cases import capture_llama, capture_parallel_llama  # noqa: E402
 from regather_tools import ENGINES, run_tool  # noqa: E402
 from safetensors.torch import load  # noqa: E402
 
 import regather  # noqa: E402
-from regather.cli import main  # noqa: E402
 
 TIMEOUT = 120
 
@@ -49,30 +47,16 @@ def capture_dropped(path: Path) -> None:
                      targets=(y,)).save(path)
 
 
-def capture_llama(path: Path) -> None:
-    model, inputs, loss, targets = example("llama3").step("tiny", batch=4)
-    regather.capture(model, inputs, loss=loss, targets=targets).save(path)
-
-
-def capture_parallel(path: Path) -> None:
-    """FSDP and tensor parallelism, as PyTorch writes them."""
-    config = '{"config": "tiny", "dp": 2, "tp": 2, "batch": 4}'
-    # The command makes modules beside the factory importable.
-    with mock.patch.object(sys, "path", sys.path[:]):
-        assert main(["capture", "--model",
-                     f"{ROOT / 'examples' / 'llama3.py'}:sharded_step",
-                     "--config", config, "--quiet", "-o", str(path)]) == 0
-    torch.distributed.destroy_process_group()
-
+LLAMA = partial(capture_llama, batch=4)
 
 # The graph, the passes that shard it, and its number of ranks.
 STEPS: dict[str, tuple[Any, tuple[str, ...], int]] = {
-    "llama-2": (capture_llama, ("--tg-shard-parameters=mesh=dp:2",), 2),
-    "llama-4": (capture_llama, ("--tg-shard-parameters=mesh=dp:4",), 4),
-    "hybrid": (capture_llama, ("--tg-shard-parameters=mesh=rep:2,dp:2 "
-                               "replicate-axis=rep",), 4),
+    "llama-2": (LLAMA, ("--tg-shard-parameters=mesh=dp:2",), 2),
+    "llama-4": (LLAMA, ("--tg-shard-parameters=mesh=dp:4",), 4),
+    "hybrid": (LLAMA, ("--tg-shard-parameters=mesh=rep:2,dp:2 "
+                       "replicate-axis=rep",), 4),
     "dropped": (capture_dropped, ("--tg-shard-parameters=mesh=dp:4",), 4),
-    "parallel": (capture_parallel, (), 4),
+    "parallel": (capture_parallel_llama, (), 4),
 }
 
 

@@ -8,37 +8,17 @@ a bundle.
 from __future__ import annotations
 
 import re
-import sys
+from functools import partial
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
-from capture_cases import ROOT, example  # noqa: E402
+from capture_cases import capture_llama, capture_parallel_llama  # noqa: E402
 from regather_tools import ENGINES, run_tool  # noqa: E402
 
-import regather  # noqa: E402
-from regather.cli import main  # noqa: E402
-
 TIMEOUT = 240
-
-
-def capture_llama(path: Path) -> None:
-    model, inputs, loss, targets = example("llama3").step("tiny", batch=8)
-    regather.capture(model, inputs, loss=loss, targets=targets).save(path)
-
-
-def capture_parallel(path: Path) -> None:
-    """FSDP and tensor parallelism, as PyTorch writes them."""
-    config = '{"config": "tiny", "dp": 2, "tp": 2, "batch": 4}'
-    # The command makes modules beside the factory importable.
-    with mock.patch.object(sys, "path", sys.path[:]):
-        assert main(["capture", "--model",
-                     f"{ROOT / 'examples' / 'llama3.py'}:sharded_step",
-                     "--config", config, "--quiet", "-o", str(path)]) == 0
-    torch.distributed.destroy_process_group()
 
 
 def import_step(capture, directory: Path) -> Path:
@@ -51,12 +31,14 @@ def import_step(capture, directory: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return import_step(capture_llama, tmp_path_factory.mktemp("llama"))
+    return import_step(partial(capture_llama, batch=8),
+                       tmp_path_factory.mktemp("llama"))
 
 
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return import_step(capture_parallel, tmp_path_factory.mktemp("parallel"))
+    return import_step(capture_parallel_llama,
+                       tmp_path_factory.mktemp("parallel"))
 
 
 def run(step: Path, directory: Path, ranks: int, *options: str) -> bytes:
