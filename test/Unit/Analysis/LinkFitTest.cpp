@@ -69,7 +69,8 @@ static std::vector<LinkSample> makeSamples(const FittedLink &link,
                                            int64_t ranks) {
   std::vector<LinkSample> samples;
   for (CollectiveKind kind : kinds)
-    for (double bytes = 1e3; bytes < 1e9; bytes *= 2) {
+    for (int power = 0; power != 20; ++power) {
+      double bytes = std::ldexp(1e3, power);
       LinkSample sample = {kind, ranks, bytes, 1};
       sample.seconds = link.getSeconds(sample);
       samples.push_back(sample);

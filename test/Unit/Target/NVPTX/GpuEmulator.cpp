@@ -259,7 +259,7 @@ llvm::Error GpuEmulator::run(ArrayRef<void *> buffers, ThreadOrder order) {
     add(bytes);
   std::vector<void *> arguments;
   for (void *&value : values)
-    arguments.push_back(&value);
+    arguments.push_back(static_cast<void *>(&value));
   for (int64_t block = 0; block != shape.blocks; ++block)
     if (llvm::Error error = runBlock(block, shape.threads, order,
                                      [&] { (*thread)(arguments.data()); }))
