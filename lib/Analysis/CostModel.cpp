@@ -22,6 +22,7 @@
 #include "regather/Analysis/CostModel.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -162,66 +163,69 @@ static double getNumBlocks(const GroupPlacement &group, unsigned link) {
   return blocks;
 }
 
-double CostModel::ringSeconds(CollectiveKind kind, double receivedBytes,
-                              const GroupPlacement &group) const {
+/// The time by the protocol that is the fastest for all link classes of the
+/// group. `addLink(link, protocol, latency, transfer)` adds the steps on one
+/// class to the latency, and raises the time of the transfer to what it takes.
+static double getLeastSeconds(
+    const Cluster &cluster, const GroupPlacement &group,
+    llvm::function_ref<void(unsigned, const LinkProtocol &, double &, double &)>
+        addLink) {
   unsigned outermost = group.getLink();
   double best = std::numeric_limits<double>::infinity();
   for (unsigned p = 0, e = cluster.links.front().protocols.size(); p != e;
        ++p) {
     double latency = cluster.links[outermost].protocols[p].latencySeconds;
     double transfer = 0;
-    for (unsigned link = 0; link <= outermost; ++link) {
-      const LinkProtocol &protocol = cluster.links[link].protocols[p];
-      double steps = getNumBlocks(group, link) - getNumBlocks(group, link + 1);
-      if (steps == 0)
-        continue;
-      double lanes = static_cast<double>(group.getRanksBelow(link));
-      double bytes = receivedBytes;
-      if (kind == CollectiveKind::Permute) {
-        // One step, which crosses the outermost links in the worst case.
-        if (link != outermost)
-          continue;
-        steps = lanes = 1;
-      } else if (kind == CollectiveKind::AllToAll) {
-        // Each rank has a link of its own to the peers that it reaches so.
-        double peers = lanes * static_cast<double>(group.counts[link] - 1);
-        bytes *= peers / static_cast<double>(group.ranks - 1);
-        steps = peers;
-        lanes = 1;
-      }
-      latency += getRounds(kind) * steps * protocol.hopSeconds;
-      transfer = std::max(transfer, bytes / (protocol.bandwidth * lanes));
-    }
+    for (unsigned link = 0; link <= outermost; ++link)
+      addLink(link, cluster.links[link].protocols[p], latency, transfer);
     best = std::min(best, latency + transfer);
   }
   return best;
 }
 
+double CostModel::ringSeconds(CollectiveKind kind, double receivedBytes,
+                              const GroupPlacement &group) const {
+  auto addLink = [&](unsigned link, const LinkProtocol &protocol,
+                     double &latency, double &transfer) {
+    double steps = getNumBlocks(group, link) - getNumBlocks(group, link + 1);
+    if (steps == 0)
+      return;
+    double lanes = static_cast<double>(group.getRanksBelow(link));
+    double bytes = receivedBytes;
+    if (kind == CollectiveKind::Permute) {
+      // One step, which crosses the outermost links in the worst case.
+      if (link != group.getLink())
+        return;
+      steps = lanes = 1;
+    } else if (kind == CollectiveKind::AllToAll) {
+      // Each rank has a link of its own to the peers that it reaches so.
+      double peers = lanes * static_cast<double>(group.counts[link] - 1);
+      bytes *= peers / static_cast<double>(group.ranks - 1);
+      steps = peers;
+      lanes = 1;
+    }
+    latency += getRounds(kind) * steps * protocol.hopSeconds;
+    transfer = std::max(transfer, bytes / (protocol.bandwidth * lanes));
+  };
+  return getLeastSeconds(cluster, group, addLink);
+}
+
 double CostModel::treeSeconds(double receivedBytes,
                               const GroupPlacement &group) const {
-  unsigned outermost = group.getLink();
-  double best = std::numeric_limits<double>::infinity();
-  for (unsigned p = 0, e = cluster.links.front().protocols.size(); p != e;
-       ++p) {
-    double latency = cluster.links[outermost].protocols[p].latencySeconds;
-    double transfer = 0;
-    for (unsigned link = 0; link <= outermost; ++link) {
-      int64_t count = group.counts[link];
-      if (count < 2)
-        continue;
-      const LinkProtocol &protocol = cluster.links[link].protocols[p];
-      // A chain inside of the node, a binary tree over the nodes; up and down.
-      double depth = link == 0 ? static_cast<double>(count - 1)
-                               : static_cast<double>(llvm::Log2_64_Ceil(count));
-      double lanes = static_cast<double>(group.getRanksBelow(link));
-      latency += 2 * depth * protocol.hopSeconds;
-      transfer =
-          std::max(transfer, receivedBytes /
-                                 (kTreeBandwidth * protocol.bandwidth * lanes));
-    }
-    best = std::min(best, latency + transfer);
-  }
-  return best;
+  auto addLink = [&](unsigned link, const LinkProtocol &protocol,
+                     double &latency, double &transfer) {
+    int64_t count = group.counts[link];
+    if (count < 2)
+      return;
+    // A chain inside of the node, a binary tree over the nodes; up and down.
+    double depth = link == 0 ? static_cast<double>(count - 1)
+                             : static_cast<double>(llvm::Log2_64_Ceil(count));
+    double lanes = static_cast<double>(group.getRanksBelow(link));
+    latency += 2 * depth * protocol.hopSeconds;
+    transfer = std::max(transfer, receivedBytes / (kTreeBandwidth *
+                                                   protocol.bandwidth * lanes));
+  };
+  return getLeastSeconds(cluster, group, addLink);
 }
 
 double CostModel::hierarchicalSeconds(CollectiveKind kind, double receivedBytes,
