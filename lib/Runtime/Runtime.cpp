@@ -65,9 +65,10 @@ const char *rg_dtype_name(int32_t dtype) {
 }
 
 const char *rg_status_name(int32_t status) {
-  static const char *const names[] = {
-      "ok", "argument", "mismatch", "deadlock", "timeout", "aborted", "memory"};
-  return status >= RG_OK && status <= RG_ERROR_MEMORY ? names[status]
+  static const char *const names[] = {"ok",       "argument", "mismatch",
+                                      "deadlock", "timeout",  "aborted",
+                                      "memory",   "device"};
+  return status >= RG_OK && status <= RG_ERROR_DEVICE ? names[status]
                                                       : "invalid";
 }
 

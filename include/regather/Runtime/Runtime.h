@@ -81,7 +81,10 @@ typedef enum rg_status {
    *  be started. */
   RG_ERROR_ABORTED,
   /** There is not enough memory. */
-  RG_ERROR_MEMORY
+  RG_ERROR_MEMORY,
+  /** A device, its driver or a library for it is missing, too old, or has
+   *  failed. */
+  RG_ERROR_DEVICE
 } rg_status;
 
 /** A lowercase word for a status, such as "deadlock"; "invalid" for any other

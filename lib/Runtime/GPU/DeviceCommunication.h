@@ -1,0 +1,55 @@
+//===- DeviceCommunication.h - Collectives between devices ------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_GPU_DEVICECOMMUNICATION_H
+#define REGATHER_LIB_RUNTIME_GPU_DEVICECOMMUNICATION_H
+
+#include "DriverApi.h"
+
+#include "regather/Runtime/GpuProgram.h"
+
+#include <string>
+
+namespace regather::runtime {
+
+/// How the ranks of a program exchange data: NCCL between processes
+/// (NcclCommunication), or copies between ranks that share a device
+/// (SharedDeviceCommunication). One object serves all ranks of the process.
+///
+/// Everything is made by `prepare`; `start` only enqueues, and can be captured
+/// into a graph.
+class DeviceCommunication {
+public:
+  virtual ~DeviceCommunication() = default;
+
+  /// Makes communicators and staging memory for all transfers of the program.
+  /// Called once, after the context of the device is current. False, with a
+  /// message, if that fails.
+  virtual bool prepare(const rg_gpu_program &program, std::string &message) = 0;
+
+  /// Enqueues the transfer of an instruction of `rank` on `stream`. `buffers`
+  /// are the addresses of its places: for each member its input and its output.
+  /// With several ranks in one process, ranks are started one after the other
+  /// by one thread, all of them before any rank goes on to its next transfer.
+  virtual bool start(int32_t rank, int64_t instruction,
+                     const CuAddress *buffers, CuStream stream,
+                     std::string &message) = 0;
+
+  /// Looks whether communication has failed since; never blocks.
+  virtual bool poll(std::string &message) = 0;
+
+  /// Ends all that is in flight, on all communicators, after a failure.
+  virtual void abort() = 0;
+
+  /// Device memory that it holds for each rank.
+  virtual int64_t getStagingBytes() const = 0;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_GPU_DEVICECOMMUNICATION_H
