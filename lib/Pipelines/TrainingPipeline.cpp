@@ -33,6 +33,8 @@ static std::string getShardingText(const TrainingPipelineOptions &options) {
   std::string text = "tg-shard-parameters{mesh=" + options.mesh;
   if (!options.replicateAxis.empty())
     text += " replicate-axis=" + options.replicateAxis;
+  if (!options.batch.empty())
+    text += " batch=" + options.batch;
   if (!options.layout.empty())
     text += " layout=" + options.layout;
   SmallVector<StringRef> patterns = getGroupPatterns(options.optimizer);
@@ -116,6 +118,11 @@ regather::buildTrainingPipeline(OpPassManager &pm,
   if (!options.replicateAxis.empty() && options.mesh.empty()) {
     errors << "replicate-axis \"" << options.replicateAxis
            << "\" needs a mesh that has it";
+    return failure();
+  }
+  if (!options.batch.empty() && options.mesh.empty()) {
+    errors << "batch \"" << options.batch
+           << "\" needs a mesh whose ranks have it";
     return failure();
   }
   if (!options.layout.empty() && options.mesh.empty()) {

@@ -145,6 +145,8 @@ LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
       hasParameters(step))
     options.mesh = "dp:" + std::to_string(*request.ranks);
   options.replicateAxis = request.replicateAxis;
+  if (request.batch != "auto" || !options.mesh.empty())
+    options.batch = request.batch;
   options.layout = request.layout;
   options.policy = request.policy;
   options.reshard = request.reshard;

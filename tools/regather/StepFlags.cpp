@@ -52,6 +52,12 @@ static cl::opt<std::string>
     replicateAxis("replicate-axis",
                   cl::desc("Axis of --mesh that holds copies of shards"),
                   cl::value_desc("AXIS"), stepCommands, cl::cat(getCategory()));
+static cl::opt<std::string> batch(
+    "batch",
+    cl::desc("Whose batch a step without a mesh has: global, that of all ranks "
+             "(default); per-rank, that of one; or auto, which is global if "
+             "the ranks divide it (default of report and simulate)"),
+    cl::value_desc("BATCH"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string>
     layout("layout",
            cl::desc("How parameters that are sharded are stored: flat, those "
@@ -214,8 +220,9 @@ Failure regather::readStepFlags() {
 
 Failure regather::rejectStepFlags() {
   const std::reference_wrapper<const cl::Option> flags[] = {
-      entry,     mesh,      replicateAxis, layout,   policy,     reshard,
-      recompute, optimizer, bucket,        schedule, passOption, plan};
+      entry,    mesh,       replicateAxis, batch,     layout,
+      policy,   reshard,    recompute,     optimizer, bucket,
+      schedule, passOption, plan};
   for (const cl::Option &flag : flags)
     if (flag.getNumOccurrences())
       return Failure("--" + flag.ArgStr.str() +
@@ -233,6 +240,10 @@ RunRequest regather::getRequestedStep() {
   request.ranks = getRequestedRanks();
   request.mesh = mesh;
   request.replicateAxis = replicateAxis;
+  // Reports and simulations run no data that could be of another size.
+  request.batch = batch.empty() && (reportCommand || simulateCommand)
+                      ? "auto"
+                      : batch.getValue();
   request.layout = layout;
   request.policy = policy;
   request.reshard = reshard;

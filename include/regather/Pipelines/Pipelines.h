@@ -26,6 +26,10 @@ struct TrainingPipelineOptions
   Option<std::string> replicateAxis{
       *this, "replicate-axis",
       llvm::cl::desc("Axis of the mesh that holds copies of the shards")};
+  Option<std::string> batch{
+      *this, "batch",
+      llvm::cl::desc("Whose batch the step has: global, per-rank or auto; "
+                     "empty: as tg-shard-parameters does")};
   Option<std::string> layout{
       *this, "layout",
       llvm::cl::desc("How sharded parameters are stored: flat or "

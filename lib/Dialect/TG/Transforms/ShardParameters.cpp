@@ -86,7 +86,7 @@ private:
     FailureOr<ElementTypes> types = readElementTypes();
     if (failed(types) || failed(checkLayout()))
       return failure();
-    FailureOr<Step> step = analyzeStep(func, dataMesh, *types, ignore);
+    FailureOr<Step> step = analyzeStep(func, dataMesh, *types, ignore, batch);
     if (failed(step) || failed(repeatStep(*step, dataMesh, *types)))
       return failure();
     FailureOr<std::vector<Unit>> found = findUnits(*step, units);
@@ -95,6 +95,8 @@ private:
     if (layout == ParameterLayout::Flat)
       markFlatParameters(*step, dataMesh);
     GradientPlan plan = planGradients(*step, *found);
+    if (failed(verifyOwnBatches(*step, plan)))
+      return failure();
     FailureOr<std::vector<FlatBuffer>> buffers = planFlatBuffers(
         *step, *found, plan, dataMesh, *types, {alignment, optimizerGroups});
     if (failed(buffers))
@@ -127,7 +129,9 @@ private:
         expandMicroBatches(step, microBatches);
     if (failed(slices))
       return failure();
-    FailureOr<Step> repeated = analyzeStep(step.func, dataMesh, types, ignore);
+    FailureOr<Step> repeated =
+        analyzeStep(step.func, dataMesh, types, ignore,
+                    step.hasOwnBatches ? BatchMode::PerRank : batch);
     if (failed(repeated))
       return failure();
     step = std::move(*repeated);

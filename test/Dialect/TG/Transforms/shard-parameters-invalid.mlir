@@ -1,6 +1,7 @@
 // RUN: regather-opt %s -split-input-file --tg-shard-parameters=mesh=dp:4 -verify-diagnostics
 
-// expected-error@+1 {{batch of 6 (dimension 0 of input "tokens") cannot be divided by 4 ranks}}
+// expected-error@+2 {{batch of 6 (dimension 0 of input "tokens") cannot be divided by 4 ranks}}
+// expected-note@+1 {{if it is the batch of one rank, say batch=per-rank}}
 func.func @batch(
     %w: tensor<8xf32> {tg.role = #tg.role<parameter>},
     %x: tensor<6x8xf32> {tg.role = #tg.role<input>, tg.name = "tokens"}) {

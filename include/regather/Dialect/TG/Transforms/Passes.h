@@ -19,6 +19,9 @@ enum class OptimizerKind { AdamW, SGD };
 /// In what type tg-append-optimizer keeps optimizer states.
 enum class StateType { Update, F32, BF16 };
 
+/// Whose batch tg-shard-parameters takes that of the captured step for.
+enum class BatchMode { Global, PerRank, Auto };
+
 /// How tg-shard-parameters stores parameters.
 enum class ParameterLayout { Flat, PerParameter };
 

@@ -618,15 +618,28 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
 
     Precondition: a function of one block with static shapes, in which no
     argument is sharded yet, and a batch (dimension 0 of the first input) that
-    the ranks divide.
+    the ranks divide, unless it is one rank's.
 
-    The batch is split over all data axes: inputs whose dimension 0 is the batch
-    become the rank's part; other inputs, buffers and random state stay whole.
+    With `batch=global`, the batch is split over all data axes: inputs whose
+    dimension 0 is the batch become the rank's part; other inputs, buffers and
+    random state stay whole.
     Every operation is then carried out on parts if its sharding rule
     (`ShardingRuleOpInterface`) allows it, and on whole values if not, with the
     collectives that this takes. This is exact: a mean over tokens that are
     not masked counts those of all ranks. Losses and updates of buffers become
     whole, other results may leave the step split, with a placement.
+
+    With `batch=per-rank`, the captured batch is that of one rank, as where FSDP
+    is applied before capturing: the ranks have as many batches together, one
+    behind the other. Every operation stays as it is captured, on one rank's
+    batch. The loss, gradients, and updates of buffers that depend on the batch
+    become means over the ranks, which is what the whole batch would give if the
+    loss is a plain mean. So do other results of floating point, but those whose
+    dimension 0 is the batch leave the step split. Each rank draws random
+    numbers of its own: those that it would have if its batch were its part of
+    the whole. The optimizer reads nothing but gradients of what depends on the
+    batch. `batch=auto` is `global` if the ranks divide the batch, and
+    `per-rank`, with a warning, if not.
 
     Parameters are sharded over the shard axis, in one of two layouts. Before
     the first use of a unit, one `tg.all_gather` for each element type puts its
@@ -667,7 +680,8 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     dimension 0. Loss and gradients are means over them, buffers go from one to
     the next; parameters are gathered once, and gradients reduced once. Inputs
     are gathered, because the rows that a rank holds are not those of its part
-    of each batch. The step may not have an optimizer yet.
+    of each batch, unless they are of batches of its own. The step may not have
+    an optimizer yet.
 
     Postcondition: the step passes `tg-verify-step`. On a mesh of one rank it
     computes, bit for bit, what it did before.
@@ -687,6 +701,14 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
                "layers.*; or none">,
     ListOption<"ignore", "ignore", "std::string",
                "Patterns of parameters and modules to leave whole">,
+    Option<"batch", "batch", "BatchMode", /*default=*/"BatchMode::Global",
+           "Whose batch the captured step has",
+           [{::llvm::cl::values(
+             clEnumValN(BatchMode::Global, "global",
+                        "that of all ranks, which divide it (default)"),
+             clEnumValN(BatchMode::PerRank, "per-rank", "that of one rank"),
+             clEnumValN(BatchMode::Auto, "auto",
+                        "that of one rank if the ranks do not divide it"))}]>,
     Option<"layout", "layout", "ParameterLayout",
            /*default=*/"ParameterLayout::Flat", "How parameters are stored",
            [{::llvm::cl::values(

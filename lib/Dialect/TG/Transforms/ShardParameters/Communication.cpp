@@ -124,6 +124,14 @@ Value Communication::drawPart(Value whole, const ValueState &state) {
       ->getResult(0);
 }
 
+void Communication::drawOwn(RandomOp random) {
+  if (random.getFirst())
+    return;
+  auto type = cast<RankedTensorType>(random.getType());
+  random.getFirstMutable().assign(
+      getOffset(Group::Data, type.getNumElements()));
+}
+
 Value Communication::slice(Value whole, const ValueState &state) {
   auto type = cast<RankedTensorType>(whole.getType());
   int64_t ranks = mesh.getRanks(state.group);

@@ -24,6 +24,12 @@ RankedTensorType DataMesh::getLocalType(RankedTensorType global,
   return global.clone(shape);
 }
 
+RankedTensorType DataMesh::getJointType(RankedTensorType own) const {
+  SmallVector<int64_t> shape(own.getShape());
+  shape[0] *= dataRanks;
+  return own.clone(shape);
+}
+
 PlacementAttr DataMesh::getPlacement(RankedTensorType global,
                                      const ValueState &state) const {
   if (state.isWhole())

@@ -81,6 +81,9 @@ struct DataMesh {
   /// The type of one rank's part of a value of type `global`.
   mlir::RankedTensorType getLocalType(mlir::RankedTensorType global,
                                       const ValueState &state) const;
+  /// The type of the values of all ranks, of type `own`, behind each other
+  /// along dimension 0.
+  mlir::RankedTensorType getJointType(mlir::RankedTensorType own) const;
   /// The placement of such a value; null if it is whole.
   PlacementAttr getPlacement(mlir::RankedTensorType global,
                              const ValueState &state) const;

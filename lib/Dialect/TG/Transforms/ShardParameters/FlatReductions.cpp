@@ -24,7 +24,7 @@ std::optional<ValueState>
 StepSharder::getFlatState(const FlatBuffer &buffer) const {
   std::optional<ValueState> common;
   for (unsigned number : buffer.parameters) {
-    ValueState state = partitioner.getState(plan.flat.at(number).value);
+    ValueState state = getGradientState(plan.flat.at(number).value);
     if (!state.isPartial() || state.group != Group::Data)
       return std::nullopt;
     if (common && !(*common == state))
@@ -44,9 +44,9 @@ Value StepSharder::flattenPartial(const FlatBuffer &buffer,
   Communication &communication = partitioner.getCommunication();
   SmallVector<Value> locals;
   for (unsigned number : buffer.parameters)
-    locals.push_back(communication.castTo(
-        partitioner.getAs(plan.flat.at(number).value, state),
-        getReducedType(buffer.computed, types)));
+    locals.push_back(
+        communication.castTo(getLocalGradient(plan.flat.at(number).value),
+                             getReducedType(buffer.computed, types)));
   return communication.flatten(locals, buffer.offsets, buffer.getSize(mesh));
 }
 

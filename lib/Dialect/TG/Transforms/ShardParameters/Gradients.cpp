@@ -116,6 +116,21 @@ static Value skipRounding(Value gradient) {
   return gradient;
 }
 
+/// Whether anything but the optimizer, the end of the step and what rounds
+/// `from` to `to` reads one of these values or one in between.
+static bool isReadElsewhere(Value from, Value to) {
+  Operation *rounding = nullptr;
+  for (Value value = to;; value = rounding->getOperand(0)) {
+    for (Operation *user : value.getUsers())
+      if (user != rounding && !user->hasTrait<OpTrait::IsTerminator>() &&
+          getPhase(user) != Phase::Optimizer)
+        return true;
+    if (value == from)
+      return false;
+    rounding = value.getDefiningOp();
+  }
+}
+
 /// The same with casts alone, which are added to `casts`: what is done to an
 /// element of a flat buffer may not depend on where it lies, nor change the
 /// zeros between parameters.
@@ -157,7 +172,7 @@ private:
 
   const Step &step;
   std::vector<unsigned> unitOfParameter;
-  llvm::DenseSet<Value> known;
+  llvm::DenseSet<Value> known, reduced;
   std::vector<SmallVector<Gradient>> ofUnit;
   llvm::DenseMap<unsigned, FlatGradient> flat;
   /// The last operation that computes a gradient of each unit.
@@ -174,11 +189,19 @@ GradientCollector::GradientCollector(const Step &step, ArrayRef<Unit> units)
 }
 
 void GradientCollector::add(Value value, unsigned parameter, bool sharded) {
-  value = skipRounding(value);
+  reduced.insert(value);
+  Value source = skipRounding(value);
+  // Backward reads what the rank's own batch gives, which stays as it is.
+  bool hasLocalReaders = step.hasOwnBatches && isReadElsewhere(source, value);
+  if (hasLocalReaders)
+    hasLocalReaders = isReadElsewhere(value, value);
+  else
+    value = source;
   // A gradient without an operation was not computed here.
   if (!value.getDefiningOp() || !known.insert(value).second)
     return;
-  ofUnit[unitOfParameter[parameter]].push_back({value, parameter, sharded});
+  ofUnit[unitOfParameter[parameter]].push_back(
+      {value, parameter, sharded, hasLocalReaders});
   awaitValue(value, parameter);
 }
 
@@ -213,6 +236,7 @@ void GradientCollector::finish(GradientPlan &plan) {
   }
   plan.ofUnit = std::move(ofUnit);
   plan.flat = std::move(flat);
+  plan.reduced = std::move(reduced);
 }
 
 GradientPlan regather::tg::spmd::planGradients(const Step &step,

@@ -21,6 +21,8 @@ struct Gradient {
   unsigned parameter;
   /// Each rank needs its shard only.
   bool sharded;
+  /// Backward reads the value that the batch of this rank alone gives.
+  bool hasLocalReaders = false;
 };
 
 /// The gradient of a parameter that lies in a flat buffer.
@@ -40,6 +42,8 @@ struct GradientPlan {
   llvm::DenseMap<unsigned, FlatGradient> flat;
   /// The units whose last gradient each operation computes.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 1>> readyAfter;
+  /// What the optimizer and the end of the step see when it is reduced.
+  llvm::DenseSet<mlir::Value> reduced;
   /// Arguments that are cut like the parameter that they belong to.
   llvm::SmallVector<unsigned> shardedStates;
 };

@@ -68,7 +68,11 @@ static DictionaryAttr describeArgument(const Step &step, const DataMesh &mesh,
     attrs.set(kNameAttrName,
               builder.getStringAttr("arg" + std::to_string(argument)));
   // The argument that is still in its old place has the global type.
-  if (auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[argument]))
+  auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[argument]);
+  if (type && step.hasOwnBatches && state.isSplit() &&
+      state.group == Group::Data)
+    type = mesh.getJointType(type);
+  if (type)
     if (PlacementAttr placement = mesh.getPlacement(type, state))
       attrs.set(kPlacementAttrName, placement);
   return attrs.getDictionary(builder.getContext());

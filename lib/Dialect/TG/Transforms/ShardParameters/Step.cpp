@@ -223,23 +223,41 @@ static LogicalResult findParameters(Step &step, const DataMesh &mesh,
 // Inputs
 //===----------------------------------------------------------------------===//
 
-/// The inputs whose first dimension is the batch, that of the first input.
-static LogicalResult findSplitInputs(Step &step, const DataMesh &mesh) {
+/// Decides whose batch that of the input `argument` is.
+static LogicalResult chooseBatch(Step &step, const DataMesh &mesh,
+                                 unsigned argument, BatchMode mode) {
   func::FuncOp func = step.func;
-  std::optional<int64_t> batch;
+  bool isDivided = *step.batch % mesh.dataRanks == 0;
+  step.hasOwnBatches =
+      mesh.dataRanks > 1 &&
+      (mode == BatchMode::PerRank || (mode == BatchMode::Auto && !isDivided));
+  if (isDivided || mode == BatchMode::PerRank)
+    return success();
+  InFlightDiagnostic diag =
+      mode == BatchMode::Auto ? func.emitWarning() : func.emitError();
+  diag << "batch of " << *step.batch << " (dimension 0 of input \""
+       << getName(func, argument) << "\") cannot be divided by "
+       << mesh.dataRanks << " ranks";
+  if (mode == BatchMode::Auto)
+    return diag << "; it is taken for that of one rank", success();
+  diag.attachNote() << "if it is the batch of one rank, say batch=per-rank";
+  return diag;
+}
+
+/// The inputs whose first dimension is the batch, that of the first input.
+static LogicalResult findSplitInputs(Step &step, const DataMesh &mesh,
+                                     BatchMode mode) {
+  func::FuncOp func = step.func;
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
     auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
     if (!hasRole(func, i, RoleKind::Input) || !type || type.getRank() == 0)
       continue;
-    if (!batch) {
-      batch = type.getDimSize(0);
-      if (*batch % mesh.dataRanks != 0)
-        return func.emitError()
-               << "batch of " << *batch << " (dimension 0 of input \""
-               << getName(func, i) << "\") cannot be divided by "
-               << mesh.dataRanks << " ranks";
+    if (!step.batch) {
+      step.batch = type.getDimSize(0);
+      if (failed(chooseBatch(step, mesh, i, mode)))
+        return failure();
     }
-    if (type.getDimSize(0) == *batch)
+    if (type.getDimSize(0) == *step.batch)
       step.splitInputs.push_back(i);
   }
   return success();
@@ -248,7 +266,8 @@ static LogicalResult findSplitInputs(Step &step, const DataMesh &mesh) {
 FailureOr<Step> regather::tg::spmd::analyzeStep(func::FuncOp func,
                                                 const DataMesh &mesh,
                                                 const ElementTypes &types,
-                                                ArrayRef<std::string> ignore) {
+                                                ArrayRef<std::string> ignore,
+                                                BatchMode batch) {
   if (failed(checkStep(func)))
     return failure();
   Step step;
@@ -259,7 +278,7 @@ FailureOr<Step> regather::tg::spmd::analyzeStep(func::FuncOp func,
     step.operations.push_back(&op);
   }
   if (failed(findParameters(step, mesh, types, ignore)) ||
-      failed(findSplitInputs(step, mesh)))
+      failed(findSplitInputs(step, mesh, batch)))
     return failure();
   return step;
 }

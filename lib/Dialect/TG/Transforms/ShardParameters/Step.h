@@ -11,6 +11,8 @@
 
 #include "DataMesh.h"
 
+#include "regather/Dialect/TG/Transforms/Passes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace regather::tg::spmd {
@@ -58,6 +60,10 @@ struct Step {
   llvm::DenseMap<unsigned, unsigned> parameterOfArgument;
   /// Arguments of which each rank gets a part of the batch.
   llvm::SmallVector<unsigned> splitInputs;
+  /// The size of the captured batch; nothing without an input that has one.
+  std::optional<int64_t> batch;
+  /// Each rank has a batch of that size: its part of those of all ranks.
+  bool hasOwnBatches = false;
   /// Operations that cut one batch out of an input that holds several. Every
   /// rank works on its part of each batch.
   llvm::DenseSet<mlir::Operation *> batchSlices;
@@ -78,7 +84,8 @@ bool hasParameters(mlir::func::FuncOp func);
 /// `ignore` are not sharded.
 mlir::FailureOr<Step> analyzeStep(mlir::func::FuncOp func, const DataMesh &mesh,
                                   const ElementTypes &types,
-                                  llvm::ArrayRef<std::string> ignore);
+                                  llvm::ArrayRef<std::string> ignore,
+                                  BatchMode batch);
 
 } // namespace regather::tg::spmd
 

@@ -20,7 +20,7 @@ StepSharder::StepSharder(const Step &step, const DataMesh &mesh,
                          const ElementTypes &types, ArrayRef<Unit> units,
                          const GradientPlan &plan, ArrayRef<FlatBuffer> buffers)
     : step(step), mesh(mesh), types(types), units(units), plan(plan),
-      buffers(buffers), partitioner(*step.block, mesh),
+      buffers(buffers), dependence(step), partitioner(*step.block, mesh),
       buffersOfUnit(units.size()), flatArguments(buffers.size()),
       flatGradients(buffers.size()), arguments(planArguments(step, buffers)) {
   for (auto [number, buffer] : llvm::enumerate(buffers))
@@ -39,6 +39,8 @@ void StepSharder::run() {
     if (auto it = gatherBefore.find(op); it != gatherBefore.end())
       for (unsigned unit : it->second)
         gatherUnit(unit, op);
+    if (auto random = dyn_cast<RandomOp>(op); random && step.hasOwnBatches)
+      partitioner.getCommunication().drawOwn(random);
     partitioner.process(op);
     if (step.batchSlices.contains(op))
       splitBatch(op);
@@ -74,17 +76,18 @@ void StepSharder::addArguments() {
 void StepSharder::addArgument(unsigned argument) {
   BlockArgument old = step.block->getArgument(argument);
   const ValueState &state = argumentStates[argument];
+  bool isOwnBatch = step.hasOwnBatches && state.group == Group::Data;
   Type type = old.getType();
-  if (auto tensor = dyn_cast<RankedTensorType>(type))
+  if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && !isOwnBatch)
     type = mesh.getLocalType(tensor, state);
   if (auto it = step.parameterOfArgument.find(argument);
       it != step.parameterOfArgument.end())
     type = RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
                                  step.parameters[it->second].stored);
   BlockArgument local = step.block->addArgument(type, old.getLoc());
-  // A batch on one rank is whole.
-  bool split =
-      state.isSplit() && (state.group == Group::Shard || mesh.dataRanks > 1);
+  // A batch on one rank is whole, and so is one that it has for itself.
+  bool split = state.isSplit() && !isOwnBatch &&
+               (state.group == Group::Shard || mesh.dataRanks > 1);
   partitioner.define(old, {split ? state : ValueState::getWhole(), local});
 }
 
@@ -102,7 +105,7 @@ void StepSharder::addFlatArgument(const FlatBuffer &buffer) {
 /// The rank's part of one batch of several. Its rows are not those that the
 /// rank holds of the input, which is why that has been gathered.
 void StepSharder::splitBatch(Operation *slice) {
-  if (mesh.dataRanks == 1)
+  if (mesh.dataRanks == 1 || step.hasOwnBatches)
     return;
   Value batch = slice->getResult(0);
   partitioner.getCommunication().setPlace(slice, Phase::Forward, StringAttr(),
@@ -240,7 +243,7 @@ void StepSharder::reduceUnit(unsigned number, Operation *last) {
   // Few: there is one for each element type.
   SmallVector<ReductionGroup, 2> groups;
   for (const Gradient &gradient : plan.ofUnit[number]) {
-    ValueState state = partitioner.getState(gradient.value);
+    ValueState state = getGradientState(gradient.value);
     if (!state.isPartial() || state.group != Group::Data) {
       finishGradient(
           gradient,
@@ -248,7 +251,7 @@ void StepSharder::reduceUnit(unsigned number, Operation *last) {
                             gradient.sharded ? shard : ValueState::getWhole()));
       continue;
     }
-    Value local = partitioner.getAs(gradient.value, state);
+    Value local = getLocalGradient(gradient.value);
     Type element = cast<RankedTensorType>(local.getType()).getElementType();
     if (types.reduce && isa<FloatType>(element))
       local = communication.castTo(local, element = types.reduce);
@@ -282,32 +285,56 @@ void StepSharder::reduceTogether(const ReductionGroup &group) {
     finishGradient(gradient, part);
 }
 
+ValueState StepSharder::getGradientState(Value gradient) const {
+  return step.hasOwnBatches
+             ? ValueState::getPartial(Group::Data, Reduction::Avg)
+             : partitioner.getState(gradient);
+}
+
+Value StepSharder::getLocalGradient(Value gradient) {
+  // What the own batch of a rank gives is in its place until the end.
+  return step.hasOwnBatches
+             ? gradient
+             : partitioner.getAs(gradient, partitioner.getState(gradient));
+}
+
 void StepSharder::finishGradient(const Gradient &gradient, Value local) {
   Value value = gradient.value;
   reduced[value] = local;
-  // Whoever else reads the gradient reads the reduced one, in its own type.
+  // Whoever else reads the gradient reads the reduced one, in its own type;
+  // backward may read that of the rank's own batch.
   if (llvm::all_of(value.getUsers(), [&](Operation *user) {
         return user == step.getTerminator();
       }))
     return;
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  ValueVersion version = {
-      gradient.sharded ? shard : ValueState::getWhole(),
-      partitioner.getCommunication().castTo(local, element),
-      /*zeroPadding=*/partitioner.getState(value).isPartial()};
-  partitioner.addVersion(value, version, /*outsideOptimizer=*/true,
-                         /*insideOptimizer=*/true);
+  ValueVersion version = {gradient.sharded ? shard : ValueState::getWhole(),
+                          partitioner.getCommunication().castTo(local, element),
+                          /*zeroPadding=*/getGradientState(value).isPartial()};
+  if (step.hasOwnBatches && !gradient.hasLocalReaders)
+    partitioner.define(value, version);
+  else if (gradient.hasLocalReaders && !gradient.sharded)
+    value.replaceUsesWithIf(version.local, [](OpOperand &use) {
+      return getPhase(use.getOwner()) == Phase::Optimizer;
+    });
+  else
+    partitioner.addVersion(value, version,
+                           /*outsideOptimizer=*/!gradient.hasLocalReaders,
+                           /*insideOptimizer=*/true);
 }
 
 /// Reduces the loss where it is computed, not where the step ends.
 void StepSharder::finishLoss(Operation *op) {
   if (!loss || loss.getDefiningOp() != op ||
-      partitioner.getState(loss).isWhole())
+      (partitioner.getState(loss).isWhole() && !dependence.contains(loss)))
     return;
   partitioner.getCommunication().setPlace(
       op, getPhase(op).value_or(Phase::Forward),
       op->getAttrOfType<StringAttr>(kModuleAttrName), /*after=*/true);
-  (void)partitioner.getAs(loss, ValueState::getWhole());
+  if (step.hasOwnBatches)
+    reduced[loss] = makeMean(loss);
+  else
+    (void)partitioner.getAs(loss, ValueState::getWhole());
 }
 
 //===----------------------------------------------------------------------===//
@@ -344,7 +371,8 @@ Value StepSharder::convertResult(unsigned result, PlacementAttr &placement) {
     placement = mesh.getPlacement(type, state);
   bool isGradient = role && role.getKind() == RoleKind::Gradient;
   if (!isGradient)
-    return partitioner.getAs(value, state);
+    return dependence.contains(value) ? convertOwnResult(result, placement)
+                                      : partitioner.getAs(value, state);
   const Parameter &parameter =
       step.parameters[step.parameterOfArgument.lookup(role.getArgument())];
   auto it = reduced.find(value);
@@ -365,6 +393,28 @@ findFlatResults(const Step &step, ArrayRef<FlatBuffer> buffers) {
       if (std::optional<unsigned> result = step.parameters[parameter].gradient)
         bufferOfResult[*result] = number;
   return bufferOfResult;
+}
+
+Value StepSharder::makeMean(Value value) {
+  return partitioner.getCommunication()
+      .reduce(value, Reduction::Avg, mesh.dataAxes)
+      .front();
+}
+
+Value StepSharder::convertOwnResult(unsigned result, PlacementAttr &placement) {
+  Value value = step.getTerminator()->getOperand(result);
+  if (auto it = reduced.find(value); it != reduced.end())
+    return it->second;
+  // Arguments have been replaced.
+  Value own = value.getDefiningOp()
+                  ? value
+                  : partitioner.getAs(value, ValueState::getWhole());
+  if (getResultForm(step, result) == ResultForm::Mean)
+    return makeMean(own);
+  placement = mesh.getPlacement(
+      mesh.getJointType(cast<RankedTensorType>(value.getType())),
+      ValueState::getSplit(Group::Data, 0));
+  return own;
 }
 
 void StepSharder::convertResults() {

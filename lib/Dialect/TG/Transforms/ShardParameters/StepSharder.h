@@ -9,6 +9,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_STEPSHARDER_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_STEPSHARDER_H
 
+#include "OwnBatches.h"
 #include "Partitioner.h"
 #include "Signature.h"
 
@@ -63,6 +64,10 @@ private:
   void reduceUnit(unsigned number, mlir::Operation *last);
   void reduceTogether(const ReductionGroup &group);
   void finishGradient(const Gradient &gradient, mlir::Value local);
+  /// What the gradients of all ranks make together.
+  ValueState getGradientState(mlir::Value gradient) const;
+  /// The gradient that this rank has in this state.
+  mlir::Value getLocalGradient(mlir::Value gradient);
   void skipFlatCasts();
   void reduceFlat(unsigned unit);
   /// Reduces it at the end of the step if no operation computes it.
@@ -78,6 +83,10 @@ private:
   void finishLoss(mlir::Operation *op);
   void convertResults();
   mlir::Value convertResult(unsigned result, PlacementAttr &placement);
+  /// The same for a result other than a gradient, of a rank's own batch.
+  mlir::Value convertOwnResult(unsigned result, PlacementAttr &placement);
+  /// The mean of a value that each rank has one of.
+  mlir::Value makeMean(mlir::Value value);
 
   const Step &step;
   const DataMesh &mesh;
@@ -85,6 +94,7 @@ private:
   llvm::ArrayRef<Unit> units;
   const GradientPlan &plan;
   llvm::ArrayRef<FlatBuffer> buffers;
+  BatchDependence dependence;
   Partitioner partitioner;
   /// The buffers of each unit.
   std::vector<llvm::SmallVector<unsigned, 2>> buffersOfUnit;
@@ -96,7 +106,8 @@ private:
   /// Units by the operation before which they are gathered.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 1>>
       gatherBefore;
-  /// Reduced gradients in the type in which they were reduced.
+  /// Reduced gradients in the type in which they were reduced, and the mean of
+  /// the losses.
   llvm::DenseMap<mlir::Value, mlir::Value> reduced;
   /// The value that is the loss, if the step has one.
   mlir::Value loss;
