@@ -62,7 +62,8 @@ def test_all_kernels_assemble(make: Any, tmp_path: Path, cache: Path) -> None:
         table = compile_step(step, architecture, output, cache)
         assert table["kernels"]
         entries = output.read_text().count(".visible .entry ")
-        assert entries == len({kernel["symbol"] for kernel in table["kernels"]})
+        assert entries == len({launch["symbol"] for kernel in table["kernels"]
+                               for launch in kernel["launches"]})
         if shutil.which("ptxas") is None:
             continue
         spills = SPILLS.findall(assemble(output, architecture))

@@ -24,15 +24,11 @@ static std::string describeLaunches(mlir::ModuleOp module,
                                     llvm::ArrayRef<nvptx::KernelCode> codes,
                                     const GpuCompileRequest &request) {
   json::Array launches, routines;
-  for (auto [kernel, code] : llvm::zip_equal(kernels, codes))
-    launches.push_back(json::Object{
-        {"kernel", tg::KernelOp(kernel).getSymName()},
-        {"symbol", code.symbol},
-        {"blocks", code.shape.blocks},
-        {"threads", code.shape.threads},
-        {"dynamic_shared_bytes", code.shape.dynamicSharedBytes},
-        {"scratch_bytes", code.shape.scratchBytes},
-    });
+  for (auto [kernel, code] : llvm::zip_equal(kernels, codes)) {
+    json::Object entry = nvptx::toJSON(code.plan);
+    entry["kernel"] = tg::KernelOp(kernel).getSymName();
+    launches.push_back(std::move(entry));
+  }
   for (tg::KernelOp kernel : module.getOps<tg::KernelOp>())
     if (auto routine =
             kernel->getAttrOfType<tg::RoutineAttr>(tg::kRoutineAttrName)) {

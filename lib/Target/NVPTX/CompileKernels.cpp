@@ -21,6 +21,7 @@
 
 using namespace mlir;
 using namespace regather;
+namespace json = llvm::json;
 
 /// What the name of an entry begins with; identifiers begin with no digit.
 static constexpr llvm::StringLiteral kEntryPrefix = "kernel_";
@@ -46,11 +47,10 @@ public:
     nvptx::loadGpuDialects(&context);
   }
 
-  /// A module that holds a `gpu.module` with the `gpu.func` that the kernel of
-  /// a text becomes.
+  /// A module that holds a `gpu.module` with what the kernel of a text becomes.
   llvm::Expected<OwningOpRef<ModuleOp>> lower(StringRef text, StringRef name);
 
-  /// Code as the cache keeps it: the launch shape and then the PTX.
+  /// Code as the cache keeps it: a line with the launch plan and then the PTX.
   llvm::Expected<std::string>
   compile(StringRef text, StringRef name,
           const nvptx::KernelCompileOptions &options);
@@ -108,8 +108,7 @@ KernelCompiler::compile(StringRef text, StringRef name,
   if (!lowered)
     return lowered.takeError();
   gpu::GPUModuleOp module = getGpuModule(**lowered);
-  nvptx::LaunchShape shape =
-      nvptx::getLaunchShape(module.lookupSymbol<gpu::GPUFuncOp>(name));
+  json::Value plan = nvptx::toJSON(nvptx::getLaunchPlan(module));
   if (llvm::Error error =
           explain([&] { return nvptx::lowerToNVVM(**lowered); }))
     return std::move(error);
@@ -117,8 +116,23 @@ KernelCompiler::compile(StringRef text, StringRef name,
       nvptx::emitPtx(module, name, *options.architecture, options.libdevice);
   if (!ptx)
     return ptx.takeError();
-  std::string code(reinterpret_cast<const char *>(&shape), sizeof(shape));
-  return code + *ptx;
+  return llvm::formatv("{0}\n", plan).str() + *ptx;
+}
+
+/// What `compile` has written; nothing if it has failed.
+static std::optional<nvptx::KernelCode> readCode(StringRef text) {
+  auto [line, ptx] = text.split('\n');
+  auto value = json::parse(line);
+  nvptx::KernelCode code;
+  json::Path::Root root;
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return std::nullopt;
+  }
+  if (!fromJSON(*value, code.plan, root) || code.plan.launches.empty())
+    return std::nullopt;
+  code.ptx = ptx;
+  return code;
 }
 
 FailureOr<std::string> nvptx::printGpuKernel(tg::KernelOp kernel,
@@ -159,17 +173,15 @@ nvptx::compileKernels(ArrayRef<tg::KernelOp> kernels,
   std::vector<KernelCode> codes;
   bool hasFailed = false;
   for (auto [kernel, result] : llvm::zip_equal(kernels, compiled)) {
-    if (result.code.size() < sizeof(LaunchShape)) {
+    std::optional<KernelCode> code = readCode(result.code);
+    if (!code) {
       tg::KernelOp(kernel).emitError()
           << "cannot compile the kernel for " << options.architecture->name
           << ": " << result.error;
       hasFailed = true;
       continue;
     }
-    KernelCode &code = codes.emplace_back();
-    code.symbol = getEntryName(result.key);
-    memcpy(&code.shape, result.code.data(), sizeof(LaunchShape));
-    code.ptx = result.code.substr(sizeof(LaunchShape));
+    codes.push_back(std::move(*code));
   }
   if (hasFailed)
     return failure();

@@ -19,6 +19,7 @@
 #include "regather/Target/Kernel/KernelFunction.h"
 #include "regather/Target/Kernel/NumberExpansion.h"
 #include "regather/Target/Kernel/ScratchBuffers.h"
+#include "regather/Target/NVPTX/LaunchPlan.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -57,7 +58,7 @@ public:
       : kernel(kernel), module(module), name(name),
         b(kernel.getLoc(), OpBuilder::atBlockEnd(module.getBody())) {}
 
-  FailureOr<gpu::GPUFuncOp> build();
+  LogicalResult build();
 
 private:
   /// Lowers the kernel to a function on buffers, in a module of its own.
@@ -73,7 +74,9 @@ private:
   StringRef name;
   ImplicitLocOpBuilder b;
 
-  LaunchShape shape;
+  Launch launch;
+  /// Device memory, of all blocks.
+  int64_t scratchBytes = 0;
   kernel::ScratchLayout scratch;
   SmallVector<Type> bufferTypes;
   ThreadBlock block;
@@ -101,7 +104,7 @@ FailureOr<func::FuncOp> GpuKernelBuilder::lower(ModuleOp buffers) {
   if (failed(nodes.run(kernel->getParentOfType<ModuleOp>())))
     return failure();
   kernel::BlockPlan plan = kernel::planBlocks(kernel, kBlockLimits);
-  shape.blocks = plan.getNumBlocks();
+  launch.blocks = plan.getNumBlocks();
   func::FuncOp func = kernel::buildKernelFunction(buffers, kernel, plan);
   bufferTypes = llvm::to_vector(func.getArgumentTypes().drop_back(2));
   if (failed(kernel::lowerToBuffers(buffers)) ||
@@ -126,10 +129,10 @@ void GpuKernelBuilder::createFunction() {
       llvm::alignTo(scratch.bytes, kernel::kScratchAlignment));
   SmallVector<Type> types = bufferTypes;
   if (scratch.bytes > kMaxDynamicBytes) {
-    shape.scratchBytes = scratch.bytes * shape.blocks;
-    types.push_back(MemRefType::get(shape.scratchBytes, b.getI8Type()));
+    scratchBytes = scratch.bytes * launch.blocks;
+    types.push_back(MemRefType::get(scratchBytes, b.getI8Type()));
   } else if (scratch.bytes > kMaxStaticBytes) {
-    shape.dynamicSharedBytes = scratch.bytes;
+    launch.dynamicSharedBytes = scratch.bytes;
   }
   block.func =
       gpu::GPUFuncOp::create(b, name, b.getFunctionType(types, TypeRange()));
@@ -137,10 +140,10 @@ void GpuKernelBuilder::createFunction() {
                       b.getUnitAttr());
   b.setInsertionPointToStart(&block.func.getBody().front());
   blockNumber = gpu::BlockIdOp::create(b, gpu::Dimension::x,
-                                       b.getIndexAttr(shape.blocks));
-  block.threads = shape.threads;
+                                       b.getIndexAttr(launch.blocks));
+  block.threads = launch.threads;
   block.thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x,
-                                         b.getIndexAttr(shape.threads));
+                                         b.getIndexAttr(launch.threads));
   Value warp = arith::ConstantIndexOp::create(b, kWarpThreads);
   block.lane = arith::RemUIOp::create(b, block.thread, warp);
   block.warp = arith::DivUIOp::create(b, block.thread, warp);
@@ -149,14 +152,14 @@ void GpuKernelBuilder::createFunction() {
 /// The scratch memory of the block.
 Value GpuKernelBuilder::createScratch() {
   auto type = MemRefType::get(scratch.bytes, b.getI8Type());
-  if (shape.scratchBytes != 0) {
+  if (scratchBytes != 0) {
     Value size = arith::ConstantIndexOp::create(b, scratch.bytes);
     Value offset = arith::MulIOp::create(b, blockNumber, size);
     Value all = block.func.getArgument(bufferTypes.size());
     return memref::ViewOp::create(b, type, all, offset, ValueRange());
   }
   Value shared;
-  if (shape.dynamicSharedBytes != 0) {
+  if (launch.dynamicSharedBytes != 0) {
     auto space = gpu::AddressSpaceAttr::get(b.getContext(),
                                             gpu::AddressSpace::Workgroup);
     Value all = gpu::DynamicSharedMemoryOp::create(
@@ -228,15 +231,14 @@ void GpuKernelBuilder::moveGlobals(ModuleOp buffers) {
 void GpuKernelBuilder::setAttributes() {
   gpu::GPUFuncOp func = block.func;
   func.setKnownBlockSizeAttr(
-      b.getDenseI32ArrayAttr({static_cast<int32_t>(shape.threads), 1, 1}));
+      b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.threads), 1, 1}));
   func.setKnownGridSizeAttr(
-      b.getDenseI32ArrayAttr({static_cast<int32_t>(shape.blocks), 1, 1}));
-  if (shape.dynamicSharedBytes != 0)
+      b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.blocks), 1, 1}));
+  if (launch.dynamicSharedBytes != 0)
     func->setAttr(tg::kDynamicSharedBytesAttrName,
-                  b.getI64IntegerAttr(shape.dynamicSharedBytes));
-  if (shape.scratchBytes != 0)
-    func->setAttr(tg::kScratchBytesAttrName,
-                  b.getI64IntegerAttr(shape.scratchBytes));
+                  b.getI64IntegerAttr(launch.dynamicSharedBytes));
+  if (scratchBytes != 0)
+    func->setAttr(tg::kScratchBytesAttrName, b.getI64IntegerAttr(scratchBytes));
   // A result may lie where an argument lies, but only if it is computed from it
   // element by element: then no access can move past the other.
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
@@ -250,35 +252,22 @@ void GpuKernelBuilder::setAttributes() {
   }
 }
 
-FailureOr<gpu::GPUFuncOp> GpuKernelBuilder::build() {
+LogicalResult GpuKernelBuilder::build() {
   OwningOpRef<ModuleOp> buffers = ModuleOp::create(kernel.getLoc());
   FailureOr<func::FuncOp> source = lower(*buffers);
   if (failed(source))
     return failure();
-  shape.threads = countUsefulThreads(*source);
+  launch.threads = countUsefulThreads(*source);
   createFunction();
   moveBody(*source);
   moveGlobals(*buffers);
   setAttributes();
   if (failed(distributeOverThreads(block)))
     return failure();
-  return block.func;
+  return success();
 }
 
-FailureOr<gpu::GPUFuncOp> nvptx::buildGpuKernel(tg::KernelOp kernel,
-                                                gpu::GPUModuleOp module,
-                                                StringRef name) {
+LogicalResult nvptx::buildGpuKernel(tg::KernelOp kernel,
+                                    gpu::GPUModuleOp module, StringRef name) {
   return GpuKernelBuilder(kernel, module, name).build();
-}
-
-LaunchShape nvptx::getLaunchShape(gpu::GPUFuncOp func) {
-  LaunchShape shape;
-  shape.threads = func.getKnownBlockSize()->front();
-  shape.blocks = func.getKnownGridSize()->front();
-  if (auto bytes =
-          func->getAttrOfType<IntegerAttr>(tg::kDynamicSharedBytesAttrName))
-    shape.dynamicSharedBytes = bytes.getInt();
-  if (auto bytes = func->getAttrOfType<IntegerAttr>(tg::kScratchBytesAttrName))
-    shape.scratchBytes = bytes.getInt();
-  return shape;
 }

@@ -10,7 +10,6 @@
 #define REGATHER_LIB_TARGET_NVPTX_GPUKERNEL_H
 
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Target/NVPTX/LaunchShape.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -19,22 +18,19 @@ namespace regather::nvptx {
 /// Loads what the functions below need into a context.
 void loadGpuDialects(mlir::MLIRContext *context);
 
-/// Lowers a kernel to a `gpu.func`, at the end of `module`, that computes a
-/// block of it:
+/// Lowers a kernel to functions, at the end of `module`, one for each launch in
+/// order, that compute a block of it:
 ///
 ///   gpu.func @name(arguments..., results..., scratch) kernel
 ///
 /// Buffers are static memrefs, aligned to 16 bytes; what is not written is
-/// `readonly`. The last argument is there if blocks need memory of their own
-/// that shared memory cannot hold. How a kernel is launched is said by the
-/// attributes of the function (`getLaunchShape`). Changes the module that
-/// the kernel is in, in a way that does not change what it computes.
-mlir::FailureOr<mlir::gpu::GPUFuncOp> buildGpuKernel(tg::KernelOp kernel,
-                                                     mlir::gpu::GPUModuleOp,
-                                                     llvm::StringRef name);
-
-/// How the function is to be launched.
-LaunchShape getLaunchShape(mlir::gpu::GPUFuncOp func);
+/// `readonly`. The last argument is there if the kernel needs memory that the
+/// shared memory of a block cannot be. How the functions are launched is said
+/// by their attributes (`getLaunchPlan`). Changes the module that the kernel is
+/// in, in a way that does not change what it computes.
+mlir::LogicalResult buildGpuKernel(tg::KernelOp kernel,
+                                   mlir::gpu::GPUModuleOp module,
+                                   llvm::StringRef name);
 
 } // namespace regather::nvptx
 

@@ -101,12 +101,16 @@ static llvm::Error linkLibdevice(llvm::Module &module, llvm::StringRef path) {
   return llvm::Error::success();
 }
 
-/// Makes all but the kernel private and gives it names of its own, so that the
+static bool isEntry(const llvm::GlobalValue &value) {
+  auto *function = llvm::dyn_cast<llvm::Function>(&value);
+  return function &&
+         function->getCallingConv() == llvm::CallingConv::PTX_Kernel;
+}
+
+/// Makes all but the entries private and gives it names of its own, so that the
 /// code of several kernels can be put into one file.
-static void privatize(llvm::Module &module, llvm::StringRef kernelName) {
-  llvm::internalizeModule(module, [&](const llvm::GlobalValue &value) {
-    return value.getName() == kernelName;
-  });
+static void privatize(llvm::Module &module, llvm::StringRef prefix) {
+  llvm::internalizeModule(module, isEntry);
   // Dynamic shared memory comes as an array of no elements; as a declaration,
   // it lies behind all that is defined.
   for (llvm::GlobalVariable &variable : module.globals())
@@ -121,20 +125,20 @@ static void privatize(llvm::Module &module, llvm::StringRef kernelName) {
     bool isDefined =
         !llvm::isa<llvm::Function>(value) || !value.isDeclaration();
     if (isDefined && !value.getName().starts_with("llvm.") &&
-        !value.getName().starts_with(kernelName))
-      value.setName(kernelName + "_" + value.getName());
+        !value.getName().starts_with(prefix))
+      value.setName(prefix + "_" + value.getName());
   }
 }
 
 llvm::Expected<std::string> nvptx::emitPtx(mlir::gpu::GPUModuleOp module,
-                                           llvm::StringRef kernelName,
+                                           llvm::StringRef prefix,
                                            const GpuArchitecture &architecture,
                                            llvm::StringRef libdevice) {
   auto machine = createMachine(architecture);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
-  auto code = mlir::translateModuleToLLVMIR(module, context, kernelName);
+  auto code = mlir::translateModuleToLLVMIR(module, context, prefix);
   if (!code)
     return llvm::createStringError("cannot be translated to LLVM IR");
   code->setTargetTriple((*machine)->getTargetTriple());
@@ -147,7 +151,7 @@ llvm::Expected<std::string> nvptx::emitPtx(mlir::gpu::GPUModuleOp module,
                                    llvm::join(names, ", "));
   // What libdevice asks: denormals are kept, and numbers are rounded.
   code->addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", uint32_t(0));
-  privatize(*code, kernelName);
+  privatize(*code, prefix);
   auto optimize = mlir::makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0,
                                                   machine->get());
   if (llvm::Error error = optimize(code.get()))

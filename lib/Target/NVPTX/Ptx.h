@@ -29,10 +29,10 @@ void registerConversions(mlir::DialectRegistry &registry);
 void registerTranslations(mlir::DialectRegistry &registry);
 
 /// PTX of a lowered module with one kernel. Functions of libdevice, the bitcode
-/// at `libdevice`, are linked if any is called. Names of all else begin with
-/// that of the kernel. The error lists the functions that nothing defines.
+/// at `libdevice`, are linked if any is called. Names of all but the entries
+/// begin with `prefix`. The error lists the functions that nothing defines.
 llvm::Expected<std::string> emitPtx(mlir::gpu::GPUModuleOp module,
-                                    llvm::StringRef kernelName,
+                                    llvm::StringRef prefix,
                                     const GpuArchitecture &architecture,
                                     llvm::StringRef libdevice);
 

@@ -37,7 +37,7 @@ std::string nvptx::joinPtx(llvm::ArrayRef<KernelCode> kernels) {
     auto [header, code] = splitHeader(kernel.ptx);
     if (text.empty())
       text = header;
-    if (symbols.insert(kernel.symbol).second)
+    if (symbols.insert(kernel.getSymbol()).second)
       text += code;
   }
   return text;

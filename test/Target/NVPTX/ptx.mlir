@@ -14,12 +14,13 @@
 // CHECK-NOT: .extern
 
 // JSON: "architecture": "sm_90a"
+// JSON: "kernel": "scaled_sum"
+// JSON: "launches": [
 // JSON: "blocks": 256
 // JSON: "dynamic_shared_bytes": 0
-// JSON: "kernel": "scaled_sum"
-// JSON: "scratch_bytes": 0
 // JSON: "symbol": "kernel_
 // JSON: "threads": 256
+// JSON: "scratch_bytes": 0
 // JSON: "routines": []
 tg.kernel @scaled_sum(%x: tensor<128x4096xf32>, %y: tensor<128x4096xf32>) -> tensor<128x4096xf32> {
   %z = tg.node "aten.mul.Tensor"(%x, %y) : (tensor<128x4096xf32>, tensor<128x4096xf32>) -> tensor<128x4096xf32>

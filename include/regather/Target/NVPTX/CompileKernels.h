@@ -12,7 +12,7 @@
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Target/Kernel/ParallelCompilation.h"
 #include "regather/Target/NVPTX/GpuArchitecture.h"
-#include "regather/Target/NVPTX/LaunchShape.h"
+#include "regather/Target/NVPTX/LaunchPlan.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -26,12 +26,13 @@ struct KernelCompileOptions : kernel::CompileOptions {
 
 /// The code of one kernel.
 struct KernelCode {
-  /// The entry; named by what the kernel computes and what it was compiled for,
-  /// so that equal kernels have one name in all programs.
-  std::string symbol;
-  LaunchShape shape;
-  /// A file with the entry; other names in it begin with that of the entry.
+  /// The entries are named by what the kernel computes and what it was compiled
+  /// for, so that equal kernels have the same names in all programs.
+  LaunchPlan plan;
+  /// A file with the entries; all names in it begin with that of the first one.
   std::string ptx;
+
+  const std::string &getSymbol() const { return plan.launches.front().symbol; }
 };
 
 /// The code of each kernel, on several threads and with a cache like
@@ -42,8 +43,9 @@ compileKernels(llvm::ArrayRef<tg::KernelOp> kernels,
                const KernelCompileOptions &options,
                kernel::KernelStatistics &statistics);
 
-/// The text of a module that holds what a kernel is lowered to, a `gpu.func` of
-/// the given name. Emits an error if it cannot be lowered.
+/// The text of a module that holds what a kernel is lowered to: a `gpu.func` of
+/// the given name, and further ones whose names begin with it if it takes
+/// several launches. Emits an error if it cannot be lowered.
 mlir::FailureOr<std::string> printGpuKernel(tg::KernelOp kernel,
                                             llvm::StringRef name);
 

@@ -66,7 +66,7 @@ protected:
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   tg::KernelOp kernel;
-  LaunchShape shape;
+  LaunchPlan plan;
 };
 } // namespace
 
@@ -172,7 +172,7 @@ void EmulationTest::expectEqual(StringRef text, Equality equality) {
   ASSERT_NO_FATAL_FAILURE(runOnCPU(arguments, expected));
   auto emulator = GpuEmulator::create(kernel);
   ASSERT_TRUE(bool(emulator)) << llvm::toString(emulator.takeError());
-  shape = (*emulator)->getShape();
+  plan = (*emulator)->getPlan();
   for (ThreadOrder order : {ThreadOrder::Ascending, ThreadOrder::Descending}) {
     std::vector<Buffer> actual = makeResults();
     llvm::Error error = (*emulator)->run(getPointers(arguments, actual), order);
@@ -190,7 +190,7 @@ tg.kernel @kernel(%x: tensor<64x512xf32>, %y: tensor<64x512xf32>) -> tensor<64x5
 }
 )",
               Equality::Bits);
-  EXPECT_GT(shape.blocks, 1);
+  EXPECT_GT(plan.launches.front().blocks, 1);
 }
 
 TEST_F(EmulationTest, ComputesInBF16WithOddSizes) {

@@ -147,8 +147,8 @@ void ThreadFunctionBuilder::build(std::vector<size_t> &sharedBytes) {
     sharedBytes.push_back(dynamicBytes);
   }
   b.setInsertionPointToEnd(module.getBody());
-  auto func =
-      func::FuncOp::create(b, "thread", b.getFunctionType(types, TypeRange()));
+  auto func = func::FuncOp::create(b, source.getName(),
+                                   b.getFunctionType(types, TypeRange()));
   SmallVector<Operation *> ops;
   body.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops)
@@ -182,6 +182,11 @@ GpuEmulator::create(tg::KernelOp kernel) {
   FailureOr<std::string> text = printGpuKernel(kernel, "kernel");
   if (failed(text))
     return llvm::createStringError("the kernel cannot be lowered");
+  return create(*text);
+}
+
+llvm::Expected<std::unique_ptr<GpuEmulator>>
+GpuEmulator::create(StringRef text) {
   auto emulator = std::make_unique<GpuEmulator>();
   MLIRContext &context = emulator->context;
   DialectRegistry registry;
@@ -193,20 +198,16 @@ GpuEmulator::create(tg::KernelOp kernel) {
   registerLLVMDialectTranslation(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
-  auto parsed = parseSourceString<ModuleOp>(*text, ParserConfig(&context));
+  auto parsed = parseSourceString<ModuleOp>(text, ParserConfig(&context));
   if (!parsed)
     return llvm::createStringError("the lowered kernel cannot be parsed");
   gpu::GPUModuleOp source = *parsed->getOps<gpu::GPUModuleOp>().begin();
-  auto func = source.lookupSymbol<gpu::GPUFuncOp>("kernel");
-  emulator->shape.threads = func.getKnownBlockSize()->front();
-  emulator->shape.blocks = func.getKnownGridSize()->front();
-  if (auto bytes = func->getAttrOfType<IntegerAttr>("tg.dynamic_shared_bytes"))
-    emulator->shape.dynamicSharedBytes = bytes.getInt();
-  if (auto bytes = func->getAttrOfType<IntegerAttr>("tg.scratch_bytes"))
-    emulator->shape.scratchBytes = bytes.getInt();
-  OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
-  ThreadFunctionBuilder(func, *module, emulator->shape.dynamicSharedBytes)
-      .build(emulator->sharedBytes);
+  emulator->plan = getLaunchPlan(source);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(source.getLoc());
+  auto funcs = llvm::to_vector(source.getOps<gpu::GPUFuncOp>());
+  for (auto [func, launch] : llvm::zip_equal(funcs, emulator->plan.launches))
+    ThreadFunctionBuilder(func, *module, launch.dynamicSharedBytes)
+        .build(emulator->sharedBytes.emplace_back());
   PassManager pm(&context);
   buildPipeline(pm);
   if (failed(pm.run(*module)))
@@ -226,28 +227,31 @@ GpuEmulator::create(tg::KernelOp kernel) {
 }
 
 llvm::Error GpuEmulator::run(ArrayRef<void *> buffers, ThreadOrder order) {
-  auto thread = engine->lookupPacked("thread");
-  if (!thread)
-    return thread.takeError();
   constexpr size_t alignment = 64;
   std::vector<std::vector<char>> memory;
-  std::vector<void *> values(buffers.begin(), buffers.end());
-  auto add = [&](size_t bytes) {
+  auto add = [&](std::vector<void *> &values, size_t bytes) {
     // What was there before must not matter.
     memory.emplace_back(bytes + alignment, char(0x5a));
     values.push_back(reinterpret_cast<void *>(
         llvm::alignAddr(memory.back().data(), llvm::Align(alignment))));
   };
-  if (shape.scratchBytes != 0)
-    add(shape.scratchBytes);
-  for (size_t bytes : sharedBytes)
-    add(bytes);
-  std::vector<void *> arguments;
-  for (void *&value : values)
-    arguments.push_back(static_cast<void *>(&value));
-  for (int64_t block = 0; block != shape.blocks; ++block)
-    if (llvm::Error error = runBlock(block, shape.threads, order,
-                                     [&] { (*thread)(arguments.data()); }))
-      return error;
+  std::vector<void *> global(buffers.begin(), buffers.end());
+  if (plan.scratchBytes != 0)
+    add(global, plan.scratchBytes);
+  for (auto [launch, shared] : llvm::zip_equal(plan.launches, sharedBytes)) {
+    auto thread = engine->lookupPacked(launch.symbol);
+    if (!thread)
+      return thread.takeError();
+    std::vector<void *> values = global;
+    for (size_t bytes : shared)
+      add(values, bytes);
+    std::vector<void *> arguments;
+    for (void *&value : values)
+      arguments.push_back(static_cast<void *>(&value));
+    for (int64_t block = 0; block != launch.blocks; ++block)
+      if (llvm::Error error = runBlock(block, launch.threads, order,
+                                       [&] { (*thread)(arguments.data()); }))
+        return error;
+  }
   return llvm::Error::success();
 }

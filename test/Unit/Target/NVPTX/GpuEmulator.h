@@ -10,7 +10,7 @@
 #define REGATHER_TEST_UNIT_TARGET_NVPTX_GPUEMULATOR_H
 
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Target/NVPTX/LaunchShape.h"
+#include "regather/Target/NVPTX/LaunchPlan.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/IR/MLIRContext.h"
@@ -21,25 +21,29 @@ namespace regather::nvptx {
 /// kernel computes depends on it only if it lacks a barrier.
 enum class ThreadOrder { Ascending, Descending };
 
-/// Runs the `gpu.func` of a kernel on the CPU, block after block. The threads
+/// Runs the functions of a kernel on the CPU, block after block. The threads
 /// of a block are fibres that change places at barriers and shuffles.
 class GpuEmulator {
 public:
   static llvm::Expected<std::unique_ptr<GpuEmulator>>
   create(tg::KernelOp kernel);
+  /// Of a text with the `gpu.module` that a kernel has become.
+  static llvm::Expected<std::unique_ptr<GpuEmulator>>
+  create(llvm::StringRef text);
 
-  /// Computes all blocks. An error if the threads of a block, or the lanes of a
-  /// warp, do not all come to the same barrier or shuffle, or if an index is
-  /// out of bounds.
+  /// Carries out all launches. An error if the threads of a block, or the lanes
+  /// of a warp, do not all come to the same barrier or shuffle, or if an index
+  /// is out of bounds.
   llvm::Error run(llvm::ArrayRef<void *> buffers, ThreadOrder order);
 
-  const LaunchShape &getShape() const { return shape; }
+  const LaunchPlan &getPlan() const { return plan; }
 
 private:
   mlir::MLIRContext context;
-  LaunchShape shape;
-  /// Bytes of the shared memory of a block, by argument after the buffers.
-  std::vector<size_t> sharedBytes;
+  LaunchPlan plan;
+  /// Bytes of the shared memory of a block of each launch, by argument after
+  /// the buffers.
+  std::vector<std::vector<size_t>> sharedBytes;
   std::unique_ptr<mlir::ExecutionEngine> engine;
 };
 
