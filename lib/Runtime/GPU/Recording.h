@@ -15,12 +15,15 @@
 //    "kernel": "k_f00d", "reads": [[address, bytes], ...],
 //    "writes": [[address, bytes], ...]}
 //
-// `stream`, `event`, `graph` and `comm` are small numbers in the order of their
-// creation, addresses are numbers, and each call has its own further fields.
-// The order of lines is the order in which calls began. What a kernel or a
-// library routine reads and writes cannot be seen from its pointers alone: the
-// runtime says it before the call, through `regather_annotate_call`, which only
-// stand-ins export.
+// `stream`, `event`, `capture`, `graph`, `executable` and `comm` are small
+// numbers in the order of their creation, from 1 on; addresses are numbers; and
+// each call has its own further fields. What is enqueued on a stream that is
+// captured names the `capture`, whose end names the `graph`, from which an
+// `executable` is made, which launches name. A call that failed has its
+// `result` and the `problem`. The order of lines is the order in which calls
+// began. What a kernel or a library routine reads and writes cannot be seen
+// from its pointers alone: the runtime says it before the call, through
+// `regather_annotate_call`, which only stand-ins export.
 //
 //===----------------------------------------------------------------------===//
 

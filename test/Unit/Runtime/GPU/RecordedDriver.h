@@ -1,0 +1,75 @@
+//===- RecordedDriver.h - The stand-in driver in tests ----------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_UNITTEST_RUNTIME_GPU_RECORDEDDRIVER_H
+#define REGATHER_UNITTEST_RUNTIME_GPU_RECORDEDDRIVER_H
+
+#include "GPU/DriverApi.h"
+#include "GPU/Recording.h"
+
+#include "gtest/gtest.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace regather::runtime {
+
+/// Sets an environment variable for as long as it lives.
+class ScopedVariable {
+public:
+  ScopedVariable(const char *name, const std::string &value) : name(name) {
+    setenv(name, value.c_str(), /*overwrite=*/1);
+  }
+  ScopedVariable(const ScopedVariable &) = delete;
+  ScopedVariable &operator=(const ScopedVariable &) = delete;
+  ~ScopedVariable() { unsetenv(name); }
+
+private:
+  const char *name;
+};
+
+/// A file of recorded calls with a name of its own in each test.
+class RecordFile {
+public:
+  RecordFile() : variable("REGATHER_RECORD", getPath()) {}
+  ~RecordFile() { std::remove(getPath().c_str()); }
+
+  /// The lines of calls of the given name, or all.
+  std::vector<std::string> getCalls(const std::string &name = "") const {
+    std::vector<std::string> lines;
+    std::ifstream file(getPath());
+    for (std::string line; std::getline(file, line);)
+      if (name.empty() || line.find("\"call\": \"" + name + '"') == 1)
+        lines.push_back(line);
+    return lines;
+  }
+
+private:
+  static std::string getPath() {
+    const testing::TestInfo *test =
+        testing::UnitTest::GetInstance()->current_test_info();
+    return testing::TempDir() + test->test_suite_name() + '.' + test->name() +
+           ".jsonl";
+  }
+
+  ScopedVariable variable;
+};
+
+/// Opens the stand-in driver.
+inline DriverApi loadStandIn() {
+  DriverApi driver;
+  std::string message;
+  EXPECT_TRUE(driver.load(REGATHER_RECORDING_LIBRARY, message)) << message;
+  return driver;
+}
+
+} // namespace regather::runtime
+
+#endif // REGATHER_UNITTEST_RUNTIME_GPU_RECORDEDDRIVER_H
