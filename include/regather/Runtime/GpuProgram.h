@@ -79,7 +79,11 @@ typedef struct rg_gpu_program {
   const rg_gpu_image *images;
   /** As many as program->kernel_count. */
   const rg_gpu_kernel *kernels;
-  /** As many as program->attention_count: what computes it without cuDNN. */
+  /** As many as program->gemm_count and program->attention_count: what computes
+   *  them where no library does. The launches take the addresses of the places
+   *  of the instruction, in order. Without launches if nothing was generated,
+   *  as for products that cuBLASLt computes. */
+  const rg_gpu_kernel *gemms;
   const rg_gpu_kernel *attentions;
   /** In order, without overlaps. */
   int64_t graph_count;

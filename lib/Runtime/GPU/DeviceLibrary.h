@@ -1,5 +1,4 @@
-//===- DeviceLibrary.h - Matrix products and attention on devices *- C++
-//-*-===//
+//===- DeviceLibrary.h - Routines of libraries on devices -------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,22 +18,38 @@
 
 namespace regather::runtime {
 
-/// Runs RG_OP_GEMM by cuBLASLt and RG_OP_ATTENTION by cuDNN or, without it, by
-/// the kernels that the compiler has generated for it.
+struct DeviceLibraryOptions {
+  /// The library to open instead of that of the system; none if empty.
+  std::string path;
+  /// As the driver calls it.
+  std::string deviceName;
+  /// File that keeps the algorithms that were chosen; none if empty. Those in
+  /// it are taken if it was written for the same library and device.
+  std::string algorithmFile;
+};
+
+/// Runs products of matrices by cuBLASLt. Whatever it does not run, all
+/// attention among it, is computed by kernels that the compiler has generated,
+/// and that the caller launches: `rg_gpu_program.gemms` and `attentions`.
 ///
 /// Everything, the choice of algorithms included, is made by `prepare`; `run`
-/// only enqueues, and can be captured into a graph.
+/// only enqueues, and can be captured into a graph. One thread at a time.
 class DeviceLibrary {
 public:
   virtual ~DeviceLibrary() = default;
 
-  /// Opens the libraries that the program needs and plans all its routines. A
-  /// failure lists all routines that cannot be run, not just the first.
+  /// Opens the library if the program needs it, and plans all products. The
+  /// context of the device is current. False, with a message that lists all
+  /// routines that nothing computes, not just the first.
   virtual bool prepare(const rg_gpu_program &program, const DriverApi &driver,
                        std::string &message) = 0;
 
-  /// Bytes of device memory that one routine needs besides its buffers; every
-  /// stream that computes has so much.
+  /// True if `run` computes the instruction, which is a product or attention;
+  /// false if its generated kernels do.
+  virtual bool computes(const rg_instruction &instruction) const = 0;
+
+  /// Bytes of device memory, aligned to 256, that one routine needs besides its
+  /// buffers; every stream that computes has so much.
   virtual int64_t getWorkspaceBytes() const = 0;
 
   /// Enqueues the routine of an instruction. `buffers` are the addresses of its
@@ -43,6 +58,9 @@ public:
                    CuAddress workspace, CuStream stream,
                    std::string &message) = 0;
 };
+
+std::unique_ptr<DeviceLibrary>
+createDeviceLibrary(const DeviceLibraryOptions &options);
 
 } // namespace regather::runtime
 
