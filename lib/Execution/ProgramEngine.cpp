@@ -8,6 +8,7 @@
 
 #include "regather/Execution/ProgramEngine.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace regather;
@@ -91,6 +92,43 @@ std::vector<double> ProgramEngine::getWaitSeconds() const {
   for (int32_t rank = 0, e = rg_executor_ranks(executor); rank < e; ++rank)
     seconds.push_back(rg_executor_wait_seconds(executor, rank));
   return seconds;
+}
+
+/// Descriptions say what an instruction is, and then where it comes from.
+static RunSpan describeSpan(const rg_program &program, const rg_span &span) {
+  const rg_instruction &instruction = program.instructions[span.instruction];
+  RunSpan described;
+  switch (instruction.opcode) {
+  case RG_OP_TRANSFER:
+    described.kind = RunSpan::Kind::Communication;
+    break;
+  case RG_OP_WAIT:
+  case RG_OP_SYNC:
+    described.kind = RunSpan::Kind::Wait;
+    break;
+  default:
+    break;
+  }
+  std::string text = instruction.description ? instruction.description : "";
+  size_t at = std::min(text.find(" at "), text.size());
+  described.name = text.substr(0, at);
+  described.place = at < text.size() ? text.substr(at + 4) : "";
+  described.stream = instruction.stream;
+  described.begin = span.begin;
+  described.end = span.end;
+  return described;
+}
+
+std::vector<std::vector<RunSpan>> ProgramEngine::getSpans() const {
+  std::vector<std::vector<RunSpan>> ranks;
+  for (int32_t rank = 0, e = rg_executor_ranks(executor); rank < e; ++rank) {
+    int64_t count = 0;
+    const rg_span *spans = rg_executor_spans(executor, rank, &count);
+    std::vector<RunSpan> &described = ranks.emplace_back();
+    for (int64_t i = 0; i < count; ++i)
+      described.push_back(describeSpan(program, spans[i]));
+  }
+  return ranks;
 }
 
 std::optional<ArenaReport> ProgramEngine::getArena() const {

@@ -8,6 +8,7 @@
 
 #include "regather/Execution/RunStep.h"
 
+#include "regather/Execution/RunTrace.h"
 #include "regather/Execution/ShardFolder.h"
 #include "regather/Execution/TextBatches.h"
 #include "regather/Support/AtomicFile.h"
@@ -34,10 +35,13 @@ Failure regather::checkRunOptions(const RunOptions &options) {
   if (options.text.empty() && !options.textInputs.empty())
     return Failure("--text-inputs needs --text");
   // Step lines and JSON go to standard output.
-  if (options.outputs == "-" || options.report == "-")
-    return Failure(
-        std::string(options.outputs == "-" ? "--outputs" : "--report") +
-        " needs the name of a file");
+  const std::pair<const char *, const std::string &> files[] = {
+      {"--outputs", options.outputs},
+      {"--report", options.report},
+      {"--trace", options.trace}};
+  for (const auto &[flag, path] : files)
+    if (path == "-")
+      return Failure(std::string(flag) + " needs the name of a file");
   // Step numbers stay below 2^62, so that counting cannot overflow.
   constexpr int64_t kLargest = int64_t(1) << 62;
   if (options.inputs.firstStep < 1 || options.inputs.firstStep > kLargest)
@@ -78,6 +82,10 @@ static Failure writeFiles(const RunOptions &options, const RunReport &report) {
     if (Failure failure =
             writeFileAtomically(options.report, {formatJson(report)}))
       return explain(failure, options.report);
+  if (!options.trace.empty())
+    if (Failure failure = writeFileAtomically(
+            options.trace, {formatTrace(report.engine.getSpans())}))
+      return explain(failure, options.trace);
   return Failure();
 }
 

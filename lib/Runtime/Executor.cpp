@@ -34,6 +34,9 @@ public:
   double getWaitSeconds(int32_t rank) const {
     return ranks[size_t(rank)]->getWaitSeconds();
   }
+  const std::vector<rg_span> &getSpans(int32_t rank) const {
+    return ranks[size_t(rank)]->getSpans();
+  }
 
 private:
   rg_status fail(rg_status status, const std::string &message);
@@ -41,7 +44,7 @@ private:
   rg_status checkMemory();
   rg_status createWorld(const rg_executor_options &options);
   rg_status createLibrary();
-  rg_status createRanks();
+  rg_status createRanks(const rg_executor_options &options);
 
   const rg_program &program;
   int32_t numRanks = 0;
@@ -147,7 +150,7 @@ rg_status Executor::createLibrary() {
   return status == RG_OK ? RG_OK : fail(status, problem);
 }
 
-rg_status Executor::createRanks() {
+rg_status Executor::createRanks(const rg_executor_options &options) {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     auto created =
         std::make_unique<RankExecutor>(program, library, world, rank);
@@ -156,6 +159,8 @@ rg_status Executor::createRanks() {
                                        " bytes for the arena of rank " +
                                        std::to_string(rank) + " of " +
                                        std::to_string(numRanks));
+    if (options.record_spans)
+      created->recordSpans();
     if (watchesArena)
       created->getArena().fillWithPattern();
     if (rg_status status = created->findGroups())
@@ -185,7 +190,7 @@ rg_status Executor::create(const rg_executor_options &options) {
     status = checkMemory();
   if (status == RG_OK)
     status = createWorld(options);
-  return status == RG_OK ? createRanks() : status;
+  return status == RG_OK ? createRanks(options) : status;
 }
 
 rg_status Executor::run(void *const *const *arguments) {
@@ -193,8 +198,9 @@ rg_status Executor::run(void *const *const *arguments) {
     return RG_ERROR_ABORTED;
   for (int32_t rank = 0; rank < numRanks; ++rank)
     rg_rank_resume(world, rank);
+  RankExecutor::Clock::time_point begin = RankExecutor::Clock::now();
   pool.run(numRanks, [&](int64_t rank, int64_t) {
-    failures[size_t(rank)] = ranks[size_t(rank)]->run(arguments[rank]);
+    failures[size_t(rank)] = ranks[size_t(rank)]->run(arguments[rank], begin);
   });
   // One failure stops all ranks. What says most is where a rank stopped that
   // was not stopped by another.
@@ -271,6 +277,13 @@ const void *rg_executor_result(const rg_executor *executor, int32_t rank,
 
 double rg_executor_wait_seconds(const rg_executor *executor, int32_t rank) {
   return unwrap(executor)->getWaitSeconds(rank);
+}
+
+const rg_span *rg_executor_spans(const rg_executor *executor, int32_t rank,
+                                 int64_t *count) {
+  const std::vector<rg_span> &spans = unwrap(executor)->getSpans(rank);
+  *count = int64_t(spans.size());
+  return spans.empty() ? nullptr : spans.data();
 }
 
 int64_t rg_executor_bytes(const rg_executor *executor) {

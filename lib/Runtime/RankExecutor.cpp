@@ -166,11 +166,12 @@ bool RankExecutor::fail(const char *message,
 
 bool RankExecutor::waitUntil(Stream &stream, int64_t numStarted) {
   bool ok = true;
-  using Clock = std::chrono::steady_clock;
   Clock::time_point begin = Clock::now();
   while (stream.numForgotten + int64_t(stream.numDone) < numStarted) {
     const InFlight &oldest = stream.inFlight[stream.numDone++];
-    ok &= check(rg_wait(oldest.future), *oldest.instruction);
+    rg_flight flight = {};
+    ok &= check(rg_wait_flight(oldest.future, &flight), *oldest.instruction);
+    addSpan(*oldest.instruction, flight.begin, flight.end);
   }
   waitTime += Clock::now() - begin;
   if (stream.numDone == stream.inFlight.size()) {
@@ -362,16 +363,41 @@ bool RankExecutor::runInstruction(const rg_instruction &instruction,
   }
 }
 
-rg_failure RankExecutor::run(void *const *newArguments) {
+static double getSeconds(RankExecutor::Clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+void RankExecutor::recordSpans() {
+  recordsSpans = true;
+  // Of a wait and of what it waits for there may be one each.
+  spans.reserve(size_t(2 * program.instruction_count));
+}
+
+void RankExecutor::addSpan(const rg_instruction &instruction, double begin,
+                           double end) {
+  if (recordsSpans)
+    spans.push_back({&instruction - program.instructions, begin - stepBegin,
+                     end - stepBegin});
+}
+
+rg_failure RankExecutor::run(void *const *newArguments,
+                             Clock::time_point begin) {
   std::copy_n(newArguments, arguments.size(), arguments.begin());
   failure = {RG_OK, rank, -1};
   waitTime = {};
+  spans.clear();
+  stepBegin = getSeconds(begin);
   for (Event &event : events)
     event = {};
   for (int64_t i = 0; i < program.instruction_count;) {
     int64_t next = i + 1;
-    if (!runInstruction(program.instructions[i], next))
+    const rg_instruction &instruction = program.instructions[i];
+    double start = recordsSpans ? getSeconds(Clock::now()) : 0;
+    if (!runInstruction(instruction, next))
       break;
+    // That of a transfer is known when it is waited for.
+    if (recordsSpans && instruction.opcode != RG_OP_TRANSFER)
+      addSpan(instruction, start, getSeconds(Clock::now()));
     i = next;
   }
   rg_rank_finish(world, rank);

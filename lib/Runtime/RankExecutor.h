@@ -40,8 +40,17 @@ public:
   /// Finds the groups that the rank is in.
   rg_status findGroups();
 
-  /// Runs one step. The rank is finished afterwards, and nothing is in flight.
-  rg_failure run(void *const *newArguments);
+  using Clock = std::chrono::steady_clock;
+
+  /// Lets steps keep when their instructions run.
+  void recordSpans();
+
+  /// Runs one step, which began at `begin`. The rank is finished afterwards,
+  /// and nothing is in flight.
+  rg_failure run(void *const *newArguments, Clock::time_point begin);
+
+  /// What the last step has kept, by end.
+  const std::vector<rg_span> &getSpans() const { return spans; }
 
   /// Seconds that the last step spent blocked in waits.
   double getWaitSeconds() const { return waitTime.count(); }
@@ -86,6 +95,7 @@ private:
   bool waitUntil(Stream &stream, int64_t numStarted);
   bool waitForAll();
   void control(const rg_instruction &instruction, int64_t &next);
+  void addSpan(const rg_instruction &instruction, double begin, double end);
   bool check(rg_status status, const rg_instruction &instruction);
   bool fail(const char *message, const rg_instruction &instruction);
 
@@ -110,6 +120,10 @@ private:
   std::vector<void *> arguments;
   rg_failure failure = {};
   std::chrono::duration<double> waitTime{0};
+  bool recordsSpans = false;
+  std::vector<rg_span> spans;
+  /// Of the step, in seconds of the clock.
+  double stepBegin = 0;
 };
 
 } // namespace regather::runtime

@@ -242,9 +242,10 @@ Rendezvous &World::arrive(Communicator &communicator,
 /// from any more, to the workers.
 void World::submit(Group &group, std::shared_ptr<Rendezvous> rendezvous) {
   auto numMembers = int64_t(group.members.size());
+  rendezvous->begin = InjectedLink::Clock::now();
   if (numMembers > 1)
     rendezvous->arrival = group.linkFree =
-        link.getArrival(InjectedLink::Clock::now(), group.linkFree,
+        link.getArrival(rendezvous->begin, group.linkFree,
                         getReceivedBytes(rendezvous->collective, numMembers));
   pool.submit(std::move(rendezvous));
 }
@@ -308,6 +309,7 @@ void Rendezvous::run(int64_t part) {
 void Rendezvous::finish() {
   Lock lock(world->mutex);
   finished = true;
+  end = InjectedLink::Clock::now();
   for (int32_t member : group->members) {
     Rank &rank = world->ranks[member];
     if (rank.waitsFor && rank.waitsFor->rendezvous.get() == this)
@@ -319,7 +321,11 @@ void Rendezvous::finish() {
 // Waiting
 //===----------------------------------------------------------------------===//
 
-rg_status World::wait(Future *future) {
+static double getSeconds(InjectedLink::Clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+rg_status World::wait(Future *future, rg_flight *flight) {
   Lock lock(mutex);
   Rendezvous &rendezvous = *future->rendezvous;
   Rank &rank = ranks[future->rank];
@@ -347,6 +353,9 @@ rg_status World::wait(Future *future) {
                          [&] { return status != RG_OK; });
 
   rg_status result = status;
+  if (flight && result == RG_OK)
+    *flight = {getSeconds(rendezvous.begin),
+               getSeconds(std::max(rendezvous.end, rendezvous.arrival))};
   rank.waitsFor = nullptr;
   futures.erase(future);
   if (--numWaiting == 0)

@@ -78,6 +78,8 @@ struct Rendezvous : Job {
   bool finished = false;
   /// Before it, a wait does not return; known when no member is missing.
   InjectedLink::Clock::time_point arrival;
+  /// When no member was missing any more, and when outputs had been written.
+  InjectedLink::Clock::time_point begin, end;
   /// By position.
   std::vector<bool> arrived;
   std::vector<const char *> names;
@@ -123,7 +125,8 @@ public:
                             Communicator *&communicator);
   rg_status start(Communicator &communicator, const rg_collective &collective,
                   Future *&future);
-  rg_status wait(Future *future);
+  /// Sets `flight` to when the data was moved, unless it is null.
+  rg_status wait(Future *future, rg_flight *flight);
   rg_status test(const Future &future, bool &done) const;
 
   /// Keeps the message of a wrong call, which changes nothing else.

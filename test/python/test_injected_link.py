@@ -21,7 +21,10 @@ INPUTS = ("--random-inputs=1", "--steps=2")
 
 
 def run(tool: str, *arguments: str | Path) -> dict[str, Any]:
-    result = run_tool(tool, *arguments, *INPUTS, "--json")
+    inputs = [flag for flag in INPUTS
+              if not any(str(a).startswith(flag.split("=")[0])
+                         for a in arguments)]
+    result = run_tool(tool, *arguments, *inputs, "--json")
     assert result.code == 0, result.last_words
     return json.loads(result.stdout)
 
@@ -89,3 +92,33 @@ def test_bad_flags_are_errors(arguments: tuple[str, ...],
     result = run_tool("regather", "run", STEP, *INPUTS, *arguments)
     assert result.code == 1
     assert message in result.stderr
+
+
+@pytest.mark.parametrize("tool", ["regather", "regather-run"])
+def test_traces_show_what_ranks_wait_for(tool: str, bundle: Path,
+                                         tmp_path: Path) -> None:
+    """The last step: every collective takes at least the latency, and the
+    waits of a rank are those that its report counts."""
+    path = tmp_path / "trace.json"
+    command = (tool, "run") if tool == "regather" else (tool,)
+    report = run(*command, bundle, LINK, "--steps=1", f"--trace={path}")
+    events = json.loads(path.read_text())["traceEvents"]
+    for rank in range(report["ranks"]):
+        spans = [e for e in events if e["pid"] == rank and e["ph"] == "X"]
+        transfers = [e for e in spans if e["cat"] == "communication"]
+        assert len(transfers) == report["collective_count"]
+        # Microseconds.
+        assert min(e["dur"] for e in transfers) >= LATENCY * 1e6
+        assert all(e["name"].startswith("tg.") for e in transfers)
+        waits = sum(e["dur"] for e in spans if e["cat"] == "exposed") / 1e6
+        assert waits >= report["exposed_seconds_by_rank"][rank]
+        assert {e["tid"] for e in spans if e["cat"] == "computation"} == {0}
+        assert max(e["ts"] + e["dur"] for e in spans) <= (
+            report["seconds_per_step"] * 1e6)
+
+
+def test_the_interpreter_has_no_trace(tmp_path: Path) -> None:
+    result = run_tool("regather", "run", STEP, "--engine=interpreter",
+                      f"--trace={tmp_path / 'trace.json'}", *INPUTS)
+    assert result.code == 1
+    assert "--trace needs the cpu engine" in result.last_words

@@ -109,6 +109,9 @@ static const std::vector<Flag> &getFlags() {
                     options.outputsSharded),
       REGATHER_FLAG("report", "FILE", "Write what --json prints to a file",
                     options.report),
+      REGATHER_FLAG("trace", "FILE",
+                    "Write what ranks did in the last step, for Perfetto",
+                    options.trace),
       REGATHER_FLAG("comm", "threads[,latency=SECONDS][,bandwidth=RATE]",
                     "How ranks reach each other; latency and bandwidth are "
                     "injected",
@@ -184,5 +187,6 @@ Failure regather::parseRunFlags(const std::vector<std::string> &arguments,
     flags.executor.bandwidth = communicator.bandwidth;
   }
   flags.executor.watch_arena = flags.options.checkPlan;
+  flags.executor.record_spans = !flags.options.trace.empty();
   return checkRunOptions(flags.options);
 }

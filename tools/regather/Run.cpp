@@ -109,6 +109,9 @@ static cl::opt<std::string>
     reportFile("report", cl::desc("Write what --json prints to a file"),
                cl::value_desc("FILE"), cl::sub(runCommand),
                cl::cat(getCategory()));
+static cl::opt<std::string> traceFile(
+    "trace", cl::desc("Write what ranks did in the last step, for Perfetto"),
+    cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
                           cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<bool> quiet("quiet", cl::desc("Print no progress"),
@@ -122,6 +125,8 @@ static Failure readOptions(RunOptions &options) {
     return Failure("--timeout must be positive");
   if (checkPlan && engineKind == EngineKind::Interpreter)
     return Failure("--check-plan needs the cpu engine");
+  if (!traceFile.empty() && engineKind == EngineKind::Interpreter)
+    return Failure("--trace needs the cpu engine");
   if (communicatorText.getNumOccurrences() &&
       engineKind == EngineKind::Interpreter)
     return Failure("--comm needs the cpu engine");
@@ -134,6 +139,7 @@ static Failure readOptions(RunOptions &options) {
   options.outputs = outputs;
   options.outputsSharded = outputsSharded;
   options.report = reportFile;
+  options.trace = traceFile;
   options.json = json;
   options.checkPlan = checkPlan;
   options.inputs.file = inputs;
@@ -182,6 +188,7 @@ static std::unique_ptr<Engine> compile(const AnalyzedStep &step,
   options.threads = threads;
   options.communicator = communicator;
   options.watchArena = checkPlan;
+  options.recordSpans = !traceFile.empty();
   options.passOptions = &getPassOptions();
   options.compileThreads = getCompileThreads();
   options.cacheDirectory = getCacheDirectory();
@@ -225,6 +232,7 @@ static int runBundle(const RunOptions &options, Progress &progress) {
   executor.threads = threads;
   executor.timeout_seconds = timeout;
   executor.watch_arena = checkPlan;
+  executor.record_spans = !traceFile.empty();
   executor.latency_seconds = communicator.latencySeconds;
   executor.bandwidth = communicator.bandwidth;
   return regather::runBundle(options, executor, progress);

@@ -35,6 +35,8 @@ struct EngineOptions {
   CommunicatorOptions communicator;
   /// The native engine finds out how much of its arena is really used.
   bool watchArena = false;
+  /// The native engine keeps when its instructions run.
+  bool recordSpans = false;
   /// Further options of the passes of the native engine, by pass; those that
   /// are used are removed. Null for none.
   std::map<std::string, std::string> *passOptions = nullptr;

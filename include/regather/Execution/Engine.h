@@ -27,6 +27,17 @@ struct KernelCounts {
   int64_t cached = 0;
 };
 
+/// When a rank did something in a step.
+struct RunSpan {
+  enum class Kind : uint8_t { Computation, Wait, Communication };
+  Kind kind = Kind::Computation;
+  /// What it was, and where in the source.
+  std::string name, place;
+  int32_t stream = 0;
+  /// Seconds since the step began.
+  double begin = 0, end = 0;
+};
+
 /// Bytes of the memory plan of a step, on one rank.
 struct ArenaReport {
   /// Size of the arena.
@@ -59,6 +70,9 @@ public:
   /// Seconds for which each rank was blocked by communication in the last run;
   /// empty if the engine does not measure them.
   virtual std::vector<double> getWaitSeconds() const { return {}; }
+
+  /// What each rank did in the last run; empty unless it was asked for.
+  virtual std::vector<std::vector<RunSpan>> getSpans() const { return {}; }
 
   /// Nothing if the engine has no memory plan.
   virtual std::optional<ArenaReport> getArena() const { return std::nullopt; }

@@ -32,6 +32,8 @@ struct RunOptions {
   /// A folder for one file of each rank.
   std::string outputsSharded;
   std::string report;
+  /// A file for the trace of the last step.
+  std::string trace;
   bool json = false;
   /// The run fails if it does not touch the memory that was planned.
   bool checkPlan = false;

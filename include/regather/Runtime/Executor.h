@@ -41,7 +41,17 @@ typedef struct rg_executor_options {
    *  than it takes to move the data. */
   double latency_seconds;
   double bandwidth;
+  /** Nonzero: steps keep what rg_executor_spans returns. */
+  int32_t record_spans;
 } rg_executor_options;
+
+/** When an instruction was run. */
+typedef struct rg_span {
+  int64_t instruction;
+  /** Seconds since the step began on the first rank. Of a transfer: when its
+   *  data was moved. Of a wait: when the rank was blocked. */
+  double begin, end;
+} rg_span;
 
 /** Where a step failed. */
 typedef struct rg_failure {
@@ -95,6 +105,12 @@ RG_EXPORT const void *rg_executor_result(const rg_executor *executor,
  *  were not complete: what communication adds to the step. */
 RG_EXPORT double rg_executor_wait_seconds(const rg_executor *executor,
                                           int32_t rank);
+
+/** When a rank ran the instructions of the last step, transfers among them, and
+ *  `*count`, how many there are; in the order in which they were found to be
+ *  done. Valid until the next step. Null without `record_spans`. */
+RG_EXPORT const rg_span *rg_executor_spans(const rg_executor *executor,
+                                           int32_t rank, int64_t *count);
 
 /** Bytes of memory outside of the arguments that each rank holds: its arena,
  *  and scratch memory of its threads. */

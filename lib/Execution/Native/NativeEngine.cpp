@@ -34,6 +34,9 @@ public:
   std::vector<double> getWaitSeconds() const override {
     return engine->getWaitSeconds();
   }
+  std::vector<std::vector<RunSpan>> getSpans() const override {
+    return engine->getSpans();
+  }
   std::optional<ArenaReport> getArena() const override {
     return engine->getArena();
   }
@@ -86,6 +89,7 @@ LogicalResult NativeEngine::createEngine(const EngineOptions &options) {
   executor.watch_arena = options.watchArena;
   executor.latency_seconds = options.communicator.latencySeconds;
   executor.bandwidth = options.communicator.bandwidth;
+  executor.record_spans = options.recordSpans;
   auto report = [this](const std::string &message, int64_t instruction) {
     if (instruction < 0)
       step.module->emitError() << message;

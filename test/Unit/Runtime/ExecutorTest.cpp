@@ -191,6 +191,45 @@ TEST(ExecutorTest, OrdersTransfersByEvents) {
   EXPECT_EQ(executor.getResult(3), std::vector<int64_t>{6 << 18});
 }
 
+TEST(ExecutorTest, RecordsWhenInstructionsRun) {
+  TestProgram test;
+  test.ranks = 2;
+  int32_t axes = test.addAxes({2}, {1});
+  int32_t reduce = test.addTransfer(RG_ALL_REDUCE, axes, 1, 1);
+  test.add(RG_OP_AXIS_INDEX, axes, {arena(0)});
+  test.add(RG_OP_TRANSFER, reduce, {arena(0), arena(1)}, 1);
+  test.add(RG_OP_COPY, 0, {arena(2), arena(0)});
+  test.add(RG_OP_SYNC, 0);
+  test.addResult(1, arena(1));
+  rg_executor_options options = {};
+  options.record_spans = 1;
+  options.latency_seconds = 0.01;
+  TestExecutor executor(test, options);
+  for (int step = 0; step < 2; ++step)
+    ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    std::vector<rg_span> spans = executor.getSpans(rank);
+    std::vector<int64_t> instructions;
+    for (const rg_span &span : spans) {
+      instructions.push_back(span.instruction);
+      EXPECT_GE(span.begin, 0);
+      EXPECT_GE(span.end, span.begin);
+    }
+    // The transfer is known to be done when the rank has waited for it.
+    ASSERT_EQ(instructions, (std::vector<int64_t>{0, 2, 1, 3}));
+    EXPECT_GE(spans[2].end - spans[2].begin, options.latency_seconds);
+    EXPECT_GE(spans[3].end, spans[2].end);
+  }
+}
+
+TEST(ExecutorTest, RecordsNothingUnlessAsked) {
+  TestProgram test;
+  test.add(RG_OP_COPY, 0, {arena(1), arena(0)});
+  TestExecutor executor(test);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  EXPECT_TRUE(executor.getSpans(0).empty());
+}
+
 TEST(ExecutorTest, NamesThePlacesOfADeadlock) {
   TestProgram test;
   test.ranks = 2;

@@ -175,6 +175,11 @@ public:
   double getWaitSeconds(int32_t rank) const {
     return rg_executor_wait_seconds(executor, rank);
   }
+  std::vector<rg_span> getSpans(int32_t rank) const {
+    int64_t count = 0;
+    const rg_span *spans = rg_executor_spans(executor, rank, &count);
+    return std::vector<rg_span>(spans, spans + count);
+  }
   int64_t getTouched() const { return rg_executor_touched_bytes(executor); }
   int64_t getBytes() const { return rg_executor_bytes(executor); }
 
