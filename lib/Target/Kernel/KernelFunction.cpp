@@ -24,8 +24,7 @@ static bool isEmpty(Type type) {
   return cast<RankedTensorType>(type).getNumElements() == 0;
 }
 
-static MemRefType getBufferType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
+MemRefType kernel::getBufferType(RankedTensorType tensor) {
   // Not every type without elements can be handed over as a pointer.
   if (isEmpty(tensor))
     return MemRefType::get(0, tensor.getElementType());
@@ -153,9 +152,9 @@ void FunctionBuilder::buildBlocks(Value number) {
 func::FuncOp FunctionBuilder::build() {
   SmallVector<Type> types;
   for (Type type : kernel.getArgumentTypes())
-    types.push_back(getBufferType(type));
+    types.push_back(getBufferType(cast<RankedTensorType>(type)));
   for (Type type : kernel.getResultTypes())
-    types.push_back(getBufferType(type));
+    types.push_back(getBufferType(cast<RankedTensorType>(type)));
   types.append(2, b.getIndexType());
   auto func = func::FuncOp::create(b, kKernelFunctionName,
                                    b.getFunctionType(types, TypeRange()));

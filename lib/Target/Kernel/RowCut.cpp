@@ -55,9 +55,14 @@ public:
 
   /// False if the value cannot have its rows there.
   bool assign(Value value, int64_t dim);
+  /// Gives rows to results that nothing connects with the others, where they
+  /// have as many. False if the rest cannot follow.
+  bool assignResults();
   std::optional<RowCut> finish();
 
 private:
+  /// Follows what has been assigned.
+  bool follow();
   bool visit(Operation *op);
   bool split(Operation *op);
   bool propagate(ValueRange values, ArrayRef<std::optional<int64_t>> found);
@@ -115,10 +120,31 @@ bool CutFinder::visit(Operation *op) {
          propagate(op->getResults(), split.results);
 }
 
-std::optional<RowCut> CutFinder::finish() {
+bool CutFinder::follow() {
   while (!pending.empty())
     if (!visit(pending.pop_back_val()))
-      return std::nullopt;
+      return false;
+  return true;
+}
+
+bool CutFinder::assignResults() {
+  if (!follow())
+    return false;
+  for (Value value : kernel.getBody().front().getTerminator()->getOperands()) {
+    if (dims.contains(value))
+      continue;
+    ArrayRef<int64_t> shape =
+        cast<RankedTensorType>(value.getType()).getShape();
+    auto it = llvm::find(shape, cut.rows);
+    if (it == shape.end() || !assign(value, it - shape.begin()) || !follow())
+      return false;
+  }
+  return true;
+}
+
+std::optional<RowCut> CutFinder::finish() {
+  if (!follow())
+    return std::nullopt;
   auto find = [&](Value value) -> std::optional<int64_t> {
     auto it = dims.find(value);
     return it == dims.end() ? std::nullopt : std::optional(it->second);
@@ -145,6 +171,8 @@ static std::optional<RowCut> findCutOfResult(tg::KernelOp kernel) {
       continue;
     CutFinder finder(kernel, size);
     finder.assign(result, dim);
+    if (!finder.assignResults())
+      continue;
     if (std::optional<RowCut> cut = finder.finish())
       return cut;
   }

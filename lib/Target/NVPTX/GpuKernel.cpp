@@ -8,12 +8,11 @@
 
 #include "GpuKernel.h"
 
+#include "KernelStages.h"
 #include "KnownAlignment.h"
 #include "ThreadDistribution.h"
 
-#include "regather/Conversion/Passes.h"
 #include "regather/Dialect/TG/IR/LaunchAttributes.h"
-#include "regather/Target/Kernel/BlockPlan.h"
 #include "regather/Target/Kernel/BoundsChecks.h"
 #include "regather/Target/Kernel/KernelBuffers.h"
 #include "regather/Target/Kernel/KernelFunction.h"
@@ -27,7 +26,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace regather;
@@ -43,6 +41,11 @@ static constexpr kernel::BlockLimits kBlockLimits = {32 * 1024, 128};
 static constexpr int64_t kMaxStaticBytes = 32 * 1024;
 static constexpr int64_t kMaxDynamicBytes = 144 * 1024;
 
+/// Device memory that the blocks of a launch share, about, and the fewest that
+/// are launched for want of it: two for each multiprocessor of an H100.
+static constexpr int64_t kMaxDeviceBytes = 128 * 1024 * 1024;
+static constexpr int64_t kMinLaunchedBlocks = 264;
+
 /// Buffers of a block share memory if all of them together take more.
 static constexpr uint64_t kMaxSeparateBytes = 8 * 1024;
 
@@ -52,33 +55,67 @@ void nvptx::loadGpuDialects(MLIRContext *context) {
 }
 
 namespace {
+/// A stage on its way to a function of the gpu dialect.
+struct LoweredStage {
+  OwningOpRef<ModuleOp> module;
+  func::FuncOp func;
+  Launch launch;
+  /// Blocks that the stage is cut into. One launched block may compute several
+  /// of them.
+  int64_t numBlocks = 1;
+  /// Memory of a launched block.
+  kernel::ScratchLayout scratch;
+
+  /// What blocks need of device memory.
+  int64_t getDeviceBytes() const {
+    return scratch.bytes > kMaxDynamicBytes ? scratch.bytes * launch.blocks : 0;
+  }
+};
+
+/// Builds the functions of all stages.
 class GpuKernelBuilder {
 public:
   GpuKernelBuilder(tg::KernelOp kernel, gpu::GPUModuleOp module, StringRef name)
-      : kernel(kernel), module(module), name(name),
-        b(kernel.getLoc(), OpBuilder::atBlockEnd(module.getBody())) {}
+      : kernel(kernel), module(module), name(name) {}
 
   LogicalResult build();
 
 private:
-  /// Lowers the kernel to a function on buffers, in a module of its own.
-  FailureOr<func::FuncOp> lower(ModuleOp buffers);
-  void createFunction();
-  Value createScratch();
-  void moveBody(func::FuncOp source);
-  void moveGlobals(ModuleOp buffers);
-  void setAttributes();
+  FailureOr<LoweredStage> lower(KernelStage &stage);
+  void placeTemporaries(ArrayRef<RankedTensorType> types);
 
   tg::KernelOp kernel;
   gpu::GPUModuleOp module;
   StringRef name;
-  ImplicitLocOpBuilder b;
-
-  Launch launch;
-  /// Device memory, of all blocks.
+  /// Types of the arguments of all functions.
+  SmallVector<Type> types;
+  /// Where the temporaries lie in device memory, behind what blocks need.
+  SmallVector<std::pair<MemRefType, int64_t>> temporaries;
   int64_t scratchBytes = 0;
-  kernel::ScratchLayout scratch;
-  SmallVector<Type> bufferTypes;
+};
+
+/// Builds the function of one stage.
+class StageBuilder {
+public:
+  StageBuilder(const KernelStage &stage, LoweredStage &lowered,
+               gpu::GPUModuleOp module, ArrayRef<Type> types)
+      : stage(stage), lowered(lowered), types(types),
+        b(module.getLoc(), OpBuilder::atBlockEnd(module.getBody())) {}
+
+  LogicalResult build(ArrayRef<std::pair<MemRefType, int64_t>> temporaries,
+                      unsigned numArguments, int64_t scratchBytes);
+
+private:
+  void createFunction();
+  Value createScratch();
+  void moveBody(ArrayRef<std::pair<MemRefType, int64_t>> temporaries);
+  void moveGlobals();
+  void setAttributes(unsigned numArguments, int64_t scratchBytes);
+
+  const KernelStage &stage;
+  LoweredStage &lowered;
+  ArrayRef<Type> types;
+  ImplicitLocOpBuilder b;
   ThreadBlock block;
   Value blockNumber;
 };
@@ -97,45 +134,48 @@ static void expandCopies(func::FuncOp func) {
   });
 }
 
-FailureOr<func::FuncOp> GpuKernelBuilder::lower(ModuleOp buffers) {
-  // Some nodes can be cut only as the operations that they stand for.
-  PassManager nodes(b.getContext());
-  nodes.addPass(createConvertTGNodesToLinalgPass());
-  if (failed(nodes.run(kernel->getParentOfType<ModuleOp>())))
-    return failure();
-  kernel::BlockPlan plan = kernel::planBlocks(kernel, kBlockLimits);
-  launch.blocks = plan.getNumBlocks();
-  func::FuncOp func = kernel::buildKernelFunction(buffers, kernel, plan);
-  bufferTypes = llvm::to_vector(func.getArgumentTypes().drop_back(2));
-  if (failed(kernel::lowerToBuffers(buffers)) ||
-      failed(kernel::expandFloatConversions(buffers,
+/// Lowers a stage to a function on buffers, in a module of its own.
+FailureOr<LoweredStage> GpuKernelBuilder::lower(KernelStage &stage) {
+  LoweredStage lowered;
+  lowered.module = ModuleOp::create(kernel.getLoc());
+  lowered.numBlocks = stage.plan.getNumBlocks();
+  kernel::buildKernelFunction(*lowered.module, stage.kernel, stage.plan);
+  if (failed(kernel::lowerToBuffers(*lowered.module)) ||
+      failed(kernel::expandFloatConversions(*lowered.module,
                                             /*hasBFloat16Conversions=*/true)))
     return failure();
-  func = *buffers.getOps<func::FuncOp>().begin();
+  lowered.func = *lowered.module->getOps<func::FuncOp>().begin();
   FailureOr<kernel::ScratchLayout> layout =
-      kernel::placeInScratch(func, kMaxSeparateBytes);
+      kernel::placeInScratch(lowered.func, kMaxSeparateBytes);
   if (failed(layout))
     return failure();
-  scratch = std::move(*layout);
-  kernel::addBoundsChecks(
-      func, [](OpBuilder &b, Location loc) { LLVM::Trap::create(b, loc); });
-  expandCopies(func);
-  return func;
+  lowered.scratch = std::move(*layout);
+  lowered.scratch.bytes = static_cast<int64_t>(
+      llvm::alignTo(lowered.scratch.bytes, kernel::kScratchAlignment));
+  kernel::addBoundsChecks(lowered.func, [](OpBuilder &b, Location loc) {
+    LLVM::Trap::create(b, loc);
+  });
+  expandCopies(lowered.func);
+  lowered.launch.blocks = lowered.numBlocks;
+  if (lowered.getDeviceBytes() > kMaxDeviceBytes)
+    lowered.launch.blocks = std::min(
+        lowered.numBlocks,
+        std::max(kMinLaunchedBlocks, kMaxDeviceBytes / lowered.scratch.bytes));
+  lowered.launch.threads = countUsefulThreads(lowered.func);
+  if (lowered.scratch.bytes > kMaxStaticBytes && lowered.getDeviceBytes() == 0)
+    lowered.launch.dynamicSharedBytes = lowered.scratch.bytes;
+  return lowered;
 }
 
+//===----------------------------------------------------------------------===//
+// Function of a stage
+//===----------------------------------------------------------------------===//
+
 /// The function with what every thread knows of itself.
-void GpuKernelBuilder::createFunction() {
-  scratch.bytes = static_cast<int64_t>(
-      llvm::alignTo(scratch.bytes, kernel::kScratchAlignment));
-  SmallVector<Type> types = bufferTypes;
-  if (scratch.bytes > kMaxDynamicBytes) {
-    scratchBytes = scratch.bytes * launch.blocks;
-    types.push_back(MemRefType::get(scratchBytes, b.getI8Type()));
-  } else if (scratch.bytes > kMaxStaticBytes) {
-    launch.dynamicSharedBytes = scratch.bytes;
-  }
-  block.func =
-      gpu::GPUFuncOp::create(b, name, b.getFunctionType(types, TypeRange()));
+void StageBuilder::createFunction() {
+  const Launch &launch = lowered.launch;
+  block.func = gpu::GPUFuncOp::create(b, launch.symbol,
+                                      b.getFunctionType(types, TypeRange()));
   block.func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                       b.getUnitAttr());
   b.setInsertionPointToStart(&block.func.getBody().front());
@@ -150,29 +190,30 @@ void GpuKernelBuilder::createFunction() {
 }
 
 /// The scratch memory of the block.
-Value GpuKernelBuilder::createScratch() {
-  auto type = MemRefType::get(scratch.bytes, b.getI8Type());
-  if (scratchBytes != 0) {
-    Value size = arith::ConstantIndexOp::create(b, scratch.bytes);
+Value StageBuilder::createScratch() {
+  int64_t bytes = lowered.scratch.bytes;
+  auto type = MemRefType::get(bytes, b.getI8Type());
+  if (lowered.getDeviceBytes() != 0) {
+    Value size = arith::ConstantIndexOp::create(b, bytes);
     Value offset = arith::MulIOp::create(b, blockNumber, size);
-    Value all = block.func.getArgument(bufferTypes.size());
+    Value all = block.func.getArgument(block.func.getNumArguments() - 1);
     return memref::ViewOp::create(b, type, all, offset, ValueRange());
   }
   Value shared;
-  if (launch.dynamicSharedBytes != 0) {
+  if (lowered.launch.dynamicSharedBytes != 0) {
     auto space = gpu::AddressSpaceAttr::get(b.getContext(),
                                             gpu::AddressSpace::Workgroup);
     Value all = gpu::DynamicSharedMemoryOp::create(
         b, MemRefType::get(ShapedType::kDynamic, b.getI8Type(),
                            MemRefLayoutAttrInterface(), space));
     Value zero = arith::ConstantIndexOp::create(b, 0);
-    shared = memref::ViewOp::create(
-        b,
-        MemRefType::get(scratch.bytes, b.getI8Type(),
-                        MemRefLayoutAttrInterface(), space),
-        all, zero, ValueRange());
+    shared = memref::ViewOp::create(b,
+                                    MemRefType::get(bytes, b.getI8Type(),
+                                                    MemRefLayoutAttrInterface(),
+                                                    space),
+                                    all, zero, ValueRange());
   } else {
-    shared = block.addShared({scratch.bytes}, b.getI8Type());
+    shared = block.addShared({bytes}, b.getI8Type());
     block.func.setWorkgroupAttributionAttr(
         block.func.getNumWorkgroupAttributions() - 1,
         LLVM::LLVMDialect::getAlignAttrName(),
@@ -181,17 +222,49 @@ Value GpuKernelBuilder::createScratch() {
   return memref::MemorySpaceCastOp::create(b, type, shared);
 }
 
+/// The beginning of a buffer, as a buffer of its own.
+static Value castToBeginning(ImplicitLocOpBuilder &b, Value buffer,
+                             MemRefType type) {
+  if (buffer.getType() == type)
+    return buffer;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  (void)type.getStridesAndOffset(strides, offset);
+  return memref::ReinterpretCastOp::create(b, type, buffer, offset,
+                                           type.getShape(), strides);
+}
+
 /// Takes over the body, for the number of the block.
-void GpuKernelBuilder::moveBody(func::FuncOp source) {
-  Block &body = source.getBody().front();
-  SmallVector<Value> values(
-      block.func.getArguments().take_front(bufferTypes.size()));
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  values.append({blockNumber, arith::AddIOp::create(b, blockNumber, one)});
-  if (!scratch.offsets.empty()) {
+void StageBuilder::moveBody(
+    ArrayRef<std::pair<MemRefType, int64_t>> temporaries) {
+  Block &body = lowered.func.getBody().front();
+  // The last argument is device memory, if there are temporaries.
+  size_t numBuffers = types.size() - (temporaries.empty() ? 0 : 1);
+  llvm::SmallDenseMap<unsigned, Value> views;
+  auto getBuffer = [&](unsigned number) -> Value {
+    if (number < numBuffers)
+      return block.func.getArgument(number);
+    Value &view = views[number];
+    auto [type, offset] = temporaries[number - numBuffers];
+    if (!view)
+      view = memref::ViewOp::create(b, type, block.func.getArgument(numBuffers),
+                                    arith::ConstantIndexOp::create(b, offset),
+                                    ValueRange());
+    return view;
+  };
+  SmallVector<Value> values;
+  for (ArrayRef<unsigned> buffers : {stage.arguments, stage.results})
+    for (unsigned number : buffers) {
+      auto type = cast<MemRefType>(body.getArgument(values.size()).getType());
+      values.push_back(castToBeginning(b, getBuffer(number), type));
+    }
+  values.append(
+      {blockNumber, arith::ConstantIndexOp::create(b, lowered.numBlocks)});
+  if (!lowered.scratch.offsets.empty()) {
     Value memory = createScratch();
-    for (auto [offset, argument] : llvm::zip_equal(
-             scratch.offsets, body.getArguments().drop_front(values.size())))
+    for (auto [offset, argument] :
+         llvm::zip_equal(lowered.scratch.offsets,
+                         body.getArguments().drop_front(values.size())))
       values.push_back(memref::ViewOp::create(
           b, cast<MemRefType>(argument.getType()), memory,
           arith::ConstantIndexOp::create(b, offset), ValueRange()));
@@ -202,11 +275,15 @@ void GpuKernelBuilder::moveBody(func::FuncOp source) {
   for (scf::ForOp loop : body.getOps<scf::ForOp>())
     if (loop.getLowerBound() == blockNumber)
       blocks = loop;
-  blocks.getInductionVar().replaceAllUsesWith(blockNumber);
-  blocks->getBlock()->getOperations().splice(
-      blocks->getIterator(), blocks.getBody()->getOperations(),
-      blocks.getBody()->begin(), std::prev(blocks.getBody()->end()));
-  blocks.erase();
+  if (lowered.launch.blocks == lowered.numBlocks) {
+    blocks.getInductionVar().replaceAllUsesWith(blockNumber);
+    blocks->getBlock()->getOperations().splice(
+        blocks->getIterator(), blocks.getBody()->getOperations(),
+        blocks.getBody()->begin(), std::prev(blocks.getBody()->end()));
+    blocks.erase();
+  } else {
+    blocks.setStep(arith::ConstantIndexOp::create(b, lowered.launch.blocks));
+  }
   Block &target = block.func.getBody().front();
   target.getOperations().splice(target.end(), body.getOperations(),
                                 body.begin(), std::prev(body.end()));
@@ -215,10 +292,11 @@ void GpuKernelBuilder::moveBody(func::FuncOp source) {
 }
 
 /// Constants, under names that no other kernel's have.
-void GpuKernelBuilder::moveGlobals(ModuleOp buffers) {
+void StageBuilder::moveGlobals() {
   for (auto global :
-       llvm::make_early_inc_range(buffers.getOps<memref::GlobalOp>())) {
-    std::string renamed = (name + "_" + global.getSymName()).str();
+       llvm::make_early_inc_range(lowered.module->getOps<memref::GlobalOp>())) {
+    std::string renamed =
+        (block.func.getName() + "_" + global.getSymName()).str();
     block.func.walk([&](memref::GetGlobalOp op) {
       if (op.getName() == global.getSymName())
         op.setName(renamed);
@@ -228,8 +306,9 @@ void GpuKernelBuilder::moveGlobals(ModuleOp buffers) {
   }
 }
 
-void GpuKernelBuilder::setAttributes() {
+void StageBuilder::setAttributes(unsigned numArguments, int64_t scratchBytes) {
   gpu::GPUFuncOp func = block.func;
+  const Launch &launch = lowered.launch;
   func.setKnownBlockSizeAttr(
       b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.threads), 1, 1}));
   func.setKnownGridSizeAttr(
@@ -246,24 +325,60 @@ void GpuKernelBuilder::setAttributes() {
                     b.getUnitAttr());
     func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                     b.getI64IntegerAttr(kBufferAlignment));
-    if (i < kernel.getNumArguments())
+    if (i < numArguments)
       func.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
                       b.getUnitAttr());
   }
 }
 
-LogicalResult GpuKernelBuilder::build() {
-  OwningOpRef<ModuleOp> buffers = ModuleOp::create(kernel.getLoc());
-  FailureOr<func::FuncOp> source = lower(*buffers);
-  if (failed(source))
-    return failure();
-  launch.threads = countUsefulThreads(*source);
+LogicalResult
+StageBuilder::build(ArrayRef<std::pair<MemRefType, int64_t>> temporaries,
+                    unsigned numArguments, int64_t scratchBytes) {
   createFunction();
-  moveBody(*source);
-  moveGlobals(*buffers);
-  setAttributes();
-  if (failed(distributeOverThreads(block)))
+  moveBody(temporaries);
+  moveGlobals();
+  setAttributes(numArguments, scratchBytes);
+  return distributeOverThreads(block);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions of a kernel
+//===----------------------------------------------------------------------===//
+
+void GpuKernelBuilder::placeTemporaries(ArrayRef<RankedTensorType> tensors) {
+  for (RankedTensorType type : tensors) {
+    temporaries.emplace_back(kernel::getBufferType(type), scratchBytes);
+    scratchBytes = static_cast<int64_t>(llvm::alignTo(
+        scratchBytes + tg::getTensorBytes(type), kernel::kScratchAlignment));
+  }
+}
+
+LogicalResult GpuKernelBuilder::build() {
+  for (TypeRange range : {TypeRange(kernel.getArgumentTypes()),
+                          TypeRange(kernel.getResultTypes())})
+    for (Type type : range)
+      types.push_back(kernel::getBufferType(cast<RankedTensorType>(type)));
+  FailureOr<KernelStages> planned = planStages(kernel, kBlockLimits);
+  if (failed(planned))
     return failure();
+  std::vector<LoweredStage> stages;
+  for (auto [number, stage] : llvm::enumerate(planned->stages)) {
+    FailureOr<LoweredStage> lowered = lower(stage);
+    if (failed(lowered))
+      return failure();
+    lowered->launch.symbol =
+        number == 0 ? name.str() : (name + "_" + Twine(number)).str();
+    scratchBytes = std::max(scratchBytes, lowered->getDeviceBytes());
+    stages.push_back(std::move(*lowered));
+  }
+  placeTemporaries(planned->temporaries);
+  if (scratchBytes != 0)
+    types.push_back(MemRefType::get(scratchBytes,
+                                    IntegerType::get(kernel.getContext(), 8)));
+  for (auto [stage, lowered] : llvm::zip_equal(planned->stages, stages))
+    if (failed(StageBuilder(stage, lowered, module, types)
+                   .build(temporaries, kernel.getNumArguments(), scratchBytes)))
+      return failure();
   return success();
 }
 

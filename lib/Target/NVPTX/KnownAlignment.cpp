@@ -68,6 +68,9 @@ int64_t nvptx::getKnownAlignment(Value buffer) {
     } else if (auto view = dyn_cast<memref::SubViewOp>(def)) {
       alignment = std::gcd(alignment, getKnownDistance(view) * bytes);
       buffer = view.getSource();
+    } else if (auto cast = dyn_cast<memref::ReinterpretCastOp>(def);
+               cast && cast.getStaticOffsets() == ArrayRef<int64_t>{0}) {
+      buffer = cast.getSource();
     } else if (isa<memref::CastOp, memref::CollapseShapeOp,
                    memref::ExpandShapeOp, memref::MemorySpaceCastOp>(def)) {
       buffer = def->getOperand(0);

@@ -19,9 +19,6 @@
 using namespace mlir;
 using namespace regather::nvptx;
 
-/// Points that are built side by side, at most.
-static constexpr int64_t kMaxWidth = 8;
-
 /// Bytes of the widest access.
 static constexpr int64_t kAccessBytes = 16;
 

@@ -20,6 +20,9 @@ namespace regather::nvptx {
 /// at once where that is possible.
 class LoopPoint {
 public:
+  /// Points that are built side by side, at most.
+  static constexpr int64_t kMaxWidth = 8;
+
   LoopPoint(mlir::linalg::LinalgOp op, mlir::ImplicitLocOpBuilder &b)
       : op(op), b(b), sizes(op.getStaticLoopRanges()) {}
 

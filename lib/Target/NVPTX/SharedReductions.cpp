@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In two stages: each thread combines every n-th term, and then the partial
-// results of the threads are combined, of lanes by shuffles, of warps through
-// shared memory. Which terms a thread combines, and in which order, depends on
-// the shape alone.
+// In two stages: each thread combines every n-th vector of terms, and then the
+// partial results of the threads are combined, of lanes by shuffles, of warps
+// through shared memory. Which terms a thread combines, and in which order,
+// depends on the loops alone: neither on the types of operands, nor on how many
+// threads the block has.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +51,11 @@ private:
   Value makeNeutral() {
     return arith::ConstantOp::create(b, *arith::getNeutralElement(combiner));
   }
-  /// Combines every `stride`-th term of the current point from `first` on.
+  /// Combines every `stride`-th vector of terms of the current point from
+  /// `first` on.
   Value emitPartial(Value first, int64_t stride);
+  /// How many terms follow each other in a vector.
+  int64_t getWidth(int64_t stride);
   /// Combines what the lanes of each warp have; all lanes get it.
   Value combineLanes(Value value);
   /// Combines the total with what was there.
@@ -76,11 +80,21 @@ Value ReductionEmitter::combine(Value previous, Value value) {
   return b.create(state)->getResult(0);
 }
 
+int64_t ReductionEmitter::getWidth(int64_t stride) {
+  // A column is read along its points, not along its steps.
+  if (op.getIteratorTypesArray().back() == IteratorType::parallel)
+    return 1;
+  int64_t width = LoopPoint::kMaxWidth;
+  while (point.getSizes()[steps.back()] % width != 0 ||
+         (width > 1 && countSteps() / width < stride))
+    width /= 2;
+  return width;
+}
+
 Value ReductionEmitter::emitPartial(Value first, int64_t stride) {
   SmallVector<int64_t> counts(point.getSizes());
   unsigned inner = steps.back();
-  // A column is read along its points, not along its steps.
-  int64_t width = point.findWidth(inner);
+  int64_t width = getWidth(stride);
   point.setWidth(inner, width);
   counts[inner] /= width;
   SmallVector<Value> neutral(width, makeNeutral());
@@ -149,33 +163,35 @@ void ReductionEmitter::emitByWarps() {
 }
 
 void ReductionEmitter::emitByBlock() {
-  Value partials;
-  if (block.getWarps() > 1)
-    partials = block.addShared({block.getWarps()}, getType());
+  constexpr int64_t warps = kRowThreads / kWarpThreads;
+  Value partials = block.addShared({warps}, getType());
   auto emit = [&](Value number, ValueRange) -> SmallVector<Value> {
     delinearize(b, number, point.getSizes(), points, indices);
-    Value total = combineLanes(emitPartial(block.thread, block.threads));
     OpBuilder::InsertionGuard guard(b);
-    if (partials) {
-      auto first = ifOnly(block.lane);
-      {
-        OpBuilder::InsertionGuard inner(b);
-        b.setInsertionPointToStart(first.thenBlock());
-        memref::StoreOp::create(b, total, partials, block.warp);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      if (block.threads > kRowThreads) {
+        Value takesPart =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::ult, block.thread,
+                                  point.makeIndex(kRowThreads));
+        auto only = scf::IfOp::create(b, takesPart, /*withElseRegion=*/false);
+        b.setInsertionPointToStart(only.thenBlock());
       }
-      gpu::BarrierOp::create(b);
+      Value total = combineLanes(emitPartial(block.thread, kRowThreads));
+      b.setInsertionPointToStart(ifOnly(block.lane).thenBlock());
+      memref::StoreOp::create(b, total, partials, block.warp);
     }
-    b.setInsertionPointToStart(ifOnly(block.thread).thenBlock());
-    if (partials) {
-      total = memref::LoadOp::create(b, partials, point.makeIndex(0));
-      for (int64_t warp = 1; warp != block.getWarps(); ++warp)
-        total = combine(
-            total, memref::LoadOp::create(b, partials, point.makeIndex(warp)));
-    }
+    gpu::BarrierOp::create(b);
+    auto first = ifOnly(block.thread);
+    b.setInsertionPointToStart(first.thenBlock());
+    Value total = memref::LoadOp::create(b, partials, point.makeIndex(0));
+    for (int64_t warp = 1; warp != warps; ++warp)
+      total = combine(
+          total, memref::LoadOp::create(b, partials, point.makeIndex(warp)));
     emitResult(total);
-    if (partials && countResults() > 1) {
+    if (countResults() > 1) {
       // The next point writes where this one reads.
-      b.setInsertionPointAfter(b.getInsertionBlock()->getParentOp());
+      b.setInsertionPointAfter(first);
       gpu::BarrierOp::create(b);
     }
     return {};
@@ -184,7 +200,7 @@ void ReductionEmitter::emitByBlock() {
 }
 
 void ReductionEmitter::emitColumns() {
-  int64_t warps = block.getWarps();
+  constexpr int64_t warps = kColumnThreads / kWarpThreads;
   Value partials = block.addShared({warps, kWarpThreads}, getType());
   int64_t count = countResults();
   int64_t rounds = llvm::divideCeil(count, kWarpThreads);

@@ -125,12 +125,14 @@ Operation *regather::nvptx::findCombiner(linalg::LinalgOp op) {
   return arith::getNeutralElement(combiner) ? combiner : nullptr;
 }
 
-/// True if some operand lies in memory along `loop`.
-static bool isAlong(linalg::LinalgOp op, unsigned loop) {
-  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
+/// True if no operand has an element for each step of each point: a product of
+/// matrices, where operands lie along different loops.
+static bool isContraction(linalg::LinalgOp op) {
+  return llvm::none_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
     AffineMap map = op.getMatchingIndexingMap(operand);
-    return map.getNumResults() != 0 &&
-           map.getResults().back().isFunctionOfDim(loop);
+    return llvm::all_of(llvm::seq(0u, op.getNumLoops()), [&](unsigned loop) {
+      return map.isFunctionOfDim(loop);
+    });
   });
 }
 
@@ -169,18 +171,12 @@ Schedule regather::nvptx::chooseSchedule(linalg::LinalgOp op) {
     return findTransposedOperand(op) ? Schedule::Transpose
                                      : Schedule::PointPerThread;
   int64_t numSteps = countPoints(sizes, steps);
-  int64_t numPoints = countPoints(sizes, getLoops(op, IteratorType::parallel));
-  if (numSteps < kMinSharedSteps || !findCombiner(op))
+  if (numSteps < kMinSharedSteps || !findCombiner(op) || isContraction(op))
     return Schedule::PointPerThread;
-  SmallVector<unsigned> points = getResultLoops(op);
-  bool isColumn = !points.empty() && sizes[points.back()] >= kWarpThreads &&
-                  isAlong(op, points.back());
-  if (isColumn)
-    return numPoints < 4 * kMaxColumnThreads ? Schedule::ColumnPerLane
-                                             : Schedule::PointPerThread;
-  if (numPoints * kWarpThreads >= kMaxThreads || numSteps < kMinBlockSteps)
-    return Schedule::PointPerWarp;
-  return Schedule::PointPerBlock;
+  if (op.getIteratorTypesArray().back() == IteratorType::parallel)
+    return Schedule::ColumnPerLane;
+  return numSteps < kMinBlockSteps ? Schedule::PointPerWarp
+                                   : Schedule::PointPerBlock;
 }
 
 /// Groups of consecutive points that one thread computes.
@@ -224,10 +220,11 @@ int64_t regather::nvptx::getUsefulThreads(linalg::LinalgOp op) {
   case Schedule::PointPerWarp:
     return limit(points * kWarpThreads, kMaxThreads);
   case Schedule::PointPerBlock:
+    return kRowThreads;
   case Schedule::Transpose:
     return kMaxThreads;
   case Schedule::ColumnPerLane:
-    return kMaxColumnThreads;
+    return kColumnThreads;
   }
   llvm_unreachable("unknown schedule");
 }

@@ -17,17 +17,19 @@ namespace regather::nvptx {
 
 inline constexpr int64_t kWarpThreads = 32;
 
-/// How the points of an operation are given to threads. Depends on shapes
-/// alone, and so does the order in which a reduction adds.
+/// How the points of an operation are given to threads. The order in which a
+/// reduction adds is a function of its loops: neither of the block that it is
+/// in, nor of what is computed with it.
 enum class Schedule {
   /// A thread computes a point or a few consecutive ones; a reduction runs in
   /// the order of its steps.
   PointPerThread,
   /// The lanes of a warp share the steps of a reduction.
   PointPerWarp,
-  /// All threads of a block share the steps of a reduction.
+  /// `kRowThreads` threads share the steps of a reduction.
   PointPerBlock,
-  /// Lanes compute neighbouring points; the warps share the steps.
+  /// Lanes compute neighbouring points; the warps of `kColumnThreads` threads
+  /// share the steps.
   ColumnPerLane,
   /// Tiles of an operand pass through shared memory, so that neither reads nor
   /// writes are apart.
@@ -37,6 +39,10 @@ enum class Schedule {
 /// Most threads of a block.
 inline constexpr int64_t kMaxThreads = 256;
 inline constexpr int64_t kMaxColumnThreads = 512;
+
+/// Threads that share a reduction: not fewer, and not more.
+inline constexpr int64_t kRowThreads = 256;
+inline constexpr int64_t kColumnThreads = kMaxColumnThreads;
 
 Schedule chooseSchedule(mlir::linalg::LinalgOp op);
 

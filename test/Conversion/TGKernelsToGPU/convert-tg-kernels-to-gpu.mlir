@@ -39,7 +39,7 @@ tg.kernel @add_odd(%x: tensor<64x333xf32>, %y: tensor<64x333xf32>) -> tensor<64x
 
 // A block for each row: vectors, five shuffles, partial sums of warps.
 // CHECK-LABEL: gpu.func @sum_rows(
-// CHECK: vector.load {{.*}} {alignment = 16 : i64} : {{.*}}, vector<4xf32>
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : {{.*}}, vector<8xf32>
 // CHECK-COUNT-5: gpu.shuffle xor
 // CHECK-NOT: gpu.shuffle
 // CHECK: gpu.barrier
@@ -49,10 +49,18 @@ tg.kernel @sum_rows(%x: tensor<64x4096xf32>) -> tensor<64xf32> {
   tg.return %z : tensor<64xf32>
 }
 
-// Warps share the rows of a column, lanes are neighbours.
+// Blocks sum some of the rows. In a second launch warps share the sums of a
+// column, lanes are neighbours; the sums are in scratch memory.
 // CHECK-LABEL: gpu.func @sum_columns(
+// CHECK-SAME: memref<131072xi8>
+// CHECK-SAME: known_grid_size = array<i32: 256, 1, 1>, tg.scratch_bytes = 131072
+// CHECK: memref.view {{.*}} to memref<64x512xf32>
+// CHECK: gpu.return
+// CHECK: gpu.func @sum_columns_1(
+// CHECK-SAME: memref<131072xi8>
 // CHECK-SAME: workgroup({{.*}}memref<16x32xf32, #gpu.address_space<workgroup>>
 // CHECK-SAME: known_block_size = array<i32: 512, 1, 1>
+// CHECK: memref.view {{.*}} to memref<64x512xf32>
 // CHECK-NOT: gpu.shuffle
 // CHECK: gpu.barrier
 // CHECK: gpu.return

@@ -18,6 +18,9 @@ namespace regather::kernel {
 /// Name of the function below.
 inline constexpr llvm::StringLiteral kKernelFunctionName = "kernel";
 
+/// The buffer that holds a tensor.
+mlir::MemRefType getBufferType(mlir::RankedTensorType type);
+
 /// Builds, in an empty module, the function that computes the blocks
 /// [begin, end) of a kernel:
 ///

@@ -1,0 +1,414 @@
+//===- KernelStages.cpp - Kernels as several launches ---------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An operation that combines what blocks have reduced comes one level after
+// them; what is small enough follows it at the same level, and all else one
+// level later. Each level is divided, in program order, into stages as long as
+// they can be cut into blocks. What costs next to nothing is computed in every
+// stage that reads it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelStages.h"
+
+#include "ReductionSplit.h"
+
+#include "regather/Conversion/Passes.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::nvptx;
+
+/// Points from which an operation is wide, and up to which every block may
+/// compute it anew.
+static constexpr int64_t kMinWidePoints = 16 * 1024;
+static constexpr int64_t kMaxTinyPoints = 256;
+
+/// Blocks that are enough for any amount of work.
+static constexpr int64_t kManyBlocks = 64;
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+static int64_t countPoints(Operation *op) {
+  int64_t points = 1;
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  if (linalgOp && !linalgOp.hasDynamicShape()) {
+    for (int64_t size : linalgOp.getStaticLoopRanges())
+      points *= size;
+    return points;
+  }
+  auto add = [&](Type type) {
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      points = std::max(points, tensor.getNumElements());
+  };
+  llvm::for_each(op->getOperandTypes(), add);
+  llvm::for_each(op->getResultTypes(), add);
+  return points;
+}
+
+/// What an operation and those in its regions read from outside.
+static SmallVector<Value> getInputs(Operation *op) {
+  SmallVector<Value> inputs(op->getOperands());
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  llvm::append_range(inputs, captured);
+  return inputs;
+}
+
+/// The tensor of which `value` is the beginning, as it lies in memory; null if
+/// it is no such slice.
+static Value getBeginningOf(Value value) {
+  auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice || slice.getType().getRank() != slice.getSourceType().getRank() ||
+      !llvm::all_equal(slice.getStaticStrides()) ||
+      (slice.getType().getRank() != 0 && slice.getStaticStrides()[0] != 1))
+    return nullptr;
+  bool isOuter = true;
+  for (auto [offset, taken, size] :
+       llvm::zip_equal(slice.getStaticOffsets(), slice.getType().getShape(),
+                       slice.getSourceType().getShape())) {
+    if (offset != 0 || (taken != size && !isOuter))
+      return nullptr;
+    isOuter &= taken == 1;
+  }
+  return slice.getSource();
+}
+
+namespace {
+enum class Kind { Repeated, Combine, Narrow, Wide };
+
+class StagePlanner {
+public:
+  StagePlanner(tg::KernelOp kernel, const kernel::BlockLimits &limits)
+      : kernel(kernel), limits(limits),
+        terminator(kernel.getBody().front().getTerminator()) {}
+
+  KernelStages plan();
+
+private:
+  /// Operations of one stage, in program order.
+  using Members = SmallVector<Operation *>;
+
+  Kind getKind(Operation *op);
+  void findLevels();
+  bool isReadElsewhere(Value value, const llvm::DenseSet<Operation *> &inside);
+  unsigned getBuffer(Value value);
+  /// A stage with the tensors that it reads and makes.
+  struct Draft {
+    KernelStage stage;
+    SmallVector<Value> arguments, results;
+  };
+
+  /// The stage that computes `group`.
+  Draft build(ArrayRef<Operation *> group);
+  /// Makes a stage of as many operations as blocks can share, at least of one,
+  /// and gives their number.
+  size_t addStage(ArrayRef<Operation *> group);
+  /// True if blocks share the work, or if it is too little to be shared.
+  static bool isSpread(const KernelStage &stage, ArrayRef<Operation *> group);
+  SmallVector<Operation *> collectOps(ArrayRef<Operation *> group,
+                                      llvm::SetVector<Value> &arguments);
+
+  tg::KernelOp kernel;
+  const kernel::BlockLimits &limits;
+  Operation *terminator;
+  /// Operations that are no members are repeated.
+  std::map<int64_t, Members> levels;
+  llvm::DenseSet<Operation *> members;
+  llvm::DenseMap<Operation *, size_t> positions;
+  llvm::DenseMap<Value, unsigned> buffers;
+  KernelStages found;
+};
+} // namespace
+
+Kind StagePlanner::getKind(Operation *op) {
+  if (op->hasAttr(kCombineAttrName))
+    return Kind::Combine;
+  bool isReturned = llvm::is_contained(op->getUsers(), terminator);
+  bool isView = isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+                    tensor::ExtractSliceOp>(op);
+  // Only tensors can be handed on.
+  if (!llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+    return Kind::Repeated;
+  if (!isReturned && (isView || isa<tensor::EmptyOp, linalg::FillOp>(op) ||
+                      op->hasTrait<OpTrait::ConstantLike>() ||
+                      countPoints(op) <= kMaxTinyPoints))
+    return Kind::Repeated;
+  return countPoints(op) < kMinWidePoints ? Kind::Narrow : Kind::Wide;
+}
+
+void StagePlanner::findLevels() {
+  // At even levels nothing combines.
+  llvm::DenseMap<Value, int64_t> ready;
+  for (auto [position, op] :
+       llvm::enumerate(kernel.getBody().front().without_terminator())) {
+    positions[&op] = position;
+    int64_t level = 0;
+    for (Value input : getInputs(&op))
+      level = std::max(level, ready.lookup(input));
+    Kind kind = getKind(&op);
+    if ((kind == Kind::Combine && level % 2 == 0) ||
+        (kind == Kind::Wide && level % 2 == 1))
+      ++level;
+    if (kind != Kind::Repeated) {
+      levels[level].push_back(&op);
+      members.insert(&op);
+    }
+    for (Value result : op.getResults())
+      ready[result] = level;
+  }
+}
+
+/// True if the kernel returns the value or another stage reads it, itself or by
+/// way of repeated operations.
+bool StagePlanner::isReadElsewhere(Value value,
+                                   const llvm::DenseSet<Operation *> &inside) {
+  SmallVector<Value> pending = {value};
+  llvm::DenseSet<Operation *> seen;
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    for (Operation *user : next.getUsers()) {
+      user = kernel.getBody().front().findAncestorOpInBlock(*user);
+      if (user == terminator) {
+        // What a repeated operation makes is returned by the stage that does.
+        if (next == value)
+          return true;
+        continue;
+      }
+      if (members.contains(user)) {
+        if (!inside.contains(user))
+          return true;
+      } else if (seen.insert(user).second) {
+        llvm::append_range(pending, user->getResults());
+      }
+    }
+  }
+  return false;
+}
+
+/// The buffer of an argument, a result or a value that stages hand on.
+unsigned StagePlanner::getBuffer(Value value) {
+  // Members are never slices that others begin with.
+  if (Operation *def = value.getDefiningOp(); def && !members.contains(def))
+    value = getBeginningOf(value);
+  auto it = buffers.find(value);
+  if (it != buffers.end())
+    return it->second;
+  unsigned number = kernel.getNumArguments() + kernel.getNumResults() +
+                    found.temporaries.size();
+  found.temporaries.push_back(cast<RankedTensorType>(value.getType()));
+  buffers[value] = number;
+  return number;
+}
+
+/// The operations that a stage consists of, with those that it repeats, in
+/// program order, and the tensors that it reads.
+SmallVector<Operation *>
+StagePlanner::collectOps(ArrayRef<Operation *> group,
+                         llvm::SetVector<Value> &arguments) {
+  llvm::DenseSet<Operation *> inside(group.begin(), group.end());
+  SmallVector<Operation *> ops(group), pending(group);
+  while (!pending.empty())
+    for (Value input : getInputs(pending.pop_back_val())) {
+      Operation *def = input.getDefiningOp();
+      if (def && inside.contains(def))
+        continue;
+      Value source = def ? getBeginningOf(input) : Value();
+      bool isBeginning = source && (!source.getDefiningOp() ||
+                                    (members.contains(source.getDefiningOp()) &&
+                                     !inside.contains(source.getDefiningOp())));
+      if (!def || members.contains(def) || isBeginning) {
+        arguments.insert(input);
+        continue;
+      }
+      inside.insert(def);
+      ops.push_back(def);
+      pending.push_back(def);
+    }
+  llvm::sort(ops, [&](Operation *a, Operation *b) {
+    return positions.at(a) < positions.at(b);
+  });
+  return ops;
+}
+
+StagePlanner::Draft StagePlanner::build(ArrayRef<Operation *> group) {
+  Draft draft;
+  KernelStage &stage = draft.stage;
+  SmallVector<Value> &results = draft.results;
+  llvm::SetVector<Value> arguments;
+  SmallVector<Operation *> ops = collectOps(group, arguments);
+  llvm::DenseSet<Operation *> inside(group.begin(), group.end());
+  // The parts of a reduction decide where the rows are.
+  for (bool isPartial : {true, false})
+    for (Operation *op : group)
+      if (op->hasAttr(kPartialAttrName) == isPartial)
+        for (Value result : op->getResults())
+          if (isReadElsewhere(result, inside))
+            results.push_back(result);
+  auto order = arguments.takeVector();
+  auto getNumber = [&](Value value) -> std::pair<size_t, size_t> {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return {0, argument.getArgNumber()};
+    auto result = cast<OpResult>(value);
+    return {1 + positions.at(result.getOwner()), result.getResultNumber()};
+  };
+  llvm::sort(order,
+             [&](Value a, Value b) { return getNumber(a) < getNumber(b); });
+
+  stage.module = ModuleOp::create(kernel.getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(stage.module->getBody());
+  stage.kernel =
+      tg::KernelOp::create(b, kernel.getLoc(), kernel.getSymName(),
+                           b.getFunctionType(TypeRange(ValueRange(order)),
+                                             TypeRange(ValueRange(results))),
+                           /*arg_attrs=*/nullptr, /*res_attrs=*/nullptr);
+  Block &body = stage.kernel.getBody().emplaceBlock();
+  IRMapping map;
+  for (Value value : order)
+    map.map(value, body.addArgument(value.getType(), value.getLoc()));
+  b.setInsertionPointToEnd(&body);
+  for (Operation *op : ops)
+    b.clone(*op, map);
+  tg::ReturnOp::create(b, kernel.getLoc(),
+                       llvm::map_to_vector(results, [&](Value value) {
+                         return map.lookup(value);
+                       }));
+  stage.plan = kernel::planBlocks(stage.kernel, limits);
+  draft.arguments.assign(order.begin(), order.end());
+  return draft;
+}
+
+bool StagePlanner::isSpread(const KernelStage &stage,
+                            ArrayRef<Operation *> group) {
+  int64_t points = 0;
+  for (Operation *op : group)
+    points += countPoints(op);
+  return stage.plan.getNumBlocks() >=
+         std::min(kManyBlocks, points / kMinWidePoints);
+}
+
+size_t StagePlanner::addStage(ArrayRef<Operation *> group) {
+  Draft best = build(group);
+  size_t length = group.size();
+  if (!isSpread(best.stage, group)) {
+    // What begins with operations that cannot be cut cannot be cut.
+    size_t below = length;
+    length = 0;
+    while (below - length > 1) {
+      size_t middle = length + (below - length) / 2;
+      Draft draft = build(group.take_front(middle));
+      if (!isSpread(draft.stage, group.take_front(middle))) {
+        below = middle;
+        continue;
+      }
+      length = middle;
+      best = std::move(draft);
+    }
+    if (length == 0) {
+      length = best.stage.plan.levels.empty() ? 1 : group.size();
+      best = build(group.take_front(length));
+    }
+  }
+  if (best.results.empty())
+    return length;
+  auto getBuffers = [&](ArrayRef<Value> values) {
+    return llvm::map_to_vector<6>(
+        values, [&](Value value) { return getBuffer(value); });
+  };
+  best.stage.arguments = getBuffers(best.arguments);
+  best.stage.results = getBuffers(best.results);
+  found.stages.push_back(std::move(best.stage));
+  return length;
+}
+
+KernelStages StagePlanner::plan() {
+  findLevels();
+  Block &body = kernel.getBody().front();
+  for (BlockArgument argument : body.getArguments())
+    buffers[argument] = argument.getArgNumber();
+  for (OpOperand &operand : terminator->getOpOperands())
+    buffers.try_emplace(operand.get(),
+                        kernel.getNumArguments() + operand.getOperandNumber());
+  for (auto &[level, group] : levels)
+    for (ArrayRef<Operation *> rest = group; !rest.empty();)
+      rest = rest.drop_front(addStage(rest));
+  return std::move(found);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+/// A kernel as one stage.
+static KernelStage makeWhole(tg::KernelOp kernel, kernel::BlockPlan plan) {
+  KernelStage stage;
+  stage.kernel = kernel;
+  unsigned numArguments = kernel.getNumArguments();
+  llvm::append_range(stage.arguments, llvm::seq(0u, numArguments));
+  llvm::append_range(
+      stage.results,
+      llvm::seq(numArguments, numArguments + kernel.getNumResults()));
+  stage.plan = std::move(plan);
+  return stage;
+}
+
+/// True if what the kernel returns is returned once and computed in it.
+static bool hasOwnResults(tg::KernelOp kernel) {
+  llvm::SmallDenseSet<Value> seen;
+  return llvm::all_of(
+      kernel.getBody().front().getTerminator()->getOperands(),
+      [&](Value value) {
+        return value.getDefiningOp() && seen.insert(value).second &&
+               cast<RankedTensorType>(value.getType()).getNumElements() != 0;
+      });
+}
+
+FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
+                                          const kernel::BlockLimits &limits) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  kernel::BlockPlan nodePlan = kernel::planBlocks(kernel, limits);
+  // Some nodes can be cut only as the operations that they stand for.
+  OwningOpRef<ModuleOp> lowered = module.clone();
+  PassManager pm(kernel.getContext());
+  pm.addPass(createConvertTGNodesToLinalgPass());
+  if (failed(pm.run(*lowered)))
+    return failure();
+  tg::KernelOp loops = *lowered->getOps<tg::KernelOp>().begin();
+  bool canDivide = hasOwnResults(loops);
+  unsigned numSplit = 0;
+  if (canDivide) {
+    FailureOr<unsigned> split = splitReductions(loops);
+    if (failed(split))
+      return failure();
+    numSplit = *split;
+  }
+  KernelStages found;
+  if (numSplit == 0) {
+    kernel::BlockPlan plan = kernel::planBlocks(loops, limits);
+    bool isOfNodes = nodePlan.getNumBlocks() > plan.getNumBlocks();
+    int64_t points = 0;
+    for (Operation &op : loops.getBody().front().without_terminator())
+      points += ::countPoints(&op);
+    if (isOfNodes || !plan.levels.empty() || !canDivide ||
+        points < kMinWidePoints) {
+      found.stages.push_back(makeWhole(isOfNodes ? kernel : loops,
+                                       std::move(isOfNodes ? nodePlan : plan)));
+      if (!isOfNodes)
+        found.stages.back().module = std::move(lowered);
+      return found;
+    }
+  }
+  return StagePlanner(loops, limits).plan();
+}
