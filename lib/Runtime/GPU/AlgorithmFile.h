@@ -1,0 +1,54 @@
+//===- AlgorithmFile.h - Algorithms that were chosen ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_GPU_ALGORITHMFILE_H
+#define REGATHER_LIB_RUNTIME_GPU_ALGORITHMFILE_H
+
+#include "CublasLtApi.h"
+
+#include <map>
+#include <string>
+
+namespace regather::runtime {
+
+/// The algorithm of each product, kept from run to run: a JSON file,
+///
+///   {"library": "cuBLASLt 13.1.2", "device": "NVIDIA H100 80GB HBM3",
+///    "algorithms": {"a'=bf16[64,...": ["0123456789abcdef", ...], ...}}
+///
+/// with the eight words of an algorithm in hexadecimal digits. It says what a
+/// run has used, and pins it: a run on the same device with the same library
+/// takes it as it stands.
+class AlgorithmFile {
+public:
+  /// What `read` accepts and `write` writes.
+  AlgorithmFile(std::string library, std::string device)
+      : library(std::move(library)), device(std::move(device)) {}
+
+  /// Takes the algorithms of a file, if there is one for this library and
+  /// device. Anything else counts as none.
+  void read(const std::string &path);
+
+  /// Replaces the file. False, with a message, if it cannot be written.
+  bool write(const std::string &path, std::string &message) const;
+
+  /// Null if there is none.
+  const LtAlgorithm *find(const std::string &product) const;
+  void set(const std::string &product, const LtAlgorithm &algorithm);
+  /// True if `set` has changed something.
+  bool isChanged() const { return changed; }
+
+private:
+  std::string library, device;
+  std::map<std::string, LtAlgorithm> algorithms;
+  bool changed = false;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_GPU_ALGORITHMFILE_H
