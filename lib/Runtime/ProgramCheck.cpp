@@ -22,7 +22,8 @@ int64_t rg_value_bytes(const rg_value *value) {
 namespace {
 class Checker {
 public:
-  explicit Checker(const rg_program &program) : program(program) {}
+  Checker(const rg_program &program, KernelCode code)
+      : program(program), code(code) {}
 
   std::string check();
 
@@ -44,6 +45,7 @@ private:
   }
 
   const rg_program &program;
+  KernelCode code;
   std::string problem;
 };
 } // namespace
@@ -92,7 +94,8 @@ bool Checker::checkTables() {
       return fail("a table of the program is missing");
   for (int64_t i = 0; i < program.kernel_count; ++i) {
     const rg_kernel &kernel = program.kernels[i];
-    if (!kernel.function || kernel.rows < 0 || kernel.grain < 1 ||
+    bool hasCode = code == KernelCode::Device || kernel.function;
+    if (!hasCode || kernel.rows < 0 || kernel.grain < 1 ||
         kernel.scratch_bytes < 0)
       return fail("kernel " + std::to_string(i) + " is malformed");
   }
@@ -284,6 +287,7 @@ bool Checker::checkInstruction(int64_t number) {
   return checkPlaceCount(instruction, where);
 }
 
-std::string regather::runtime::checkProgram(const rg_program &program) {
-  return Checker(program).check();
+std::string regather::runtime::checkProgram(const rg_program &program,
+                                            KernelCode code) {
+  return Checker(program, code).check();
 }

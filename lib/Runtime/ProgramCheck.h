@@ -15,10 +15,19 @@
 
 namespace regather::runtime {
 
+/// Where the kernels of a program run.
+enum class KernelCode {
+  /// As functions of the host.
+  Host,
+  /// On a device: the tables have no functions for them.
+  Device
+};
+
 /// What is wrong with the tables; empty if every index is within its table and
 /// every place within its buffer, so that nothing but the kernels can touch
 /// other memory. Linear in the size of the tables.
-std::string checkProgram(const rg_program &program);
+std::string checkProgram(const rg_program &program,
+                         KernelCode code = KernelCode::Host);
 
 } // namespace regather::runtime
 

@@ -30,7 +30,11 @@ extern "C" {
 typedef enum rg_gpu_image_kind {
   /** Text, ends with a zero byte. The driver translates it. */
   RG_GPU_IMAGE_PTX = 0,
-  RG_GPU_IMAGE_CUBIN
+  /** Machine code of a GPU. */
+  RG_GPU_IMAGE_CUBIN,
+  /** A shared object for the host, for tests: only drivers that stand in for
+   *  CUDA's load it. */
+  RG_GPU_IMAGE_HOST
 } rg_gpu_image_kind;
 
 /** Code of all kernels, for one architecture. */
@@ -62,6 +66,8 @@ typedef struct rg_gpu_kernel {
   int64_t launch_count;
   /** Aligned to 256 bytes; its contents are undefined before. */
   int64_t scratch_bytes;
+  /** How many of the places are arguments; the others are results. */
+  int64_t argument_count;
 } rg_gpu_kernel;
 
 /** Instructions [first, end) as one CUDA graph. They use stream 0 alone unless

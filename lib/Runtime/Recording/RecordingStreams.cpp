@@ -62,7 +62,9 @@ RG_EXPORT CuResult cuStreamSynchronize(CuStream stream) {
 }
 
 RG_EXPORT CuResult cuStreamQuery(CuStream stream) {
-  return awaitStream("cuStreamQuery", stream);
+  CuResult result = awaitStream("cuStreamQuery", stream);
+  bool hangs = StandInDevice::get().settings.hangs != 0;
+  return result == kCuSuccess && hangs ? kCuNotReady : result;
 }
 
 //===----------------------------------------------------------------------===//

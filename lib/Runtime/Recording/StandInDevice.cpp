@@ -23,6 +23,7 @@ StandInSettings StandInSettings::read() {
   readNumber("REGATHER_STAND_IN_MEMORY", settings.memory);
   readNumber("REGATHER_STAND_IN_ARCHITECTURE", settings.architecture);
   readNumber("REGATHER_STAND_IN_DRIVER", settings.driver);
+  readNumber("REGATHER_STAND_IN_HANGS", settings.hangs);
   return settings;
 }
 

@@ -130,12 +130,15 @@ private:
 
 /// What is simulated. From environment variables when cuInit is called:
 /// REGATHER_STAND_IN_DEVICES (1), REGATHER_STAND_IN_MEMORY (bytes, 80 GiB),
-/// REGATHER_STAND_IN_ARCHITECTURE (90) and REGATHER_STAND_IN_DRIVER (13000).
+/// REGATHER_STAND_IN_ARCHITECTURE (90), REGATHER_STAND_IN_DRIVER (13000) and
+/// REGATHER_STAND_IN_HANGS (0; else streams are never done when they are
+/// asked).
 struct StandInSettings {
   int64_t devices = 1;
   int64_t memory = int64_t(80) << 30;
   int64_t architecture = 90;
   int64_t driver = 13000;
+  int64_t hangs = 0;
 
   static StandInSettings read();
 };

@@ -13,6 +13,7 @@
 
 #include "regather/Runtime/Attention.h"
 #include "regather/Runtime/Gemm.h"
+#include "regather/Runtime/GpuExecutor.h"
 #include "regather/Runtime/GpuProgram.h"
 #include "regather/Runtime/Runtime.h"
 

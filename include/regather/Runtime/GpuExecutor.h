@@ -1,0 +1,120 @@
+/*===- GpuExecutor.h - Runs a step on GPUs ------------------------*- C -*-===*\
+|*                                                                            *|
+|* Part of Regather, under the Apache License v2.0 with LLVM Exceptions.      *|
+|* See LICENSE for license information.                                       *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* Runs the tables of GpuProgram.h on one device. Memory, streams, events and *|
+|* communicators are made once; a step only enqueues. Arguments stay on the   *|
+|* device from step to step, and donated ones are updated in place.           *|
+|*                                                                            *|
+|* Only loops and conditions wait for the device within a step: the host      *|
+|* reads the values that they depend on.                                      *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef REGATHER_RUNTIME_GPUEXECUTOR_H
+#define REGATHER_RUNTIME_GPUEXECUTOR_H
+
+#include "regather/Runtime/Executor.h"
+#include "regather/Runtime/GpuProgram.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The ranks of this process that run one program on one device. */
+typedef struct rg_gpu_executor rg_gpu_executor;
+
+/** How to run a program. Zero means the default in every field. */
+typedef struct rg_gpu_executor_options {
+  /** Number of the device, from 0 on. */
+  int32_t device;
+  /** Number of ranks; 0: as the program says, or else 1. */
+  int32_t ranks;
+  /** Seconds after which the first step, and a later one, fails if the device
+   *  is not done; 0: 300 and 100. In the first step communication is set up. */
+  double first_timeout_seconds;
+  double timeout_seconds;
+  /** Nonzero: arenas are filled with a pattern, by which
+   *  rg_gpu_executor_touched_bytes finds what is written. */
+  int32_t watch_arena;
+  int32_t reserved;
+  /** Libraries to open instead of those of the system; null: the environment
+   *  variables REGATHER_CUDA_LIBRARY and REGATHER_CUBLASLT_LIBRARY say which,
+   *  or else the system does. */
+  const char *cuda_library;
+  const char *cublaslt_library;
+} rg_gpu_executor_options;
+
+/** Checks the tables, opens the device and sets up all that steps need. The
+ *  program has to outlive the executor. `*executor` is set unless a pointer is
+ *  null, and is to be destroyed even if this fails: rg_gpu_executor_error says
+ *  why.
+ *  Errors: RG_ERROR_ARGUMENT for a null pointer, tables of another version or
+ *  that contradict themselves, a number of ranks that the program was not
+ *  compiled for; RG_ERROR_MEMORY if the device has not enough free memory;
+ *  RG_ERROR_DEVICE if the driver, a device that runs the code, or a library is
+ *  missing or too old. */
+RG_EXPORT rg_status rg_gpu_executor_create(
+    const rg_gpu_program *program, const rg_gpu_executor_options *options,
+    rg_gpu_executor **executor);
+
+/** Frees everything. Null is allowed. */
+RG_EXPORT void rg_gpu_executor_destroy(rg_gpu_executor *executor);
+
+/** The message of the first error, without newline at the end; empty if there
+ *  was none. Valid until the executor is destroyed. */
+RG_EXPORT const char *rg_gpu_executor_error(const rg_gpu_executor *executor);
+
+/** Where the last step failed. */
+RG_EXPORT rg_failure rg_gpu_executor_failure(const rg_gpu_executor *executor);
+
+/** Number of ranks of this process; `rank` below is one of them, from 0 on. */
+RG_EXPORT int32_t rg_gpu_executor_ranks(const rg_gpu_executor *executor);
+
+/** Name of the device. */
+RG_EXPORT const char *rg_gpu_executor_device(const rg_gpu_executor *executor);
+
+/** Copies an argument to the device, where it stays.
+ *  Errors: RG_ERROR_ARGUMENT for a rank or an argument that there is not;
+ *  RG_ERROR_DEVICE. */
+RG_EXPORT rg_status rg_gpu_executor_upload(rg_gpu_executor *executor,
+                                           int32_t rank, int64_t argument,
+                                           const void *data);
+
+/** Copies a result of the last step, or the present value of an argument, from
+ *  the device.
+ *  Errors: as rg_gpu_executor_upload. */
+RG_EXPORT rg_status rg_gpu_executor_download(rg_gpu_executor *executor,
+                                             int32_t rank, int64_t result,
+                                             void *data);
+RG_EXPORT rg_status rg_gpu_executor_download_argument(rg_gpu_executor *executor,
+                                                      int32_t rank,
+                                                      int64_t argument,
+                                                      void *data);
+
+/** Runs one step on the arguments that lie on the device. Returns when the
+ *  device is done.
+ *  Errors: RG_ERROR_DEVICE if a call or the device fails; RG_ERROR_TIMEOUT;
+ * from then on every step fails. */
+RG_EXPORT rg_status rg_gpu_executor_run(rg_gpu_executor *executor);
+
+/** Seconds that the last step of a rank took on the device. */
+RG_EXPORT double rg_gpu_executor_seconds(const rg_gpu_executor *executor,
+                                         int32_t rank);
+
+/** Bytes of device memory outside of the arguments that each rank holds. */
+RG_EXPORT int64_t rg_gpu_executor_bytes(const rg_gpu_executor *executor);
+
+/** The end of the last bytes that were written in the arena of any rank,
+ *  rounded up to its alignment. Only with `watch_arena`; otherwise -1. */
+RG_EXPORT int64_t rg_gpu_executor_touched_bytes(rg_gpu_executor *executor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REGATHER_RUNTIME_GPUEXECUTOR_H */

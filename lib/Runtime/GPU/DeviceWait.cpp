@@ -1,0 +1,48 @@
+//===- DeviceWait.cpp - Waits that end ------------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceWait.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+using namespace regather::runtime;
+
+static std::string formatSeconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g seconds", seconds);
+  return text;
+}
+
+rg_status DeviceWait::wait(CuStream stream, std::string &message) {
+  using Clock = std::chrono::steady_clock;
+  using Microseconds = std::chrono::microseconds;
+  // Short waits are found out about at once, long ones cost no processor.
+  constexpr Microseconds kLongestPause(500);
+  Clock::time_point begin = Clock::now();
+  for (Microseconds pause(1);; pause = std::min(2 * pause, kLongestPause)) {
+    CuResult result = device.getDriver().cuStreamQuery(stream);
+    if (result == kCuSuccess)
+      return RG_OK;
+    if (result != kCuNotReady) {
+      device.check(result, "cuStreamQuery", message);
+      message += "; the cause may be any work that was enqueued before";
+      return RG_ERROR_DEVICE;
+    }
+    if (!communication.poll(message))
+      return RG_ERROR_DEVICE;
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds) {
+      message =
+          device.describe() + " is not done after " + formatSeconds(seconds);
+      return RG_ERROR_TIMEOUT;
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}

@@ -1,0 +1,115 @@
+//===- GpuProgramCheck.cpp - Tables for GPUs that make sense --------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuProgramCheck.h"
+
+#include "../ProgramCheck.h"
+
+using namespace regather::runtime;
+
+/// Entries may assume this of all their arguments.
+static constexpr int64_t kBufferAlignment = 16;
+
+static std::string checkImages(const rg_gpu_program &program) {
+  for (int64_t i = 0; i < program.image_count; ++i) {
+    const rg_gpu_image &image = program.images[i];
+    if (image.kind < RG_GPU_IMAGE_PTX || image.kind > RG_GPU_IMAGE_HOST ||
+        !image.data || image.bytes < 1 || image.architecture < 0)
+      return "image " + std::to_string(i) + " is malformed";
+    if (image.kind == RG_GPU_IMAGE_PTX &&
+        static_cast<const char *>(image.data)[image.bytes - 1] != 0)
+      return "image " + std::to_string(i) + " is text without an end";
+  }
+  return "";
+}
+
+static std::string checkKernel(const rg_gpu_kernel &kernel,
+                               const std::string &where) {
+  if (kernel.launch_count < 0 || kernel.scratch_bytes < 0 ||
+      kernel.argument_count < 0 || (kernel.launch_count && !kernel.launches))
+    return where + " is malformed";
+  for (int64_t i = 0; i < kernel.launch_count; ++i) {
+    const rg_gpu_launch &launch = kernel.launches[i];
+    if (!launch.symbol || launch.blocks < 1 || launch.blocks > INT32_MAX ||
+        launch.threads < 1 || launch.threads > 1024 ||
+        launch.dynamic_shared_bytes < 0)
+      return "launch " + std::to_string(i) + " of " + where + " is malformed";
+  }
+  return "";
+}
+
+static std::string checkKernels(const rg_gpu_kernel *kernels, int64_t count,
+                                const char *table) {
+  if (count && !kernels)
+    return "a table of the program for GPUs is missing";
+  for (int64_t i = 0; i < count; ++i)
+    if (std::string problem =
+            checkKernel(kernels[i], table + std::to_string(i));
+        !problem.empty())
+      return problem;
+  return "";
+}
+
+static std::string checkLaunch(const rg_gpu_program &program,
+                               const rg_instruction &instruction) {
+  std::string where =
+      "instruction " +
+      std::to_string(&instruction - program.program->instructions);
+  const rg_gpu_kernel &kernel = program.kernels[instruction.index];
+  if (kernel.launch_count == 0)
+    return where + " runs a kernel without launches";
+  if (kernel.argument_count > instruction.place_count)
+    return where + " has fewer places than its kernel has arguments";
+  const rg_place *places = program.program->places + instruction.first_place;
+  for (int32_t i = 0; i < instruction.place_count; ++i)
+    if (places[i].offset % kBufferAlignment != 0)
+      return "place " + std::to_string(i) + " of " + where +
+             " is not aligned to " + std::to_string(kBufferAlignment) +
+             " bytes";
+  return "";
+}
+
+static std::string checkGraphs(const rg_gpu_program &program) {
+  int64_t last = 0;
+  for (int64_t i = 0; i < program.graph_count; ++i) {
+    const rg_gpu_graph &graph = program.graphs[i];
+    if (!graph.name || graph.first < last || graph.end <= graph.first ||
+        graph.end > program.program->instruction_count)
+      return "graph " + std::to_string(i) + " is malformed";
+    last = graph.end;
+  }
+  return "";
+}
+
+std::string regather::runtime::checkGpuProgram(const rg_gpu_program &gpu) {
+  if (gpu.version != RG_GPU_PROGRAM_VERSION)
+    return "the program for GPUs has version " + std::to_string(gpu.version) +
+           ", but this runtime runs version " +
+           std::to_string(RG_GPU_PROGRAM_VERSION);
+  if (!gpu.program || gpu.image_count < 0 || gpu.graph_count < 0 ||
+      (gpu.image_count && !gpu.images) || (gpu.graph_count && !gpu.graphs))
+    return "a table of the program for GPUs is missing";
+  const rg_program &program = *gpu.program;
+  std::string problem = checkProgram(program, KernelCode::Device);
+  if (problem.empty())
+    problem = checkImages(gpu);
+  if (problem.empty())
+    problem = checkKernels(gpu.kernels, program.kernel_count, "kernel ");
+  if (problem.empty())
+    problem = checkKernels(gpu.gemms, program.gemm_count,
+                           "the kernel of matrix product ");
+  if (problem.empty())
+    problem = checkKernels(gpu.attentions, program.attention_count,
+                           "the kernel of attention ");
+  if (problem.empty())
+    problem = checkGraphs(gpu);
+  for (int64_t i = 0; problem.empty() && i < program.instruction_count; ++i)
+    if (program.instructions[i].opcode == RG_OP_LAUNCH)
+      problem = checkLaunch(gpu, program.instructions[i]);
+  return problem;
+}

@@ -1,0 +1,154 @@
+//===- LoadedKernels.cpp - Kernels of a program on a device ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoadedKernels.h"
+
+#include <algorithm>
+#include <tuple>
+
+using namespace regather::runtime;
+
+/// Shared memory that a launch may ask for without saying so before.
+static constexpr int32_t kDefaultSharedBytes = 48 << 10;
+
+//===----------------------------------------------------------------------===//
+// Images
+//===----------------------------------------------------------------------===//
+
+static bool runsOn(const rg_gpu_image &image, int architecture) {
+  if (image.kind == RG_GPU_IMAGE_HOST)
+    return true;
+  if (image.specific)
+    return image.architecture == architecture;
+  if (image.kind == RG_GPU_IMAGE_PTX)
+    return image.architecture <= architecture;
+  return image.architecture <= architecture &&
+         image.architecture / 10 == architecture / 10;
+}
+
+std::vector<const rg_gpu_image *>
+regather::runtime::findImages(const rg_gpu_program &program, int architecture) {
+  std::vector<const rg_gpu_image *> found;
+  for (int64_t i = 0; i < program.image_count; ++i)
+    if (runsOn(program.images[i], architecture))
+      found.push_back(&program.images[i]);
+  // Images of one kind and architecture stay in their order.
+  std::sort(found.begin(), found.end(),
+            [](const rg_gpu_image *a, const rg_gpu_image *b) {
+              return std::make_tuple(-a->kind, -a->architecture, a) <
+                     std::make_tuple(-b->kind, -b->architecture, b);
+            });
+  return found;
+}
+
+static std::string describe(const rg_gpu_image &image) {
+  if (image.kind == RG_GPU_IMAGE_HOST)
+    return "a shared object for the host";
+  std::string text = "sm_" + std::to_string(image.architecture);
+  text += image.specific ? "a" : "";
+  return text + (image.kind == RG_GPU_IMAGE_PTX ? " (PTX)" : "");
+}
+
+static std::string describeImages(const rg_gpu_program &program) {
+  std::string text;
+  for (int64_t i = 0; i < program.image_count; ++i)
+    text += (i ? ", " : "") + describe(program.images[i]);
+  return text.empty() ? "no architecture" : text;
+}
+
+bool LoadedKernels::loadImage(const rg_gpu_program &program,
+                              std::string &message) {
+  std::vector<const rg_gpu_image *> images =
+      findImages(program, device->getArchitecture());
+  if (images.empty()) {
+    message = "the program has code for " + describeImages(program) + ", but " +
+              device->describe() + " is sm_" +
+              std::to_string(device->getArchitecture());
+    return false;
+  }
+  std::string problems;
+  for (const rg_gpu_image *image : images) {
+    std::string problem;
+    if (device->check(device->getDriver().cuModuleLoadDataEx(
+                          &module, image->data, 0, nullptr, nullptr),
+                      "cuModuleLoadDataEx", problem))
+      return true;
+    module = nullptr;
+    problems += (problems.empty() ? "" : "; ") + problem;
+  }
+  message = "the kernels cannot be loaded: " + problems;
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+LoadedKernels::~LoadedKernels() {
+  if (module)
+    device->getDriver().cuModuleUnload(module);
+}
+
+bool LoadedKernels::findEntries(const rg_gpu_kernel *kernels, int64_t count,
+                                std::string &message) {
+  const DriverApi &driver = device->getDriver();
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t k = 0; k < kernels[i].launch_count; ++k) {
+      const rg_gpu_launch &launch = kernels[i].launches[k];
+      CuFunction &function = functions[&launch];
+      if (!device->check(
+              driver.cuModuleGetFunction(&function, module, launch.symbol),
+              "cuModuleGetFunction", message) ||
+          (launch.dynamic_shared_bytes > kDefaultSharedBytes &&
+           !device->check(
+               driver.cuFuncSetAttribute(function, kCuFunctionDynamicShared,
+                                         launch.dynamic_shared_bytes),
+               "cuFuncSetAttribute", message))) {
+        message += " (kernel '" + std::string(launch.symbol) + "')";
+        return false;
+      }
+    }
+  return true;
+}
+
+bool LoadedKernels::load(const GpuDevice &onDevice,
+                         const rg_gpu_program &program, std::string &message) {
+  device = &onDevice;
+  if (program.image_count == 0 && program.program->kernel_count == 0)
+    return true;
+  return loadImage(program, message) &&
+         findEntries(program.kernels, program.program->kernel_count, message) &&
+         findEntries(program.gemms, program.program->gemm_count, message) &&
+         findEntries(program.attentions, program.program->attention_count,
+                     message);
+}
+
+bool LoadedKernels::launch(const rg_gpu_kernel &kernel,
+                           const CuAddress *buffers, int32_t count,
+                           CuAddress scratch, CuStream stream,
+                           std::string &message) {
+  parameters.clear();
+  for (int32_t i = 0; i < count; ++i)
+    parameters.push_back(&buffers[i]);
+  if (kernel.scratch_bytes)
+    parameters.push_back(&scratch);
+  // The driver takes pointers to values that it only reads.
+  auto **values =
+      reinterpret_cast<void **>(const_cast<CuAddress **>(parameters.data()));
+  for (int64_t i = 0; i < kernel.launch_count; ++i) {
+    const rg_gpu_launch &launch = kernel.launches[i];
+    if (!device->check(device->getDriver().cuLaunchKernel(
+                           functions.at(&launch), unsigned(launch.blocks), 1, 1,
+                           unsigned(launch.threads), 1, 1,
+                           unsigned(launch.dynamic_shared_bytes), stream,
+                           values, nullptr),
+                       "cuLaunchKernel", message))
+      return false;
+  }
+  return true;
+}

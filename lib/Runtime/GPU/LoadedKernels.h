@@ -1,0 +1,59 @@
+//===- LoadedKernels.h - Kernels of a program on a device -------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_GPU_LOADEDKERNELS_H
+#define REGATHER_LIB_RUNTIME_GPU_LOADEDKERNELS_H
+
+#include "GpuDevice.h"
+
+#include "regather/Runtime/GpuProgram.h"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace regather::runtime {
+
+/// The images that a device of an architecture runs, the best first: machine
+/// code before text that the driver has to translate, then the newest.
+std::vector<const rg_gpu_image *> findImages(const rg_gpu_program &program,
+                                             int architecture);
+
+/// The kernels of a program on a device.
+class LoadedKernels {
+public:
+  LoadedKernels() = default;
+  LoadedKernels(const LoadedKernels &) = delete;
+  LoadedKernels &operator=(const LoadedKernels &) = delete;
+  ~LoadedKernels();
+
+  /// Loads the best image that the driver takes, and looks up all entries.
+  bool load(const GpuDevice &device, const rg_gpu_program &program,
+            std::string &message);
+
+  /// Enqueues all launches of a kernel. `buffers` are the addresses of its
+  /// places, of which there are `count`.
+  bool launch(const rg_gpu_kernel &kernel, const CuAddress *buffers,
+              int32_t count, CuAddress scratch, CuStream stream,
+              std::string &message);
+
+private:
+  bool loadImage(const rg_gpu_program &program, std::string &message);
+  bool findEntries(const rg_gpu_kernel *kernels, int64_t count,
+                   std::string &message);
+
+  const GpuDevice *device = nullptr;
+  CuModule module = nullptr;
+  /// By launch.
+  std::unordered_map<const rg_gpu_launch *, CuFunction> functions;
+  std::vector<const CuAddress *> parameters;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_GPU_LOADEDKERNELS_H

@@ -1,0 +1,351 @@
+//===- StepWalker.cpp - Enqueues the step of a rank -----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepWalker.h"
+
+#include "PlaceAccess.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace regather::runtime;
+
+StepWalker::StepWalker(const StepResources &resources, DeviceRank &rank)
+    : resources(resources), program(*resources.program.program),
+      driver(resources.device.getDriver()), rank(rank),
+      loops(size_t(program.loop_count)),
+      isRecorded(size_t(program.event_count)) {
+  int32_t mostPlaces = 0;
+  for (int64_t i = 0; i < program.instruction_count; ++i)
+    mostPlaces = std::max(mostPlaces, program.instructions[i].place_count);
+  buffers.resize(size_t(mostPlaces));
+}
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+bool StepWalker::begin(std::string &message) {
+  next = 0;
+  current = -1;
+  status = RG_OK;
+  std::fill(isRecorded.begin(), isRecorded.end(), false);
+  return rank.recordBegin(message) && rank.forkStreams(message);
+}
+
+bool StepWalker::finish(std::string &message) {
+  current = -1;
+  if (driver.annotate) {
+    CallAnnotation none = {rank.getRank(), -1, nullptr, nullptr, 0, nullptr, 0};
+    driver.annotate(&none);
+  }
+  return rank.joinStreams(message) && rank.recordEnd(message);
+}
+
+WalkState StepWalker::advance(std::string &message) {
+  while (next < program.instruction_count) {
+    current = next++;
+    const rg_instruction &instruction = program.instructions[current];
+    resolve(instruction);
+    annotate(instruction);
+    if (!issue(instruction, next, message)) {
+      if (status == RG_OK)
+        status = RG_ERROR_DEVICE;
+      return WalkState::Failed;
+    }
+    if (instruction.opcode == RG_OP_TRANSFER)
+      return WalkState::Transfer;
+  }
+  return WalkState::End;
+}
+
+void StepWalker::resolve(const rg_instruction &instruction) {
+  const rg_place *places = getPlaces(instruction);
+  for (int32_t i = 0; i < instruction.place_count; ++i)
+    buffers[size_t(i)] = rank.resolve(places[i]);
+}
+
+void StepWalker::annotate(const rg_instruction &instruction) {
+  if (!driver.annotate)
+    return;
+  reads.clear();
+  writes.clear();
+  const rg_place *places = getPlaces(instruction);
+  for (int32_t i = 0; i < instruction.place_count; ++i) {
+    DeviceRange range = {buffers[size_t(i)], uint64_t(places[i].bytes)};
+    PlaceAccess access = getPlaceAccess(resources.program, instruction, i);
+    if (access.isRead)
+      reads.push_back(range);
+    if (access.isWritten)
+      writes.push_back(range);
+  }
+  CallAnnotation annotation = {
+      rank.getRank(),          &instruction - program.instructions,
+      instruction.description, reads.data(),
+      int64_t(reads.size()),   writes.data(),
+      int64_t(writes.size())};
+  driver.annotate(&annotation);
+}
+
+bool StepWalker::issue(const rg_instruction &instruction, int64_t &target,
+                       std::string &message) {
+  switch (instruction.opcode) {
+  case RG_OP_LAUNCH:
+  case RG_OP_GEMM:
+  case RG_OP_ATTENTION:
+    return compute(instruction, message);
+  case RG_OP_TRANSFER:
+    return resources.communication.start(
+        rank.getRank(), current, buffers.data(),
+        rank.getStream(instruction.stream), message);
+  case RG_OP_RECORD:
+    return record(instruction, message);
+  case RG_OP_WAIT:
+    return wait(instruction, message);
+  case RG_OP_COPY:
+    return copy(instruction, message);
+  case RG_OP_FILL:
+    return fill(instruction, message);
+  case RG_OP_AXIS_INDEX:
+    return writeAxisIndex(instruction, message);
+  case RG_OP_SYNC:
+    return rank.joinStreams(message) && rank.forkStreams(message);
+  default:
+    return control(instruction, target, message);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Computation
+//===----------------------------------------------------------------------===//
+
+bool StepWalker::launch(const rg_instruction &instruction,
+                        const rg_gpu_kernel &kernel, std::string &message) {
+  return resources.kernels.launch(kernel, buffers.data(),
+                                  instruction.place_count,
+                                  rank.getScratch(instruction.stream),
+                                  rank.getStream(instruction.stream), message);
+}
+
+bool StepWalker::compute(const rg_instruction &instruction,
+                         std::string &message) {
+  if (instruction.opcode == RG_OP_LAUNCH)
+    return launch(instruction, resources.program.kernels[instruction.index],
+                  message);
+  if (resources.library.computes(instruction))
+    return resources.library.run(instruction, buffers.data(),
+                                 rank.getScratch(instruction.stream),
+                                 rank.getStream(instruction.stream), message);
+  const rg_gpu_kernel *kernels = instruction.opcode == RG_OP_GEMM
+                                     ? resources.program.gemms
+                                     : resources.program.attentions;
+  return launch(instruction, kernels[instruction.index], message);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+bool StepWalker::copy(const rg_instruction &instruction, std::string &message) {
+  int64_t bytes = getPlaces(instruction)[0].bytes;
+  // Bytes that stay where they are.
+  if (bytes == 0 || buffers[0] == buffers[1])
+    return true;
+  return check(driver.cuMemcpyDtoDAsync_v2(buffers[0], buffers[1],
+                                           size_t(bytes),
+                                           rank.getStream(instruction.stream)),
+               "cuMemcpyDtoDAsync", message);
+}
+
+/// The shortest pattern that repeats to the given bytes: of 1, 2 or 4 bytes, or
+/// of all.
+static int64_t getPeriod(const char *element, int64_t bytes) {
+  for (int64_t period : {1, 2, 4})
+    if (period <= bytes && bytes % period == 0 &&
+        std::memcmp(element, element + period, size_t(bytes - period)) == 0)
+      return period;
+  return bytes;
+}
+
+bool StepWalker::fill(const rg_instruction &instruction, std::string &message) {
+  const rg_place *places = getPlaces(instruction);
+  const rg_place &element = places[1];
+  if (places[0].bytes == 0)
+    return true;
+  if (element.space != RG_SPACE_CONSTANT)
+    return fillByDoubling(instruction, message);
+  const char *data =
+      static_cast<const char *>(program.constants[element.index].data) +
+      element.offset;
+  int64_t period = getPeriod(data, element.bytes);
+  size_t count = size_t(places[0].bytes / period);
+  CuStream stream = rank.getStream(instruction.stream);
+  // Little endian: the low bytes come first.
+  uint32_t pattern = 0;
+  if (period <= 4)
+    std::memcpy(&pattern, data, size_t(period));
+  switch (period) {
+  case 1:
+    return check(driver.cuMemsetD8Async(buffers[0],
+                                        static_cast<unsigned char>(pattern),
+                                        count, stream),
+                 "cuMemsetD8Async", message);
+  case 2:
+    return check(driver.cuMemsetD16Async(buffers[0],
+                                         static_cast<unsigned short>(pattern),
+                                         count, stream),
+                 "cuMemsetD16Async", message);
+  case 4:
+    return check(driver.cuMemsetD32Async(buffers[0], pattern, count, stream),
+                 "cuMemsetD32Async", message);
+  default:
+    return fillByDoubling(instruction, message);
+  }
+}
+
+bool StepWalker::fillByDoubling(const rg_instruction &instruction,
+                                std::string &message) {
+  const rg_place *places = getPlaces(instruction);
+  CuStream stream = rank.getStream(instruction.stream);
+  CuAddress source = buffers[1];
+  int64_t length = places[1].bytes;
+  for (int64_t done = 0; done < places[0].bytes; done += length) {
+    if (done) {
+      source = buffers[0];
+      length = std::min(done, places[0].bytes - done);
+    }
+    if (!check(driver.cuMemcpyDtoDAsync_v2(buffers[0] + CuAddress(done), source,
+                                           size_t(length), stream),
+               "cuMemcpyDtoDAsync", message))
+      return false;
+  }
+  return true;
+}
+
+int64_t regather::runtime::getPosition(const rg_axes &axes, int64_t rank) {
+  int64_t position = 0;
+  for (int32_t k = 0; k < axes.count; ++k)
+    position =
+        position * axes.sizes[k] + rank / axes.strides[k] % axes.sizes[k];
+  return position;
+}
+
+bool StepWalker::writeAxisIndex(const rg_instruction &instruction,
+                                std::string &message) {
+  return writeInteger(
+      getPlaces(instruction)[0],
+      getPosition(program.axes[instruction.index], rank.getRank()),
+      rank.getStream(instruction.stream), message);
+}
+
+bool StepWalker::writeInteger(const rg_place &place, int64_t value,
+                              CuStream stream, std::string &message) {
+  // The value is part of the call, so that no memory of the host has to wait
+  // until it is read.
+  CuAddress target = rank.resolve(place);
+  auto bits = static_cast<uint64_t>(value);
+  if (place.bytes == 1)
+    return check(driver.cuMemsetD8Async(
+                     target, static_cast<unsigned char>(bits), 1, stream),
+                 "cuMemsetD8Async", message);
+  if (place.bytes == 2)
+    return check(driver.cuMemsetD16Async(
+                     target, static_cast<unsigned short>(bits), 1, stream),
+                 "cuMemsetD16Async", message);
+  for (int64_t i = 0; i < place.bytes / 4; ++i)
+    if (!check(driver.cuMemsetD32Async(target + 4 * CuAddress(i),
+                                       static_cast<unsigned>(bits >> 32 * i), 1,
+                                       stream),
+               "cuMemsetD32Async", message))
+      return false;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+bool StepWalker::record(const rg_instruction &instruction,
+                        std::string &message) {
+  isRecorded[size_t(instruction.index)] = true;
+  return check(driver.cuEventRecord(rank.getEvent(instruction.index),
+                                    rank.getStream(instruction.stream)),
+               "cuEventRecord", message);
+}
+
+bool StepWalker::wait(const rg_instruction &instruction, std::string &message) {
+  // What an earlier step recorded is over.
+  if (!isRecorded[size_t(instruction.index)])
+    return true;
+  return check(driver.cuStreamWaitEvent(rank.getStream(instruction.stream),
+                                        rank.getEvent(instruction.index), 0),
+               "cuStreamWaitEvent", message);
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+bool StepWalker::readInteger(const rg_place &place, int64_t &value,
+                             std::string &message) {
+  CuStream stream = rank.getStream(0);
+  int64_t bytes = std::min<int64_t>(place.bytes, sizeof(value));
+  // A copy to other memory would wait for the device, for however long.
+  uint64_t &bits = *rank.getHostValue();
+  if (!check(driver.cuMemcpyDtoHAsync_v2(&bits, rank.resolve(place),
+                                         size_t(bytes), stream),
+             "cuMemcpyDtoHAsync", message))
+    return false;
+  status = resources.wait.wait(stream, message);
+  if (status != RG_OK)
+    return false;
+  // Integers are signed.
+  int64_t unused = 64 - 8 * bytes;
+  value = static_cast<int64_t>(bits << unused) >> unused;
+  return true;
+}
+
+bool StepWalker::control(const rg_instruction &instruction, int64_t &target,
+                         std::string &message) {
+  const rg_place *places = getPlaces(instruction);
+  bool isTaken = true, hasValue = false;
+  int64_t value = 0;
+  switch (instruction.opcode) {
+  case RG_OP_JUMP_IF_ZERO:
+    if (!readInteger(places[0], value, message))
+      return false;
+    isTaken = value == 0;
+    break;
+  case RG_OP_LOOP: {
+    Loop &loop = loops[size_t(instruction.index)];
+    if (!readInteger(places[1], loop.value, message) ||
+        !readInteger(places[2], loop.upper, message) ||
+        !readInteger(places[3], loop.step, message))
+      return false;
+    isTaken = loop.value >= loop.upper || loop.step <= 0;
+    hasValue = !isTaken;
+    value = loop.value;
+    break;
+  }
+  case RG_OP_NEXT: {
+    Loop &loop = loops[size_t(instruction.index)];
+    isTaken = !__builtin_add_overflow(loop.value, loop.step, &loop.value) &&
+              loop.value < loop.upper;
+    hasValue = isTaken;
+    value = loop.value;
+    break;
+  }
+  default:
+    break;
+  }
+  if (hasValue && !writeInteger(places[0], value, rank.getStream(0), message))
+    return false;
+  if (isTaken)
+    target = instruction.target;
+  return true;
+}

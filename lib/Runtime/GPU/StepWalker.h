@@ -1,0 +1,107 @@
+//===- StepWalker.h - Enqueues the step of a rank ---------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_GPU_STEPWALKER_H
+#define REGATHER_LIB_RUNTIME_GPU_STEPWALKER_H
+
+#include "DeviceLibrary.h"
+#include "DeviceRank.h"
+#include "DeviceWait.h"
+#include "LoadedKernels.h"
+#include "Recording.h"
+
+namespace regather::runtime {
+
+/// What the ranks of a process share.
+struct StepResources {
+  const GpuDevice &device;
+  const rg_gpu_program &program;
+  LoadedKernels &kernels;
+  DeviceLibrary &library;
+  DeviceCommunication &communication;
+  DeviceWait &wait;
+};
+
+/// Where a walk has come to.
+enum class WalkState {
+  /// A transfer was started. All ranks have to come to it before one goes on.
+  Transfer,
+  End,
+  Failed
+};
+
+/// Enqueues the instructions of one rank, one after the other.
+class StepWalker {
+public:
+  StepWalker(const StepResources &resources, DeviceRank &rank);
+
+  /// Begins a step.
+  bool begin(std::string &message);
+  /// Enqueues everything up to and with the next transfer, or the end.
+  WalkState advance(std::string &message);
+  /// Ends a step, after the walk has come to the end.
+  bool finish(std::string &message);
+
+  /// The instruction that the walk has come to, for messages; -1 if none.
+  int64_t getInstruction() const { return current; }
+  /// What made the walk fail.
+  rg_status getStatus() const { return status; }
+
+private:
+  struct Loop {
+    int64_t value, upper, step;
+  };
+
+  /// These return false, with a message, when the rank has to stop.
+  bool issue(const rg_instruction &instruction, int64_t &next,
+             std::string &message);
+  bool compute(const rg_instruction &instruction, std::string &message);
+  bool launch(const rg_instruction &instruction, const rg_gpu_kernel &kernel,
+              std::string &message);
+  bool copy(const rg_instruction &instruction, std::string &message);
+  bool fill(const rg_instruction &instruction, std::string &message);
+  bool fillByDoubling(const rg_instruction &instruction, std::string &message);
+  bool writeAxisIndex(const rg_instruction &instruction, std::string &message);
+  bool record(const rg_instruction &instruction, std::string &message);
+  bool wait(const rg_instruction &instruction, std::string &message);
+  bool control(const rg_instruction &instruction, int64_t &next,
+               std::string &message);
+  bool readInteger(const rg_place &place, int64_t &value, std::string &message);
+  bool writeInteger(const rg_place &place, int64_t value, CuStream stream,
+                    std::string &message);
+
+  void resolve(const rg_instruction &instruction);
+  void annotate(const rg_instruction &instruction);
+  bool check(CuResult result, const char *call, std::string &message) const {
+    return resources.device.check(result, call, message);
+  }
+  const rg_place *getPlaces(const rg_instruction &instruction) const {
+    return program.places + instruction.first_place;
+  }
+
+  const StepResources resources;
+  const rg_program &program;
+  const DriverApi &driver;
+  DeviceRank &rank;
+  int64_t next = 0;
+  int64_t current = -1;
+  rg_status status = RG_OK;
+  std::vector<Loop> loops;
+  /// Events that were recorded in this step.
+  std::vector<bool> isRecorded;
+  /// Addresses of the places of one instruction.
+  std::vector<CuAddress> buffers;
+  std::vector<DeviceRange> reads, writes;
+};
+
+/// The position of a rank among those that axes lead to.
+int64_t getPosition(const rg_axes &axes, int64_t rank);
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_GPU_STEPWALKER_H

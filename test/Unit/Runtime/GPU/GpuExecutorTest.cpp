@@ -1,0 +1,388 @@
+//===- GpuExecutorTest.cpp - Steps on the stand-in driver -----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuTestProgram.h"
+#include "RecordedDriver.h"
+
+#include "GPU/LoadedKernels.h"
+
+using namespace regather::runtime;
+using namespace regather::test;
+
+using Vector = std::vector<int64_t>;
+
+/// Names of the calls that a step makes.
+static std::vector<std::string> getStepCalls(GpuTestExecutor &executor,
+                                             const RecordFile &record) {
+  size_t before = record.getCalls().size();
+  EXPECT_EQ(executor.run(), RG_OK) << executor.getError();
+  std::vector<std::string> names;
+  std::vector<std::string> lines = record.getCalls();
+  for (size_t i = before; i < lines.size(); ++i) {
+    size_t begin = lines[i].find(": \"") + 3;
+    names.push_back(lines[i].substr(begin, lines[i].find('"', begin) - begin));
+  }
+  return names;
+}
+
+//===----------------------------------------------------------------------===//
+// What instructions do
+//===----------------------------------------------------------------------===//
+
+TEST(GpuExecutor, RunsLaunchesInOrderWithTheirScratchMemory) {
+  GpuTestProgram test;
+  int32_t a = test.addArgument(3);
+  int32_t kernel = test.addKernel({"twice", "plus_scratch"}, 1, 3, 64);
+  test.add(RG_OP_LAUNCH, kernel, {argument(a, 3), arena(8, 3)});
+  test.addResult(3, arena(8, 3));
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.status, RG_OK) << executor.getError();
+  ASSERT_EQ(executor.upload(0, 0, {1, 2, 3}), RG_OK);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  EXPECT_EQ(executor.getResult(), (Vector{3, 6, 9}));
+  EXPECT_EQ(executor.getBytes(), 4096 + 256);
+}
+
+TEST(GpuExecutor, CopiesAndFills) {
+  GpuTestProgram test;
+  // A pattern of one byte, one of four, one of eight, and one that is not
+  // constant.
+  int32_t values = test.addConstant({-1, 0x0000000700000007, 42, 5});
+  auto element = [&](int64_t i) {
+    return rg_place{RG_SPACE_CONSTANT, values, 8 * i, 8};
+  };
+  for (int64_t i = 0; i < 3; ++i)
+    test.add(RG_OP_FILL, 0, {arena(5 * i, 5), element(i)});
+  test.add(RG_OP_COPY, 0, {arena(15), element(3)});
+  test.add(RG_OP_FILL, 0, {arena(16, 3), arena(15)});
+  test.addResult(19, arena(0, 19));
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  int64_t seven = 0x0000000700000007;
+  EXPECT_EQ(executor.getResult(),
+            (Vector{-1, -1, -1, -1, -1, seven, seven, seven, seven, seven, 42,
+                    42, 42, 42, 42, 5, 5, 5, 5}));
+}
+
+TEST(GpuExecutor, KnowsThePositionOfEachRank) {
+  GpuTestProgram test;
+  test.ranks = 4;
+  test.add(RG_OP_AXIS_INDEX, test.addAxes({2, 2}, {1, 2}), {arena(0)});
+  test.addResult(1, arena(0));
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  // The last axis runs fastest.
+  int64_t positions[] = {0, 2, 1, 3};
+  for (int32_t rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(executor.getResult(rank), Vector{positions[rank]});
+}
+
+TEST(GpuExecutor, RunsLoopsAndConditions) {
+  GpuTestProgram test;
+  int32_t upper = test.addArgument(1);
+  int32_t numbers = test.addConstant({0, 1});
+  rg_place zero = {RG_SPACE_CONSTANT, numbers, 0, 8};
+  rg_place one = {RG_SPACE_CONSTANT, numbers, 8, 8};
+  int32_t kernel = test.addKernel({"add"}, 2, 1);
+  // for (i = 0; i < upper; ++i) if (i) sum += i
+  test.add(RG_OP_FILL, 0, {arena(8), zero});
+  test.add(RG_OP_LOOP, 0, {arena(0), zero, argument(upper), one}, 0, 7);
+  test.add(RG_OP_JUMP_IF_ZERO, 0, {arena(0)}, 0, 5);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0), arena(8), arena(16)});
+  test.add(RG_OP_COPY, 0, {arena(8), arena(16)});
+  test.add(RG_OP_SYNC, 0);
+  test.add(RG_OP_NEXT, 0, {arena(0)}, 0, 2);
+  test.addResult(1, arena(8));
+  GpuTestExecutor executor(test);
+  for (int64_t n : {5, 0, 3}) {
+    ASSERT_EQ(executor.upload(0, 0, {n}), RG_OK);
+    ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+    EXPECT_EQ(executor.getResult(), Vector{n * (n - 1) / 2});
+  }
+}
+
+TEST(GpuExecutor, LetsARankCommunicateWithItself) {
+  GpuTestProgram test;
+  int32_t a = test.addArgument(2);
+  int32_t transfer =
+      test.addTransfer(RG_ALL_REDUCE, test.addAxes({1}, {1}), 2, 2);
+  test.add(RG_OP_TRANSFER, transfer, {argument(a, 2), arena(0, 2)}, 1);
+  test.addResult(2, arena(0, 2));
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.upload(0, 0, {4, 5}), RG_OK);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  EXPECT_EQ(executor.getResult(), (Vector{4, 5}));
+}
+
+//===----------------------------------------------------------------------===//
+// What a step costs
+//===----------------------------------------------------------------------===//
+
+TEST(GpuExecutor, KeepsArgumentsOnTheDevice) {
+  RecordFile record;
+  GpuTestProgram test;
+  int32_t weights = test.addArgument(2, /*donated=*/true);
+  int32_t step = test.addArgument(2);
+  int32_t kernel = test.addKernel({"add"}, 2, 2);
+  test.add(RG_OP_LAUNCH, kernel,
+           {argument(weights, 2), argument(step, 2), argument(weights, 2)});
+  test.addResult(2, argument(weights, 2));
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.upload(0, weights, {1, 2}), RG_OK);
+  ASSERT_EQ(executor.upload(0, step, {10, 20}), RG_OK);
+  size_t uploads = record.getCalls("cuMemcpyHtoDAsync_v2").size();
+  for (int i = 0; i < 3; ++i)
+    ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  EXPECT_EQ(executor.getArgument(0, weights), (Vector{31, 62}));
+  EXPECT_EQ(executor.getResult(), (Vector{31, 62}));
+  EXPECT_EQ(record.getCalls("cuMemcpyHtoDAsync_v2").size(), uploads);
+}
+
+TEST(GpuExecutor, OnlyEnqueuesWithinAStep) {
+  RecordFile record;
+  GpuTestProgram test;
+  int32_t a = test.addArgument(1);
+  int32_t kernel = test.addKernel({"add"}, 2, 1);
+  test.add(RG_OP_WAIT, 1);
+  test.add(RG_OP_LAUNCH, kernel, {argument(a), argument(a), arena(0)});
+  test.add(RG_OP_RECORD, 0, {}, 0);
+  test.add(RG_OP_WAIT, 0, {}, 1);
+  test.add(RG_OP_COPY, 0, {arena(8), arena(0)}, 1);
+  test.add(RG_OP_RECORD, 1, {}, 1);
+  test.add(RG_OP_WAIT, 1);
+  test.addResult(1, arena(8));
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.upload(0, a, {21}), RG_OK);
+  // The first wait is for an event that no earlier instruction has recorded.
+  std::vector<std::string> expected = {
+      "cuCtxSetCurrent", "cuEventRecord",
+      // The other two streams begin behind the first one.
+      "cuEventRecord", "cuStreamWaitEvent", "cuStreamWaitEvent",
+      "cuLaunchKernel", "cuEventRecord", "cuStreamWaitEvent",
+      "cuMemcpyDtoDAsync_v2", "cuEventRecord", "cuStreamWaitEvent",
+      // It ends behind them.
+      "cuEventRecord", "cuStreamWaitEvent", "cuEventRecord",
+      "cuStreamWaitEvent", "cuEventRecord", "cuStreamQuery"};
+  EXPECT_EQ(getStepCalls(executor, record), expected);
+  EXPECT_EQ(getStepCalls(executor, record), expected);
+  EXPECT_EQ(executor.getResult(), Vector{42});
+  std::string launch = record.getCalls("cuLaunchKernel")[0];
+  EXPECT_NE(launch.find("\"rank\": 0, \"instruction\": 1"), std::string::npos);
+}
+
+TEST(GpuExecutor, FreesWhatItHasMade) {
+  RecordFile record;
+  {
+    GpuTestProgram test;
+    int32_t a = test.addArgument(4);
+    test.add(RG_OP_COPY, 0, {arena(0, 4), argument(a, 4)});
+    GpuTestExecutor executor(test);
+    ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  }
+  auto count = [&](const char *name) { return record.getCalls(name).size(); };
+  EXPECT_GT(count("cuMemAlloc_v2"), 0u);
+  EXPECT_EQ(count("cuMemAlloc_v2"), count("cuMemFree_v2"));
+  EXPECT_EQ(count("cuMemHostAlloc"), count("cuMemFreeHost"));
+  EXPECT_EQ(count("cuStreamCreate"), count("cuStreamDestroy_v2"));
+  EXPECT_EQ(count("cuEventCreate"), count("cuEventDestroy_v2"));
+  for (const std::string &line : record.getCalls())
+    EXPECT_EQ(line.find("\"problem\""), std::string::npos) << line;
+}
+
+TEST(GpuExecutor, FindsWhatIsTouched) {
+  GpuTestProgram test;
+  int32_t values = test.addConstant({1});
+  test.add(RG_OP_FILL, 0, {arena(4, 9), constant(values)});
+  rg_gpu_executor_options options = {};
+  options.watch_arena = 1;
+  GpuTestExecutor executor(test, options);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  EXPECT_EQ(executor.getTouched(), 128);
+}
+
+//===----------------------------------------------------------------------===//
+// Images
+//===----------------------------------------------------------------------===//
+
+static std::string getPtx(const char *target) {
+  return std::string(".version 8.0\n.target ") + target +
+         "\n.address_size 64\n.visible .entry add(.param .u64 a, .param .u64 "
+         "b, .param .u64 c) { ret; }\n";
+}
+
+TEST(GpuImages, BestOneComesFirst) {
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 80, 0, getPtx("sm_80"));
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 1, getPtx("sm_90a"));
+  test.addImage(RG_GPU_IMAGE_CUBIN, 80, 0, "code");
+  test.addImage(RG_GPU_IMAGE_CUBIN, 90, 1, "code");
+  rg_gpu_program gpu = test.get();
+  auto find = [&](int architecture) {
+    Vector numbers;
+    for (const rg_gpu_image *image : findImages(gpu, architecture))
+      numbers.push_back(image - gpu.images);
+    return numbers;
+  };
+  EXPECT_EQ(find(90), (Vector{3, 1, 0}));
+  EXPECT_EQ(find(86), (Vector{2, 0}));
+  EXPECT_EQ(find(100), (Vector{0}));
+  EXPECT_EQ(find(75), Vector{});
+}
+
+TEST(GpuImages, RecordsLaunchesOfPtx) {
+  RecordFile record;
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 1, getPtx("sm_90a"));
+  int32_t kernel = test.addKernel({"add"}, 2, 7);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0, 7), arena(8, 7), arena(16, 7)});
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  std::vector<std::string> launches = record.getCalls("cuLaunchKernel");
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_NE(launches[0].find("\"kernel\": \"add\", \"blocks\": 7"),
+            std::string::npos);
+}
+
+//===----------------------------------------------------------------------===//
+// What goes wrong
+//===----------------------------------------------------------------------===//
+
+static void expectError(GpuTestProgram &test, rg_status status,
+                        const std::string &message,
+                        rg_gpu_executor_options options = {}) {
+  GpuTestExecutor executor(test, options);
+  EXPECT_EQ(executor.status, status);
+  EXPECT_NE(executor.getError().find(message), std::string::npos)
+      << executor.getError();
+  EXPECT_EQ(executor.run(), RG_ERROR_ABORTED);
+}
+
+TEST(GpuBadInput, NoDriver) {
+  GpuTestProgram test;
+  rg_gpu_executor_options options = {};
+  options.cuda_library = "/nowhere/libcuda.so.1";
+  expectError(test, RG_ERROR_DEVICE,
+              "cannot open the CUDA driver: /nowhere/libcuda.so.1: cannot open "
+              "shared object file",
+              options);
+}
+
+TEST(GpuBadInput, LibraryWithoutTheFunctions) {
+  GpuTestProgram test;
+  rg_gpu_executor_options options = {};
+  options.cuda_library = REGATHER_HOST_KERNELS;
+  expectError(test, RG_ERROR_DEVICE, "is older than needed: it lacks cuInit, ",
+              options);
+}
+
+TEST(GpuBadInput, OldDriver) {
+  ScopedVariable version("REGATHER_STAND_IN_DRIVER", "12020");
+  GpuTestProgram test;
+  expectError(test, RG_ERROR_DEVICE,
+              "supports CUDA 12.2, but 12.4 or newer is needed");
+}
+
+TEST(GpuBadInput, NoSuchDevice) {
+  GpuTestProgram test;
+  rg_gpu_executor_options options = {};
+  options.device = 1;
+  expectError(test, RG_ERROR_DEVICE,
+              "there is no device 1: the CUDA driver shows 1 device", options);
+}
+
+TEST(GpuBadInput, OtherArchitecture) {
+  ScopedVariable architecture("REGATHER_STAND_IN_ARCHITECTURE", "80");
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 1, getPtx("sm_90a"));
+  test.addImage(RG_GPU_IMAGE_CUBIN, 100, 1, "code");
+  expectError(test, RG_ERROR_DEVICE,
+              "the program has code for sm_90a (PTX), sm_100a, but device 0 "
+              "('stand-in device') is sm_80");
+}
+
+TEST(GpuBadInput, NotEnoughMemory) {
+  ScopedVariable memory("REGATHER_STAND_IN_MEMORY", "5000");
+  GpuTestProgram test;
+  test.ranks = 2;
+  test.addArgument(3);
+  expectError(test, RG_ERROR_MEMORY,
+              "the step needs 8704 bytes on device 0 ('stand-in device'): for "
+              "each of 2 ranks 4096 for its arena, 256 for its arguments and 0 "
+              "for its kernels, and for all 0 for constants; but 5000 of 5000 "
+              "bytes are free");
+}
+
+TEST(GpuBadInput, KernelThatTheImageLacks) {
+  GpuTestProgram test;
+  int32_t kernel = test.addKernel({"absent"}, 0, 1);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0)});
+  expectError(test, RG_ERROR_DEVICE,
+              "cuModuleGetFunction has failed: CUDA_ERROR_NOT_FOUND: reported "
+              "by the stand-in driver (kernel 'absent')");
+}
+
+TEST(GpuBadInput, RanksThatNothingConnects) {
+  GpuTestProgram test;
+  test.ranks = 2;
+  int32_t transfer =
+      test.addTransfer(RG_ALL_REDUCE, test.addAxes({2}, {1}), 1, 1, "the sum");
+  test.add(RG_OP_TRANSFER, transfer, {arena(0), arena(1)}, 1);
+  expectError(test, RG_ERROR_DEVICE, "the sum is between 2 ranks");
+}
+
+TEST(GpuBadInput, OtherNumberOfRanks) {
+  GpuTestProgram test;
+  test.ranks = 4;
+  rg_gpu_executor_options options = {};
+  options.ranks = 2;
+  expectError(test, RG_ERROR_ARGUMENT,
+              "the program was compiled for 4 ranks, not for 2", options);
+}
+
+TEST(GpuBadInput, BuffersThatAreNotAligned) {
+  GpuTestProgram test;
+  int32_t kernel = test.addKernel({"add"}, 2, 1);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0), arena(1), arena(2)});
+  expectError(test, RG_ERROR_ARGUMENT,
+              "place 1 of instruction 0 is not aligned to 16 bytes");
+}
+
+TEST(GpuBadInput, MalformedGraph) {
+  GpuTestProgram test;
+  test.addGraph("all", 0, 1);
+  expectError(test, RG_ERROR_ARGUMENT, "graph 0 is malformed");
+}
+
+TEST(GpuFailure, NamesCallRankAndInstruction) {
+  GpuTestProgram test;
+  test.ranks = 2;
+  test.add(RG_OP_SYNC, 0);
+  test.add(RG_OP_LAUNCH, test.addKernel({"fail"}, 0, 1), {arena(0)});
+  GpuTestExecutor executor(test);
+  EXPECT_EQ(executor.run(), RG_ERROR_DEVICE);
+  EXPECT_EQ(executor.getError(), "cuLaunchKernel has failed: "
+                                 "CUDA_ERROR_LAUNCH_FAILED: reported by the "
+                                 "stand-in driver");
+  EXPECT_EQ(executor.getFailure().rank, 0);
+  EXPECT_EQ(executor.getFailure().instruction, 1);
+  EXPECT_EQ(executor.run(), RG_ERROR_ABORTED);
+}
+
+TEST(GpuFailure, GivesUpWhenTheDeviceIsNeverDone) {
+  ScopedVariable hangs("REGATHER_STAND_IN_HANGS", "1");
+  GpuTestProgram test;
+  int32_t zero = test.addConstant({0});
+  test.add(RG_OP_JUMP_IF_ZERO, 0, {constant(zero)}, 0, 1);
+  rg_gpu_executor_options options = {};
+  options.first_timeout_seconds = 0.01;
+  GpuTestExecutor executor(test, options);
+  EXPECT_EQ(executor.run(), RG_ERROR_TIMEOUT);
+  EXPECT_EQ(executor.getError(),
+            "device 0 ('stand-in device') is not done after 0.01 seconds");
+  EXPECT_EQ(executor.getFailure().instruction, 0);
+}
