@@ -8,6 +8,8 @@
 
 #include "RankExecutor.h"
 
+#include "RankGroups.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -64,33 +66,9 @@ bool RankExecutor::startHelpers(int64_t threads, bool canSpin) {
   return pool.start(threads - 1, canSpin);
 }
 
-/// The position of a rank along axes: in the whole mesh, and in its group.
-static int64_t getPosition(const rg_axes &axes, int64_t rank) {
-  int64_t position = 0;
-  for (int32_t k = 0; k < axes.count; ++k)
-    position =
-        position * axes.sizes[k] + rank / axes.strides[k] % axes.sizes[k];
-  return position;
-}
-
-static std::vector<int32_t> getMembers(const rg_axes &axes, int64_t rank) {
-  int64_t first = rank;
-  for (int32_t k = 0; k < axes.count; ++k)
-    first -= rank / axes.strides[k] % axes.sizes[k] * axes.strides[k];
-  std::vector<int32_t> group = {int32_t(first)};
-  for (int32_t k = 0; k < axes.count; ++k) {
-    std::vector<int32_t> next;
-    for (int32_t member : group)
-      for (int64_t i = 0; i < axes.sizes[k]; ++i)
-        next.push_back(int32_t(member + i * axes.strides[k]));
-    group = std::move(next);
-  }
-  return group;
-}
-
 rg_status RankExecutor::findGroups() {
   for (int64_t i = 0; i < program.axes_count; ++i) {
-    std::vector<int32_t> group = getMembers(program.axes[i], rank);
+    std::vector<int32_t> group = getGroup(program.axes[i], rank);
     rg_comm *comm = nullptr;
     rg_status status =
         rg_comm_get(world, rank, group.data(), int32_t(group.size()), &comm);

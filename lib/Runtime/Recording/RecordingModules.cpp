@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Launches of PTX and of machine code for GPUs are recorded. Those of an image
-// that is a shared object for the host are recorded and run.
+// that is a shared object for the host are recorded and run, and so are the
+// runtime's own kernels, which are simple enough to be interpreted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,6 +84,10 @@ RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
     if (CuFunctionTag *added =
             addFunction(created, kernel->name, kernel->parameters))
       added->code = kernel;
+  if (image.format == ImageFormat::Ptx)
+    for (auto &[name, kernel] : readPtxKernels(static_cast<const char *>(data)))
+      if (name.rfind("regather_reduce_", 0) == 0)
+        created->functions[name]->interpreted = std::move(kernel);
   *module = created;
   return call.add("module", created->number).finish();
 }
@@ -152,14 +157,20 @@ RG_EXPORT CuResult cuLaunchKernel(CuFunction function, unsigned gridX,
     uint64_t address = 0;
     std::memcpy(&address, arguments[i], sizeof(address));
     values.push_back(address);
-    call.require(call.getDevice().contains({address, 0}), kCuIllegalAddress,
+    call.require(function->interpreted ||
+                     call.getDevice().contains({address, 0}),
+                 kCuIllegalAddress,
                  "parameter " + std::to_string(i) + " lies in no allocation");
   }
   if (function->parameters >= 0)
     call.add("parameters", values);
   int64_t blocks = int64_t(gridX) * gridY * gridZ;
   int64_t threads = int64_t(blockX) * blockY * blockZ;
-  return call.enqueue([=, kernel = function->code, values = std::move(values)] {
+  return call.enqueue([=, kernel = function->code,
+                       interpreted = function->interpreted,
+                       values = std::move(values)] {
+    if (interpreted)
+      interpreted->run(values.data(), blocks, threads);
     bool isBad = kernel && kernel->run(values.data(), blocks, threads,
                                        int64_t(sharedBytes)) != 0;
     return isBad ? kCuLaunchFailed : kCuSuccess;

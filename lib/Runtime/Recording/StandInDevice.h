@@ -19,6 +19,7 @@
 
 #include "../GPU/DriverApi.h"
 #include "../GPU/Recording.h"
+#include "PtxInterpreter.h"
 
 #include <functional>
 #include <map>
@@ -102,6 +103,9 @@ struct CuFunctionTag {
   int64_t dynamicSharedBytes = 48 << 10;
   /// Null if launches are recorded only.
   const HostKernel *code = nullptr;
+  /// Of the runtime's own kernels, which run, too; their parameters need not
+  /// be addresses.
+  std::shared_ptr<const PtxKernel> interpreted;
 };
 
 struct CuModuleTag {

@@ -1,0 +1,163 @@
+//===- ReductionKernelTest.cpp - Reductions on GPUs -----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The text of the kernels runs in the stand-in driver, which interprets it as a
+// GPU would, and must give the bits of Reduction.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GPU/ReductionKernel.h"
+#include "RecordedDriver.h"
+#include "regather/Runtime/Runtime.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+using namespace regather::runtime;
+
+namespace {
+
+class ReductionKernelTest : public testing::Test {
+protected:
+  ReductionKernelTest() : driver(loadStandIn()) {
+    EXPECT_EQ(driver.cuModuleLoadDataEx(&module,
+                                        writeReductionKernels().c_str(), 0,
+                                        nullptr, nullptr),
+              kCuSuccess);
+    EXPECT_EQ(driver.cuStreamCreate(&stream, 0), kCuSuccess);
+  }
+  ~ReductionKernelTest() override {
+    driver.cuStreamDestroy_v2(stream);
+    driver.cuModuleUnload(module);
+  }
+
+  /// Reduces `count` elements of `ranks` contributions both ways.
+  void check(const ReductionType &type, std::vector<char> data, int64_t ranks,
+             int64_t count) {
+    auto bytes = size_t(count) * rg_dtype_size(type.dtype);
+    CuAddress address = 0;
+    ASSERT_EQ(driver.cuMemAlloc_v2(&address, bytes * size_t(ranks + 1) + 1),
+              kCuSuccess);
+    std::memcpy(reinterpret_cast<void *>(address), data.data(), data.size());
+    CuFunction function = nullptr;
+    std::string name = getReductionKernelName(type);
+    ASSERT_EQ(driver.cuModuleGetFunction(&function, module, name.c_str()),
+              kCuSuccess)
+        << name;
+    uint64_t target = address + bytes * size_t(ranks), stride = bytes;
+    auto numRanks = uint64_t(ranks), numElements = uint64_t(count);
+    void *arguments[] = {&target, &address, &stride, &numRanks, &numElements};
+    // Fewer threads than elements, so that they go on.
+    ASSERT_EQ(driver.cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, stream,
+                                    arguments, nullptr),
+              kCuSuccess);
+    std::vector<const char *> sources;
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      sources.push_back(data.data() + size_t(rank) * bytes);
+    std::vector<char> expected(bytes + 1);
+    reduceRun(type, sources, {expected.data()}, count);
+    EXPECT_EQ(
+        std::memcmp(expected.data(), reinterpret_cast<void *>(target), bytes),
+        0)
+        << name << " of " << ranks << " ranks";
+    driver.cuMemFree_v2(address);
+  }
+
+  DriverApi driver;
+  CuModule module = nullptr;
+  CuStream stream = nullptr;
+};
+
+bool isFloat(rg_dtype dtype) {
+  return dtype == RG_F32 || dtype == RG_F64 || dtype == RG_BF16 ||
+         dtype == RG_F16;
+}
+
+// Arbitrary bits, so that NaN, infinities and subnormals are among floats.
+TEST_F(ReductionKernelTest, EqualsHost) {
+  std::mt19937_64 random(7);
+  for (int32_t dtype = RG_F32; dtype <= RG_I64; ++dtype)
+    for (rg_reduction reduction : {RG_SUM, RG_AVG, RG_MAX})
+      for (rg_dtype accumulate : {RG_DTYPE_AUTO, RG_F64})
+        for (int64_t ranks : {1, 2, 3, 8}) {
+          auto type = rg_dtype(dtype);
+          if (!isFloat(type) && reduction == RG_AVG)
+            continue;
+          const int64_t count = 999;
+          std::vector<char> data(size_t(count * ranks) * rg_dtype_size(type));
+          for (char &byte : data)
+            byte = char(type == RG_I1 ? random() & 1 : random());
+          check({reduction, type, accumulate}, data, ranks, count);
+        }
+}
+
+// Each f64 next to a number of bf16, next to half the way to its neighbour, and
+// past the range of f32: where two roundings are not one.
+TEST_F(ReductionKernelTest, RoundsOnce) {
+  std::vector<float> first, second;
+  for (uint32_t bits = 0; bits < 0x10000; bits += 97) {
+    uint32_t wide = bits << 16;
+    float value = 0;
+    std::memcpy(&value, &wide, sizeof(value));
+    for (float factor : {0x1p-8f, 0x1p-9f, 0x1p-30f, -0x1p-8f}) {
+      first.push_back(value);
+      second.push_back(value * factor);
+    }
+  }
+  for (rg_dtype dtype : {RG_BF16, RG_F16, RG_F32}) {
+    std::vector<char> data;
+    for (const std::vector<float> &values : {first, second, second})
+      for (float value : values) {
+        const char *bytes = reinterpret_cast<const char *>(&value);
+        size_t size = rg_dtype_size(dtype);
+        data.insert(data.end(), bytes + sizeof(value) - size,
+                    bytes + sizeof(value));
+      }
+    for (rg_reduction reduction : {RG_SUM, RG_AVG, RG_MAX})
+      for (rg_dtype accumulate : {RG_F32, RG_F64})
+        check({reduction, dtype, accumulate}, data, 3, int64_t(first.size()));
+  }
+}
+
+TEST_F(ReductionKernelTest, MaximumOrdersZeros) {
+  const float zeros[] = {-0.0f, 0.0f, 0.0f, -0.0f, -0.0f, -0.0f};
+  std::vector<char> data(sizeof(zeros));
+  std::memcpy(data.data(), zeros, sizeof(zeros));
+  check({RG_MAX, RG_F32, RG_DTYPE_AUTO}, data, 2, 3);
+}
+
+// The assembler of the CUDA toolkit takes the text, where there is one.
+TEST_F(ReductionKernelTest, Assembles) {
+  if (std::system("ptxas --version > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "no ptxas";
+  std::string path = testing::TempDir() + "reductions.ptx";
+  std::FILE *file = std::fopen(path.c_str(), "w");
+  ASSERT_TRUE(file);
+  std::fputs(writeReductionKernels().c_str(), file);
+  std::fclose(file);
+  for (const char *architecture : {"sm_80", "sm_90a", "sm_100a"}) {
+    std::string command = std::string("ptxas -v -arch=") + architecture +
+                          " -o /dev/null " + path + " 2>&1";
+    std::FILE *pipe = popen(command.c_str(), "r");
+    ASSERT_TRUE(pipe);
+    std::string output;
+    for (char line[512]; std::fgets(line, sizeof(line), pipe);)
+      output += line;
+    EXPECT_EQ(pclose(pipe), 0) << output;
+    EXPECT_EQ(output.find("warning"), std::string::npos) << output;
+    for (size_t at = output.find(" bytes spill stores");
+         at != std::string::npos;
+         at = output.find(" bytes spill stores", at + 1))
+      EXPECT_EQ(output.substr(at - 2, 2), " 0") << output;
+  }
+  std::remove(path.c_str());
+}
+
+} // namespace
