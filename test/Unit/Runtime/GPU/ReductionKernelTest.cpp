@@ -12,9 +12,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "GPU/ReductionKernel.h"
+#include "Numeric/Half.h"
 #include "RecordedDriver.h"
 #include "regather/Runtime/Runtime.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -98,31 +101,38 @@ TEST_F(ReductionKernelTest, EqualsHost) {
         }
 }
 
-// Each f64 next to a number of bf16, next to half the way to its neighbour, and
-// past the range of f32: where two roundings are not one.
+/// The bits of a value in a type that has at most 32 of them.
+void append(std::vector<char> &data, rg_dtype dtype, float value) {
+  uint32_t bits = dtype == RG_BF16  ? toBF16(value)
+                  : dtype == RG_F16 ? toF16(value)
+                                    : bitCast<uint32_t>(value);
+  char bytes[sizeof(bits)];
+  std::memcpy(bytes, &bits, sizeof(bits));
+  data.insert(data.end(), bytes, bytes + rg_dtype_size(dtype));
+}
+
+// Sums half the way between two numbers of the type, and a little more or less:
+// rounded to f32 first, they would be ties.
 TEST_F(ReductionKernelTest, RoundsOnce) {
-  std::vector<float> first, second;
-  for (uint32_t bits = 0; bits < 0x10000; bits += 97) {
-    uint32_t wide = bits << 16;
-    float value = 0;
-    std::memcpy(&value, &wide, sizeof(value));
-    for (float factor : {0x1p-8f, 0x1p-9f, 0x1p-30f, -0x1p-8f}) {
-      first.push_back(value);
-      second.push_back(value * factor);
-    }
-  }
-  for (rg_dtype dtype : {RG_BF16, RG_F16, RG_F32}) {
+  for (auto [dtype, mantissa] :
+       {std::make_pair(RG_BF16, 7), std::make_pair(RG_F16, 10),
+        std::make_pair(RG_F32, 23)}) {
+    std::vector<float> values;
+    for (int i = 0; i < 64; ++i)
+      for (float sign : {1.0f, -1.0f})
+        values.push_back(sign *
+                         (1 + std::ldexp(float(i), -std::min(mantissa, 7))));
     std::vector<char> data;
-    for (const std::vector<float> &values : {first, second, second})
-      for (float value : values) {
-        const char *bytes = reinterpret_cast<const char *>(&value);
-        size_t size = rg_dtype_size(dtype);
-        data.insert(data.end(), bytes + sizeof(value) - size,
-                    bytes + sizeof(value));
-      }
+    for (float value : values)
+      append(data, dtype, value);
+    for (size_t i = 0; i < values.size(); ++i)
+      append(data, dtype, std::ldexp(i % 3 ? 1.0f : -1.0f, -mantissa - 1));
+    for (size_t i = 0; i < values.size(); ++i)
+      append(data, dtype,
+             std::ldexp(i % 5 ? 1.0f : -1.0f, dtype == RG_F16 ? -24 : -40));
     for (rg_reduction reduction : {RG_SUM, RG_AVG, RG_MAX})
       for (rg_dtype accumulate : {RG_F32, RG_F64})
-        check({reduction, dtype, accumulate}, data, 3, int64_t(first.size()));
+        check({reduction, dtype, accumulate}, data, 3, int64_t(values.size()));
   }
 }
 

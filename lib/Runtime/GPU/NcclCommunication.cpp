@@ -1,0 +1,337 @@
+//===- NcclCommunication.cpp - Collectives by NCCL ------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NcclCommunication.h"
+
+#include "../RankGroups.h"
+
+#include <algorithm>
+#include <thread>
+
+using namespace regather::runtime;
+
+NcclCommunication::NcclCommunication(const DriverApi &driver, RankStore &store,
+                                     NcclOptions options)
+    : driver(driver), store(store), options(std::move(options)), runner(driver),
+      log(this->options.rank, size_t(this->options.logEntries)) {}
+
+NcclCommunication::~NcclCommunication() {
+  watchdog.reset();
+  // All of them end before one is destroyed: a kernel of one may wait for what
+  // another one does.
+  std::string message;
+  if (!poll(message))
+    abort();
+  communicators.clear();
+  for (const Arena &arena : arenas)
+    if (nccl.hasWindows())
+      nccl.ncclMemFree(reinterpret_cast<void *>(arena.address));
+    else
+      driver.cuMemFree_v2(arena.address);
+  for (CuAddress address : staging)
+    if (address)
+      driver.cuMemFree_v2(address);
+  if (numbers)
+    driver.cuMemFree_v2(numbers);
+  if (progress)
+    driver.cuMemFreeHost(progress);
+}
+
+bool NcclCommunication::check(CuResult result, const char *what,
+                              std::string &message) const {
+  if (result == kCuSuccess)
+    return true;
+  message = std::string(what) + ": " + driver.describe(result);
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Set-up
+//===----------------------------------------------------------------------===//
+
+bool NcclCommunication::open(std::string &message) {
+  return nccl.load(options.library, message);
+}
+
+bool NcclCommunication::allocate(int64_t bytes, CuAddress &address,
+                                 std::string &message) {
+  address = 0;
+  if (bytes == 0)
+    return true;
+  if (nccl.hasWindows()) {
+    void *memory = nullptr;
+    NcclResult result = nccl.ncclMemAlloc(&memory, size_t(bytes));
+    if (result != kNcclSuccess) {
+      message = "cannot allocate " + std::to_string(bytes) +
+                " bytes for the arena: " + nccl.describe(result, nullptr);
+      return false;
+    }
+    address = CuAddress(reinterpret_cast<uintptr_t>(memory));
+  } else if (!check(driver.cuMemAlloc_v2(&address, size_t(bytes)),
+                    "cannot allocate the arena", message)) {
+    return false;
+  }
+  arenas.push_back({address, bytes});
+  return true;
+}
+
+NcclCommunicator::Use NcclCommunication::getUse(const rg_transfer &transfer) {
+  int32_t kind = transfer.collective.kind;
+  return kind == RG_REDUCE_SCATTER || kind == RG_ALL_REDUCE
+             ? NcclCommunicator::Use::Reduce
+             : NcclCommunicator::Use::Move;
+}
+
+/// Creates the communicators that transfers need, in the order of the axes and,
+/// for equal groups, of their use.
+bool NcclCommunication::createCommunicators(std::string &message) {
+  using Use = NcclCommunicator::Use;
+  auto numAxes = size_t(program->axes_count);
+  for (Use use : {Use::Move, Use::Reduce}) {
+    std::vector<NcclCommunicator *> ofAxes(numAxes);
+    std::vector<bool> isUsed(numAxes);
+    for (int64_t i = 0; i < program->transfer_count; ++i)
+      if (getUse(program->transfers[i]) == use)
+        isUsed[size_t(program->transfers[i].axes)] = true;
+    for (size_t axes = 0; axes < numAxes; ++axes) {
+      if (!isUsed[axes])
+        continue;
+      std::vector<int32_t> group = getGroup(program->axes[axes], options.rank);
+      std::string name = "nccl/" + std::to_string(axes) + "/" +
+                         std::to_string(group.front()) +
+                         (use == Use::Move ? "/move" : "/reduce");
+      communicators.push_back(
+          std::make_unique<NcclCommunicator>(nccl, std::move(group), use));
+      ofAxes[axes] = communicators.back().get();
+      if (!ofAxes[axes]->create(name, options.rank, store, options.setupSeconds,
+                                message))
+        return false;
+      for (const Arena &arena : arenas)
+        if (nccl.hasWindows() &&
+            !ofAxes[axes]->registerMemory(arena.address, arena.bytes, message))
+          return false;
+    }
+    for (int64_t i = 0; i < program->transfer_count; ++i)
+      if (getUse(program->transfers[i]) == use)
+        transfers[size_t(i)].communicator =
+            ofAxes[size_t(program->transfers[i].axes)];
+  }
+  return true;
+}
+
+bool NcclCommunication::planTransfers(std::string &message) {
+  for (int64_t i = 0; i < program->transfer_count; ++i) {
+    const rg_transfer &transfer = program->transfers[i];
+    const rg_axes &axes = program->axes[transfer.axes];
+    PlanOptions planOptions;
+    planOptions.ranks = int64_t(getGroup(axes, options.rank).size());
+    planOptions.position = getPosition(axes, options.rank);
+    planOptions.useLibrary = true;
+    planOptions.useLibraryOrder = !options.isReproducible;
+    planOptions.reductionBytes = options.reductionBytes;
+    Collective collective;
+    message = readTransfer(transfer, planOptions.ranks, collective);
+    if (!message.empty()) {
+      message = "transfer " + std::to_string(i) + ": " + message;
+      return false;
+    }
+    Transfer &planned = transfers.emplace_back();
+    planned.plan = planTransfer(collective, planOptions);
+    planned.bytes = int64_t(getReceivedBytes(collective, planOptions.ranks));
+    if (!runner.prepare(planned.plan, message))
+      return false;
+  }
+  return true;
+}
+
+bool NcclCommunication::makeStaging(std::string &message) {
+  std::vector<int64_t> needed(size_t(program->stream_count));
+  for (int64_t i = 0; i < program->instruction_count; ++i) {
+    const rg_instruction &instruction = program->instructions[i];
+    if (instruction.opcode != RG_OP_TRANSFER)
+      continue;
+    int64_t &bytes = needed[size_t(instruction.stream)];
+    bytes =
+        std::max(bytes, transfers[size_t(instruction.index)].plan.stagingBytes);
+  }
+  for (int64_t bytes : needed) {
+    CuAddress &address = staging.emplace_back();
+    stagingBytes += bytes;
+    if (bytes && !check(driver.cuMemAlloc_v2(&address, size_t(bytes)),
+                        ("cannot allocate " + std::to_string(bytes) +
+                         " bytes of staging memory for transfers")
+                            .c_str(),
+                        message))
+      return false;
+  }
+  return true;
+}
+
+/// Prepares what the device writes around each transfer.
+bool NcclCommunication::makeMarks(std::string &message) {
+  std::vector<uint32_t> values = {0};
+  for (int64_t i = 0; i < program->instruction_count; ++i) {
+    bool isTransfer = program->instructions[i].opcode == RG_OP_TRANSFER;
+    marks.push_back(isTransfer ? uint32_t(values.size()) : 0);
+    if (isTransfer)
+      values.push_back(uint32_t(values.size()));
+  }
+  size_t bytes = values.size() * sizeof(uint32_t);
+  size_t progressBytes = size_t(program->stream_count) * sizeof(StreamProgress);
+  void *memory = nullptr;
+  CuStream stream = nullptr;
+  if (!check(driver.cuMemAlloc_v2(&numbers, bytes),
+             "cannot allocate memory for progress", message) ||
+      !check(driver.cuMemHostAlloc(&memory, progressBytes, 0),
+             "cannot allocate memory for progress", message) ||
+      !check(driver.cuStreamCreate(&stream, kCuStreamNonBlocking),
+             "cannot create a stream", message))
+    return false;
+  progress = static_cast<StreamProgress *>(memory);
+  for (int32_t i = 0; i < program->stream_count; ++i)
+    progress[i].begun = progress[i].done = 0;
+  log.setProgress(progress);
+  bool isGood =
+      check(driver.cuMemcpyHtoDAsync_v2(numbers, values.data(), bytes, stream),
+            "cannot copy to the device", message) &&
+      check(driver.cuStreamSynchronize(stream), "cannot copy to the device",
+            message);
+  driver.cuStreamDestroy_v2(stream);
+  return isGood;
+}
+
+bool NcclCommunication::prepare(const rg_gpu_program &gpuProgram,
+                                std::string &message) {
+  program = gpuProgram.program;
+  if (program->ranks && program->ranks != options.ranks) {
+    message = "the program was compiled for " + std::to_string(program->ranks) +
+              " ranks, but there are " + std::to_string(options.ranks);
+    return false;
+  }
+  if (!planTransfers(message) || !makeStaging(message) || !makeMarks(message) ||
+      !createCommunicators(message))
+    return false;
+  // No rank begins to wait for others before all can be waited for.
+  if (!store.barrier("prepared", message))
+    return false;
+  watchdog = std::make_unique<Watchdog>(
+      options.watchdog,
+      [this](std::string &reason) { return pollCommunicators(reason); },
+      [this](const std::string &reason) { fail(reason); });
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void NcclCommunication::beginStep() {
+  // The device has nothing to do, so nobody else writes these.
+  for (int32_t i = 0; i < program->stream_count; ++i)
+    progress[i].begun = progress[i].done = 0;
+  log.beginStep();
+  watchdog->beginStep();
+}
+
+void NcclCommunication::endStep() {
+  watchdog->endStep();
+  log.endStep();
+}
+
+/// The device writes a number to memory of the host.
+bool NcclCommunication::mark(const volatile uint32_t &place, uint32_t value,
+                             CuStream stream, std::string &message) {
+  return check(driver.cuMemcpyDtoHAsync_v2(const_cast<uint32_t *>(&place),
+                                           numbers + value * sizeof(uint32_t),
+                                           sizeof(uint32_t), stream),
+               "cannot write progress", message);
+}
+
+bool NcclCommunication::start(int32_t rank, int64_t number,
+                              const CuAddress *buffers, CuStream stream,
+                              std::string &message) {
+  const rg_instruction &instruction = program->instructions[number];
+  Transfer &transfer = transfers[size_t(instruction.index)];
+  NcclCommunicator &communicator = *transfer.communicator;
+  uint32_t value = marks[size_t(number)];
+  CollectiveEntry entry;
+  entry.sequence = communicator.countCollective();
+  entry.stream = instruction.stream;
+  entry.mark = value;
+  entry.bytes = transfer.bytes;
+  entry.group = &communicator.getGroup();
+  entry.collective = &program->transfers[instruction.index].collective;
+  entry.instruction = &instruction;
+  log.add(entry);
+
+  TransferLabel label = {rank, number, instruction.description};
+  PlanMemory memory = {buffers, staging[size_t(instruction.stream)]};
+  auto ranks = int64_t(communicator.getGroup().size());
+  StreamProgress &at = progress[instruction.stream];
+  bool isGood = mark(at.begun, value, stream, message);
+  for (const PlanPhase &phase : transfer.plan.phases) {
+    isGood = isGood &&
+             runner.run(phase, ranks, memory, stream, label, message) &&
+             (!phase.hasExchange() ||
+              communicator.exchange(phase, memory, stream, message));
+  }
+  isGood = isGood && mark(at.done, value, stream, message);
+  if (isGood)
+    return true;
+  fail(message);
+  poll(message);
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
+
+bool NcclCommunication::pollCommunicators(std::string &message) {
+  for (const auto &communicator : communicators)
+    if (!communicator->poll(message))
+      return false;
+  return true;
+}
+
+bool NcclCommunication::poll(std::string &message) {
+  std::string reason;
+  if (!pollCommunicators(reason))
+    fail(reason);
+  std::lock_guard<std::mutex> lock(failureMutex);
+  if (failure.empty())
+    return true;
+  message = failure;
+  return false;
+}
+
+/// Keeps the first failure, says where the rank is, and ends all that waits.
+void NcclCommunication::fail(const std::string &reason) {
+  {
+    std::lock_guard<std::mutex> lock(failureMutex);
+    if (!failure.empty())
+      return;
+    failure = reason + "; " + log.describe();
+    if (!options.logFile.empty()) {
+      bool isWritten = log.write(options.logFile, reason);
+      failure += isWritten ? "; the last collectives are in '"
+                           : "; the last collectives cannot be written to '";
+      failure += options.logFile + "'";
+    }
+  }
+  abort();
+}
+
+void NcclCommunication::abort() {
+  // At once, as ending one may wait for another.
+  std::vector<std::thread> threads;
+  for (const auto &communicator : communicators)
+    threads.emplace_back([&communicator] { communicator->abort(); });
+  for (std::thread &thread : threads)
+    thread.join();
+}

@@ -1,0 +1,37 @@
+//===- RankStore.h - What ranks tell each other at first --------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_GPU_RANKSTORE_H
+#define REGATHER_LIB_RUNTIME_GPU_RANKSTORE_H
+
+#include <string>
+
+namespace regather::runtime {
+
+/// Values under keys that all ranks see, with which they find each other before
+/// they have communicators.
+class RankStore {
+public:
+  virtual ~RankStore() = default;
+
+  virtual bool set(const std::string &key, const std::string &value,
+                   std::string &message) = 0;
+
+  /// Waits until some rank has set the key. False, with a message, if none does
+  /// in time.
+  virtual bool get(const std::string &key, std::string &value,
+                   std::string &message) = 0;
+
+  /// Waits until all ranks are here. False, with a message that names those who
+  /// are not, when time is over.
+  virtual bool barrier(const std::string &name, std::string &message) = 0;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_GPU_RANKSTORE_H
