@@ -39,6 +39,8 @@ void regather::buildNativePipeline(OpPassManager &pm, StringRef entry,
   ConvertTGToExecPassOptions toExec;
   toExec.entry = entry.str();
   pm.addPass(createConvertTGToExecPass(toExec));
+  // By default, no graphs.
+  pm.addPass(exec::createFormGraphsPass());
   pm.addPass(exec::createPlanMemoryPass());
   pm.addPass(tg::createVerifyStepPass());
 }

@@ -1,6 +1,7 @@
 // RUN: regather tree %s | FileCheck %s --match-full-lines --check-prefix=TEXT
 // RUN: regather tree %s --depth 1 | FileCheck %s --check-prefix=SHALLOW
 // RUN: regather tree %s --no-fold --module 'layers.*' --depth 0 | FileCheck %s --check-prefix=LAYERS
+// RUN: regather tree %s --no-fold --module '*.2' --depth 0 | FileCheck %s --check-prefix=ANYWHERE
 // RUN: regather tree %s --json --cluster h100-8 | FileCheck %s --check-prefix=JSON
 // RUN: not regather tree %s --module 'blocks.*' 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: not regather tree %s --cluster h100-9 2>&1 | FileCheck %s --check-prefix=CLUSTER
@@ -26,6 +27,8 @@ tg.mesh @mesh [dp = 8]
 // LAYERS-NEXT: layers.1
 // LAYERS-NEXT: layers.2
 // LAYERS-NOT:  wq
+// ANYWHERE-NOT: layers.{{[01]}}
+// ANYWHERE:     layers.2
 
 // JSON:        "cluster": "h100-8",
 // JSON:        "module": "",

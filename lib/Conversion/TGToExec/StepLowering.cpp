@@ -316,7 +316,7 @@ void StepLowering::lowerRegion(Region &from, Region &to,
                                function_ref<void()> finish) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&to.emplaceBlock());
-  StreamOrder outer = order;
+  exec::StreamOrder outer = order;
   order = outer.enterRegion();
   lowerBlock(from.front());
   order.leaveRegion(builder, from.getLoc());

@@ -10,7 +10,7 @@
 #ifndef REGATHER_LIB_CONVERSION_TGTOEXEC_STEPLOWERING_H
 #define REGATHER_LIB_CONVERSION_TGTOEXEC_STEPLOWERING_H
 
-#include "StreamOrder.h"
+#include "regather/Dialect/Exec/Utils/StreamOrder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -83,12 +83,12 @@ private:
   exec::ProgramOp program;
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
   llvm::DenseMap<mlir::Value, FlatPlace> flatPlaces;
-  llvm::DenseMap<mlir::Value, StreamOrder::Arrival> arrivals;
+  llvm::DenseMap<mlir::Value, exec::StreamOrder::Arrival> arrivals;
   /// The outputs of collectives that were started.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> inFlight;
   llvm::MapVector<Group, mlir::Value> communicators;
   llvm::MapVector<Group, unsigned> streams;
-  StreamOrder order;
+  exec::StreamOrder order;
   /// What each value is a view, a cast or a gathered copy of, and the numbers
   /// of the values of the step that are not.
   llvm::DenseMap<mlir::Value, mlir::Value> roots;

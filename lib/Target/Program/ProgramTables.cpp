@@ -65,6 +65,7 @@ private:
   void translate(exec::CollectiveOp collective);
   void translate(exec::IfOp branch);
   void translate(exec::ForOp loop);
+  void translate(exec::GraphOp graph);
 
   /// Adds an instruction and returns its number.
   size_t add(Operation *from, rg_opcode opcode, uint64_t index,
@@ -342,6 +343,13 @@ void ProgramTranslator::translate(exec::ForOp op) {
   setTarget(loop);
 }
 
+void ProgramTranslator::translate(exec::GraphOp op) {
+  auto first = static_cast<int64_t>(tables.instructions.size());
+  translateBlock(op.getBody().front());
+  tables.graphs.push_back({save(op.getName()), first,
+                           static_cast<int64_t>(tables.instructions.size())});
+}
+
 void ProgramTranslator::translateBlock(Block &block) {
   for (Operation &inner : block)
     translate(inner);
@@ -349,8 +357,8 @@ void ProgramTranslator::translateBlock(Block &block) {
 
 void ProgramTranslator::translate(Operation &inner) {
   llvm::TypeSwitch<Operation *>(&inner)
-      .Case<exec::LaunchOp, exec::CollectiveOp, exec::IfOp, exec::ForOp>(
-          [&](auto op) { translate(op); })
+      .Case<exec::LaunchOp, exec::CollectiveOp, exec::IfOp, exec::ForOp,
+            exec::GraphOp>([&](auto op) { translate(op); })
       .Case([&](exec::ConstantOp constant) {
         constants[constant] = addConstant(constant.getValue());
       })

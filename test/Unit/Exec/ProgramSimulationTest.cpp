@@ -24,6 +24,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
+#include <random>
+
 using namespace mlir;
 using namespace regather;
 
@@ -265,6 +267,8 @@ void ProgramSimulator::runOp(Operation *op) {
   } else if (auto wait = dyn_cast<exec::WaitOp>(op)) {
     auto [stream, count] = events.lookup(wait.getEvent());
     complete(stream, count);
+  } else if (auto graph = dyn_cast<exec::GraphOp>(op)) {
+    runBlock(graph.getBody().front());
   } else if (auto branch = dyn_cast<exec::IfOp>(op)) {
     Region &region = op->getRegion(load(branch.getCondition())[0] ? 0 : 1);
     if (!region.empty())
@@ -297,27 +301,27 @@ std::vector<Tokens> ProgramSimulator::run(exec::ProgramOp program,
 // Tests
 //===----------------------------------------------------------------------===//
 
-TEST(ProgramSimulationTest, RandomSteps) {
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  MLIRContext context(registry);
-  registerAllPasses();
-  for (uint64_t seed = 0; seed != 150; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::string text = test::makeRandomStep(seed);
-    auto module = parseSourceString<ModuleOp>(text, &context);
-    ASSERT_TRUE(module) << text;
-    OwningOpRef<ModuleOp> lowered(module->clone());
+namespace {
+class ProgramSimulationTest : public ::testing::Test {
+protected:
+  ProgramSimulationTest() : context(makeRegistry()) { registerAllPasses(); }
+
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    return registry;
+  }
+
+  bool runPasses(ModuleOp module, StringRef pipeline) {
     PassManager pm(&context);
-    std::string pipeline =
-        llvm::formatv("convert-tg-to-exec{{comm-streams={0}},"
-                      "exec-plan-memory{{in-place={1} donate={2} effort=10000},"
-                      "tg-verify-step",
-                      1 + seed % 3, seed % 5 != 0, seed % 7 != 0);
-    ASSERT_TRUE(succeeded(parsePassPipeline(pipeline, pm)));
-    ASSERT_TRUE(succeeded(pm.run(*lowered))) << text;
-    auto func = module->lookupSymbol<func::FuncOp>("step");
-    auto program = lowered->lookupSymbol<exec::ProgramOp>("step");
+    return succeeded(parsePassPipeline(pipeline, pm)) &&
+           succeeded(pm.run(module));
+  }
+
+  /// Compares a program with the step that it was lowered from.
+  void compare(ModuleOp step, ModuleOp lowered) {
+    auto func = step.lookupSymbol<func::FuncOp>("step");
+    auto program = lowered.lookupSymbol<exec::ProgramOp>("step");
     for (uint64_t flags = 0; flags != 12; ++flags) {
       std::vector<Tokens> arguments = {
           {flags & 1}, {flags >> 1 & 1}, {flags / 4}};
@@ -325,8 +329,79 @@ TEST(ProgramSimulationTest, RandomSteps) {
         arguments.push_back(compute("argument", argument.getArgNumber(), {},
                                     getNumElements(argument.getType())));
       ASSERT_EQ(ProgramSimulator().run(program, arguments),
-                StepEvaluator().run(func, arguments))
-          << text;
+                StepEvaluator().run(func, arguments));
     }
   }
+
+  MLIRContext context;
+};
+} // namespace
+
+TEST_F(ProgramSimulationTest, RandomSteps) {
+  for (uint64_t seed = 0; seed != 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::string text = test::makeRandomStep(seed);
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module) << text;
+    OwningOpRef<ModuleOp> lowered(module->clone());
+    std::string pipeline =
+        llvm::formatv("convert-tg-to-exec{{comm-streams={0}},"
+                      "exec-plan-memory{{in-place={1} donate={2} effort=10000},"
+                      "tg-verify-step",
+                      1 + seed % 3, seed % 5 != 0, seed % 7 != 0);
+    ASSERT_TRUE(runPasses(*lowered, pipeline)) << text;
+    ASSERT_NO_FATAL_FAILURE(compare(*module, *lowered)) << text;
+  }
+}
+
+/// Spreads the launches outside of control flow over two modules, in runs.
+static void drawModules(exec::ProgramOp program, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  unsigned module = 0;
+  for (auto launch : program.getBody().getOps<exec::LaunchOp>()) {
+    if (random() % 6 == 0)
+      module = random() % 3;
+    if (module != 0)
+      launch->setAttr(tg::kModuleAttrName,
+                      StringAttr::get(program.getContext(),
+                                      "layers." + std::to_string(module)));
+  }
+}
+
+// Graphs change the order of what is started, and nothing else; before memory
+// is planned as well as after it.
+TEST_F(ProgramSimulationTest, RandomGraphs) {
+  int64_t numGraphs = 0;
+  for (uint64_t seed = 0; seed != 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::string text = test::makeRandomStep(seed);
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module) << text;
+    OwningOpRef<ModuleOp> lowered(module->clone());
+    ASSERT_TRUE(runPasses(
+        *lowered,
+        llvm::formatv("convert-tg-to-exec{{comm-streams={0}}", 1 + seed % 3)
+            .str()));
+    auto program = lowered->lookupSymbol<exec::ProgramOp>("step");
+    drawModules(program, seed);
+    const char *plan = "exec-plan-memory{effort=10000}",
+               *graphs = "exec-form-graphs{mode=unit min-ops=1}";
+    std::string pipeline =
+        llvm::formatv("{0},{1},tg-verify-step", seed % 2 ? plan : graphs,
+                      seed % 2 ? graphs : plan);
+    ASSERT_TRUE(runPasses(*lowered, pipeline)) << text;
+    program.walk([&](exec::GraphOp) { ++numGraphs; });
+    ASSERT_NO_FATAL_FAILURE(compare(*module, *lowered)) << text;
+    bool hasControlFlow = !program.getBody().getOps<exec::IfOp>().empty() ||
+                          !program.getBody().getOps<exec::ForOp>().empty();
+    if (hasControlFlow)
+      continue;
+    lowered = OwningOpRef<ModuleOp>(module->clone());
+    ASSERT_TRUE(runPasses(*lowered,
+                          "convert-tg-to-exec,exec-form-graphs{mode=full},"
+                          "exec-plan-memory{effort=10000},tg-verify-step"))
+        << text;
+    ASSERT_NO_FATAL_FAILURE(compare(*module, *lowered)) << text;
+  }
+  EXPECT_GT(numGraphs, 150);
 }

@@ -10,7 +10,7 @@
 #define REGATHER_TARGET_PROGRAM_PROGRAMTABLES_H
 
 #include "regather/Dialect/Exec/IR/Exec.h"
-#include "regather/Runtime/Program.h"
+#include "regather/Runtime/GpuProgram.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Allocator.h"
@@ -41,6 +41,9 @@ public:
   void setKernel(unsigned kernel, rg_kernel_function function, int64_t rows,
                  int64_t grain, int64_t scratchBytes);
 
+  /// Which instructions are a graph, by `exec.graph`; in order.
+  llvm::ArrayRef<rg_gpu_graph> getGraphs() const { return graphs; }
+
   /// What an instruction was translated from, for diagnostics.
   mlir::Operation *getOperation(int64_t instruction) const {
     return operations[instruction];
@@ -66,6 +69,7 @@ private:
   std::vector<rg_transfer> transfers;
   std::vector<rg_place> places;
   std::vector<rg_instruction> instructions;
+  std::vector<rg_gpu_graph> graphs;
   std::vector<tg::KernelOp> kernelOps;
   std::vector<mlir::Operation *> operations;
   rg_program program = {};

@@ -18,7 +18,8 @@ namespace regather::exec {
 /// One operation that touched a byte.
 struct Access {
   mlir::Operation *op = nullptr;
-  uint64_t stream = 0;
+  /// The stream, or what stands for it in a graph.
+  uint64_t lane = 0;
   /// Operations are counted in the order in which the checks visit them.
   uint64_t step = 0;
 };
@@ -30,7 +31,7 @@ struct ByteState {
   mlir::Value owner;
   /// Who wrote last; no operation for what an argument holds from the start.
   Access writer;
-  /// Who read since: the last on each stream.
+  /// Who read since: the last on each lane.
   llvm::SmallVector<Access, 1> readers;
 };
 

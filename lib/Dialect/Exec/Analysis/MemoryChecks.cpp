@@ -17,8 +17,9 @@ using namespace regather;
 using namespace regather::exec;
 
 namespace {
-/// For each stream, the number of leading steps whose operations on it are
-/// known to be complete.
+/// For each lane, the number of leading steps whose operations on it are known
+/// to be complete. A stream is a lane; in a graph, each stream but stream 0 is
+/// another one.
 using Clock = SmallVector<uint64_t, 2>;
 
 class MemoryChecker {
@@ -37,6 +38,7 @@ private:
   bool allowsInPlace(Operation *op, unsigned input, unsigned output);
   LogicalResult checkRegions(Operation *op, bool repeatLoops);
   LogicalResult checkLoop(ForOp op);
+  LogicalResult checkGraph(GraphOp op);
   LogicalResult checkReturn(ReturnOp op);
   LogicalResult runRegion(mlir::Region &region, unsigned times,
                           bool repeatLoops);
@@ -46,19 +48,24 @@ private:
             ArrayRef<ByteStates::Segment> second, uint64_t start);
 
   ByteRange getRange(Value buffer);
-  bool isBefore(const Access &earlier, uint64_t stream) const;
+  uint64_t getLane(uint64_t stream) {
+    return inGraph && stream != 0 ? program.getStreams() + stream : stream;
+  }
+  uint64_t getStream(uint64_t lane) { return lane % program.getStreams(); }
+  bool isBefore(const Access &earlier, uint64_t lane) const;
   Access makeAccess(Operation *op, uint64_t stream);
 
   ProgramOp program;
   tg::InPlaceTable inPlacePairs;
   ByteStates states;
   llvm::DenseMap<Value, uint32_t> spaces;
-  /// What each stream knows, and each event.
+  /// What each lane knows, and each event.
   SmallVector<Clock, 2> clocks;
   llvm::DenseMap<Value, Clock> events;
-  /// One after the last operation that was issued on each stream.
+  /// One after the last operation that was issued on each lane.
   Clock issued;
   uint64_t step = 0;
+  bool inGraph = false;
 };
 } // namespace
 
@@ -71,8 +78,8 @@ static std::string getName(Value value) {
 
 MemoryChecker::MemoryChecker(ProgramOp program)
     : program(program), inPlacePairs(program->getParentOp()),
-      clocks(program.getStreams(), Clock(program.getStreams())),
-      issued(program.getStreams()) {
+      clocks(2 * program.getStreams(), Clock(2 * program.getStreams())),
+      issued(2 * program.getStreams()) {
   if (program.isPlanned())
     states.addSpace(static_cast<int64_t>(*program.getArena()), Value());
   auto addBuffer = [&](Value buffer, Value owner) {
@@ -102,16 +109,17 @@ ByteRange MemoryChecker::getRange(Value buffer) {
 }
 
 Access MemoryChecker::makeAccess(Operation *op, uint64_t stream) {
-  Access access = {op, stream, step++};
-  issued[stream] = step;
+  uint64_t lane = getLane(stream);
+  Access access = {op, lane, step++};
+  issued[lane] = step;
   return access;
 }
 
-/// True if `earlier` is complete before what `stream` is told next.
-bool MemoryChecker::isBefore(const Access &earlier, uint64_t stream) const {
+/// True if `earlier` is complete before what `lane` is told next.
+bool MemoryChecker::isBefore(const Access &earlier, uint64_t lane) const {
   // Operations of communication streams overlap.
-  return !earlier.op || (earlier.stream == 0 && stream == 0) ||
-         clocks[stream][earlier.stream] > earlier.step;
+  return !earlier.op || (earlier.lane == 0 && lane == 0) ||
+         clocks[lane][earlier.lane] > earlier.step;
 }
 
 //===----------------------------------------------------------------------===//
@@ -121,7 +129,7 @@ bool MemoryChecker::isBefore(const Access &earlier, uint64_t stream) const {
 /// The last reader on a stream stands for those before it.
 static void addReader(ByteState &state, const Access &access) {
   llvm::erase_if(state.readers, [&](const Access &reader) {
-    return reader.stream == access.stream;
+    return reader.lane == access.lane;
   });
   state.readers.push_back(access);
 }
@@ -144,12 +152,13 @@ LogicalResult MemoryChecker::read(const Access &access, Value buffer) {
         diag.attachNote(state.writer.op->getLoc()) << "last written here";
       return diag;
     }
-    if (!isBefore(state.writer, access.stream)) {
+    if (!isBefore(state.writer, access.lane)) {
       InFlightDiagnostic diag =
           access.op->emitOpError()
-          << "reads " << getName(buffer) << " on stream " << access.stream
+          << "reads " << getName(buffer) << " on stream "
+          << getStream(access.lane)
           << " without waiting for what writes it on stream "
-          << state.writer.stream;
+          << getStream(state.writer.lane);
       diag.attachNote(state.writer.op->getLoc()) << "written here";
       return diag;
     }
@@ -172,13 +181,13 @@ LogicalResult MemoryChecker::write(const Access &access, Value buffer) {
            << ", which is not donated";
   for (auto &[part, state] : states.get(range)) {
     auto check = [&](const Access &earlier, StringRef what) -> LogicalResult {
-      if (isBefore(earlier, access.stream))
+      if (isBefore(earlier, access.lane))
         return success();
-      InFlightDiagnostic diag = access.op->emitOpError()
-                                << "writes " << getName(buffer) << " on stream "
-                                << access.stream << " without waiting for what "
-                                << what << " the same bytes on stream "
-                                << earlier.stream;
+      InFlightDiagnostic diag =
+          access.op->emitOpError()
+          << "writes " << getName(buffer) << " on stream "
+          << getStream(access.lane) << " without waiting for what " << what
+          << " the same bytes on stream " << getStream(earlier.lane);
       diag.attachNote(earlier.op->getLoc()) << "in flight since here";
       return diag;
     };
@@ -294,13 +303,16 @@ LogicalResult MemoryChecker::checkOp(Operation *op, bool repeatLoops) {
   if (auto access = dyn_cast<StreamOpInterface>(op))
     return checkAccess(access);
   if (auto record = dyn_cast<RecordOp>(op)) {
-    Clock clock = clocks[record.getStream()];
-    clock[record.getStream()] = step;
+    uint64_t lane = getLane(record.getStream());
+    Clock clock = clocks[lane];
+    clock[lane] = step;
     events[record.getEvent()] = std::move(clock);
   } else if (auto wait = dyn_cast<WaitOp>(op)) {
     for (auto [known, recorded] :
-         llvm::zip(clocks[wait.getStream()], events[wait.getEvent()]))
+         llvm::zip(clocks[getLane(wait.getStream())], events[wait.getEvent()]))
       known = std::max(known, recorded);
+  } else if (auto graph = dyn_cast<GraphOp>(op)) {
+    return checkGraph(graph);
   } else if (auto end = dyn_cast<ReturnOp>(op)) {
     return checkReturn(end);
   } else if (op->getNumRegions() > 0) {
@@ -328,13 +340,25 @@ LogicalResult MemoryChecker::runRegion(mlir::Region &region, unsigned times,
   for (unsigned time = 0; time != times; ++time) {
     if (failed(checkBlock(region.front(), repeatLoops && time == 0)))
       return failure();
-    for (auto [stream, end] : llvm::enumerate(issued))
-      if (stream != 0 && end != before[stream] && clocks[0][stream] < end)
+    for (auto [lane, end] : llvm::enumerate(issued))
+      if (lane != 0 && end != before[lane] && clocks[0][lane] < end)
         return region.getParentOp()->emitOpError()
                << "ends a region while something that it has started on stream "
-               << stream << " is in flight; stream 0 must wait for it";
+               << getStream(lane) << " is in flight; stream 0 must wait for it";
   }
   return success();
+}
+
+/// Nothing in a graph begins before it is launched, nor is in flight after it.
+LogicalResult MemoryChecker::checkGraph(GraphOp op) {
+  inGraph = true;
+  Clock launch = clocks[0];
+  launch[0] = step;
+  for (uint64_t stream = 1; stream < program.getStreams(); ++stream)
+    clocks[getLane(stream)] = launch;
+  LogicalResult result = runRegion(op.getBody(), 1, /*repeatLoops=*/false);
+  inGraph = false;
+  return result;
 }
 
 /// No two buffers of a loop share bytes: the next iteration reads what this one

@@ -58,6 +58,12 @@ void ProgramAccesses::addAccesses(Operation *op, StreamOp &step) {
 }
 
 void ProgramAccesses::addOp(Operation *op) {
+  if (auto graph = dyn_cast<GraphOp>(op)) {
+    // Control flow has no place in a graph, so this goes one level deep.
+    for (Operation &inner : graph.getBody().front())
+      addOp(&inner);
+    return;
+  }
   StreamOp step;
   if (auto access = dyn_cast<StreamOpInterface>(op)) {
     step.stream = access.getStream();

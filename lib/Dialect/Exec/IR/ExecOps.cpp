@@ -171,6 +171,54 @@ ValueRange AxisIndexOp::getWrites() {
 }
 
 //===----------------------------------------------------------------------===//
+// GraphOp
+//===----------------------------------------------------------------------===//
+
+/// Checks that `op`, which is a direct part of `graph`, can be captured after
+/// what came before. `joined` says which streams take part.
+static LogicalResult verifyCapture(GraphOp graph, Operation *op,
+                                   llvm::SmallDenseSet<uint64_t> &joined) {
+  auto checkStream = [&](uint64_t stream) -> LogicalResult {
+    if (joined.contains(stream))
+      return success();
+    return op->emitOpError()
+           << "uses stream " << stream << " in graph \"" << graph.getName()
+           << "\" before the stream waits for an event of the graph";
+  };
+  if (auto wait = dyn_cast<WaitOp>(op)) {
+    auto record = wait.getEvent().getDefiningOp<RecordOp>();
+    if (record && record->getParentOp() == graph) {
+      joined.insert(wait.getStream());
+      return success();
+    }
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "waits in graph \"" << graph.getName()
+                              << "\" for an event from outside of it";
+    diag.attachNote(wait.getEvent().getLoc()) << "the event";
+    return diag;
+  }
+  if (auto record = dyn_cast<RecordOp>(op))
+    return checkStream(record.getStream());
+  if (auto access = dyn_cast<StreamOpInterface>(op))
+    return checkStream(access.getStream());
+  if (isa<SliceOp, ViewOp, ConstantOp, CommunicatorOp, YieldOp>(op))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "cannot be part of graph \"" << graph.getName()
+                            << "\", which runs without the host";
+  diag.attachNote(graph.getLoc()) << "the graph";
+  return diag;
+}
+
+LogicalResult GraphOp::verifyRegions() {
+  llvm::SmallDenseSet<uint64_t> joined = {0};
+  for (Operation &op : getBody().front())
+    if (failed(verifyCapture(*this, &op, joined)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Fragments of the assembly
 //===----------------------------------------------------------------------===//
 

@@ -20,6 +20,8 @@ namespace {
 /// A pattern, component by component, or a regular expression.
 struct PathPattern {
   SmallVector<llvm::GlobPattern, 4> components;
+  /// The first component stands for one or more.
+  bool atAnyDepth = false;
   std::optional<llvm::Regex> regex;
 };
 } // namespace
@@ -53,6 +55,7 @@ static FailureOr<PathPattern> parsePattern(FunctionOpInterface func,
                               << option << "' has an empty component";
     pattern.components.push_back(std::move(*glob));
   }
+  pattern.atAnyDepth = parts.size() > 1 && parts.front() == "*";
   return pattern;
 }
 
@@ -68,20 +71,38 @@ static StringRef matchRegex(const llvm::Regex &regex, StringRef path) {
   }
 }
 
+/// True if the components match the beginning of `path`; leaves what follows.
+static bool consume(ArrayRef<llvm::GlobPattern> components, StringRef &path) {
+  for (const llvm::GlobPattern &component : components) {
+    if (path.empty())
+      return false;
+    auto [first, others] = path.split('.');
+    if (!component.match(first))
+      return false;
+    path = others;
+  }
+  return true;
+}
+
 /// The prefix of `path` that the pattern matches; empty if it does not.
 static StringRef match(const PathPattern &pattern, StringRef path) {
   if (pattern.regex)
     return matchRegex(*pattern.regex, path);
+  ArrayRef<llvm::GlobPattern> components = pattern.components;
+  auto getPrefix = [&](StringRef rest) {
+    return path.drop_back(rest.empty() ? 0 : rest.size() + 1);
+  };
   StringRef rest = path;
-  for (const llvm::GlobPattern &component : pattern.components) {
-    if (rest.empty())
-      return {};
-    auto [first, others] = rest.split('.');
-    if (!component.match(first))
-      return {};
-    rest = others;
+  if (!pattern.atAnyDepth)
+    return consume(components, rest) ? getPrefix(rest) : StringRef();
+  // The shortest one.
+  while (!rest.empty()) {
+    rest = rest.split('.').second;
+    StringRef candidate = rest;
+    if (consume(components.drop_front(), candidate))
+      return getPrefix(candidate);
   }
-  return path.drop_back(rest.empty() ? 0 : rest.size() + 1);
+  return {};
 }
 
 FailureOr<std::vector<PatternMatch>>

@@ -276,3 +276,31 @@ exec.program @collective(%gradient: memref<12x8xbf16>) -> memref<3x8xbf16>
   exec.return %shard : memref<3x8xbf16>
 }
 // END
+
+// -----
+
+// CHECK-LABEL: @graph
+// CHECK: exec.graph "layers.0.forward" {
+// CHECK: exec.collective all_reduce
+// CHECK: exec.wait %{{.*}} stream 0
+// CHECK-NEXT: {{^ *}$}}
+// EXAMPLE exec.graph
+tg.mesh @mesh [dp = 4]
+
+// Stream 1 takes part as soon as it waits for an event of the graph.
+exec.program @graph(%x: memref<4xf32>) -> memref<4xf32>
+    attributes {streams = 2, arena = 64} {
+  %ranks = exec.communicator on @mesh [dp]
+  %sum = exec.slice 0 : memref<4xf32>
+  exec.graph "layers.0.forward" {
+    exec.copy %x to %sum stream 0 : memref<4xf32>
+    %copied = exec.record stream 0
+    exec.wait %copied stream 1
+    exec.collective all_reduce reduction <sum> (%sum) to (%sum) over %ranks
+        stream 1 : (memref<4xf32>) -> memref<4xf32>
+    %reduced = exec.record stream 1
+    exec.wait %reduced stream 0
+  }
+  exec.return %sum : memref<4xf32>
+}
+// END

@@ -158,3 +158,37 @@ exec.program @bounds(%x: memref<f32>) attributes {streams = 1} {
   }
   exec.return
 }
+
+// -----
+
+exec.program @outside(%x: memref<4xf32> {tg.donated}) attributes {streams = 2} {
+  // expected-note @+1 {{the event}}
+  %event = exec.record stream 1
+  exec.graph "g" {
+    // expected-error @+1 {{waits in graph "g" for an event from outside of it}}
+    exec.wait %event stream 0
+  }
+  exec.return
+}
+
+// -----
+
+exec.program @not_forked(%x: memref<4xf32> {tg.donated}) attributes {streams = 2} {
+  exec.graph "g" {
+    // expected-error @+1 {{uses stream 1 in graph "g" before the stream waits for an event of the graph}}
+    exec.fill %x with 0.0 : f32 stream 1 : memref<4xf32>
+  }
+  exec.return
+}
+
+// -----
+
+exec.program @host(%x: memref<i1>) attributes {streams = 1} {
+  // expected-note @+1 {{the graph}}
+  exec.graph "g" {
+    // expected-error @+1 {{cannot be part of graph "g", which runs without the host}}
+    exec.if %x {
+    }
+  }
+  exec.return
+}

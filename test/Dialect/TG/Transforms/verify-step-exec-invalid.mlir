@@ -285,6 +285,44 @@ exec.program @leaves_in_flight(%flag: memref<i1>, %x: memref<4xf32>) attributes 
 
 // -----
 
+tg.mesh @mesh [dp = 2]
+exec.program @graph_not_joined(%x: memref<4xf32>) attributes {streams = 2, arena = 64} {
+  %dp = exec.communicator on @mesh [dp]
+  %g = exec.slice 0 : memref<8xf32>
+  // expected-error @+1 {{ends a region while something that it has started on stream 1 is in flight; stream 0 must wait for it}}
+  exec.graph "graph" {
+    %e = exec.record stream 0
+    exec.wait %e stream 1
+    exec.collective all_gather dim 0 (%x) to (%g) over %dp stream 1 : (memref<4xf32>) -> memref<8xf32>
+  }
+  exec.return
+}
+
+// -----
+
+// What stream 1 was told before the graph is in flight for its part of the
+// graph, which knows what stream 0 knows.
+tg.mesh @mesh [dp = 2]
+exec.program @graph_behind_stream(%x: memref<4xf32>, %y: memref<16xf32> {tg.donated}) attributes {streams = 2, arena = 64} {
+  %dp = exec.communicator on @mesh [dp]
+  %g = exec.slice 0 : memref<8xf32>
+  // expected-note @+1 {{written here}}
+  exec.collective all_gather dim 0 (%x) to (%g) over %dp stream 1 : (memref<4xf32>) -> memref<8xf32>
+  %gathered = exec.record stream 1
+  exec.wait %gathered stream 1
+  exec.graph "graph" {
+    %e = exec.record stream 0
+    exec.wait %e stream 1
+    // expected-error @+1 {{reads '%1' on stream 1 without waiting for what writes it on stream 1}}
+    exec.collective all_gather dim 0 (%g) to (%y) over %dp stream 1 : (memref<8xf32>) -> memref<16xf32>
+    %f = exec.record stream 1
+    exec.wait %f stream 0
+  }
+  exec.return
+}
+
+// -----
+
 // The collective of the second iteration does not wait for the copy of the
 // first.
 tg.mesh @mesh [dp = 2]

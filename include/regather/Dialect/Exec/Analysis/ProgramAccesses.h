@@ -16,7 +16,8 @@ namespace regather::exec {
 
 /// The operations of a program, each with the buffers that it touches. Buffers
 /// are the slices, in the order of the program, and then the arguments. An
-/// operation with regions is one step on stream 0.
+/// operation with regions is one step on stream 0, apart from a graph, which
+/// counts as what it holds.
 class ProgramAccesses {
 public:
   explicit ProgramAccesses(ProgramOp program);

@@ -61,6 +61,7 @@ def Exec_Dialect : Dialect {
     - The conditions of `exec.if` and `exec.for` are read on stream 0. What a
       region of theirs issues is complete, and stream 0 knows it, when the
       region ends.
+    - `exec.graph` is one operation of stream 0, whatever runs in it.
     - `exec.return` waits for all streams.
 
     Neighbours: `gpu` and `async` order operations by tokens, one for each

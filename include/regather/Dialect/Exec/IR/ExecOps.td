@@ -241,7 +241,7 @@ def Exec_WaitOp : Exec_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
 //===----------------------------------------------------------------------===//
 
 def Exec_YieldOp : Exec_Op<"yield", [
-    Pure, Terminator, ParentOneOf<["IfOp", "ForOp"]>]> {
+    Pure, Terminator, ParentOneOf<["IfOp", "ForOp", "GraphOp"]>]> {
   let summary = "End a region";
   let description = [{
     Values leave a region in memory. The operation is not printed.
@@ -288,6 +288,35 @@ def Exec_ForOp : Exec_Op<"for", [
   let assemblyFormat = [{
     $index `=` $lower `to` $upper `step` $step `:` type($index) $body attr-dict
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+def Exec_GraphOp : Exec_Op<"graph", [
+    NoRegionArguments, RecursiveMemoryEffects,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "Operations that a device is told to do at once";
+  let description = [{
+    The body is one operation of stream 0: it begins after what stream 0 was
+    told before, and is complete for what stream 0 is told later. Inside,
+    streams keep their meaning, but begin anew: another stream takes part once
+    it has waited for an event of the graph, and stream 0 waits for all of them
+    at the end. Of events outside the graph knows those that stream 0 has waited
+    for; its own are not seen outside.
+
+    A target that captures graphs records the calls of the body once and
+    replays them with the same addresses. So nothing in it is decided by the
+    host: there is no `exec.if` and no `exec.for`. Other targets run it as if
+    its operations stood alone.
+
+    `name` is what messages call it.
+  }];
+  let arguments = (ins StrAttr:$name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$name $body attr-dict";
+  let hasRegionVerifier = 1;
 }
 
 #endif // REGATHER_DIALECT_EXEC_IR_EXECOPS

@@ -13,6 +13,9 @@
 
 namespace regather::exec {
 
+/// Which operations exec-form-graphs puts into graphs.
+enum class GraphMode { None, Unit, Modules, Full };
+
 #define GEN_PASS_DECL
 #include "regather/Dialect/Exec/Transforms/Passes.h.inc"
 

@@ -11,6 +11,63 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FormGraphsPass : Pass<"exec-form-graphs", "::mlir::ModuleOp"> {
+  let summary = "Group operations of a program into graphs";
+  let description = [{
+    Moves operations into `exec.graph`, which a device is told to do at once:
+
+    - `unit`: computation of one unit and phase together, where a unit is a
+      repeated block (`layers.3`) or a module beside such blocks;
+    - `modules`: computation of the modules that match `modules`, forward and
+      backward apart, and nothing else. A pattern such as `*.attention` matches
+      at any depth;
+    - `full`: the whole program, with collectives and optimizer.
+
+    In the first two modes a graph is a run of computation, which keeps its
+    order. What lies in between is moved out of the way: a wait goes before the
+    graph, so that what it waits for is complete when the graph is launched; a
+    collective starts before the graph or, if that needs or overwrites what the
+    graph works with, behind it. Only where that is not possible either, the
+    graph ends and another one begins, with `.2` behind its name. Copies and
+    fills that belong to no module join their neighbours. Operations that would
+    be fewer than `min-ops` stay as they are.
+
+    Events are made anew for the new order: what another stream starts comes
+    after all that stream 0 was told before.
+
+    Conflicts are found byte by byte. Before `exec-plan-memory` buffers lie
+    apart, and the plan follows the new order; after it, bytes that buffers
+    share hold operations back.
+
+    Control flow in a module that is to be captured is an error, in mode `full`
+    anywhere in the program; so is a pattern that matches nothing.
+
+    Postcondition: the program passes `tg-verify-step` if it did before. Results
+    have the same bits.
+  }];
+  let options = [
+    Option<"mode", "mode", "GraphMode", /*default=*/"GraphMode::None",
+           "What becomes a graph", [{::llvm::cl::values(
+             clEnumValN(GraphMode::None, "none", "Nothing"),
+             clEnumValN(GraphMode::Unit, "unit", "Each unit and phase"),
+             clEnumValN(GraphMode::Modules, "modules",
+                        "Modules that match, in each phase"),
+             clEnumValN(GraphMode::Full, "full", "The whole program"))}]>,
+    ListOption<"modules", "modules", "std::string",
+               "Patterns of modules, such as *.attention,*.router">,
+    Option<"minOps", "min-ops", "unsigned", /*default=*/"2",
+           "Fewest operations that become a graph">
+  ];
+  let statistics = [
+    Statistic<"numGraphs", "num-graphs", "Number of graphs">,
+    Statistic<"numOps", "num-ops", "Number of operations in graphs">,
+    Statistic<"numMovedBefore", "num-moved-before",
+              "Number of starts and waits moved before a graph">,
+    Statistic<"numMovedBehind", "num-moved-behind",
+              "Number of starts moved behind a graph">
+  ];
+}
+
 def PlanMemoryPass : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Give every buffer of a program its place in memory";
   let description = [{

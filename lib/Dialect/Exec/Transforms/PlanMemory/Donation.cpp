@@ -82,13 +82,31 @@ void Donor::takeOver(Value update, BlockArgument argument) {
   ++result.numDonated;
 }
 
+/// The graph that holds everything the program does; null if there is none.
+static GraphOp getWholeGraph(ReturnOp end) {
+  GraphOp graph;
+  for (Operation &op : *end->getBlock()) {
+    if (isa<StreamOpInterface, IfOp, ForOp>(op))
+      return nullptr;
+    if (auto next = dyn_cast<GraphOp>(op)) {
+      if (graph)
+        return nullptr;
+      graph = next;
+    }
+  }
+  return graph;
+}
+
 /// Copies updates at the end, when nothing is in flight any more.
 void Donor::copyAtEnd(ArrayRef<std::pair<unsigned, BlockArgument>> updates) {
   if (updates.empty())
     return;
   OpBuilder builder(end);
   Location loc = end.getLoc();
-  for (uint64_t stream = 1; stream < program.getStreams(); ++stream) {
+  GraphOp graph = getWholeGraph(end);
+  if (graph)
+    builder.setInsertionPoint(graph.getBody().front().getTerminator());
+  for (uint64_t stream = 1; !graph && stream < program.getStreams(); ++stream) {
     Value event = RecordOp::create(builder, loc, stream);
     WaitOp::create(builder, loc, event, uint64_t(0));
   }

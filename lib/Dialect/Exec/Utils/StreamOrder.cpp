@@ -6,31 +6,30 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StreamOrder.h"
+#include "regather/Dialect/Exec/Utils/StreamOrder.h"
 
 using namespace mlir;
-using namespace regather;
+using namespace regather::exec;
 
 void StreamOrder::beginCollective(OpBuilder &builder, Location loc,
                                   unsigned stream) {
   if (!hasComputed)
     return;
   if (!recorded) {
-    recorded = exec::RecordOp::create(builder, loc, /*stream=*/0);
+    recorded = RecordOp::create(builder, loc, /*stream=*/0);
     for (Stream &other : streams)
       other.isUpToDate = false;
   }
   if (streams[stream].isUpToDate)
     return;
-  exec::WaitOp::create(builder, loc, recorded, stream);
+  WaitOp::create(builder, loc, recorded, stream);
   streams[stream].isUpToDate = true;
 }
 
 StreamOrder::Arrival StreamOrder::endCollective(OpBuilder &builder,
                                                 Location loc, unsigned stream) {
   Stream &state = streams[stream];
-  state.last = {stream, ++state.issued,
-                exec::RecordOp::create(builder, loc, stream)};
+  state.last = {stream, ++state.issued, RecordOp::create(builder, loc, stream)};
   return state.last;
 }
 
@@ -39,7 +38,7 @@ void StreamOrder::waitFor(OpBuilder &builder, Location loc,
   Stream &state = streams[arrival.stream];
   if (state.known >= arrival.number)
     return;
-  exec::WaitOp::create(builder, loc, arrival.event, /*stream=*/0);
+  WaitOp::create(builder, loc, arrival.event, /*stream=*/0);
   state.known = arrival.number;
   // Events of stream 0 now stand for the collective as well.
   addCompute();

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_CONVERSION_TGTOEXEC_STREAMORDER_H
-#define REGATHER_LIB_CONVERSION_TGTOEXEC_STREAMORDER_H
+#ifndef REGATHER_DIALECT_EXEC_UTILS_STREAMORDER_H
+#define REGATHER_DIALECT_EXEC_UTILS_STREAMORDER_H
 
 #include "regather/Dialect/Exec/IR/Exec.h"
 
-namespace regather {
+namespace regather::exec {
 
 /// Emits the records and waits of a program while it is written, and none that
 /// says what is known already.
@@ -67,6 +67,6 @@ private:
   mlir::Value recorded;
 };
 
-} // namespace regather
+} // namespace regather::exec
 
-#endif // REGATHER_LIB_CONVERSION_TGTOEXEC_STREAMORDER_H
+#endif // REGATHER_DIALECT_EXEC_UTILS_STREAMORDER_H
