@@ -46,6 +46,10 @@ int runMain();
 extern llvm::cl::SubCommand compileCommand;
 int compileMain();
 
+/// `regather check-calls`: proves the order of recorded calls.
+extern llvm::cl::SubCommand checkCallsCommand;
+int checkCallsMain();
+
 /// `regather manifest`: prints what a bundle says about itself.
 extern llvm::cl::SubCommand manifestCommand;
 int manifestMain();

@@ -64,14 +64,16 @@ int main(int argc, char **argv) {
   // Pipelines are put together from the names of passes.
   registerAllPasses();
   for (llvm::cl::SubCommand *command :
-       {&runCommand, &compileCommand, &manifestCommand, &reportCommand,
-        &simulateCommand, &statsCommand, &treeCommand})
+       {&runCommand, &checkCallsCommand, &compileCommand, &manifestCommand,
+        &reportCommand, &simulateCommand, &statsCommand, &treeCommand})
     llvm::cl::HideUnrelatedOptions(getCategory(), *command);
   llvm::cl::HideUnrelatedOptions(getCategory());
   llvm::cl::ParseCommandLineOptions(
       argc, argv, "Regather: the MLIR compiler for sharded training\n");
   if (runCommand)
     return runMain();
+  if (checkCallsCommand)
+    return checkCallsMain();
   if (compileCommand)
     return compileMain();
   if (manifestCommand)

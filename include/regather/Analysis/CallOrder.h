@@ -1,0 +1,111 @@
+//===- CallOrder.h - Whether recorded calls are ordered ---------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stand-in for the libraries of a GPU records the calls of a run
+// (lib/Runtime/GPU/Recording.h has the format). What it ran was one of the
+// orders that a device might choose; here it is proven that all of them have
+// the same result. Each stream is a sequence of its own, tied to others by
+// events, by graphs and by what the host waits for, and two calls that touch
+// the same bytes, one of them writing, have to be ordered by these ties.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_ANALYSIS_CALLORDER_H
+#define REGATHER_ANALYSIS_CALLORDER_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace regather {
+
+/// Bytes of a device.
+struct CallRange {
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+};
+
+/// A call as it was recorded. Objects have numbers from 1 on; 0 stands for
+/// none.
+struct RecordedCall {
+  std::string name;
+  /// Of the file, from 1 on.
+  int64_t line = 0;
+  int64_t rank = 0;
+  /// Number in the program; nothing outside of a step.
+  std::optional<int64_t> instruction;
+  int64_t stream = 0, event = 0, graph = 0, executable = 0, comm = 0;
+  /// Of an allocation.
+  CallRange allocation;
+  /// Elements of a collective, and the number of what combines them.
+  int64_t count = 0, reduction = 0;
+  std::string description, kernel;
+  /// Of a call that failed.
+  std::string result, problem;
+  std::vector<CallRange> reads, writes;
+};
+
+/// Reads a record: one JSON object in a line. An error names the line.
+llvm::Expected<std::vector<RecordedCall>> parseCalls(llvm::StringRef text);
+
+/// Something wrong in a record.
+struct CallFinding {
+  enum class Kind {
+    /// Two calls touch the same bytes in no order.
+    Race,
+    /// Bytes are read that nothing has written.
+    NeverWritten,
+    /// Bytes are touched that are not allocated, or freed while in use.
+    NotAllocated,
+    /// A stream waits for an event that was not recorded.
+    EventNotRecorded,
+    /// A call that may not be made during a capture, or across its bounds.
+    IllegalCapture,
+    /// Something is made, or waited for by the host, within a step.
+    WithinStep,
+    /// A graph is launched that does not exist.
+    UnknownGraph,
+    /// The library refused a call.
+    Failed,
+    /// Ranks start different collectives.
+    RankOrder
+  };
+
+  Kind kind;
+  /// Names the calls, their streams, instructions and bytes.
+  std::string message;
+  /// The line that shows it, and of which record.
+  int64_t line = 0;
+  size_t record = 0;
+};
+
+/// What was looked at.
+struct CallStatistics {
+  int64_t calls = 0, streams = 0, graphLaunches = 0, replayedCalls = 0;
+};
+
+/// Checks the records of the processes of a run. Each has memory, streams and
+/// events of its own; collectives have to agree on all ranks. Near-linear in
+/// the calls, those that graphs replay included; clocks take the number of
+/// streams each. At most one finding for each pair of calls and kind, in the
+/// order of the records.
+std::vector<CallFinding>
+checkCalls(llvm::ArrayRef<std::vector<RecordedCall>> records,
+           CallStatistics *statistics = nullptr);
+
+/// Such as `race`.
+llvm::StringRef getKindName(CallFinding::Kind kind);
+
+} // namespace regather
+
+#endif // REGATHER_ANALYSIS_CALLORDER_H
