@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OverlapScheduleBounds.h"
 #include "OverlapScheduleSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -111,11 +112,14 @@ public:
 private:
   bool consider(Order order, StringRef strategy);
   void addListSchedules(ArrayRef<uint32_t> base);
+  void addPutOffSchedules(ArrayRef<uint32_t> base);
   bool isGoodEnough() const {
     return !result.order.empty() &&
            result.score.seconds <= result.lowerBound * (1 + kTolerance);
   }
 
+  /// So often priorities are taken from what was found.
+  static constexpr unsigned kMaxRounds = 3;
   /// Estimates of seconds are not better than this.
   static constexpr double kTolerance = 1e-3;
 
@@ -171,6 +175,25 @@ void OverlapScheduler::addListSchedules(ArrayRef<uint32_t> base) {
   }
 }
 
+/// Takes priorities from when things may happen at the latest, and then from
+/// when they happened in the best order, too.
+void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
+  std::vector<double> tails = graph.priorities, begins = graph.heads;
+  double worthwhile = kTolerance * result.lowerBound;
+  for (unsigned round = 0; round != kMaxRounds; ++round) {
+    double before = result.order.empty() ? 0 : result.score.seconds;
+    graph.priorities = getPriorities(graph, begins);
+    for (bool protects : {true, false})
+      if (!isGoodEnough())
+        consider(getListSchedule(graph, base, limits, {true, protects, false}),
+                 "put-off list schedule");
+    if (isGoodEnough() || before - result.score.seconds < worthwhile)
+      break;
+    begins = getBegins(graph, result.order);
+  }
+  graph.priorities = std::move(tails);
+}
+
 Expected<OverlapSchedule> OverlapScheduler::run() {
   Order given = getGivenOrder(graph);
   if (result.given.peakBytes <= limits.bytes &&
@@ -187,9 +210,16 @@ Expected<OverlapSchedule> OverlapScheduler::run() {
     if (getPeakBytes(graph, order) <= limits.bytes &&
         keepsStreamLimits(graph, order, limits.inFlight))
       consider(order, "candidate");
-  // What gathers a parameter late leaves most room.
-  if (frugalPeak <= limits.bytes)
+  // What gathers a parameter late leaves most room. Rules on paths are quick,
+  // and often meet the bound of paths.
+  if (frugalPeak <= limits.bytes) {
     addListSchedules(frugal);
+    if (!isGoodEnough()) {
+      tightenDistances(graph);
+      result.lowerBound = std::max(result.lowerBound, getLowerBound(graph));
+      addPutOffSchedules(frugal);
+    }
+  }
   if (blockingPeak <= limits.bytes)
     addListSchedules(blocking);
   if (!isGoodEnough() && !result.order.empty()) {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OverlapScheduleGraph.h"
+#include "OverlapScheduleBounds.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -16,18 +16,7 @@ using namespace llvm;
 using namespace regather;
 using namespace regather::overlap;
 
-namespace {
-/// What one resource has to do, not before `head` and with `tail` to follow.
-struct Job {
-  double head = 0;
-  double seconds = 0;
-  double tail = 0;
-};
-} // namespace
-
-/// The least time in which one resource can do all jobs if it may interrupt
-/// them: Jackson's rule, always the available one with the longest tail.
-static double getOneResourceBound(std::vector<Job> jobs) {
+double overlap::getOneResourceBound(std::vector<Job> jobs) {
   llvm::sort(jobs, [](const Job &a, const Job &b) { return a.head < b.head; });
   auto hasShorterTail = [](const Job &a, const Job &b) {
     return a.tail < b.tail;
@@ -76,7 +65,7 @@ double overlap::getLowerBound(const Graph &graph) {
   std::vector<std::vector<Job>> links(graph.links.size());
   for (uint32_t op = 0; op != graph.size(); ++op) {
     double seconds = graph.seconds[op];
-    bound = std::max(bound, graph.tails[op]);
+    bound = std::max(bound, graph.heads[op] + graph.tails[op]);
     Job job = {graph.heads[op], seconds, graph.tails[op] - seconds};
     if (graph.isCompute(op))
       compute.push_back(job);

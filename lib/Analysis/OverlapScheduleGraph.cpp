@@ -90,6 +90,7 @@ Graph::Graph(const TimedProgram &program, bool allowsConflicts)
       tails[op] = std::max(tails[op], tails[successor]);
     tails[op] += seconds[op];
   }
+  priorities = tails;
   heads.resize(numOps);
   for (uint32_t op = 0; op != numOps; ++op)
     for (uint32_t predecessor : predecessors[op])

@@ -68,6 +68,8 @@ struct Graph {
   std::vector<double> tails;
   /// How long it takes at least to the begin of an operation.
   std::vector<double> heads;
+  /// How long before the end an operation should begin.
+  std::vector<double> priorities;
 };
 
 /// The state of device and streams between two operations, if nothing slows
@@ -139,8 +141,14 @@ int64_t getPeakBytes(const Graph &graph, llvm::ArrayRef<uint32_t> order);
 bool keepsStreamLimits(const Graph &graph, llvm::ArrayRef<uint32_t> order,
                        uint32_t inFlight);
 
-/// No order takes less time.
-double getLowerBound(const Graph &graph);
+/// How long before the end of the step each operation begins if everything is
+/// put off. Of what competes for a resource, that is put off most which has the
+/// latest of `begins`, seconds since the step began. O(n log n).
+std::vector<double> getPriorities(const Graph &graph,
+                                  llvm::ArrayRef<double> begins);
+/// When each operation is issued in an order, and not before its head.
+std::vector<double> getBegins(const Graph &graph,
+                              llvm::ArrayRef<uint32_t> order);
 
 /// The given order with each wait right behind its start.
 Order getBlockingOrder(const Graph &graph);

@@ -8,11 +8,13 @@
 
 #include "OverlapScheduleList.h"
 #include "OverlapScheduleMemory.h"
+#include "OverlapScheduleRemaining.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <deque>
+#include <limits>
 #include <queue>
 
 using namespace llvm;
@@ -33,22 +35,6 @@ struct Candidate {
 using CandidateQueue =
     std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>>;
 
-/// Seconds of computation that is left, by tail.
-class RemainingCompute {
-public:
-  explicit RemainingCompute(const Graph &graph);
-  void remove(uint32_t op, double seconds) { add(ranks[op], -seconds); }
-  /// Of what has a longer tail than `op`.
-  double getBefore(uint32_t op) const;
-
-private:
-  void add(uint32_t rank, double seconds);
-
-  std::vector<uint32_t> ranks;
-  /// A Fenwick tree over ranks.
-  std::vector<double> sums;
-};
-
 class ListScheduler {
 public:
   ListScheduler(const Graph &graph, ArrayRef<uint32_t> base,
@@ -60,8 +46,11 @@ private:
   static constexpr uint32_t kWindow = 512;
   /// The same while the device would wait.
   static constexpr uint32_t kWideWindow = 8192;
-  /// So many operations that memory has no room for are passed over.
+  /// So many operations that memory has no room for, or that would delay
+  /// others, are passed over.
   static constexpr unsigned kMaxRefused = 4;
+  /// So many collectives under way may meet in what is protected.
+  static constexpr uint32_t kMaxMeeting = 4;
   /// What is computed for one collective alone takes so many operations.
   static constexpr uint32_t kMaxChain = 32;
   /// Starting late means so many times its seconds before it is needed.
@@ -96,6 +85,7 @@ private:
   bool tryStart(uint32_t start);
   void feed(uint32_t number, double horizon);
   void feedAll(double seconds);
+  double getReleaseTime(uint32_t op) const;
   bool mayDelay(uint32_t op) const;
   uint32_t getFirstComplete() const;
   bool issueReady();
@@ -125,37 +115,6 @@ private:
   Order order;
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// RemainingCompute
-//===----------------------------------------------------------------------===//
-
-RemainingCompute::RemainingCompute(const Graph &graph)
-    : ranks(graph.size()), sums(graph.size() + 1, 0.0) {
-  Order byTail = getGivenOrder(graph);
-  llvm::sort(byTail, [&](uint32_t a, uint32_t b) {
-    return std::make_pair(-graph.tails[a], a) <
-           std::make_pair(-graph.tails[b], b);
-  });
-  for (auto [rank, op] : enumerate(byTail))
-    ranks[op] = rank;
-  for (uint32_t op = 0; op != graph.size(); ++op)
-    add(ranks[op], graph.getComputeSeconds(op));
-}
-
-void RemainingCompute::add(uint32_t rank, double seconds) {
-  if (seconds == 0)
-    return;
-  for (size_t i = rank + 1; i < sums.size(); i += i & -i)
-    sums[i] += seconds;
-}
-
-double RemainingCompute::getBefore(uint32_t op) const {
-  double sum = 0;
-  for (size_t i = ranks[op]; i != 0; i -= i & -i)
-    sum += sums[i];
-  return sum;
-}
 
 //===----------------------------------------------------------------------===//
 // What is ready
@@ -222,14 +181,14 @@ void ListScheduler::addPending(uint32_t start) {
   Stream &stream = streams[graph.streams[start]];
   uint32_t place = memory.getPlace(start);
   stream.pending.push(
-      {graph.seconds[start] - graph.tails[start], place, start});
+      {graph.seconds[start] - graph.priorities[start], place, start});
   if (graph.ownedBytes[start] > graph.writtenBytes[start])
     stream.releasing.push({0, place, start});
 }
 
 /// `op` waits for nothing but its turn.
 void ListScheduler::makeReady(uint32_t op) {
-  double key = rule.takesLongestTail ? -graph.tails[op] : isFiller[op];
+  double key = rule.takesLongestTail ? -graph.priorities[op] : isFiller[op];
   ready.push({key, memory.getPlace(op), op});
 }
 
@@ -388,19 +347,38 @@ void ListScheduler::feedAll(double seconds) {
 // The next operation
 //===----------------------------------------------------------------------===//
 
-/// False if a collective on a longer tail would be complete before `op`, and
-/// something is ready then.
+/// When what `op` still needs is complete, if that is collectives under way.
+double ListScheduler::getReleaseTime(uint32_t op) const {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (missing[op] > kMaxMeeting)
+    return kNever;
+  double time = 0;
+  for (uint32_t needed : graph.predecessors[op]) {
+    if (memory.isIssued(needed))
+      continue;
+    if (!graph.isWait(needed) || !memory.isIssued(graph.partner[needed]))
+      return kNever;
+    time = std::max(time, ends[graph.partner[needed]]);
+  }
+  return time;
+}
+
+/// False if something on a longer tail would be ready before `op` is done: what
+/// only needs collectives that are under way.
 bool ListScheduler::mayDelay(uint32_t op) const {
   if (!rule.protectsLongestTail || graph.getComputeSeconds(op) == 0)
     return true;
+  double end = clock.now + graph.seconds[op];
   for (const Stream &stream : streams) {
     for (uint32_t start : stream.flying) {
       uint32_t wait = graph.partner[start];
-      if (memory.isIssued(wait) || graph.tails[wait] <= graph.tails[op] ||
-          ends[start] >= clock.now + graph.seconds[op])
+      if (memory.isIssued(wait) ||
+          graph.priorities[wait] <= graph.priorities[op] || ends[start] >= end)
         continue;
-      if (any_of(graph.successors[wait],
-                 [&](uint32_t user) { return missing[user] == 1; }))
+      if (any_of(graph.successors[wait], [&](uint32_t user) {
+            return graph.priorities[user] > graph.priorities[op] &&
+                   getReleaseTime(user) < end;
+          }))
         return false;
     }
   }

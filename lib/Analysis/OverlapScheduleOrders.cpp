@@ -8,6 +8,7 @@
 
 #include "OverlapScheduleGraph.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <queue>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OverlapScheduleGraph.h"
+#include "OverlapScheduleBounds.h"
 
 #include "llvm/ADT/STLExtras.h"
 

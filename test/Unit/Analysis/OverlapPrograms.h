@@ -81,9 +81,10 @@ private:
 
 /// A random program of at most `size` operations: chains of computation with
 /// collectives of parameters and of what was computed.
-inline TimedProgram makeRandomProgram(uint32_t size, std::mt19937 &random) {
+inline TimedProgram makeRandomProgram(uint32_t size, std::mt19937 &random,
+                                      uint32_t maxStreams = 2) {
   auto draw = [&](uint32_t limit) { return random() % limit; };
-  uint32_t numStreams = 1 + draw(2);
+  uint32_t numStreams = 1 + draw(maxStreams);
   ScheduleProgramBuilder builder(numStreams);
   std::vector<uint32_t> values;
   auto pick = [&](uint32_t count) {

@@ -179,6 +179,58 @@ TEST(OverlapScheduleTest, isCloseToExhaustiveSearch) {
   EXPECT_LE(sumOfGaps / kPrograms, 0.01);
 }
 
+// Whatever collectives over three links and computation hold up each other for.
+TEST(OverlapScheduleTest, boundsAreBelowTheOptimum) {
+  std::mt19937 random(4);
+  double sumOfGaps = 0;
+  constexpr int kPrograms = 80;
+  for (int i = 0; i != kPrograms; ++i) {
+    TimedProgram program =
+        makeRandomProgram(6 + random() % 7, random, /*maxStreams=*/3);
+    OverlapOptions options = makeOptions(program, 64);
+    OverlapSchedule found = schedule(program, options);
+    double best = ExhaustiveSearch(program, *options.memoryLimit).run();
+    EXPECT_LE(found.lowerBound, best);
+    sumOfGaps += found.score.seconds / best - 1;
+  }
+  EXPECT_LE(sumOfGaps / kPrograms, 0.01);
+}
+
+// Each of three collectives is on a path of its own, and so is each product;
+// the additions need all of them.
+TEST(OverlapScheduleTest, countsWhatMeetsInTheBound) {
+  ScheduleProgramBuilder builder;
+  uint32_t last = builder.compute(1);
+  for (int layer = 0; layer != 4; ++layer) {
+    std::vector<uint32_t> sums;
+    for (int i = 0; i != 3; ++i)
+      sums.push_back(builder.wait(builder.start(5, builder.compute(1, last))));
+    last = builder.compute(2, sums);
+  }
+  OverlapSchedule found = schedule(builder.build(), OverlapOptions());
+  EXPECT_EQ(found.bounds.getSeconds() * 1024, 60);
+  EXPECT_EQ(found.lowerBound * 1024, 1 + 4 * (1 + 3 * 5 + 2));
+  EXPECT_EQ(found.score.seconds, found.lowerBound);
+}
+
+// Two collectives that run beside a layer each are done in time; the third one
+// cannot start before, nor be put off until the end.
+TEST(OverlapScheduleTest, doesNotPutOffReductionsUntilTheEnd) {
+  ScheduleProgramBuilder builder(2);
+  uint32_t head = builder.compute(1);
+  uint32_t product = builder.compute(3, head);
+  uint32_t last = head;
+  for (int layer = 0; layer != 6; ++layer) {
+    uint32_t wait = builder.wait(builder.start(4, last, 0, /*stream=*/1));
+    last = builder.compute(2, wait);
+  }
+  builder.wait(builder.start(12, product));
+  builder.wait(builder.start(8, last));
+  OverlapSchedule found = schedule(builder.build(), OverlapOptions());
+  EXPECT_EQ(found.score.seconds * 1024, 1 + 6 * (4 + 2) + 8);
+  EXPECT_EQ(found.score.seconds, found.lowerBound);
+}
+
 TEST(OverlapScheduleTest, scoresContentionAsTheSimulatorDoes) {
   std::mt19937 random(2);
   for (int i = 0; i != 40; ++i) {
