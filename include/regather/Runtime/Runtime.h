@@ -286,8 +286,8 @@ RG_EXPORT rg_status rg_start(rg_comm *comm, const rg_collective *collective,
  *  Errors: RG_ERROR_ARGUMENT for null; or the failure of the world. */
 RG_EXPORT rg_status rg_wait(rg_future *future);
 
-/** When the data of a collective was moved, in seconds of the system's monotonic
- *  clock (std::chrono::steady_clock). */
+/** When the data of a collective was moved, in seconds of the system's
+ * monotonic clock (std::chrono::steady_clock). */
 typedef struct rg_flight {
   /** The last rank of the group has started it. */
   double begin;
