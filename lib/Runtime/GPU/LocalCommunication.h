@@ -20,7 +20,15 @@ class LocalCommunication : public DeviceCommunication {
 public:
   explicit LocalCommunication(const GpuDevice &device) : device(device) {}
 
+  bool allocate(int64_t bytes, CuAddress &address,
+                std::string &message) override {
+    return device.check(device.getDriver().cuMemAlloc_v2(&address,
+                                                         size_t(bytes)),
+                        "cuMemAlloc", message);
+  }
   bool prepare(const rg_gpu_program &program, std::string &message) override;
+  void beginStep() override {}
+  void endStep() override {}
   bool start(int32_t rank, int64_t instruction, const CuAddress *buffers,
              CuStream stream, std::string &message) override;
   bool poll(std::string &message) override { return true; }

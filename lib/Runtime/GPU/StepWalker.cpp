@@ -8,6 +8,7 @@
 
 #include "StepWalker.h"
 
+#include "../RankGroups.h"
 #include "PlaceAccess.h"
 
 #include <algorithm>
@@ -225,14 +226,6 @@ bool StepWalker::fillByDoubling(const rg_instruction &instruction,
       return false;
   }
   return true;
-}
-
-int64_t regather::runtime::getPosition(const rg_axes &axes, int64_t rank) {
-  int64_t position = 0;
-  for (int32_t k = 0; k < axes.count; ++k)
-    position =
-        position * axes.sizes[k] + rank / axes.strides[k] % axes.sizes[k];
-  return position;
 }
 
 bool StepWalker::writeAxisIndex(const rg_instruction &instruction,

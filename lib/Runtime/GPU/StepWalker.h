@@ -99,9 +99,6 @@ private:
   std::vector<DeviceRange> reads, writes;
 };
 
-/// The position of a rank among those that axes lead to.
-int64_t getPosition(const rg_axes &axes, int64_t rank);
-
 } // namespace regather::runtime
 
 #endif // REGATHER_LIB_RUNTIME_GPU_STEPWALKER_H

@@ -294,7 +294,7 @@ TEST_F(CublasLtLibrary, LeavesTheRestToGeneratedKernels) {
   strided.a.strides[1] = 3;
   setProgram({makeDesc(4, 4, 4), strided});
   rg_gpu_launch launch = {"generated", 1, 32, 0};
-  rg_gpu_kernel kernels[] = {{nullptr, 0, 0}, {&launch, 1, 0}};
+  rg_gpu_kernel kernels[] = {{nullptr, 0, 0, 0}, {&launch, 1, 0, 2}};
   gpuProgram.gemms = kernels;
   auto library = createDeviceLibrary(getOptions());
   ASSERT_TRUE(prepare(*library)) << message;
@@ -305,7 +305,7 @@ TEST_F(CublasLtLibrary, LeavesTheRestToGeneratedKernels) {
 TEST_F(CublasLtLibrary, IsNotNeededIfKernelsComputeEverything) {
   setProgram({makeDesc(4, 4, 4)});
   rg_gpu_launch launch = {"generated", 1, 32, 0};
-  rg_gpu_kernel kernel = {&launch, 1, 0};
+  rg_gpu_kernel kernel = {&launch, 1, 0, 2};
   gpuProgram.gemms = &kernel;
   DeviceLibraryOptions options;
   options.path = "/nonexistent/libcublasLt.so";
