@@ -31,8 +31,9 @@ struct Fibre {
 class BlockFibres {
 public:
   BlockFibres(int64_t block, int64_t threads, ThreadOrder order,
-              llvm::function_ref<void()> body)
-      : block(block), order(order), body(body), fibres(threads) {}
+              MemoryMonitor &monitor, llvm::function_ref<void()> body)
+      : block(block), monitor(monitor), order(order), body(body),
+        fibres(threads) {}
 
   llvm::Error run();
 
@@ -43,6 +44,7 @@ public:
   Fibre &getCurrent() { return fibres[current]; }
 
   int64_t block;
+  MemoryMonitor &monitor;
   size_t current = 0;
   bool isTrapped = false;
 
@@ -94,6 +96,7 @@ bool BlockFibres::release() {
   if (!isReleased && isAt(fibres, State::Barrier)) {
     for (Fibre &fibre : fibres)
       fibre.state = State::Ready;
+    monitor.passBarrier();
     isReleased = true;
   }
   return isReleased;
@@ -101,6 +104,7 @@ bool BlockFibres::release() {
 
 llvm::Error BlockFibres::run() {
   running = this;
+  monitor.beginBlock(block);
   for (Fibre &fibre : fibres) {
     fibre.stack.resize(kStackBytes);
     getcontext(&fibre.context);
@@ -113,6 +117,8 @@ llvm::Error BlockFibres::run() {
     runReady();
   while (release());
   running = nullptr;
+  if (!monitor.getError().empty())
+    return llvm::createStringError(monitor.getError());
   if (isTrapped)
     return llvm::createStringError("an index is out of bounds");
   for (const Fibre &fibre : fibres)
@@ -124,9 +130,9 @@ llvm::Error BlockFibres::run() {
 }
 
 llvm::Error regather::nvptx::runBlock(int64_t block, int64_t threads,
-                                      ThreadOrder order,
+                                      ThreadOrder order, MemoryMonitor &monitor,
                                       llvm::function_ref<void()> body) {
-  return BlockFibres(block, threads, order, body).run();
+  return BlockFibres(block, threads, order, monitor, body).run();
 }
 
 int64_t regather::nvptx::emulateThreadId() {
@@ -146,3 +152,11 @@ int64_t regather::nvptx::emulateShuffleXor(int64_t value, int32_t offset) {
 }
 
 void regather::nvptx::emulateTrap() { running->isTrapped = true; }
+
+void regather::nvptx::emulateAccess(char *address, int64_t bytes,
+                                    int64_t alignment, int32_t kind) {
+  // The thread ends before it does what it must not.
+  if (!running->monitor.access(emulateThreadId(), address, bytes, alignment,
+                               static_cast<AccessKind>(kind)))
+    running->wait(State::Done);
+}

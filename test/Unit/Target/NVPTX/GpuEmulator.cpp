@@ -163,6 +163,62 @@ static void buildPipeline(OpPassManager &pm) {
   kernel::addHostConversions(pm);
 }
 
+/// True for memory that no other thread touches, and for constants.
+static bool isPrivate(Value address) {
+  while (auto view = address.getDefiningOp<LLVM::GEPOp>())
+    address = view.getBase();
+  Operation *def = address.getDefiningOp();
+  return isa_and_present<LLVM::AddressOfOp, LLVM::AllocaOp>(def);
+}
+
+static int64_t getBytes(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * getBytes(vector.getElementType());
+  return type.isIntOrFloat()
+             ? int64_t(llvm::divideCeil(type.getIntOrFloatBitWidth(), 8))
+             : int64_t(sizeof(void *));
+}
+
+/// Calls `emulateAccess` before each access to memory.
+static void watchAccesses(ModuleOp module) {
+  ImplicitLocOpBuilder b(module.getLoc(), module.getContext());
+  b.setInsertionPointToStart(module.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(module.getContext());
+  auto watcher = LLVM::LLVMFuncOp::create(
+      b, "emulateAccess",
+      LLVM::LLVMFunctionType::get(
+          LLVM::LLVMVoidType::get(module.getContext()),
+          {pointer, b.getI64Type(), b.getI64Type(), b.getI32Type()}));
+  auto watch = [&](Operation *op, Value address, Type type,
+                   std::optional<uint64_t> alignment, AccessKind kind) {
+    if (isPrivate(address))
+      return;
+    b.setInsertionPoint(op);
+    auto makeNumber = [&](Type type, int64_t value) -> Value {
+      return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
+    };
+    // What the type asks for, if the operation does not say.
+    int64_t natural = getBytes(getElementTypeOrSelf(type));
+    auto needed = static_cast<int64_t>(alignment.value_or(natural));
+    LLVM::CallOp::create(
+        b, watcher,
+        ValueRange{address, makeNumber(b.getI64Type(), getBytes(type)),
+                   makeNumber(b.getI64Type(), needed),
+                   makeNumber(b.getI32Type(), static_cast<int32_t>(kind))});
+  };
+  module.walk([&](Operation *op) {
+    if (auto load = dyn_cast<LLVM::LoadOp>(op))
+      watch(op, load.getAddr(), load.getType(), load.getAlignment(),
+            AccessKind::Read);
+    else if (auto store = dyn_cast<LLVM::StoreOp>(op))
+      watch(op, store.getAddr(), store.getValue().getType(),
+            store.getAlignment(), AccessKind::Write);
+    else if (auto atomic = dyn_cast<LLVM::AtomicRMWOp>(op))
+      watch(op, atomic.getPtr(), atomic.getType(), atomic.getAlignment(),
+            AccessKind::Atomic);
+  });
+}
+
 static llvm::orc::SymbolMap getSymbols(llvm::orc::MangleAndInterner interner) {
   llvm::orc::SymbolMap symbols;
   auto add = [&](StringRef name, auto *function) {
@@ -174,6 +230,7 @@ static llvm::orc::SymbolMap getSymbols(llvm::orc::MangleAndInterner interner) {
   add("emulateBarrier", &emulateBarrier);
   add("emulateShuffleXor", &emulateShuffleXor);
   add("emulateTrap", &emulateTrap);
+  add("emulateAccess", &emulateAccess);
   return symbols;
 }
 
@@ -203,6 +260,15 @@ GpuEmulator::create(StringRef text) {
     return llvm::createStringError("the lowered kernel cannot be parsed");
   gpu::GPUModuleOp source = *parsed->getOps<gpu::GPUModuleOp>().begin();
   emulator->plan = getLaunchPlan(source);
+  gpu::GPUFuncOp first = *source.getOps<gpu::GPUFuncOp>().begin();
+  for (BlockArgument argument :
+       first.getArguments().take_front(first.getNumArguments())) {
+    auto type = cast<MemRefType>(argument.getType());
+    emulator->buffers.emplace_back(
+        type.getNumElements() * getBytes(type.getElementType()),
+        bool(first.getArgAttr(argument.getArgNumber(),
+                              LLVM::LLVMDialect::getReadonlyAttrName())));
+  }
   OwningOpRef<ModuleOp> module = ModuleOp::create(source.getLoc());
   auto funcs = llvm::to_vector(source.getOps<gpu::GPUFuncOp>());
   for (auto [func, launch] : llvm::zip_equal(funcs, emulator->plan.launches))
@@ -212,6 +278,7 @@ GpuEmulator::create(StringRef text) {
   buildPipeline(pm);
   if (failed(pm.run(*module)))
     return llvm::createStringError("the kernel cannot be lowered for the CPU");
+  watchAccesses(*module);
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   ExecutionEngineOptions options;
@@ -226,32 +293,41 @@ GpuEmulator::create(StringRef text) {
   return emulator;
 }
 
-llvm::Error GpuEmulator::run(ArrayRef<void *> buffers, ThreadOrder order) {
-  constexpr size_t alignment = 64;
-  std::vector<std::vector<char>> memory;
-  auto add = [&](std::vector<void *> &values, size_t bytes) {
-    // What was there before must not matter.
-    memory.emplace_back(bytes + alignment, char(0x5a));
-    values.push_back(reinterpret_cast<void *>(
-        llvm::alignAddr(memory.back().data(), llvm::Align(alignment))));
-  };
-  std::vector<void *> global(buffers.begin(), buffers.end());
+llvm::Error GpuEmulator::run(ArrayRef<void *> memory, ThreadOrder order) {
+  MemoryMonitor monitor;
+  std::vector<void *> global;
+  for (auto [number, pointer] : llvm::enumerate(memory)) {
+    auto [bytes, isReadOnly] = buffers[number];
+    char *copy = monitor.allocate("buffer " + std::to_string(number), bytes,
+                                  isReadOnly ? MemoryMonitor::Kind::Argument
+                                             : MemoryMonitor::Kind::Global);
+    if (isReadOnly)
+      memcpy(copy, pointer, bytes);
+    global.push_back(copy);
+  }
   if (plan.scratchBytes != 0)
-    add(global, plan.scratchBytes);
+    global.push_back(monitor.allocate("the scratch memory", plan.scratchBytes,
+                                      MemoryMonitor::Kind::Global));
   for (auto [launch, shared] : llvm::zip_equal(plan.launches, sharedBytes)) {
     auto thread = engine->lookupPacked(launch.symbol);
     if (!thread)
       return thread.takeError();
     std::vector<void *> values = global;
-    for (size_t bytes : shared)
-      add(values, bytes);
+    for (auto [number, bytes] : llvm::enumerate(shared))
+      values.push_back(
+          monitor.allocate("shared memory " + std::to_string(number), bytes,
+                           MemoryMonitor::Kind::Shared));
     std::vector<void *> arguments;
     for (void *&value : values)
       arguments.push_back(static_cast<void *>(&value));
+    monitor.beginLaunch();
     for (int64_t block = 0; block != launch.blocks; ++block)
-      if (llvm::Error error = runBlock(block, launch.threads, order,
+      if (llvm::Error error = runBlock(block, launch.threads, order, monitor,
                                        [&] { (*thread)(arguments.data()); }))
         return error;
   }
+  for (auto [number, pointer] : llvm::enumerate(memory))
+    if (!buffers[number].second)
+      memcpy(pointer, global[number], buffers[number].first);
   return llvm::Error::success();
 }

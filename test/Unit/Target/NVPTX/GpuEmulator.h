@@ -32,8 +32,8 @@ public:
   create(llvm::StringRef text);
 
   /// Carries out all launches. An error if the threads of a block, or the lanes
-  /// of a warp, do not all come to the same barrier or shuffle, or if an index
-  /// is out of bounds.
+  /// of a warp, do not all come to the same barrier or shuffle, if an index is
+  /// out of bounds, or if an access is wrong (`MemoryMonitor`).
   llvm::Error run(llvm::ArrayRef<void *> buffers, ThreadOrder order);
 
   const LaunchPlan &getPlan() const { return plan; }
@@ -41,6 +41,8 @@ public:
 private:
   mlir::MLIRContext context;
   LaunchPlan plan;
+  /// Bytes of each buffer, and whether it may only be read.
+  std::vector<std::pair<size_t, bool>> buffers;
   /// Bytes of the shared memory of a block of each launch, by argument after
   /// the buffers.
   std::vector<std::vector<size_t>> sharedBytes;
