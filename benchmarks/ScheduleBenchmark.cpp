@@ -6,21 +6,27 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// usage: regather-schedule-bench --scale MAXIMUM | [--limit BYTES] FILE.json...
+// usage: regather-schedule-bench --scale MAXIMUM |
+//        [--limit BYTES] [--buckets] FILE.json...
 //
 // Prints one JSON object a line: for synthetic sharded training steps of more
 // and more layers, up to a number of operations, scheduled within 1.05 times
 // the peak of the step as it is given; or for each file what its order takes,
-// and what ours does. A file has `ops`, lists of a kind (`compute`,
-// `collective`, `wait`), seconds, the stream of a collective or the collective
-// of a wait, and predecessors, and `buffers`, lists of bytes, writer, whether
-// it is live at the end, and users.
+// and what ours does; with `--buckets`, of the step with buckets that are
+// chosen for it. Seconds are those of choosing and scheduling. A file has
+// `ops`, lists of a kind (`compute`, `collective`, `wait`), seconds, the stream
+// of a collective or the collective of a wait, predecessors, and what a
+// collective carries that may be merged; and `buffers`, lists of bytes, writer,
+// whether it is live at the end, and users.
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Analysis/BucketChoice.h"
 #include "regather/Analysis/OverlapSchedule.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -33,10 +39,36 @@ using namespace llvm;
 using namespace regather;
 
 namespace {
-/// A transformer of `numLayers` layers. Each is gathered right before its
-/// forward and again before its backward; its gradients are reduced, waited for
-/// and used to update its shard right after. With tensor parallelism, two
-/// all-reduces in each half of a layer are on a stream of their own.
+/// A collective takes a latency and its bytes over a bandwidth.
+struct LinkSpeed {
+  double latency = 0;
+  double bandwidth = 0;
+};
+
+/// A step, and what may be merged in it.
+struct BenchStep {
+  BucketChoiceProblem choice;
+  /// By collective that may be merged.
+  std::vector<LinkSpeed> speeds;
+
+  void add(const CollectiveOps &ops, const SizedCollective &sized,
+           const LinkSpeed &speed) {
+    // A tenth of the time is latency.
+    constexpr double kSaturation = 0.9;
+    choice.collectives.push_back(ops);
+    speeds.push_back(speed);
+    SizedCollective &added = choice.sizes.collectives.emplace_back(sized);
+    added.saturatingBytes =
+        speed.latency * speed.bandwidth * kSaturation / (1 - kSaturation);
+    choice.sizes.maxBytes = std::max(choice.sizes.maxBytes, sized.wholeBytes);
+  }
+};
+
+/// A transformer of `numLayers` layers. The parameters of each are gathered
+/// right before its forward and again before its backward; its gradients are
+/// reduced, waited for and used to update their shards right after. With tensor
+/// parallelism, two all-reduces in each half of a layer are on a stream of
+/// their own.
 class StepBuilder {
 public:
   StepBuilder(uint32_t numLayers, bool hasTensorParallel)
@@ -45,7 +77,7 @@ public:
     program.links.resize(2);
   }
 
-  TimedProgram build() {
+  BenchStep build() {
     for (uint32_t layer = 0; layer != numLayers; ++layer)
       addForward();
     for (uint32_t layer = numLayers; layer-- != 0;)
@@ -54,12 +86,27 @@ public:
       program.predecessors.push(list);
     for (ArrayRef<uint32_t> list : users)
       program.users.push(list);
-    return std::move(program);
+    result.choice.isEarly.resize(program.ops.size());
+    for (uint32_t op = 0; op != program.ops.size(); ++op)
+      result.choice.isEarly[op] =
+          program.ops[op].kind == TimedOpKind::Compute &&
+          program.predecessors[op].empty();
+    result.choice.program = std::move(program);
+    return std::move(result);
+  }
+
+  static uint32_t getOpsPerLayer(bool hasTensorParallel) {
+    return 2 * kOpsPerHalf + 6 * kParameters + 4 * kParameters +
+           (hasTensorParallel ? 12 : 0);
   }
 
 private:
   static constexpr int64_t kMiB = int64_t(1) << 20;
   static constexpr uint32_t kOpsPerHalf = 40;
+  static constexpr uint32_t kParameters = 8;
+  static constexpr double kLatency = 0.03 / 1024;
+  /// Of the gathered parameters of a layer.
+  static constexpr int64_t kLayerBytes = 436 * kMiB;
 
   uint32_t add(TimedOp op, ArrayRef<uint32_t> needed, int64_t bytes) {
     uint32_t number = program.ops.size();
@@ -95,14 +142,40 @@ private:
     users[starts[wait]].push_back(op);
   }
 
-  uint32_t addChain(double milliseconds, uint32_t gathered, int64_t bytes,
-                    uint32_t divisor, SmallVectorImpl<uint32_t> &chain) {
-    for (uint32_t i = 0; i != kOpsPerHalf / divisor; ++i) {
+  /// One of the parameters, or gradients, of a layer, which take so long in
+  /// all.
+  uint32_t communicatePart(bool isGather, double milliseconds, uint32_t needed,
+                           int64_t bytes) {
+    milliseconds /= kParameters;
+    uint32_t wait = communicate(0, kLatency * 1024 + milliseconds, needed,
+                                bytes / kParameters);
+    SizedCollective sized;
+    sized.key = isGather;
+    sized.isGather = isGather;
+    sized.receivedBytes = double(kLayerBytes) / kParameters;
+    sized.wholeBytes = kLayerBytes / kParameters;
+    result.add({starts[wait], wait}, sized,
+               {kLatency, sized.receivedBytes / milliseconds * 1024});
+    return wait;
+  }
+  std::vector<uint32_t> gather() {
+    std::vector<uint32_t> waits;
+    for (uint32_t i = 0; i != kParameters; ++i) {
+      uint32_t cast = compute(0.02 / kParameters, {}, 54 * kMiB / kParameters);
+      waits.push_back(
+          communicatePart(/*isGather=*/true, 2.0, cast, kLayerBytes));
+    }
+    return waits;
+  }
+
+  uint32_t addChain(double milliseconds, ArrayRef<uint32_t> gathered,
+                    int64_t bytes, SmallVectorImpl<uint32_t> &chain) {
+    for (uint32_t i = 0; i != kOpsPerHalf; ++i) {
       SmallVector<uint32_t> needed;
       if (last)
         needed.push_back(*last);
       last = compute(milliseconds, needed, bytes);
-      use(*last, gathered);
+      use(*last, gathered[i * kParameters / kOpsPerHalf]);
       chain.push_back(*last);
       if (hasTensorParallel && i % 20 == 19) {
         uint32_t wait = communicate(1, 0.5, *last, bytes);
@@ -113,29 +186,28 @@ private:
     return *last;
   }
   void addForward() {
-    uint32_t cast = compute(0.02, {}, 54 * kMiB);
-    uint32_t gathered = communicate(0, 2.0, cast, 436 * kMiB);
-    addChain(0.1, gathered, 16 * kMiB, 1, saved.emplace_back());
+    addChain(0.1, gather(), 16 * kMiB, saved.emplace_back());
   }
   void addBackward(uint32_t layer) {
-    uint32_t cast = compute(0.02, {}, 54 * kMiB);
-    uint32_t gathered = communicate(0, 2.0, cast, 436 * kMiB);
     SmallVector<uint32_t> chain;
-    addChain(0.1, gathered, 16 * kMiB, 1, chain);
+    addChain(0.1, gather(), 16 * kMiB, chain);
     // What belongs to the weights hangs off the chain.
-    SmallVector<uint32_t> gradients;
     for (auto [i, op] : enumerate(chain)) {
       users[saved[layer][saved[layer].size() - 1 - i]].push_back(op);
-      if (i % 4 == 0)
-        gradients.push_back(compute(0.4, {op}, 87 * kMiB));
+      if (i % (kOpsPerHalf / kParameters) != 0)
+        continue;
+      uint32_t gradient =
+          compute(4.0 / kParameters, {op}, 2 * kLayerBytes / kParameters);
+      uint32_t reduced =
+          communicatePart(/*isGather=*/false, 4.0, gradient, kLayerBytes / 4);
+      uint32_t update = compute(0.2 / kParameters, {}, 0);
+      use(update, reduced);
     }
-    uint32_t reduced = communicate(0, 4.0, gradients, 109 * kMiB);
-    uint32_t update = compute(0.2, {}, 0);
-    use(update, reduced);
   }
 
   uint32_t numLayers;
   bool hasTensorParallel;
+  BenchStep result;
   TimedProgram program;
   std::vector<SmallVector<uint32_t>> needs, users;
   std::vector<uint32_t> starts;
@@ -148,24 +220,64 @@ static double toRatio(int64_t bytes, int64_t of) {
   return static_cast<double>(bytes) / static_cast<double>(of);
 }
 
-/// Schedules a program and prints what comes out; `fields` come first.
-static bool measure(const TimedProgram &program, const OverlapOptions &options,
-                    json::Object fields) {
+/// The step with buckets that are chosen for it.
+static TimedProgram chooseBuckets(BenchStep &step, json::Object &fields) {
+  BucketChoiceProblem &problem = step.choice;
+  problem.sizes.getSeconds = [&](uint32_t i, double bytes) {
+    return step.speeds[i].latency + bytes / step.speeds[i].bandwidth;
+  };
+  BucketChoice choice = chooseScheduledBuckets(problem);
+  fields["judged"] = choice.numJudged;
+  std::vector<BucketPart> parts = cutCyclicBuckets(
+      getDependencies(problem.program), problem.collectives, choice.buckets);
+  return mergeCollectives(
+      problem.program, problem.collectives, parts, problem.isEarly,
+      [&](const BucketPart &part) {
+        double bytes = 0;
+        for (uint32_t member : part.members)
+          bytes += problem.sizes.collectives[member].receivedBytes;
+        return problem.sizes.getSeconds(part.members.front(), bytes);
+      });
+}
+
+/// Schedules a step and prints what comes out; `fields` come first.
+static bool measure(BenchStep &step, bool hasBuckets,
+                    const OverlapOptions &options, json::Object fields) {
   // Of the one core that it takes, whatever else runs.
   std::clock_t begin = std::clock();
+  auto getSeconds = [&] {
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  TimedProgram merged;
+  if (hasBuckets) {
+    step.choice.memoryLimit = options.memoryLimit;
+    merged = chooseBuckets(step, fields);
+    fields["bucket_seconds"] = getSeconds();
+  }
+  const TimedProgram &program = hasBuckets ? merged : step.choice.program;
   Expected<OverlapSchedule> schedule = scheduleOverlap(program, options);
-  double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  double seconds = getSeconds();
   if (!schedule) {
     errs() << toString(schedule.takeError()) << '\n';
     return false;
   }
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  fields["ops"] = program.ops.size();
+  double communication = 0;
+  uint32_t numCollectives = 0;
+  for (const TimedOp &op : program.ops)
+    if (op.kind == TimedOpKind::Collective) {
+      communication += op.seconds;
+      ++numCollectives;
+    }
+  fields["ops"] = step.choice.program.ops.size();
+  fields["collectives"] = numCollectives;
   fields["seconds"] = seconds;
   fields["strategy"] = schedule->strategy;
   fields["bound_ms"] = schedule->lowerBound * 1e3;
   fields["classic_bound_ms"] = schedule->bounds.getSeconds() * 1e3;
+  fields["compute_ms"] = schedule->bounds.computeSeconds * 1e3;
+  fields["communication_ms"] = communication * 1e3;
   fields["peak_ratio"] =
       toRatio(schedule->score.peakBytes, schedule->given.peakBytes);
   fields["resident_gib"] = static_cast<double>(usage.ru_maxrss) / 1048576;
@@ -182,11 +294,12 @@ static bool measure(const TimedProgram &program, const OverlapOptions &options,
 }
 
 static bool measureScale(uint32_t numLayers, bool hasTensorParallel) {
-  TimedProgram program = StepBuilder(numLayers, hasTensorParallel).build();
+  BenchStep step = StepBuilder(numLayers, hasTensorParallel).build();
+  const TimedProgram &program = step.choice.program;
   OverlapOptions options;
   options.memoryLimit =
       computeMemoryCurve(program, program.getStepOrder()).peakBytes / 100 * 105;
-  return measure(program, options,
+  return measure(step, /*hasBuckets=*/true, options,
                  json::Object{{"tensor_parallel", hasTensorParallel}});
 }
 
@@ -202,7 +315,7 @@ static SmallVector<uint32_t> readNumbers(const json::Value &value) {
 }
 
 /// The files come from bench_schedule.py.
-static std::optional<TimedProgram> readProgram(StringRef path) {
+static std::optional<BenchStep> readStep(StringRef path) {
   ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
   if (!file) {
     errs() << "cannot read " << path << ": " << file.getError().message()
@@ -214,7 +327,11 @@ static std::optional<TimedProgram> readProgram(StringRef path) {
     errs() << path << ": " << toString(value.takeError()) << '\n';
     return std::nullopt;
   }
-  TimedProgram program;
+  BenchStep step;
+  TimedProgram &program = step.choice.program;
+  StringMap<uint32_t> keys;
+  // By start, the place of what may be merged.
+  DenseMap<uint32_t, size_t> mergeable;
   const json::Object &object = *value->getAsObject();
   for (const json::Value &entry : *object.getArray("ops")) {
     const json::Array &fields = *entry.getAsArray();
@@ -225,13 +342,36 @@ static std::optional<TimedProgram> readProgram(StringRef path) {
     if (kind == "collective") {
       op.kind = TimedOpKind::Collective;
       op.stream = number;
+      const json::Object *entry =
+          fields.size() > 4 ? fields[4].getAsObject() : nullptr;
+      if (entry) {
+        SizedCollective sized;
+        sized.stream = number;
+        sized.key = keys.try_emplace(*entry->getString("key"), keys.size())
+                        .first->second;
+        sized.isGather = *entry->getBoolean("gather");
+        sized.receivedBytes = *entry->getNumber("received");
+        sized.wholeBytes = *entry->getInteger("whole");
+        uint32_t start = program.ops.size();
+        mergeable[start] = step.speeds.size();
+        step.add(
+            {start, start}, sized,
+            {*entry->getNumber("latency"), *entry->getNumber("bandwidth")});
+      }
     } else if (kind == "wait") {
       op.kind = TimedOpKind::Wait;
       op.collective = number;
       op.stream = program.ops[number].stream;
+      if (auto it = mergeable.find(number); it != mergeable.end())
+        step.choice.collectives[it->second].wait = program.ops.size();
     }
+    SmallVector<uint32_t> needed = readNumbers(fields[3]);
+    step.choice.isEarly.push_back(op.kind == TimedOpKind::Compute &&
+                                  llvm::all_of(needed, [&](uint32_t other) {
+                                    return step.choice.isEarly[other];
+                                  }));
     program.ops.push_back(op);
-    program.predecessors.push(readNumbers(fields[3]));
+    program.predecessors.push(needed);
   }
   for (const json::Value &entry : *object.getArray("buffers")) {
     const json::Array &fields = *entry.getAsArray();
@@ -245,16 +385,17 @@ static std::optional<TimedProgram> readProgram(StringRef path) {
     program.streams.push_back({static_cast<uint32_t>(stream), {}});
     program.links.emplace_back();
   }
-  return program;
+  return step;
 }
 
-static bool measureFile(StringRef path, std::optional<int64_t> limit) {
-  std::optional<TimedProgram> program = readProgram(path);
-  if (!program)
+static bool measureFile(StringRef path, std::optional<int64_t> limit,
+                        bool hasBuckets) {
+  std::optional<BenchStep> step = readStep(path);
+  if (!step)
     return false;
   OverlapOptions options;
   options.memoryLimit = limit;
-  return measure(*program, options, json::Object{{"file", path}});
+  return measure(*step, hasBuckets, options, json::Object{{"file", path}});
 }
 
 int main(int argc, char **argv) {
@@ -264,7 +405,8 @@ int main(int argc, char **argv) {
       !words[1].getAsInteger(10, maximum)) {
     for (bool hasTensorParallel : {false, true})
       for (uint64_t ops = maximum >> 10; ops <= maximum; ops *= 2)
-        if (!measureScale(ops / (hasTensorParallel ? 114 : 98) + 1,
+        if (!measureScale(ops / StepBuilder::getOpsPerLayer(hasTensorParallel) +
+                              1,
                           hasTensorParallel))
           return 1;
     return 0;
@@ -272,18 +414,22 @@ int main(int argc, char **argv) {
   std::optional<int64_t> limit;
   ArrayRef<StringRef> files = words;
   int64_t bytes = 0;
-  if (words.size() > 2 && words[0] == "--limit" &&
-      !words[1].getAsInteger(10, bytes)) {
+  if (files.size() > 2 && files[0] == "--limit" &&
+      !files[1].getAsInteger(10, bytes)) {
     limit = bytes;
     files = files.drop_front(2);
   }
+  bool hasBuckets = !files.empty() && files.front() == "--buckets";
+  files = files.drop_front(hasBuckets);
   if (files.empty() || files.front().starts_with("--")) {
     errs() << "usage: regather-schedule-bench --scale MAXIMUM | "
-              "[--limit BYTES] FILE.json...\n";
+              "[--limit BYTES] [--buckets] FILE.json...\n";
     return 1;
   }
   return llvm::all_of(files,
-                      [&](StringRef file) { return measureFile(file, limit); })
+                      [&](StringRef file) {
+                        return measureFile(file, limit, hasBuckets);
+                      })
              ? 0
              : 1;
 }

@@ -67,18 +67,47 @@ def spans_nodes(node: Node) -> bool:
     return min(ranks) // RANKS_PER_NODE != max(ranks) // RANKS_PER_NODE
 
 
-def collective_seconds(node: Node) -> float:
-    sent = sum(size(t) for t in tensors(torch.fx.node.map_arg(
-        node.args[0], lambda n: n.meta["val"])))
+def received_bytes(node: Node) -> float:
+    """By each rank, of an algorithm that moves no byte twice."""
+    sent = sent_bytes(node)
     name, ranks = operator_name(node), group_size(node)
-    received = {"all_gather": sent * (ranks - 1),
-                "reduce_scatter": sent * (ranks - 1) / ranks,
-                "all_reduce": 2 * sent * (ranks - 1) / ranks}[
-                    next(kind for kind in ("all_gather", "reduce_scatter",
-                                           "all_reduce")
-                         if name.startswith(kind))]
-    latency, bandwidth = NETWORK_LINK if spans_nodes(node) else NODE_LINK
-    return latency + received / bandwidth
+    return {"all_gather": sent * (ranks - 1),
+            "reduce_scatter": sent * (ranks - 1) / ranks,
+            "all_reduce": 2 * sent * (ranks - 1) / ranks}[
+                next(kind for kind in ("all_gather", "reduce_scatter",
+                                       "all_reduce")
+                     if name.startswith(kind))]
+
+
+def sent_bytes(node: Node) -> int:
+    return sum(size(t) for t in tensors(torch.fx.node.map_arg(
+        node.args[0], lambda n: n.meta["val"])))
+
+
+def link_of(node: Node) -> tuple[float, float]:
+    return NETWORK_LINK if spans_nodes(node) else NODE_LINK
+
+
+def collective_seconds(node: Node) -> float:
+    latency, bandwidth = link_of(node)
+    return latency + received_bytes(node) / bandwidth
+
+
+def bucket_entry(node: Node) -> dict[str, Any] | None:
+    """What a gather of a parameter or a reduction of a gradient carries, and
+    what it may start as one with: those with an equal key."""
+    is_gather = operator_name(node).startswith("all_gather")
+    if node.meta.get("mesh_axis") != "dp" or not (
+            is_gather or operator_name(node).startswith("reduce_scatter")):
+        return None
+    latency, bandwidth = link_of(node)
+    sent = sent_bytes(node)
+    types = "" if is_gather else str([n.meta["val"].dtype
+                                      for n in node.all_input_nodes])
+    return {"key": f"{operator_name(node)} {types}", "gather": is_gather,
+            "received": received_bytes(node),
+            "whole": sent * group_size(node) if is_gather else sent,
+            "latency": latency, "bandwidth": bandwidth}
 
 
 def compute_seconds(node: Node) -> float:
@@ -172,7 +201,7 @@ class Program:
         if is_start(node):
             stream = self.streams.setdefault(group_of(node), len(self.streams))
             self.ops.append(["collective", node_seconds(node), stream,
-                             sorted(needed)])
+                             sorted(needed), bucket_entry(node)])
         elif is_wait(node) and (start := self.find_start(node)) is not None:
             self.ops.append(["wait", 0.0, start, [start]])
             # What the collective reads and writes is in use until here.

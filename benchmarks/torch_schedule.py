@@ -75,6 +75,7 @@ def capture(config: dict[str, Any]) -> GraphModule:
         if is_start(node):
             axis = node.args[-1].rsplit(".", 1)[-1]
             node.args = (*node.args[:-1], mesh.get_group(axis).group_name)
+            node.meta["mesh_axis"] = axis
     return graph.module
 
 

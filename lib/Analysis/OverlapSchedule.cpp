@@ -99,6 +99,16 @@ Error regather::checkTimedProgram(const TimedProgram &program) {
   return Error::success();
 }
 
+double OverlapSchedule::getHiddenPart() const {
+  double unavoidable = std::max(0.0, lowerBound - bounds.computeSeconds);
+  double communication = std::accumulate(bounds.linkSeconds.begin(),
+                                         bounds.linkSeconds.end(), 0.0);
+  double hideable = communication - unavoidable;
+  if (hideable <= 0)
+    return 1;
+  return std::min(1.0, (communication - score.exposedSeconds) / hideable);
+}
+
 //===----------------------------------------------------------------------===//
 // The best of several orders
 //===----------------------------------------------------------------------===//
@@ -238,4 +248,30 @@ regather::scheduleOverlap(const TimedProgram &program,
   if (Error error = checkTimedProgram(program))
     return error;
   return OverlapScheduler(program, options).run();
+}
+
+std::optional<double>
+regather::estimateOverlap(const TimedProgram &program,
+                          std::optional<int64_t> memoryLimit) {
+  if (Error error = checkTimedProgram(program)) {
+    consumeError(std::move(error));
+    return std::nullopt;
+  }
+  Graph graph(program, /*allowsConflicts=*/false);
+  Limits limits;
+  limits.inFlight = OverlapOptions().inFlight;
+  limits.bytes =
+      memoryLimit.value_or(getPeakBytes(graph, getGivenOrder(graph)));
+  Order base = getFrugalOrder(graph);
+  if (getPeakBytes(graph, base) > limits.bytes)
+    base = getBlockingOrder(graph);
+  if (getPeakBytes(graph, base) > limits.bytes)
+    return std::nullopt;
+  double best = getScore(graph, getListSchedule(graph, base, limits,
+                                                {false, false, false}))
+                    .seconds;
+  graph.priorities = getPriorities(graph, graph.heads);
+  return std::min(best, getScore(graph, getListSchedule(graph, base, limits,
+                                                        {true, true, false}))
+                            .seconds);
 }

@@ -159,6 +159,7 @@ regather::schedulePrefetch(const TimedProgram &program,
   result.given = getScore(graph, getGivenOrder(graph));
   result.score = getScore(graph, result.order);
   result.bounds = computeStepBounds(program);
+  tightenDistances(graph);
   result.lowerBound = getLowerBound(graph);
   result.memoryLimit = std::max(result.given.peakBytes, result.score.peakBytes);
   result.strategy = "fixed prefetch";

@@ -36,7 +36,7 @@ SETTINGS = {
     "flat-parameters": (["--layout=flat", ONE_EACH], BY_MODULE),
     "flat-units": (["--layout=flat"], "[embedding,layers.0],[layers.1,norm]"),
     "reshard": (["--layout=flat", ONE_EACH, "--reshard=always"], BY_MODULE),
-    "dry-run": (["--layout=per-parameter", ONE_EACH], "auto"),
+    "auto": (["--layout=per-parameter", ONE_EACH], "auto"),
 }
 
 

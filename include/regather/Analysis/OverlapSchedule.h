@@ -55,11 +55,17 @@ struct OverlapSchedule {
   ScheduleScore given;
   StepBounds bounds;
   /// No order takes less: at least as good as the bounds above. It considers
-  /// how late an operation can begin, and how much has to follow.
+  /// how late an operation can begin, how much has to follow, and that device
+  /// and links do one thing at a time.
   double lowerBound = 0;
   int64_t memoryLimit = 0;
   /// What found the order: "given order", "list schedule", "local search", ...
   llvm::StringRef strategy;
+
+  /// Of the communication that some order might hide, the part that this one
+  /// hides. What is exposed in every order is the lower bound less all
+  /// computation.
+  double getHiddenPart() const;
 };
 
 /// Fails if a number does not exist, if a predecessor does not have a lower
@@ -83,6 +89,13 @@ llvm::Error checkTimedProgram(const TimedProgram &program);
 llvm::Expected<OverlapSchedule>
 scheduleOverlap(const TimedProgram &program,
                 const OverlapOptions &options = OverlapOptions());
+
+/// What a schedule of the program may take, of a few list schedules: to compare
+/// programs. Nothing if no order of them keeps to the limit, or if the program
+/// is malformed.
+std::optional<double>
+estimateOverlap(const TimedProgram &program,
+                std::optional<int64_t> memoryLimit = std::nullopt);
 
 /// Collectives that move by a fixed distance, in the order of the step.
 struct PrefetchPlan {

@@ -52,14 +52,14 @@ struct BucketCollectives
 
   void runOnOperation() override {
     if (failed(checkOptions()) ||
-        failed(mode == BucketMode::Auto ? bucketByDryRun() : bucketByPlan()))
+        failed(mode == BucketMode::Auto ? bucketBySchedule() : bucketByPlan()))
       signalPassFailure();
   }
 
 private:
   LogicalResult checkOptions();
   LogicalResult bucketByPlan();
-  LogicalResult bucketByDryRun();
+  LogicalResult bucketBySchedule();
   FailureOr<PlannedNames> planNames(ArrayRef<Step> steps);
   bool takeApartByName(const Step &step, const PlannedNames &names);
   void merge(const Step &step, ArrayRef<WantedBucket> wanted);
@@ -351,7 +351,7 @@ LogicalResult BucketCollectives::bucketByPlan() {
   return success();
 }
 
-LogicalResult BucketCollectives::bucketByDryRun() {
+LogicalResult BucketCollectives::bucketBySchedule() {
   llvm::Expected<Cluster> read = loadCluster(cluster);
   if (!read)
     return getOperation().emitError() << llvm::toString(read.takeError());
@@ -369,8 +369,9 @@ LogicalResult BucketCollectives::bucketByDryRun() {
     llvm::StringSet<> marks;
     for (const WantedBucket &bucket : wanted)
       marks.insert(bucket.name);
-    AutoBuckets chosen = chooseAutoBuckets(func, step.graph, candidates, *costs,
-                                           {saturation, maxBytes, maxCompute});
+    AutoBuckets chosen =
+        chooseAutoBuckets(func, step.graph, step.candidates, *costs,
+                          {saturation, maxBytes, maxCompute});
     for (WantedBucket &bucket : chosen.wanted) {
       do
         bucket.name = "auto." + std::to_string(number++);
@@ -378,13 +379,13 @@ LogicalResult BucketCollectives::bucketByDryRun() {
       wanted.push_back(std::move(bucket));
     }
     if (!candidates.empty())
-      remark::analysis(func.getLoc(),
-                       remark::RemarkOpts::name("dry-run").category(DEBUG_TYPE))
-          << remark::reason("a dry run waits {0:f3} ms, {1:f3} ms with buckets",
-                            (chosen.secondsBefore - chosen.computeSeconds) *
-                                1e3,
-                            (chosen.secondsAfter - chosen.computeSeconds) * 1e3)
-          << remark::metric("compute_us", int64_t(chosen.computeSeconds * 1e6));
+      remark::analysis(
+          func.getLoc(),
+          remark::RemarkOpts::name("estimate").category(DEBUG_TYPE))
+          << remark::reason(
+                 "a schedule takes {0:f3} ms, {1:f3} ms with buckets",
+                 chosen.secondsBefore * 1e3, chosen.secondsAfter * 1e3)
+          << remark::metric("schedules", chosen.numJudged);
     merge(step, wanted);
   }
   return success();

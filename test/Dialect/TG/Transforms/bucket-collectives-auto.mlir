@@ -2,23 +2,22 @@
 // RUN: regather-opt %s -split-input-file --tg-bucket-collectives='mode=auto max-bytes=200' | FileCheck %s --check-prefix=SMALL
 // RUN: regather-opt %s -split-input-file --tg-bucket-collectives=mode=auto --remark-format=emitRemark --remarks-filter=tg-bucket-collectives -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// Nothing hides the gathers of the first layer: as one they have one latency.
-// A product hides those of the second one, which stay what they are. So do the
-// gradients that come first; nothing hides the last ones. Where a bucket may not
-// have the bytes of two, there is none.
+// Nothing hides the gathers of the first layer: as one they have one latency. A
+// product hides those of the second one, but is slower beside them; so they are
+// one, too, and not with the first ones, which would then be larger. The same
+// holds for gradients. Where a bucket may not have the bytes of two, there is
+// none.
 // CHECK-LABEL: @step
 // CHECK-SAME:  (%[[A:[a-z0-9]+]]: {{.*}}, %[[B:[a-z0-9]+]]: {{.*}}, %[[C:[a-z0-9]+]]: {{.*}}, %[[D:[a-z0-9]+]]: tensor<8xf32>
 // CHECK:       tg.all_gather %[[A]], %[[B]] on @mesh [dp] dim 0 phase forward {tg.bucket = "auto.0"}
 // CHECK:       tg.node "aten.mm.default"
-// CHECK:       tg.all_gather %[[C]] on
-// CHECK:       tg.all_gather %[[D]] on
-// CHECK:       tg.reduce_scatter sum %{{[0-9#]+}} on
-// CHECK:       tg.reduce_scatter sum %{{[0-9#]+}} on
+// CHECK:       tg.all_gather %[[C]], %[[D]] on @mesh [dp] dim 0 phase forward {tg.bucket = "auto.1"}
+// CHECK:       tg.reduce_scatter sum %{{[0-9#]+}}, %{{[0-9#]+}} on @mesh [dp] dim 0 phase backward {tg.bucket = "auto.2"}
 // CHECK:       tg.node "aten.mm.default"
-// CHECK:       tg.reduce_scatter sum %{{[0-9#]+}}, %{{[0-9#]+}} on @mesh [dp] dim 0 phase backward {tg.bucket = "auto.1"}
+// CHECK:       tg.reduce_scatter sum %{{[0-9#]+}}, %{{[0-9#]+}} on @mesh [dp] dim 0 phase backward {tg.bucket = "auto.3"}
 // SMALL-LABEL: @step
 // SMALL-NOT:   tg.bucket
-// REMARK: {{.*}}dry-run{{.*}}a dry run waits {{[0-9.]+}} ms, {{[0-9.]+}} ms with buckets
+// REMARK: {{.*}}estimate{{.*}}a schedule takes {{[0-9.]+}} ms, {{[0-9.]+}} ms with buckets
 // REMARK: {{.*}}merged{{.*}}2 all_gather collectives of phase forward are one in bucket "auto.0"
 tg.mesh @mesh [dp = 8]
 

@@ -196,14 +196,15 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     the plan says, and whatever it gathers or reduces. Other collectives, such as
     those of tensor parallelism on activations, are left alone.
 
-    With `mode=auto`, only what communication leaves waiting is merged. A dry run
-    takes times from `cluster`; it computes in the order of the step, starts
-    gathers as early as `max-bytes` of whole tensors that are not read yet allow
-    and reductions when their operands are there, and runs collectives of equal
-    axes one after the other. Neighbours that it waits for are joined, as long as one of them is too small to
-    saturate the link (`saturation`), both fit into `max-bytes`, the operands of
-    reductions are at most `max-compute` apart, and the dry run gets shorter.
-    What it hides is left alone.
+    With `mode=auto`, schedules decide, with times of `cluster`: the step is
+    ordered, in a quick form of tg-schedule that keeps to 1.05 times its peak,
+    without buckets and with some of several sizes, and the shortest one counts;
+    of those that are as short, the one that merges less. Buckets are filled in
+    the order in which members are needed, or are there, up to a multiple of the
+    bytes that saturate the link (`saturation`) and to `max-bytes`; the first
+    gathers and the last reductions, which nothing hides, less. Operands of one
+    reduction are at most `max-compute` apart. Another choice is that of a dry
+    run in the order of the step, which joins neighbours that wait.
 
     Members come in the order in which the model registers their parameters. A
     merged collective starts where its last operand is there, but not before its
@@ -225,21 +226,20 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
            [{::llvm::cl::values(
              clEnumValN(BucketMode::Plan, "plan",
                         "As the plan says (default)"),
-             clEnumValN(BucketMode::Auto, "auto", "By a dry run"))}]>,
+             clEnumValN(BucketMode::Auto, "auto", "As schedules tell"))}]>,
     Option<"plan", "plan", "std::string", /*default=*/"",
            "Buckets of modules, such as [embedding],[layers.*]each,[norm,head]; "
            "or @FILE">,
     Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
            "mode=auto: cluster whose times count, by name or file">,
     Option<"saturation", "saturation", "double", /*default=*/"0.9",
-           "mode=auto: part of the bandwidth from which on a collective does "
-           "not grow">,
+           "mode=auto: part of the bandwidth that saturates a link">,
     Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"0",
            "mode=auto: most bytes that the whole tensors of a bucket may have; 0 "
            "for those of the largest unit (see tg-shard-parameters)">,
     Option<"maxCompute", "max-compute", "double", /*default=*/"0",
            "mode=auto: most seconds of computation between the operands of one "
-           "reduction; 0 for as long as the reduction takes">
+           "reduction; 0 to leave that to the schedule">
   ];
   let statistics = [
     Statistic<"numBuckets", "num-buckets",
@@ -573,7 +573,10 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
     spends time at, the milliseconds, and why they could not be hidden: the
     inputs of the collective come too late, there is too little to compute,
     memory, or other collectives on its stream. Another one has the numbers of
-    the step: what it takes, what is exposed, its peak, and lower bounds.
+    the step: what it takes, what is exposed, its peak, how much of the
+    communication that some order might hide is hidden, and lower bounds: all
+    computation, the busiest class of links, the longest path, and the bound that
+    considers all of them together.
   }];
   let options = [
     Option<"mode", "mode", "ScheduleMode", /*default=*/"ScheduleMode::Auto",

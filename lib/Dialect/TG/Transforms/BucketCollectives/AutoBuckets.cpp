@@ -1,4 +1,4 @@
-//===- AutoBuckets.cpp - Buckets by a dry run -----------------------------===//
+//===- AutoBuckets.cpp - Buckets by schedules -----------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,8 +8,9 @@
 
 #include "AutoBuckets.h"
 
-#include "regather/Analysis/BucketSizes.h"
+#include "regather/Analysis/BucketChoice.h"
 #include "regather/Dialect/TG/Utils/ModuleUnits.h"
+#include "regather/Dialect/TG/Utils/StepProgram.h"
 
 using namespace mlir;
 using namespace regather;
@@ -88,73 +89,61 @@ private:
 };
 } // namespace
 
-/// By operation, and for the end: seconds of computation before it.
-static std::vector<double> getInstants(const StepGraph &graph,
-                                       StepCosts &costs) {
-  std::vector<double> instants = {0};
-  for (Operation *op : graph.getOps())
-    instants.push_back(instants.back() + costs.getComputeSeconds(op));
-  return instants;
-}
-
-/// The instant at which all operands of `candidate` are there.
-static double getReady(const StepGraph &graph, const Candidate &candidate,
-                       ArrayRef<double> instants) {
-  double ready = 0;
-  for (Value input : candidate.getInputs())
-    if (Operation *def = input.getDefiningOp())
-      ready = std::max(ready, instants[graph.getNumber(def) + 1]);
-  return ready;
+/// As much memory as tg-schedule may take by default.
+static int64_t getMemoryLimit(const TimedProgram &program) {
+  constexpr double kMemoryRatio = 1.05;
+  int64_t peak = computeMemoryCurve(program, program.getStepOrder()).peakBytes;
+  return static_cast<int64_t>(static_cast<double>(peak) * kMemoryRatio);
 }
 
 AutoBuckets regather::tg::buckets::chooseAutoBuckets(
-    FunctionOpInterface func, const StepGraph &graph,
-    ArrayRef<Candidate> candidates, StepCosts &costs,
-    const AutoOptions &options) {
-  std::vector<double> instants = getInstants(graph, costs);
+    FunctionOpInterface func, const StepGraph &graph, const Candidates &found,
+    StepCosts &costs, const AutoOptions &options) {
+  ArrayRef<Candidate> candidates = found.collectives;
   const CostModel &model = costs.getModel();
-  BucketSizeProblem problem;
-  problem.computeSeconds = instants.back();
-  problem.maxBytes = options.maxBytes > 0
-                         ? options.maxBytes
-                         : getLargestUnit(func, graph, candidates);
-  problem.maxCompute = options.maxCompute;
+  BucketChoiceProblem problem;
+  problem.program = buildStepProgram(graph, makeStepTiming(costs)).program;
+  problem.memoryLimit = getMemoryLimit(problem.program);
+  problem.isEarly = found.isEarly;
+  BucketSizeProblem &sizes = problem.sizes;
+  sizes.maxBytes = options.maxBytes > 0
+                       ? options.maxBytes
+                       : getLargestUnit(func, graph, candidates);
+  sizes.maxCompute = options.maxCompute;
   Numbering<std::pair<MergeKey, Attribute>> keys;
-  Numbering<std::pair<Attribute, Attribute>> streams;
   // Numbers of candidates, by collective of the problem.
   std::vector<uint32_t> numbers;
-  std::vector<std::vector<uint32_t>> single;
   for (auto [number, candidate] : llvm::enumerate(candidates)) {
     if (!candidate.mark.empty())
       continue;
     CollectiveOpInterface op = candidate.op;
     GroupPlacement group = costs.getGroup(op);
-    std::optional<unsigned> firstUse = findFirstUse(graph, candidate);
     SizedCollective sized;
     sized.key = keys.getNumber({MergeKey(candidate), getElementTypes(op)});
-    sized.stream = streams.getNumber({op.getMeshAttr(), op.getAxesAttr()});
+    sized.stream = problem.program.ops[candidate.number].stream;
     sized.isGather = isa<AllGatherOp>(op);
-    sized.ready = getReady(graph, candidate, instants);
-    sized.need = firstUse ? instants[*firstUse] : problem.computeSeconds;
     sized.receivedBytes = op.getReceivedBytes(group.ranks);
     sized.wholeBytes = getWholeBytes(candidate);
     sized.saturatingBytes =
         model.saturatingBytes(getCollectiveKind(op), group, options.saturation);
-    single.push_back({static_cast<uint32_t>(numbers.size())});
     numbers.push_back(number);
-    problem.collectives.push_back(sized);
+    sizes.collectives.push_back(sized);
+    problem.collectives.push_back(
+        {candidate.number, graph.getNumber(candidate.wait)});
   }
-  problem.getSeconds = [&](uint32_t i, double bytes) {
+  sizes.getSeconds = [&](uint32_t i, double bytes) {
     CollectiveOpInterface op = candidates[numbers[i]].op;
     return model.collectiveSeconds(getCollectiveKind(op), bytes,
                                    costs.getGroup(op));
   };
-  std::vector<std::vector<uint32_t>> chosen = chooseBuckets(problem);
   AutoBuckets result;
-  result.computeSeconds = problem.computeSeconds;
-  result.secondsBefore = runDry(problem, single).seconds;
-  result.secondsAfter = runDry(problem, chosen).seconds;
-  for (std::vector<uint32_t> &bucket : chosen) {
+  if (numbers.empty())
+    return result;
+  BucketChoice choice = chooseScheduledBuckets(problem);
+  result.secondsBefore = choice.secondsWithout;
+  result.secondsAfter = choice.seconds;
+  result.numJudged = choice.numJudged;
+  for (std::vector<uint32_t> &bucket : choice.buckets) {
     if (bucket.size() < 2)
       continue;
     for (uint32_t &member : bucket)

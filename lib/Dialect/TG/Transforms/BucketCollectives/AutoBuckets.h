@@ -1,4 +1,4 @@
-//===- AutoBuckets.h - Buckets by a dry run ---------------------*- C++ -*-===//
+//===- AutoBuckets.h - Buckets by schedules ---------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,20 +25,19 @@ struct AutoOptions {
   double maxCompute = 0;
 };
 
-/// What a dry run says.
 struct AutoBuckets {
   /// Those of several candidates, without a name.
   std::vector<WantedBucket> wanted;
-  double computeSeconds = 0;
-  /// What the step takes without buckets, and with them.
+  /// What a schedule of the step takes without buckets, and with them.
   double secondsBefore = 0;
   double secondsAfter = 0;
+  /// Schedules that were compared.
+  unsigned numJudged = 0;
 };
 
 /// Chooses among the candidates without a mark.
 AutoBuckets chooseAutoBuckets(mlir::FunctionOpInterface func,
-                              const StepGraph &graph,
-                              llvm::ArrayRef<Candidate> candidates,
+                              const StepGraph &graph, const Candidates &found,
                               StepCosts &costs, const AutoOptions &options);
 
 } // namespace regather::tg::buckets

@@ -73,6 +73,9 @@ void schedule::emitRemarks(FunctionOpInterface func, const StepGraph &graph,
       << remark::metric("milliseconds", getMilliseconds(schedule.score.seconds))
       << remark::metric("exposed",
                         getMilliseconds(schedule.score.exposedSeconds))
+      << remark::metric(
+             "hidden-percent",
+             llvm::formatv("{0:f1}", schedule.getHiddenPart() * 100).str())
       << remark::metric("peak", schedule.score.peakBytes)
       << remark::metric("bound", getMilliseconds(schedule.lowerBound))
       << remark::metric("compute",
