@@ -72,11 +72,20 @@ std::string report::formatChange(double before, double after) {
   return sign + formatPercent((after - before) / before);
 }
 
-std::string report::getModulePattern(llvm::StringRef module) {
-  llvm::SmallVector<llvm::StringRef> parts;
-  module.split(parts, '.');
-  for (llvm::StringRef &part : parts)
-    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
-      part = "*";
-  return llvm::join(parts, ".");
+std::string report::getModulePattern(llvm::StringRef text) {
+  std::string pattern;
+  for (size_t i = 0; i != text.size();) {
+    size_t end = i;
+    while (end != text.size() && llvm::isDigit(text[end]))
+      ++end;
+    bool isComponent =
+        end > i && (i == 0 || text[i - 1] == '.') &&
+        (end == text.size() || (!llvm::isAlnum(text[end]) && text[end] != '_'));
+    if (isComponent)
+      pattern += '*';
+    else
+      pattern += text.slice(i, end = std::max(end, i + 1));
+    i = end;
+  }
+  return pattern;
 }

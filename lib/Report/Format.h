@@ -32,9 +32,9 @@ std::string formatShare(double part, double whole);
 /// How much less `after` is than `before`: "−35 %", "+2 %", "±0 %".
 std::string formatChange(double before, double after);
 
-/// A module path with its numbers replaced, so that equal layers are one:
-/// "layers.*.attention".
-std::string getModulePattern(llvm::StringRef module);
+/// A module path, or a text with some, with the numbers in it replaced, so that
+/// equal layers are one: "layers.*.attention".
+std::string getModulePattern(llvm::StringRef text);
 
 } // namespace regather::report
 

@@ -11,6 +11,7 @@
 #include "Style.h"
 
 #include "regather/Report/RenderReport.h"
+#include "regather/Timeline/WriteTimeline.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -19,6 +20,9 @@ using namespace regather::report;
 
 llvm::ArrayRef<Section> regather::report::getSections() {
   static constexpr Section sections[] = {
+      {"timeline", "Timeline", writeTimeline},
+      {"advice", "What would help", writeAdvice},
+      {"buckets", "Units and buckets", writeBuckets},
       {"memory", "Memory over the program", writeMemory},
       {"parameters", "Gathered parameters", writeParameters},
       {"saved", "Saved for backward", writeSaved},
@@ -43,6 +47,7 @@ static void writeHeader(llvm::raw_ostream &os, const StepReport &report) {
   writeChip(os, "ranks", formatCount(step.ranks));
   writeChip(os, "operations", formatCount(step.ops));
   writeChip(os, "arithmetic of a rank", formatFlops(step.flops));
+  writeChip(os, "batch", request.batch);
   writeChip(os, "policy", request.policy);
   writeChip(os, "reshard", request.reshard);
   writeChip(os, "recompute", request.recompute);
@@ -63,7 +68,7 @@ std::string regather::report::renderHtml(const StepReport &report) {
         "\n<meta name=\"viewport\" content=\"width=device-width, "
         "initial-scale=1\">\n<title>"
      << escape(llvm::sys::path::filename(report.overview.file))
-     << ": step report</title>\n<style>" << kStyle
+     << ": step report</title>\n<style>" << kStyle << getTimelineStyle()
      << "</style>\n</head>\n<body>\n";
   writeHeader(os, report);
   writeSummary(os, report);
@@ -77,6 +82,6 @@ std::string regather::report::renderHtml(const StepReport &report) {
         "1,000. FLOP counts a multiplication and an addition as two. Written "
         "by "
         "<code>regather report</code>.</footer>\n<script>"
-     << kScript << "</script>\n</body>\n</html>\n";
+     << kScript << getTimelineScript() << "</script>\n</body>\n</html>\n";
   return page;
 }

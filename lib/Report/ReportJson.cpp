@@ -25,6 +25,7 @@ static void writeOverview(OStream &json, const StepReport &report) {
   json.attribute("ops", step.ops);
   json.attribute("flops", step.flops);
   json.attributeObject("request", [&] {
+    json.attribute("batch", report.request.batch);
     json.attribute("policy", report.request.policy);
     json.attribute("reshard", report.request.reshard);
     json.attribute("recompute", report.request.recompute);
@@ -139,6 +140,66 @@ static void writeState(OStream &json, const StepState &state) {
   writeMemory(json, state.memory);
 }
 
+static void writeTiming(OStream &json, const StepTiming &timing) {
+  if (!timing.obstacle.empty())
+    json.attribute("obstacle", timing.obstacle);
+  if (timing.ops.empty())
+    return;
+  json.attribute("cluster", timing.cluster);
+  json.attribute("seconds", timing.seconds);
+  json.attribute("compute_seconds", timing.computeSeconds);
+  json.attribute("communication_seconds", timing.communicationSeconds);
+  json.attribute("exposed_seconds", timing.exposedSeconds);
+  json.attribute("hidden_part", timing.hiddenPart);
+  json.attribute("utilization", timing.utilization);
+  json.attribute("peak_bytes", timing.peakBytes);
+  json.attribute("device_bytes", timing.deviceBytes);
+  json.attributeObject("lower_bounds", [&] {
+    for (const TimeBound &bound : timing.bounds)
+      json.attribute(bound.name, bound.seconds);
+  });
+  json.attributeArray("collectives", [&] {
+    for (const TimedCollective &collective : timing.collectives)
+      json.object([&] {
+        json.attribute("kind", collective.kind);
+        json.attribute("module", collective.module);
+        json.attribute("phase", collective.phase);
+        json.attribute("tensors", collective.tensors);
+        json.attribute("bytes", collective.bytes);
+        json.attribute("seconds", collective.seconds);
+        json.attribute("ahead_seconds", collective.aheadSeconds);
+        json.attribute("exposed_seconds", collective.exposedSeconds);
+        json.attribute("reason", collective.reason);
+      });
+  });
+}
+
+static void writeAdvice(OStream &json, const StepReport &report) {
+  json.attributeArray("advice", [&] {
+    for (const Advice &advice : report.advice)
+      json.object([&] {
+        json.attribute("title", advice.title);
+        json.attribute("explanation", advice.explanation);
+        json.attribute("flags", advice.flags);
+        json.attribute("formula", advice.formula);
+        json.attribute("batches", advice.batches);
+        json.attribute("seconds", advice.seconds);
+        json.attribute("exposed_seconds", advice.exposedSeconds);
+        json.attribute("peak_bytes", advice.peakBytes);
+      });
+  });
+}
+
+static void writeDecisions(OStream &json, const StepReport &report) {
+  json.attributeArray("decisions", [&] {
+    for (const Decision &decision : report.decisions)
+      json.object([&] {
+        json.attribute("pass", decision.pass);
+        json.attribute("text", decision.text);
+      });
+  });
+}
+
 std::string regather::report::renderJson(const StepReport &report) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -147,6 +208,11 @@ std::string regather::report::renderJson(const StepReport &report) {
     writeOverview(json, report);
     json.attributeObject("before", [&] { writeState(json, report.before); });
     json.attributeObject("after", [&] { writeState(json, report.after); });
+    json.attributeObject("timing_before",
+                         [&] { writeTiming(json, report.timingBefore); });
+    json.attributeObject("timing", [&] { writeTiming(json, report.timing); });
+    writeDecisions(json, report);
+    writeAdvice(json, report);
   });
   os << '\n';
   return text;

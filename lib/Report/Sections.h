@@ -29,6 +29,9 @@ llvm::ArrayRef<Section> getSections();
 /// The step in a few large numbers.
 void writeSummary(llvm::raw_ostream &os, const StepReport &report);
 
+void writeTimeline(llvm::raw_ostream &os, const StepReport &report);
+void writeAdvice(llvm::raw_ostream &os, const StepReport &report);
+void writeBuckets(llvm::raw_ostream &os, const StepReport &report);
 void writeMemory(llvm::raw_ostream &os, const StepReport &report);
 void writeParameters(llvm::raw_ostream &os, const StepReport &report);
 void writeSaved(llvm::raw_ostream &os, const StepReport &report);

@@ -81,6 +81,13 @@ tfoot td { font-weight: 640; border-bottom: 0; }
   border: 1px solid var(--line);
 }
 .tag.kept { color: var(--bad); } .tag.again { color: var(--good); }
+.bars { display: grid; grid-template-columns: max-content 1fr; gap: 6px 14px;
+  align-items: center; font-size: 14px; }
+.bars .track { display: flex; align-items: center; gap: 10px; }
+.bars i { display: block; height: 14px; border-radius: 3px; min-width: 2px;
+  background: var(--accent); opacity: .8; }
+.bars .track span { color: var(--quiet); white-space: nowrap; font-variant-numeric: tabular-nums; }
+#advice td:first-child { max-width: 62ch; }
 details { margin: 6px 0 10px; }
 summary { cursor: pointer; color: var(--accent); font-size: 14px; }
 figure { margin: 6px 0; }

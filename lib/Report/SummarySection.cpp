@@ -9,12 +9,16 @@
 #include "Format.h"
 #include "Sections.h"
 
+#include "regather/Timeline/WriteTimeline.h"
+
 #include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 using namespace regather::report;
 
 /// A number with what it was before; less is better.
-static void writeCard(llvm::raw_ostream &os, llvm::StringRef label,
+static void writeCard(llvm::raw_ostream &os, const std::string &label,
                       const std::string &value, const std::string &note) {
   os << "<div class=\"card\"><span class=\"label\">" << escape(label)
      << "</span><b>" << value << "</b><span class=\"note\">" << note
@@ -34,6 +38,35 @@ static std::string getChange(int64_t before, int64_t after) {
                 .str());
 }
 
+/// The time of the step, and what of it is waiting, if it is known.
+static void writeTimeCards(llvm::raw_ostream &os, const StepReport &report) {
+  const StepTiming &before = report.timingBefore, &after = report.timing;
+  if (after.ops.empty())
+    return;
+  // What is less than half a percent is not worth a word.
+  std::string change;
+  if (!before.ops.empty() &&
+      std::abs(after.seconds - before.seconds) > 0.005 * before.seconds)
+    change = formatChange(before.seconds, after.seconds);
+  std::string note =
+      llvm::formatv("{0} above the lower bound",
+                    regather::formatPercent(after.getAboveBound()));
+  if (!change.empty())
+    note = llvm::formatv("was {0}, <span class=\"{1}\">{2}</span>; {3}",
+                         regather::formatSeconds(before.seconds),
+                         after.seconds < before.seconds ? "better" : "worse",
+                         change, note);
+  writeCard(os, "Step on " + after.cluster,
+            regather::formatSeconds(after.seconds), note);
+  if (after.communicationSeconds == 0)
+    return;
+  writeCard(os, "Exposed communication",
+            regather::formatSeconds(after.exposedSeconds),
+            llvm::formatv("{0} of {1} hidden",
+                          regather::formatPercent(after.hiddenPart),
+                          regather::formatSeconds(after.communicationSeconds)));
+}
+
 static int64_t getReceivedBytes(const StepState &state) {
   int64_t bytes = 0;
   for (const CollectiveGroup &group : state.collectives)
@@ -46,6 +79,7 @@ void regather::report::writeSummary(llvm::raw_ostream &os,
   const Overview &step = report.overview;
   const StepState &before = report.before, &after = report.after;
   os << "<div class=\"cards\">\n";
+  writeTimeCards(os, report);
   writeCard(
       os, "Peak memory of a rank", formatBytes(after.memory.getPeakBytes()),
       getChange(before.memory.getPeakBytes(), after.memory.getPeakBytes()));

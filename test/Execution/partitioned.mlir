@@ -14,7 +14,15 @@
 // RUN: regather run %t/parts.mlir --check-plan --pass-option=exec-plan-memory:donate=false --random-inputs=1,integers --json --quiet | FileCheck %s --check-prefix=REPORT
 // A part that is named runs alone.
 // RUN: regather run %t/parts.mlir --entry=forward --random-inputs=1,integers --json --quiet | FileCheck %s --check-prefix=FORWARD
-// RUN: not regather compile %t/parts.mlir -o %t/bundle --quiet 2>&1 | FileCheck %s --check-prefix=BUNDLE
+// Bundles, simulations and reports take both parts as one program.
+// RUN: regather compile %t/parts.mlir -o %t/parts.rgb --quiet
+// RUN: regather run %t/parts.rgb --random-inputs=1,integers --steps=3 --outputs %t/c --quiet | FileCheck %s
+// RUN: cmp %t/whole %t/c
+// RUN: regather simulate %t/parts.mlir --json=%t/parts.json | FileCheck %s --check-prefix=SIMULATED
+// RUN: FileCheck %s --check-prefix=ENTRY --input-file=%t/parts.json
+// RUN: regather report %t/parts.mlir --json=%t/report.json -o %t/report.html
+// RUN: FileCheck %s --check-prefix=SAVED --input-file=%t/report.json
+// RUN: not regather simulate %t/parts.mlir --policy=full 2>&1 | FileCheck %s --check-prefix=POLICY
 // RUN: regather run %t/nothing-saved.mlir --random-inputs=1 --quiet | FileCheck %s
 // RUN: not regather run %t/nothing-saved.mlir --ranks=2 --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=MESH
 // RUN: not regather run %t/nothing-saved.mlir --optimizer=adamw --random-inputs=1 --quiet 2>&1 | FileCheck %s --check-prefix=OPTIMIZER
@@ -29,7 +37,15 @@
 // FORWARD: "entry":"forward"
 // MESH: nothing-saved.mlir:{{.*}}: error: the step is partitioned already, but a mesh "dp:2" is asked for
 // OPTIMIZER: nothing-saved.mlir:{{.*}}: error: the step is partitioned already, but an optimizer "adamw" is asked for
-// BUNDLE: parts.mlir:{{.*}}: error: a bundle holds one function, but the step is partitioned into forward and backward
+// SIMULATED: step {{.*}} on 2 ranks of h100-8 (dp:2)
+// ENTRY: "entry": "step"
+// ENTRY: "name": "mul"
+// SAVED: "entry": "step"
+// SAVED: "after": {
+// SAVED: "saved_bytes": {{[1-9]}}
+// SAVED: "timing": {
+// SAVED: "cluster": "h100-8"
+// POLICY: parts.mlir:{{.*}}: error: the step is partitioned already, but a policy "full" is asked for
 
 //--- step.mlir
 // Forward updates the buffer, which backward reads as it was.

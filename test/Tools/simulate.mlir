@@ -30,6 +30,7 @@
 
 // JSON:      "cluster": "round-numbers",
 // JSON:      "mesh": "dp:4",
+// JSON-NEXT: "batch": "",
 // JSON-NEXT: "ranks": 4,
 // JSON:      "peak_bytes": 18000000,
 // JSON-NEXT: "resident_bytes": 6000000,

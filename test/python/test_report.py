@@ -3,7 +3,10 @@ are those of the other commands."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import shlex
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -209,6 +212,90 @@ def test_passes_lower_the_peak(report: Written) -> None:
     assert after["peak_bytes"] < 0.7 * before["peak_bytes"]
 
 
+def simulate(directory: Path, *flags: str) -> dict[str, Any]:
+    """The same kernels, by the other command."""
+    numbers = directory / "numbers.json"
+    result = run_tool("regather", "simulate", STEP, *flags, "--kernels",
+                      f"--json={numbers}")
+    assert result.code == 0, result.stderr
+    return json.loads(numbers.read_text())
+
+
+@pytest.mark.parametrize("key, flags", [
+    ("timing", FLAGS), ("timing_before", (FLAGS[0], FLAGS[3],
+                                          "--recompute=none"))])
+def test_times_are_those_of_the_simulation(
+        report: Written, tmp_path: Path, key: str,
+        flags: tuple[str, ...]) -> None:
+    timing = report.numbers[key]
+    simulated = simulate(tmp_path, *flags)
+    assert timing["cluster"] == simulated["cluster"] == "h100-8"
+    for name in ("seconds", "exposed_seconds", "peak_bytes", "hidden_part"):
+        assert timing[name] == pytest.approx(simulated[name]), name
+    assert max(timing["lower_bounds"].values()) == pytest.approx(
+        simulated["lower_bounds"]["seconds"])
+    # Waits of one collective behind the other add up.
+    assert sum(collective["exposed_seconds"] for collective
+               in timing["collectives"]) == pytest.approx(
+                   timing["exposed_seconds"])
+    assert all(bool(collective["reason"]) == (collective["exposed_seconds"] > 0)
+               for collective in timing["collectives"])
+
+
+def test_advice_holds(report: Written, tmp_path: Path) -> None:
+    """What a change is said to give is what it gives."""
+    timing = report.numbers["timing"]
+    advice = report.numbers["advice"]
+    assert any("--schedule=auto" in entry["flags"] for entry in advice)
+    for entry in advice:
+        gain = timing["seconds"] - entry["seconds"] / entry["batches"]
+        assert gain > 0.01 * timing["seconds"] or \
+            entry["peak_bytes"] < timing["peak_bytes"]
+        if not entry["flags"]:
+            assert entry["formula"]
+            continue
+        changed = shlex.split(entry["flags"])
+        names = {flag.split("=")[0] for flag in changed
+                 if not flag.startswith("--pass-option")}
+        kept = [flag for flag in FLAGS if flag.split("=")[0] not in names]
+        simulated = simulate(tmp_path, *kept, *changed)
+        assert entry["seconds"] == pytest.approx(simulated["seconds"])
+        assert entry["peak_bytes"] == simulated["peak_bytes"]
+        assert html.escape(entry["title"], quote=False) in report.html
+
+
+def get_advice(tmp_path: Path, *flags: str) -> str:
+    result = run_tool("regather", "report", STEP, *flags, "--json",
+                      tmp_path / "numbers.json")
+    assert result.code == 0, result.stderr
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    return " ".join(entry["flags"] for entry in numbers["advice"])
+
+
+def test_advice_applies(tmp_path: Path) -> None:
+    """Nothing about nodes in one node, nothing that is done already."""
+    one = get_advice(tmp_path, "--mesh=dp:4")
+    assert "--replicate-axis" not in one and "group=" not in one
+    several = get_advice(tmp_path, "--mesh=dp:32", "--batch=per-rank",
+                         "--reshard=default")
+    assert "--mesh=replicate:4,dp:8 --replicate-axis=replicate" in several
+    hybrid = get_advice(tmp_path, "--mesh=rep:4,dp:8", "--replicate-axis=rep",
+                        "--batch=per-rank", "--schedule=auto")
+    assert "--replicate-axis" not in hybrid
+    assert "--schedule=auto" not in hybrid
+    alone = get_advice(tmp_path, "--mesh=dp:1")
+    assert not re.search("reshard|schedule|bucket|mesh|micro", alone)
+
+
+def test_batch_of_one_rank(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    result = run_tool("regather", "report", STEP, "--mesh=dp:512", "-o", page)
+    assert result.code == 0, result.stderr
+    assert result.stderr.count("it is taken for that of one rank") == 1
+    assert "batch per-rank" in page.read_text()
+    assert "h100-nodes" in page.read_text()
+
+
 def test_compile_writes_the_page(report: Written, tmp_path: Path) -> None:
     result = run_tool("regather", "compile", STEP, *FLAGS, "--report",
                       tmp_path / "report.html", "-o", tmp_path / "step.rgb",
@@ -239,13 +326,6 @@ class Mistake:
     files: dict[str, str] = field(default_factory=dict)
 
 
-PARTS = """
-func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
-  return %x : tensor<2xf32>
-}
-func.func @backward(%x: tensor<2xf32>) { return }
-"""
-
 MISTAKES = {
     "missing": Mistake("missing.mlir", "cannot open input file 'missing.mlir'"),
     "nothing-to-write": Mistake(
@@ -257,11 +337,11 @@ MISTAKES = {
     "no-folder-for-numbers": Mistake(
         str(STEP), "cannot write 'none/out.json'", ("--json", "none/out.json")),
     "a-folder": Mistake(str(STEP), "cannot write '.'", ("-o", ".")),
-    "partitioned": Mistake("parts.mlir", "a report shows a step in one piece",
-                           files={"parts.mlir": PARTS}),
     "pattern": Mistake(str(STEP), 'pattern "tail" of option \'modules\'',
                        ("-o", "out.html", "--mesh=dp:2",
                         "--reshard=modules=tail:always")),
+    "cluster": Mistake(str(STEP), "cannot read cluster file 'h100'",
+                       ("-o", "out.html", "--cluster=h100")),
     "option": Mistake(str(STEP), 'options for pass "tg-nothing" are given',
                       ("-o", "out.html", "--pass-option=tg-nothing:x=1")),
 }

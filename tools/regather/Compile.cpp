@@ -198,24 +198,22 @@ int regather::compileMain() {
   if (!input)
     return 1;
   std::optional<ReportCollector> collector;
-  if (!reportPage.empty())
-    collector.emplace(*input);
+  if (!reportPage.empty()) {
+    std::optional<CostModel> model = loadRequestedCluster(*input->module);
+    if (!model)
+      return 1;
+    collector.emplace(*input, std::move(*model));
+  }
   Progress progress(quiet);
   if (target != "cpu")
     return compileKernelsForGpu(*input->module, progress);
   progress.begin("preparing");
-  RunRequest request = getRequestedStep();
+  RunRequest request = getRequestedStep(getTargetCluster());
   llvm::FailureOr<AnalyzedStep> step =
-      prepareRequestedStep(*input->module, request, getPassOptions());
+      prepareWholeStep(*input->module, request, getPassOptions());
   progress.end();
   if (failed(step))
     return 1;
-  if (step->backward) {
-    step->backward->func.emitError()
-        << "a bundle holds one function, but the step is partitioned into "
-           "forward and backward";
-    return 1;
-  }
   if (collector && failed(showReport(*collector, *step, request)))
     return 1;
   llvm::FailureOr<CompiledStep> compiled = compile(*step, progress);

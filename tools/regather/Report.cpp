@@ -39,10 +39,13 @@ int regather::reportMain() {
   std::unique_ptr<InputFile> input = readModule(file);
   if (!input)
     return 1;
-  ReportCollector collector(*input);
-  RunRequest request = getRequestedStep();
+  std::optional<CostModel> model = loadRequestedCluster(*input->module);
+  if (!model)
+    return 1;
+  RunRequest request = getRequestedStep(getRequestedCluster(*input->module));
+  ReportCollector collector(*input, std::move(*model));
   llvm::FailureOr<AnalyzedStep> step =
-      prepareRequestedStep(*input->module, request, getPassOptions());
+      prepareWholeStep(*input->module, request, getPassOptions());
   if (failed(step))
     return 1;
   llvm::FailureOr<report::StepReport> report =

@@ -10,11 +10,7 @@
 #include "Simulate/SimulationSummary.h"
 #include "StepFlags.h"
 
-#include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Support/AtomicFile.h"
-
-#include "mlir/Pass/PassManager.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace regather;
 namespace cl = llvm::cl;
@@ -27,19 +23,15 @@ static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
                                  cl::sub(simulateCommand),
                                  cl::cat(getCategory()));
 static cl::opt<std::string>
-    cluster("cluster", cl::desc("Name of a cluster, or a file that has one"),
-            cl::value_desc("NAME|FILE"), cl::Required, cl::sub(simulateCommand),
-            cl::cat(getCategory()));
-static cl::opt<std::string>
     orderPath("order",
               cl::desc("Operations of the step in another order: their names, "
                        "one on each line or in a JSON list"),
               cl::value_desc("FILE"), cl::sub(simulateCommand),
               cl::cat(getCategory()));
 static cl::opt<bool>
-    formKernels("kernels",
-                cl::desc("Simulate kernels instead of single operations"),
-                cl::sub(simulateCommand), cl::cat(getCategory()));
+    takesKernels("kernels",
+                 cl::desc("Simulate kernels instead of single operations"),
+                 cl::sub(simulateCommand), cl::cat(getCategory()));
 static cl::opt<bool> overlapGroups(
     "overlap-groups",
     cl::desc("Let collectives be in flight together whose groups share more "
@@ -104,63 +96,33 @@ static std::string getMeshText(tg::MeshOp mesh) {
   return text;
 }
 
-/// Passes that decide by times take those of the cluster that is simulated,
-/// unless `options` name another one. Plans take none.
-static void addCluster(std::string &options) {
-  if (!options.empty() && llvm::isAlpha(options.front()) && options != "none" &&
-      options.find("cluster=") == std::string::npos)
-    options += " cluster=" + cluster;
-}
-
-static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module) {
-  RunRequest request = getRequestedStep();
-  request.schedulesKernels = formKernels;
-  addCluster(request.bucket);
-  addCluster(request.schedule);
+static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module,
+                                             RunRequest &request) {
+  request.schedulesKernels = takesKernels;
   if (overlapGroups && !request.schedule.empty())
     request.schedule += " overlap-groups=true";
-  llvm::FailureOr<AnalyzedStep> step =
-      prepareRequestedStep(module, request, getPassOptions());
-  if (succeeded(step) && step->backward)
-    return step->backward->func.emitError()
-           << "the step is partitioned into forward and backward; simulate the "
-              "whole step";
-  return step;
-}
-
-/// Forms kernels, if they are asked for, and orders them.
-static mlir::LogicalResult makeKernels(mlir::ModuleOp module) {
-  mlir::PassManager pm(module.getContext());
-  if (formKernels) {
-    pm.addPass(tg::createFormKernelsPass());
-    tg::SchedulePassOptions schedule;
-    schedule.mode = tg::ScheduleMode::None;
-    pm.addPass(tg::createSchedulePass(schedule));
-  }
-  std::string message;
-  llvm::raw_string_ostream errors(message);
-  if (failed(applyPassOptions(pm, getPassOptions(), errors)))
-    return module.emitError() << llvm::StringRef(message).rtrim();
-  return pm.run(module);
+  return prepareWholeStep(module, request, getPassOptions());
 }
 
 int regather::simulateMain() {
   if (Failure failure = readStepFlags())
     return reportError(failure.getMessage());
-  auto loaded = loadCluster(cluster);
-  if (!loaded)
-    return reportError(llvm::toString(loaded.takeError()));
-  CostModel model(std::move(*loaded));
   std::unique_ptr<InputFile> input = readModule(file);
   if (!input)
     return 1;
-  llvm::FailureOr<AnalyzedStep> analyzed = prepare(*input->module);
+  std::optional<CostModel> model = loadRequestedCluster(*input->module);
+  if (!model)
+    return 1;
+  RunRequest request = getRequestedStep(getRequestedCluster(*input->module));
+  llvm::FailureOr<AnalyzedStep> analyzed = prepare(*input->module, request);
   if (failed(analyzed))
     return 1;
   ModelFlops flops = countModelFlops(*input->module);
-  if (failed(makeKernels(*input->module)) || hasUnusedPassOptions())
+  if (takesKernels && failed(formKernels(*input->module, getPassOptions())))
     return 1;
-  llvm::FailureOr<SimulatedStep> step = describeStep(*analyzed, model);
+  if (hasUnusedPassOptions())
+    return 1;
+  llvm::FailureOr<SimulatedStep> step = describeStep(*analyzed, *model);
   if (failed(step))
     return 1;
 
@@ -174,19 +136,16 @@ int regather::simulateMain() {
       return reportError(read.getMessage());
     order = std::move(*read);
   }
-  SimulationOptions options;
-  options.serializesConflicts = !overlapGroups;
-  options.groupSeconds = step->groupSeconds;
-  SimulationResult result =
-      simulate(step->program, order, step->classes, options);
+  SimulationResult result = simulateStep(*step, order, overlapGroups);
 
   SimulationSummary summary(*step, order, result);
   summary.file = file;
   summary.entry = analyzed->entry.getSymName().str();
-  summary.cluster = model.getCluster().name;
+  summary.cluster = model->getCluster().name;
   summary.mesh = getMeshText(analyzed->mesh);
+  summary.batch = request.batch;
   summary.flops = flops.flops;
-  summary.peakFlops = model.getCluster().device.peakFlops.lookup(flops.type);
+  summary.peakFlops = model->getCluster().device.peakFlops.lookup(flops.type);
   if (Failure failure = writeFiles(summary))
     return reportError(failure.getMessage());
   printText(llvm::outs(), summary);

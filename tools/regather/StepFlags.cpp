@@ -10,6 +10,8 @@
 
 #include "StepStatistics.h"
 
+#include "regather/Execution/MergeParts.h"
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -36,6 +38,9 @@ struct StepCommands {
 
 static constexpr StepCommands stepCommands;
 
+/// Ranks of a node in the clusters that are taken by default.
+static constexpr int64_t kRanksPerNode = 8;
+
 static cl::opt<int64_t>
     ranks("ranks", cl::desc("Number of ranks; the mesh decides by default"),
           cl::value_desc("N"), stepCommands, cl::cat(getCategory()));
@@ -52,6 +57,15 @@ static cl::opt<std::string>
     replicateAxis("replicate-axis",
                   cl::desc("Axis of --mesh that holds copies of shards"),
                   cl::value_desc("AXIS"), stepCommands, cl::cat(getCategory()));
+static cl::opt<std::string>
+    cluster("cluster",
+            cl::desc("Where ranks are simulated, and what schedules and "
+                     "buckets are made for: a name, or a file (default h100-8 "
+                     "up to 8 ranks, h100-nodes above; for the code of compile "
+                     "cpu-threads)"),
+            cl::value_desc("NAME|FILE"), cl::sub(compileCommand),
+            cl::sub(reportCommand), cl::sub(simulateCommand),
+            cl::cat(getCategory()));
 static cl::opt<std::string> batch(
     "batch",
     cl::desc("Whose batch a step without a mesh has: global, that of all ranks "
@@ -152,24 +166,60 @@ static std::string getText(const llvm::json::Value &value) {
   return llvm::join(parts, ",");
 }
 
-/// Options of a pass that takes times from a cluster. Steps are run on the
-/// threads of this machine; `regather simulate` knows better.
-static std::string getTimedOptions(llvm::StringRef options) {
+std::string regather::getTimedOptions(llvm::StringRef options,
+                                      llvm::StringRef cluster) {
   std::string text = options.trim().str();
   if (text.empty())
     return text;
   if (!llvm::StringRef(text).split(' ').first.contains('='))
     text = "mode=" + text;
-  if (!simulateCommand && text.find("cluster=") == std::string::npos)
-    text += " cluster=cpu-threads";
+  if (text.find("cluster=") == std::string::npos)
+    text += " cluster=" + cluster.str();
   return text;
 }
 
 /// The options of tg-bucket-collectives, of which a plan needs no times.
-static std::string getBucketOptions() {
+static std::string getBucketOptions(llvm::StringRef cluster) {
   llvm::StringRef text = llvm::StringRef(bucket).trim();
   bool isTimed = text.split(' ').first == "auto" || text.contains("mode=auto");
-  return isTimed ? getTimedOptions(text) : text.str();
+  return isTimed ? getTimedOptions(text, cluster) : text.str();
+}
+
+/// Whether the step that the flags ask for needs several nodes. What is wrong
+/// about flags is said later.
+static bool needsNodes(mlir::ModuleOp module) {
+  if (!mesh.empty()) {
+    llvm::SmallVector<llvm::StringRef> axes;
+    llvm::StringRef(mesh).split(axes, ',');
+    int64_t product = 1;
+    for (llvm::StringRef axis : axes)
+      if (uint32_t size = 0; !axis.split(':').second.getAsInteger(10, size))
+        product = std::min<int64_t>(product * size, kRanksPerNode + 1);
+    return product > kRanksPerNode;
+  }
+  if (ranks.getNumOccurrences())
+    return ranks > kRanksPerNode;
+  return llvm::any_of(module.getOps<tg::MeshOp>(), [](tg::MeshOp mesh) {
+    return mesh.getNumRanks() > kRanksPerNode;
+  });
+}
+
+std::string regather::getRequestedCluster(mlir::ModuleOp module) {
+  if (!cluster.empty())
+    return cluster;
+  return needsNodes(module) ? "h100-nodes" : "h100-8";
+}
+
+std::optional<CostModel> regather::loadRequestedCluster(mlir::ModuleOp module) {
+  llvm::Expected<Cluster> loaded = loadCluster(getRequestedCluster(module));
+  if (loaded)
+    return CostModel(std::move(*loaded));
+  reportError(llvm::toString(loaded.takeError()));
+  return std::nullopt;
+}
+
+std::string regather::getTargetCluster() {
+  return cluster.empty() ? "cpu-threads" : cluster.getValue();
 }
 
 static Failure readPlan() {
@@ -198,7 +248,7 @@ static Failure readPlan() {
 
 Failure regather::readStepFlags() {
   // A rank of a run is one thread at least.
-  int64_t mostRanks = simulateCommand ? 1 << 20 : 4096;
+  int64_t mostRanks = simulateCommand || reportCommand ? 1 << 20 : 4096;
   if (ranks.getNumOccurrences() && (ranks < 1 || ranks > mostRanks))
     return Failure("--ranks must be between 1 and " +
                    std::to_string(mostRanks) + ", got " +
@@ -235,7 +285,7 @@ std::optional<int64_t> regather::getRequestedRanks() {
                                    : std::nullopt;
 }
 
-RunRequest regather::getRequestedStep() {
+RunRequest regather::getRequestedStep(llvm::StringRef cluster) {
   RunRequest request;
   request.ranks = getRequestedRanks();
   request.mesh = mesh;
@@ -249,9 +299,16 @@ RunRequest regather::getRequestedStep() {
   request.reshard = reshard;
   request.recompute = recompute;
   request.optimizer = optimizer;
-  request.bucket = getBucketOptions();
-  request.schedule = getTimedOptions(schedule);
+  request.bucket = getBucketOptions(cluster);
+  request.schedule = getTimedOptions(schedule, cluster);
   return request;
+}
+
+const StepValue *regather::findBatch(const StepSignature &step) {
+  for (const StepValue &value : step.arguments)
+    if (value.role == Role::Input && !value.globalShape.empty())
+      return &value;
+  return nullptr;
 }
 
 llvm::FailureOr<AnalyzedStep>
@@ -261,16 +318,45 @@ regather::prepareRequestedStep(mlir::ModuleOp module, RunRequest &request,
     return mlir::failure();
   if (request.schedulesKernels && !request.schedule.empty())
     addOption(passOptions["tg-schedule"], request.schedule);
-  llvm::FailureOr<AnalyzedStep> step =
-      analyzeStep(module, entry, mesh.empty() ? request.ranks : std::nullopt);
-  if (failed(step) || failed(prepareStep(module, *step, request, passOptions)))
+  llvm::FailureOr<AnalyzedStep> step = analyzeStep(
+      module, entry, request.mesh.empty() ? request.ranks : std::nullopt);
+  if (failed(step))
     return mlir::failure();
-  return analyzeStep(module, entry, request.ranks);
+  bool isSharded = bool(step->mesh);
+  const StepValue *batch = findBatch(step->signature);
+  int64_t captured = batch ? batch->globalShape.front() : 0;
+  if (failed(prepareStep(module, *step, request, passOptions)))
+    return mlir::failure();
+  step = analyzeStep(module, entry, request.ranks);
+  if (failed(step) || request.batch != "auto")
+    return step;
+  batch = findBatch(step->signature);
+  if (isSharded || !step->mesh) {
+    request.batch = "";
+    return step;
+  }
+  bool isDivided =
+      !batch ||
+      captured % std::max<int64_t>(
+                     batch->globalShape.front() /
+                         std::max<int64_t>(batch->localShape.front(), 1),
+                     1) ==
+          0;
+  request.batch = isDivided ? "global" : "per-rank";
+  return step;
+}
+
+llvm::FailureOr<AnalyzedStep>
+regather::prepareWholeStep(mlir::ModuleOp module, RunRequest &request,
+                           PassOptionTexts &passOptions) {
+  llvm::FailureOr<AnalyzedStep> step =
+      prepareRequestedStep(module, request, passOptions);
+  return failed(step) ? step : mergeParts(*step);
 }
 
 llvm::FailureOr<AnalyzedStep>
 regather::prepareStepByFlags(mlir::ModuleOp module, bool lowerNodes) {
-  RunRequest request = getRequestedStep();
+  RunRequest request = getRequestedStep(getTargetCluster());
   request.lower = lowerNodes;
   request.schedulesKernels = !lowerNodes;
   return prepareRequestedStep(module, request, getPassOptions());

@@ -12,6 +12,7 @@
 #include "Commands.h"
 #include "PrepareStep.h"
 
+#include "regather/Analysis/CostModel.h"
 #include "regather/Execution/AnalyzeStep.h"
 #include "regather/Execution/RunReport.h"
 #include "regather/Pipelines/Pipelines.h"
@@ -34,13 +35,38 @@ Failure rejectStepFlags();
 llvm::FailureOr<AnalyzedStep> prepareStepByFlags(mlir::ModuleOp module,
                                                  bool lowerNodes);
 
-/// What the flags ask for; nodes stay.
-RunRequest getRequestedStep();
+/// What the flags ask for; nodes stay. Schedules and buckets that name no
+/// cluster are made for `cluster`.
+RunRequest getRequestedStep(llvm::StringRef cluster);
 
-/// Does what prepareStepByFlags does by another request.
+/// Options of a pass that takes times from a cluster, of which the first may be
+/// the value of `mode` alone; `cluster` is the one if they name none.
+std::string getTimedOptions(llvm::StringRef options, llvm::StringRef cluster);
+
+/// The cluster that --cluster names, or else where that many ranks of the step
+/// would be: h100-8, or h100-nodes for more than eight.
+std::string getRequestedCluster(mlir::ModuleOp module);
+
+/// The same, loaded. Prints an error if there is none.
+std::optional<CostModel> loadRequestedCluster(mlir::ModuleOp module);
+
+/// The cluster that code for this machine is made for: what --cluster names, or
+/// its threads.
+std::string getTargetCluster();
+
+/// Does what prepareStepByFlags does by another request. A request for
+/// `batch=auto` becomes what came of it.
 llvm::FailureOr<AnalyzedStep>
 prepareRequestedStep(mlir::ModuleOp module, RunRequest &request,
                      PassOptionTexts &passOptions);
+
+/// The same, but a partitioned step becomes one function.
+llvm::FailureOr<AnalyzedStep> prepareWholeStep(mlir::ModuleOp module,
+                                               RunRequest &request,
+                                               PassOptionTexts &passOptions);
+
+/// The input whose dimension 0 is the batch; null if there is none.
+const StepValue *findBatch(const StepSignature &step);
 
 /// What --plan and --pass-option say of passes that have not run yet.
 PassOptionTexts &getPassOptions();

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Commands.h"
+#include "StepFlags.h"
 
 #include "regather/Dialect/TG/Utils/ModulePattern.h"
 #include "regather/Dialect/TG/Utils/ModuleTree.h"
@@ -40,6 +40,21 @@ static cl::opt<unsigned> depth("depth",
 static cl::opt<bool> noFold("no-fold",
                             cl::desc("Show each of several equal modules"),
                             cl::sub(treeCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    mesh("mesh",
+         cl::desc("Shard the parameters of a step without a mesh over this one "
+                  "first, to see what is communicated"),
+         cl::value_desc("AXIS:SIZE,..."), cl::sub(treeCommand),
+         cl::cat(getCategory()));
+static cl::opt<std::string> replicateAxis(
+    "replicate-axis", cl::desc("Axis of --mesh that holds copies of shards"),
+    cl::value_desc("AXIS"), cl::sub(treeCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    batch("batch",
+          cl::desc("With --mesh, whose batch the step has: global, per-rank, "
+                   "or auto (default), which is global if the ranks divide it"),
+          cl::value_desc("BATCH"), cl::init("auto"), cl::sub(treeCommand),
+          cl::cat(getCategory()));
 static cl::list<std::string>
     patterns("module",
              cl::desc("Show the modules that a pattern matches, such as "
@@ -266,9 +281,22 @@ void TextTree::print(ArrayRef<unsigned> tops) {
     printLine(line, width);
 }
 
+/// Shards the step, if a mesh is asked for.
+static LogicalResult shardStep(ModuleOp module) {
+  if (mesh.empty() && replicateAxis.empty())
+    return success();
+  RunRequest request;
+  request.mesh = mesh;
+  request.replicateAxis = replicateAxis;
+  request.batch = batch;
+  request.recompute = "none";
+  return success(
+      succeeded(prepareRequestedStep(module, request, getPassOptions())));
+}
+
 int regather::treeMain() {
   std::unique_ptr<InputFile> input = readModule(file);
-  if (!input)
+  if (!input || failed(shardStep(*input->module)))
     return 1;
   std::optional<CostModel> model;
   FailureOr<StepCosts> costs = failure();

@@ -15,6 +15,8 @@
 #ifndef REGATHER_REPORT_STEPREPORT_H
 #define REGATHER_REPORT_STEPREPORT_H
 
+#include "regather/Timeline/Timeline.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -24,7 +26,7 @@ namespace regather::report {
 
 /// What was asked of the step; empty texts if nothing was.
 struct Request {
-  std::string policy, reshard, recompute, bucket, schedule, optimizer;
+  std::string batch, policy, reshard, recompute, bucket, schedule, optimizer;
 };
 
 /// The step as a whole.
@@ -139,11 +141,74 @@ struct StepState {
   MemoryCurve memory;
 };
 
+/// What no order of the operations of a step is quicker than.
+struct TimeBound {
+  std::string name;
+  double seconds = 0;
+};
+
+/// A collective, and the time for which the device waits for it.
+struct TimedCollective {
+  std::string kind, module, phase;
+  int64_t tensors = 0, bytes = 0;
+  /// How long it is in flight, and how long before its wait it was issued.
+  double seconds = 0, aheadSeconds = 0;
+  double exposedSeconds = 0;
+  /// Why it is exposed; empty if it is not.
+  std::string reason;
+};
+
+/// When what happens on a cluster, of the ranks that are done last.
+struct StepTiming {
+  std::string cluster, device;
+  double seconds = 0, computeSeconds = 0, communicationSeconds = 0;
+  double exposedSeconds = 0;
+  /// The part of communication that is hidden, and of the peak that is used.
+  double hiddenPart = 1, utilization = 0;
+  int64_t peakBytes = 0, deviceBytes = 0;
+  std::vector<TimeBound> bounds;
+  /// In the order in which they are issued.
+  std::vector<TimedCollective> collectives;
+  Timeline timeline;
+  std::vector<TimelineOp> ops;
+  /// Why there is nothing of this; empty if there is.
+  std::string obstacle;
+
+  /// The largest of the bounds.
+  const TimeBound *getBound() const;
+  /// How much longer the step takes, as a part of it.
+  double getAboveBound() const;
+};
+
+/// What would make the step quicker or smaller.
+struct Advice {
+  std::string title, explanation;
+  /// Flags that do it; empty if none does.
+  std::string flags;
+  /// How the numbers come about if not by simulation of such a step.
+  std::string formula;
+  /// Batches that the step works on, of the size of that of the report's.
+  double batches = 1;
+  double seconds = 0, exposedSeconds = 0;
+  int64_t peakBytes = 0;
+
+  double getSecondsPerBatch() const { return seconds / batches; }
+};
+
+/// What a pass said about a decision.
+struct Decision {
+  std::string pass, text;
+};
+
 /// A step sharded but undecided, and as it is run.
 struct StepReport {
   Request request;
   Overview overview;
   StepState before, after;
+  StepTiming timingBefore, timing;
+  std::vector<Decision> decisions;
+  /// The most useful first.
+  std::vector<Advice> advice;
 };
 
 } // namespace regather::report

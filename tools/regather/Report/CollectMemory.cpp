@@ -36,7 +36,7 @@ public:
   explicit MemoryCollector(ProgramOp program)
       : program(program), accesses(program) {}
 
-  FailureOr<MemoryCurve> collect();
+  FailureOr<report::MemoryCurve> collect();
 
 private:
   void findPhases();
@@ -45,8 +45,8 @@ private:
   void visitCollective(CollectiveOp op, std::optional<tg::Phase> phase);
   void endOverwritten();
   MemoryUse getUse(uint32_t buffer) const;
-  void addBytes(uint32_t buffer, MemoryCurve &curve) const;
-  void findPeak(MemoryCurve &curve) const;
+  void addBytes(uint32_t buffer, report::MemoryCurve &curve) const;
+  void findPeak(report::MemoryCurve &curve) const;
   LiveBuffer describe(uint32_t buffer) const;
   int64_t getBytes(uint32_t buffer) const {
     return getBufferBytes(
@@ -176,7 +176,8 @@ void MemoryCollector::endOverwritten() {
 }
 
 /// Adds a buffer to the differences from one instruction to the next.
-void MemoryCollector::addBytes(uint32_t buffer, MemoryCurve &curve) const {
+void MemoryCollector::addBytes(uint32_t buffer,
+                               report::MemoryCurve &curve) const {
   const BufferLifetime &lifetime = lifetimes[buffer];
   std::vector<int64_t> &bytes =
       curve.bytes[static_cast<unsigned>(getUse(buffer))];
@@ -211,7 +212,7 @@ LiveBuffer MemoryCollector::describe(uint32_t buffer) const {
   return live;
 }
 
-void MemoryCollector::findPeak(MemoryCurve &curve) const {
+void MemoryCollector::findPeak(report::MemoryCurve &curve) const {
   for (uint64_t i = 0; i < curve.getLength(); ++i)
     if (curve.getTotal(i) > curve.getTotal(curve.peak))
       curve.peak = i;
@@ -255,7 +256,7 @@ findSpans(ArrayRef<std::optional<tg::Phase>> phases) {
   return spans;
 }
 
-FailureOr<MemoryCurve> MemoryCollector::collect() {
+FailureOr<report::MemoryCurve> MemoryCollector::collect() {
   FailureOr<std::vector<BufferLifetime>> computed = accesses.computeLifetimes();
   if (failed(computed))
     return failure();
@@ -263,7 +264,7 @@ FailureOr<MemoryCurve> MemoryCollector::collect() {
   findPhases();
   findFacts();
   endOverwritten();
-  MemoryCurve curve;
+  report::MemoryCurve curve;
   curve.phases = findSpans(phases);
   curve.arenaBytes = static_cast<int64_t>(program.getArena().value_or(0));
   for (std::vector<int64_t> &bytes : curve.bytes)
@@ -279,6 +280,6 @@ FailureOr<MemoryCurve> MemoryCollector::collect() {
   return curve;
 }
 
-FailureOr<MemoryCurve> regather::collectMemory(ProgramOp program) {
+FailureOr<report::MemoryCurve> regather::collectMemory(ProgramOp program) {
   return MemoryCollector(program).collect();
 }

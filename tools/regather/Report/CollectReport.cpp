@@ -64,7 +64,7 @@ FailureOr<StepState> regather::collectState(const AnalyzedStep &step,
   FailureOr<OwningOpRef<ModuleOp>> module = lowerToProgram(entry, passOptions);
   if (failed(module))
     return failure();
-  FailureOr<MemoryCurve> memory =
+  FailureOr<report::MemoryCurve> memory =
       collectMemory((*module)->lookupSymbol<exec::ProgramOp>(entry.getName()));
   if (failed(memory))
     return failure();

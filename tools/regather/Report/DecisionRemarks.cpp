@@ -1,4 +1,4 @@
-//===- DecisionRemarks.cpp - Why parameters are kept or released ----------===//
+//===- DecisionRemarks.cpp - Why passes decide as they do -----------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,43 +13,73 @@
 using namespace mlir;
 using namespace regather;
 
-using Reasons = llvm::StringMap<std::string>;
-
-namespace {
-/// Keeps the metrics `parameter` and `why` of each remark that has both.
-class ReasonStreamer : public remark::detail::MLIRRemarkStreamerBase {
+namespace regather {
+/// Keeps what is said about the step of the report.
+class DecisionStreamer : public remark::detail::MLIRRemarkStreamerBase {
 public:
-  explicit ReasonStreamer(std::shared_ptr<Reasons> reasons)
-      : reasons(std::move(reasons)) {}
+  explicit DecisionStreamer(std::shared_ptr<DecisionRemarks::Heard> heard)
+      : heard(std::move(heard)) {}
 
   void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    StringRef parameter, why;
-    for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
-      if (arg.key == "parameter")
-        parameter = arg.val;
-      else if (arg.key == "why")
-        why = arg.val;
-    }
-    if (!parameter.empty() && !why.empty())
-      (*reasons)[parameter] = why.str();
+    if (!heard->isOpen)
+      return;
+    if (remark.getCategoryName() == "tg-reshard-after-forward")
+      addReason(remark);
+    else
+      addDecision(remark);
   }
 
 private:
-  std::shared_ptr<Reasons> reasons;
+  void addReason(const remark::detail::Remark &remark);
+  void addDecision(const remark::detail::Remark &remark);
+
+  std::shared_ptr<DecisionRemarks::Heard> heard;
 };
-} // namespace
+} // namespace regather
+
+/// Each remark about a parameter has the metrics `parameter` and `why`.
+void DecisionStreamer::addReason(const remark::detail::Remark &remark) {
+  StringRef parameter, why;
+  for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
+    if (arg.key == "parameter")
+      parameter = arg.val;
+    else if (arg.key == "why")
+      why = arg.val;
+  }
+  if (!parameter.empty() && !why.empty())
+    heard->reasons[parameter] = why.str();
+}
+
+/// "TEXT: REASON (METRIC NUMBER, ...)".
+void DecisionStreamer::addDecision(const remark::detail::Remark &remark) {
+  std::string text, metrics;
+  for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
+    if (arg.key == "Remark" || arg.key == "Reason") {
+      text += (text.empty() ? "" : ": ") + arg.val;
+      continue;
+    }
+    metrics += (metrics.empty() ? "" : ", ") + arg.key + " " + arg.val;
+    int64_t bytes = 0;
+    if (arg.key == "limit" && !StringRef(arg.val).getAsInteger(10, bytes))
+      heard->memoryLimit = bytes;
+  }
+  if (!metrics.empty())
+    text += " (" + metrics + ")";
+  heard->decisions.push_back({remark.getCategoryName().str(), text});
+}
 
 DecisionRemarks::DecisionRemarks(MLIRContext &context)
-    : reasons(std::make_shared<Reasons>()) {
+    : heard(std::make_shared<Heard>()) {
   remark::RemarkCategories categories;
-  categories.passed = categories.missed = "tg-reshard-after-forward";
+  categories.passed = categories.missed = categories.analysis =
+      "tg-(reshard-after-forward|bucket-collectives|schedule)";
   // Fails only for streamers that write files.
   (void)remark::enableOptimizationRemarks(
-      context, std::make_unique<ReasonStreamer>(reasons),
+      context, std::make_unique<DecisionStreamer>(heard),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
 }
 
 StringRef DecisionRemarks::getReason(StringRef parameter) const {
-  auto it = reasons->find(parameter);
-  return it == reasons->end() ? StringRef() : StringRef(it->second);
+  auto it = heard->reasons.find(parameter);
+  return it == heard->reasons.end() ? StringRef() : StringRef(it->second);
 }

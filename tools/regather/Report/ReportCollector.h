@@ -12,6 +12,7 @@
 #include "../StepFlags.h"
 #include "DecisionRemarks.h"
 
+#include "regather/Analysis/CostModel.h"
 #include "regather/Report/StepReport.h"
 
 namespace regather {
@@ -19,17 +20,27 @@ namespace regather {
 /// Compares a step with the same step when nothing is decided about it.
 class ReportCollector {
 public:
-  /// Comes before the step is prepared: keeps a copy of the module.
-  explicit ReportCollector(InputFile &input);
+  /// Comes before the step is prepared: keeps a copy of the module. The step
+  /// is simulated on the cluster of `model`.
+  ReportCollector(InputFile &input, CostModel model);
 
   /// `step` has been prepared by `request`. Takes options of the passes that
   /// come then from `passOptions`. Emits errors.
   mlir::FailureOr<report::StepReport> collect(llvm::StringRef file,
                                               const AnalyzedStep &step,
-                                              RunRequest request,
+                                              const RunRequest &request,
                                               PassOptionTexts &passOptions);
 
 private:
+  /// The step as it is run, and what would help it.
+  mlir::LogicalResult collectAfter(const AnalyzedStep &step,
+                                   const RunRequest &request,
+                                   PassOptionTexts &passOptions,
+                                   report::StepReport &report);
+  mlir::LogicalResult collectBefore(RunRequest request,
+                                    report::StepReport &report);
+
+  CostModel model;
   mlir::OwningOpRef<mlir::ModuleOp> original;
   PassOptionTexts originalOptions;
   DecisionRemarks remarks;

@@ -10,8 +10,10 @@
 
 #include "../StepStatistics.h"
 
+#include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Dialect/TG/Utils/ModuleUnits.h"
 
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -96,6 +98,20 @@ static std::vector<TimelineOp> describeOps(const StepGraph &graph) {
         !block.rsplit('.').second.getAsInteger(10, number) && number % 2 == 1;
   }
   return ops;
+}
+
+LogicalResult regather::formKernels(ModuleOp module,
+                                    PassOptionTexts &passOptions) {
+  PassManager pm(module.getContext());
+  pm.addPass(createFormKernelsPass());
+  SchedulePassOptions schedule;
+  schedule.mode = ScheduleMode::None;
+  pm.addPass(createSchedulePass(schedule));
+  std::string message;
+  llvm::raw_string_ostream errors(message);
+  if (failed(applyPassOptions(pm, passOptions, errors)))
+    return module.emitError() << StringRef(message).rtrim();
+  return pm.run(module);
 }
 
 //===----------------------------------------------------------------------===//
@@ -217,4 +233,13 @@ FailureOr<SimulatedStep> regather::describeStep(const AnalyzedStep &step,
   };
   result.program = std::move(built.program);
   return result;
+}
+
+SimulationResult regather::simulateStep(const SimulatedStep &step,
+                                        ArrayRef<uint32_t> order,
+                                        bool overlapGroups) {
+  SimulationOptions options;
+  options.serializesConflicts = !overlapGroups;
+  options.groupSeconds = step.groupSeconds;
+  return simulate(step.program, order, step.classes, options);
 }

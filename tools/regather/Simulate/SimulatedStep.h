@@ -12,6 +12,7 @@
 #include "regather/Analysis/Simulator.h"
 #include "regather/Dialect/TG/Utils/StepProgram.h"
 #include "regather/Execution/AnalyzeStep.h"
+#include "regather/Pipelines/Pipelines.h"
 #include "regather/Timeline/Timeline.h"
 
 namespace regather {
@@ -39,11 +40,21 @@ struct SimulatedStep {
   int64_t ranks = 1;
 };
 
+/// Forms kernels, and orders them as `passOptions` say. Emits errors.
+mlir::LogicalResult formKernels(mlir::ModuleOp module,
+                                PassOptionTexts &passOptions);
+
 /// Describes `step` on a cluster; `model` outlives the result. Emits an error
 /// if it communicates over several meshes or inside of control flow, or if the
 /// cluster has too few ranks.
 llvm::FailureOr<SimulatedStep> describeStep(const AnalyzedStep &step,
                                             const CostModel &model);
+
+/// `overlapGroups`: collectives of groups that share devices may be in flight
+/// together.
+SimulationResult simulateStep(const SimulatedStep &step,
+                              llvm::ArrayRef<uint32_t> order,
+                              bool overlapGroups = false);
 
 } // namespace regather
 

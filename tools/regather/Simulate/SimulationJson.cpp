@@ -32,6 +32,7 @@ static void writeTotals(llvm::json::OStream &json,
   json.attribute("entry", summary.entry);
   json.attribute("cluster", summary.cluster);
   json.attribute("mesh", summary.mesh);
+  json.attribute("batch", summary.batch);
   json.attribute("ranks", summary.step.ranks);
   json.attribute("seconds", summary.result.seconds);
   json.attribute("compute_seconds", times.computeSeconds);

@@ -43,6 +43,17 @@ double SimulationSummary::getHiddenPart() const {
   return std::max(0.0, 1 - times.exposedSeconds / times.communicationSeconds);
 }
 
+std::vector<std::pair<std::string, double>>
+SimulationSummary::getBounds() const {
+  std::vector<std::pair<std::string, double>> named = {
+      {"computation", bounds.computeSeconds}};
+  for (auto [link, seconds] : llvm::zip(step.program.links, bounds.linkSeconds))
+    if (seconds > 0)
+      named.emplace_back(link.name, seconds);
+  named.emplace_back("dependencies", bounds.pathSeconds);
+  return named;
+}
+
 double SimulationSummary::getUtilization() const {
   if (peakFlops == 0 || result.seconds == 0)
     return 0;
@@ -62,17 +73,6 @@ std::string SimulationSummary::nameRanks(uint32_t number) const {
 //===----------------------------------------------------------------------===//
 
 /// Names of what bounds the step, and its seconds.
-static std::vector<std::pair<std::string, double>>
-listBounds(const SimulationSummary &summary) {
-  std::vector<std::pair<std::string, double>> bounds = {
-      {"computation", summary.bounds.computeSeconds}};
-  for (auto [link, seconds] :
-       llvm::zip(summary.step.program.links, summary.bounds.linkSeconds))
-    if (seconds > 0)
-      bounds.emplace_back(link.name, seconds);
-  bounds.emplace_back("dependencies", summary.bounds.pathSeconds);
-  return bounds;
-}
 
 static std::string getAboveBound(const SimulationSummary &summary) {
   double bound = summary.bounds.getSeconds();
@@ -115,6 +115,8 @@ void regather::printText(llvm::raw_ostream &os,
                    llvm::Twine(summary.step.ranks) + " ranks of " +
                    summary.cluster +
                    (summary.mesh.empty() ? "" : " (" + summary.mesh + ")"));
+  if (summary.batch == "per-rank")
+    line("batch", "the captured one on each rank (--batch=per-rank)");
   line("computation", formatSeconds(times.computeSeconds));
   line("communication",
        formatSeconds(times.communicationSeconds) + ", of which " +
@@ -125,7 +127,7 @@ void regather::printText(llvm::raw_ostream &os,
     line("utilization", formatPercent(summary.getUtilization()) +
                             " of the device's peak (MFU)");
   std::string bounds;
-  for (const auto &[name, seconds] : listBounds(summary))
+  for (const auto &[name, seconds] : summary.getBounds())
     bounds +=
         (bounds.empty() ? "" : ", ") + name + " " + formatSeconds(seconds);
   line("lower bounds", bounds);
@@ -162,13 +164,16 @@ TimelinePage regather::makePage(const SimulationSummary &summary) {
                 formatv("{0} ranks", summary.step.ranks).str()};
   if (!summary.mesh.empty())
     page.chips.push_back(summary.mesh);
+  if (summary.batch == "per-rank")
+    page.chips.push_back("captured batch on each rank");
   page.chips.push_back(
       formatv("{0} operations", summary.step.ops.size()).str());
   page.cards.push_back({"Step", formatSeconds(summary.result.seconds),
                         getAboveBound(summary) + " above the lower bound"});
   page.cards.push_back({"Exposed communication",
                         formatSeconds(times.exposedSeconds),
-                        formatv("in {0} waits", summary.exposed.size())});
+                        formatv("in {0} wait{1}", summary.exposed.size(),
+                                summary.exposed.size() == 1 ? "" : "s")});
   page.cards.push_back({"Hidden", formatPercent(summary.getHiddenPart()),
                         "of " + formatSeconds(times.communicationSeconds) +
                             " of communication"});
@@ -183,7 +188,7 @@ TimelinePage regather::makePage(const SimulationSummary &summary) {
   page.barsLead = "No order of the same operations is quicker than any of "
                   "these.";
   page.bars.push_back({"step", summary.result.seconds});
-  for (const auto &[name, seconds] : listBounds(summary))
+  for (const auto &[name, seconds] : summary.getBounds())
     page.bars.push_back({name, seconds});
 
   TimelineTable waits = {"Exposed waits",

@@ -34,6 +34,8 @@ struct SimulationSummary {
   std::string file, entry, cluster;
   /// Such as `dp:512`; empty without a mesh.
   std::string mesh;
+  /// `per-rank` or `global` if the step was sharded for it.
+  std::string batch;
   double flops = 0;
   /// Of a device, for the type of most products; 0 if it is not known.
   double peakFlops = 0;
@@ -49,6 +51,8 @@ struct SimulationSummary {
   /// The part of communication behind which the compute stream computes; 1 if
   /// there is no communication.
   double getHiddenPart() const;
+  /// What no order of the operations is quicker than, by name.
+  std::vector<std::pair<std::string, double>> getBounds() const;
   /// Model FLOPs utilization; 0 if the peak is not known.
   double getUtilization() const;
   /// "Ranks 0 and 511 more that do the same".

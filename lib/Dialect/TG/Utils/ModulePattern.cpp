@@ -10,6 +10,10 @@
 
 #include "regather/Dialect/TG/Utils/ModuleNames.h"
 
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/Regex.h"
 
@@ -105,6 +109,62 @@ static StringRef match(const PathPattern &pattern, StringRef path) {
   return {};
 }
 
+/// The outermost modules of `paths` that no pattern claims, those with a number
+/// behind them as `layers.*`, quoted.
+static std::vector<std::string> findUnclaimed(ArrayRef<StringRef> paths,
+                                              ArrayRef<PatternMatch> matches,
+                                              ArrayRef<PathPattern> others) {
+  llvm::SetVector<StringRef> claimed, open;
+  llvm::StringSet<> numbered;
+  for (auto [i, found] : llvm::enumerate(matches)) {
+    StringRef path = paths[i];
+    auto [top, rest] = path.split('.');
+    bool isClaimed =
+        found.pattern || llvm::any_of(others, [&](const PathPattern &other) {
+          return !match(other, path).empty();
+        });
+    (isClaimed ? claimed : open).insert(top);
+    unsigned number;
+    if (!rest.split('.').first.getAsInteger(10, number))
+      numbered.insert(top);
+  }
+  std::vector<std::string> names;
+  for (StringRef top : open)
+    if (!claimed.contains(top))
+      names.push_back(
+          ("\"" + top + (numbered.contains(top) ? ".*\"" : "\"")).str());
+  return names;
+}
+
+/// Reports that the first of `patterns` matches none of `paths`.
+static LogicalResult emitUnmatched(FunctionOpInterface func, StringRef option,
+                                   ArrayRef<std::string> patterns,
+                                   ArrayRef<StringRef> paths,
+                                   ArrayRef<PatternMatch> matches,
+                                   StringRef what) {
+  InFlightDiagnostic diag = func.emitError()
+                            << "pattern \"" << patterns.front()
+                            << "\" of option '" << option << "' matches no "
+                            << what << "; there are " << summarizePaths(paths);
+  std::vector<PathPattern> others;
+  {
+    // What is wrong about the others is not reported yet.
+    ScopedDiagnosticHandler silence(func.getContext(),
+                                    [](Diagnostic &) { return success(); });
+    for (StringRef text : patterns.drop_front())
+      if (auto other = parsePattern(func, option, text); succeeded(other))
+        others.push_back(std::move(*other));
+  }
+  std::vector<std::string> names = findUnclaimed(paths, matches, others);
+  // A pattern inside of the only module is no slip of its name.
+  std::string first =
+      ("\"" + StringRef(patterns.front()).split('.').first + "\"").str();
+  if (!names.empty() && !llvm::is_contained(names, first))
+    diag.attachNote() << "did you mean " << (names.size() > 1 ? "one of " : "")
+                      << llvm::join(names, ", ") << '?';
+  return diag;
+}
+
 FailureOr<std::vector<PatternMatch>>
 regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
                             ArrayRef<std::string> patterns,
@@ -129,9 +189,8 @@ regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
       found.prefix = prefix;
     }
     if (!any)
-      return func.emitError() << "pattern \"" << text << "\" of option '"
-                              << option << "' matches no " << what
-                              << "; there are " << summarizePaths(paths);
+      return emitUnmatched(func, option, patterns.drop_front(number), paths,
+                           matches, what);
   }
   return matches;
 }

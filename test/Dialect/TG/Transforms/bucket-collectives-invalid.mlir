@@ -1,5 +1,6 @@
 // RUN: split-file %s %t
 // RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='plan="[embedding],[output]"' 2>&1 | FileCheck %s --check-prefix=UNMATCHED
+// RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='plan="[output,norm],[embedding]"' 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='plan="[embedding,norm],[norm.*]"' 2>&1 | FileCheck %s --check-prefix=NESTED
 // RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='plan="[embedding],[/e.*/] each"' 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not regather-opt %t/step.mlir --mlir-print-op-on-diagnostic=false --tg-bucket-collectives='plan="[/e(/]"' 2>&1 | FileCheck %s --check-prefix=REGEX
@@ -25,6 +26,9 @@
 // CLUSTER: error: {{.*}}nowhere
 
 // UNMATCHED: error: pattern "output" of option 'plan' matches no module of a parameter that is gathered or reduced; there are embedding, norm, head{{$}}
+// UNMATCHED: note: did you mean one of "norm", "head"?
+// ONE: error: pattern "output" of option 'plan' matches no module
+// ONE: note: did you mean "head"?
 // NESTED: error: pattern "norm.*" of option 'plan' matches no module
 // TWICE: error: "embedding" is claimed by two patterns of option 'plan': "embedding" and "/e.*/"
 // REGEX: error: regular expression "/e(/" of option 'plan' is malformed: parentheses not balanced

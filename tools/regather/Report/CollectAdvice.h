@@ -1,0 +1,38 @@
+//===- CollectAdvice.h - What would help a step --------------- -*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TOOLS_REGATHER_REPORT_COLLECTADVICE_H
+#define REGATHER_TOOLS_REGATHER_REPORT_COLLECTADVICE_H
+
+#include "StepSimulation.h"
+
+#include "../StepFlags.h"
+
+namespace regather {
+
+/// A step, and what came of it.
+struct AdvisedStep {
+  /// As it was captured.
+  mlir::ModuleOp original;
+  RunRequest request;
+  PassOptionTexts passOptions;
+  const CostModel &model;
+  const StepSimulation &simulation;
+  const report::StepReport &report;
+  /// Of the batch; 0 if the step has none.
+  int64_t rowsPerRank = 0;
+};
+
+/// Tries changes that apply to the step: prepares and simulates it again with
+/// each, and keeps those that make it quicker on devices of its size, or
+/// smaller where memory is short or nothing is lost. The quickest first.
+std::vector<report::Advice> collectAdvice(const AdvisedStep &step);
+
+} // namespace regather
+
+#endif // REGATHER_TOOLS_REGATHER_REPORT_COLLECTADVICE_H
