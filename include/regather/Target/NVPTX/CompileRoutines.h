@@ -1,0 +1,39 @@
+//===- CompileRoutines.h - PTX of routines ----------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a program computes by routines (Gemm.h, Attention.h) is not in the
+// kernels of its module. On GPUs a library computes products of matrices; for
+// all that no library computes, code is generated from the description.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_TARGET_NVPTX_COMPILEROUTINES_H
+#define REGATHER_TARGET_NVPTX_COMPILEROUTINES_H
+
+#include "regather/Runtime/Attention.h"
+#include "regather/Target/NVPTX/CompileKernels.h"
+
+namespace regather::nvptx {
+
+/// The code of each attention, on several threads and with a cache like
+/// `compileKernels`. The arguments of the entries are the buffers of a call,
+/// and scratch memory if there is any. Emits an error at `location` for each
+/// one that cannot be compiled.
+mlir::FailureOr<std::vector<KernelCode>> compileAttentions(
+    mlir::Location location, llvm::ArrayRef<rg_attention_desc> descs,
+    const KernelCompileOptions &options, kernel::KernelStatistics &statistics);
+
+/// The text of a module with what an attention is lowered to, functions whose
+/// names begin with `name`. Emits an error if it cannot be lowered.
+mlir::FailureOr<std::string>
+printAttentionKernels(mlir::Location location, const rg_attention_desc &desc,
+                      llvm::StringRef name);
+
+} // namespace regather::nvptx
+
+#endif // REGATHER_TARGET_NVPTX_COMPILEROUTINES_H

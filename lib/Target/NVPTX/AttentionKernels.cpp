@@ -1,0 +1,32 @@
+//===- AttentionKernels.cpp - Attention as functions of the gpu dialect ---===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionKernels.h"
+
+#include "regather/Conversion/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::nvptx;
+
+LogicalResult nvptx::buildAttentionKernels(const rg_attention_desc &desc,
+                                           gpu::GPUModuleOp module,
+                                           StringRef name) {
+  for (int64_t size : {desc.batch, desc.heads, desc.rows, desc.columns,
+                       desc.width, desc.value_width})
+    if (size == 0)
+      return module.emitError() << "attention has nothing to compute";
+  if (failed(desc.backward ? buildAttentionBackward(desc, module, name)
+                           : buildAttentionForward(desc, module, name)))
+    return failure();
+  PassManager pm(module.getContext(), gpu::GPUModuleOp::getOperationName());
+  pm.addPass(createConvertMathToArithPass());
+  return pm.run(module);
+}

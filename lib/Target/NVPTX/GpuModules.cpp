@@ -1,0 +1,163 @@
+//===- GpuModules.cpp - Modules of the gpu dialect to PTX -----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuModules.h"
+
+#include "GpuKernel.h"
+#include "Ptx.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace regather;
+namespace json = llvm::json;
+
+/// What the name of an entry begins with; identifiers begin with no digit.
+static constexpr llvm::StringLiteral kEntryPrefix = "kernel_";
+
+/// Digits of the key in the name of an entry.
+static constexpr size_t kEntryDigits = 32;
+
+static std::string getEntryName(StringRef key) {
+  return (kEntryPrefix + key.take_front(kEntryDigits)).str();
+}
+
+namespace {
+/// Has a context of its own, so that several compilers can work at once, and
+/// the text is all that the code depends on.
+class GpuModuleCompiler {
+public:
+  GpuModuleCompiler(const DialectRegistry &dialects,
+                    nvptx::GpuModuleBuilder build)
+      : context(dialects, MLIRContext::Threading::DISABLED), build(build) {
+    DialectRegistry translations;
+    nvptx::registerConversions(translations);
+    nvptx::registerTranslations(translations);
+    context.appendDialectRegistry(translations);
+    nvptx::loadGpuDialects(&context);
+  }
+
+  /// A module that holds a `gpu.module` with what a text becomes.
+  llvm::Expected<OwningOpRef<ModuleOp>> lower(StringRef text, StringRef name);
+
+  /// Code as the cache keeps it: a line with the launch plan and then the PTX.
+  llvm::Expected<std::string>
+  compile(StringRef text, StringRef name,
+          const nvptx::KernelCompileOptions &options);
+
+private:
+  /// Runs `action`; its first error is that of the result.
+  llvm::Error explain(function_ref<LogicalResult()> action);
+
+  MLIRContext context;
+  nvptx::GpuModuleBuilder build;
+};
+} // namespace
+
+llvm::Error GpuModuleCompiler::explain(function_ref<LogicalResult()> action) {
+  // Locations mean nothing here: the caller says which kernel it is.
+  std::string message = "cannot be lowered";
+  bool isFirst = true;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (isFirst && diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+      message = diagnostic.str();
+      isFirst = false;
+    }
+    return success();
+  });
+  if (succeeded(action()))
+    return llvm::Error::success();
+  return llvm::createStringError(message);
+}
+
+static gpu::GPUModuleOp getGpuModule(ModuleOp module) {
+  return *module.getOps<gpu::GPUModuleOp>().begin();
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>> GpuModuleCompiler::lower(StringRef text,
+                                                               StringRef name) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto gpuModule =
+      gpu::GPUModuleOp::create(builder, builder.getUnknownLoc(), "kernels");
+  if (llvm::Error error = explain([&] { return build(text, gpuModule, name); }))
+    return std::move(error);
+  return module;
+}
+
+llvm::Expected<std::string>
+GpuModuleCompiler::compile(StringRef text, StringRef name,
+                           const nvptx::KernelCompileOptions &options) {
+  auto lowered = lower(text, name);
+  if (!lowered)
+    return lowered.takeError();
+  gpu::GPUModuleOp module = getGpuModule(**lowered);
+  json::Value plan = nvptx::toJSON(nvptx::getLaunchPlan(module));
+  if (llvm::Error error =
+          explain([&] { return nvptx::lowerToNVVM(**lowered); }))
+    return std::move(error);
+  auto ptx =
+      nvptx::emitPtx(module, name, *options.architecture, options.libdevice);
+  if (!ptx)
+    return ptx.takeError();
+  return llvm::formatv("{0}\n", plan).str() + *ptx;
+}
+
+/// What `compile` has written; nothing if it has failed.
+static std::optional<nvptx::KernelCode> readCode(StringRef text) {
+  auto [line, ptx] = text.split('\n');
+  auto value = json::parse(line);
+  nvptx::KernelCode code;
+  json::Path::Root root;
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return std::nullopt;
+  }
+  if (!fromJSON(*value, code.plan, root) || code.plan.launches.empty())
+    return std::nullopt;
+  code.ptx = ptx;
+  return code;
+}
+
+std::vector<nvptx::CompiledModule>
+nvptx::compileGpuModules(const DialectRegistry &dialects,
+                         ArrayRef<std::string> texts, GpuModuleBuilder build,
+                         const KernelCompileOptions &options,
+                         kernel::KernelStatistics &statistics) {
+  std::string description = kernel::describeCompiler() +
+                            options.architecture->name.str() + '\n' +
+                            options.libdevice + '\n';
+  std::vector<kernel::CompiledText> compiled = kernel::compileInParallel(
+      texts,
+      [&](StringRef text) { return kernel::hashText(description, text); },
+      [&]() -> kernel::TextCompiler {
+        auto compiler = std::make_shared<GpuModuleCompiler>(dialects, build);
+        return [compiler, &options](StringRef text, StringRef key) {
+          return compiler->compile(text, getEntryName(key), options);
+        };
+      },
+      options, statistics);
+  std::vector<CompiledModule> modules;
+  for (kernel::CompiledText &text : compiled)
+    modules.push_back({readCode(text.code), std::move(text.error)});
+  return modules;
+}
+
+llvm::Expected<std::string>
+nvptx::printGpuModule(const DialectRegistry &dialects, StringRef text,
+                      StringRef name, GpuModuleBuilder build) {
+  GpuModuleCompiler compiler(dialects, build);
+  auto module = compiler.lower(text, name);
+  if (!module)
+    return module.takeError();
+  std::string printed;
+  llvm::raw_string_ostream os(printed);
+  getGpuModule(**module).print(os);
+  return printed;
+}
