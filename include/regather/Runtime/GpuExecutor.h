@@ -47,6 +47,10 @@ typedef struct rg_gpu_executor_options {
    *  or else the system does. */
   const char *cuda_library;
   const char *cublaslt_library;
+  /** File that keeps which algorithm each product of matrices uses, and pins it
+   *  for the next run on such a device; null: the environment variable
+   *  REGATHER_ALGORITHM_FILE says which, or else there is none. */
+  const char *algorithm_file;
 } rg_gpu_executor_options;
 
 /** Checks the tables, opens the device and sets up all that steps need. The

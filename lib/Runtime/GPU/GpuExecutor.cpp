@@ -131,21 +131,23 @@ rg_status GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
 }
 
 /// The path that an option or else the environment gives; empty for none.
-static std::string getLibrary(const char *option, const char *variable) {
+static std::string getPath(const char *option, const char *variable) {
   const char *path = option ? option : std::getenv(variable);
   return path ? path : "";
 }
 
 rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
   std::string message;
-  if (!device.open(getLibrary(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
+  if (!device.open(getPath(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
                    options.device, message) ||
       !kernels.load(device, gpuProgram, message))
     return fail(RG_ERROR_DEVICE, message);
   DeviceLibraryOptions libraryOptions;
   libraryOptions.path =
-      getLibrary(options.cublaslt_library, "REGATHER_CUBLASLT_LIBRARY");
+      getPath(options.cublaslt_library, "REGATHER_CUBLASLT_LIBRARY");
   libraryOptions.deviceName = device.getName();
+  libraryOptions.algorithmFile =
+      getPath(options.algorithm_file, "REGATHER_ALGORITHM_FILE");
   library = createDeviceLibrary(libraryOptions);
   if (!library->prepare(gpuProgram, device.getDriver(), message))
     return fail(RG_ERROR_DEVICE, message);
