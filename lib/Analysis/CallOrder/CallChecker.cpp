@@ -219,14 +219,6 @@ void CallChecker::checkHabits(const RecordedCall &call) {
 }
 
 bool CallChecker::runHostCall(const RecordedCall &call) {
-  if (call.name == "ncclGroupStart") {
-    numGroups += groupDepth++ == 0;
-    return true;
-  }
-  if (call.name == "ncclGroupEnd") {
-    groupDepth -= groupDepth > 0;
-    return true;
-  }
   if (!isHostWait(call.name))
     return false;
   if (call.name == "cuCtxSynchronize") {
@@ -295,10 +287,19 @@ void CallChecker::runStreamCall(const RecordedCall &call) {
     return recordEvent(call);
   if (call.name == "cuStreamWaitEvent")
     return waitForEvent(call);
+  if (call.name == "ncclGroupEnd") {
+    openGroups.erase(call.stream);
+    return;
+  }
   // Without bytes it may still be a collective.
   if (call.reads.empty() && call.writes.empty() && call.comm == 0)
     return;
-  int64_t group = groupDepth > 0 ? numGroups : 0;
+  int64_t group = 0;
+  if (StringRef(call.name).starts_with("nccl")) {
+    int64_t &open = openGroups[call.stream];
+    open = open ? open : ++numGroups;
+    group = open;
+  }
   if (size_t number = getCapture(call.stream)) {
     captures[number].calls.push_back(&call);
     captures[number].groups.resize(captures[number].calls.size());

@@ -47,7 +47,7 @@ private:
     int64_t origin = 0;
     bool isOpen = true;
     std::vector<const RecordedCall *> calls;
-    /// One more than the number of its group in NCCL; 0 for none.
+    /// By call: its group in NCCL; 0 for none.
     std::vector<int64_t> groups;
   };
   struct Executable {
@@ -101,8 +101,10 @@ private:
   llvm::DenseMap<int64_t, size_t> capturedStreams;
   llvm::DenseMap<int64_t, size_t> graphs;
   llvm::DenseMap<int64_t, Executable> executables;
-  /// Calls between ncclGroupStart and ncclGroupEnd run together.
-  int64_t groupDepth = 0, numGroups = 0;
+  /// The calls of NCCL on a stream up to ncclGroupEnd run together: the group
+  /// that is open on each stream, counted from 1 on.
+  llvm::DenseMap<int64_t, int64_t> openGroups;
+  int64_t numGroups = 0;
   /// By lane: the group and the launch that its current tick is of.
   std::vector<std::pair<int64_t, const RecordedCall *>> laneGroups;
   std::map<

@@ -9,6 +9,7 @@
 #include "regather/Runtime/GpuExecutor.h"
 
 #include "GpuProgramCheck.h"
+#include "GraphCapture.h"
 #include "LocalCommunication.h"
 #include "StepWalker.h"
 
@@ -62,6 +63,10 @@ private:
 
   rg_status beginStep();
   rg_status walkStep();
+  /// Lets all ranks go on until they meet; `state` is where.
+  rg_status advance(WalkState &state);
+  rg_status beginGraph();
+  rg_status endGraph();
   rg_status endStep();
 
   const rg_gpu_program &gpuProgram;
@@ -70,6 +75,9 @@ private:
   double firstTimeout = 0, timeout = 0;
   bool watchesArena = false;
   bool isFirstStep = true;
+  /// The step runs what graphs hold call by call, so that everything that is
+  /// made when it is first needed is there when graphs are captured.
+  bool isWarmingUp = false;
   GpuDevice device;
   LoadedKernels kernels;
   std::unique_ptr<DeviceLibrary> library;
@@ -79,6 +87,7 @@ private:
   DeviceConstants constants;
   std::vector<std::unique_ptr<DeviceRank>> ranks;
   std::vector<std::unique_ptr<StepWalker>> walkers;
+  std::unique_ptr<GraphCapture> graphs;
   rg_failure failure = {RG_OK, 0, -1};
   std::string error;
 };
@@ -200,6 +209,9 @@ rg_status GpuExecutor::createRanks() {
                              *library, *communication, *wait};
   for (const std::unique_ptr<DeviceRank> &rank : ranks)
     walkers.push_back(std::make_unique<StepWalker>(resources, *rank));
+  graphs = std::make_unique<GraphCapture>(device, gpuProgram);
+  if (!graphs->create(ranks, message))
+    return fail(RG_ERROR_DEVICE, message);
   return clearArenas();
 }
 
@@ -314,12 +326,15 @@ rg_status GpuExecutor::failStep(rg_status status, int32_t rank,
                                 int64_t instruction,
                                 const std::string &message) {
   failure = {status, rank, instruction};
+  if (graphs)
+    graphs->abandon();
   communication->abort();
   return fail(status, message);
 }
 
 rg_status GpuExecutor::beginStep() {
   wait->setTimeout(isFirstStep ? firstTimeout : timeout);
+  isWarmingUp = isFirstStep;
   isFirstStep = false;
   std::string message;
   if (!device.makeCurrent(message))
@@ -330,23 +345,60 @@ rg_status GpuExecutor::beginStep() {
   return RG_OK;
 }
 
+rg_status GpuExecutor::advance(WalkState &state) {
+  for (int32_t rank = 0; rank < numRanks; ++rank) {
+    StepWalker &walker = *walkers[size_t(rank)];
+    std::string message;
+    WalkState reached = walker.advance(message);
+    if (reached == WalkState::Failed)
+      return failStep(walker.getStatus(), rank, walker.getInstruction(),
+                      message);
+    if (rank == 0)
+      state = reached;
+    if (reached != state)
+      return failStep(RG_ERROR_MISMATCH, rank, walker.getInstruction(),
+                      "one rank starts a transfer where another one ends");
+  }
+  return RG_OK;
+}
+
+rg_status GpuExecutor::beginGraph() {
+  int64_t graph = walkers[0]->getGraph();
+  std::string message;
+  bool isCaptured = graphs->isCaptured(graph);
+  if (isCaptured ? !graphs->launch(graph, message)
+                 : !isWarmingUp && !graphs->begin(message))
+    return failStep(RG_ERROR_DEVICE, 0, gpuProgram.graphs[graph].first,
+                    message);
+  for (const std::unique_ptr<StepWalker> &walker : walkers)
+    isCaptured ? walker->skipGraph() : walker->enterGraph();
+  return RG_OK;
+}
+
+rg_status GpuExecutor::endGraph() {
+  if (!graphs->isCapturing())
+    return RG_OK;
+  int64_t graph = walkers[0]->getGraph();
+  std::string message;
+  // What was captured has not run.
+  if (!graphs->end(graph, message) || !graphs->launch(graph, message))
+    return failStep(RG_ERROR_DEVICE, 0, gpuProgram.graphs[graph].first,
+                    message);
+  return RG_OK;
+}
+
 rg_status GpuExecutor::walkStep() {
   // All ranks start a transfer before one of them goes on.
-  for (WalkState expected = WalkState::Transfer;
-       expected == WalkState::Transfer;)
-    for (int32_t rank = 0; rank < numRanks; ++rank) {
-      StepWalker &walker = *walkers[size_t(rank)];
-      std::string message;
-      WalkState state = walker.advance(message);
-      if (state == WalkState::Failed)
-        return failStep(walker.getStatus(), rank, walker.getInstruction(),
-                        message);
-      if (rank == 0)
-        expected = state;
-      if (state != expected)
-        return failStep(RG_ERROR_MISMATCH, rank, walker.getInstruction(),
-                        "one rank starts a transfer where another one ends");
-    }
+  WalkState state = WalkState::Transfer;
+  while (state != WalkState::End) {
+    rg_status status = advance(state);
+    if (status == RG_OK && state == WalkState::GraphBegin)
+      status = beginGraph();
+    else if (status == RG_OK && state == WalkState::GraphEnd)
+      status = endGraph();
+    if (status != RG_OK)
+      return status;
+  }
   return RG_OK;
 }
 

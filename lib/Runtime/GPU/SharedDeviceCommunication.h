@@ -19,8 +19,8 @@ namespace regather::runtime {
 /// processes; a message is a copy, before and after which the streams of the
 /// group wait for each other by events. Reductions are always in rank order.
 ///
-/// A transfer joins streams of several ranks, so that it cannot be part of a
-/// graph that one of them captures.
+/// A transfer joins streams of several ranks, so that a graph that holds one is
+/// captured for all of them together, as GraphCapture does.
 class SharedDeviceCommunication : public DeviceCommunication {
 public:
   /// `reductionBytes` as in PlanOptions.

@@ -34,6 +34,8 @@ StepWalker::StepWalker(const StepResources &resources, DeviceRank &rank)
 bool StepWalker::begin(std::string &message) {
   next = 0;
   current = -1;
+  nextGraph = 0;
+  inGraph = false;
   status = RG_OK;
   std::fill(isRecorded.begin(), isRecorded.end(), false);
   return rank.recordBegin(message) && rank.forkStreams(message);
@@ -48,8 +50,32 @@ bool StepWalker::finish(std::string &message) {
   return rank.joinStreams(message) && rank.recordEnd(message);
 }
 
+bool StepWalker::isAtGraph(WalkState &state) {
+  if (nextGraph == resources.program.graph_count)
+    return false;
+  const rg_gpu_graph &table = resources.program.graphs[nextGraph];
+  if (next != (inGraph ? table.end : table.first))
+    return false;
+  state = inGraph ? WalkState::GraphEnd : WalkState::GraphBegin;
+  graph = nextGraph;
+  if (inGraph) {
+    inGraph = false;
+    ++nextGraph;
+  }
+  return true;
+}
+
+void StepWalker::skipGraph() {
+  next = resources.program.graphs[nextGraph++].end;
+}
+
 WalkState StepWalker::advance(std::string &message) {
-  while (next < program.instruction_count) {
+  for (;;) {
+    WalkState state = WalkState::End;
+    if (isAtGraph(state))
+      return state;
+    if (next >= program.instruction_count)
+      return WalkState::End;
     current = next++;
     const rg_instruction &instruction = program.instructions[current];
     resolve(instruction);
@@ -62,7 +88,6 @@ WalkState StepWalker::advance(std::string &message) {
     if (instruction.opcode == RG_OP_TRANSFER)
       return WalkState::Transfer;
   }
-  return WalkState::End;
 }
 
 void StepWalker::resolve(const rg_instruction &instruction) {

@@ -31,6 +31,9 @@ struct StepResources {
 enum class WalkState {
   /// A transfer was started. All ranks have to come to it before one goes on.
   Transfer,
+  /// A graph begins: the walk enters or skips it. Or it has ended.
+  GraphBegin,
+  GraphEnd,
   End,
   Failed
 };
@@ -42,8 +45,14 @@ public:
 
   /// Begins a step.
   bool begin(std::string &message);
-  /// Enqueues everything up to and with the next transfer, or the end.
+  /// Enqueues everything up to and with the next transfer, up to the begin or
+  /// the end of a graph, or to the end.
   WalkState advance(std::string &message);
+  /// Goes on with the instructions of the graph that begins, or behind them.
+  void enterGraph() { inGraph = true; }
+  void skipGraph();
+  /// The graph that begins or has ended.
+  int64_t getGraph() const { return graph; }
   /// Ends a step, after the walk has come to the end.
   bool finish(std::string &message);
 
@@ -75,6 +84,8 @@ private:
   bool writeInteger(const rg_place &place, int64_t value, CuStream stream,
                     std::string &message);
 
+  /// True if the walk stands at the begin or the end of a graph.
+  bool isAtGraph(WalkState &state);
   void resolve(const rg_instruction &instruction);
   void annotate(const rg_instruction &instruction);
   bool check(CuResult result, const char *call, std::string &message) const {
@@ -90,6 +101,9 @@ private:
   DeviceRank &rank;
   int64_t next = 0;
   int64_t current = -1;
+  /// The last graph that the walk has come to, and the next one.
+  int64_t graph = -1, nextGraph = 0;
+  bool inGraph = false;
   rg_status status = RG_OK;
   std::vector<Loop> loops;
   /// Events that were recorded in this step.

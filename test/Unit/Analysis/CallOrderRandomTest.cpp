@@ -98,8 +98,8 @@ private:
 };
 } // namespace
 
-/// Makes `next` come after everything that it conflicts with, from the latest or
-/// from the earliest on: the latter leaves waits that others stand for.
+/// Makes `next` come after everything that it conflicts with, from the latest
+/// or from the earliest on: the latter leaves waits that others stand for.
 void RandomSequence::order(CallSequence &calls, const RecordedCall &next) {
   bool latestFirst = pick(2) == 0;
   for (;;) {
