@@ -14,14 +14,12 @@ using namespace regather::test;
 
 using Vector = std::vector<int64_t>;
 
-/// The part of a line from `"instruction"` on: what a call does, without where.
-static std::string getWork(const std::string &line) {
-  // The stream and the bytes are the same whether the call is captured or not.
-  std::string work = line;
-  size_t capture = work.find(", \"capture\"");
+/// A line without the number of the capture.
+static std::string getWork(std::string line) {
+  size_t capture = line.find(", \"capture\"");
   if (capture != std::string::npos)
-    work.erase(capture, work.find(',', capture + 1) - capture);
-  return work;
+    line.erase(capture, line.find_first_of(",}", capture + 1) - capture);
+  return line;
 }
 
 static std::vector<std::string> getWork(const std::vector<std::string> &lines,
