@@ -1,0 +1,153 @@
+//===- TcpStore.cpp - A store that rank 0 serves --------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TcpStore.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <thread>
+
+using namespace regather::runtime;
+using Clock = std::chrono::steady_clock;
+
+/// The server answers in time even if it is to say that something is missing;
+/// only a machine that is gone takes longer.
+static constexpr double kReplyPatience = 10;
+
+static std::string formatSeconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g seconds", seconds);
+  return text;
+}
+
+static double getElapsed(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Tries all addresses of a host once.
+static Socket tryConnect(const std::string &address, int32_t port,
+                         std::string &reason) {
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo *list = nullptr;
+  int error =
+      getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (error) {
+    reason = gai_strerror(error);
+    return Socket();
+  }
+  Socket socket;
+  for (addrinfo *item = list; item && !socket; item = item->ai_next) {
+    Socket candidate(::socket(item->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (candidate &&
+        ::connect(candidate.get(), item->ai_addr, item->ai_addrlen) == 0)
+      socket = std::move(candidate);
+    else
+      reason = std::strerror(errno);
+  }
+  freeaddrinfo(list);
+  return socket;
+}
+
+bool TcpStore::open(const LaunchEnvironment &environment,
+                    std::string &message) {
+  Clock::time_point begin = Clock::now();
+  std::string reason;
+  // Rank 0 may start later than others.
+  constexpr std::chrono::milliseconds kLongestPause(500);
+  for (std::chrono::milliseconds pause(10);;
+       pause = std::min(2 * pause, kLongestPause)) {
+    socket = tryConnect(environment.address, environment.port, reason);
+    if (socket)
+      return true;
+    if (getElapsed(begin) > seconds) {
+      message = "rank 0 does not answer at " + environment.address + ":" +
+                std::to_string(environment.port) + " within " +
+                formatSeconds(seconds) + ": " + reason;
+      return false;
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+bool TcpStore::connect(const LaunchEnvironment &given, double newSeconds,
+                       std::string &message) {
+  seconds = newSeconds;
+  LaunchEnvironment environment = given;
+  if (environment.rank == 0) {
+    server = std::make_unique<StoreServer>(environment.ranks,
+                                           environment.restart, seconds);
+    if (!server->start(environment.port, message))
+      return false;
+    environment.address = "localhost";
+    environment.port = server->getPort();
+  }
+  std::string value;
+  return open(environment, message) &&
+         request({"hello", std::to_string(environment.rank),
+                  std::to_string(environment.ranks),
+                  std::to_string(environment.restart)},
+                 value, message);
+}
+
+bool TcpStore::request(const StoreMessage &request, std::string &value,
+                       std::string &message) {
+  if (!socket.send(encodeStoreMessage(request))) {
+    message = "the connection to rank 0 is lost: has it ended?";
+    return false;
+  }
+  Clock::time_point begin = Clock::now();
+  StoreMessage reply;
+  while (true) {
+    StoreDecoding state = decodeStoreMessage(received, reply);
+    if (state == StoreDecoding::Complete && reply.size() == 2)
+      break;
+    if (state != StoreDecoding::Incomplete) {
+      message = "what answers in place of rank 0 is another program";
+      return false;
+    }
+    pollfd file = {socket.get(), POLLIN, 0};
+    double rest = seconds + kReplyPatience - getElapsed(begin);
+    if (rest <= 0 || poll(&file, 1, int(rest * 1000) + 1) == 0) {
+      message = "rank 0 does not answer any more";
+      return false;
+    }
+    if (file.revents && !socket.receive(received)) {
+      message = "the connection to rank 0 is lost: has it ended?";
+      return false;
+    }
+  }
+  if (reply[0] != "ok") {
+    message = reply[1];
+    return false;
+  }
+  value = reply[1];
+  return true;
+}
+
+bool TcpStore::set(const std::string &key, const std::string &value,
+                   std::string &message) {
+  std::string none;
+  return request({"set", key, value}, none, message);
+}
+
+bool TcpStore::get(const std::string &key, std::string &value,
+                   std::string &message) {
+  return request({"get", key}, value, message);
+}
+
+bool TcpStore::barrier(const std::string &name, std::string &message) {
+  std::string none;
+  return request({"barrier", name}, none, message);
+}

@@ -1,0 +1,48 @@
+//===- TcpStore.h - A store that rank 0 serves ------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_GPU_TCPSTORE_H
+#define REGATHER_LIB_RUNTIME_GPU_TCPSTORE_H
+
+#include "LaunchEnvironment.h"
+#include "RankStore.h"
+#include "StoreServer.h"
+
+#include <memory>
+
+namespace regather::runtime {
+
+/// A rank's connection to the store, which a thread of rank 0 serves. Meant for
+/// the network of a cluster: whoever reaches the port is believed.
+class TcpStore : public RankStore {
+public:
+  /// Waits until all ranks are here, at most `seconds`, which is also how long
+  /// later requests wait. False, with a message that names who is missing.
+  bool connect(const LaunchEnvironment &environment, double seconds,
+               std::string &message);
+
+  bool set(const std::string &key, const std::string &value,
+           std::string &message) override;
+  bool get(const std::string &key, std::string &value,
+           std::string &message) override;
+  bool barrier(const std::string &name, std::string &message) override;
+
+private:
+  bool open(const LaunchEnvironment &environment, std::string &message);
+  bool request(const StoreMessage &request, std::string &value,
+               std::string &message);
+
+  double seconds = 0;
+  std::unique_ptr<StoreServer> server;
+  Socket socket;
+  std::string received;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_GPU_TCPSTORE_H

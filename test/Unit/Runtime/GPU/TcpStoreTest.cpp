@@ -1,0 +1,238 @@
+//===- TcpStoreTest.cpp - A store that rank 0 serves ----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranks are processes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GPU/TcpStore.h"
+
+#include "gtest/gtest.h"
+
+#include <functional>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace regather::runtime;
+
+namespace {
+
+/// A port that nobody listens on.
+int32_t getFreePort() {
+  Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof(address);
+  EXPECT_EQ(bind(socket.get(), reinterpret_cast<sockaddr *>(&address), length),
+            0);
+  getsockname(socket.get(), reinterpret_cast<sockaddr *>(&address), &length);
+  return ntohs(address.sin_port);
+}
+
+LaunchEnvironment getEnvironment(int32_t rank, int32_t ranks, int32_t port) {
+  LaunchEnvironment environment;
+  environment.rank = rank;
+  environment.ranks = ranks;
+  environment.port = port;
+  return environment;
+}
+
+using Body = std::function<std::string(int32_t rank)>;
+
+/// Runs `body` in a process for each of the ranks and returns what they return.
+std::vector<std::string> runProcesses(const std::vector<int32_t> &ranks,
+                                      const Body &body) {
+  std::vector<int> pipes;
+  std::vector<pid_t> processes;
+  for (int32_t rank : ranks) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(pipe(ends), 0);
+    pid_t process = fork();
+    if (process == 0) {
+      std::string text = body(rank);
+      ssize_t written = write(ends[1], text.data(), text.size());
+      _exit(written == ssize_t(text.size()) ? 0 : 1);
+    }
+    close(ends[1]);
+    pipes.push_back(ends[0]);
+    processes.push_back(process);
+  }
+  std::vector<std::string> results;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    std::string text;
+    char buffer[1024];
+    for (ssize_t count = 0;
+         (count = read(pipes[i], buffer, sizeof(buffer))) > 0;)
+      text.append(buffer, size_t(count));
+    close(pipes[i]);
+    int status = 0;
+    waitpid(processes[i], &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    results.push_back(text);
+  }
+  return results;
+}
+
+/// The body of a rank that is to fail to connect.
+Body connect(int32_t ranks, int32_t port, double seconds) {
+  return [=](int32_t rank) {
+    TcpStore store;
+    std::string message = "connected";
+    store.connect(getEnvironment(rank, ranks, port), seconds, message);
+    return message;
+  };
+}
+
+TEST(TcpStoreTest, ExchangesValues) {
+  const int32_t ranks = 4, port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message, text;
+    bool isGood = store.connect(getEnvironment(rank, ranks, port), 60, message);
+    // As long as an id of NCCL, with bytes that are no text.
+    std::string value(128, char(rank));
+    isGood = isGood && store.set(std::to_string(rank), value, message);
+    for (int32_t other = 0; isGood && other < ranks; ++other) {
+      isGood = store.get(std::to_string(other), value, message);
+      if (value == std::string(128, char(other)))
+        text += std::to_string(other);
+    }
+    isGood = isGood && store.barrier("end", message);
+    return isGood ? text : message;
+  };
+  EXPECT_EQ(runProcesses({3, 1, 0, 2}, body),
+            std::vector<std::string>(4, "0123"));
+}
+
+TEST(TcpStoreTest, NamesRanksThatDoNotArrive) {
+  std::string expected = "ranks 1, 3 of 4 did not arrive within 0.5 seconds";
+  EXPECT_EQ(runProcesses({0, 2}, connect(4, getFreePort(), 0.5)),
+            std::vector<std::string>(2, expected));
+}
+
+TEST(TcpStoreTest, NamesRanksThatDoNotComeToABarrier) {
+  const int32_t port = getFreePort();
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(pipe(ends), 0);
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message;
+    if (!store.connect(getEnvironment(rank, 3, port), 0.5, message))
+      return message;
+    // The last rank does something else until the first one is done.
+    char byte = 0;
+    if (rank == 2)
+      return std::to_string(read(ends[0], &byte, 1));
+    store.barrier("end", message);
+    if (rank == 0 && write(ends[1], &byte, 1) != 1)
+      return std::string("the last rank does not end");
+    return message;
+  };
+  std::string expected = "rank 2 of 3 did not come to 'end' within 0.5 seconds";
+  EXPECT_EQ(runProcesses({0, 1, 2}, body),
+            std::vector<std::string>({expected, expected, "1"}));
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(TcpStoreTest, NoticesRanksThatEnd) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message;
+    if (!store.connect(getEnvironment(rank, 2, port), 60, message))
+      return message;
+    if (rank == 0)
+      store.barrier("end", message);
+    return message;
+  };
+  EXPECT_EQ(runProcesses({0, 1}, body)[0], "rank 1 has ended");
+}
+
+TEST(TcpStoreTest, WaitsForRankZeroNoLongerThanItMay) {
+  int32_t port = getFreePort();
+  EXPECT_EQ(runProcesses({1}, connect(2, port, 0.2))[0],
+            "rank 0 does not answer at 127.0.0.1:" + std::to_string(port) +
+                " within 0.2 seconds: Connection refused");
+}
+
+TEST(TcpStoreTest, RefusesRanksOfAnotherSize) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    return connect(rank ? 4 : 2, port, 60)(rank);
+  };
+  std::string expected = "rank 1 was started with 4 ranks, but rank 0 with 2";
+  EXPECT_EQ(runProcesses({0, 1}, body), std::vector<std::string>(2, expected));
+}
+
+TEST(TcpStoreTest, RefusesTwoEqualRanks) {
+  std::vector<std::string> messages =
+      runProcesses({0, 1, 1}, connect(3, getFreePort(), 60));
+  EXPECT_EQ(messages, std::vector<std::string>(3, "two processes are rank 1"));
+}
+
+TEST(TcpStoreTest, SaysThatThePortIsTaken) {
+  StoreServer other(1, 0, 1);
+  std::string message;
+  ASSERT_TRUE(other.start(0, message));
+  TcpStore store;
+  EXPECT_FALSE(
+      store.connect(getEnvironment(0, 2, other.getPort()), 1, message));
+  EXPECT_EQ(message, "rank 0 cannot listen on port " +
+                         std::to_string(other.getPort()) +
+                         ": Address already in use");
+}
+
+// Whoever else connects does not stop the ranks.
+TEST(TcpStoreTest, IgnoresStrangers) {
+  StoreServer server(1, 0, 60);
+  std::string message;
+  ASSERT_TRUE(server.start(0, message)) << message;
+  for (const char *text : {"GET / HTTP/1.1\r\n\r\n", "\x04\0\0\0", ""}) {
+    Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(uint16_t(server.getPort()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr *>(&address),
+                        sizeof(address)),
+              0);
+    socket.send(text);
+  }
+  // Not a rank of this server, so that nobody else serves.
+  TcpStore store;
+  EXPECT_FALSE(
+      store.connect(getEnvironment(1, 2, server.getPort()), 60, message));
+  EXPECT_EQ(message, "rank 1 was started with 2 ranks, but rank 0 with 1");
+}
+
+TEST(StoreMessageTest, KeepsTexts) {
+  StoreMessage message = {"set", std::string("a\0b", 3), ""}, decoded;
+  std::string bytes = encodeStoreMessage(message);
+  std::string received;
+  for (size_t i = 0; i + 1 < bytes.size(); ++i) {
+    received += bytes[i];
+    EXPECT_EQ(decodeStoreMessage(received, decoded), StoreDecoding::Incomplete);
+  }
+  received += bytes.back() + std::string("rest");
+  EXPECT_EQ(decodeStoreMessage(received, decoded), StoreDecoding::Complete);
+  EXPECT_EQ(decoded, message);
+  EXPECT_EQ(received, "rest");
+}
+
+TEST(StoreMessageTest, RefusesWhatIsNone) {
+  StoreMessage decoded;
+  std::string tooLong = "\xff\xff\xff\x7f", empty(4, 0);
+  std::string overlapping("\x05\0\0\0\x02\0\0\0a", 9);
+  for (std::string *received : {&tooLong, &empty, &overlapping})
+    EXPECT_EQ(decodeStoreMessage(*received, decoded), StoreDecoding::Malformed);
+}
+
+} // namespace
