@@ -41,16 +41,31 @@ typedef struct rg_gpu_executor_options {
   /** Nonzero: arenas are filled with a pattern, by which
    *  rg_gpu_executor_touched_bytes finds what is written. */
   int32_t watch_arena;
+  /** Nonzero: the process is one rank of a job that torchrun, mpirun or srun
+   *  has started, as the environment says, with a device of its own; `device`
+   *  and `ranks` are ignored. Ranks communicate by NCCL. Otherwise all ranks
+   *  run in this process and share the device. */
+  int32_t one_rank_of_job;
+  /** Nonzero: NCCL moves data only, and sums have the bits that ranks of one
+   *  process give. */
+  int32_t reproducible;
   int32_t reserved;
+  /** Seconds that the ranks of a job wait for each other at first; 0: 300. */
+  double setup_timeout_seconds;
   /** Libraries to open instead of those of the system; null: the environment
-   *  variables REGATHER_CUDA_LIBRARY and REGATHER_CUBLASLT_LIBRARY say which,
-   *  or else the system does. */
+   *  variables REGATHER_CUDA_LIBRARY, REGATHER_CUBLASLT_LIBRARY and
+   *  REGATHER_NCCL_LIBRARY say which, or else the system does. */
   const char *cuda_library;
   const char *cublaslt_library;
   /** File that keeps which algorithm each product of matrices uses, and pins it
    *  for the next run on such a device; null: the environment variable
    *  REGATHER_ALGORITHM_FILE says which, or else there is none. */
   const char *algorithm_file;
+  const char *nccl_library;
+  /** Of a job: the file for the last collectives if a step fails, to which the
+   *  number of the rank and ".json" are added; null: REGATHER_COLLECTIVE_LOG,
+   *  or else none. */
+  const char *collective_log;
 } rg_gpu_executor_options;
 
 /** Checks the tables, opens the device and sets up all that steps need. The
@@ -59,9 +74,10 @@ typedef struct rg_gpu_executor_options {
  *  why.
  *  Errors: RG_ERROR_ARGUMENT for a null pointer, tables of another version or
  *  that contradict themselves, a number of ranks that the program was not
- *  compiled for; RG_ERROR_MEMORY if the device has not enough free memory;
+ *  compiled for, or environment variables of a job that make no sense;
+ *  RG_ERROR_MEMORY if the device has not enough free memory;
  *  RG_ERROR_DEVICE if the driver, a device that runs the code, or a library is
- *  missing or too old. */
+ *  missing or too old, or ranks of the job do not arrive. */
 RG_EXPORT rg_status rg_gpu_executor_create(
     const rg_gpu_program *program, const rg_gpu_executor_options *options,
     rg_gpu_executor **executor);
@@ -78,6 +94,9 @@ RG_EXPORT rg_failure rg_gpu_executor_failure(const rg_gpu_executor *executor);
 
 /** Number of ranks of this process; `rank` below is one of them, from 0 on. */
 RG_EXPORT int32_t rg_gpu_executor_ranks(const rg_gpu_executor *executor);
+
+/** The number in the job of this process's first rank. */
+RG_EXPORT int32_t rg_gpu_executor_first_rank(const rg_gpu_executor *executor);
 
 /** Name of the device. */
 RG_EXPORT const char *rg_gpu_executor_device(const rg_gpu_executor *executor);

@@ -141,8 +141,10 @@ bool DeviceRank::createStreams(std::string &message) {
   return createEvent(begin, 0, message) && createEvent(end, 0, message);
 }
 
-bool DeviceRank::allocate(const MemoryNeed &need, std::string &message) {
-  if (!arena.allocate(device, need.arena, message) ||
+bool DeviceRank::allocate(const MemoryNeed &need,
+                          DeviceCommunication &communication,
+                          std::string &message) {
+  if (!communication.allocate(need.arena, arena, message) ||
       !argumentMemory.allocate(device, need.arguments, message) ||
       !scratchMemory.allocate(device, need.scratch, message))
     return false;
@@ -159,12 +161,14 @@ bool DeviceRank::allocate(const MemoryNeed &need, std::string &message) {
   return true;
 }
 
-bool DeviceRank::create(const MemoryNeed &need, std::string &message) {
-  return createStreams(message) && allocate(need, message);
+bool DeviceRank::create(const MemoryNeed &need,
+                        DeviceCommunication &communication,
+                        std::string &message) {
+  return createStreams(message) && allocate(need, communication, message);
 }
 
 CuAddress DeviceRank::resolve(const rg_place &place) const {
-  CuAddress base = arena.getAddress();
+  CuAddress base = arena;
   if (place.space == RG_SPACE_ARGUMENT)
     base = arguments[size_t(place.index)];
   else if (place.space == RG_SPACE_CONSTANT)

@@ -9,6 +9,7 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_DEVICERANK_H
 #define REGATHER_LIB_RUNTIME_GPU_DEVICERANK_H
 
+#include "DeviceCommunication.h"
 #include "GpuDevice.h"
 
 #include "regather/Runtime/GpuProgram.h"
@@ -61,11 +62,13 @@ public:
   DeviceRank &operator=(const DeviceRank &) = delete;
   ~DeviceRank();
 
-  bool create(const MemoryNeed &need, std::string &message);
+  /// `communication` provides the arena.
+  bool create(const MemoryNeed &need, DeviceCommunication &communication,
+              std::string &message);
 
   CuAddress resolve(const rg_place &place) const;
   CuAddress getArgument(int64_t i) const { return arguments[size_t(i)]; }
-  CuAddress getArena() const { return arena.getAddress(); }
+  CuAddress getArena() const { return arena; }
   /// Scratch memory of a stream; 0 if the stream does not compute.
   CuAddress getScratch(int32_t stream) const { return scratch[size_t(stream)]; }
   CuStream getStream(int32_t i) const { return streams[size_t(i)]; }
@@ -88,7 +91,8 @@ public:
 
 private:
   bool createStreams(std::string &message);
-  bool allocate(const MemoryNeed &need, std::string &message);
+  bool allocate(const MemoryNeed &need, DeviceCommunication &communication,
+                std::string &message);
   bool createEvent(CuEvent &event, unsigned flags, std::string &message);
   /// Records the joint of a stream, or lets a stream wait for that of another.
   bool recordJoint(int32_t stream, std::string &message);
@@ -98,7 +102,8 @@ private:
   const rg_program &program;
   const DeviceConstants &constants;
   int32_t rank;
-  DeviceMemory arena, argumentMemory, scratchMemory;
+  CuAddress arena = 0;
+  DeviceMemory argumentMemory, scratchMemory;
   std::vector<CuAddress> arguments, scratch;
   std::vector<CuStream> streams;
   std::vector<CuEvent> events;

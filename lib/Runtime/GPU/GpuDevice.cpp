@@ -21,13 +21,15 @@ GpuDevice::~GpuDevice() {
     driver.cuDevicePrimaryCtxRelease_v2(device);
 }
 
-bool GpuDevice::open(const std::string &path, int number,
-                     std::string &message) {
+bool GpuDevice::open(const std::string &path, int number, std::string &message,
+                     bool isAssigned) {
   ordinal = number;
   int count = 0;
   if (!driver.load(path, message) ||
       !check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount", message))
     return false;
+  if (isAssigned && count == 1)
+    ordinal = 0;
   if (ordinal < 0 || ordinal >= count) {
     message = "there is no device " + std::to_string(ordinal) +
               ": the CUDA driver shows " + std::to_string(count) +

@@ -24,8 +24,11 @@ public:
   ~GpuDevice();
 
   /// Opens the driver, or the library at `path`, and a device by its number.
-  /// False, with a message, if there is none.
-  bool open(const std::string &path, int ordinal, std::string &message);
+  /// With `isAssigned`, a device that is the only one is it, whatever its
+  /// number: a launcher may show each process its own one. False, with a
+  /// message, if there is none.
+  bool open(const std::string &path, int ordinal, std::string &message,
+            bool isAssigned = false);
 
   /// True if a call of the driver has succeeded; else the message says which
   /// one failed and why.

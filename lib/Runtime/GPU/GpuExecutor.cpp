@@ -10,8 +10,10 @@
 
 #include "GpuProgramCheck.h"
 #include "GraphCapture.h"
-#include "LocalCommunication.h"
+#include "NcclCommunication.h"
+#include "SharedDeviceCommunication.h"
 #include "StepWalker.h"
+#include "TcpStore.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -41,6 +43,7 @@ public:
   const char *getError() const { return error.c_str(); }
   rg_failure getFailure() const { return failure; }
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
+  int32_t getFirstRank() const { return firstRank; }
   const char *getDeviceName() const { return device.getName().c_str(); }
   double getSeconds(int32_t rank) const {
     return ranks[size_t(rank)]->getSeconds();
@@ -52,7 +55,9 @@ private:
   rg_status failStep(rg_status status, int32_t rank, int64_t instruction,
                      const std::string &message);
   rg_status chooseNumbers(const rg_gpu_executor_options &options);
+  rg_status chooseRanks(const rg_gpu_executor_options &options);
   rg_status open(const rg_gpu_executor_options &options);
+  rg_status openCommunication(const rg_gpu_executor_options &options);
   rg_status checkMemory();
   rg_status createRanks();
   rg_status clearArenas();
@@ -71,7 +76,10 @@ private:
 
   const rg_gpu_program &gpuProgram;
   const rg_program &program;
-  int32_t numRanks = 0;
+  /// Ranks of this process.
+  int32_t numRanks = 0, firstRank = 0;
+  bool isJob = false;
+  LaunchEnvironment environment;
   double firstTimeout = 0, timeout = 0;
   bool watchesArena = false;
   bool isFirstStep = true;
@@ -81,6 +89,7 @@ private:
   GpuDevice device;
   LoadedKernels kernels;
   std::unique_ptr<DeviceLibrary> library;
+  TcpStore store;
   std::unique_ptr<DeviceCommunication> communication;
   std::unique_ptr<DeviceWait> wait;
   MemoryNeed need;
@@ -130,6 +139,24 @@ rg_status GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
   firstTimeout = choose(options.first_timeout_seconds, kFirstTimeout);
   timeout = choose(options.timeout_seconds, kTimeout);
   watchesArena = options.watch_arena != 0;
+  return chooseRanks(options);
+}
+
+rg_status GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
+  isJob = options.one_rank_of_job != 0;
+  if (isJob) {
+    std::string message;
+    if (!environment.read(message))
+      return fail(RG_ERROR_ARGUMENT, message);
+    numRanks = 1;
+    firstRank = environment.rank;
+    if (program.ranks && program.ranks != environment.ranks)
+      return fail(RG_ERROR_ARGUMENT, "the program was compiled for " +
+                                         std::to_string(program.ranks) +
+                                         " ranks, but the job has " +
+                                         std::to_string(environment.ranks));
+    return RG_OK;
+  }
   numRanks = options.ranks ? options.ranks : std::max(program.ranks, 1);
   if (program.ranks && numRanks != program.ranks)
     return fail(RG_ERROR_ARGUMENT, "the program was compiled for " +
@@ -148,7 +175,8 @@ static std::string getPath(const char *option, const char *variable) {
 rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
   std::string message;
   if (!device.open(getPath(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
-                   options.device, message) ||
+                   isJob ? environment.localRank : options.device, message,
+                   /*isAssigned=*/isJob) ||
       !kernels.load(device, gpuProgram, message))
     return fail(RG_ERROR_DEVICE, message);
   DeviceLibraryOptions libraryOptions;
@@ -160,10 +188,45 @@ rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
   library = createDeviceLibrary(libraryOptions);
   if (!library->prepare(gpuProgram, device.getDriver(), message))
     return fail(RG_ERROR_DEVICE, message);
-  communication = std::make_unique<LocalCommunication>(device);
-  if (!communication->prepare(gpuProgram, message))
-    return fail(RG_ERROR_DEVICE, message);
+  if (rg_status status = openCommunication(options))
+    return status;
   wait = std::make_unique<DeviceWait>(device, *communication);
+  return RG_OK;
+}
+
+rg_status
+GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
+  constexpr double kSetupTimeout = 300;
+  const DriverApi &driver = device.getDriver();
+  if (!isJob) {
+    communication =
+        std::make_unique<SharedDeviceCommunication>(driver, numRanks);
+    return RG_OK;
+  }
+  NcclOptions ncclOptions;
+  ncclOptions.rank = environment.rank;
+  ncclOptions.ranks = environment.ranks;
+  ncclOptions.library =
+      getPath(options.nccl_library, "REGATHER_NCCL_LIBRARY");
+  ncclOptions.isReproducible = options.reproducible != 0;
+  if (options.setup_timeout_seconds > 0)
+    ncclOptions.setupSeconds = options.setup_timeout_seconds;
+  else
+    ncclOptions.setupSeconds = kSetupTimeout;
+  ncclOptions.watchdog.firstStepSeconds = firstTimeout;
+  ncclOptions.watchdog.stepSeconds = timeout;
+  ncclOptions.logFile =
+      getPath(options.collective_log, "REGATHER_COLLECTIVE_LOG");
+  if (!ncclOptions.logFile.empty())
+    ncclOptions.logFile += std::to_string(environment.rank) + ".json";
+  auto nccl = std::make_unique<NcclCommunication>(driver, store, ncclOptions);
+  std::string message;
+  // Before the ranks wait for each other, so that none waits for one that has
+  // not what it needs.
+  if (!nccl->open(message) ||
+      !store.connect(environment, ncclOptions.setupSeconds, message))
+    return fail(RG_ERROR_DEVICE, message);
+  communication = std::move(nccl);
   return RG_OK;
 }
 
@@ -179,7 +242,7 @@ rg_status GpuExecutor::checkMemory() {
   if (!device.check(device.getDriver().cuMemGetInfo_v2(&free, &total),
                     "cuMemGetInfo", message))
     return fail(RG_ERROR_DEVICE, message);
-  // Communication has taken its memory already.
+  // Communication says itself if there is no memory for it.
   int64_t bytes = need.getTotal(numRanks);
   if (bytes <= int64_t(free))
     return RG_OK;
@@ -198,13 +261,15 @@ rg_status GpuExecutor::checkMemory() {
 rg_status GpuExecutor::createRanks() {
   std::string message;
   for (int32_t rank = 0; rank < numRanks; ++rank) {
-    ranks.push_back(
-        std::make_unique<DeviceRank>(device, program, constants, rank));
-    if (!ranks.back()->create(need, message))
+    ranks.push_back(std::make_unique<DeviceRank>(device, program, constants,
+                                                 firstRank + rank));
+    if (!ranks.back()->create(need, *communication, message))
       return fail(RG_ERROR_MEMORY, message);
   }
   if (!constants.upload(device, program, ranks[0]->getStream(0), message))
     return fail(RG_ERROR_MEMORY, message);
+  if (!communication->prepare(gpuProgram, message))
+    return fail(RG_ERROR_DEVICE, message);
   StepResources resources = {device,   gpuProgram,     kernels,
                              *library, *communication, *wait};
   for (const std::unique_ptr<DeviceRank> &rank : ranks)
@@ -325,15 +390,19 @@ int64_t GpuExecutor::findTouchedBytes() {
 rg_status GpuExecutor::failStep(rg_status status, int32_t rank,
                                 int64_t instruction,
                                 const std::string &message) {
-  failure = {status, rank, instruction};
+  failure = {status, firstRank + rank, instruction};
   if (graphs)
     graphs->abandon();
   communication->abort();
+  communication->endStep();
   return fail(status, message);
 }
 
 rg_status GpuExecutor::beginStep() {
-  wait->setTimeout(isFirstStep ? firstTimeout : timeout);
+  // In a job, the watchdog of communication notices first, which can say more.
+  constexpr double kWatchdogSeconds = 30;
+  wait->setTimeout((isFirstStep ? firstTimeout : timeout) +
+                   (isJob ? kWatchdogSeconds : 0));
   isWarmingUp = isFirstStep;
   isFirstStep = false;
   std::string message;
@@ -342,6 +411,7 @@ rg_status GpuExecutor::beginStep() {
   for (int32_t rank = 0; rank < numRanks; ++rank)
     if (!walkers[size_t(rank)]->begin(message))
       return failStep(RG_ERROR_DEVICE, rank, -1, message);
+  communication->beginStep();
   return RG_OK;
 }
 
@@ -411,6 +481,7 @@ rg_status GpuExecutor::endStep() {
     if (rg_status status =
             wait->wait(ranks[size_t(rank)]->getStream(0), message))
       return failStep(status, rank, -1, message);
+  communication->endStep();
   return RG_OK;
 }
 
@@ -454,6 +525,10 @@ rg_failure rg_gpu_executor_failure(const rg_gpu_executor *executor) {
 
 int32_t rg_gpu_executor_ranks(const rg_gpu_executor *executor) {
   return executor ? unwrap(executor)->getNumRanks() : 0;
+}
+
+int32_t rg_gpu_executor_first_rank(const rg_gpu_executor *executor) {
+  return executor ? unwrap(executor)->getFirstRank() : 0;
 }
 
 const char *rg_gpu_executor_device(const rg_gpu_executor *executor) {

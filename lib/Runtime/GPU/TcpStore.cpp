@@ -84,6 +84,8 @@ bool TcpStore::open(const LaunchEnvironment &environment,
 bool TcpStore::connect(const LaunchEnvironment &given, double newSeconds,
                        std::string &message) {
   seconds = newSeconds;
+  if (given.ranks == 1)
+    return true;
   LaunchEnvironment environment = given;
   if (environment.rank == 0) {
     server = std::make_unique<StoreServer>(environment.ranks,
@@ -148,6 +150,8 @@ bool TcpStore::get(const std::string &key, std::string &value,
 }
 
 bool TcpStore::barrier(const std::string &name, std::string &message) {
+  if (!socket)
+    return true;
   std::string none;
   return request({"barrier", name}, none, message);
 }

@@ -326,15 +326,6 @@ TEST(GpuBadInput, KernelThatTheImageLacks) {
               "by the stand-in driver (kernel 'absent')");
 }
 
-TEST(GpuBadInput, RanksThatNothingConnects) {
-  GpuTestProgram test;
-  test.ranks = 2;
-  int32_t transfer =
-      test.addTransfer(RG_ALL_REDUCE, test.addAxes({2}, {1}), 1, 1, "the sum");
-  test.add(RG_OP_TRANSFER, transfer, {arena(0), arena(1)}, 1);
-  expectError(test, RG_ERROR_DEVICE, "the sum is between 2 ranks");
-}
-
 TEST(GpuBadInput, OtherNumberOfRanks) {
   GpuTestProgram test;
   test.ranks = 4;
