@@ -405,7 +405,9 @@ void Planner::exchangePiece(const OrderedReduction &reduction,
     PlanAddress slot = advance(piece.slots, peer * stride);
     PlanAddress source = advance(reduction.shards[size_t(peer)], piece.begin);
     if (isMine(peer)) {
-      copy(exchange, slot, source, mine);
+      // A rank that is alone reduces its contribution where it is.
+      if (options.ranks > 1)
+        copy(exchange, slot, source, mine);
       continue;
     }
     send(exchange, peer, source,
@@ -415,9 +417,12 @@ void Planner::exchangePiece(const OrderedReduction &reduction,
   if (!mine)
     return;
   rg_dtype dtype = getMember(reduction.member).dtype;
+  PlanAddress sources = options.ranks > 1
+                            ? piece.slots
+                            : advance(reduction.shards[0], piece.begin);
   getPhase(phase + 1).reductions.push_back(
       {advance(reduction.target, piece.begin),
-       piece.slots,
+       sources,
        stride,
        mine / getElementSize(reduction.member),
        {collective.reduction, dtype, collective.accumulate}});
@@ -484,7 +489,8 @@ void Planner::planReductions() {
       mostUsed = std::max(mostUsed, used);
     }
   }
-  result.stagingBytes += mostUsed * options.ranks;
+  if (options.ranks > 1)
+    result.stagingBytes += mostUsed * options.ranks;
   for (const OrderedReduction &reduction : reductions)
     finishReduction(reduction, phase + 1);
 }
