@@ -117,17 +117,19 @@ Result<Manifest> regather::readManifest(const std::string &path) {
   return manifest;
 }
 
-/// The tables in the shared object of a bundle.
-static Result<const rg_program *> loadProgram(const std::string &path) {
+/// The tables of a kind in the shared object of a bundle.
+template <typename T>
+static Result<const T *> loadTables(const std::string &path,
+                                    const char *symbol) {
   // A name without a slash would be searched for elsewhere.
   std::string name = path.find('/') == std::string::npos ? "./" + path : path;
   void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return Failure(dlerror());
-  const void *program = dlsym(library, RG_PROGRAM_SYMBOL);
-  if (!program)
+  const void *tables = dlsym(library, symbol);
+  if (!tables)
     return Failure("it holds no program");
-  return static_cast<const rg_program *>(program);
+  return static_cast<const T *>(tables);
 }
 
 /// True if the tables take and give what the manifest says.
@@ -143,30 +145,83 @@ static bool agree(const rg_value *values, int64_t count,
   return true;
 }
 
-Result<std::unique_ptr<ProgramEngine>>
+static Failure checkTables(const rg_program &program,
+                           const StepSignature &step) {
+  // The runtime says what is wrong with tables of another version.
+  if (program.version != RG_PROGRAM_VERSION)
+    return Failure();
+  if (!agree(program.arguments, program.argument_count, step.arguments) ||
+      !agree(program.results, program.result_count, step.results))
+    return Failure("its manifest describes another step");
+  return Failure();
+}
+
+/// Adds to a message what runs at an instruction.
+static ProgramEngine::Reporter
+makeReporter(const rg_program &program,
+             std::function<void(const std::string &)> report) {
+  return [report = std::move(report), &program](const std::string &message,
+                                                int64_t instruction) {
+    const char *description =
+        instruction < 0 ? nullptr
+                        : program.instructions[instruction].description;
+    report(message +
+           (description ? std::string(" (") + description + ')' : ""));
+  };
+}
+
+void BundleOptions::setRanks(int64_t ranks) {
+  executor.ranks = gpu.ranks = static_cast<int32_t>(ranks);
+}
+
+void BundleOptions::setTimeout(double seconds) {
+  executor.timeout_seconds = seconds;
+  gpu.first_timeout_seconds = gpu.timeout_seconds = seconds;
+}
+
+void BundleOptions::watchArena() { executor.watch_arena = gpu.watch_arena = 1; }
+
+static Result<std::unique_ptr<Engine>>
+loadForCpu(const std::string &path, const Manifest &manifest,
+           const BundleOptions &options,
+           const std::function<void(const std::string &)> &report) {
+  auto program = loadTables<rg_program>(path, RG_PROGRAM_SYMBOL);
+  if (!program)
+    return program.getFailure();
+  if (Failure failure = checkTables(**program, manifest.step))
+    return failure;
+  auto engine = ProgramEngine::create(**program, options.executor,
+                                      makeReporter(**program, report));
+  if (!engine)
+    return engine.getFailure();
+  return std::unique_ptr<Engine>(std::move(*engine));
+}
+
+static Result<std::unique_ptr<Engine>>
+loadForGpu(const std::string &path, const Manifest &manifest,
+           const BundleOptions &options,
+           const std::function<void(const std::string &)> &report) {
+  auto gpu = loadTables<rg_gpu_program>(path, RG_GPU_PROGRAM_SYMBOL);
+  if (!gpu)
+    return gpu.getFailure();
+  if ((*gpu)->version == RG_GPU_PROGRAM_VERSION)
+    if (Failure failure = checkTables(*(*gpu)->program, manifest.step))
+      return failure;
+  auto engine = GpuEngine::create(**gpu, manifest.step, options.gpu,
+                                  makeReporter(*(*gpu)->program, report));
+  if (!engine)
+    return engine.getFailure();
+  return std::unique_ptr<Engine>(std::move(*engine));
+}
+
+Result<std::unique_ptr<Engine>>
 regather::loadBundle(const std::string &path, const Manifest &manifest,
-                     const rg_executor_options &options,
+                     const BundleOptions &options,
                      const std::function<void(const std::string &)> &report) {
   if (Failure failure = checkHost(manifest.machine, manifest.features))
     return explain(path, failure.getMessage());
-  Result<const rg_program *> loaded = loadProgram(path);
-  if (!loaded)
-    return explain(path, loaded.getMessage());
-  const rg_program &program = **loaded;
-  if (program.version == RG_PROGRAM_VERSION &&
-      (!agree(program.arguments, program.argument_count,
-              manifest.step.arguments) ||
-       !agree(program.results, program.result_count, manifest.step.results)))
-    return explain(path, "its manifest describes another step");
-  auto engine = ProgramEngine::create(
-      program, options,
-      [report, &program](const std::string &message, int64_t instruction) {
-        const char *description =
-            instruction < 0 ? nullptr
-                            : program.instructions[instruction].description;
-        report(message +
-               (description ? std::string(" (") + description + ')' : ""));
-      });
+  auto load = manifest.device.empty() ? loadForCpu : loadForGpu;
+  auto engine = load(path, manifest, options, report);
   if (!engine)
     return explain(path, engine.getMessage());
   return engine;
@@ -194,20 +249,19 @@ static Failure chooseRanks(StepSignature &step, int32_t ranks) {
   return Failure();
 }
 
-int regather::runBundle(const RunOptions &options,
-                        const rg_executor_options &executor,
+int regather::runBundle(const RunOptions &options, const BundleOptions &bundle,
                         Progress &progress) {
   Result<Manifest> manifest = readManifest(options.file);
   if (!manifest)
     return printError(manifest.getMessage());
   Failure failure = checkHost(manifest->machine, manifest->features);
   if (!failure)
-    failure = chooseRanks(manifest->step, executor.ranks);
+    failure = chooseRanks(manifest->step, bundle.executor.ranks);
   if (failure)
     return printError(explain(options.file, failure.getMessage()).getMessage());
   auto report = [](const std::string &message) { printError(message); };
-  rg_executor_options withRanks = executor;
-  withRanks.ranks = static_cast<int32_t>(manifest->step.ranks);
+  BundleOptions withRanks = bundle;
+  withRanks.setRanks(manifest->step.ranks);
   auto load = [&]() -> std::unique_ptr<Engine> {
     auto engine = loadBundle(options.file, *manifest, withRanks, report);
     if (engine)

@@ -95,6 +95,8 @@ std::string regather::formatManifest(const Manifest &manifest) {
     json["mesh"] = toJson(*step.mesh);
   json["target"] = {{"machine", manifest.machine},
                     {"features", manifest.features}};
+  if (!manifest.device.empty())
+    json["target"]["device"] = manifest.device;
   json["kernels"] = manifest.kernels;
   json["arena"] = {{"bytes", manifest.arenaBytes},
                    {"lower_bound", manifest.arenaLowerBound}};
@@ -202,6 +204,7 @@ static Manifest parse(const OrderedJson &json) {
   manifest.machine = json.at("target").at("machine");
   manifest.features =
       json.at("target").at("features").get<std::vector<std::string>>();
+  manifest.device = json.at("target").value("device", std::string());
   manifest.kernels = json.at("kernels");
   manifest.arenaBytes = json.at("arena").at("bytes");
   manifest.arenaLowerBound = json.at("arena").at("lower_bound");

@@ -72,6 +72,8 @@ regather::train(Engine &engine, const StepSignature &step,
     advance(step, training.results, arguments);
     callback(i, *loss, seconds);
   }
+  if (!engine.fetch(training.results))
+    return Failure(std::string());
   return training;
 }
 

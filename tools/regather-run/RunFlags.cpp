@@ -76,7 +76,7 @@ static const std::vector<Flag> &getFlags() {
       REGATHER_FLAG("ranks", "N",
                     "Number of ranks; the bundle decides by "
                     "default",
-                    executor.ranks),
+                    ranks),
       REGATHER_FLAG("steps", "N", "Number of steps; updates are fed back",
                     options.steps),
       REGATHER_FLAG("inputs", "FILE",
@@ -118,9 +118,12 @@ static const std::vector<Flag> &getFlags() {
                     communicator),
       REGATHER_FLAG("timeout", "SECONDS",
                     "Seconds a rank waits for others before it gives up",
-                    executor.timeout_seconds),
+                    timeout),
       REGATHER_FLAG("threads", "N", "Threads on which each rank computes",
-                    executor.threads),
+                    bundle.executor.threads),
+      REGATHER_FLAG("device", "N",
+                    "Number of the GPU that runs a bundle for GPUs",
+                    bundle.gpu.device),
       REGATHER_SWITCH("check-plan",
                       "Check that the step touches as much memory as its plan "
                       "says",
@@ -144,7 +147,7 @@ std::string regather::getUsage() {
 
 Failure regather::parseRunFlags(const std::vector<std::string> &arguments,
                                 RunFlags &flags) {
-  flags.executor.timeout_seconds = 600;
+  bool hasTimeout = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string &argument = arguments[i];
     if (argument.rfind("-", 0) != 0) {
@@ -174,19 +177,25 @@ Failure regather::parseRunFlags(const std::vector<std::string> &arguments,
     }
     if (!flag->set(flags, value))
       return Failure("--" + name + " does not take \"" + value + "\"");
+    hasTimeout |= name == "timeout";
   }
   if (flags.options.file.empty())
     return Failure("expects the name of a bundle");
-  if (!(flags.executor.timeout_seconds > 0))
+  if (hasTimeout && !(flags.timeout > 0))
     return Failure("--timeout must be positive");
+  flags.bundle.executor.timeout_seconds = 600;
+  if (hasTimeout)
+    flags.bundle.setTimeout(flags.timeout);
+  flags.bundle.setRanks(flags.ranks);
   if (!flags.communicator.empty()) {
     CommunicatorOptions communicator;
     if (Failure failure = parseCommunicator(flags.communicator, communicator))
       return failure;
-    flags.executor.latency_seconds = communicator.latencySeconds;
-    flags.executor.bandwidth = communicator.bandwidth;
+    flags.bundle.executor.latency_seconds = communicator.latencySeconds;
+    flags.bundle.executor.bandwidth = communicator.bandwidth;
   }
-  flags.executor.watch_arena = flags.options.checkPlan;
-  flags.executor.record_spans = !flags.options.trace.empty();
+  if (flags.options.checkPlan)
+    flags.bundle.watchArena();
+  flags.bundle.executor.record_spans = !flags.options.trace.empty();
   return checkRunOptions(flags.options);
 }

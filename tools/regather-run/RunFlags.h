@@ -17,7 +17,10 @@ namespace regather {
 /// What the command line says; flags are those of `regather run`.
 struct RunFlags {
   RunOptions options;
-  rg_executor_options executor = {};
+  BundleOptions bundle;
+  /// 0 if no flag says it.
+  double timeout = 0;
+  int32_t ranks = 0;
   std::string communicator;
   bool quiet = false;
 };

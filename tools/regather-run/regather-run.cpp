@@ -24,5 +24,5 @@ int main(int argc, char **argv) {
   if (Failure failure = parseRunFlags(arguments, flags))
     return printError(failure.getMessage());
   Progress progress(flags.quiet);
-  return runBundle(flags.options, flags.executor, progress);
+  return runBundle(flags.options, flags.bundle, progress);
 }

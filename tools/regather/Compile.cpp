@@ -47,8 +47,7 @@ static cl::opt<std::string>
            cl::cat(getCategory()));
 static cl::opt<OutputKind> emitted(
     "emit", cl::desc("What is written"),
-    cl::values(clEnumValN(OutputKind::Bundle, "bundle",
-                          "a bundle, for cpu (default)"),
+    cl::values(clEnumValN(OutputKind::Bundle, "bundle", "a bundle (default)"),
                clEnumValN(OutputKind::Ptx, "ptx",
                           "the kernels as PTX, for nvptx; how they are "
                           "launched is in FILE.json"),
@@ -81,6 +80,11 @@ static cl::opt<std::string> bundle(cl::Positional, cl::desc("FILE"),
                                    cl::Required, cl::sub(manifestCommand),
                                    cl::cat(getCategory()));
 
+static void warn(const kernel::KernelStatistics &statistics) {
+  if (!statistics.cacheError.empty())
+    llvm::errs() << "regather: warning: " << statistics.cacheError << '\n';
+}
+
 static llvm::FailureOr<CompiledStep> compile(const AnalyzedStep &step,
                                              Progress &progress) {
   cpu::KernelCompileOptions options;
@@ -93,14 +97,12 @@ static llvm::FailureOr<CompiledStep> compile(const AnalyzedStep &step,
   llvm::FailureOr<CompiledStep> compiled =
       compileStep(step.entry, options, getPassOptions());
   progress.end();
-  if (succeeded(compiled) && !compiled->statistics.cacheError.empty())
-    llvm::errs() << "regather: warning: " << compiled->statistics.cacheError
-                 << '\n';
+  if (succeeded(compiled))
+    warn(compiled->statistics);
   return compiled;
 }
 
-static Manifest describe(const AnalyzedStep &step, CompiledStep &compiled) {
-  const rg_program &program = compiled.tables->get();
+static Manifest describe(const AnalyzedStep &step, const rg_program &program) {
   mlir::func::FuncOp entry = step.entry;
   Manifest manifest;
   manifest.step = step.signature;
@@ -111,7 +113,6 @@ static Manifest describe(const AnalyzedStep &step, CompiledStep &compiled) {
   manifest.fingerprint = llvm::utohexstr(tg::getCommunicationFingerprint(entry),
                                          /*LowerCase=*/true, /*Width=*/16);
   manifest.machine = getHostMachine();
-  manifest.features = getHostFeatures();
   manifest.kernels = program.kernel_count;
   return manifest;
 }
@@ -143,11 +144,8 @@ static llvm::Expected<GpuCompileRequest> readGpuRequest() {
     return llvm::createStringError("unknown target '" + target +
                                    "'; targets are " + known);
   }
-  if (emitted == OutputKind::Bundle)
-    return llvm::createStringError(
-        "there are no bundles for GPUs yet; use --emit=ptx or --emit=cubin");
   request.output =
-      emitted == OutputKind::Ptx ? GpuOutput::Ptx : GpuOutput::Cubin;
+      emitted == OutputKind::Cubin ? GpuOutput::Cubin : GpuOutput::Ptx;
   request.options.threads = getCompileThreads();
   request.options.cacheDirectory = getCacheDirectory();
   request.options.libdevice =
@@ -159,11 +157,9 @@ static llvm::Expected<GpuCompileRequest> readGpuRequest() {
 
 /// Writes the code of the step's kernels, or of those of a module that holds
 /// nothing else.
-static int compileKernelsForGpu(mlir::ModuleOp module, Progress &progress) {
-  auto request = readGpuRequest();
-  if (!request)
-    return reportError(llvm::toString(request.takeError()));
-  request->options.onKernelReady = [&](int64_t done, int64_t total) {
+static int compileKernelsForGpu(mlir::ModuleOp module,
+                                GpuCompileRequest request, Progress &progress) {
+  request.options.onKernelReady = [&](int64_t done, int64_t total) {
     progress.advance(done, total);
   };
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
@@ -183,9 +179,47 @@ static int compileKernelsForGpu(mlir::ModuleOp module, Progress &progress) {
     module = *lowered;
   }
   progress.begin("compiling");
-  int code = compileForGpu(module, *request);
+  int code = compileForGpu(module, request);
   progress.end();
   return code;
+}
+
+static int write(llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object,
+                 const Manifest &manifest) {
+  if (!object)
+    return reportError(llvm::toString(object.takeError()));
+  if (Failure failure = writeBundle(output, (*object)->getBuffer(), manifest))
+    return reportError(failure.getMessage());
+  return 0;
+}
+
+static int writeCpuBundle(const AnalyzedStep &step, Progress &progress) {
+  llvm::FailureOr<CompiledStep> compiled = compile(step, progress);
+  if (failed(compiled) || hasUnusedPassOptions())
+    return 1;
+  Manifest manifest = describe(step, compiled->tables->get());
+  manifest.features = getHostFeatures();
+  return write(linkStep(*compiled, linker), manifest);
+}
+
+/// The code of a bundle for GPUs needs nothing of the host.
+static int writeGpuBundle(const AnalyzedStep &step,
+                          const GpuCompileRequest &request,
+                          Progress &progress) {
+  GpuCompileOptions options = {request.options, request.ptxas};
+  options.kernels.onKernelReady = [&](int64_t done, int64_t total) {
+    progress.advance(done, total);
+  };
+  progress.begin("compiling");
+  llvm::FailureOr<CompiledGpuStep> compiled =
+      compileGpuStep(step.entry, options, getPassOptions());
+  progress.end();
+  if (failed(compiled) || hasUnusedPassOptions())
+    return 1;
+  warn(compiled->statistics);
+  Manifest manifest = describe(step, compiled->tables->get());
+  manifest.device = target;
+  return write(linkStep(*compiled, linker), manifest);
 }
 
 int regather::compileMain() {
@@ -194,6 +228,13 @@ int regather::compileMain() {
   if (target == "cpu" && emitted != OutputKind::Bundle)
     return reportError("--emit=ptx and --emit=cubin need a target such as "
                        "--target=nvptx:sm_90a");
+  std::optional<GpuCompileRequest> gpu;
+  if (target != "cpu") {
+    auto read = readGpuRequest();
+    if (!read)
+      return reportError(llvm::toString(read.takeError()));
+    gpu = std::move(*read);
+  }
   std::unique_ptr<InputFile> input = readModule(file);
   if (!input)
     return 1;
@@ -205,8 +246,8 @@ int regather::compileMain() {
     collector.emplace(*input, std::move(*model));
   }
   Progress progress(quiet);
-  if (target != "cpu")
-    return compileKernelsForGpu(*input->module, progress);
+  if (emitted != OutputKind::Bundle)
+    return compileKernelsForGpu(*input->module, std::move(*gpu), progress);
   progress.begin("preparing");
   RunRequest request = getRequestedStep(getTargetCluster());
   llvm::FailureOr<AnalyzedStep> step =
@@ -216,16 +257,8 @@ int regather::compileMain() {
     return 1;
   if (collector && failed(showReport(*collector, *step, request)))
     return 1;
-  llvm::FailureOr<CompiledStep> compiled = compile(*step, progress);
-  if (failed(compiled) || hasUnusedPassOptions())
-    return 1;
-  auto object = linkStep(*compiled, linker);
-  if (!object)
-    return reportError(llvm::toString(object.takeError()));
-  if (Failure failure = writeBundle(output, (*object)->getBuffer(),
-                                    describe(*step, *compiled)))
-    return reportError(failure.getMessage());
-  return 0;
+  return gpu ? writeGpuBundle(*step, *gpu, progress)
+             : writeCpuBundle(*step, progress);
 }
 
 int regather::manifestMain() {

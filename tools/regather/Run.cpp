@@ -88,10 +88,16 @@ static cl::opt<std::string> communicatorText(
              "or bandwidth=10GB/s collectives take as long as over a network"),
     cl::value_desc("threads[,latency=SECONDS][,bandwidth=RATE]"),
     cl::init("threads"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<int32_t>
+    device("device",
+           cl::desc("Number of the GPU that runs a bundle for GPUs (default "
+                    "0)"),
+           cl::value_desc("N"), cl::init(0), cl::sub(runCommand),
+           cl::cat(getCategory()));
 static cl::opt<double>
     timeout("timeout",
-            cl::desc("Seconds a rank of the cpu engine waits for "
-                     "others before it gives up (default 600)"),
+            cl::desc("Seconds a rank waits for others before it gives up "
+                     "(default 600; on GPUs 300 in the first step, then 100)"),
             cl::value_desc("SECONDS"), cl::init(600), cl::sub(runCommand),
             cl::cat(getCategory()));
 static cl::opt<int32_t>
@@ -227,15 +233,19 @@ static int runBundle(const RunOptions &options, Progress &progress) {
     return reportError("the interpreter runs modules, not bundles");
   if (Failure failure = rejectStepFlags())
     return reportError(failure.getMessage());
-  rg_executor_options executor = {};
-  executor.ranks = static_cast<int32_t>(getRequestedRanks().value_or(0));
-  executor.threads = threads;
-  executor.timeout_seconds = timeout;
-  executor.watch_arena = checkPlan;
-  executor.record_spans = !traceFile.empty();
-  executor.latency_seconds = communicator.latencySeconds;
-  executor.bandwidth = communicator.bandwidth;
-  return regather::runBundle(options, executor, progress);
+  BundleOptions bundle;
+  bundle.setRanks(getRequestedRanks().value_or(0));
+  if (timeout.getNumOccurrences())
+    bundle.setTimeout(timeout);
+  bundle.executor.timeout_seconds = timeout;
+  if (checkPlan)
+    bundle.watchArena();
+  bundle.executor.threads = threads;
+  bundle.executor.latency_seconds = communicator.latencySeconds;
+  bundle.executor.bandwidth = communicator.bandwidth;
+  bundle.executor.record_spans = !traceFile.empty();
+  bundle.gpu.device = device;
+  return regather::runBundle(options, bundle, progress);
 }
 
 int regather::runMain() {

@@ -14,8 +14,8 @@
 #ifndef REGATHER_EXECUTION_BUNDLE_H
 #define REGATHER_EXECUTION_BUNDLE_H
 
+#include "regather/Execution/GpuEngine.h"
 #include "regather/Execution/Manifest.h"
-#include "regather/Execution/ProgramEngine.h"
 #include "regather/Execution/RunStep.h"
 
 namespace regather {
@@ -31,12 +31,25 @@ Failure writeBundle(const std::string &path, std::string_view object,
 /// loaded. Messages name the file.
 Result<Manifest> readManifest(const std::string &path);
 
+/// What a user asks of the runtime that runs a bundle.
+struct BundleOptions {
+  /// Of bundles for processors.
+  rg_executor_options executor = {};
+  /// Of bundles for GPUs.
+  rg_gpu_executor_options gpu = {};
+
+  /// Sets what both have.
+  void setRanks(int64_t ranks);
+  void setTimeout(double seconds);
+  void watchArena();
+};
+
 /// Loads the code of a bundle whose manifest was read, after checking that this
 /// processor runs it, and takes the memory that steps need. The code stays
 /// loaded until the process ends.
-Result<std::unique_ptr<ProgramEngine>>
+Result<std::unique_ptr<Engine>>
 loadBundle(const std::string &path, const Manifest &manifest,
-           const rg_executor_options &options,
+           const BundleOptions &options,
            const std::function<void(const std::string &)> &reportError);
 
 /// True if the name of a file says that it is a bundle.
@@ -44,7 +57,7 @@ bool isBundle(const std::string &path);
 
 /// Runs a bundle from its inputs to its report. Returns the exit code; all
 /// errors have been printed.
-int runBundle(const RunOptions &options, const rg_executor_options &executor,
+int runBundle(const RunOptions &options, const BundleOptions &bundle,
               Progress &progress);
 
 } // namespace regather

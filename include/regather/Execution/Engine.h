@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-// An engine runs one step on every rank of a mesh. There are three behind this
+// An engine runs one step on every rank of a mesh. There are four behind this
 // interface: the interpreter, which says what programs mean, the native engine,
-// which compiles a step and runs it, and the one that runs a bundle.
+// which compiles a step and runs it, and those that run a bundle, on processors
+// and on GPUs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +63,13 @@ public:
   /// and the engine must not be used again.
   virtual bool run(std::vector<RankValues> &arguments,
                    std::vector<RankValues> &results) = 0;
+
+  /// An engine may keep results other than the loss where it computes, until
+  /// they are asked for: in their place `run` gives tensors without data. As an
+  /// argument of the next run such a tensor stands for the update that the last
+  /// run has kept. This gets what the last run has kept into `results`. False,
+  /// after the engine has reported why, if it fails.
+  virtual bool fetch(std::vector<RankValues> &results) { return true; }
 
   /// The most bytes that the tensors of one rank took at once in the runs so
   /// far, arguments included; nothing if the engine does not count.

@@ -30,6 +30,9 @@ struct Manifest {
   std::string machine;
   /// What code may use beyond what all such machines have; see TargetMachine.h.
   std::vector<std::string> features;
+  /// What its kernels run on, such as "nvptx:sm_90a"; empty if that is the
+  /// processor.
+  std::string device;
   int64_t kernels = 0;
 };
 

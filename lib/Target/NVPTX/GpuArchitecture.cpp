@@ -9,11 +9,19 @@
 #include "regather/Target/NVPTX/GpuArchitecture.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace regather;
 
 static constexpr nvptx::GpuArchitecture kArchitectures[] = {
     {"sm_80", "+ptx80"}, {"sm_90a", "+ptx80"}, {"sm_100a", "+ptx86"}};
+
+int nvptx::GpuArchitecture::getNumber() const {
+  int number = 0;
+  llvm::StringRef digits = name.drop_until(llvm::isDigit);
+  digits.consumeInteger(10, number);
+  return number;
+}
 
 llvm::ArrayRef<nvptx::GpuArchitecture> nvptx::getGpuArchitectures() {
   return kArchitectures;

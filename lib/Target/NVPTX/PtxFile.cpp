@@ -59,6 +59,14 @@ static llvm::Expected<std::string> findPtxas(StringRef ptxas) {
       "--ptxas, or write PTX");
 }
 
+bool nvptx::hasPtxas() {
+  auto path = findPtxas("");
+  if (path)
+    return true;
+  llvm::consumeError(path.takeError());
+  return false;
+}
+
 /// The contents of a file; empty if it cannot be read.
 static std::string readFile(StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(path);

@@ -25,9 +25,9 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-/// The object file of the tables.
+/// The object file of the tables that `emit` adds to a module.
 static Expected<std::unique_ptr<llvm::MemoryBuffer>>
-compileTables(CompiledStep &step) {
+compileTables(llvm::function_ref<void(llvm::Module &)> emit) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
@@ -42,10 +42,7 @@ compileTables(CompiledStep &step) {
   llvm::Module module("program", context);
   module.setTargetTriple((*machine)->getTargetTriple());
   module.setDataLayout((*machine)->createDataLayout());
-  std::vector<std::string> symbols;
-  for (const cpu::KernelCode &kernel : step.kernels)
-    symbols.push_back(kernel.symbol);
-  step.tables->emit(module, symbols);
+  emit(module);
   return llvm::orc::SimpleCompiler(**machine)(module);
 }
 
@@ -132,27 +129,20 @@ static Error runLinker(StringRef linker, const TemporaryFolder &folder,
   return llvm::createStringError("linker '" + linker + "' failed: " + failure);
 }
 
-Expected<std::unique_ptr<llvm::MemoryBuffer>>
-regather::linkStep(CompiledStep &step, StringRef linker) {
+/// Links files with the given contents.
+static Expected<std::unique_ptr<llvm::MemoryBuffer>>
+link(llvm::ArrayRef<StringRef> files, StringRef linker) {
   Expected<std::string> path = findLinker(linker);
   if (!path)
     return path.takeError();
-  auto tables = compileTables(step);
-  if (!tables)
-    return tables.takeError();
   TemporaryFolder folder;
   if (Error error = folder.create())
     return std::move(error);
-  std::vector<std::string> objects = {folder.getPath("tables.o")};
-  if (Error error = writeFile(objects.front(), (*tables)->getBuffer()))
-    return std::move(error);
-  llvm::StringSet<> linked;
-  for (const cpu::KernelCode &kernel : step.kernels) {
-    if (!linked.insert(kernel.symbol).second)
-      continue;
+  std::vector<std::string> objects;
+  for (StringRef file : files) {
     objects.push_back(
-        folder.getPath("kernel" + std::to_string(objects.size()) + ".o"));
-    if (Error error = writeFile(objects.back(), kernel.object->getBuffer()))
+        folder.getPath("part" + std::to_string(objects.size()) + ".o"));
+    if (Error error = writeFile(objects.back(), file))
       return std::move(error);
   }
   if (Error error = runLinker(*path, folder, objects))
@@ -164,4 +154,30 @@ regather::linkStep(CompiledStep &step, StringRef linker) {
     return llvm::errorCodeToError(object.getError());
   // The file is about to disappear.
   return llvm::MemoryBuffer::getMemBufferCopy((*object)->getBuffer());
+}
+
+Expected<std::unique_ptr<llvm::MemoryBuffer>>
+regather::linkStep(CompiledStep &step, StringRef linker) {
+  std::vector<std::string> symbols;
+  for (const cpu::KernelCode &kernel : step.kernels)
+    symbols.push_back(kernel.symbol);
+  auto tables = compileTables(
+      [&](llvm::Module &module) { step.tables->emit(module, symbols); });
+  if (!tables)
+    return tables.takeError();
+  std::vector<StringRef> files = {(*tables)->getBuffer()};
+  llvm::StringSet<> linked;
+  for (const cpu::KernelCode &kernel : step.kernels)
+    if (linked.insert(kernel.symbol).second)
+      files.push_back(kernel.object->getBuffer());
+  return link(files, linker);
+}
+
+Expected<std::unique_ptr<llvm::MemoryBuffer>>
+regather::linkStep(CompiledGpuStep &step, StringRef linker) {
+  auto tables = compileTables(
+      [&](llvm::Module &module) { step.tables->emit(module, step.code); });
+  if (!tables)
+    return tables.takeError();
+  return link((*tables)->getBuffer(), linker);
 }

@@ -6,123 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Each table is copied byte by byte; where it holds a pointer, the address of
-// another global stands instead. Host and target are of one kind, so what the
-// host's compiler laid out is what the target reads.
-//
-//===----------------------------------------------------------------------===//
+#include "DataEmitter.h"
 
 #include "regather/Target/Program/ProgramTables.h"
-
-#include "llvm/IR/Constants.h"
-#include "llvm/IR/GlobalVariable.h"
-
-#include <cstddef>
 
 using namespace regather;
 using llvm::ArrayRef;
 using llvm::StringRef;
-
-namespace {
-/// Adds constants to a module; equal names and shapes share one.
-class DataEmitter {
-public:
-  explicit DataEmitter(llvm::Module &module)
-      : module(module), context(module.getContext()),
-        byteType(llvm::Type::getInt8Ty(context)),
-        pointerType(llvm::PointerType::getUnqual(context)) {}
-
-  /// A table in which pointers are set one after the other.
-  template <typename T> class Table {
-  public:
-    Table(DataEmitter &emitter, ArrayRef<T> entries)
-        : emitter(emitter), entries(entries) {}
-
-    /// `field` is a pointer in one of the entries, behind all that were set
-    /// before.
-    template <typename P> void set(const P &field, llvm::Constant *value) {
-      auto offset = reinterpret_cast<const char *>(&field) - getData();
-      pointers.push_back({static_cast<size_t>(offset), value});
-    }
-    llvm::Constant *emit(const llvm::Twine &name) {
-      return emitter.addGlobal(StringRef(getData(), entries.size() * sizeof(T)),
-                               pointers, name);
-    }
-
-  private:
-    const char *getData() const {
-      return reinterpret_cast<const char *>(entries.data());
-    }
-    DataEmitter &emitter;
-    ArrayRef<T> entries;
-    std::vector<std::pair<size_t, llvm::Constant *>> pointers;
-  };
-
-  /// Null if the table is empty.
-  llvm::GlobalVariable *
-  addGlobal(StringRef bytes,
-            ArrayRef<std::pair<size_t, llvm::Constant *>> pointers,
-            const llvm::Twine &name);
-  llvm::Constant *addString(const char *text) {
-    // With the zero at its end.
-    return text ? addShared(StringRef(text, strlen(text) + 1)) : getNull();
-  }
-  template <typename T>
-  llvm::Constant *addNumbers(const T *numbers, int64_t count) {
-    return addShared(
-        StringRef(reinterpret_cast<const char *>(numbers), count * sizeof(T)));
-  }
-  llvm::Constant *getNull() {
-    return llvm::ConstantPointerNull::get(
-        llvm::cast<llvm::PointerType>(pointerType));
-  }
-
-private:
-  llvm::Constant *addShared(StringRef bytes);
-
-  llvm::Module &module;
-  llvm::LLVMContext &context;
-  llvm::Type *byteType;
-  llvm::Type *pointerType;
-  llvm::StringMap<llvm::Constant *> shared;
-};
-} // namespace
-
-llvm::GlobalVariable *
-DataEmitter::addGlobal(StringRef bytes,
-                       ArrayRef<std::pair<size_t, llvm::Constant *>> pointers,
-                       const llvm::Twine &name) {
-  std::vector<llvm::Constant *> parts;
-  size_t position = 0;
-  auto addBytes = [&](size_t end) {
-    if (end > position)
-      parts.push_back(llvm::ConstantDataArray::getString(
-          context, bytes.slice(position, end), /*AddNull=*/false));
-  };
-  for (auto [offset, value] : pointers) {
-    addBytes(offset);
-    parts.push_back(value);
-    position = offset + sizeof(void *);
-  }
-  addBytes(bytes.size());
-  llvm::Constant *contents =
-      llvm::ConstantStruct::getAnon(context, parts, /*Packed=*/true);
-  auto *global = new llvm::GlobalVariable(
-      module, contents->getType(), /*isConstant=*/true,
-      llvm::GlobalValue::PrivateLinkage, contents, name);
-  global->setAlignment(llvm::Align(64));
-  return global;
-}
-
-llvm::Constant *DataEmitter::addShared(StringRef bytes) {
-  llvm::Constant *&constant = shared[bytes];
-  if (!constant) {
-    llvm::GlobalVariable *global = addGlobal(bytes, {}, "data");
-    global->setAlignment(llvm::Align(8));
-    constant = global;
-  }
-  return constant;
-}
 
 static llvm::Constant *emitValues(DataEmitter &emitter,
                                   ArrayRef<rg_value> values,
@@ -147,20 +37,14 @@ static llvm::Constant *emitConstants(DataEmitter &emitter,
   return table.emit("constants");
 }
 
-static llvm::Constant *emitKernels(DataEmitter &emitter, llvm::Module &module,
+static llvm::Constant *emitKernels(DataEmitter &emitter,
                                    ArrayRef<rg_kernel> kernels,
-                                   ArrayRef<std::string> symbols) {
-  llvm::LLVMContext &context = module.getContext();
-  llvm::Type *pointer = llvm::PointerType::getUnqual(context);
-  llvm::Type *index = llvm::Type::getInt64Ty(context);
-  auto *type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context),
-                                       {pointer, index, index, pointer},
-                                       /*isVarArg=*/false);
+                                   ArrayRef<llvm::Constant *> functions) {
   DataEmitter::Table<rg_kernel> table(emitter, kernels);
-  for (auto [kernel, symbol] : llvm::zip(kernels, symbols)) {
-    auto callee = module.getOrInsertFunction(symbol, type);
+  for (auto [i, kernel] : llvm::enumerate(kernels)) {
     table.set(kernel.name, emitter.addString(kernel.name));
-    table.set(kernel.function, llvm::cast<llvm::Constant>(callee.getCallee()));
+    table.set(kernel.function,
+              functions.empty() ? emitter.getNull() : functions[i]);
   }
   return table.emit("kernels");
 }
@@ -211,15 +95,16 @@ static llvm::Constant *emitInstructions(DataEmitter &emitter,
   return table.emit("instructions");
 }
 
-void ProgramTables::emit(llvm::Module &module, ArrayRef<std::string> symbols) {
+llvm::GlobalVariable *
+ProgramTables::emitProgram(DataEmitter &emitter,
+                           ArrayRef<llvm::Constant *> functions) {
   const rg_program &header = get();
-  DataEmitter emitter(module);
   DataEmitter::Table<rg_program> table(emitter, header);
   table.set(header.name, emitter.addString(header.name));
   table.set(header.arguments, emitValues(emitter, arguments, "arguments"));
   table.set(header.results, emitValues(emitter, results, "results"));
   table.set(header.constants, emitConstants(emitter, constants));
-  table.set(header.kernels, emitKernels(emitter, module, kernels, symbols));
+  table.set(header.kernels, emitKernels(emitter, kernels, functions));
   table.set(header.gemms,
             DataEmitter::Table<rg_gemm_desc>(emitter, gemms).emit("gemms"));
   table.set(header.attentions,
@@ -230,7 +115,20 @@ void ProgramTables::emit(llvm::Module &module, ArrayRef<std::string> symbols) {
   table.set(header.places,
             DataEmitter::Table<rg_place>(emitter, places).emit("places"));
   table.set(header.instructions, emitInstructions(emitter, instructions));
-  auto *global = llvm::cast<llvm::GlobalVariable>(table.emit("program"));
-  global->setName(RG_PROGRAM_SYMBOL);
-  global->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  return table.emit("program");
+}
+
+void ProgramTables::emit(llvm::Module &module, ArrayRef<std::string> symbols) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::Type *pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type *index = llvm::Type::getInt64Ty(context);
+  auto *type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context),
+                                       {pointer, index, index, pointer},
+                                       /*isVarArg=*/false);
+  std::vector<llvm::Constant *> functions;
+  for (const std::string &symbol : symbols)
+    functions.push_back(llvm::cast<llvm::Constant>(
+        module.getOrInsertFunction(symbol, type).getCallee()));
+  DataEmitter emitter(module);
+  DataEmitter::setName(emitProgram(emitter, functions), RG_PROGRAM_SYMBOL);
 }

@@ -21,6 +21,11 @@ struct GpuArchitecture {
   /// The version of PTX that code is written in: the least that knows the
   /// architecture and what the code generator writes for it.
   llvm::StringLiteral ptxFeature;
+
+  /// Ten times the major number and the minor one, such as 90.
+  int getNumber() const;
+  /// True if code is for this architecture alone, as that of `sm_90a` is.
+  bool isSpecific() const { return name.ends_with("a"); }
 };
 
 llvm::ArrayRef<GpuArchitecture> getGpuArchitectures();

@@ -16,6 +16,9 @@ namespace regather::nvptx {
 /// One file with all kernels, each symbol once.
 std::string joinPtx(llvm::ArrayRef<KernelCode> kernels);
 
+/// True if NVIDIA's assembler is in $PATH or in the CUDA toolkit.
+bool hasPtxas();
+
 /// Machine code of a file of PTX. `ptxas` is the path of NVIDIA's assembler; if
 /// it is empty, that in $PATH or in the CUDA toolkit is taken.
 llvm::Expected<std::string> assemblePtx(llvm::StringRef text,

@@ -9,6 +9,7 @@
 #ifndef REGATHER_TARGET_PROGRAM_LINKSTEP_H
 #define REGATHER_TARGET_PROGRAM_LINKSTEP_H
 
+#include "regather/Target/Program/CompileGpuStep.h"
 #include "regather/Target/Program/CompileStep.h"
 
 #include "llvm/Support/Error.h"
@@ -20,6 +21,10 @@ namespace regather {
 /// lld; if it is empty, lld is searched for.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 linkStep(CompiledStep &step, llvm::StringRef linker);
+
+/// Links tables and images of a step for GPUs, all of them data.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+linkStep(CompiledGpuStep &step, llvm::StringRef linker);
 
 } // namespace regather
 

@@ -21,6 +21,9 @@
 
 namespace regather {
 
+class DataEmitter;
+struct GpuCode;
+
 /// The tables that the runtime walks for one program. The code of kernels is
 /// not part of it: whoever has it, fills it in.
 class ProgramTables {
@@ -53,9 +56,17 @@ public:
   /// calls the function `symbols[i]` for kernel i.
   void emit(llvm::Module &module, llvm::ArrayRef<std::string> symbols);
 
+  /// Adds the tables as `RG_GPU_PROGRAM_SYMBOL`, with the code of all kernels.
+  void emit(llvm::Module &module, const GpuCode &code);
+
 private:
   friend class ProgramTranslator;
   ProgramTables() = default;
+
+  /// Adds the header with all tables. Kernels have no function if there are
+  /// none.
+  llvm::GlobalVariable *emitProgram(DataEmitter &emitter,
+                                    llvm::ArrayRef<llvm::Constant *> functions);
 
   /// Owns names and shapes.
   llvm::BumpPtrAllocator allocator;

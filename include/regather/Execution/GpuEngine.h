@@ -1,0 +1,60 @@
+//===- GpuEngine.h - Tables that run on GPUs --------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_GPUENGINE_H
+#define REGATHER_EXECUTION_GPUENGINE_H
+
+#include "regather/Execution/ProgramEngine.h"
+#include "regather/Runtime/GpuExecutor.h"
+
+namespace regather {
+
+/// Runs the tables of a program on a GPU. Arguments and updates stay on the
+/// device: an argument is copied to it when it is another tensor than in the
+/// run before. Needs no LLVM.
+class GpuEngine : public Engine {
+public:
+  using Reporter = ProgramEngine::Reporter;
+
+  /// Sets up all that steps need. The program outlives the engine.
+  static Result<std::unique_ptr<GpuEngine>>
+  create(const rg_gpu_program &program, const StepSignature &step,
+         const rg_gpu_executor_options &options, Reporter reporter);
+  ~GpuEngine() override;
+
+  std::string getName() const override { return "gpu"; }
+  bool run(std::vector<RankValues> &arguments,
+           std::vector<RankValues> &results) override;
+  bool fetch(std::vector<RankValues> &results) override;
+  std::optional<int64_t> getPeakBytes() const override;
+  std::optional<ArenaReport> getArena() const override;
+
+private:
+  GpuEngine(const rg_gpu_program &program, const StepSignature &step,
+            Reporter reporter);
+
+  bool uploadArguments(std::vector<RankValues> &arguments);
+  bool keepUpdates(int32_t rank, const RankValues &arguments);
+  HostTensor download(int32_t rank, size_t result);
+  bool check(rg_status status);
+
+  const rg_program &program;
+  Reporter reporter;
+  /// Which results are asked for after each run.
+  std::vector<bool> isWanted;
+  /// The result that updates each argument; -1 for none.
+  std::vector<int64_t> updates;
+  /// For each rank the arguments that lie on the device. Those that the step
+  /// may write are forgotten when it has run.
+  std::vector<RankValues> resident;
+  rg_gpu_executor *executor = nullptr;
+};
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_GPUENGINE_H

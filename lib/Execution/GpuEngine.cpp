@@ -1,0 +1,156 @@
+//===- GpuEngine.cpp - Tables that run on GPUs ----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Execution/GpuEngine.h"
+
+using namespace regather;
+
+GpuEngine::GpuEngine(const rg_gpu_program &gpu, const StepSignature &step,
+                     Reporter reporter)
+    : program(*gpu.program), reporter(std::move(reporter)),
+      isWanted(step.results.size()), updates(step.arguments.size(), -1) {
+  for (size_t i = 0; i < step.results.size(); ++i) {
+    isWanted[i] = step.results[i].role == Role::Loss;
+    if (step.results[i].role == Role::Update)
+      updates[static_cast<size_t>(step.results[i].argument)] =
+          static_cast<int64_t>(i);
+  }
+}
+
+Result<std::unique_ptr<GpuEngine>>
+GpuEngine::create(const rg_gpu_program &program, const StepSignature &step,
+                  const rg_gpu_executor_options &options, Reporter reporter) {
+  std::unique_ptr<GpuEngine> engine(
+      new GpuEngine(program, step, std::move(reporter)));
+  if (rg_gpu_executor_create(&program, &options, &engine->executor) != RG_OK)
+    return Failure(rg_gpu_executor_error(engine->executor));
+  return engine;
+}
+
+GpuEngine::~GpuEngine() { rg_gpu_executor_destroy(executor); }
+
+bool GpuEngine::check(rg_status status) {
+  if (status == RG_OK)
+    return true;
+  rg_failure failure = rg_gpu_executor_failure(executor);
+  reporter("rank " + std::to_string(failure.rank) +
+               " stopped: " + rg_gpu_executor_error(executor),
+           failure.instruction);
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+/// Moves updates that do not lie in the arguments that they replace. All are
+/// read before one is written: one may lie in the place of another.
+bool GpuEngine::keepUpdates(int32_t rank, const RankValues &arguments) {
+  std::vector<std::pair<size_t, HostTensor>> moved;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].getData() || updates[i] < 0)
+      continue;
+    const rg_place &place = program.results[updates[i]].place;
+    if (place.space == RG_SPACE_ARGUMENT && place.offset == 0 &&
+        static_cast<size_t>(place.index) == i)
+      continue;
+    moved.push_back({i, download(rank, static_cast<size_t>(updates[i]))});
+    if (!moved.back().second.getData())
+      return false;
+  }
+  for (const auto &[i, tensor] : moved)
+    if (!check(rg_gpu_executor_upload(executor, rank, static_cast<int64_t>(i),
+                                      tensor.getData())))
+      return false;
+  return true;
+}
+
+bool GpuEngine::uploadArguments(std::vector<RankValues> &arguments) {
+  resident.resize(arguments.size());
+  for (size_t rank = 0; rank < arguments.size(); ++rank) {
+    RankValues &known = resident[rank];
+    known.resize(arguments[rank].size());
+    if (!keepUpdates(static_cast<int32_t>(rank), arguments[rank]))
+      return false;
+    for (size_t i = 0; i < known.size(); ++i) {
+      const HostTensor &argument = arguments[rank][i];
+      // While the engine holds a tensor, nobody writes to it.
+      if (!argument.getData() || argument.getData() == known[i].getData())
+        continue;
+      if (!check(rg_gpu_executor_upload(executor, static_cast<int32_t>(rank),
+                                        static_cast<int64_t>(i),
+                                        argument.getData())))
+        return false;
+      known[i] = program.arguments[i].donated ? HostTensor() : argument;
+    }
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// A tensor without data if it fails, which has been reported.
+HostTensor GpuEngine::download(int32_t rank, size_t i) {
+  const rg_value &result = program.results[i];
+  HostTensor tensor = HostTensor::uninitialized(
+      static_cast<ElementType>(result.dtype),
+      Shape(result.shape, result.shape + result.rank));
+  return check(rg_gpu_executor_download(executor, rank, static_cast<int64_t>(i),
+                                        tensor.getData()))
+             ? tensor
+             : HostTensor();
+}
+
+bool GpuEngine::run(std::vector<RankValues> &arguments,
+                    std::vector<RankValues> &results) {
+  if (!uploadArguments(arguments) || !check(rg_gpu_executor_run(executor)))
+    return false;
+  results.assign(arguments.size(), RankValues(isWanted.size()));
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    for (size_t i = 0; i < isWanted.size(); ++i) {
+      if (!isWanted[i])
+        continue;
+      results[rank][i] = download(static_cast<int32_t>(rank), i);
+      if (!results[rank][i].getData())
+        return false;
+    }
+  return true;
+}
+
+bool GpuEngine::fetch(std::vector<RankValues> &results) {
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    for (size_t i = 0; i < results[rank].size(); ++i) {
+      if (results[rank][i].getData())
+        continue;
+      results[rank][i] = download(static_cast<int32_t>(rank), i);
+      if (!results[rank][i].getData())
+        return false;
+    }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> GpuEngine::getPeakBytes() const {
+  int64_t bytes = rg_gpu_executor_bytes(executor);
+  for (int64_t i = 0; i < program.argument_count; ++i)
+    bytes += rg_value_bytes(&program.arguments[i]);
+  return bytes;
+}
+
+std::optional<ArenaReport> GpuEngine::getArena() const {
+  ArenaReport report = {program.arena_bytes, program.arena_lower_bound,
+                        std::nullopt};
+  if (int64_t touched = rg_gpu_executor_touched_bytes(executor); touched >= 0)
+    report.touched = touched;
+  return report;
+}
