@@ -50,9 +50,12 @@ struct BenchStep {
   BucketChoiceProblem choice;
   /// By collective that may be merged.
   std::vector<LinkSpeed> speeds;
+  /// By module: bytes of its gathered parameters, the most of which a bucket
+  /// may have.
+  StringMap<int64_t> unitBytes;
 
   void add(const CollectiveOps &ops, const SizedCollective &sized,
-           const LinkSpeed &speed) {
+           const LinkSpeed &speed, StringRef unit) {
     // A tenth of the time is latency.
     constexpr double kSaturation = 0.9;
     choice.collectives.push_back(ops);
@@ -60,7 +63,8 @@ struct BenchStep {
     SizedCollective &added = choice.sizes.collectives.emplace_back(sized);
     added.saturatingBytes =
         speed.latency * speed.bandwidth * kSaturation / (1 - kSaturation);
-    choice.sizes.maxBytes = std::max(choice.sizes.maxBytes, sized.wholeBytes);
+    int64_t &bytes = unitBytes[unit] += sized.wholeBytes;
+    choice.sizes.maxBytes = std::max(choice.sizes.maxBytes, bytes);
   }
 };
 
@@ -155,11 +159,13 @@ private:
     sized.receivedBytes = double(kLayerBytes) / kParameters;
     sized.wholeBytes = kLayerBytes / kParameters;
     result.add({starts[wait], wait}, sized,
-               {kLatency, sized.receivedBytes / milliseconds * 1024});
+               {kLatency, sized.receivedBytes / milliseconds * 1024},
+               (isGather ? "gather " : "reduce ") + std::to_string(numUnits));
     return wait;
   }
   std::vector<uint32_t> gather() {
     std::vector<uint32_t> waits;
+    ++numUnits;
     for (uint32_t i = 0; i != kParameters; ++i) {
       uint32_t cast = compute(0.02 / kParameters, {}, 54 * kMiB / kParameters);
       waits.push_back(
@@ -207,6 +213,8 @@ private:
 
   uint32_t numLayers;
   bool hasTensorParallel;
+  /// Layers, forward and backward apart.
+  uint32_t numUnits = 0;
   BenchStep result;
   TimedProgram program;
   std::vector<SmallVector<uint32_t>> needs, users;
@@ -263,21 +271,19 @@ static bool measure(BenchStep &step, bool hasBuckets,
   }
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  double communication = 0;
-  uint32_t numCollectives = 0;
-  for (const TimedOp &op : program.ops)
-    if (op.kind == TimedOpKind::Collective) {
-      communication += op.seconds;
-      ++numCollectives;
-    }
+  uint32_t numCollectives = llvm::count_if(program.ops, [](const TimedOp &op) {
+    return op.kind == TimedOpKind::Collective;
+  });
   fields["ops"] = step.choice.program.ops.size();
   fields["collectives"] = numCollectives;
   fields["seconds"] = seconds;
   fields["strategy"] = schedule->strategy;
   fields["bound_ms"] = schedule->lowerBound * 1e3;
-  fields["classic_bound_ms"] = schedule->bounds.getSeconds() * 1e3;
-  fields["compute_ms"] = schedule->bounds.computeSeconds * 1e3;
-  fields["communication_ms"] = communication * 1e3;
+  const StepBounds &bounds = schedule->bounds;
+  fields["compute_ms"] = bounds.computeSeconds * 1e3;
+  fields["link_ms"] = *llvm::max_element(bounds.linkSeconds) * 1e3;
+  fields["path_ms"] = bounds.pathSeconds * 1e3;
+  fields["hidden"] = schedule->getHiddenPart();
   fields["peak_ratio"] =
       toRatio(schedule->score.peakBytes, schedule->given.peakBytes);
   fields["resident_gib"] = static_cast<double>(usage.ru_maxrss) / 1048576;
@@ -354,9 +360,9 @@ static std::optional<BenchStep> readStep(StringRef path) {
         sized.wholeBytes = *entry->getInteger("whole");
         uint32_t start = program.ops.size();
         mergeable[start] = step.speeds.size();
-        step.add(
-            {start, start}, sized,
-            {*entry->getNumber("latency"), *entry->getNumber("bandwidth")});
+        step.add({start, start}, sized,
+                 {*entry->getNumber("latency"), *entry->getNumber("bandwidth")},
+                 *entry->getString("unit"));
       }
     } else if (kind == "wait") {
       op.kind = TimedOpKind::Wait;

@@ -104,7 +104,9 @@ def bucket_entry(node: Node) -> dict[str, Any] | None:
     sent = sent_bytes(node)
     types = "" if is_gather else str([n.meta["val"].dtype
                                       for n in node.all_input_nodes])
+    unit = ".".join(node.meta["module_path"].split(".")[:2])
     return {"key": f"{operator_name(node)} {types}", "gather": is_gather,
+            "unit": f"{operator_name(node)} {unit}",
             "received": received_bytes(node),
             "whole": sent * group_size(node) if is_gather else sent,
             "latency": latency, "bandwidth": bandwidth}

@@ -29,11 +29,11 @@ def save(figure: pyplot.Figure, name: str) -> Path:
 
 
 def bars(name: str, title: str, unit: str, groups: Sequence[str],
-         series: Mapping[str, Sequence[float]], line: float | None = None
-         ) -> Path:
+         series: Mapping[str, Sequence[float]], line: float | None = None,
+         inches: float = 7) -> Path:
     """One group of bars for each of `groups`, a bar in it for each series; a
     dashed line marks a goal."""
-    figure, axes = pyplot.subplots(figsize=(7, 3.2))
+    figure, axes = pyplot.subplots(figsize=(inches, 3.2))
     width = 0.8 / len(series)
     for i, (label, values) in enumerate(series.items()):
         places = [g + (i - (len(series) - 1) / 2) * width

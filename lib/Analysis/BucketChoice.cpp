@@ -186,7 +186,9 @@ void BucketChooser::descend(Targets targets, double seconds) {
 BucketChoice BucketChooser::run() {
   result.buckets = fill(Targets());
   result.seconds = result.secondsWithout = judge(result.buckets);
-  if (sizes.collectives.empty())
+  // No choice takes less than all computation.
+  if (sizes.collectives.empty() ||
+      result.seconds <= sizes.computeSeconds * (1 + kTolerance))
     return std::move(result);
   consider(chooseBuckets(sizes));
   Targets best;

@@ -188,6 +188,8 @@ static LinkClass readLink(const json::Value &value, const std::string &path,
       });
   link.computeSlowdown =
       fields.getNumber("compute_slowdown", kSlowdown, /*standard=*/1);
+  link.collectiveSlowdown =
+      fields.getNumber("collective_slowdown", kSlowdown, /*standard=*/1);
   return link;
 }
 

@@ -58,6 +58,12 @@ static double getSlowdownBound(const Graph &graph) {
   return compute + lost;
 }
 
+double regather::computeLowerBound(const TimedProgram &program) {
+  Graph graph(program, /*allowsConflicts=*/true);
+  tightenDistances(graph);
+  return getLowerBound(graph);
+}
+
 double overlap::getLowerBound(const Graph &graph) {
   // Sums of rounded times exceed what they stand for by a little.
   double bound = getSlowdownBound(graph) * (1 - 1e-12);

@@ -85,6 +85,8 @@ struct LinkClass {
   /// How many times as long computation takes while a collective is in flight
   /// on these links; 1 if it does not notice.
   double computeSlowdown = 1;
+  /// How many times as long a collective takes while its ranks compute.
+  double collectiveSlowdown = 1;
 };
 
 /// What collectives of one kind took, on groups of one shape.

@@ -90,6 +90,10 @@ llvm::Expected<OverlapSchedule>
 scheduleOverlap(const TimedProgram &program,
                 const OverlapOptions &options = OverlapOptions());
 
+/// No order of the program, which is well-formed, takes less: the tightest bound
+/// that a schedule can have.
+double computeLowerBound(const TimedProgram &program);
+
 /// What a schedule of the program may take, of a few list schedules: to compare
 /// programs. Nothing if no order of them keeps to the limit, or if the program
 /// is malformed.

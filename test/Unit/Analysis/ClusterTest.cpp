@@ -27,7 +27,8 @@ static constexpr llvm::StringLiteral kText = R"json({
     "launch_seconds": 1e-6
   },
   "links": [
-    {"name": "inner", "span_ranks": 4, "compute_slowdown": 1.5, "protocols": [
+    {"name": "inner", "span_ranks": 4, "compute_slowdown": 1.5,
+     "collective_slowdown": 1.25, "protocols": [
       {"name": "copy", "latency_seconds": 1e-6, "hop_seconds": 2e-6,
        "bandwidth_bytes_per_second": 1e9}]},
     {"name": "outer", "protocols": [
@@ -68,6 +69,8 @@ TEST(Cluster, ReadsAllFields) {
   ASSERT_EQ(cluster->links.size(), 2u);
   EXPECT_EQ(cluster->links[0].computeSlowdown, 1.5);
   EXPECT_EQ(cluster->links[1].computeSlowdown, 1);
+  EXPECT_EQ(cluster->links[0].collectiveSlowdown, 1.25);
+  EXPECT_EQ(cluster->links[1].collectiveSlowdown, 1);
   EXPECT_EQ(cluster->links[1].protocols[0].hopSeconds, 3e-6);
   EXPECT_FALSE(cluster->links[1].spanRanks);
   ASSERT_EQ(cluster->measured.size(), 1u);

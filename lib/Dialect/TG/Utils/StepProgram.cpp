@@ -44,6 +44,7 @@ StepTiming regather::tg::makeStepTiming(StepCosts &costs) {
     TimedLink timed;
     timed.name = link.name;
     timed.computeSlowdown = link.computeSlowdown;
+    timed.collectiveSlowdown = link.collectiveSlowdown;
     timing.links.push_back(std::move(timed));
   }
   return timing;
