@@ -24,7 +24,8 @@
 
 namespace regather::report {
 
-/// What was asked of the step; empty texts if nothing was.
+/// What was asked of the step; empty texts if nothing was. `batch` is `per-rank`
+/// or empty.
 struct Request {
   std::string batch, policy, reshard, recompute, bucket, schedule, optimizer;
 };

@@ -85,8 +85,13 @@ ReportCollector::collect(llvm::StringRef file, const AnalyzedStep &step,
                          const RunRequest &request,
                          PassOptionTexts &passOptions) {
   report::StepReport report;
-  report.request = {request.batch,     request.policy, request.reshard,
-                    request.recompute, request.bucket, request.schedule,
+  // The other batches are as usual.
+  report.request = {request.batch == "per-rank" ? request.batch : "",
+                    request.policy,
+                    request.reshard,
+                    request.recompute,
+                    request.bucket,
+                    request.schedule,
                     request.optimizer};
   report.overview = collectOverview(step);
   report.overview.file = file.str();
