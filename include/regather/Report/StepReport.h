@@ -24,8 +24,8 @@
 
 namespace regather::report {
 
-/// What was asked of the step; empty texts if nothing was. `batch` is `per-rank`
-/// or empty.
+/// What was asked of the step; empty texts if nothing was. `batch` is
+/// `per-rank` or empty.
 struct Request {
   std::string batch, policy, reshard, recompute, bucket, schedule, optimizer;
 };
