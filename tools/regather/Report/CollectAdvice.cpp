@@ -120,7 +120,7 @@ std::optional<StepChange> Adviser::combine(ArrayRef<Trial> trials) const {
     return std::nullopt;
   StepChange all;
   all.kind = ChangeKind::Work;
-  all.title = "All of these";
+  all.title = "The best of these together";
   std::vector<std::string> titles;
   std::vector<std::function<void(RunRequest &, PassOptionTexts &)>> parts;
   for (const auto &[kind, trial] : best) {
@@ -130,7 +130,8 @@ std::optional<StepChange> Adviser::combine(ArrayRef<Trial> trials) const {
     all.flags += (all.flags.empty() ? "" : " ") + trial->change.flags;
     parts.push_back(trial->change.apply);
   }
-  all.explanation = "Together: " + llvm::join(titles, "; ") + ".";
+  all.explanation = llvm::join(titles, "; ") + ".";
+  all.explanation.front() = llvm::toUpper(all.explanation.front());
   all.apply = [parts](RunRequest &request, PassOptionTexts &options) {
     for (const auto &part : parts)
       part(request, options);

@@ -10,10 +10,12 @@
 
 #include "../StepStatistics.h"
 
+#include "regather/Analysis/MeshRefinement.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Dialect/TG/Utils/ModuleUnits.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -119,28 +121,67 @@ LogicalResult regather::formKernels(ModuleOp module,
 //===----------------------------------------------------------------------===//
 
 /// Checks that all communication is of one mesh and can be seen.
-static LogicalResult verifyCommunication(const AnalyzedStep &step,
-                                         const StepGraph &graph) {
+static LogicalResult verifyCommunication(const StepGraph &graph) {
   for (Operation *op : graph.getOps()) {
     WalkResult walk = op->walk([&](CollectiveOpInterface inner) {
       if (inner != op)
         return WalkResult(inner->emitError()
                           << "communication in control flow cannot be "
                              "simulated");
-      MeshOp mesh = lookupMesh(inner, inner.getMeshAttr());
-      if (mesh == step.mesh)
-        return WalkResult::advance();
-      InFlightDiagnostic diag =
-          inner->emitError() << "communicates over mesh \"" << mesh.getSymName()
-                             << "\", but the step runs on \""
-                             << MeshOp(step.mesh).getSymName() << '"';
-      diag.attachNote(mesh.getLoc()) << "the mesh";
-      return WalkResult(diag);
+      return WalkResult::advance();
     });
     if (walk.wasInterrupted())
       return failure();
   }
   return success();
+}
+
+namespace {
+/// The ranks of a step as one mesh, and the axes of it that each stream of
+/// collectives runs over.
+struct StepMesh {
+  std::vector<int64_t> sizes;
+  std::vector<std::vector<unsigned>> axes;
+};
+} // namespace
+
+/// Subgroups are axes of a mesh of their own, over the same ranks.
+static FailureOr<StepMesh> mergeMeshes(const AnalyzedStep &step,
+                                       std::vector<StreamGroup> &streams) {
+  StepMesh merged;
+  llvm::SetVector<MeshOp> meshes;
+  if (step.mesh)
+    meshes.insert(step.mesh);
+  for (const StreamGroup &group : streams)
+    meshes.insert(group.mesh);
+  if (meshes.empty()) {
+    merged.sizes = {step.signature.ranks};
+    return merged;
+  }
+  std::vector<std::vector<int64_t>> sizes;
+  std::optional<MeshRefinement> refinement;
+  for (MeshOp mesh : meshes) {
+    sizes.emplace_back(mesh.getSizes().begin(), mesh.getSizes().end());
+    refinement = refineMeshes(sizes);
+    if (refinement)
+      continue;
+    MeshOp first = meshes.front();
+    InFlightDiagnostic diag = mesh.emitError()
+                              << "the step communicates over mesh \""
+                              << mesh.getSymName()
+                              << "\", whose axes do not fit those of mesh \""
+                              << first.getSymName() << '"';
+    diag.attachNote(first.getLoc()) << "the other mesh";
+    return diag;
+  }
+  merged.sizes = refinement->sizes;
+  for (StreamGroup &group : streams) {
+    size_t mesh = llvm::find(meshes, group.mesh) - meshes.begin();
+    std::vector<unsigned> &axes = merged.axes.emplace_back();
+    for (unsigned axis : group.getAxisNumbers())
+      llvm::append_range(axes, refinement->parts[mesh][axis]);
+  }
+  return merged;
 }
 
 namespace {
@@ -188,7 +229,7 @@ FailureOr<SimulatedStep> regather::describeStep(const AnalyzedStep &step,
                                                 const CostModel &model) {
   func::FuncOp entry = step.entry;
   StepGraph graph(entry.front());
-  if (failed(verifyCommunication(step, graph)))
+  if (failed(verifyCommunication(graph)))
     return failure();
   FailureOr<StepCosts> costs =
       StepCosts::create(entry->getParentOfType<ModuleOp>(), model);
@@ -200,17 +241,14 @@ FailureOr<SimulatedStep> regather::describeStep(const AnalyzedStep &step,
   result.streams = nameStreams(built);
   result.ranks = step.signature.ranks;
 
-  SmallVector<int64_t> sizes = {result.ranks};
-  if (MeshOp mesh = step.mesh)
-    sizes.assign(mesh.getSizes().begin(), mesh.getSizes().end());
-  std::vector<std::vector<unsigned>> axes;
-  for (StreamGroup &group : built.streams)
-    axes.push_back(group.getAxisNumbers());
+  FailureOr<StepMesh> mesh = mergeMeshes(step, built.streams);
+  if (failed(mesh))
+    return failure();
   auto placements = std::make_shared<PlacementTable>(model);
-  result.classes =
-      findRankClasses(sizes, axes, [&](uint32_t, ArrayRef<int64_t> members) {
-        return placements->add(members);
-      });
+  result.classes = findRankClasses(mesh->sizes, mesh->axes,
+                                   [&](uint32_t, ArrayRef<int64_t> members) {
+                                     return placements->add(members);
+                                   });
 
   auto collectives = std::make_shared<std::vector<CollectiveSize>>();
   collectives->resize(result.ops.size());
@@ -218,10 +256,9 @@ FailureOr<SimulatedStep> regather::describeStep(const AnalyzedStep &step,
     auto collective = dyn_cast<CollectiveOpInterface>(op);
     if (!collective)
       continue;
-    int64_t ranks =
-        step.mesh ? MeshOp(step.mesh).getGroupSize(collective.getAxesAttr())
-                  : 1;
-    result.ops[i].bytes = collective.getReceivedBytes(ranks);
+    MeshOp over = lookupMesh(collective, collective.getMeshAttr());
+    result.ops[i].bytes = collective.getReceivedBytes(
+        over.getGroupSize(collective.getAxesAttr()));
     (*collectives)[i] = {getCollectiveKind(collective),
                          static_cast<double>(result.ops[i].bytes)};
   }
