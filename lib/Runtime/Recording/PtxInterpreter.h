@@ -1,4 +1,4 @@
-//===- PtxInterpreter.h - Simple kernels in PTX, run here -------*- C++ -*-===//
+//===- PtxInterpreter.h - Kernels in PTX, run here --------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs kernels whose threads do not depend on each other, written in the part
-// of PTX that the runtime's own kernels use, with the bits that a GPU gives: a
-// NaN that an instruction makes, for example, is not the one that x86 makes.
+// Kernels run from their text, so that a step runs on a machine without a GPU
+// with the very instructions that a GPU would get. The part of PTX is that
+// which generated kernels are written in: grids and blocks of one dimension,
+// shared memory, barriers, shuffles, functions without barriers.
+//
+// The threads of a block run one after the other, each until it waits at a
+// barrier or a shuffle. Accesses outside of memory, and threads that do not
+// meet where they should, are errors.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef REGATHER_LIB_RUNTIME_RECORDING_PTXINTERPRETER_H
 #define REGATHER_LIB_RUNTIME_RECORDING_PTXINTERPRETER_H
+
+#include "../GPU/Recording.h"
 
 #include <cstdint>
 #include <map>
@@ -24,43 +31,85 @@
 
 namespace regather::runtime {
 
+/// Computes on the bits of registers, which lie in their low end.
+using PtxCompute = uint64_t (*)(uint64_t, uint64_t, uint64_t);
+
+/// The operation of an opcode such as "add.rn.f32"; null if there is none.
+PtxCompute findPtxOperation(std::string_view opcode);
+
+struct PtxFunction;
+
 /// An instruction whose operands are numbers of registers. Immediate operands
 /// have registers of their own.
 struct PtxInstruction {
-  enum class Kind { Compute, Load, Store, Branch, Return };
+  enum class Kind : uint8_t {
+    Compute,
+    /// From one register to several, and back.
+    Unpack,
+    Pack,
+    LoadGlobal,
+    LoadShared,
+    StoreGlobal,
+    StoreShared,
+    Branch,
+    Call,
+    Return,
+    Barrier,
+    Shuffle,
+    Trap
+  };
+  enum class ShuffleMode : uint8_t { Butterfly, Down, Up, Index };
 
   Kind kind = Kind::Compute;
-  uint64_t (*compute)(uint64_t, uint64_t, uint64_t) = nullptr;
-  /// Of memory, in bytes; negative if what is loaded has a sign.
-  int bytes = 0;
+  ShuffleMode mode = ShuffleMode::Butterfly;
+  /// Runs if the predicate is not set.
+  bool isNegated = false;
   /// Register of the predicate; -1 if it always runs.
   int predicate = -1;
-  int result = 0;
-  int operands[3] = {0, 0, 0};
+  PtxCompute compute = nullptr;
+  /// Of each element in memory; negative if what is loaded has a sign. Of packs
+  /// the bits of each element.
+  int bytes = 0;
+  int64_t offset = 0; ///< of an address
+  /// Registers of results, of which -1 is left out, and of operands. An address
+  /// is the first operand.
+  std::vector<int> results, operands;
   size_t target = 0; ///< of a branch
+  const PtxFunction *callee = nullptr;
 };
 
-class PtxKernel {
-public:
-  /// Parameters of 64 bits each.
-  void run(const uint64_t *parameters, int64_t blocks, int64_t threads) const;
-
-private:
-  friend class PtxReader;
-
-  void runThread(std::vector<uint64_t> &registers) const;
-
+struct PtxFunction {
+  std::string name;
   std::vector<PtxInstruction> instructions;
   /// What registers hold before: immediate operands, or zero.
   std::vector<uint64_t> initial;
-  /// Registers of the parameters, in order.
-  std::vector<int> parameterRegisters;
+  /// Registers of the parameters and of results.
+  std::vector<int> parameters, results;
+  /// Registers of %tid.x, %ntid.x, %ctaid.x and %nctaid.x.
   int thread = 0, threads = 0, block = 0, blocks = 0;
+  /// Of a block, without what launches ask for.
+  int64_t sharedBytes = 0;
+  /// The first opcode that is not known; the function cannot run then.
+  std::string unknown;
 };
 
-/// The kernels of a module that are written in that part of PTX, by name.
-std::map<std::string, std::shared_ptr<const PtxKernel>>
-readPtxKernels(std::string_view text);
+/// A file of PTX.
+struct PtxModule {
+  std::map<std::string, std::unique_ptr<PtxFunction>, std::less<>> functions;
+};
+
+std::shared_ptr<const PtxModule> readPtx(std::string_view text);
+
+struct PtxLaunch {
+  int64_t blocks, threads, dynamicSharedBytes;
+  /// Of 64 bits each.
+  std::vector<uint64_t> parameters;
+  /// Memory of the device.
+  std::vector<DeviceRange> memory;
+};
+
+/// What went wrong; empty if nothing has.
+std::string runPtx(const PtxFunction &kernel, const PtxLaunch &launch);
 
 } // namespace regather::runtime
 

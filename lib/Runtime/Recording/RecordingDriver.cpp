@@ -50,7 +50,10 @@ RG_EXPORT CuResult cuGetErrorName(CuResult error, const char **text) {
 }
 
 RG_EXPORT CuResult cuGetErrorString(CuResult error, const char **text) {
+  const std::string &problem = StandInDevice::get().kernelProblem;
   *text = getErrorName(error) ? "reported by the stand-in driver" : nullptr;
+  if (error == kCuLaunchFailed && !problem.empty())
+    *text = problem.c_str();
   return *text ? kCuSuccess : kCuInvalidValue;
 }
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Launches of PTX and of machine code for GPUs are recorded. Those of an image
-// that is a shared object for the host are recorded and run, and so are the
-// runtime's own kernels, which are simple enough to be interpreted.
+// Launches are recorded. Those of PTX, which is interpreted, and of an image
+// that is a shared object for the host are run, too. Machine code for GPUs is
+// taken only if that is asked for, so that the runtime falls back to PTX.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,6 +53,16 @@ static CuFunctionTag *addFunction(CuModule module, const std::string &name,
   return place->second.get();
 }
 
+/// Lets functions of a module run from their text.
+static void addPtx(CuModule module, const char *text) {
+  std::shared_ptr<const PtxModule> ptx = readPtx(text);
+  for (auto &[name, function] : module->functions)
+    if (auto found = ptx->functions.find(name); found != ptx->functions.end()) {
+      function->ptx = found->second.get();
+      function->ptxModule = ptx;
+    }
+}
+
 extern "C" {
 
 RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
@@ -65,6 +75,9 @@ RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
                          "the image is neither PTX nor ELF");
   call.require(image.runsOn(device.settings.architecture), kCuNoBinaryForDevice,
                "the image is for sm_" + std::to_string(image.architecture));
+  call.require(image.format != ImageFormat::Cubin ||
+                   device.settings.machineCode != 0,
+               kCuNoBinaryForDevice, "nothing here runs machine code");
   const HostKernel *hostKernels = nullptr;
   if (call.getResult() == kCuSuccess &&
       image.format == ImageFormat::HostObject) {
@@ -85,9 +98,7 @@ RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
             addFunction(created, kernel->name, kernel->parameters))
       added->code = kernel;
   if (image.format == ImageFormat::Ptx)
-    for (auto &[name, kernel] : readPtxKernels(static_cast<const char *>(data)))
-      if (name.rfind("regather_reduce_", 0) == 0)
-        created->functions[name]->interpreted = std::move(kernel);
+    addPtx(created, static_cast<const char *>(data));
   *module = created;
   return call.add("module", created->number).finish();
 }
@@ -152,13 +163,16 @@ RG_EXPORT CuResult cuLaunchKernel(CuFunction function, unsigned gridX,
       .require(!extra, kCuInvalidValue,
                "the stand-in takes parameters as pointers only");
   call.touchAnnotated();
+  // The interpreter checks addresses when they are used.
+  bool runs = function->ptx && function->ptx->unknown.empty();
+  if (function->ptx && !runs)
+    call.add("skipped", function->ptx->unknown);
   std::vector<uint64_t> values;
   for (int64_t i = 0; arguments && i < function->parameters; ++i) {
     uint64_t address = 0;
     std::memcpy(&address, arguments[i], sizeof(address));
     values.push_back(address);
-    call.require(function->interpreted ||
-                     call.getDevice().contains({address, 0}),
+    call.require(runs || call.getDevice().contains({address, 0}),
                  kCuIllegalAddress,
                  "parameter " + std::to_string(i) + " lies in no allocation");
   }
@@ -166,14 +180,24 @@ RG_EXPORT CuResult cuLaunchKernel(CuFunction function, unsigned gridX,
     call.add("parameters", values);
   int64_t blocks = int64_t(gridX) * gridY * gridZ;
   int64_t threads = int64_t(blockX) * blockY * blockZ;
-  return call.enqueue([=, kernel = function->code,
-                       interpreted = function->interpreted,
-                       values = std::move(values)] {
-    if (interpreted)
-      interpreted->run(values.data(), blocks, threads);
-    bool isBad = kernel && kernel->run(values.data(), blocks, threads,
-                                       int64_t(sharedBytes)) != 0;
-    return isBad ? kCuLaunchFailed : kCuSuccess;
+  if (!runs)
+    return call.enqueue(
+        [=, kernel = function->code, values = std::move(values)] {
+          bool isBad = kernel && kernel->run(values.data(), blocks, threads,
+                                             int64_t(sharedBytes)) != 0;
+          return isBad ? kCuLaunchFailed : kCuSuccess;
+        });
+  PtxLaunch launch = {blocks, threads, int64_t(sharedBytes), std::move(values),
+                      call.getDevice().getMemory()};
+  return call.enqueue([ptx = function->ptx, module = function->ptxModule,
+                       launch = std::move(launch)] {
+    std::string problem = runPtx(*ptx, launch);
+    if (problem.empty())
+      return kCuSuccess;
+    StandInDevice &device = StandInDevice::get();
+    std::lock_guard<std::mutex> lock(device.mutex);
+    device.kernelProblem = "kernel '" + ptx->name + "': " + problem;
+    return kCuLaunchFailed;
   });
 }
 

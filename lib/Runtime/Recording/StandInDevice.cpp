@@ -24,6 +24,7 @@ StandInSettings StandInSettings::read() {
   readNumber("REGATHER_STAND_IN_ARCHITECTURE", settings.architecture);
   readNumber("REGATHER_STAND_IN_DRIVER", settings.driver);
   readNumber("REGATHER_STAND_IN_HANGS", settings.hangs);
+  readNumber("REGATHER_STAND_IN_MACHINE_CODE", settings.machineCode);
   return settings;
 }
 
@@ -53,4 +54,11 @@ void StandInDevice::invalidate(std::thread::id thread) {
   for (const auto &[stream, owner] : streams.get())
     if (stream->capture && stream->capture->thread == thread)
       stream->capture->isInvalid = true;
+}
+
+std::vector<DeviceRange> StandInDevice::getMemory() const {
+  std::vector<DeviceRange> memory;
+  for (auto [address, bytes] : allocations)
+    memory.push_back({address, bytes});
+  return memory;
 }

@@ -103,9 +103,10 @@ struct CuFunctionTag {
   int64_t dynamicSharedBytes = 48 << 10;
   /// Null if launches are recorded only.
   const HostKernel *code = nullptr;
-  /// Of the runtime's own kernels, which run, too; their parameters need not
-  /// be addresses.
-  std::shared_ptr<const PtxKernel> interpreted;
+  /// Of a kernel in PTX, and the file that holds it. Parameters of the
+  /// runtime's own kernels need not be addresses.
+  const PtxFunction *ptx = nullptr;
+  std::shared_ptr<const PtxModule> ptxModule;
 };
 
 struct CuModuleTag {
@@ -134,15 +135,17 @@ private:
 
 /// What is simulated. From environment variables when cuInit is called:
 /// REGATHER_STAND_IN_DEVICES (1), REGATHER_STAND_IN_MEMORY (bytes, 80 GiB),
-/// REGATHER_STAND_IN_ARCHITECTURE (90), REGATHER_STAND_IN_DRIVER (13000) and
+/// REGATHER_STAND_IN_ARCHITECTURE (90), REGATHER_STAND_IN_DRIVER (13000),
 /// REGATHER_STAND_IN_HANGS (0; else streams are never done when they are
-/// asked).
+/// asked) and REGATHER_STAND_IN_MACHINE_CODE (0; else images of machine code
+/// are taken, whose launches are recorded only).
 struct StandInSettings {
   int64_t devices = 1;
   int64_t memory = int64_t(80) << 30;
   int64_t architecture = 90;
   int64_t driver = 13000;
   int64_t hangs = 0;
+  int64_t machineCode = 0;
 
   static StandInSettings read();
 };
@@ -164,9 +167,13 @@ struct StandInDevice {
   ObjectTable<CuGraphExecTag> executables;
   ObjectTable<CuModuleTag> modules;
   int64_t numCaptures = 0;
+  /// Why the last kernel that failed did.
+  std::string kernelProblem;
 
   /// True if all bytes lie in one allocation.
   bool contains(DeviceRange range) const;
+  /// All allocations.
+  std::vector<DeviceRange> getMemory() const;
   /// True if this thread captures a stream, which forbids calls that might wait
   /// for the device.
   bool isCapturing(std::thread::id thread) const;
