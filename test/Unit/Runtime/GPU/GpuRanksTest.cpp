@@ -86,7 +86,7 @@ TEST(GpuRanks, SayWhichCollectiveHasFailed) {
   addSumAndGather(test, 1, 1);
   rg_gpu_executor_options options = JobOfOne::getOptions();
   options.first_timeout_seconds = 0.05;
-  std::string log = testing::TempDir() + "ranks.";
+  std::string log = getTemporaryPath("ranks.");
   options.collective_log = log.c_str();
   GpuTestExecutor executor(test, options);
   ASSERT_EQ(executor.status, RG_OK) << executor.getError();

@@ -262,7 +262,7 @@ TEST_F(NcclErrorTest, EndsAHang) {
   NcclOptions options;
   options.watchdog.pollSeconds = 0.001;
   options.watchdog.firstStepSeconds = 0.1;
-  options.logFile = testing::TempDir() + "collectives.";
+  options.logFile = getTemporaryPath("collectives.");
   std::vector<std::string> messages = fail(driver, program, program, options);
   for (size_t rank = 0; rank < 2; ++rank) {
     std::string path = options.logFile + std::to_string(rank);

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace regather::runtime {
@@ -34,6 +35,12 @@ public:
 private:
   const char *name;
 };
+
+/// A path for a file of this process.
+inline std::string getTemporaryPath(const std::string &name) {
+  return testing::TempDir() + "regather-" + std::to_string(getpid()) + '-' +
+         name;
+}
 
 /// A file of recorded calls with a name of its own in each test.
 class RecordFile {
@@ -55,8 +62,8 @@ private:
   static std::string getPath() {
     const testing::TestInfo *test =
         testing::UnitTest::GetInstance()->current_test_info();
-    return testing::TempDir() + test->test_suite_name() + '.' + test->name() +
-           ".jsonl";
+    return getTemporaryPath(std::string(test->test_suite_name()) + '.' +
+                            test->name() + ".jsonl");
   }
 
   ScopedVariable variable;

@@ -147,7 +147,7 @@ TEST_F(ReductionKernelTest, MaximumOrdersZeros) {
 TEST_F(ReductionKernelTest, Assembles) {
   if (std::system("ptxas --version > /dev/null 2>&1") != 0)
     GTEST_SKIP() << "no ptxas";
-  std::string path = testing::TempDir() + "reductions.ptx";
+  std::string path = getTemporaryPath("reductions.ptx");
   std::FILE *file = std::fopen(path.c_str(), "w");
   ASSERT_TRUE(file);
   std::fputs(writeReductionKernels().c_str(), file);
