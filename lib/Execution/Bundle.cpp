@@ -181,10 +181,19 @@ void BundleOptions::setTimeout(double seconds) {
 
 void BundleOptions::watchArena() { executor.watch_arena = gpu.watch_arena = 1; }
 
+void BundleOptions::setCommunicator(const CommunicatorOptions &communicator) {
+  executor.latency_seconds = communicator.latencySeconds;
+  executor.bandwidth = communicator.bandwidth;
+  gpu.one_rank_of_job = communicator.isNccl;
+  gpu.reproducible = communicator.isReproducible;
+}
+
 static Result<std::unique_ptr<Engine>>
 loadForCpu(const std::string &path, const Manifest &manifest,
            const BundleOptions &options,
            const std::function<void(const std::string &)> &report) {
+  if (options.gpu.one_rank_of_job)
+    return Failure("--comm=nccl needs a bundle for GPUs");
   auto program = loadTables<rg_program>(path, RG_PROGRAM_SYMBOL);
   if (!program)
     return program.getFailure();
@@ -251,6 +260,9 @@ static Failure chooseRanks(StepSignature &step, int32_t ranks) {
 
 int regather::runBundle(const RunOptions &options, const BundleOptions &bundle,
                         Progress &progress) {
+  if (bundle.gpu.one_rank_of_job && !options.outputs.empty())
+    return printError("--outputs needs a process that has all ranks, but with "
+                      "--comm=nccl each has one: use --outputs-sharded");
   Result<Manifest> manifest = readManifest(options.file);
   if (!manifest)
     return printError(manifest.getMessage());

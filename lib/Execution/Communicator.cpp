@@ -50,9 +50,20 @@ Failure regather::parseCommunicator(const std::string &text,
   };
   std::istringstream parts(text);
   std::string part;
-  if (!std::getline(parts, part, ',') || part != "threads")
+  if (!std::getline(parts, part, ','))
+    part.clear();
+  if (part == "nccl") {
+    options.isNccl = true;
+    while (std::getline(parts, part, ','))
+      if (part == "reproducible")
+        options.isReproducible = true;
+      else
+        return fail("with nccl knows reproducible, not \"" + part + "\"");
+    return Failure();
+  }
+  if (part != "threads")
     return fail("expects threads, with latency=SECONDS or "
-                "bandwidth=BYTES_PER_SECOND behind commas");
+                "bandwidth=BYTES_PER_SECOND behind commas, or nccl");
   while (std::getline(parts, part, ',')) {
     size_t equals = part.find('=');
     std::string name = part.substr(0, equals);

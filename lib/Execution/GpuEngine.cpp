@@ -12,7 +12,7 @@ using namespace regather;
 
 GpuEngine::GpuEngine(const rg_gpu_program &gpu, const StepSignature &step,
                      Reporter reporter)
-    : program(*gpu.program), reporter(std::move(reporter)),
+    : program(*gpu.program), reporter(std::move(reporter)), ranks(step.ranks),
       isWanted(step.results.size()), updates(step.arguments.size(), -1) {
   for (size_t i = 0; i < step.results.size(); ++i) {
     isWanted[i] = step.results[i].role == Role::Loss;
@@ -33,6 +33,12 @@ GpuEngine::create(const rg_gpu_program &program, const StepSignature &step,
 }
 
 GpuEngine::~GpuEngine() { rg_gpu_executor_destroy(executor); }
+
+std::optional<int32_t> GpuEngine::getOnlyRank() const {
+  if (rg_gpu_executor_ranks(executor) == ranks)
+    return std::nullopt;
+  return rg_gpu_executor_first_rank(executor);
+}
 
 bool GpuEngine::check(rg_status status) {
   if (status == RG_OK)
@@ -71,19 +77,21 @@ bool GpuEngine::keepUpdates(int32_t rank, const RankValues &arguments) {
 }
 
 bool GpuEngine::uploadArguments(std::vector<RankValues> &arguments) {
-  resident.resize(arguments.size());
-  for (size_t rank = 0; rank < arguments.size(); ++rank) {
-    RankValues &known = resident[rank];
-    known.resize(arguments[rank].size());
-    if (!keepUpdates(static_cast<int32_t>(rank), arguments[rank]))
+  resident.resize(static_cast<size_t>(rg_gpu_executor_ranks(executor)));
+  for (size_t local = 0; local < resident.size(); ++local) {
+    auto rank = static_cast<int32_t>(local);
+    RankValues &known = resident[local];
+    RankValues &given =
+        arguments[static_cast<size_t>(getOnlyRank().value_or(0)) + local];
+    known.resize(given.size());
+    if (!keepUpdates(rank, given))
       return false;
     for (size_t i = 0; i < known.size(); ++i) {
-      const HostTensor &argument = arguments[rank][i];
+      const HostTensor &argument = given[i];
       // While the engine holds a tensor, nobody writes to it.
       if (!argument.getData() || argument.getData() == known[i].getData())
         continue;
-      if (!check(rg_gpu_executor_upload(executor, static_cast<int32_t>(rank),
-                                        static_cast<int64_t>(i),
+      if (!check(rg_gpu_executor_upload(executor, rank, static_cast<int64_t>(i),
                                         argument.getData())))
         return false;
       known[i] = program.arguments[i].donated ? HostTensor() : argument;
@@ -113,24 +121,32 @@ bool GpuEngine::run(std::vector<RankValues> &arguments,
   if (!uploadArguments(arguments) || !check(rg_gpu_executor_run(executor)))
     return false;
   results.assign(arguments.size(), RankValues(isWanted.size()));
-  for (size_t rank = 0; rank < results.size(); ++rank)
+  auto first = static_cast<size_t>(getOnlyRank().value_or(0));
+  for (size_t local = 0; local < resident.size(); ++local)
     for (size_t i = 0; i < isWanted.size(); ++i) {
       if (!isWanted[i])
         continue;
-      results[rank][i] = download(static_cast<int32_t>(rank), i);
-      if (!results[rank][i].getData())
+      HostTensor &result = results[first + local][i];
+      result = download(static_cast<int32_t>(local), i);
+      if (!result.getData())
         return false;
     }
+  // All ranks of a job have the same loss.
+  if (resident.size() < results.size())
+    for (RankValues &values : results)
+      values = results[first];
   return true;
 }
 
 bool GpuEngine::fetch(std::vector<RankValues> &results) {
-  for (size_t rank = 0; rank < results.size(); ++rank)
-    for (size_t i = 0; i < results[rank].size(); ++i) {
-      if (results[rank][i].getData())
+  auto first = static_cast<size_t>(getOnlyRank().value_or(0));
+  for (size_t local = 0; local < resident.size(); ++local)
+    for (HostTensor &result : results[first + local]) {
+      if (result.getData())
         continue;
-      results[rank][i] = download(static_cast<int32_t>(rank), i);
-      if (!results[rank][i].getData())
+      auto i = static_cast<size_t>(&result - results[first + local].data());
+      result = download(static_cast<int32_t>(local), i);
+      if (!result.getData())
         return false;
     }
   return true;

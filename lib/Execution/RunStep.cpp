@@ -78,6 +78,9 @@ static Failure writeFiles(const RunOptions &options, const RunReport &report) {
     if (Failure failure = writeShardFolder(options.outputsSharded, report.step,
                                            report.training))
       return failure;
+  // What is left is about the whole job.
+  if (report.training.onlyRank.value_or(0) != 0)
+    return Failure();
   if (!options.report.empty())
     if (Failure failure =
             writeFileAtomically(options.report, {formatJson(report)}))
@@ -126,12 +129,14 @@ int regather::runStep(const RunOptions &options, const RunSubject &subject,
   std::unique_ptr<Engine> engine = subject.createEngine();
   if (!engine)
     return 1;
+  // Rank 0 speaks for all processes of a job.
+  bool isSilent = engine->getOnlyRank().value_or(0) != 0;
 
   // Step lines are the result; with --json, and on a terminal, a bar shows how
   // far the run is.
   progress.begin("training", options.steps);
   auto report = [&](int64_t index, std::optional<double> loss, double seconds) {
-    if (!options.json) {
+    if (!options.json && !isSilent) {
       progress.clear();
       printStep(options, index, loss, seconds);
     }
@@ -160,6 +165,8 @@ int regather::runStep(const RunOptions &options, const RunSubject &subject,
     summary.tokensPerStep = batches->getTokensPerStep();
   if (Failure failure = writeFiles(options, summary))
     return printError(failure.getMessage());
+  if (isSilent)
+    return 0;
   std::string text =
       options.json ? formatJson(summary) : formatSummary(summary);
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -62,6 +62,10 @@ static Failure addResult(const StepSignature &step,
   std::vector<HostTensor> locals;
   for (const RankValues &values : training.results)
     locals.push_back(values[index]);
+  if (getPartial(value) && training.onlyRank)
+    return Failure("result '" + value.name +
+                   "' is a sum of parts, of which each process of the job has "
+                   "one");
   if (getPartial(value)) {
     Result<HostTensor> sum = unshardTensor(locals, value, step);
     if (!sum)
@@ -81,9 +85,11 @@ static Failure addResult(const StepSignature &step,
   return Failure();
 }
 
-/// Tells files of one run from those of another: a hash of all bytes.
+/// Tells files of one run from those of another: a hash of all bytes, or, where
+/// no process has them all, of the losses.
 /// Source: FNV-1a, Fowler, Noll and Vo, in words of 64 bits.
-static std::string getSaveId(const std::vector<RankFile> &files) {
+static std::string getSaveId(const std::vector<RankFile> &files,
+                             const TrainingResult &training) {
   constexpr uint64_t kPrime = 0x100000001b3;
   uint64_t hash = 0xcbf29ce484222325;
   auto add = [&](const std::byte *data, size_t bytes) {
@@ -92,8 +98,13 @@ static std::string getSaveId(const std::vector<RankFile> &files) {
     hash = (hash ^ word) * kPrime;
     hash ^= hash >> 32;
   };
+  if (training.onlyRank)
+    for (double loss : training.losses)
+      add(reinterpret_cast<const std::byte *>(&loss), sizeof(loss));
   for (const RankFile &file : files)
     for (const NamedTensor &named : file.tensors) {
+      if (training.onlyRank)
+        break;
       const std::byte *data = named.tensor.getData();
       auto bytes = static_cast<size_t>(named.tensor.getNumBytes());
       for (size_t i = 0; i < bytes; i += sizeof(uint64_t))
@@ -117,8 +128,10 @@ Failure regather::writeShardFolder(const std::string &directory,
   for (size_t i = 0; i != step.results.size(); ++i)
     if (Failure failure = addResult(step, training, i, files))
       return failure;
-  std::string save = getSaveId(files);
+  std::string save = getSaveId(files, training);
   for (size_t rank = 0; rank != files.size(); ++rank) {
+    if (training.onlyRank && static_cast<size_t>(*training.onlyRank) != rank)
+      continue;
     std::string path =
         getPath(directory, static_cast<int64_t>(rank), step.ranks);
     Failure failure =

@@ -53,6 +53,7 @@ regather::train(Engine &engine, const StepSignature &step,
                 const StepCallback &callback, const FeedCallback &feed) {
   using Clock = std::chrono::steady_clock;
   TrainingResult training;
+  training.onlyRank = engine.getOnlyRank();
   for (int64_t i = 0; i != steps; ++i) {
     training.results.clear();
     if (feed)

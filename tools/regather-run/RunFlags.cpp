@@ -112,10 +112,13 @@ static const std::vector<Flag> &getFlags() {
       REGATHER_FLAG("trace", "FILE",
                     "Write what ranks did in the last step, for Perfetto",
                     options.trace),
-      REGATHER_FLAG("comm", "threads[,latency=SECONDS][,bandwidth=RATE]",
-                    "How ranks reach each other; latency and bandwidth are "
-                    "injected",
-                    communicator),
+      REGATHER_FLAG(
+          "comm",
+          "threads[,latency=SECONDS][,bandwidth=RATE] | nccl[,reproducible]",
+          "How ranks reach each other: latency and bandwidth are "
+          "injected; nccl makes the process one rank of a job of "
+          "torchrun, mpirun or srun",
+          communicator),
       REGATHER_FLAG("timeout", "SECONDS",
                     "Seconds a rank waits for others before it gives up",
                     timeout),
@@ -191,8 +194,7 @@ Failure regather::parseRunFlags(const std::vector<std::string> &arguments,
     CommunicatorOptions communicator;
     if (Failure failure = parseCommunicator(flags.communicator, communicator))
       return failure;
-    flags.bundle.executor.latency_seconds = communicator.latencySeconds;
-    flags.bundle.executor.bandwidth = communicator.bandwidth;
+    flags.bundle.setCommunicator(communicator);
   }
   if (flags.options.checkPlan)
     flags.bundle.watchArena();

@@ -85,8 +85,11 @@ static cl::opt<uint64_t>
 static cl::opt<std::string> communicatorText(
     "comm",
     cl::desc("How ranks of the cpu engine reach each other; with latency=50us "
-             "or bandwidth=10GB/s collectives take as long as over a network"),
-    cl::value_desc("threads[,latency=SECONDS][,bandwidth=RATE]"),
+             "or bandwidth=10GB/s collectives take as long as over a network; "
+             "nccl makes the process, which runs a bundle for GPUs, one rank "
+             "of a job of torchrun, mpirun or srun"),
+    cl::value_desc("threads[,latency=SECONDS][,bandwidth=RATE] | "
+                   "nccl[,reproducible]"),
     cl::init("threads"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<int32_t>
     device("device",
@@ -138,6 +141,8 @@ static Failure readOptions(RunOptions &options) {
     return Failure("--comm needs the cpu engine");
   if (Failure failure = parseCommunicator(communicatorText, communicator))
     return failure;
+  if (communicator.isNccl && !isBundle(file))
+    return Failure("--comm=nccl needs a bundle for GPUs");
   options.file = file;
   options.steps = steps;
   options.text = text;
@@ -241,8 +246,7 @@ static int runBundle(const RunOptions &options, Progress &progress) {
   if (checkPlan)
     bundle.watchArena();
   bundle.executor.threads = threads;
-  bundle.executor.latency_seconds = communicator.latencySeconds;
-  bundle.executor.bandwidth = communicator.bandwidth;
+  bundle.setCommunicator(communicator);
   bundle.executor.record_spans = !traceFile.empty();
   bundle.gpu.device = device;
   return regather::runBundle(options, bundle, progress);

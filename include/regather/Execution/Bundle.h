@@ -14,6 +14,7 @@
 #ifndef REGATHER_EXECUTION_BUNDLE_H
 #define REGATHER_EXECUTION_BUNDLE_H
 
+#include "regather/Execution/Communicator.h"
 #include "regather/Execution/GpuEngine.h"
 #include "regather/Execution/Manifest.h"
 #include "regather/Execution/RunStep.h"
@@ -42,6 +43,7 @@ struct BundleOptions {
   void setRanks(int64_t ranks);
   void setTimeout(double seconds);
   void watchArena();
+  void setCommunicator(const CommunicatorOptions &communicator);
 };
 
 /// Loads the code of a bundle whose manifest was read, after checking that this

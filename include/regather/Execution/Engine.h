@@ -56,6 +56,10 @@ public:
   /// Name as given to `--engine`.
   virtual std::string getName() const = 0;
 
+  /// In a job with one rank in each process, the rank of this one: the engine
+  /// runs it alone, and has no results of the others but the loss.
+  virtual std::optional<int32_t> getOnlyRank() const { return std::nullopt; }
+
   /// Runs the step once on all ranks. `arguments[r]` are the arguments of rank
   /// r and match the step's types; those that the step updates may hold the
   /// update afterwards. On success `results[r]` are the results of rank r. On

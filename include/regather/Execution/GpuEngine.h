@@ -28,6 +28,7 @@ public:
   ~GpuEngine() override;
 
   std::string getName() const override { return "gpu"; }
+  std::optional<int32_t> getOnlyRank() const override;
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override;
   bool fetch(std::vector<RankValues> &results) override;
@@ -39,18 +40,21 @@ private:
             Reporter reporter);
 
   bool uploadArguments(std::vector<RankValues> &arguments);
+  /// Ranks count from 0 in this process.
   bool keepUpdates(int32_t rank, const RankValues &arguments);
   HostTensor download(int32_t rank, size_t result);
   bool check(rg_status status);
 
   const rg_program &program;
   Reporter reporter;
+  /// Ranks of the job, of which this process may have one.
+  const int64_t ranks;
   /// Which results are asked for after each run.
   std::vector<bool> isWanted;
   /// The result that updates each argument; -1 for none.
   std::vector<int64_t> updates;
-  /// For each rank the arguments that lie on the device. Those that the step
-  /// may write are forgotten when it has run.
+  /// For each rank of this process the arguments that lie on the device. Those
+  /// that the step may write are forgotten when it has run.
   std::vector<RankValues> resident;
   rg_gpu_executor *executor = nullptr;
 };

@@ -32,7 +32,7 @@ namespace regather {
 
 /// Writes the results of the last step, a file for each rank. Of copies, the
 /// first rank keeps one; parts of sums are added up. Makes the folder if it
-/// does not exist.
+/// does not exist. A process of a job writes the file of its rank.
 Failure writeShardFolder(const std::string &directory,
                          const StepSignature &step,
                          const TrainingResult &training);

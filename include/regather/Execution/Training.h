@@ -26,6 +26,8 @@ struct TrainingResult {
   std::vector<std::vector<double>> waitSeconds;
   /// Results of the last step on every rank.
   std::vector<RankValues> results;
+  /// The one rank that there are results of, as Engine::getOnlyRank says.
+  std::optional<int32_t> onlyRank;
 };
 
 /// Called after each step with its number from 0 up.

@@ -206,8 +206,7 @@ GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
   NcclOptions ncclOptions;
   ncclOptions.rank = environment.rank;
   ncclOptions.ranks = environment.ranks;
-  ncclOptions.library =
-      getPath(options.nccl_library, "REGATHER_NCCL_LIBRARY");
+  ncclOptions.library = getPath(options.nccl_library, "REGATHER_NCCL_LIBRARY");
   ncclOptions.isReproducible = options.reproducible != 0;
   if (options.setup_timeout_seconds > 0)
     ncclOptions.setupSeconds = options.setup_timeout_seconds;

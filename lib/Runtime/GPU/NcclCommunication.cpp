@@ -11,6 +11,8 @@
 #include "../RankGroups.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <mutex>
 #include <thread>
 
 using namespace regather::runtime;
@@ -55,6 +57,12 @@ bool NcclCommunication::check(CuResult result, const char *what,
 //===----------------------------------------------------------------------===//
 
 bool NcclCommunication::open(std::string &message) {
+  // Kernels of two communicators may need each other's processors to go on.
+  // All ranks start them in one order, and the library keeps to it if told so.
+  static std::once_flag isSet;
+  std::call_once(isSet, [] {
+    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", /*overwrite=*/0);
+  });
   return nccl.load(options.library, message);
 }
 
@@ -113,7 +121,8 @@ bool NcclCommunication::createCommunicators(std::string &message) {
         return false;
       for (const Arena &arena : arenas)
         if (nccl.hasWindows() &&
-            !ofAxes[axes]->registerMemory(arena.address, arena.bytes, message))
+            !ofAxes[axes]->registerMemory(arena.address, arena.bytes,
+                                          options.setupSeconds, message))
           return false;
     }
     for (int64_t i = 0; i < program->transfer_count; ++i)

@@ -155,13 +155,13 @@ bool NcclCommunicator::create(const std::string &name, int32_t rank,
 }
 
 bool NcclCommunicator::registerMemory(CuAddress address, int64_t bytes,
-                                      std::string &message) {
+                                      double seconds, std::string &message) {
   NcclWindow window = nullptr;
   if (!call(nccl.ncclCommWindowRegister(comm, getPointer(address),
                                         size_t(bytes), &window,
                                         kNcclWindowSymmetric),
             "ncclCommWindowRegister", message) ||
-      !await("ncclCommWindowRegister", /*seconds=*/0, message))
+      !await("ncclCommWindowRegister", seconds, message))
     return false;
   // Null where the ranks have no memory in common: buffers are used as they
   // are.

@@ -36,7 +36,8 @@ public:
   bool create(const std::string &name, int32_t rank, RankStore &store,
               double seconds, std::string &message);
   /// Makes memory known, which all ranks do with as many bytes.
-  bool registerMemory(CuAddress address, int64_t bytes, std::string &message);
+  bool registerMemory(CuAddress address, int64_t bytes, double seconds,
+                      std::string &message);
 
   /// Enqueues the exchange of a phase.
   bool exchange(const PlanPhase &phase, const PlanMemory &memory,

@@ -139,6 +139,8 @@ const char *ProgramTranslator::getDescription(Operation *op) {
            << file.getColumn();
   else
     stream << op->getLoc();
+  if (auto path = op->getAttrOfType<StringAttr>(tg::kModuleAttrName))
+    stream << " in module '" << path.getValue() << '\'';
   return save(text);
 }
 

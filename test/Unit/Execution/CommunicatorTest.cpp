@@ -39,10 +39,20 @@ TEST(CommunicatorTest, ReadsUnits) {
   EXPECT_DOUBLE_EQ(both.bandwidth, 2e3);
 }
 
+TEST(CommunicatorTest, ReadsNccl) {
+  EXPECT_FALSE(parse("threads").isNccl);
+  EXPECT_TRUE(parse("nccl").isNccl);
+  EXPECT_FALSE(parse("nccl").isReproducible);
+  EXPECT_TRUE(parse("nccl,reproducible").isReproducible);
+  EXPECT_EQ(errorOf("nccl,latency=1us"),
+            "--comm with nccl knows reproducible, not \"latency=1us\", got "
+            "\"nccl,latency=1us\"");
+}
+
 TEST(CommunicatorTest, SaysWhatItExpects) {
   EXPECT_EQ(errorOf("mpi"),
             "--comm expects threads, with latency=SECONDS or "
-            "bandwidth=BYTES_PER_SECOND behind commas, got \"mpi\"");
+            "bandwidth=BYTES_PER_SECOND behind commas, or nccl, got \"mpi\"");
   EXPECT_EQ(errorOf("threads,delay=1"),
             "--comm knows latency and bandwidth, not \"delay=1\", got "
             "\"threads,delay=1\"");

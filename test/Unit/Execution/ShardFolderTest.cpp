@@ -72,6 +72,27 @@ protected:
 };
 } // namespace
 
+// Each process writes the file of its rank, and has no data of the others.
+TEST_F(ShardFolderTest, ProcessesOfAJobWriteTheirFiles) {
+  std::filesystem::remove_all(folder);
+  training.losses = {3, 2.5};
+  for (int32_t rank : {1, 0}) {
+    TrainingResult own = training;
+    own.onlyRank = rank;
+    for (HostTensor &result : own.results[static_cast<size_t>(1 - rank)])
+      result = HostTensor();
+    ASSERT_FALSE(bool(writeShardFolder(folder.string(), step, own)));
+    // Not before the other one has written.
+    EXPECT_EQ(openError().empty(), rank == 0);
+  }
+  auto source = openTensorSource(folder.string());
+  ASSERT_TRUE(bool(source)) << source.getMessage();
+  auto columns = (*source)->read("columns", ElementType::F32, {2, 3});
+  ASSERT_TRUE(bool(columns)) << columns.getMessage();
+  for (int64_t i = 0; i < 6; ++i)
+    EXPECT_EQ(columns->getAsDouble(i), 200 + static_cast<double>(i));
+}
+
 TEST_F(ShardFolderTest, PutsPartsTogether) {
   auto source = openTensorSource(folder.string());
   ASSERT_TRUE(bool(source)) << source.getMessage();
