@@ -88,13 +88,17 @@ typedef struct rg_gpu_program {
   /** As many as program->gemm_count and program->attention_count: what computes
    *  them where no library does. The launches take the addresses of the places
    *  of the instruction, in order. Without launches if nothing was generated,
-   *  as for products that cuBLASLt computes. */
+   *  as for products that cuBLASLt computes (rg_gpu_gemm_obstacle). */
   const rg_gpu_kernel *gemms;
   const rg_gpu_kernel *attentions;
   /** In order, without overlaps. */
   int64_t graph_count;
   const rg_gpu_graph *graphs;
 } rg_gpu_program;
+
+/** Why cuBLASLt does not compute a product, so that the program needs kernels
+ *  for it; static text, or null if it does. */
+RG_EXPORT const char *rg_gpu_gemm_obstacle(const rg_gemm_desc *desc);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,8 @@
 
 #include "ProductPlan.h"
 
+#include "regather/Runtime/GpuProgram.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -296,4 +298,9 @@ ProductPlanning regather::runtime::planProduct(const rg_gemm_desc &desc) {
     }
   }
   return planning;
+}
+
+const char *rg_gpu_gemm_obstacle(const rg_gemm_desc *desc) {
+  ProductPlanning planning = planProduct(*desc);
+  return planning.plan ? nullptr : planning.reason;
 }

@@ -53,10 +53,6 @@ public:
       : desc(desc), b(b) {}
 
 protected:
-  std::pair<Value, Value> divide(Value number, int64_t size) {
-    return {arith::DivUIOp::create(b, number, b.index(size)),
-            arith::RemUIOp::create(b, number, b.index(size))};
-  }
   /// P and S of a row and a column, with L and D of the row.
   std::pair<Value, Value> weigh(const HeadMatrices &head, Value score,
                                 Value gradient, Value row, Value column,
@@ -158,9 +154,10 @@ VectorSums QueryKernel::addTile(Value column, const HeadMatrices &head,
 
 LogicalResult QueryKernel::build() {
   int64_t ownRows = AttentionBlock::getOwnPerBlock(desc);
-  auto [outer, tile] = divide(b.block, llvm::divideCeil(desc.rows, ownRows));
-  auto [batch, number] = divide(outer, desc.heads);
-  HeadMatrices head(desc, b, batch, number, divide(number, desc.groups).first);
+  auto [outer, tile] = b.divide(b.block, llvm::divideCeil(desc.rows, ownRows));
+  auto [batch, number] = b.divide(outer, desc.heads);
+  HeadMatrices head(desc, b, batch, number,
+                    b.divide(number, desc.groups).first);
   firstRow = b.mul(tile, ownRows);
   queries = b.makeTile(ownRows, desc.width);
   gradients = b.makeTile(ownRows, desc.value_width);
@@ -172,8 +169,8 @@ LogicalResult QueryKernel::build() {
   b.barrier();
   for (int64_t i = 0; i != b.own; ++i) {
     Value row = rows.emplace_back(b.add(firstRow, b.getOwn(i)));
-    Value last = arith::MinUIOp::create(b, row, b.index(desc.rows - 1));
-    logs.push_back(b.load(head.logs, last, b.index(0)));
+    Value last = b.min(row, b.index(desc.rows - 1));
+    logs.push_back(b.loadElement(head.logs, last, b.index(0)));
     Value sum =
         sums.emplace_back(b.multiplyRow(gradients, i, head.output, row));
     Value isWriter =
@@ -181,11 +178,11 @@ LogicalResult QueryKernel::build() {
     auto branch = scf::IfOp::create(b, isWriter, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    b.storeScratch(b.add(head.firstSum, row), sum);
+    b.store(sum, b.getScratch(), b.add(head.firstSum, row));
   }
   Value end = b.index(desc.columns);
   if (desc.causal)
-    end = arith::MinUIOp::create(b, end, b.add(firstRow, ownRows));
+    end = b.min(end, b.add(firstRow, ownRows));
   auto loop =
       scf::ForOp::create(b, b.index(0), end, b.index(AttentionBlock::kLanes),
                          b.makeSums(desc.width));
@@ -225,9 +222,9 @@ KeyKernel::Sums KeyKernel::addTile(Value row, const HeadMatrices &head,
   SmallVector<Value> scores = b.multiply(keys, queries);
   SmallVector<Value> products = b.multiply(values, gradients);
   Value ownRow = b.add(row, b.lane);
-  Value last = arith::MinUIOp::create(b, ownRow, b.index(desc.rows - 1));
-  Value log = b.load(head.logs, last, b.index(0));
-  Value sum = b.loadScratch(b.add(head.firstSum, last));
+  Value last = b.min(ownRow, b.index(desc.rows - 1));
+  Value log = b.loadElement(head.logs, last, b.index(0));
+  Value sum = b.load(b.getScratch(), b.add(head.firstSum, last));
   for (int64_t i = 0; i != b.own; ++i) {
     auto [weight, change] =
         weigh(head, scores[i], products[i], ownRow, columns[i], log, sum);
@@ -243,7 +240,7 @@ KeyKernel::Sums KeyKernel::addHead(const HeadMatrices &head, const Sums &sums) {
   // Tiles begin at multiples of their size.
   Value begin = b.index(0);
   if (desc.causal)
-    begin = b.mul(divide(firstColumn, AttentionBlock::kLanes).first,
+    begin = b.mul(b.divide(firstColumn, AttentionBlock::kLanes).first,
                   AttentionBlock::kLanes);
   auto loop = scf::ForOp::create(b, begin, b.index(desc.rows),
                                  b.index(AttentionBlock::kLanes), sums.pack());
@@ -257,8 +254,8 @@ KeyKernel::Sums KeyKernel::addHead(const HeadMatrices &head, const Sums &sums) {
 LogicalResult KeyKernel::build() {
   int64_t ownColumns = AttentionBlock::getOwnPerBlock(desc);
   auto [outer, tile] =
-      divide(b.block, llvm::divideCeil(desc.columns, ownColumns));
-  auto [batch, keyHead] = divide(outer, desc.heads / desc.groups);
+      b.divide(b.block, llvm::divideCeil(desc.columns, ownColumns));
+  auto [batch, keyHead] = b.divide(outer, desc.heads / desc.groups);
   firstColumn = b.mul(tile, ownColumns);
   Value firstHead = b.mul(keyHead, desc.groups);
   HeadMatrices first(desc, b, batch, firstHead, keyHead);

@@ -8,15 +8,8 @@
 
 #include "AttentionBlock.h"
 
-#include "KnownAlignment.h"
-
-#include "regather/Dialect/TG/IR/LaunchAttributes.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -24,22 +17,8 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::nvptx;
 
-/// What the least of the GPUs that code is made for (sm_80) gives to a block,
-/// with some left for a second one.
-static constexpr int64_t kMaxSharedBytes = 144 * 1024;
-
 /// Bytes of the widest access.
 static constexpr int64_t kAccessBytes = 16;
-
-int64_t nvptx::getElementBytes(int32_t dtype) {
-  return dtype == RG_F32 ? 4 : dtype == RG_BF16 ? 2 : 1;
-}
-
-static Type getElementType(Builder &b, int32_t dtype) {
-  if (dtype == RG_F32)
-    return b.getF32Type();
-  return dtype == RG_BF16 ? Type(b.getBF16Type()) : b.getI8Type();
-}
 
 //===----------------------------------------------------------------------===//
 // The function
@@ -55,25 +34,15 @@ int64_t AttentionBlock::getOwnPerWarp(const rg_attention_desc &desc) {
   return own;
 }
 
-/// The bytes of each buffer, and of scratch memory if there is any; and, in the
-/// order of the buffers, whether it is written.
-static SmallVector<std::pair<int64_t, bool>>
-describeBuffers(const rg_attention_desc &desc) {
-  SmallVector<std::pair<int64_t, bool>> buffers;
+static RoutineBuffers describeBuffers(const rg_attention_desc &desc) {
+  RoutineBuffers buffers;
   auto add = [&](const rg_attention_operand &operand, int64_t heads,
                  int64_t rows, int64_t width, bool isWritten) {
-    if (operand.buffer < 0)
-      return;
     int64_t last = operand.offset;
     const int64_t sizes[] = {desc.batch, heads, rows, width};
     for (auto [size, stride] : llvm::zip_equal(sizes, operand.strides))
       last += (size - 1) * stride;
-    auto number = static_cast<size_t>(operand.buffer);
-    if (buffers.size() <= number)
-      buffers.resize(number + 1, {1, false});
-    auto &[bytes, written] = buffers[number];
-    bytes = std::max(bytes, (last + 1) * getElementBytes(operand.dtype));
-    written |= isWritten;
+    buffers.add(operand.buffer, operand.dtype, last, isWritten);
   };
   int64_t keyHeads = desc.heads / desc.groups;
   bool forward = !desc.backward;
@@ -93,95 +62,22 @@ describeBuffers(const rg_attention_desc &desc) {
   return buffers;
 }
 
+/// Blocks of a processor: with one more, ptxas spills to make room for it.
+static constexpr int32_t kMinBlocks = 2;
+
 AttentionBlock::AttentionBlock(const rg_attention_desc &desc,
                                gpu::GPUModuleOp module, StringRef name,
                                int64_t blocks, int64_t scratchBytes)
-    : ImplicitLocOpBuilder(module.getLoc(), module.getContext()), desc(desc),
-      own(getOwnPerWarp(desc)) {
-  setInsertionPointToEnd(module.getBody());
-  auto buffers = describeBuffers(desc);
-  if (scratchBytes != 0)
-    buffers.push_back({scratchBytes, true});
-  SmallVector<Type> types;
-  for (auto [bytes, isWritten] : buffers)
-    types.push_back(MemRefType::get(bytes, getI8Type()));
-  func =
-      gpu::GPUFuncOp::create(*this, name, getFunctionType(types, TypeRange()));
-  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), getUnitAttr());
-  func.setKnownBlockSizeAttr(
-      getDenseI32ArrayAttr({static_cast<int32_t>(kThreads), 1, 1}));
-  func.setKnownGridSizeAttr(
-      getDenseI32ArrayAttr({static_cast<int32_t>(blocks), 1, 1}));
-  // Else ptxas spills, to make room for a third one.
-  func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(2));
-  if (scratchBytes != 0)
-    func->setAttr(tg::kScratchBytesAttrName, getI64IntegerAttr(scratchBytes));
-  for (auto [i, buffer] : llvm::enumerate(buffers)) {
-    auto number = static_cast<unsigned>(i);
-    func.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(),
-                    getUnitAttr());
-    func.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
-                    getI64IntegerAttr(kBufferAlignment));
-    if (!buffer.second)
-      func.setArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName(),
-                      getUnitAttr());
-  }
-  setInsertionPointToStart(&func.getBody().front());
-  block =
-      gpu::BlockIdOp::create(*this, gpu::Dimension::x, getIndexAttr(blocks));
-  thread =
-      gpu::ThreadIdOp::create(*this, gpu::Dimension::x, getIndexAttr(kThreads));
-  lane = arith::RemUIOp::create(*this, thread, index(kLanes));
-  warp = arith::DivUIOp::create(*this, thread, index(kLanes));
-  auto space =
-      gpu::AddressSpaceAttr::get(getContext(), gpu::AddressSpace::Workgroup);
-  shared = gpu::DynamicSharedMemoryOp::create(
-      *this, MemRefType::get(ShapedType::kDynamic, getI8Type(),
-                             MemRefLayoutAttrInterface(), space));
-}
-
-LogicalResult AttentionBlock::finish() {
-  gpu::ReturnOp::create(*this);
-  func->setAttr(tg::kDynamicSharedBytesAttrName,
-                getI64IntegerAttr(sharedBytes));
-  if (sharedBytes > kMaxSharedBytes)
-    return func.emitError()
-           << "attention with heads of " << desc.width << " and "
-           << desc.value_width << " elements needs " << sharedBytes
-           << " bytes of shared memory, but a block has " << kMaxSharedBytes;
-  return success();
+    : RoutineBlock(module, name, describeBuffers(desc),
+                   {blocks, kThreads, scratchBytes, kMinBlocks}),
+      desc(desc), own(getOwnPerWarp(desc)) {
+  std::tie(warp, lane) = divide(thread, kLanes);
 }
 
 //===----------------------------------------------------------------------===//
 // Numbers
 //===----------------------------------------------------------------------===//
 
-Value AttentionBlock::index(int64_t value) {
-  return arith::ConstantIndexOp::create(*this, value);
-}
-Value AttentionBlock::number(float value) {
-  return arith::ConstantOp::create(*this, getF32FloatAttr(value));
-}
-Value AttentionBlock::add(Value a, Value b) {
-  if (a.getType().isIndex())
-    return arith::AddIOp::create(*this, a, b);
-  return arith::AddFOp::create(*this, a, b);
-}
-Value AttentionBlock::add(Value a, int64_t b) {
-  return b == 0 ? a : add(a, index(b));
-}
-Value AttentionBlock::mul(Value a, int64_t b) {
-  return b == 1 ? a : arith::MulIOp::create(*this, a, index(b)).getResult();
-}
-Value AttentionBlock::isLess(Value a, Value b) {
-  return arith::CmpIOp::create(*this, arith::CmpIPredicate::ult, a, b);
-}
-Value AttentionBlock::both(Value a, Value b) {
-  return a && b ? arith::AndIOp::create(*this, a, b).getResult() : a ? a : b;
-}
-Value AttentionBlock::select(Value condition, Value a, Value b) {
-  return arith::SelectOp::create(*this, condition, a, b);
-}
 Value AttentionBlock::max(Value a, Value b) {
   // The operation for it would be a call of libdevice.
   return select(arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT, a, b),
@@ -217,13 +113,9 @@ Value AttentionBlock::maxLanes(Value value) {
 HeadMatrix AttentionBlock::getMatrix(const rg_attention_operand &operand,
                                      int64_t rows, int64_t width, Value batch,
                                      Value head) {
-  int64_t size = nvptx::getElementBytes(operand.dtype);
-  Value bytes = func.getArgument(static_cast<unsigned>(operand.buffer));
-  int64_t count = cast<MemRefType>(bytes.getType()).getDimSize(0) / size;
-  Type element = ::getElementType(*this, operand.dtype);
+  int64_t size = getElementBytes(operand.dtype);
   HeadMatrix matrix = {
-      memref::ViewOp::create(*this, MemRefType::get(count, element), bytes,
-                             index(0), ValueRange()),
+      getBuffer(operand.buffer, operand.dtype),
       operand,
       add(add(mul(batch, operand.strides[0]), mul(head, operand.strides[1])),
           operand.offset),
@@ -243,48 +135,20 @@ HeadMatrix AttentionBlock::getMatrix(const rg_attention_operand &operand,
   return matrix;
 }
 
-Value AttentionBlock::loadScratch(Value i) {
-  Value bytes = func.getArguments().back();
-  int64_t count = cast<MemRefType>(bytes.getType()).getDimSize(0) / 4;
-  Value floats =
-      memref::ViewOp::create(*this, MemRefType::get(count, getF32Type()), bytes,
-                             index(0), ValueRange());
-  return memref::LoadOp::create(*this, floats, i);
-}
-
-void AttentionBlock::storeScratch(Value i, Value value) {
-  Value bytes = func.getArguments().back();
-  int64_t count = cast<MemRefType>(bytes.getType()).getDimSize(0) / 4;
-  Value floats =
-      memref::ViewOp::create(*this, MemRefType::get(count, getF32Type()), bytes,
-                             index(0), ValueRange());
-  memref::StoreOp::create(*this, value, floats, i);
-}
-
 Value AttentionBlock::getAddress(const HeadMatrix &matrix, Value row,
                                  Value element) {
   return add(add(matrix.base, mul(row, matrix.operand.strides[2])),
              mul(element, matrix.operand.strides[3]));
 }
 
-Value AttentionBlock::load(const HeadMatrix &matrix, Value row, Value element) {
-  Value value = memref::LoadOp::create(*this, matrix.buffer,
-                                       getAddress(matrix, row, element));
-  if (value.getType().isBF16())
-    return arith::ExtFOp::create(*this, getF32Type(), value);
-  return value;
+Value AttentionBlock::loadElement(const HeadMatrix &matrix, Value row,
+                                  Value element) {
+  return load(matrix.buffer, getAddress(matrix, row, element));
 }
 
-void AttentionBlock::store(const HeadMatrix &matrix, Value row, Value element,
-                           Value value) {
-  if (matrix.operand.dtype == RG_BF16)
-    value = arith::TruncFOp::create(*this, getBF16Type(), value);
-  memref::StoreOp::create(*this, value, matrix.buffer,
-                          getAddress(matrix, row, element));
-}
-
-VectorType AttentionBlock::getVectorType(int64_t width) {
-  return VectorType::get(width, getF32Type());
+void AttentionBlock::storeElement(const HeadMatrix &matrix, Value row,
+                                  Value element, Value value) {
+  store(value, matrix.buffer, getAddress(matrix, row, element));
 }
 
 Value AttentionBlock::loadWide(const HeadMatrix &matrix, Value row,
@@ -292,12 +156,12 @@ Value AttentionBlock::loadWide(const HeadMatrix &matrix, Value row,
   if (matrix.access < width) {
     SmallVector<Value> elements;
     for (int64_t i = 0; i != width; ++i)
-      elements.push_back(load(matrix, row, add(element, i)));
+      elements.push_back(loadElement(matrix, row, add(element, i)));
     return vector::FromElementsOp::create(*this, getVectorType(width),
                                           elements);
   }
-  Type type = ::getElementType(*this, matrix.operand.dtype);
-  int64_t bytes = nvptx::getElementBytes(matrix.operand.dtype) * width;
+  Type type = getElementType(*this, matrix.operand.dtype);
+  int64_t bytes = getElementBytes(matrix.operand.dtype) * width;
   Value value =
       vector::LoadOp::create(*this, VectorType::get(width, type), matrix.buffer,
                              getAddress(matrix, row, element),
@@ -313,10 +177,8 @@ Value AttentionBlock::maskScore(Value score, const HeadMatrix *mask, Value row,
   Value none = number(-INFINITY);
   if (mask) {
     // What lies beyond is read from the last row or column, and not used.
-    Value last = arith::MinUIOp::create(*this, row, index(desc.rows - 1));
-    Value value =
-        load(*mask, last,
-             arith::MinUIOp::create(*this, column, index(desc.columns - 1)));
+    Value value = loadElement(*mask, min(row, index(desc.rows - 1)),
+                              min(column, index(desc.columns - 1)));
     if (mask->operand.dtype == RG_I1) {
       Value zero = arith::ConstantOp::create(*this, getI8IntegerAttr(0));
       Value isHidden =
@@ -356,25 +218,14 @@ Value AttentionBlock::getElement(int64_t piece, int64_t width) {
 SharedTile AttentionBlock::makeTile(int64_t count, int64_t width) {
   auto padded = static_cast<int64_t>(llvm::alignTo(width, kLanes));
   SharedTile tile = {nullptr, count, width, padded};
-  int64_t floats = count * tile.getStride();
-  auto type =
-      MemRefType::get(floats, getF32Type(), MemRefLayoutAttrInterface(),
-                      cast<MemRefType>(shared.getType()).getMemorySpace());
-  Value view = memref::ViewOp::create(*this, type, shared, index(sharedBytes),
-                                      ValueRange());
-  // Vectors are lowered before memory spaces; LLVM finds the space again.
-  tile.memory = memref::MemorySpaceCastOp::create(
-      *this, MemRefType::get(floats, getF32Type()), view);
-  sharedBytes += floats * 4;
+  tile.memory = makeShared(count * tile.getStride());
   return tile;
 }
 
 Value AttentionBlock::loadTile(const SharedTile &tile, Value vector,
                                Value element, int64_t width) {
-  return vector::LoadOp::create(*this, getVectorType(width), tile.memory,
-                                add(mul(vector, tile.getStride()), element),
-                                /*nontemporal=*/false,
-                                llvm::MaybeAlign(4 * width));
+  return loadShared(tile.memory, add(mul(vector, tile.getStride()), element),
+                    width);
 }
 
 void AttentionBlock::fillTile(const SharedTile &tile, const HeadMatrix &matrix,
@@ -385,10 +236,7 @@ void AttentionBlock::fillTile(const SharedTile &tile, const HeadMatrix &matrix,
                                  index(kThreads));
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBody());
-  Value vector =
-      arith::DivUIOp::create(*this, loop.getInductionVar(), index(pieces));
-  Value piece =
-      arith::RemUIOp::create(*this, loop.getInductionVar(), index(pieces));
+  auto [vector, piece] = divide(loop.getInductionVar(), pieces);
   Value element = mul(piece, access);
   Value row = add(first, vector);
   Value exists;
@@ -404,8 +252,7 @@ void AttentionBlock::fillTile(const SharedTile &tile, const HeadMatrix &matrix,
     setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(*this, loadWide(matrix, row, element, access));
     setInsertionPointToStart(branch.elseBlock());
-    Value zero =
-        arith::ConstantOp::create(*this, getZeroAttr(getVectorType(access)));
+    Value zero = makeZeros(access);
     scf::YieldOp::create(*this, zero);
     loaded = branch.getResult(0);
   } else {
@@ -428,8 +275,7 @@ void AttentionBlock::fillTile(const SharedTile &tile, const HeadMatrix &matrix,
 SmallVector<Value> AttentionBlock::multiply(const SharedTile &ownTile,
                                             const SharedTile &other) {
   constexpr int64_t width = kAccessBytes / 4;
-  Value zero =
-      arith::ConstantOp::create(*this, getZeroAttr(getVectorType(width)));
+  Value zero = makeZeros(width);
   SmallVector<Value> sums(own, zero);
   auto loop = scf::ForOp::create(
       *this, index(0),
@@ -464,8 +310,7 @@ void AttentionBlock::storeWeight(const SharedTile &weights, int64_t number,
 }
 
 VectorSums AttentionBlock::makeSums(int64_t width) {
-  Value zero = arith::ConstantOp::create(
-      *this, getZeroAttr(getVectorType(getPieceWidth(width))));
+  Value zero = makeZeros(getPieceWidth(width));
   return VectorSums(static_cast<size_t>(own * getNumPieces(width)), zero);
 }
 
@@ -526,7 +371,7 @@ void AttentionBlock::storeSums(const VectorSums &sums, int64_t number,
       elements.push_back(change(vector::ExtractOp::create(*this, sum, i)));
     if (matrix.access < width) {
       for (auto [i, element] : llvm::enumerate(elements))
-        store(matrix, row, add(first, static_cast<int64_t>(i)), element);
+        storeElement(matrix, row, add(first, static_cast<int64_t>(i)), element);
       continue;
     }
     Value vector =
@@ -537,20 +382,19 @@ void AttentionBlock::storeSums(const VectorSums &sums, int64_t number,
     vector::StoreOp::create(
         *this, vector, matrix.buffer, getAddress(matrix, row, first),
         /*nontemporal=*/false,
-        llvm::MaybeAlign(nvptx::getElementBytes(matrix.operand.dtype) * width));
+        llvm::MaybeAlign(getElementBytes(matrix.operand.dtype) * width));
   }
 }
 
 Value AttentionBlock::multiplyRow(const SharedTile &ownTile, int64_t number,
                                   const HeadMatrix &matrix, Value row) {
-  Value last = arith::MinUIOp::create(*this, row, index(matrix.rows - 1));
+  Value last = min(row, index(matrix.rows - 1));
   Value sum = this->number(0);
   for (int64_t element = 0; element < matrix.width; element += kLanes) {
     // Vectors in shared memory end with zeros.
     Value place = add(lane, element);
     Value other =
-        load(matrix, last,
-             arith::MinUIOp::create(*this, place, index(matrix.width - 1)));
+        loadElement(matrix, last, min(place, index(matrix.width - 1)));
     Value mine = vector::ExtractOp::create(
         *this, loadTile(ownTile, getOwn(number), place, 1), 0);
     sum = math::FmaOp::create(*this, mine, other, sum);

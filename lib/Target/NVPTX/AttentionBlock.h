@@ -23,10 +23,9 @@
 #ifndef REGATHER_LIB_TARGET_NVPTX_ATTENTIONBLOCK_H
 #define REGATHER_LIB_TARGET_NVPTX_ATTENTIONBLOCK_H
 
-#include "regather/Runtime/Attention.h"
+#include "RoutineBlock.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "regather/Runtime/Attention.h"
 
 namespace regather::nvptx {
 
@@ -57,7 +56,7 @@ struct SharedTile {
 using VectorSums = llvm::SmallVector<mlir::Value>;
 
 /// Builds the function of one launch.
-class AttentionBlock : public mlir::ImplicitLocOpBuilder {
+class AttentionBlock : public RoutineBlock {
 public:
   static constexpr int64_t kWarps = 4;
   static constexpr int64_t kLanes = 32;
@@ -73,21 +72,10 @@ public:
     return kWarps * getOwnPerWarp(desc);
   }
 
-  /// Ends the function. Emits an error if it needs too much shared memory.
-  mlir::LogicalResult finish();
-
   //===--------------------------------------------------------------------===//
   // Numbers
   //===--------------------------------------------------------------------===//
 
-  mlir::Value index(int64_t value);
-  mlir::Value number(float value);
-  mlir::Value add(mlir::Value a, mlir::Value b);
-  mlir::Value add(mlir::Value a, int64_t b);
-  mlir::Value mul(mlir::Value a, int64_t b);
-  mlir::Value isLess(mlir::Value a, mlir::Value b);
-  mlir::Value both(mlir::Value a, mlir::Value b);
-  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
   mlir::Value max(mlir::Value a, mlir::Value b);
   mlir::Value exp(mlir::Value x);
   /// x, but 0 instead of -inf: what may be subtracted from -inf.
@@ -97,8 +85,6 @@ public:
   mlir::Value sumLanes(mlir::Value value);
   mlir::Value maxLanes(mlir::Value value);
 
-  void barrier() { mlir::gpu::BarrierOp::create(*this); }
-
   //===--------------------------------------------------------------------===//
   // Device memory
   //===--------------------------------------------------------------------===//
@@ -106,15 +92,11 @@ public:
   /// The matrix of a tensor for an element of the batch and a head.
   HeadMatrix getMatrix(const rg_attention_operand &operand, int64_t rows,
                        int64_t width, mlir::Value batch, mlir::Value head);
-  /// The i-th f32 in scratch memory.
-  mlir::Value loadScratch(mlir::Value i);
-  void storeScratch(mlir::Value i, mlir::Value value);
-
   /// An element as f32.
-  mlir::Value load(const HeadMatrix &matrix, mlir::Value row,
-                   mlir::Value element);
-  void store(const HeadMatrix &matrix, mlir::Value row, mlir::Value element,
-             mlir::Value value);
+  mlir::Value loadElement(const HeadMatrix &matrix, mlir::Value row,
+                          mlir::Value element);
+  void storeElement(const HeadMatrix &matrix, mlir::Value row,
+                    mlir::Value element, mlir::Value value);
   /// The score of a row and a column with scale and mask; -inf if the row does
   /// not see the column.
   mlir::Value maskScore(mlir::Value score, const HeadMatrix *mask,
@@ -155,14 +137,13 @@ public:
   const rg_attention_desc &desc;
   /// Vectors that the warp owns.
   int64_t own;
-  mlir::Value block, thread, lane, warp;
+  mlir::Value lane, warp;
 
 private:
   /// Consecutive elements of a piece, and the pieces of a vector.
   static int64_t getPieceWidth(int64_t width);
   static int64_t getNumPieces(int64_t width);
   mlir::Value getElement(int64_t piece, int64_t width);
-  mlir::VectorType getVectorType(int64_t width);
   mlir::Value loadTile(const SharedTile &tile, mlir::Value vector,
                        mlir::Value element, int64_t width);
   mlir::Value getAddress(const HeadMatrix &matrix, mlir::Value row,
@@ -172,14 +153,7 @@ private:
   mlir::Value reduceLanes(
       mlir::Value value,
       llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
-
-  mlir::gpu::GPUFuncOp func;
-  mlir::Value shared;
-  int64_t sharedBytes = 0;
 };
-
-/// Bytes of an element.
-int64_t getElementBytes(int32_t dtype);
 
 } // namespace regather::nvptx
 

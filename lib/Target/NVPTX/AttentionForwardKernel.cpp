@@ -79,13 +79,9 @@ ForwardKernel::State ForwardKernel::State::unpack(ValueRange values,
 }
 
 void ForwardKernel::findMatrices() {
-  auto divide = [&](Value number, int64_t size) -> std::pair<Value, Value> {
-    return {arith::DivUIOp::create(b, number, b.index(size)),
-            arith::RemUIOp::create(b, number, b.index(size))};
-  };
-  auto [outer, tile] = divide(b.block, rowTiles);
-  auto [batch, head] = divide(outer, desc.heads);
-  Value keyHead = divide(head, desc.groups).first;
+  auto [outer, tile] = b.divide(b.block, rowTiles);
+  auto [batch, head] = b.divide(outer, desc.heads);
+  Value keyHead = b.divide(head, desc.groups).first;
   firstRow = b.mul(tile, AttentionBlock::getOwnPerBlock(desc));
   query = b.getMatrix(desc.q, desc.rows, desc.width, batch, head);
   key = b.getMatrix(desc.k, desc.columns, desc.width, batch, keyHead);
@@ -141,7 +137,7 @@ void ForwardKernel::storeResults(State &state) {
     auto branch = scf::IfOp::create(b, isWriter, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    b.store(*logs, row, b.index(0), log);
+    b.storeElement(*logs, row, b.index(0), log);
   }
 }
 
@@ -159,7 +155,7 @@ LogicalResult ForwardKernel::build() {
                  b.makeSums(desc.value_width)};
   Value end = b.index(desc.columns);
   if (desc.causal)
-    end = arith::MinUIOp::create(b, end, b.add(firstRow, rows));
+    end = b.min(end, b.add(firstRow, rows));
   auto loop = scf::ForOp::create(b, b.index(0), end,
                                  b.index(AttentionBlock::kLanes), state.pack());
   {

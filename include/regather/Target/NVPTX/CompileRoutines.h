@@ -16,7 +16,10 @@
 #define REGATHER_TARGET_NVPTX_COMPILEROUTINES_H
 
 #include "regather/Runtime/Attention.h"
+#include "regather/Runtime/Gemm.h"
 #include "regather/Target/NVPTX/CompileKernels.h"
+
+#include <optional>
 
 namespace regather::nvptx {
 
@@ -28,11 +31,23 @@ mlir::FailureOr<std::vector<KernelCode>> compileAttentions(
     mlir::Location location, llvm::ArrayRef<rg_attention_desc> descs,
     const KernelCompileOptions &options, kernel::KernelStatistics &statistics);
 
+/// The same for each product that cuBLASLt does not compute, and nothing for
+/// those that it does (`rg_gpu_gemm_obstacle`).
+mlir::FailureOr<std::vector<std::optional<KernelCode>>>
+compileProducts(mlir::Location location, llvm::ArrayRef<rg_gemm_desc> descs,
+                const KernelCompileOptions &options,
+                kernel::KernelStatistics &statistics);
+
 /// The text of a module with what an attention is lowered to, functions whose
 /// names begin with `name`. Emits an error if it cannot be lowered.
 mlir::FailureOr<std::string>
 printAttentionKernels(mlir::Location location, const rg_attention_desc &desc,
                       llvm::StringRef name);
+
+/// The same for a product.
+mlir::FailureOr<std::string> printProductKernel(mlir::Location location,
+                                                const rg_gemm_desc &desc,
+                                                llvm::StringRef name);
 
 } // namespace regather::nvptx
 
