@@ -154,7 +154,8 @@ def report(steps: dict[str, list[dict[str, Any]]],
                    / rows[0]["step_ms"] for rows in steps.values()]
           for system in ("PyTorch, manual plan", "PyTorch, automatic",
                          "ours")}, inches=11)
-    lines("schedule-time", "Time to bucket and schedule a step", "operations", "seconds",
+    lines("schedule-time", "Time to bucket and schedule a step", "operations",
+          "seconds",
           {name: ([row["ops"] for row in rows],
                   [row["seconds"] for row in rows])
            for name, rows in large.items()})
@@ -163,11 +164,11 @@ def report(steps: dict[str, list[dict[str, Any]]],
 
 def main(args: argparse.Namespace) -> int:
     program = args.build_dir / "bin" / "regather-schedule-bench"
+    scale = call(program, "--scale", MAXIMUM_OPERATIONS)
     with ThreadPoolExecutor(WORKERS) as pool:
         rows = pool.map(lambda config: measure(program, config),
                         STEPS.values())
         steps = dict(zip(STEPS, rows, strict=True))
-    scale = call(program, "--scale", MAXIMUM_OPERATIONS)
     text = report(steps, scale)
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "schedule.md").write_text("\n".join(text))

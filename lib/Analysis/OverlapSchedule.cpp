@@ -172,11 +172,7 @@ void OverlapScheduler::addListSchedules(ArrayRef<uint32_t> base) {
   if (bestRule)
     rules = {*bestRule};
   else
-    rules = {{false, false, true},
-             {true, false, true},
-             {false, false, false},
-             {true, false, false},
-             {false, true, true}};
+    rules = {{false, false, true}, {false, false, false}};
   for (const ListRule &rule : rules) {
     if (isGoodEnough())
       return;

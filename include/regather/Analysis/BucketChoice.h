@@ -32,7 +32,7 @@ struct BucketChoiceProblem {
   std::optional<int64_t> memoryLimit;
   /// Operations that schedules may look at in all; two choices are judged at
   /// least.
-  uint64_t effort = 200'000;
+  uint64_t effort = 150'000;
 };
 
 struct BucketChoice {

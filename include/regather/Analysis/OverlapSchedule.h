@@ -36,7 +36,7 @@ struct OverlapOptions {
   /// at least. One unit takes a few nanoseconds. The result depends on it but
   /// not on the machine.
   uint64_t effortPerOp = 100;
-  uint64_t minEffort = 4'000'000;
+  uint64_t minEffort = 2'000'000;
 };
 
 /// What a step takes if its operations run in some order.
