@@ -148,6 +148,19 @@ TEST_F(StepProgramTest, MemoryOfViewsAndFlatTensors) {
                                   144 - 64, 80 + 16, 96 + 32, 128}));
 }
 
+TEST_F(StepProgramTest, PartsOfRanksAreCopies) {
+  // What was gathered is free when the rank has its quarter of it.
+  StepProgram step = build(R"mlir(
+    func.func @step(%x: tensor<8xf32>, %place: index) -> tensor<2xf32> {
+      %0 = tg.node "aten.relu.default"(%x) : (tensor<8xf32>) -> tensor<8xf32>
+      %1 = tensor.extract_slice %0[%place] [2] [1] : tensor<8xf32> to tensor<2xf32>
+      %2 = tg.node "aten.relu.default"(%1) : (tensor<2xf32>) -> tensor<2xf32>
+      return %2 : tensor<2xf32>
+    }
+  )mlir");
+  EXPECT_EQ(getPeaks(step), (std::vector<int64_t>{64, 72, 48}));
+}
+
 TEST_F(StepProgramTest, UpdatesOfDonatedArgumentsTakeNoMemory) {
   StringRef source = R"mlir(
     func.func @step(%w: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.donated})

@@ -184,6 +184,14 @@ void BufferTable::addFlat(FlattenOp op, uint32_t number) {
   buffersOf[op.getFlat()] = std::move(buffers);
 }
 
+/// True if the results of `op` lie in its first operand. A part that begins
+/// where a rank says, such as its shard of a gathered tensor, is copied: places
+/// are fixed.
+static bool isFixedView(Operation *op) {
+  return getOpCost(op).view &&
+         llvm::none_of(op->getOperandTypes(), llvm::IsaPred<IndexType>);
+}
+
 void BufferTable::addOperation(Operation *op, uint32_t number) {
   forEachInput(op, [&](Value input) { use(input, number); });
   if (auto collective = dyn_cast<CollectiveOpInterface>(op))
@@ -202,7 +210,7 @@ void BufferTable::addOperation(Operation *op, uint32_t number) {
   }
   if (auto flatten = dyn_cast<FlattenOp>(op))
     return addFlat(flatten, number);
-  bool isView = getOpCost(op).view;
+  bool isView = isFixedView(op);
   for (Value result : op->getResults()) {
     // A copy first: the entry of the result may move that of the operand.
     Buffers viewed = isView && op->getNumOperands() > 0
