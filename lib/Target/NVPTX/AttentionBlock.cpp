@@ -305,8 +305,8 @@ SmallVector<Value> AttentionBlock::multiply(const SharedTile &ownTile,
 
 void AttentionBlock::storeWeight(const SharedTile &weights, int64_t number,
                                  Value weight) {
-  memref::StoreOp::create(*this, weight, weights.memory,
-                          add(mul(getOwn(number), weights.getStride()), lane));
+  store(weight, weights.memory,
+        add(mul(getOwn(number), weights.getStride()), lane));
 }
 
 VectorSums AttentionBlock::makeSums(int64_t width) {

@@ -213,20 +213,19 @@ LogicalResult nvptx::buildProductKernel(const rg_gemm_desc &desc,
     return module.emitError() << "the product has nothing to compute";
   RoutineBuffers buffers;
   auto add = [&](const rg_gemm_operand &operand, int64_t rows, int64_t columns,
-                 bool isWritten) {
+                 bool isWritten, bool mayOverlap) {
     int64_t last = operand.offset +
                    std::max<int64_t>(rows - 1, 0) * operand.strides[0] +
                    std::max<int64_t>(columns - 1, 0) * operand.strides[1];
     for (int64_t i = 0; i < desc.batch_rank; ++i)
       last += (desc.batch_sizes[i] - 1) * operand.batch_strides[i];
-    buffers.add(operand.buffer, operand.dtype, last, isWritten);
+    buffers.add(operand.buffer, operand.dtype, last, isWritten, mayOverlap);
   };
-  add(desc.a, desc.m, desc.k, false);
-  add(desc.b, desc.k, desc.n, false);
-  add(desc.c, desc.m, desc.n, true);
-  // An addend may lie where C does.
+  add(desc.a, desc.m, desc.k, false, false);
+  add(desc.b, desc.k, desc.n, false, false);
+  add(desc.c, desc.m, desc.n, true, true);
   for (int32_t i = 0; i < desc.addend_count; ++i)
-    add(desc.addends[i], desc.m, desc.n, true);
+    add(desc.addends[i], desc.m, desc.n, false, true);
   RoutineBlock block(module, name, buffers, {blocks, kThreads});
   return ProductKernel(desc, block).build();
 }

@@ -37,14 +37,15 @@ Type nvptx::getElementType(Builder &builder, int32_t dtype) {
 }
 
 void RoutineBuffers::add(int32_t number, int32_t dtype, int64_t last,
-                         bool isWritten) {
+                         bool isWritten, bool mayOverlap) {
   if (number < 0)
     return;
   if (buffers.size() <= static_cast<size_t>(number))
     buffers.resize(static_cast<size_t>(number) + 1);
   Buffer &buffer = buffers[static_cast<size_t>(number)];
   buffer.bytes = std::max(buffer.bytes, (last + 1) * getElementBytes(dtype));
-  buffer.mayBeWritten |= mayBeWritten;
+  buffer.isWritten |= isWritten;
+  buffer.mayOverlap |= mayOverlap;
 }
 
 //===----------------------------------------------------------------------===//
@@ -77,10 +78,12 @@ RoutineBlock::RoutineBlock(gpu::GPUModuleOp module, StringRef name,
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
     func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                     getI64IntegerAttr(kBufferAlignment));
-    if (all[i].mayBeWritten)
-      continue;
-    func.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), getUnitAttr());
-    func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), getUnitAttr());
+    if (!all[i].isWritten)
+      func.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
+                      getUnitAttr());
+    if (!all[i].isWritten && !all[i].mayOverlap)
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      getUnitAttr());
   }
   setInsertionPointToStart(&func.getBody().front());
   block = gpu::BlockIdOp::create(*this, gpu::Dimension::x,

@@ -21,13 +21,15 @@ class RoutineBuffers {
 public:
   struct Buffer {
     int64_t bytes = 1;
-    /// By the routine; false if nothing that it writes lies there.
-    bool mayBeWritten = false;
+    bool isWritten = false;
+    /// True if a written buffer may lie in the same place.
+    bool mayOverlap = false;
   };
 
   /// The buffer has the element `last` and those before it; none if its number
   /// is negative.
-  void add(int32_t number, int32_t dtype, int64_t last, bool mayBeWritten);
+  void add(int32_t number, int32_t dtype, int64_t last, bool isWritten,
+           bool mayOverlap = false);
 
   llvm::ArrayRef<Buffer> get() const { return buffers; }
 

@@ -8,6 +8,7 @@
 
 #include "regather/Target/Program/CompileGpuStep.h"
 
+#include "regather/Target/NVPTX/CompileRoutines.h"
 #include "regather/Target/NVPTX/PtxFile.h"
 #include "regather/Target/Program/CompileStep.h"
 
@@ -38,6 +39,43 @@ makeImages(llvm::ArrayRef<nvptx::KernelCode> kernels,
   return images;
 }
 
+/// Compiles what no library computes, and adds it to `codes`.
+static LogicalResult compileRoutines(Location location,
+                                     const rg_program &program,
+                                     const GpuCompileOptions &options,
+                                     std::vector<nvptx::KernelCode> &codes,
+                                     CompiledGpuStep &step) {
+  auto count = [](int64_t number) { return static_cast<size_t>(number); };
+  auto add = [&](GpuLaunches &launches, nvptx::KernelCode &code) {
+    launches.plan = code.plan;
+    codes.push_back(std::move(code));
+  };
+  kernel::KernelStatistics ofProducts, ofAttentions;
+  auto products = nvptx::compileProducts(
+      location, {program.gemms, count(program.gemm_count)}, options.kernels,
+      ofProducts);
+  auto attentions = nvptx::compileAttentions(
+      location, {program.attentions, count(program.attention_count)},
+      options.kernels, ofAttentions);
+  if (failed(products) || failed(attentions))
+    return failure();
+  for (const kernel::KernelStatistics &statistics :
+       {ofProducts, ofAttentions}) {
+    step.statistics.count += statistics.count;
+    step.statistics.compiled += statistics.compiled;
+    step.statistics.cached += statistics.cached;
+  }
+  step.code.gemms.resize(products->size());
+  for (auto [launches, code] : llvm::zip_equal(step.code.gemms, *products))
+    if (code)
+      add(launches, *code);
+  step.code.attentions.resize(attentions->size());
+  for (auto [launches, code] :
+       llvm::zip_equal(step.code.attentions, *attentions))
+    add(launches, code);
+  return success();
+}
+
 FailureOr<CompiledGpuStep>
 regather::compileGpuStep(func::FuncOp entry, const GpuCompileOptions &options,
                          PassOptionTexts &passOptions) {
@@ -60,9 +98,9 @@ regather::compileGpuStep(func::FuncOp entry, const GpuCompileOptions &options,
   for (auto [kernel, code] : llvm::zip_equal(kernels, *codes))
     step.code.kernels.push_back(
         {code.plan, tg::KernelOp(kernel).getNumArguments()});
-  const rg_program &header = step.tables->get();
-  step.code.gemms.resize(static_cast<size_t>(header.gemm_count));
-  step.code.attentions.resize(static_cast<size_t>(header.attention_count));
+  if (failed(compileRoutines(entry.getLoc(), step.tables->get(), options,
+                             *codes, step)))
+    return failure();
   auto images = makeImages(*codes, options);
   if (!images)
     return entry.emitError() << llvm::toString(images.takeError());
