@@ -188,7 +188,7 @@ bool CublasLtProduct::run(const CuAddress *buffers, CuAddress workspace,
       return reinterpret_cast<void *>(getAddress(matrix, call, buffers));
     };
     if (plan.bias)
-      setDesc(kLtDescBiasPointer, at(plan.bias));
+      setDesc(kLtDescBiasPointer, getAddress(plan.bias, call, buffers));
     if (!check(api.cublasLtMatmul(
             handle, desc, &plan.alpha, at(plan.a), a, at(plan.b), b, &beta,
             at(plan.c ? plan.c : plan.d), c, at(plan.d), d, &algorithm,

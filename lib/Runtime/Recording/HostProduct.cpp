@@ -102,8 +102,7 @@ DeviceRange HostProduct::getBiasRange() const {
   uint64_t last =
       static_cast<uint64_t>((layoutD.batch - 1) * desc.biasBatchStride) +
       layoutD.rows;
-  return {reinterpret_cast<CuAddress>(desc.bias),
-          last * getBytes(layoutD.type)};
+  return {desc.bias, last * getBytes(layoutD.type)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -152,7 +151,8 @@ void HostProduct::run() const {
         if (beta != 0)
           value += beta * addend.at(i, j);
         if (hasBias())
-          value += load(desc.bias, layoutD.type, p * desc.biasBatchStride + i);
+          value += load(reinterpret_cast<const void *>(desc.bias), layoutD.type,
+                        p * desc.biasBatchStride + i);
         if (desc.epilogue & kLtEpilogueRelu)
           value = value <= 0 ? 0.0f : value;
         int64_t index = p * layoutD.batchStride + j * layoutD.leading + i;

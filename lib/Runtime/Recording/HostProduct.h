@@ -27,7 +27,7 @@ struct LtProductDescTag {
   int computeType = 0, scaleType = 0;
   int32_t transposeA = kLtPlain, transposeB = kLtPlain;
   uint32_t epilogue = kLtEpilogueDefault;
-  const void *bias = nullptr;
+  CuAddress bias = 0;
   int64_t biasBatchStride = 0;
   /// -1 for that of D.
   int32_t biasType = -1;
