@@ -1,0 +1,181 @@
+"""A bundle for GPUs runs on the libraries that stand in for CUDA: the PTX of its
+kernels computes what the CPU computes, and its calls are recorded."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy
+import pytest
+
+from regather_tools import (BUILD, ROOT, RawTensor, Result, decode_safetensors,
+                            run_tool)
+
+STAND_IN = str(BUILD / "lib" / "libregather_recording.so")
+LIBRARIES = {"REGATHER_CUDA_LIBRARY": STAND_IN,
+             "REGATHER_CUBLASLT_LIBRARY": STAND_IN}
+RUN = ("--random-inputs=1", "--steps=3")
+# What a step may call; all else is made before.
+STEP_CALLS = {"cuCtxSetCurrent", "cuEventRecord", "cuStreamWaitEvent",
+              "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuMemcpy2DAsync_v2",
+              "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async",
+              "cublasLtMatmul", "cuStreamQuery"}
+
+
+def compile_bundle(step: Path, output: Path, *options: str) -> Path:
+    result = run_tool("regather", "compile", step, "--target=nvptx:sm_90a",
+                      "--emit=bundle", "--quiet", "-o", output, *options,
+                      timeout=300)
+    assert result.code == 0, result.last_words
+    return output
+
+
+def run(step: Path, *options: str | Path, **env: str) -> Result:
+    return run_tool("regather", "run", step, "--quiet", *options, timeout=300,
+                    env={**LIBRARIES, **env})
+
+
+def losses_of(result: Result) -> list[float]:
+    assert result.code == 0, result.last_words
+    return json.loads(result.stdout)["losses"]
+
+
+def expect_error(result: Result, *words: str) -> None:
+    assert result.code == 1, result.stderr
+    assert result.stdout == b""
+    for word in words:
+        assert word in result.stderr, result.stderr
+
+
+def calls_of(record: Path) -> list[dict]:
+    """All calls, of which none but that for machine code, which nothing here
+    runs, has failed, and all kernels of which were run."""
+    calls = [json.loads(line) for line in record.read_text().splitlines()]
+    for call in calls:
+        assert "skipped" not in call, call
+        assert "problem" not in call or call["call"] == "cuModuleLoadDataEx"
+    return calls
+
+
+def tensors_of(path: Path) -> dict[str, RawTensor]:
+    return decode_safetensors(path.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def mlp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gpu")
+    return compile_bundle(ROOT / "examples" / "mlp.mlir", folder / "mlp.rgb")
+
+
+def test_computes_what_the_cpu_computes(mlp: Path, tmp_path: Path) -> None:
+    outputs = tmp_path / "gpu", tmp_path / "cpu"
+    losses = losses_of(run(mlp, *RUN, "--json", "--outputs", outputs[0]))
+    expected = losses_of(run(ROOT / "examples" / "mlp.mlir", *RUN, "--json",
+                             "--outputs", outputs[1]))
+    assert losses == pytest.approx(expected, rel=1e-5)
+    gpu, cpu = map(tensors_of, outputs)
+    assert gpu.keys() == cpu.keys() and gpu
+    for name, tensor in gpu.items():
+        numpy.testing.assert_allclose(tensor.to_floats(), cpu[name].to_floats(),
+                                      rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_steps_only_enqueue(mlp: Path, tmp_path: Path) -> None:
+    record = tmp_path / "calls"
+    losses_of(run(mlp, *RUN, "--json", REGATHER_RECORD=str(record)))
+    calls = calls_of(record)
+    inside = [call for call in calls if "instruction" in call]
+    assert {call["call"] for call in inside} <= STEP_CALLS
+    launches = Counter(call["instruction"] for call in inside
+                       if call["call"] == "cuLaunchKernel")
+    kernels = json.loads(run_tool("regather", "manifest", mlp).stdout)["kernels"]
+    assert len(launches) >= kernels > 0
+    assert all(count % 3 == 0 for count in launches.values())
+    order = [call["instruction"] for call in inside]
+    step = order[:len(order) // 3]
+    assert order == 3 * step and step == sorted(step)
+
+
+def test_weights_stay_on_the_device(mlp: Path, tmp_path: Path) -> None:
+    def uploads(steps: int) -> int:
+        record = tmp_path / f"calls{steps}"
+        losses_of(run(mlp, "--random-inputs=1", f"--steps={steps}", "--json",
+                      REGATHER_RECORD=str(record)))
+        return sum(call["call"] == "cuMemcpyHtoDAsync_v2"
+                   for call in calls_of(record))
+
+    assert uploads(1) == uploads(4) > 0
+
+
+def test_manifest_names_the_device(mlp: Path) -> None:
+    manifest = json.loads(run_tool("regather", "manifest", mlp).stdout)
+    assert manifest["target"]["device"] == "nvptx:sm_90a"
+    assert manifest["target"]["features"] == []
+
+
+def test_touches_the_memory_that_was_planned(mlp: Path) -> None:
+    result = run(mlp, *RUN, "--json", "--check-plan")
+    assert result.code == 0, result.stderr
+    arena = json.loads(result.stdout)["arena"]
+    assert arena["touched_bytes"] == arena["planned_bytes"] > 0
+
+
+def test_machine_code_is_loaded_where_it_can_be(mlp: Path,
+                                                tmp_path: Path) -> None:
+    record = tmp_path / "calls"
+    result = run(mlp, *RUN, "--json", REGATHER_RECORD=str(record),
+                 REGATHER_STAND_IN_MACHINE_CODE="1")
+    assert result.code == 0, result.stderr
+    assert "CUDA_ERROR_NO_BINARY_FOR_GPU" not in record.read_text()
+
+
+@pytest.mark.parametrize(("variables", "words"), [
+    ({"REGATHER_CUDA_LIBRARY": "/nowhere/libcuda.so"},
+     ("cannot open the CUDA driver", "/nowhere/libcuda.so")),
+    ({"REGATHER_STAND_IN_DEVICES": "0"},
+     ("does not start", "CUDA_ERROR_NO_DEVICE")),
+    ({"REGATHER_STAND_IN_DRIVER": "11080"},
+     ("supports CUDA 11.8", "12.4 or newer is needed")),
+    ({"REGATHER_STAND_IN_ARCHITECTURE": "80"},
+     ("code for sm_90a", "is sm_80")),
+    ({"REGATHER_STAND_IN_MEMORY": "1000"},
+     ("the step needs", "1000 of 1000 bytes are free")),
+])
+def test_devices_that_cannot_run_it(mlp: Path, variables: dict[str, str],
+                                    words: tuple[str, ...]) -> None:
+    expect_error(run(mlp, *RUN, **variables), "cannot run bundle", *words)
+
+
+def test_a_device_that_hangs(mlp: Path) -> None:
+    expect_error(run(mlp, *RUN, "--timeout=0.1", REGATHER_STAND_IN_HANGS="1"),
+                 "rank 0 stopped", "is not done after 0.1 seconds")
+
+
+def test_other_flags_that_make_no_sense(mlp: Path) -> None:
+    expect_error(run(mlp, *RUN, "--device=3"), "there is no device 3")
+
+
+def test_runs_on_the_runtime_alone(mlp: Path) -> None:
+    result = run_tool("regather-run", mlp, *RUN, "--json", "--quiet",
+                      env=LIBRARIES)
+    assert losses_of(result) == losses_of(run(mlp, *RUN, "--json"))
+
+
+def test_ranks_share_a_device(tmp_path: Path) -> None:
+    step = ROOT / "examples" / "mlp-fsdp.mlir"
+    bundle = compile_bundle(step, tmp_path / "fsdp.rgb")
+    record = tmp_path / "calls"
+    outputs = tmp_path / "gpu", tmp_path / "cpu"
+    losses = losses_of(run(bundle, *RUN, "--json", "--outputs", outputs[0],
+                           REGATHER_RECORD=str(record)))
+    expected = losses_of(run(step, *RUN, "--json", "--outputs", outputs[1]))
+    assert losses == pytest.approx(expected, rel=1e-5)
+    gpu, cpu = map(tensors_of, outputs)
+    for name, tensor in gpu.items():
+        numpy.testing.assert_allclose(tensor.to_floats(), cpu[name].to_floats(),
+                                      rtol=1e-4, atol=1e-5, err_msg=name)
+    launches = Counter(call["rank"] for call in calls_of(record)
+                       if call["call"] == "cuLaunchKernel")
+    assert set(launches) == {0, 1, 2, 3}
