@@ -55,7 +55,20 @@ static std::vector<std::string_view> split(std::string_view text,
   return parts;
 }
 
-/// Without comments, and with `;` for what ends a label or a scope.
+/// Where the brace is closed that stands at `begin`; the end of the text if it
+/// is not.
+static size_t findClosingBrace(std::string_view text, size_t begin) {
+  int depth = 0;
+  for (size_t i = begin; i < text.size(); ++i) {
+    depth += text[i] == '{';
+    depth -= text[i] == '}';
+    if (depth == 0)
+      return i;
+  }
+  return text.size();
+}
+
+/// Without comments and indentation, and with a `;` behind labels.
 static std::string removeComments(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -417,7 +430,7 @@ std::vector<FunctionText> ModuleReader::findFunctions() const {
       at = body;
       if (text[body] == ';')
         continue;
-      size_t bodyEnd = std::min(text.find("\n}\n", body), text.size());
+      size_t bodyEnd = findClosingBrace(text, body);
       function.body = text.substr(body + 1, bodyEnd - body - 1);
       found.push_back(function);
       at = bodyEnd;

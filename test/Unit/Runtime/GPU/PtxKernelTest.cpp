@@ -1,0 +1,210 @@
+//===- PtxKernelTest.cpp - Kernels that the stand-in driver interprets ----===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RecordedDriver.h"
+
+using namespace regather::runtime;
+
+namespace {
+
+using Vector = std::vector<uint32_t>;
+
+/// Runs kernels with one parameter, a vector of 64 elements of 32 bits.
+class PtxKernel : public testing::Test {
+protected:
+  static constexpr size_t kCount = 64;
+
+  void SetUp() override {
+    ASSERT_EQ(driver.cuStreamCreate(&stream, kCuStreamNonBlocking), 0);
+    ASSERT_EQ(driver.cuMemAlloc_v2(&memory, 4 * kCount), 0);
+  }
+  void TearDown() override {
+    EXPECT_EQ(driver.cuMemFree_v2(memory), 0);
+    EXPECT_EQ(driver.cuStreamDestroy_v2(stream), 0);
+  }
+
+  /// Runs the body on the numbers from 0 on, and returns what they become.
+  Vector run(const std::string &body, unsigned blocks, unsigned threads,
+             const std::string &before = "") {
+    Vector values(kCount);
+    for (uint32_t i = 0; i < kCount; ++i)
+      values[i] = i;
+    EXPECT_EQ(
+        driver.cuMemcpyHtoDAsync_v2(memory, values.data(), 4 * kCount, stream),
+        0);
+    std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n" +
+                       before +
+                       "\n.visible .entry kernel(\n\t.param .u64 p\n)\n"
+                       "{\n\tld.param.b64 %rd1, [p];\n"
+                       "\tmov.u32 %r1, %tid.x;\n"
+                       "\tmul.wide.u32 %rd2, %r1, 4;\n"
+                       "\tadd.s64 %rd3, %rd1, %rd2;\n" +
+                       body + "\tret;\n}\n";
+    CuModule module = nullptr;
+    CuFunction function = nullptr;
+    EXPECT_EQ(
+        driver.cuModuleLoadDataEx(&module, text.c_str(), 0, nullptr, nullptr),
+        0);
+    EXPECT_EQ(driver.cuModuleGetFunction(&function, module, "kernel"), 0);
+    void *arguments[] = {&memory};
+    result = driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0,
+                                   stream, arguments, nullptr);
+    EXPECT_EQ(driver.cuModuleUnload(module), 0);
+    EXPECT_EQ(
+        driver.cuMemcpyDtoHAsync_v2(values.data(), memory, 4 * kCount, stream),
+        0);
+    return values;
+  }
+  std::string getProblem() { return driver.describe(result); }
+
+  RecordFile record;
+  DriverApi driver = loadStandIn();
+  CuStream stream = nullptr;
+  CuAddress memory = 0;
+  CuResult result = 0;
+};
+
+TEST_F(PtxKernel, ThreadsMeetAtBarriers) {
+  // Each thread reads what another one has written to shared memory.
+  Vector values = run("\tmov.b64 %rd4, buffer;\n"
+                      "\tadd.s64 %rd5, %rd4, %rd2;\n"
+                      "\tld.global.b32 %r2, [%rd3];\n"
+                      "\tst.shared.b32 [%rd5], %r2;\n"
+                      "\tbar.sync \t0;\n"
+                      "\tsub.s32 %r3, 63, %r1;\n"
+                      "\tmul.wide.u32 %rd6, %r3, 4;\n"
+                      "\tadd.s64 %rd7, %rd4, %rd6;\n"
+                      "\tld.shared.b32 %r4, [%rd7];\n"
+                      "\tst.global.b32 [%rd3], %r4;\n",
+                      1, 64, ".shared .align 16 .b8 buffer[256];");
+  ASSERT_EQ(result, 0) << getProblem();
+  for (uint32_t i = 0; i < kCount; ++i)
+    EXPECT_EQ(values[i], 63 - i);
+}
+
+TEST_F(PtxKernel, LanesExchangeValues) {
+  // The sum over each warp.
+  std::string body = "\tld.global.b32 %r2, [%rd3];\n";
+  for (const char *distance : {"16", "8", "4", "2", "1"})
+    body += std::string("\tshfl.sync.bfly.b32 %r3, %r2, ") + distance +
+            ", 31, -1;\n\tadd.s32 %r2, %r2, %r3;\n";
+  Vector values = run(body + "\tst.global.b32 [%rd3], %r2;\n", 1, 64);
+  ASSERT_EQ(result, 0) << getProblem();
+  for (uint32_t i = 0; i < kCount; ++i)
+    EXPECT_EQ(values[i], i < 32 ? 496U : 1520U);
+}
+
+TEST_F(PtxKernel, LoopsBranchOnPredicates) {
+  // Adds the numbers below that of the thread.
+  Vector values = run("\tmov.b32 %r2, 0;\n"
+                      "\tmov.b32 %r3, 0;\n"
+                      "$L__BB0_1:                 // a loop\n"
+                      "\tsetp.ge.u32 %p1, %r2, %r1;\n"
+                      "\t@%p1 bra $L__BB0_2;\n"
+                      "\tadd.s32 %r3, %r3, %r2;\n"
+                      "\tadd.s32 %r2, %r2, 1;\n"
+                      "\tbra.uni $L__BB0_1;\n"
+                      "$L__BB0_2:\n"
+                      "\t@!%p1 trap;\n"
+                      "\tst.global.b32 [%rd3], %r3;\n",
+                      1, 8);
+  ASSERT_EQ(result, 0) << getProblem();
+  EXPECT_EQ(Vector(values.begin(), values.begin() + 9),
+            (Vector{0, 0, 1, 3, 6, 10, 15, 21, 8}));
+}
+
+TEST_F(PtxKernel, VectorsAndHalvesOfRegisters) {
+  Vector values = run("\tld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd1+16];\n"
+                      "\tmov.b64 %rd4, {%r2, %r3};\n"
+                      "\tshl.b64 %rd4, %rd4, 8;\n"
+                      "\t{ .reg .b32 tmp; mov.b64 {tmp, %r3}, %rd4; }\n"
+                      "\tmov.b64 {%r2, _}, %rd4;\n"
+                      "\tst.global.v2.b32 [%rd1], {%r2, %r3};\n"
+                      "\tst.global.v2.b32 [%rd1+8], {%r5, %r4};\n",
+                      1, 1);
+  ASSERT_EQ(result, 0) << getProblem();
+  EXPECT_EQ(Vector(values.begin(), values.begin() + 4),
+            (Vector{4 << 8, 5 << 8, 7, 6}));
+}
+
+TEST_F(PtxKernel, CallsFunctions) {
+  Vector values =
+      run("\t{ // callseq 0, 0\n"
+          "\t.param .b32 param0;\n"
+          "\t.param .b32 retval0;\n"
+          "\tst.param.b32 [param0], %r1;\n"
+          "\tcall.uni (retval0), twice, (param0);\n"
+          "\tld.param.b32 %r2, [retval0];\n"
+          "\t} // callseq 0\n"
+          "\tst.global.b32 [%rd3], %r2;\n",
+          1, 4,
+          ".func  (.param .b32 func_retval0) twice\n(\n\t.param .b32 x\n)\n;\n"
+          ".func  (.param .b32 func_retval0) twice(\n\t.param .b32 x\n)\n{\n"
+          "\tld.param.b32 %r1, [x];\n\tshl.b32 %r2, %r1, 1;\n"
+          "\tst.param.b32 [func_retval0], %r2;\n\tret;\n}\n");
+  ASSERT_EQ(result, 0) << getProblem();
+  EXPECT_EQ(Vector(values.begin(), values.begin() + 5),
+            (Vector{0, 2, 4, 6, 4}));
+}
+
+TEST_F(PtxKernel, FloatsRoundOnce) {
+  // 0x3f800001 is 1 + 2^-23; its square less 1 + 2^-22 is 2^-46.
+  Vector values = run("\tmov.b32 %r2, 0f3F800001;\n"
+                      "\tmov.b32 %r3, 0fBF800002;\n"
+                      "\tfma.rn.f32 %r4, %r2, %r2, %r3;\n"
+                      "\tmul.rn.f32 %r5, %r2, %r2;\n"
+                      "\tadd.rn.f32 %r5, %r5, %r3;\n"
+                      "\tst.global.v2.b32 [%rd1], {%r4, %r5};\n",
+                      1, 1);
+  ASSERT_EQ(result, 0) << getProblem();
+  EXPECT_EQ(values[0], 0x28800000U);
+  EXPECT_EQ(values[1], 0U);
+}
+
+TEST_F(PtxKernel, RejectsAddressesOutsideOfMemory) {
+  run("\tst.global.b32 [%rd3], %r1;\n", 1, 65);
+  EXPECT_EQ(getProblem().find("CUDA_ERROR_LAUNCH_FAILED: kernel 'kernel': "
+                              "address "),
+            0U)
+      << getProblem();
+  run("\tst.shared.b32 [%rd2], %r1;\n", 1, 64, ".shared .b8 buffer[128];");
+  EXPECT_NE(getProblem().find("outside of shared memory"), std::string::npos)
+      << getProblem();
+  run("\tst.global.b64 [%rd1+4], %rd1;\n", 1, 1);
+  EXPECT_NE(getProblem().find("not aligned to the 8 bytes"), std::string::npos)
+      << getProblem();
+}
+
+TEST_F(PtxKernel, RejectsThreadsThatDoNotMeet) {
+  std::string first = "\tsetp.eq.b32 %p1, %r1, 0;\n";
+  run(first + "\t@%p1 bar.sync 0;\n", 1, 64);
+  EXPECT_NE(getProblem().find("do not meet at a barrier"), std::string::npos)
+      << getProblem();
+  run(first + "\t@%p1 shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\n", 1, 64);
+  EXPECT_NE(getProblem().find("do not meet at a shuffle"), std::string::npos)
+      << getProblem();
+}
+
+TEST_F(PtxKernel, SaysWhenAKernelStopsItself) {
+  run("\ttrap;\n", 1, 1);
+  EXPECT_NE(getProblem().find("an index is out of bounds"), std::string::npos)
+      << getProblem();
+}
+
+TEST_F(PtxKernel, OnlyRecordsWhatItCannotRead) {
+  Vector values = run("\tst.global.b32 [%rd3+4], %r1;\n"
+                      "\tfrobnicate.b32 %r2, %r1;\n",
+                      1, 1);
+  EXPECT_EQ(result, 0);
+  EXPECT_EQ(values[1], 1U);
+  EXPECT_NE(record.getCalls("cuLaunchKernel")[0].find(
+                "\"skipped\": \"frobnicate.b32 %r2, %r1\""),
+            std::string::npos);
+}
+
+} // namespace
