@@ -112,6 +112,35 @@ def ConvertMathToArithPass : Pass<"convert-math-to-arith"> {
   ];
 }
 
+def ConvertGPUKernelsToPTXPass
+    : Pass<"convert-gpu-kernels-to-ptx", "::mlir::ModuleOp"> {
+  let summary = "Compile modules of gpu functions to PTX";
+  let description = [{
+    Replaces each `gpu.module` by a `gpu.binary` of the same name whose object
+    is the PTX of the functions, as text, with an NVVM target that says for
+    which architecture it is. This is what `regather compile --emit=ptx` does to
+    each kernel.
+
+    Precondition: the modules are what `convert-tg-kernels-to-gpu` makes.
+
+    Postcondition: no `gpu.module` is left, and the PTX calls only what it
+    defines. Functions that are not defined, in libdevice neither, are an error
+    that lists all of them.
+  }];
+  let options = [
+    Option<"architecture", "architecture", "std::string", "\"sm_80\"",
+           "Architecture to compile for: sm_80, sm_90a or sm_100a">,
+    Option<"libdevice", "libdevice", "std::string", "\"\"",
+           "Path of NVIDIA's libdevice; none is linked without it">
+  ];
+  let dependentDialects = [
+    "::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"
+  ];
+  let statistics = [
+    Statistic<"numModules", "num-modules", "Number of modules compiled">
+  ];
+}
+
 def ConvertTGKernelsToGPUPass
     : Pass<"convert-tg-kernels-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Lower kernels to functions of the gpu dialect";

@@ -12,6 +12,7 @@
 #include "Ptx.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -45,6 +46,12 @@ public:
 
   /// A module that holds a `gpu.module` with what a text becomes.
   llvm::Expected<OwningOpRef<ModuleOp>> lower(StringRef text, StringRef name);
+
+  /// PTX of a text with a `gpu.module`. Needs no builder.
+  llvm::Expected<std::string>
+  compileModule(StringRef text, StringRef prefix,
+                const nvptx::GpuArchitecture &architecture,
+                StringRef libdevice);
 
   /// Code as the cache keeps it: a line with the launch plan and then the PTX.
   llvm::Expected<std::string>
@@ -107,6 +114,30 @@ GpuModuleCompiler::compile(StringRef text, StringRef name,
   if (!ptx)
     return ptx.takeError();
   return llvm::formatv("{0}\n", plan).str() + *ptx;
+}
+
+llvm::Expected<std::string>
+GpuModuleCompiler::compileModule(StringRef text, StringRef prefix,
+                                 const nvptx::GpuArchitecture &architecture,
+                                 StringRef libdevice) {
+  OwningOpRef<ModuleOp> module;
+  if (llvm::Error error = explain([&] {
+        module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+        return success(module && succeeded(nvptx::lowerToNVVM(*module)));
+      }))
+    return std::move(error);
+  return nvptx::emitPtx(getGpuModule(*module), prefix, architecture, libdevice);
+}
+
+llvm::Expected<std::string>
+nvptx::compileGpuModule(gpu::GPUModuleOp module,
+                        const GpuArchitecture &architecture,
+                        StringRef libdevice) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return GpuModuleCompiler(module->getContext()->getDialectRegistry(), nullptr)
+      .compileModule(text, module.getName(), architecture, libdevice);
 }
 
 /// What `compile` has written; nothing if it has failed.

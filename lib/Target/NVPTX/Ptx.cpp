@@ -124,7 +124,7 @@ static void privatize(llvm::Module &module, llvm::StringRef prefix) {
     // Dynamic shared memory is declared only, under any name.
     bool isDefined =
         !llvm::isa<llvm::Function>(value) || !value.isDeclaration();
-    if (isDefined && !value.getName().starts_with("llvm.") &&
+    if (isDefined && !isEntry(value) && !value.getName().starts_with("llvm.") &&
         !value.getName().starts_with(prefix))
       value.setName(prefix + "_" + value.getName());
   }

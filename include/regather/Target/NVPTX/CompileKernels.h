@@ -14,6 +14,7 @@
 #include "regather/Target/NVPTX/GpuArchitecture.h"
 #include "regather/Target/NVPTX/LaunchPlan.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace regather::nvptx {
@@ -48,6 +49,12 @@ compileKernels(llvm::ArrayRef<tg::KernelOp> kernels,
 /// several launches. Emits an error if it cannot be lowered.
 mlir::FailureOr<std::string> printGpuKernel(tg::KernelOp kernel,
                                             llvm::StringRef name);
+
+/// PTX of a module of functions that kernels have become. The error says why
+/// there is none.
+llvm::Expected<std::string> compileGpuModule(mlir::gpu::GPUModuleOp module,
+                                             const GpuArchitecture &,
+                                             llvm::StringRef libdevice);
 
 /// Kernels of a module that have code of their own: one of each text, without
 /// those that a routine of a library computes.

@@ -1,0 +1,67 @@
+//===- GPUKernelsToPTX.cpp - Functions of the gpu dialect as PTX ----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Conversion/Passes.h"
+#include "regather/Target/NVPTX/CompileKernels.h"
+
+using namespace mlir;
+using namespace regather;
+
+namespace regather {
+#define GEN_PASS_DEF_CONVERTGPUKERNELSTOPTXPASS
+#include "regather/Conversion/Passes.h.inc"
+} // namespace regather
+
+/// Replaces a module by its PTX.
+static LogicalResult compile(gpu::GPUModuleOp module,
+                             const nvptx::GpuArchitecture &architecture,
+                             StringRef libdevice) {
+  auto ptx = nvptx::compileGpuModule(module, architecture, libdevice);
+  if (!ptx)
+    return module.emitError()
+           << "cannot compile the module for " << architecture.name << ": "
+           << llvm::toString(ptx.takeError());
+  OpBuilder b(module);
+  auto target = NVVM::NVVMTargetAttr::get(
+      b.getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda", architecture.name,
+      architecture.ptxFeature);
+  auto object = gpu::ObjectAttr::get(
+      b.getContext(), target, gpu::CompilationTarget::Assembly,
+      b.getStringAttr(*ptx), /*properties=*/nullptr, /*kernels=*/nullptr);
+  gpu::BinaryOp::create(b, module.getLoc(), module.getName(),
+                        /*offloadingHandler=*/nullptr,
+                        ArrayRef<Attribute>(object));
+  module.erase();
+  return success();
+}
+
+namespace {
+class ConvertGPUKernelsToPTXPass
+    : public regather::impl::ConvertGPUKernelsToPTXPassBase<
+          ConvertGPUKernelsToPTXPass> {
+public:
+  using ConvertGPUKernelsToPTXPassBase::ConvertGPUKernelsToPTXPassBase;
+
+  void runOnOperation() override {
+    const nvptx::GpuArchitecture *found =
+        nvptx::findGpuArchitecture(architecture);
+    if (!found) {
+      getOperation().emitError()
+          << "unknown architecture '" << architecture << "'";
+      return signalPassFailure();
+    }
+    auto modules = llvm::to_vector(getOperation().getOps<gpu::GPUModuleOp>());
+    bool hasFailed = false;
+    for (gpu::GPUModuleOp module : modules)
+      hasFailed |= failed(compile(module, *found, libdevice));
+    if (hasFailed)
+      return signalPassFailure();
+    numModules += modules.size();
+  }
+};
+} // namespace
