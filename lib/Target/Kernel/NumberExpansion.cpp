@@ -8,6 +8,8 @@
 
 #include "regather/Target/Kernel/NumberExpansion.h"
 
+#include "ByteFloats.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -65,7 +67,7 @@ void regather::kernel::removeFastMath(ModuleOp module) {
   });
 }
 
-/// f64 to a 16-bit float over f32, which would round twice: an inexact f32 is
+/// f64 to a narrower float over f32, which would round twice: an inexact f32 is
 /// moved to its neighbour towards zero and made odd, so that it cannot look
 /// like a tie. Source: Boldo and Melquiond, "Emulation of FMA and correctly
 /// rounded sums: proved algorithms using rounding to odd", 2008.
@@ -88,13 +90,14 @@ static Value truncateDouble(ImplicitLocOpBuilder &b, Value value, Type type) {
 }
 
 namespace {
-struct ExpandDoubleToBFloat16 : OpRewritePattern<arith::TruncFOp> {
+struct ExpandDoubleTruncation : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.getIn().getType().isF64() || !op.getType().isBF16())
-      return rewriter.notifyMatchFailure(op, "is not f64 to bf16");
+    Type type = op.getType();
+    if (!op.getIn().getType().isF64() || !(type.isBF16() || isByteFloat(type)))
+      return rewriter.notifyMatchFailure(op, "is not f64 to bf16 or one byte");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     rewriter.replaceOp(op, truncateDouble(b, op.getIn(), op.getType()));
     return success();
@@ -163,7 +166,8 @@ LogicalResult
 regather::kernel::expandFloatConversions(ModuleOp module,
                                          bool hasBFloat16Conversions) {
   RewritePatternSet patterns(module.getContext());
-  patterns.add<ExpandDoubleToBFloat16>(module.getContext());
+  patterns.add<ExpandDoubleTruncation>(module.getContext());
+  populateByteFloatPatterns(patterns);
   if (!hasBFloat16Conversions)
     arith::populateExpandBFloat16Patterns(patterns);
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
