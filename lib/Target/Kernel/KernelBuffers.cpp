@@ -116,6 +116,19 @@ static bool isReadOnce(OpOperand *operand) {
 /// it.
 static constexpr size_t kMaxCheapOps = 4;
 
+/// True if the value is a result of the kernel, perhaps in another shape.
+static bool isResult(Value value) {
+  SmallVector<Value> pending = {value};
+  while (!pending.empty())
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (isa<bufferization::MaterializeInDestinationOp>(user))
+        return true;
+      if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(user))
+        pending.push_back(user->getResult(0));
+    }
+  return false;
+}
+
 /// True if each element that the consumer reads takes a few additions and
 /// multiplications, at the places where it reads others. Results of the kernel
 /// are there to be read, and may lie where what they are computed from lay.
@@ -124,8 +137,7 @@ static bool isCheap(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   if (!consumer || !producer || producer->getNumResults() != 1 ||
       !consumer.getMatchingIndexingMap(operand).isPermutation() ||
-      llvm::any_of(producer->getUsers(),
-                   llvm::IsaPred<bufferization::MaterializeInDestinationOp>))
+      isResult(operand->get()))
     return false;
   auto inner = producer.getBlock()->without_terminator();
   return static_cast<size_t>(llvm::range_size(inner)) <= kMaxCheapOps &&

@@ -58,6 +58,12 @@ static int64_t countPoints(Operation *op) {
   return points;
 }
 
+/// True if stages can hand on values of the type.
+static bool canHandOn(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getElementType().isIntOrFloat();
+}
+
 /// What an operation and those in its regions read from outside.
 static SmallVector<Value> getInputs(Operation *op) {
   SmallVector<Value> inputs(op->getOperands());
@@ -139,8 +145,7 @@ Kind StagePlanner::getKind(Operation *op) {
   bool isReturned = llvm::is_contained(op->getUsers(), terminator);
   bool isView = isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
                     tensor::ExtractSliceOp>(op);
-  // Only tensors can be handed on.
-  if (!llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+  if (!isReturned && !llvm::all_of(op->getResultTypes(), canHandOn))
     return Kind::Repeated;
   if (!isReturned && (isView || isa<tensor::EmptyOp, linalg::FillOp>(op) ||
                       op->hasTrait<OpTrait::ConstantLike>() ||

@@ -136,15 +136,15 @@ static bool isContraction(linalg::LinalgOp op) {
   });
 }
 
-/// Edge of the tiles of a transpose.
-static constexpr int64_t kTileEdge = kWarpThreads;
+/// Fewest rows and columns that are worth the tiles of a transpose.
+static constexpr int64_t kMinTransposed = kWarpThreads / 2;
 
 OpOperand *regather::nvptx::findTransposedOperand(linalg::LinalgOp op) {
   if (op.getNumParallelLoops() != op.getNumLoops())
     return nullptr;
   SmallVector<unsigned> loops = getResultLoops(op);
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  if (loops.empty() || sizes[loops.back()] % kTileEdge != 0)
+  if (loops.empty() || sizes[loops.back()] < kMinTransposed)
     return nullptr;
   OpOperand *found = nullptr;
   for (OpOperand *operand : op.getDpsInputOperands()) {
@@ -154,7 +154,7 @@ OpOperand *regather::nvptx::findTransposedOperand(linalg::LinalgOp op) {
       continue;
     unsigned last = map.getDimPosition(map.getNumResults() - 1);
     if (last == loops.back() || !map.isFunctionOfDim(loops.back()) ||
-        sizes[last] % kTileEdge != 0)
+        sizes[last] < kMinTransposed)
       continue;
     // More than one are not worth their shared memory.
     if (found)

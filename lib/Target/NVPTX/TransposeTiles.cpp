@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace regather::nvptx;
@@ -22,59 +23,100 @@ using namespace regather::nvptx;
 //     barrier
 //     for row of warp: result[... row, lane] = f(shared[lane][row], ...)
 //     barrier
+//
+// Where tiles do not divide the loops, the last ones leave out what is beyond.
 
-void regather::nvptx::emitTranspose(linalg::LinalgOp op, ThreadBlock &block) {
-  constexpr int64_t edge = kWarpThreads;
-  OpOperand &operand = *findTransposedOperand(op);
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  LoopPoint point(op, b);
-  AffineMap map = op.getMatchingIndexingMap(&operand);
-  SmallVector<unsigned> loops = getResultLoops(op);
-  unsigned writeLoop = loops.back();
-  unsigned readLoop = map.getDimPosition(map.getNumResults() - 1);
+namespace {
+class TransposeEmitter {
+public:
+  TransposeEmitter(linalg::LinalgOp op, OpOperand &operand, ThreadBlock &block)
+      : op(op), operand(operand), block(block), b(op.getLoc(), op),
+        point(op, b), loops(getResultLoops(op)), writeLoop(loops.back()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    readLoop = map.getDimPosition(map.getNumResults() - 1);
+  }
+
+  void emit();
+
+private:
+  static constexpr int64_t kEdge = kWarpThreads;
+
+  /// Builds `body` for the rows of a warp: the points with `row` along
+  /// `rowLoop` and the lane along `laneLoop`, as far as there are any.
+  void emitRows(ArrayRef<Value> origin, unsigned rowLoop, unsigned laneLoop,
+                function_ref<void(Value, ArrayRef<Value>)> body);
+
+  linalg::LinalgOp op;
+  OpOperand &operand;
+  ThreadBlock &block;
+  ImplicitLocOpBuilder b;
+  LoopPoint point;
+  SmallVector<unsigned> loops;
+  unsigned writeLoop, readLoop;
+};
+} // namespace
+
+void TransposeEmitter::emitRows(
+    ArrayRef<Value> origin, unsigned rowLoop, unsigned laneLoop,
+    function_ref<void(Value, ArrayRef<Value>)> body) {
+  emitStridedLoop(
+      b, block.warp, kEdge, block.getWarps(), {},
+      [&](Value row, ValueRange) -> SmallVector<Value> {
+        SmallVector<Value> indices(origin);
+        indices[rowLoop] = arith::AddIOp::create(b, origin[rowLoop], row);
+        indices[laneLoop] =
+            arith::AddIOp::create(b, origin[laneLoop], block.lane);
+        OpBuilder::InsertionGuard guard(b);
+        for (unsigned loop : {rowLoop, laneLoop}) {
+          int64_t size = point.getSizes()[loop];
+          if (size % kEdge == 0)
+            continue;
+          Value isInside =
+              arith::CmpIOp::create(b, arith::CmpIPredicate::ult, indices[loop],
+                                    point.makeIndex(size));
+          auto inside =
+              scf::IfOp::create(b, isInside, /*withElseRegion=*/false);
+          b.setInsertionPointToStart(inside.thenBlock());
+        }
+        body(row, indices);
+        return {};
+      });
+}
+
+void TransposeEmitter::emit() {
   SmallVector<int64_t> tiles(point.getSizes());
-  tiles[writeLoop] /= edge;
-  tiles[readLoop] /= edge;
+  for (unsigned loop : {readLoop, writeLoop})
+    tiles[loop] = static_cast<int64_t>(llvm::divideCeil(tiles[loop], kEdge));
   Type element = cast<MemRefType>(operand.get().getType()).getElementType();
   // With another row length, lanes of a column would share one bank.
-  Value tile = block.addShared({edge, edge + 1}, element);
-
+  Value tile = block.addShared({kEdge, kEdge + 1}, element);
   auto emitTile = [&](Value number, ValueRange) -> SmallVector<Value> {
     SmallVector<Value> origin(tiles.size());
     delinearize(b, number, tiles, loops, origin);
     for (unsigned loop : {readLoop, writeLoop})
       origin[loop] =
-          arith::MulIOp::create(b, origin[loop], point.makeIndex(edge));
-    auto getPoint = [&](unsigned rowLoop, Value row, unsigned laneLoop) {
-      SmallVector<Value> indices = origin;
-      indices[rowLoop] = arith::AddIOp::create(b, origin[rowLoop], row);
-      indices[laneLoop] =
-          arith::AddIOp::create(b, origin[laneLoop], block.lane);
-      return indices;
-    };
-    emitStridedLoop(
-        b, block.warp, edge, block.getWarps(), {},
-        [&](Value row, ValueRange) -> SmallVector<Value> {
-          Value value =
-              point.emitLoad(operand, getPoint(writeLoop, row, readLoop));
-          memref::StoreOp::create(b, value, tile, ValueRange{row, block.lane});
-          return {};
-        });
+          arith::MulIOp::create(b, origin[loop], point.makeIndex(kEdge));
+    emitRows(origin, writeLoop, readLoop,
+             [&](Value row, ArrayRef<Value> indices) {
+               memref::StoreOp::create(b, point.emitLoad(operand, indices),
+                                       tile, ValueRange{row, block.lane});
+             });
     gpu::BarrierOp::create(b);
-    emitStridedLoop(
-        b, block.warp, edge, block.getWarps(), {},
-        [&](Value row, ValueRange) -> SmallVector<Value> {
-          SmallVector<Value> indices = getPoint(readLoop, row, writeLoop);
-          Value value =
-              memref::LoadOp::create(b, tile, ValueRange{block.lane, row});
-          SmallVector<IRMapping> bodies =
-              point.emitBodies(indices, {}, nullptr, {&operand, value});
-          point.emitStores(indices, bodies);
-          return {};
-        });
+    emitRows(origin, readLoop, writeLoop,
+             [&](Value row, ArrayRef<Value> indices) {
+               Value value =
+                   memref::LoadOp::create(b, tile, ValueRange{block.lane, row});
+               SmallVector<IRMapping> bodies =
+                   point.emitBodies(indices, {}, nullptr, {&operand, value});
+               point.emitStores(indices, bodies);
+             });
     gpu::BarrierOp::create(b);
     return {};
   };
   emitStridedLoop(b, point.makeIndex(0), countPoints(tiles, loops), 1, {},
                   emitTile);
+}
+
+void regather::nvptx::emitTranspose(linalg::LinalgOp op, ThreadBlock &block) {
+  TransposeEmitter(op, *findTransposedOperand(op), block).emit();
 }

@@ -79,6 +79,27 @@ tg.kernel @transpose(%x: tensor<128x64xf32>) -> tensor<64x128xf32> {
   tg.return %t : tensor<64x128xf32>
 }
 
+// The last tiles leave out what is beyond.
+// CHECK-LABEL: gpu.func @transpose_odd(
+// CHECK-SAME: workgroup({{.*}}memref<32x33xf32, #gpu.address_space<workgroup>>
+// CHECK: arith.cmpi ult, {{.*}} : index
+// CHECK: gpu.barrier
+tg.kernel @transpose_odd(%x: tensor<100x64xf32>) -> tensor<64x100xf32> {
+  %e = tensor.empty() : tensor<64x100xf32>
+  %t = linalg.transpose ins(%x : tensor<100x64xf32>) outs(%e : tensor<64x100xf32>) permutation = [1, 0]
+  tg.return %t : tensor<64x100xf32>
+}
+
+// Few columns are not worth tiles.
+// CHECK-LABEL: gpu.func @transpose_narrow(
+// CHECK-NOT: gpu.barrier
+// CHECK: gpu.return
+tg.kernel @transpose_narrow(%x: tensor<100x4xf32>) -> tensor<4x100xf32> {
+  %e = tensor.empty() : tensor<4x100xf32>
+  %t = linalg.transpose ins(%x : tensor<100x4xf32>) outs(%e : tensor<4x100xf32>) permutation = [1, 0]
+  tg.return %t : tensor<4x100xf32>
+}
+
 // An index that data decide stops the kernel if it is out of bounds.
 // CHECK-LABEL: gpu.func @gather(
 // CHECK: llvm.intr.trap
@@ -93,4 +114,20 @@ tg.kernel @gather(%w: tensor<8x64xf32>, %i: tensor<40xi64>) -> tensor<40x64xf32>
 tg.kernel @add_again(%x: tensor<64x4096xf32>, %y: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
   %z = tg.node "aten.add.Tensor"(%x, %y) : (tensor<64x4096xf32>, tensor<64x4096xf32>) -> tensor<64x4096xf32>
   tg.return %z : tensor<64x4096xf32>
+}
+
+// Rows that blocks keep in device memory would take too much of it if there was
+// a block for each: some blocks compute several rows.
+// CHECK-LABEL: gpu.func @long_rows(
+// CHECK-SAME: known_grid_size = array<i32: 511, 1, 1>, tg.scratch_bytes = 133988288
+// CHECK: %[[BLOCK:.*]] = gpu.block_id x
+// CHECK: scf.for %{{.*}} = %[[BLOCK]] to %{{.*}} step
+// CHECK: gpu.barrier
+tg.kernel @long_rows(%x: tensor<4096x65536xf32> {tg.rows = 0})
+    -> (tensor<4096x65536xf32> {tg.rows = 0}, tensor<4096x65536xf32> {tg.rows = 0}) {
+  %e = tg.node "aten.exp.default"(%x) : (tensor<4096x65536xf32>) -> tensor<4096x65536xf32>
+  %s = tg.node "aten.sum.dim_IntList"(%e) args [#tg.operand<0>, [1], true] : (tensor<4096x65536xf32>) -> tensor<4096x1xf32>
+  %y = tg.node "aten.div.Tensor"(%e, %s) : (tensor<4096x65536xf32>, tensor<4096x1xf32>) -> tensor<4096x65536xf32>
+  %z = tg.node "aten.mul.Tensor"(%e, %s) : (tensor<4096x65536xf32>, tensor<4096x1xf32>) -> tensor<4096x65536xf32>
+  tg.return %y, %z : tensor<4096x65536xf32>, tensor<4096x65536xf32>
 }

@@ -8,6 +8,7 @@
 
 #include "GpuEmulator.h"
 
+#include "regather/Dialect/TG/Utils/KernelInPlace.h"
 #include "regather/InitAll.h"
 #include "regather/Target/CPU/CompileKernels.h"
 
@@ -55,7 +56,8 @@ protected:
 
   /// Runs a kernel on the CPU and emulated, in both orders of threads, and
   /// compares what comes out.
-  void expectEqual(StringRef text, Equality equality);
+  /// With `inPlace`, the first result takes the place of the first argument.
+  void expectEqual(StringRef text, Equality equality, bool inPlace = false);
 
   std::vector<Buffer> makeArguments();
   std::vector<Buffer> makeResults();
@@ -164,7 +166,8 @@ void EmulationTest::compare(std::vector<Buffer> &expected,
   }
 }
 
-void EmulationTest::expectEqual(StringRef text, Equality equality) {
+void EmulationTest::expectEqual(StringRef text, Equality equality,
+                                bool inPlace) {
   module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
   ASSERT_TRUE(module);
   kernel = *module->getOps<tg::KernelOp>().begin();
@@ -174,9 +177,17 @@ void EmulationTest::expectEqual(StringRef text, Equality equality) {
   ASSERT_TRUE(bool(emulator)) << llvm::toString(emulator.takeError());
   plan = (*emulator)->getPlan();
   for (ThreadOrder order : {ThreadOrder::Ascending, ThreadOrder::Descending}) {
-    std::vector<Buffer> actual = makeResults();
-    llvm::Error error = (*emulator)->run(getPointers(arguments, actual), order);
+    std::vector<Buffer> inputs = arguments, actual = makeResults();
+    std::vector<void *> pointers = getPointers(inputs, actual);
+    if (inPlace) {
+      ASSERT_TRUE(llvm::is_contained(tg::getInPlacePairs(kernel),
+                                     tg::InPlacePair(0, 0)));
+      pointers[inputs.size()] = pointers[0];
+    }
+    llvm::Error error = (*emulator)->run(pointers, order);
     ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+    if (inPlace)
+      actual[0] = inputs[0];
     compare(expected, actual, equality);
   }
 }
@@ -304,6 +315,19 @@ tg.kernel @kernel(%g: tensor<512x128xf32>, %x: tensor<512x128xf32>)
   EXPECT_GE(plan.launches[1].blocks, 2);
 }
 
+// A result may lie where an argument lies: nothing reads the argument once the
+// result is written, though what is reduced would be cheap to compute again.
+TEST_F(EmulationTest, ReducesResults) {
+  expectEqual(R"(
+tg.kernel @kernel(%g: tensor<512x128xf32>, %x: tensor<512x128xf32>) -> (tensor<512x128xf32>, tensor<128xf32>) {
+  %s = tg.node "aten.add.Tensor"(%g, %x) : (tensor<512x128xf32>, tensor<512x128xf32>) -> tensor<512x128xf32>
+  %b = tg.node "aten.sum.dim_IntList"(%s) args [#tg.operand<0>, [0]] : (tensor<512x128xf32>) -> tensor<128xf32>
+  tg.return %s, %b : tensor<512x128xf32>, tensor<128xf32>
+}
+)",
+              Equality::Rounding, /*inPlace=*/true);
+}
+
 TEST_F(EmulationTest, ComputesCrossEntropy) {
   expectEqual(R"(
 tg.kernel @kernel(%x: tensor<64x1024xf32>, %t: tensor<64xi64>) -> (tensor<64x1024xf32>, tensor<f32>) {
@@ -335,7 +359,7 @@ tg.kernel @kernel(%x: tensor<16x4x32x32xf32>) -> tensor<16x4x32x32xf32> {
 }
 
 TEST_F(EmulationTest, Transposes) {
-  for (StringRef rows : {"128", "100"}) {
+  for (StringRef rows : {"128", "100", "7"}) {
     std::string from = "tensor<" + rows.str() + "x64xf32>";
     std::string to = "tensor<64x" + rows.str() + "xf32>";
     expectEqual("tg.kernel @kernel(%x: " + from + ", %y: " + to + ") -> " + to +

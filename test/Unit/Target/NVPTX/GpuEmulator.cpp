@@ -298,9 +298,17 @@ llvm::Error GpuEmulator::run(ArrayRef<void *> memory, ThreadOrder order) {
   std::vector<void *> global;
   for (auto [number, pointer] : llvm::enumerate(memory)) {
     auto [bytes, isReadOnly] = buffers[number];
-    char *copy = monitor.allocate("buffer " + std::to_string(number), bytes,
-                                  isReadOnly ? MemoryMonitor::Kind::Argument
-                                             : MemoryMonitor::Kind::Global);
+    auto first = llvm::find(memory, pointer);
+    if (first != memory.begin() + number) {
+      global.push_back(global[first - memory.begin()]);
+      continue;
+    }
+    bool isInPlace = llvm::is_contained(memory.drop_front(number + 1), pointer);
+    auto kind = !isReadOnly ? MemoryMonitor::Kind::Global
+                : isInPlace ? MemoryMonitor::Kind::InPlace
+                            : MemoryMonitor::Kind::Argument;
+    char *copy =
+        monitor.allocate("buffer " + std::to_string(number), bytes, kind);
     if (isReadOnly)
       memcpy(copy, pointer, bytes);
     global.push_back(copy);

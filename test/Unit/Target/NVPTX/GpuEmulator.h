@@ -31,9 +31,10 @@ public:
   static llvm::Expected<std::unique_ptr<GpuEmulator>>
   create(llvm::StringRef text);
 
-  /// Carries out all launches. An error if the threads of a block, or the lanes
-  /// of a warp, do not all come to the same barrier or shuffle, if an index is
-  /// out of bounds, or if an access is wrong (`MemoryMonitor`).
+  /// Carries out all launches. A result may have the address of an argument. An
+  /// error if the threads of a block, or the lanes of a warp, do not all come
+  /// to the same barrier or shuffle, if an index is out of bounds, or if an
+  /// access is wrong (`MemoryMonitor`).
   llvm::Error run(llvm::ArrayRef<void *> buffers, ThreadOrder order);
 
   const LaunchPlan &getPlan() const { return plan; }

@@ -45,7 +45,7 @@ char *MemoryMonitor::allocate(std::string name, size_t bytes, Kind kind) {
   memset(region.begin, 0x5a, usable);
   region.shadow.resize(bytes);
   for (Byte &byte : region.shadow)
-    byte.isKnown = kind == Kind::Argument;
+    byte.isKnown = kind == Kind::Argument || kind == Kind::InPlace;
   return region.begin;
 }
 

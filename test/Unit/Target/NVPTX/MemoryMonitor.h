@@ -29,9 +29,11 @@ enum class AccessKind : int32_t { Read, Write, Atomic };
 class MemoryMonitor {
 public:
   enum class Kind {
-    /// Memory of all blocks that has contents.
+    /// Memory of all blocks that has contents and is not written.
     Argument,
-    /// The same, without contents.
+    /// The same, where a result takes the place of the contents.
+    InPlace,
+    /// Memory of all blocks without contents.
     Global,
     /// Memory of one block.
     Shared,
