@@ -315,6 +315,45 @@ tg.kernel @kernel(%g: tensor<512x128xf32>, %x: tensor<512x128xf32>)
   EXPECT_GE(plan.launches[1].blocks, 2);
 }
 
+// A sum has the same bits whatever it is computed with, in blocks of other
+// sizes and with other numbers of threads.
+TEST_F(EmulationTest, KeepsOrderOfSums) {
+  auto run = [&](StringRef text) {
+    module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    kernel = *module->getOps<tg::KernelOp>().begin();
+    std::vector<Buffer> arguments = makeArguments(), results = makeResults();
+    auto emulator = llvm::cantFail(GpuEmulator::create(kernel));
+    plan = emulator->getPlan();
+    llvm::cantFail(
+        emulator->run(getPointers(arguments, results), ThreadOrder::Ascending));
+    return std::string(results[0].data(), results[0].bytes);
+  };
+  std::string alone = run(R"(
+tg.kernel @kernel(%x: tensor<40x2048xf32>) -> tensor<40xf32> {
+  %r = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1]] : (tensor<40x2048xf32>) -> tensor<40xf32>
+  tg.return %r : tensor<40xf32>
+}
+)");
+  ASSERT_EQ(plan.launches.front().threads, 256);
+  std::string together = run(R"(
+tg.kernel @kernel(%x: tensor<40x2048xf32>, %y: tensor<40x40x2xbf16>) -> (tensor<40xf32>, tensor<40x40xbf16>) {
+  %r = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1]] : (tensor<40x2048xf32>) -> tensor<40xf32>
+  %s = tg.node "aten.sum.dim_IntList"(%y) args [#tg.operand<0>, [2]] : (tensor<40x40x2xbf16>) -> tensor<40x40xbf16>
+  tg.return %r, %s : tensor<40xf32>, tensor<40x40xbf16>
+}
+)");
+  EXPECT_EQ(alone, together);
+  std::string withColumns = run(R"(
+tg.kernel @kernel(%x: tensor<40x2048xf32>, %y: tensor<40x40x32xbf16>) -> (tensor<40xf32>, tensor<40x32xbf16>) {
+  %r = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1]] : (tensor<40x2048xf32>) -> tensor<40xf32>
+  %s = tg.node "aten.sum.dim_IntList"(%y) args [#tg.operand<0>, [1]] : (tensor<40x40x32xbf16>) -> tensor<40x32xbf16>
+  tg.return %r, %s : tensor<40xf32>, tensor<40x32xbf16>
+}
+)");
+  ASSERT_EQ(plan.launches.front().threads, 512);
+  EXPECT_EQ(alone, withColumns);
+}
+
 // A result may lie where an argument lies: nothing reads the argument once the
 // result is written, though what is reduced would be cheap to compute again.
 TEST_F(EmulationTest, ReducesResults) {
