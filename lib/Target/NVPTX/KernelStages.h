@@ -19,8 +19,8 @@ struct KernelStage {
   /// In the module.
   tg::KernelOp kernel;
   /// The buffers that its arguments and results are. Those of the whole kernel
-  /// come first, arguments before results, and then the temporaries. An argument
-  /// may be the beginning of a buffer.
+  /// come first, arguments before results, and then the temporaries. An
+  /// argument may be the beginning of a buffer.
   llvm::SmallVector<unsigned> arguments, results;
   kernel::BlockPlan plan;
 };
