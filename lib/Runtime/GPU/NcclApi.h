@@ -33,18 +33,20 @@ inline constexpr NcclResult kNcclInvalidUsage = 5;
 inline constexpr NcclResult kNcclRemoteError = 6;
 inline constexpr NcclResult kNcclInProgress = 7;
 
-enum NcclDataType {
-  kNcclInt8 = 0,
-  kNcclUint8 = 1,
-  kNcclInt32 = 2,
-  kNcclInt64 = 4,
-  kNcclFloat16 = 6,
-  kNcclFloat32 = 7,
-  kNcclFloat64 = 8,
-  kNcclBfloat16 = 9
-};
+// ncclDataType_t.
+inline constexpr int kNcclInt8 = 0;
+inline constexpr int kNcclUint8 = 1;
+inline constexpr int kNcclInt32 = 2;
+inline constexpr int kNcclInt64 = 4;
+inline constexpr int kNcclFloat16 = 6;
+inline constexpr int kNcclFloat32 = 7;
+inline constexpr int kNcclFloat64 = 8;
+inline constexpr int kNcclBfloat16 = 9;
 
-enum NcclReduction { kNcclSum = 0, kNcclMax = 2, kNcclAvg = 4 };
+// ncclRedOp_t.
+inline constexpr int kNcclSum = 0;
+inline constexpr int kNcclMax = 2;
+inline constexpr int kNcclAvg = 4;
 
 inline constexpr int kNcclWindowSymmetric = 1;
 /// Gathers by copy engines, without multiprocessors.

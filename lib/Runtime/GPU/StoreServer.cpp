@@ -93,7 +93,7 @@ StoreServer::~StoreServer() {
 
 /// What is wrong with the first message of a rank; empty if nothing is.
 std::string StoreServer::admit(Client &client, const StoreMessage &hello) {
-  auto rank = int32_t(std::atoi(hello[1].c_str()));
+  auto rank = int32_t(std::strtol(hello[1].c_str(), nullptr, 10));
   if (hello[2] != std::to_string(ranks))
     return "rank " + hello[1] + " was started with " + hello[2] +
            " ranks, but rank 0 with " + std::to_string(ranks);

@@ -122,7 +122,7 @@ extern "C" {
 
 RG_EXPORT NcclResult ncclGetVersion(int *version) {
   const char *text = std::getenv("REGATHER_STAND_IN_NCCL");
-  *version = text ? std::atoi(text) : 23007;
+  *version = text ? int(std::strtol(text, nullptr, 10)) : 23007;
   return kNcclSuccess;
 }
 

@@ -8,7 +8,6 @@
 
 #include "StandInNccl.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -78,14 +77,14 @@ NcclResult StandInNccl::getState(const NcclCommTag &comm) const {
 /// What a member is to suffer in its next exchange: 'h', 'e' or nothing.
 static char getFault(const NcclCommTag &comm) {
   const char *text = std::getenv("REGATHER_STAND_IN_NCCL_FAULT");
-  char kind[8] = "";
-  int position = 0;
-  size_t number = 0;
-  if (text &&
-      std::sscanf(text, "%7[a-z]:%d:%zu", kind, &position, &number) == 3 &&
-      position == comm.position && number == comm.numExchanges)
-    return kind[0];
-  return 0;
+  const char *colon = text ? std::strchr(text, ':') : nullptr;
+  if (!colon)
+    return 0;
+  char *end = nullptr;
+  long position = std::strtol(colon + 1, &end, 10);
+  bool isHere = *end == ':' && position == comm.position &&
+                std::strtoull(end + 1, nullptr, 10) == comm.numExchanges;
+  return isHere ? *text : '\0';
 }
 
 NcclResult StandInNccl::arrive(const std::shared_ptr<NcclCommTag> &comm,

@@ -19,9 +19,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <random>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace regather::runtime;
 
@@ -143,31 +145,54 @@ TEST_F(ReductionKernelTest, MaximumOrdersZeros) {
   check({RG_MAX, RG_F32, RG_DTYPE_AUTO}, data, 2, 3);
 }
 
+/// Runs a program, which writes to a file; returns its exit code, 127 if there
+/// is none of its name.
+int runProgram(std::vector<std::string> words, const std::string &output) {
+  std::vector<char *> arguments;
+  for (std::string &word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = fork();
+  if (process == 0) {
+    int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(process, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 // The assembler of the CUDA toolkit takes the text, where there is one.
 TEST_F(ReductionKernelTest, Assembles) {
-  if (std::system("ptxas --version > /dev/null 2>&1") != 0)
-    GTEST_SKIP() << "no ptxas";
   std::string path = getTemporaryPath("reductions.ptx");
-  std::FILE *file = std::fopen(path.c_str(), "w");
-  ASSERT_TRUE(file);
-  std::fputs(writeReductionKernels().c_str(), file);
-  std::fclose(file);
+  std::string log = getTemporaryPath("reductions.log");
+  std::ofstream(path) << writeReductionKernels();
   for (const char *architecture : {"sm_80", "sm_90a", "sm_100a"}) {
-    std::string command = std::string("ptxas -v -arch=") + architecture +
-                          " -o /dev/null " + path + " 2>&1";
-    std::FILE *pipe = popen(command.c_str(), "r");
-    ASSERT_TRUE(pipe);
-    std::string output;
-    for (char line[512]; std::fgets(line, sizeof(line), pipe);)
-      output += line;
-    EXPECT_EQ(pclose(pipe), 0) << output;
+    int code = runProgram({"ptxas", "-v", std::string("-arch=") + architecture,
+                           "-o", "/dev/null", path},
+                          log);
+    if (code == 127) {
+      std::remove(path.c_str());
+      std::remove(log.c_str());
+      GTEST_SKIP() << "no ptxas";
+    }
+    std::ifstream file(log);
+    std::string output((std::istreambuf_iterator<char>(file)),
+                       std::istreambuf_iterator<char>());
+    EXPECT_EQ(code, 0) << output;
     EXPECT_EQ(output.find("warning"), std::string::npos) << output;
+    size_t numKernels = 0;
     for (size_t at = output.find(" bytes spill stores");
          at != std::string::npos;
-         at = output.find(" bytes spill stores", at + 1))
+         at = output.find(" bytes spill stores", at + 1), ++numKernels)
       EXPECT_EQ(output.substr(at - 2, 2), " 0") << output;
+    EXPECT_EQ(numKernels, 31u);
   }
   std::remove(path.c_str());
+  std::remove(log.c_str());
 }
 
 } // namespace
