@@ -80,6 +80,29 @@ static cl::opt<std::string> bundle(cl::Positional, cl::desc("FILE"),
                                    cl::Required, cl::sub(manifestCommand),
                                    cl::cat(getCategory()));
 
+static cl::opt<std::string> cudaGraph(
+    "cuda-graph",
+    cl::desc("What a GPU is told at once: none (default), unit (computation of "
+             "each unit and phase), modules=PATTERNS, full (the whole step), "
+             "or options of exec-form-graphs, such as 'unit min-ops=4'"),
+    cl::value_desc("MODE OPTION=VALUE..."), cl::sub(compileCommand),
+    cl::cat(getCategory()));
+
+/// Passes --cuda-graph on to the pass that makes the graphs.
+static Failure readCudaGraph() {
+  if (cudaGraph.getNumOccurrences() == 0)
+    return Failure();
+  if (target == "cpu" || emitted != OutputKind::Bundle)
+    return Failure("--cuda-graph needs a bundle for a target such as "
+                   "--target=nvptx:sm_90a");
+  llvm::StringRef text = llvm::StringRef(cudaGraph).trim();
+  bool hasModules = text.starts_with("modules=");
+  std::string &options = getPassOptions()["exec-form-graphs"];
+  options += options.empty() ? "" : " ";
+  options += (hasModules ? "mode=modules " : "mode=") + text.str();
+  return Failure();
+}
+
 static void warn(const kernel::KernelStatistics &statistics) {
   if (!statistics.cacheError.empty())
     llvm::errs() << "regather: warning: " << statistics.cacheError << '\n';
@@ -228,6 +251,8 @@ int regather::compileMain() {
   if (target == "cpu" && emitted != OutputKind::Bundle)
     return reportError("--emit=ptx and --emit=cubin need a target such as "
                        "--target=nvptx:sm_90a");
+  if (Failure failure = readCudaGraph())
+    return reportError(failure.getMessage());
   std::optional<GpuCompileRequest> gpu;
   if (target != "cpu") {
     auto read = readGpuRequest();

@@ -439,6 +439,10 @@ rg_status GpuExecutor::beginGraph() {
                  : !isWarmingUp && !graphs->begin(message))
     return failStep(RG_ERROR_DEVICE, 0, gpuProgram.graphs[graph].first,
                     message);
+  const rg_gpu_graph &table = gpuProgram.graphs[graph];
+  for (int64_t i = table.first; isCaptured && i < table.end; ++i)
+    if (program.instructions[i].opcode == RG_OP_TRANSFER)
+      communication->replay(i);
   for (const std::unique_ptr<StepWalker> &walker : walkers)
     isCaptured ? walker->skipGraph() : walker->enterGraph();
   return RG_OK;

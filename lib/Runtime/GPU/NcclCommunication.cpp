@@ -261,23 +261,30 @@ bool NcclCommunication::mark(const volatile uint32_t &place, uint32_t value,
                "cannot write progress", message);
 }
 
-bool NcclCommunication::start(int32_t rank, int64_t number,
-                              const CuAddress *buffers, CuStream stream,
-                              std::string &message) {
+void NcclCommunication::replay(int64_t number) {
   const rg_instruction &instruction = program->instructions[number];
-  Transfer &transfer = transfers[size_t(instruction.index)];
+  const Transfer &transfer = transfers[size_t(instruction.index)];
   NcclCommunicator &communicator = *transfer.communicator;
-  uint32_t value = marks[size_t(number)];
   CollectiveEntry entry;
   entry.sequence = communicator.countCollective();
   entry.stream = instruction.stream;
-  entry.mark = value;
+  entry.mark = marks[size_t(number)];
   entry.bytes = transfer.bytes;
   entry.group = &communicator.getGroup();
   entry.collective = &program->transfers[instruction.index].collective;
   entry.instruction = &instruction;
   log.add(entry);
+}
 
+bool NcclCommunication::start(int32_t rank, int64_t number,
+                              const CuAddress *buffers, CuStream stream,
+                              std::string &message) {
+  // A graph writes the same marks whenever it is launched.
+  replay(number);
+  const rg_instruction &instruction = program->instructions[number];
+  Transfer &transfer = transfers[size_t(instruction.index)];
+  NcclCommunicator &communicator = *transfer.communicator;
+  uint32_t value = marks[size_t(number)];
   TransferLabel label = {rank, number, instruction.description};
   PlanMemory memory = {buffers, staging[size_t(instruction.stream)]};
   auto ranks = int64_t(communicator.getGroup().size());

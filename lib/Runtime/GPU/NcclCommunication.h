@@ -57,6 +57,7 @@ public:
   void endStep() override;
   bool start(int32_t rank, int64_t instruction, const CuAddress *buffers,
              CuStream stream, std::string &message) override;
+  void replay(int64_t instruction) override;
   bool poll(std::string &message) override;
   void abort() override;
   int64_t getStagingBytes() const override { return stagingBytes; }

@@ -63,11 +63,20 @@ static llvm::Constant *emitKernels(DataEmitter &emitter,
   return table.emit(name);
 }
 
+static llvm::Constant *emitGraphs(DataEmitter &emitter,
+                                  ArrayRef<rg_gpu_graph> graphs) {
+  DataEmitter::Table<rg_gpu_graph> table(emitter, graphs);
+  for (const rg_gpu_graph &graph : graphs)
+    table.set(graph.name, emitter.addString(graph.name));
+  return table.emit("graphs");
+}
+
 void ProgramTables::emit(llvm::Module &module, const GpuCode &code) {
   DataEmitter emitter(module);
   rg_gpu_program gpu = {};
   gpu.version = RG_GPU_PROGRAM_VERSION;
   gpu.image_count = static_cast<int64_t>(code.images.size());
+  gpu.graph_count = static_cast<int64_t>(graphs.size());
   DataEmitter::Table<rg_gpu_program> table(emitter, gpu);
   table.set(gpu.program, emitProgram(emitter, /*functions=*/{}));
   table.set(gpu.images, emitImages(emitter, code.images));
@@ -75,5 +84,6 @@ void ProgramTables::emit(llvm::Module &module, const GpuCode &code) {
   table.set(gpu.gemms, emitKernels(emitter, code.gemms, "gpu_gemms"));
   table.set(gpu.attentions,
             emitKernels(emitter, code.attentions, "gpu_attentions"));
+  table.set(gpu.graphs, emitGraphs(emitter, graphs));
   DataEmitter::setName(table.emit("gpu_program"), RG_GPU_PROGRAM_SYMBOL);
 }

@@ -136,16 +136,37 @@ static std::vector<std::string> findUnclaimed(ArrayRef<StringRef> paths,
   return names;
 }
 
-/// Reports that the first of `patterns` matches none of `paths`.
+/// What there is instead of what a pattern names: the outermost modules or, for
+/// a pattern that begins anywhere, the names that could stand in it.
+static std::string summarizeChoices(const PathPattern &pattern,
+                                    ArrayRef<StringRef> paths) {
+  constexpr size_t kMaxNames = 16;
+  if (!pattern.atAnyDepth)
+    return summarizePaths(paths);
+  llvm::SetVector<StringRef> names;
+  for (StringRef path : paths)
+    for (StringRef name : llvm::split(path, '.'))
+      if (!llvm::all_of(name, llvm::isDigit))
+        names.insert(name);
+  std::string text =
+      "modules called " +
+      llvm::join(names.getArrayRef().take_front(kMaxNames), ", ");
+  return names.size() > kMaxNames ? text + ", ..." : text;
+}
+
+/// Reports that `pattern`, the first of `patterns`, matches none of `paths`.
 static LogicalResult emitUnmatched(FunctionOpInterface func, StringRef option,
+                                   const PathPattern &pattern,
                                    ArrayRef<std::string> patterns,
                                    ArrayRef<StringRef> paths,
                                    ArrayRef<PatternMatch> matches,
                                    StringRef what) {
-  InFlightDiagnostic diag = func.emitError()
-                            << "pattern \"" << patterns.front()
-                            << "\" of option '" << option << "' matches no "
-                            << what << "; there are " << summarizePaths(paths);
+  InFlightDiagnostic diag =
+      func.emitError() << "pattern \"" << patterns.front() << "\" of option '"
+                       << option << "' matches no " << what << "; there are "
+                       << summarizeChoices(pattern, paths);
+  if (pattern.atAnyDepth)
+    return diag;
   std::vector<PathPattern> others;
   {
     // What is wrong about the others is not reported yet.
@@ -189,8 +210,8 @@ regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
       found.prefix = prefix;
     }
     if (!any)
-      return emitUnmatched(func, option, patterns.drop_front(number), paths,
-                           matches, what);
+      return emitUnmatched(func, option, *pattern, patterns.drop_front(number),
+                           paths, matches, what);
   }
   return matches;
 }

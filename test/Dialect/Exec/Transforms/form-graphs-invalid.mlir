@@ -19,7 +19,7 @@ exec.program @branch(%flag: memref<i1>, %x: memref<16xf32> {tg.donated}) attribu
 // -----
 
 // The optimizer is no part of a module's graphs.
-// expected-error @+1 {{pattern "*.attention" of option 'modules' matches no module that computes in forward or backward; there are layers.0.mlp}}
+// expected-error @+1 {{pattern "*.attention" of option 'modules' matches no module that computes in forward or backward; there are modules called layers, mlp}}
 exec.program @nothing(%x: memref<16xf32> {tg.donated}) attributes {streams = 1} {
   exec.fill %x with 0.0 : f32 stream 0 {tg.module = "layers.0.mlp"} : memref<16xf32>
   exec.fill %x with 1.0 : f32 stream 0 {tg.module = "layers.0.attention", tg.phase = #tg.phase<optimizer>} : memref<16xf32>
