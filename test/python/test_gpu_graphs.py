@@ -132,3 +132,21 @@ def test_graphs_are_for_gpus(steps: dict[str, Path], tmp_path: Path) -> None:
                       "--cuda-graph=full", "-o", tmp_path / "step.rgb")
     assert result.code == 1
     assert "--cuda-graph needs a bundle for a target such as" in result.stderr
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_order_of_graphs_keeps_the_bits(model: str, steps: dict[str, Path],
+                                            tmp_path: Path) -> None:
+    """On the CPU, which runs what graphs hold in their order."""
+    outputs = []
+    for mode in ("none", "unit", "full",
+                 "modules modules=*.self_attn min-ops=1"):
+        file = tmp_path / "outputs.safetensors"
+        result = run_tool("regather", "run", steps[model], "--ranks=2",
+                          "--optimizer=adamw", "--steps=3", "--quiet",
+                          "--random-inputs=1", "--learning-rate=0.01",
+                          f"--pass-option=exec-form-graphs:mode={mode}",
+                          f"--outputs={file}", timeout=600)
+        assert result.code == 0, result.last_words
+        outputs.append(file.read_bytes())
+    assert all(output == outputs[0] for output in outputs)
