@@ -125,11 +125,17 @@ void CallChecker::touch(const RecordedCall &call, const RecordedCall *launch,
 }
 
 void CallChecker::start(const RecordedCall &call, const RecordedCall *launch) {
-  if (StringSwitch<bool>(call.name)
+  bool isCollective =
+      StringSwitch<bool>(call.name)
           .Cases({"ncclAllGather", "ncclAllReduce", "ncclAlltoAll"}, true)
           .Cases({"ncclBroadcast", "ncclReduce", "ncclReduceScatter"}, true)
-          .Default(false))
-    collectives[call.rank].push_back({&call, launch});
+          .Default(false);
+  if (!isCollective)
+    return;
+  DenseMap<int64_t, size_t> &numbers = communicators[call.rank];
+  size_t communicator =
+      numbers.try_emplace(call.comm, numbers.size()).first->second;
+  collectives[call.rank].push_back({&call, launch, communicator});
 }
 
 //===----------------------------------------------------------------------===//

@@ -22,6 +22,8 @@ namespace regather::callorder {
 struct StartedCollective {
   const RecordedCall *call;
   const RecordedCall *launch;
+  /// Communicators of a rank, counted by their first collective.
+  size_t communicator;
 };
 
 /// Follows the calls of one process.
@@ -93,6 +95,8 @@ private:
   ByteHistory history;
   /// By address.
   std::map<uint64_t, const RecordedCall *> allocations;
+  /// By rank: the communicators that it has used, with their numbers.
+  std::map<int64_t, llvm::DenseMap<int64_t, size_t>> communicators;
   llvm::DenseMap<int64_t, size_t> lanes;
   llvm::DenseMap<int64_t, Event> events;
   /// From 1 on.

@@ -50,9 +50,11 @@ struct RankCollectives {
 };
 } // namespace
 
-static bool areAlike(const RecordedCall &a, const RecordedCall &b) {
-  return a.name == b.name && a.comm == b.comm && a.count == b.count &&
-         a.reduction == b.reduction;
+/// Processes number their communicators by themselves.
+static bool areAlike(const StartedCollective &a, const StartedCollective &b) {
+  return a.communicator == b.communicator && a.call->name == b.call->name &&
+         a.call->count == b.call->count &&
+         a.call->reduction == b.call->reduction;
 }
 
 static std::string describeCollective(const StartedCollective &collective) {
@@ -67,7 +69,7 @@ static void compare(const RankCollectives &first, const RankCollectives &other,
   size_t size = std::min(first.started->size(), other.started->size());
   for (size_t i = 0; i != size; ++i) {
     const StartedCollective &a = (*first.started)[i], &b = (*other.started)[i];
-    if (areAlike(*a.call, *b.call))
+    if (areAlike(a, b))
       continue;
     findings.push_back(
         {CallFinding::Kind::RankOrder,

@@ -349,8 +349,17 @@ TEST(CallOrderRanksTest, TheSameOnAllRanks) {
     int64_t number = rank == &second;
     rank->collective("ncclAllGather", number, 1, 16);
     rank->collective("ncclAllReduce", number, 2, 8);
+    rank->collective("ncclAllReduce", number, 2, 8);
   }
   EXPECT_TRUE(checkCalls({first.calls, second.calls}).empty());
+  // Over another communicator than before.
+  second.calls[2].comm = 1;
+  EXPECT_EQ(checkCalls({first.calls, second.calls}).size(), 1u);
+  // Which numbers they have does not matter.
+  second.calls[1].comm = second.calls[2].comm = 7;
+  EXPECT_TRUE(checkCalls({first.calls, second.calls}).empty());
+  for (RecordedCall &call : second.calls)
+    call.comm = call.comm == 7 ? 2 : 1;
   second.calls[1].count = 4;
   std::vector<CallFinding> findings = checkCalls({first.calls, second.calls});
   ASSERT_EQ(findings.size(), 1u);
