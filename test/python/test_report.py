@@ -287,6 +287,27 @@ def test_advice_applies(tmp_path: Path) -> None:
     assert not re.search("reshard|schedule|bucket|mesh|micro", alone)
 
 
+def test_advice_for_a_step_that_does_not_fit(tmp_path: Path) -> None:
+    """What fits comes first, and together with what is quicker."""
+    cluster = json.loads((ROOT / "clusters" / "h100-8.json").read_text())
+    cluster["device"]["memory_bytes"] = 40e6
+    (tmp_path / "small.json").write_text(json.dumps(cluster))
+    numbers = tmp_path / "numbers.json"
+    result = run_tool("regather", "report", STEP, "--mesh=dp:4",
+                      "--recompute=none", "--cluster", tmp_path / "small.json",
+                      "--json", numbers)
+    assert result.code == 0, result.stderr
+    report = json.loads(numbers.read_text())
+    timing, advice = report["timing"], report["advice"]
+    assert timing["peak_bytes"] > 40e6
+    fits = [entry["peak_bytes"] <= 40e6 for entry in advice]
+    assert any(fits) and fits == sorted(fits, reverse=True)
+    assert all(entry["peak_bytes"] < 0.8 * timing["peak_bytes"]
+               for entry, fit in zip(advice, fits, strict=True) if not fit)
+    assert "--schedule=auto" in advice[0]["flags"]
+    assert "--policy=" in advice[0]["flags"]
+
+
 def test_batch_of_one_rank(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     result = run_tool("regather", "report", STEP, "--mesh=dp:512", "-o", page)

@@ -50,6 +50,10 @@ private:
   bool fits(const Advice &advice) const {
     return timing.deviceBytes == 0 || advice.peakBytes <= timing.deviceBytes;
   }
+  /// The step itself does not fit.
+  bool isTooLarge() const {
+    return timing.deviceBytes > 0 && timing.peakBytes > timing.deviceBytes;
+  }
   bool isUseful(const Advice &advice) const;
   std::optional<Advice> attempt(const StepChange &change) const;
   std::optional<StepChange> combine(ArrayRef<Trial> trials) const;
@@ -105,22 +109,31 @@ std::optional<Advice> Adviser::attempt(const StepChange &change) const {
   return advice;
 }
 
-/// The best of each kind of those that make the step quicker, if they are
-/// several.
+/// The best change of each kind that makes the step quicker, if they are
+/// several. If the step does not fit, the quickest change with which it does is
+/// among them.
 std::optional<StepChange> Adviser::combine(ArrayRef<Trial> trials) const {
   std::map<ChangeKind, const Trial *> best;
-  for (const Trial &trial : trials) {
-    if (!isQuicker(trial.advice) || trial.change.kind == ChangeKind::Work)
-      continue;
-    const Trial *&known = best[trial.change.kind];
+  const Trial *fitting = nullptr;
+  auto choose = [](const Trial *&known, const Trial &trial) {
     if (!known || trial.advice.seconds < known->advice.seconds)
       known = &trial;
+  };
+  for (const Trial &trial : trials) {
+    if (trial.change.kind == ChangeKind::Work)
+      continue;
+    if (isQuicker(trial.advice))
+      choose(best[trial.change.kind], trial);
+    if (isTooLarge() && fits(trial.advice))
+      choose(fitting, trial);
   }
+  if (fitting)
+    best[fitting->change.kind] = fitting;
   if (best.size() < 2)
     return std::nullopt;
   StepChange all;
   all.kind = ChangeKind::Work;
-  all.title = "The best of these together";
+  all.title = "The best changes together";
   std::vector<std::string> titles;
   std::vector<std::function<void(RunRequest &, PassOptionTexts &)>> parts;
   for (const auto &[kind, trial] : best) {
@@ -170,8 +183,7 @@ std::optional<Advice> Adviser::changeRows() const {
   ModuleOp original = step.original;
   if (timing.exposedSeconds <= 0 || !original.getOps<tg::MeshOp>().empty())
     return std::nullopt;
-  bool isTooMuch =
-      timing.deviceBytes > 0 && timing.peakBytes > timing.deviceBytes;
+  bool isTooMuch = isTooLarge();
   if (isTooMuch && step.rowsPerRank < 2)
     return std::nullopt;
   Advice advice = scaleRows(isTooMuch ? 0.5 : 2);
@@ -190,14 +202,17 @@ std::optional<Advice> Adviser::changeRows() const {
 std::vector<Advice> Adviser::run() {
   std::vector<Trial> trials;
   for (StepChange &change : findChanges(step))
-    if (std::optional<Advice> advice = attempt(change);
-        advice && isUseful(*advice))
+    if (std::optional<Advice> advice = attempt(change))
       trials.push_back({std::move(change), std::move(*advice)});
   std::vector<Advice> useful;
-  double quickest = timing.seconds;
+  // What all of them together have to beat.
+  double quickest =
+      isTooLarge() ? std::numeric_limits<double>::infinity() : timing.seconds;
   for (const Trial &trial : trials) {
+    if (!isUseful(trial.advice))
+      continue;
     useful.push_back(trial.advice);
-    if (trial.change.kind != ChangeKind::Work)
+    if (trial.change.kind != ChangeKind::Work && fits(trial.advice))
       quickest = std::min(quickest, trial.advice.seconds);
   }
   if (std::optional<StepChange> all = combine(trials))
@@ -207,9 +222,9 @@ std::vector<Advice> Adviser::run() {
       useful.push_back(std::move(*advice));
   if (std::optional<Advice> advice = changeRows(); advice && isUseful(*advice))
     useful.push_back(std::move(*advice));
-  llvm::sort(useful, [](const Advice &lhs, const Advice &rhs) {
-    return std::make_pair(lhs.getSecondsPerBatch(), lhs.title) <
-           std::make_pair(rhs.getSecondsPerBatch(), rhs.title);
+  llvm::sort(useful, [&](const Advice &lhs, const Advice &rhs) {
+    return std::make_tuple(!fits(lhs), lhs.getSecondsPerBatch(), lhs.title) <
+           std::make_tuple(!fits(rhs), rhs.getSecondsPerBatch(), rhs.title);
   });
   return useful;
 }

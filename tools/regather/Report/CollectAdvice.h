@@ -30,7 +30,8 @@ struct AdvisedStep {
 
 /// Tries changes that apply to the step: prepares and simulates it again with
 /// each, and keeps those that make it quicker on devices of its size, or
-/// smaller where memory is short or nothing is lost. The quickest first.
+/// smaller where memory is short or nothing is lost. What fits a device comes
+/// first, then what is quickest.
 std::vector<report::Advice> collectAdvice(const AdvisedStep &step);
 
 } // namespace regather
