@@ -45,8 +45,8 @@ mlir::LogicalResult formKernels(mlir::ModuleOp module,
                                 PassOptionTexts &passOptions);
 
 /// Describes `step` on a cluster; `model` outlives the result. Emits an error
-/// if it communicates over meshes that do not fit, or inside of control flow, or
-/// if the cluster has too few ranks.
+/// if it communicates over meshes that do not fit, or inside of control flow,
+/// or if the cluster has too few ranks.
 llvm::FailureOr<SimulatedStep> describeStep(const AnalyzedStep &step,
                                             const CostModel &model);
 
