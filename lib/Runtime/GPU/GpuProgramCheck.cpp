@@ -55,12 +55,25 @@ static std::string checkKernels(const rg_gpu_kernel *kernels, int64_t count,
   return "";
 }
 
+/// The kernel that an instruction launches; null if a library computes it.
+static const rg_gpu_kernel *getKernel(const rg_gpu_program &program,
+                                      const rg_instruction &instruction) {
+  const rg_gpu_kernel *kernels = nullptr;
+  if (instruction.opcode == RG_OP_LAUNCH)
+    return program.kernels + instruction.index;
+  if (instruction.opcode == RG_OP_GEMM)
+    kernels = program.gemms + instruction.index;
+  else if (instruction.opcode == RG_OP_ATTENTION)
+    kernels = program.attentions + instruction.index;
+  return kernels && kernels->launch_count != 0 ? kernels : nullptr;
+}
+
 static std::string checkLaunch(const rg_gpu_program &program,
-                               const rg_instruction &instruction) {
+                               const rg_instruction &instruction,
+                               const rg_gpu_kernel &kernel) {
   std::string where =
       "instruction " +
       std::to_string(&instruction - program.program->instructions);
-  const rg_gpu_kernel &kernel = program.kernels[instruction.index];
   if (kernel.launch_count == 0)
     return where + " runs a kernel without launches";
   if (kernel.argument_count > instruction.place_count)
@@ -109,7 +122,7 @@ std::string regather::runtime::checkGpuProgram(const rg_gpu_program &gpu) {
   if (problem.empty())
     problem = checkGraphs(gpu);
   for (int64_t i = 0; problem.empty() && i < program.instruction_count; ++i)
-    if (program.instructions[i].opcode == RG_OP_LAUNCH)
-      problem = checkLaunch(gpu, program.instructions[i]);
+    if (const rg_gpu_kernel *kernel = getKernel(gpu, program.instructions[i]))
+      problem = checkLaunch(gpu, program.instructions[i], *kernel);
   return problem;
 }
