@@ -179,3 +179,25 @@ def test_ranks_share_a_device(tmp_path: Path) -> None:
     launches = Counter(call["rank"] for call in calls_of(record)
                        if call["call"] == "cuLaunchKernel")
     assert set(launches) == {0, 1, 2, 3}
+
+
+def test_llama_trains_as_on_the_cpu(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+    pytest.importorskip("transformers", reason="its model is captured here")
+    from test_capture_models import llama
+    import regather
+
+    torch.manual_seed(0)
+    model, batch = llama()
+    model.train()
+    step = tmp_path / "step.fx.json"
+    regather.capture(model, batch).save(step)
+    options = ("--ranks=1", "--optimizer=adamw")
+    bundle = compile_bundle(step, tmp_path / "llama.rgb", *options)
+    record = tmp_path / "calls"
+    train = (*RUN, "--learning-rate=0.01", "--json")
+    losses = losses_of(run(bundle, *train, REGATHER_RECORD=str(record)))
+    assert [call for call in calls_of(record)
+            if call["call"] == "cublasLtMatmul"]
+    expected = losses_of(run(step, *options, *train))
+    assert losses == pytest.approx(expected, rel=1e-5)

@@ -27,7 +27,8 @@ public:
       : kernel(kernel), launch(launch), stride(kernel.initial.size()),
         states(size_t(launch.threads)),
         registers(stride * size_t(launch.threads)),
-        shared(size_t(kernel.sharedBytes + launch.dynamicSharedBytes)) {}
+        shared(size_t(kernel.sharedBytes + launch.dynamicSharedBytes)),
+        local(size_t(kernel.localBytes) * size_t(launch.threads)) {}
 
   std::string run();
 
@@ -60,6 +61,7 @@ private:
   std::vector<Thread> states;
   std::vector<uint64_t> registers; ///< of all threads
   std::vector<std::byte> shared;
+  std::vector<std::byte> local; ///< of all threads
   size_t lastRange = 0;
   int depth = 0;
   std::string problem;
@@ -86,6 +88,15 @@ std::byte *PtxMachine::find(const PtxInstruction &instruction,
     if (address <= shared.size() && bytes <= shared.size() - address)
       return shared.data() + address;
     fail("an address is outside of shared memory");
+    return nullptr;
+  }
+  if (instruction.kind == Kind::LoadLocal ||
+      instruction.kind == Kind::StoreLocal) {
+    // Functions that have local memory are kernels.
+    auto size = size_t(kernel.localBytes);
+    if (address <= size && bytes <= size - address)
+      return local.data() + values[kernel.thread] * size + address;
+    fail("an address is outside of local memory");
     return nullptr;
   }
   for (size_t i = 0; i < launch.memory.size(); ++i) {
@@ -159,6 +170,19 @@ static void pack(const PtxInstruction &instruction, uint64_t *values) {
   values[instruction.results[0]] = bits;
 }
 
+static void multiplyAdd(const PtxInstruction &instruction, int carry,
+                        uint64_t *values) {
+  const int *operands = instruction.operands.data();
+  uint64_t product =
+      (values[operands[0]] & getMask(32)) * (values[operands[1]] & getMask(32));
+  uint64_t half = instruction.isHigh ? product >> 32 : product & getMask(32);
+  uint64_t sum = half + (values[operands[2]] & getMask(32)) +
+                 (instruction.addsCarry ? values[carry] : 0);
+  values[instruction.results[0]] = sum & getMask(32);
+  if (instruction.setsCarry)
+    values[carry] = sum >> 32;
+}
+
 bool PtxMachine::call(const PtxInstruction &instruction, uint64_t *values) {
   constexpr int kMostCalls = 16;
   const PtxFunction &callee = *instruction.callee;
@@ -204,11 +228,16 @@ PtxMachine::State PtxMachine::runThread(const PtxFunction &function,
       break;
     case Kind::LoadGlobal:
     case Kind::LoadShared:
+    case Kind::LoadLocal:
       isGood = load(instruction, values);
       break;
     case Kind::StoreGlobal:
     case Kind::StoreShared:
+    case Kind::StoreLocal:
       isGood = store(instruction, values);
+      break;
+    case Kind::MultiplyAdd:
+      multiplyAdd(instruction, function.carry, values);
       break;
     case Kind::Branch:
       next = instruction.target;

@@ -49,8 +49,12 @@ struct PtxInstruction {
     Pack,
     LoadGlobal,
     LoadShared,
+    LoadLocal,
     StoreGlobal,
     StoreShared,
+    StoreLocal,
+    /// A product of 32 bits, plus the last operand, with carry.
+    MultiplyAdd,
     Branch,
     Call,
     Return,
@@ -62,6 +66,8 @@ struct PtxInstruction {
 
   Kind kind = Kind::Compute;
   ShuffleMode mode = ShuffleMode::Butterfly;
+  /// Of MultiplyAdd: takes the high half, adds the carry, leaves a carry.
+  bool isHigh = false, addsCarry = false, setsCarry = false;
   /// Runs if the predicate is not set.
   bool isNegated = false;
   /// Register of the predicate; -1 if it always runs.
@@ -87,6 +93,10 @@ struct PtxFunction {
   std::vector<int> parameters, results;
   /// Registers of %tid.x, %ntid.x, %ctaid.x and %nctaid.x.
   int thread = 0, threads = 0, block = 0, blocks = 0;
+  /// Register of the carry.
+  int carry = 0;
+  /// Of a thread.
+  int64_t localBytes = 0;
   /// Of a block, without what launches ask for.
   int64_t sharedBytes = 0;
   /// The first opcode that is not known; the function cannot run then.
@@ -95,6 +105,8 @@ struct PtxFunction {
 
 /// A file of PTX.
 struct PtxModule {
+  /// Tables that it holds.
+  std::vector<std::unique_ptr<std::string>> constants;
   std::map<std::string, std::unique_ptr<PtxFunction>, std::less<>> functions;
 };
 

@@ -193,6 +193,15 @@ template <typename T> uint64_t extract(uint64_t a, uint64_t b, uint64_t c) {
   uint64_t bits = begin >= 64 ? 0 : write<T>(read<T>(a)) >> begin;
   return length >= 64 ? bits : bits & ((uint64_t(1) << length) - 1);
 }
+/// The high half of two words that are shifted together.
+uint64_t funnelLeft(uint64_t low, uint64_t high, uint64_t distance) {
+  uint64_t both = high << 32 | (low & 0xFFFFFFFF);
+  return (both << (distance & 31)) >> 32;
+}
+uint64_t funnelRight(uint64_t low, uint64_t high, uint64_t distance) {
+  uint64_t both = high << 32 | (low & 0xFFFFFFFF);
+  return uint32_t(both >> (distance & 31));
+}
 template <typename T> uint64_t move(uint64_t a, uint64_t, uint64_t) {
   return write<T>(T(a));
 }
@@ -247,10 +256,10 @@ template <typename To, typename From>
 uint64_t convert(uint64_t a, uint64_t, uint64_t) {
   return write<To>(To(read<From>(a)));
 }
-/// Towards zero; NaN is zero, and what is too large the largest.
-template <typename To, typename From>
-uint64_t truncate(uint64_t a, uint64_t, uint64_t) {
-  From value = std::trunc(read<From>(a));
+/// NaN is zero, and what is too large the largest.
+template <typename To, typename From, From (*round)(From)>
+uint64_t roundToInteger(uint64_t a, uint64_t, uint64_t) {
+  From value = round(read<From>(a));
   if (std::isnan(value))
     return 0;
   if (value >= From(std::numeric_limits<To>::max()))
@@ -398,8 +407,12 @@ void OperationTable::addConversionsTo(const std::string &type) {
   set(name + "s32", convert<To, int32_t>);
   set(name + "s64", convert<To, int64_t>);
   if constexpr (std::is_integral_v<To>) {
-    set("cvt.rzi." + type + ".f32", truncate<To, float>);
-    set("cvt.rzi." + type + ".f64", truncate<To, double>);
+    set("cvt.rzi." + type + ".f32", roundToInteger<To, float, std::trunc>);
+    set("cvt.rzi." + type + ".f64", roundToInteger<To, double, std::trunc>);
+    set("cvt.rni." + type + ".f32", roundToInteger<To, float, std::nearbyint>);
+    set("cvt.rni." + type + ".f64", roundToInteger<To, double, std::nearbyint>);
+    set("cvt.rmi." + type + ".f32", roundToInteger<To, float, std::floor>);
+    set("cvt.rmi." + type + ".f64", roundToInteger<To, double, std::floor>);
   }
 }
 
@@ -454,6 +467,8 @@ OperationTable::OperationTable() {
   set("bfe.u32", extract<uint32_t>);
   set("bfe.u64", extract<uint64_t>);
   set("cvta.to.global.u64", move<uint64_t>);
+  set("shf.l.wrap.b32", funnelLeft);
+  set("shf.r.wrap.b32", funnelRight);
   addFloats<float>("f32");
   addFloats<double>("f64");
   addConversionsTo<uint8_t>("u8");

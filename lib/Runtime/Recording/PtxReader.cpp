@@ -109,6 +109,10 @@ private:
                 PtxInstruction &instruction);
   bool readCall(const std::vector<std::string_view> &operands,
                 PtxInstruction &instruction);
+  bool readMultiplyAdd(std::string_view opcode,
+                       const std::vector<std::string_view> &operands,
+                       PtxInstruction &instruction);
+  bool readLocal(std::string_view declaration);
   bool readShuffle(std::string_view opcode,
                    const std::vector<std::string_view> &operands,
                    PtxInstruction &instruction);
@@ -158,9 +162,14 @@ std::vector<int> FunctionReader::getRegisters(std::string_view list) {
   return numbers;
 }
 
+/// The number that a text begins with; 0 if it begins with none.
+static int64_t readNumber(std::string_view text) {
+  return std::strtoll(std::string(text).c_str(), nullptr, 0);
+}
+
 /// The bytes of a type such as `b32`; negative if it has a sign.
 static int getTypeBytes(std::string_view type) {
-  int bits = std::atoi(std::string(type.substr(1)).c_str());
+  auto bits = int(readNumber(type.substr(1)));
   return type[0] == 's' ? -bits / 8 : bits / 8;
 }
 
@@ -198,6 +207,8 @@ bool FunctionReader::readMemory(std::string_view opcode,
                                 values.end());
   if (parts[1] == "shared")
     instruction.kind = isLoad ? Kind::LoadShared : Kind::StoreShared;
+  else if (parts[1] == "local")
+    instruction.kind = isLoad ? Kind::LoadLocal : Kind::StoreLocal;
   else if (parts[1] == "global")
     instruction.kind = isLoad ? Kind::LoadGlobal : Kind::StoreGlobal;
   else
@@ -234,6 +245,34 @@ bool FunctionReader::readCall(const std::vector<std::string_view> &operands,
   instruction.operands = getRegisters(operands[2]);
   return instruction.results.size() == instruction.callee->results.size() &&
          instruction.operands.size() == instruction.callee->parameters.size();
+}
+
+/// Such as `madc.hi.cc.u32`.
+bool FunctionReader::readMultiplyAdd(
+    std::string_view opcode, const std::vector<std::string_view> &operands,
+    PtxInstruction &instruction) {
+  if (operands.size() != 4 || split(opcode, '.').back() != "u32")
+    return false;
+  instruction.kind = Kind::MultiplyAdd;
+  instruction.isHigh = opcode.find(".hi.") != std::string_view::npos;
+  instruction.addsCarry = startsWith(opcode, "madc.");
+  instruction.setsCarry = opcode.find(".cc.") != std::string_view::npos;
+  instruction.results = {getRegister(operands[0])};
+  for (size_t i = 1; i < operands.size(); ++i)
+    instruction.operands.push_back(getRegister(operands[i]));
+  return true;
+}
+
+/// `.local .align 4 .b8 name[28]`, of which a kernel has one at most.
+bool FunctionReader::readLocal(std::string_view declaration) {
+  size_t bracket = declaration.find('[');
+  if (bracket == std::string_view::npos || function.localBytes ||
+      !function.results.empty())
+    return false;
+  std::string_view name = declaration.substr(0, bracket);
+  getRegister(name.substr(name.find_last_of(kSpace) + 1));
+  function.localBytes = readNumber(declaration.substr(bracket + 1));
+  return true;
 }
 
 bool FunctionReader::readShuffle(std::string_view opcode,
@@ -281,6 +320,8 @@ bool FunctionReader::readInstruction(std::string_view text,
   if (startsWith(opcode, "mov.") && operands.size() == 2 &&
       (operands[0][0] == '{' || operands[1][0] == '{'))
     return readMove(opcode, operands, instruction);
+  if (opcode == "mad.lo.cc.u32" || startsWith(opcode, "madc."))
+    return readMultiplyAdd(opcode, operands, instruction);
   if (startsWith(opcode, "call"))
     return readCall(operands, instruction);
   if (startsWith(opcode, "shfl.sync"))
@@ -306,6 +347,8 @@ bool FunctionReader::readStatement(std::string_view statement) {
   // Scopes only matter for registers that are written before they are read.
   while (!statement.empty() && (statement[0] == '{' || statement[0] == '}'))
     statement = trim(statement.substr(1));
+  if (startsWith(statement, ".local"))
+    return readLocal(statement);
   if (statement.empty() || statement[0] == '.')
     return true;
   if (statement.back() == ':') {
@@ -332,6 +375,7 @@ void FunctionReader::read(std::string_view body) {
   function.threads = getRegister("%ntid.x");
   function.block = getRegister("%ctaid.x");
   function.blocks = getRegister("%nctaid.x");
+  function.carry = getRegister("%carry");
   // Not at `;` in braces only: a scope of its own is one statement then.
   for (size_t begin = 0; begin < body.size();) {
     size_t end = std::min(body.find(';', begin), body.size());
@@ -369,12 +413,13 @@ public:
 
 private:
   void readShared();
+  void readConstants();
   std::vector<FunctionText> findFunctions() const;
 
   std::string_view text;
   std::shared_ptr<PtxModule> module = std::make_shared<PtxModule>();
-  /// Offsets in shared memory, by name.
-  std::map<std::string, int64_t, std::less<>> shared;
+  /// Offsets in shared memory and addresses of tables, by name.
+  std::map<std::string, int64_t, std::less<>> symbols;
   int64_t sharedBytes = 0;
 };
 } // namespace
@@ -393,18 +438,43 @@ void ModuleReader::readShared() {
     std::string_view name = words.back().substr(0, bracket);
     int64_t count = 1;
     if (bracket != std::string_view::npos)
-      count = std::atoll(std::string(words.back().substr(bracket + 1)).c_str());
+      count = readNumber(words.back().substr(bracket + 1));
     if (count == 0) {
       dynamic.push_back(name);
       continue;
     }
     int64_t bytes = std::abs(getTypeBytes(words[words.size() - 2].substr(1)));
-    shared.emplace(name, sharedBytes);
+    symbols.emplace(name, sharedBytes);
     sharedBytes = (sharedBytes + count * bytes + kAlignment - 1) / kAlignment *
                   kAlignment;
   }
   for (std::string_view name : dynamic)
-    shared.emplace(name, sharedBytes);
+    symbols.emplace(name, sharedBytes);
+}
+
+/// `.global .align 4 .b8 name[2] = {65, 144};`.
+void ModuleReader::readConstants() {
+  constexpr std::string_view kGlobal = "\n.global ";
+  for (size_t at = text.find(kGlobal); at != std::string_view::npos;
+       at = text.find(kGlobal, at + 1)) {
+    std::string_view declaration = text.substr(at, text.find(';', at) - at);
+    size_t bracket = declaration.find('['), brace = declaration.find('{');
+    // What has no values, or other elements, is left out.
+    if (brace == std::string_view::npos || bracket > brace)
+      continue;
+    std::string_view name = declaration.substr(0, bracket);
+    std::string_view type = trim(name.substr(0, name.find_last_of(kSpace)));
+    auto bytes = std::make_unique<std::string>();
+    if (type.substr(type.find_last_of(kSpace) + 1) != ".b8")
+      continue;
+    for (std::string_view value :
+         split(declaration.substr(brace + 1, declaration.find('}') - brace - 1),
+               ','))
+      bytes->push_back(char(readNumber(value)));
+    symbols.emplace(name.substr(name.find_last_of(kSpace) + 1),
+                    int64_t(reinterpret_cast<uintptr_t>(bytes->data())));
+    module->constants.push_back(std::move(bytes));
+  }
 }
 
 std::vector<FunctionText> ModuleReader::findFunctions() const {
@@ -440,6 +510,7 @@ std::vector<FunctionText> ModuleReader::findFunctions() const {
 
 std::shared_ptr<const PtxModule> ModuleReader::read() {
   readShared();
+  readConstants();
   std::vector<FunctionText> texts = findFunctions();
   std::vector<FunctionReader> readers;
   // Functions call what stands behind them.
@@ -448,7 +519,7 @@ std::shared_ptr<const PtxModule> ModuleReader::read() {
     created = std::make_unique<PtxFunction>();
     created->name = function.name;
     created->sharedBytes = sharedBytes;
-    FunctionReader &reader = readers.emplace_back(*module, *created, shared);
+    FunctionReader &reader = readers.emplace_back(*module, *created, symbols);
     auto add = [&](std::string_view list, std::vector<int> &numbers) {
       for (std::string_view parameter : split(list, ','))
         numbers.push_back(reader.getRegister(

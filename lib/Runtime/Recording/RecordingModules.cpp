@@ -189,6 +189,10 @@ RG_EXPORT CuResult cuLaunchKernel(CuFunction function, unsigned gridX,
         });
   PtxLaunch launch = {blocks, threads, int64_t(sharedBytes), std::move(values),
                       call.getDevice().getMemory()};
+  for (const std::unique_ptr<std::string> &table :
+       function->ptxModule->constants)
+    launch.memory.push_back(
+        {reinterpret_cast<CuAddress>(table->data()), table->size()});
   return call.enqueue([ptx = function->ptx, module = function->ptxModule,
                        launch = std::move(launch)] {
     std::string problem = runPtx(*ptx, launch);
