@@ -152,6 +152,41 @@ TEST_F(PtxKernel, CallsFunctions) {
             (Vector{0, 2, 4, 6, 4}));
 }
 
+TEST_F(PtxKernel, ReadsTablesAndLocalMemory) {
+  // Each thread keeps the entries of the table, and picks its own.
+  Vector values =
+      run("\t.local .align 4 .b8 depot[8];\n"
+          "\tmov.b64 %SPL, depot;\n"
+          "\tmov.b64 %rd4, table;\n"
+          "\tld.global.nc.v2.b32 {%r2, %r3}, [%rd4];\n"
+          "\tadd.u64 %rd5, %SPL, 0;\n"
+          "\tadd.s32 %r2, %r2, %r1;\n"
+          "\tst.local.b32 [%rd5], %r2;\n"
+          "\tst.local.b32 [%rd5+4], %r3;\n"
+          "\tbar.sync 0;\n"
+          "\tand.b32 %r4, %r1, 1;\n"
+          "\tmul.wide.u32 %rd6, %r4, 4;\n"
+          "\tadd.s64 %rd7, %rd5, %rd6;\n"
+          "\tld.local.b32 %r5, [%rd7];\n"
+          "\tst.global.b32 [%rd3], %r5;\n",
+          1, 4, ".global .align 4 .b8 table[8] = {10, 0, 0, 0, 2, 1, 0, 0};");
+  ASSERT_EQ(result, 0) << getProblem();
+  EXPECT_EQ(Vector(values.begin(), values.begin() + 4),
+            (Vector{10, 258, 12, 258}));
+}
+
+TEST_F(PtxKernel, CarriesBetweenWords) {
+  // (2^32 - 1)^2 + (2^32 - 1) = (2^32 - 1) * 2^32.
+  Vector values = run("\tmov.b32 %r2, -1;\n"
+                      "\tmad.lo.cc.u32 %r3, %r2, %r2, %r2;\n"
+                      "\tmadc.hi.u32 %r4, %r2, %r2, 0;\n"
+                      "\tst.global.v2.b32 [%rd1], {%r3, %r4};\n",
+                      1, 1);
+  ASSERT_EQ(result, 0) << getProblem();
+  EXPECT_EQ(values[0], 0U);
+  EXPECT_EQ(values[1], 0xFFFFFFFFU);
+}
+
 TEST_F(PtxKernel, FloatsRoundOnce) {
   // 0x3f800001 is 1 + 2^-23; its square less 1 + 2^-22 is 2^-46.
   Vector values = run("\tmov.b32 %r2, 0f3F800001;\n"
