@@ -50,12 +50,11 @@ def expect_error(result: Result, *words: str) -> None:
 
 
 def calls_of(record: Path) -> list[dict]:
-    """All calls, of which none but that for machine code, which nothing here
-    runs, has failed, and all kernels of which were run."""
+    """All calls, of which none has failed, and all kernels of which were run."""
     calls = [json.loads(line) for line in record.read_text().splitlines()]
     for call in calls:
         assert "skipped" not in call, call
-        assert "problem" not in call or call["call"] == "cuModuleLoadDataEx"
+        assert "problem" not in call, call
     return calls
 
 
@@ -128,7 +127,7 @@ def test_machine_code_is_loaded_where_it_can_be(mlp: Path,
     result = run(mlp, *RUN, "--json", REGATHER_RECORD=str(record),
                  REGATHER_STAND_IN_MACHINE_CODE="1")
     assert result.code == 0, result.stderr
-    assert "CUDA_ERROR_NO_BINARY_FOR_GPU" not in record.read_text()
+    assert "refused" not in record.read_text()
 
 
 @pytest.mark.parametrize(("variables", "words"), [

@@ -75,9 +75,12 @@ RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
                          "the image is neither PTX nor ELF");
   call.require(image.runsOn(device.settings.architecture), kCuNoBinaryForDevice,
                "the image is for sm_" + std::to_string(image.architecture));
-  call.require(image.format != ImageFormat::Cubin ||
-                   device.settings.machineCode != 0,
-               kCuNoBinaryForDevice, "nothing here runs machine code");
+  if (call.getResult() == kCuSuccess && image.format == ImageFormat::Cubin &&
+      device.settings.machineCode == 0) {
+    // No mistake of the caller, which tries the next image.
+    call.add("refused", "nothing here runs machine code").finish();
+    return kCuNoBinaryForDevice;
+  }
   const HostKernel *hostKernels = nullptr;
   if (call.getResult() == kCuSuccess &&
       image.format == ImageFormat::HostObject) {
