@@ -177,6 +177,7 @@ void BundleOptions::setRanks(int64_t ranks) {
 void BundleOptions::setTimeout(double seconds) {
   executor.timeout_seconds = seconds;
   gpu.first_timeout_seconds = gpu.timeout_seconds = seconds;
+  gpu.setup_timeout_seconds = seconds;
 }
 
 void BundleOptions::watchArena() { executor.watch_arena = gpu.watch_arena = 1; }

@@ -36,6 +36,17 @@ std::string regather::runtime::readTransfer(const rg_transfer &transfer,
   return readCollective(from, ranks, collective, buffers);
 }
 
+void regather::runtime::annotate(const DriverApi &driver,
+                                 const TransferLabel &label) {
+  if (!driver.annotate)
+    return;
+  CallAnnotation annotation = {};
+  annotation.rank = label.rank;
+  annotation.instruction = label.instruction;
+  annotation.description = label.description;
+  driver.annotate(&annotation);
+}
+
 PlanRunner::~PlanRunner() {
   if (module)
     driver.cuModuleUnload(module);
@@ -133,12 +144,7 @@ bool PlanRunner::run(const PlanPhase &phase, int64_t ranks,
   for (const PlanReduction &reduction : phase.reductions)
     if (!reduce(reduction, ranks, memory, stream, label, message))
       return false;
-  if (driver.annotate) {
-    CallAnnotation annotation = {
-        label.rank, label.instruction, label.description, nullptr, 0, nullptr,
-        0};
-    driver.annotate(&annotation);
-  }
+  annotate(driver, label);
   for (const PlanClear &clear : phase.clears)
     if (!check(driver.cuMemsetD8Async(memory.get(clear.target), 0,
                                       size_t(clear.bytes), stream),

@@ -41,6 +41,9 @@ struct TransferLabel {
   const char *description;
 };
 
+/// Tells a stand-in what the next calls belong to; does nothing else.
+void annotate(const DriverApi &driver, const TransferLabel &label);
+
 /// Copies a transfer of a program without its buffers. Returns what is wrong
 /// with it, or an empty string.
 std::string readTransfer(const rg_transfer &transfer, int64_t ranks,

@@ -208,16 +208,19 @@ bool SharedDeviceCommunication::run(Group &group, const GroupPlan &plan,
     const Arrival &arrival = group.arrivals[size_t(position)];
     return PlanMemory{arrival.buffers.data(), arrival.staging};
   };
+  auto getLabel = [&](size_t position) {
+    int64_t number = group.arrivals[position].instruction;
+    return TransferLabel{group.members[position], number,
+                         program->instructions[number].description};
+  };
   for (size_t phase = 0; phase < plan.deliveries.size(); ++phase) {
     for (size_t i = 0; i < group.members.size(); ++i) {
       const std::vector<PlanPhase> &phases = plan.plans[i].phases;
       const Arrival &arrival = group.arrivals[i];
-      TransferLabel label = {
-          group.members[i], arrival.instruction,
-          program->instructions[arrival.instruction].description};
       if (phase < phases.size() &&
           !runner.run(phases[phase], int64_t(group.members.size()),
-                      getMemory(int64_t(i)), arrival.stream, label, message))
+                      getMemory(int64_t(i)), arrival.stream, getLabel(i),
+                      message))
         return false;
     }
     if (plan.deliveries[phase].empty())
@@ -226,7 +229,8 @@ bool SharedDeviceCommunication::run(Group &group, const GroupPlan &plan,
     // afterwards, what was sent may be overwritten.
     if (!joinStreams(group, message))
       return false;
-    for (const Delivery &delivery : plan.deliveries[phase])
+    for (const Delivery &delivery : plan.deliveries[phase]) {
+      annotate(driver, getLabel(size_t(delivery.receiver)));
       if (!check(driver.cuMemcpyDtoDAsync_v2(
                      getMemory(delivery.receiver).get(delivery.target),
                      getMemory(delivery.sender).get(delivery.source),
@@ -234,6 +238,7 @@ bool SharedDeviceCommunication::run(Group &group, const GroupPlan &plan,
                      group.arrivals[size_t(delivery.receiver)].stream),
                  "cannot copy between ranks", message))
         return false;
+    }
     if (!joinStreams(group, message))
       return false;
   }
