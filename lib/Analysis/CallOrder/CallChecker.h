@@ -12,7 +12,6 @@
 #include "ByteHistory.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 
 #include <tuple>
 

@@ -35,8 +35,27 @@ static bool readRanges(const json::Object &object, StringRef field,
   return true;
 }
 
+/// True if brackets are nested deeper than in any call; the parser recurses.
+static bool isDeeplyNested(StringRef text) {
+  constexpr int64_t kMaxDepth = 8;
+  int64_t depth = 0;
+  bool inString = false;
+  for (size_t i = 0; i != text.size() && depth <= kMaxDepth; ++i) {
+    char c = text[i];
+    if (inString && c == '\\' && i + 1 != text.size())
+      ++i;
+    else if (c == '"')
+      inString = !inString;
+    else if (!inString)
+      depth += int64_t(c == '[' || c == '{') - int64_t(c == ']' || c == '}');
+  }
+  return depth > kMaxDepth;
+}
+
 /// Reads one call; an error without the line.
 static Expected<RecordedCall> readCall(StringRef text) {
+  if (isDeeplyNested(text))
+    return createStringError("values are nested too deep for a call");
   Expected<json::Value> value = json::parse(text);
   if (!value)
     return value.takeError();
@@ -48,9 +67,7 @@ static Expected<RecordedCall> readCall(StringRef text) {
     call.name = name->str();
   else
     return createStringError("expects field 'call' with a name");
-  int64_t instruction = -1;
-  auto *bytes = reinterpret_cast<int64_t *>(&call.allocation.bytes);
-  auto *address = reinterpret_cast<int64_t *>(&call.allocation.address);
+  int64_t instruction = -1, address = 0, bytes = 0;
   for (auto [field, target] :
        {std::pair<StringRef, int64_t *>{"rank", &call.rank},
         {"instruction", &instruction},
@@ -59,8 +76,8 @@ static Expected<RecordedCall> readCall(StringRef text) {
         {"graph", &call.graph},
         {"executable", &call.executable},
         {"comm", &call.comm},
-        {"address", address},
-        {"bytes", bytes},
+        {"address", &address},
+        {"bytes", &bytes},
         {"count", &call.count},
         {"reduction", &call.reduction}}) {
     const json::Value *found = object->get(field);
@@ -71,8 +88,8 @@ static Expected<RecordedCall> readCall(StringRef text) {
           formatv("field '{0}' must be a number from 0 on", field));
     *target = *number;
   }
-  if (call.allocation.address + call.allocation.bytes < call.allocation.bytes)
-    return createStringError("an allocation goes beyond the address space");
+  call.allocation = {static_cast<uint64_t>(address),
+                     static_cast<uint64_t>(bytes)};
   if (instruction >= 0)
     call.instruction = instruction;
   for (auto [field, target] :

@@ -29,8 +29,9 @@ rg_status DeviceWait::wait(CuStream stream, std::string &message) {
   Clock::time_point begin = Clock::now();
   for (Microseconds pause(1);; pause = std::min(2 * pause, kLongestPause)) {
     CuResult result = device.getDriver().cuStreamQuery(stream);
+    // What was ended after a failure is done as well.
     if (result == kCuSuccess)
-      return RG_OK;
+      return communication.poll(message) ? RG_OK : RG_ERROR_DEVICE;
     if (result != kCuNotReady) {
       device.check(result, "cuStreamQuery", message);
       message += "; the cause may be any work that was enqueued before";

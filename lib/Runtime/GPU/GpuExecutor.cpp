@@ -435,14 +435,14 @@ rg_status GpuExecutor::beginGraph() {
   int64_t graph = walkers[0]->getGraph();
   std::string message;
   bool isCaptured = graphs->isCaptured(graph);
-  if (isCaptured ? !graphs->launch(graph, message)
-                 : !isWarmingUp && !graphs->begin(message))
-    return failStep(RG_ERROR_DEVICE, 0, gpuProgram.graphs[graph].first,
-                    message);
   const rg_gpu_graph &table = gpuProgram.graphs[graph];
+  // First, since a launch may wait.
   for (int64_t i = table.first; isCaptured && i < table.end; ++i)
     if (program.instructions[i].opcode == RG_OP_TRANSFER)
       communication->replay(i);
+  if (isCaptured ? !graphs->launch(graph, message)
+                 : !isWarmingUp && !graphs->begin(message))
+    return failStep(RG_ERROR_DEVICE, 0, table.first, message);
   for (const std::unique_ptr<StepWalker> &walker : walkers)
     isCaptured ? walker->skipGraph() : walker->enterGraph();
   return RG_OK;

@@ -431,6 +431,9 @@ TEST(CallRecordTest, Errors) {
   EXPECT_EQ(parse("{}"), "line 1: expects field 'call' with a name");
   EXPECT_EQ(parse("\n[]"), "line 2: expects a JSON object");
   EXPECT_NE(parse("{\"call\": \"cuI"), "");
+  EXPECT_EQ(parse(std::string(1 << 20, '[').c_str()),
+            "line 1: values are nested too deep for a call");
+  EXPECT_EQ(parse(R"({"call": "\"[[[[[[[[[[[["})"), "");
   EXPECT_EQ(parse(R"({"call": "a", "stream": -1})"),
             "line 1: field 'stream' must be a number from 0 on");
   EXPECT_EQ(parse(R"({"call": "a", "reads": [[1]]})"),

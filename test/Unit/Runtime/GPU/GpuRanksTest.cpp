@@ -78,6 +78,70 @@ TEST(GpuRanks, CommunicateByNccl) {
   EXPECT_EQ(record.getCalls("ncclAllGather").size(), 1u);
 }
 
+/// The same as a graph that begins and ends on stream 0.
+static void addGraphOfSumAndGather(GpuTestProgram &test, int64_t first,
+                                   int64_t second) {
+  test.add(RG_OP_RECORD, 1);
+  test.add(RG_OP_WAIT, 1, {}, 1);
+  addSumAndGather(test, first, second);
+  test.add(RG_OP_RECORD, 2, {}, 2);
+  test.add(RG_OP_WAIT, 2);
+  test.addGraph("step", 0, int64_t(test.instructions.size()));
+}
+
+TEST(GpuRanks, TransferInAGraphOfAll) {
+  RecordFile record;
+  GpuTestProgram test;
+  addGraphOfSumAndGather(test, 2, 3);
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.status, RG_OK) << executor.getError();
+  for (int64_t step = 0; step < 4; ++step) {
+    for (int32_t rank = 0; rank < 6; ++rank)
+      ASSERT_EQ(executor.upload(rank, 0, {rank + step, 10 * rank}), RG_OK);
+    ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+    for (int32_t rank = 0; rank < 6; ++rank)
+      EXPECT_EQ(executor.getResult(rank),
+                (Vector{3 + 2 * step, 30, 5 + 2 * step, 50, 7 + 2 * step, 70}));
+  }
+  EXPECT_EQ(record.getCalls("cuStreamBeginCapture_v2").size(), 1u);
+  EXPECT_EQ(record.getCalls("cuGraphLaunch").size(), 3u);
+}
+
+TEST(GpuRanks, CommunicateByNcclInAGraph) {
+  JobOfOne job;
+  RecordFile record;
+  GpuTestProgram test;
+  addGraphOfSumAndGather(test, 1, 1);
+  GpuTestExecutor executor(test, JobOfOne::getOptions());
+  ASSERT_EQ(executor.status, RG_OK) << executor.getError();
+  for (int64_t step = 0; step < 4; ++step) {
+    ASSERT_EQ(executor.upload(0, 0, {4 + step, 5}), RG_OK);
+    ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+    EXPECT_EQ(executor.getResult(), (Vector{4 + step, 5}));
+  }
+  // Once in the first step, and once for the graph.
+  EXPECT_EQ(record.getCalls("ncclAllReduce").size(), 2u);
+  EXPECT_EQ(record.getCalls("cuGraphLaunch").size(), 3u);
+}
+
+// What a graph replays counts as well.
+TEST(GpuRanks, SayWhichCollectiveOfAGraphHasFailed) {
+  JobOfOne job;
+  // Of each communicator, in the third step.
+  ScopedVariable fault("REGATHER_STAND_IN_NCCL_FAULT", "hang:0:3");
+  GpuTestProgram test;
+  addGraphOfSumAndGather(test, 1, 1);
+  rg_gpu_executor_options options = JobOfOne::getOptions();
+  options.timeout_seconds = 0.5;
+  GpuTestExecutor executor(test, options);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  EXPECT_EQ(executor.run(), RG_ERROR_DEVICE);
+  EXPECT_NE(executor.getError().find("rank 0 is in collective 3 of group [0]"),
+            std::string::npos)
+      << executor.getError();
+}
+
 // The message and the log name what did not end.
 TEST(GpuRanks, SayWhichCollectiveHasFailed) {
   JobOfOne job;

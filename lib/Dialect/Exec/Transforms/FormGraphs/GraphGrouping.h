@@ -13,8 +13,6 @@
 #include "GraphNames.h"
 #include "ProgramItems.h"
 
-#include "llvm/ADT/StringMap.h"
-
 namespace regather::exec {
 
 /// Groups runs of computation for one graph. What lies between its parts is
