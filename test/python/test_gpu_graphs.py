@@ -46,8 +46,8 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
-def record(step: Path, graphs: str, ranks: int,
-           folder: Path) -> list[dict[str, Any]]:
+def record(step: Path, graphs: str, ranks: int, folder: Path,
+           *options: str) -> list[dict[str, Any]]:
     """The calls of three steps; their order is proven."""
     bundle, calls = folder / "step.rgb", folder / f"{graphs[:4]}.jsonl"
     result = run_tool("regather", "compile", step, "--optimizer=adamw",
@@ -57,7 +57,7 @@ def record(step: Path, graphs: str, ranks: int,
     libraries = {f"REGATHER_{name}_LIBRARY": str(STAND_IN)
                  for name in ("CUDA", "NCCL", "CUBLASLT", "CUDNN")}
     result = run_tool("regather", "run", bundle, "--steps=3", "--quiet",
-                      "--random-inputs=1", "--learning-rate=0.01",
+                      "--random-inputs=1", "--learning-rate=0.01", *options,
                       env={**libraries, "REGATHER_RECORD": str(calls)},
                       timeout=600)
     assert result.code == 0, result.last_words
@@ -150,3 +150,20 @@ def test_the_order_of_graphs_keeps_the_bits(model: str, steps: dict[str, Path],
         assert result.code == 0, result.last_words
         outputs.append(file.read_bytes())
     assert all(output == outputs[0] for output in outputs)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_graphs_keep_the_bits(model: str, steps: dict[str, Path],
+                              tmp_path: Path) -> None:
+    """Of losses and parameters, where the stand-in runs the kernels."""
+    runs = []
+    for graphs in ("none", "modules=*.self_attn", "unit", "full"):
+        folder = tmp_path / graphs[:4]
+        folder.mkdir()
+        outputs, report = folder / "out.safetensors", folder / "report.json"
+        record(steps[model], graphs, 1, folder, f"--outputs={outputs}",
+               f"--report={report}")
+        losses = json.loads(report.read_text())["losses"]
+        assert all(losses)
+        runs.append((losses, outputs.read_bytes()))
+    assert all(run == runs[0] for run in runs)
