@@ -51,8 +51,8 @@ public:
                      const CuAddress *buffers, CuStream stream,
                      std::string &message) = 0;
 
-  /// Says that a graph starts a transfer once more, which `start` was called for
-  /// when it was captured.
+  /// Says that a graph starts a transfer once more, which `start` was called
+  /// for when it was captured.
   virtual void replay(int64_t instruction) {}
 
   /// Looks whether communication has failed since; never blocks. False, with a

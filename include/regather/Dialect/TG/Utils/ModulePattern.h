@@ -24,10 +24,10 @@ struct PatternMatch {
 /// Matches module patterns with paths. A pattern is a path in which `*` stands
 /// for any part of a component: `layers.*` matches `layers.3` and everything
 /// in it. At the beginning, `*.` stands for one or more components:
-/// `*.attention` matches `layers.3.attention`. `/layers\.[0-3]/` is a regular expression, which matches a whole path
-/// and everything in it. Emits an error at `func` for a pattern that matches no
-/// path, and for a path that two patterns match, naming `option`; `what` says
-/// what has the paths.
+/// `*.attention` matches `layers.3.attention`. `/layers\.[0-3]/` is a regular
+/// expression, which matches a whole path and everything in it. Emits an error
+/// at `func` for a pattern that matches no path, and for a path that two
+/// patterns match, naming `option`; `what` says what has the paths.
 mlir::FailureOr<std::vector<PatternMatch>>
 matchPatterns(mlir::FunctionOpInterface func, llvm::StringRef option,
               llvm::ArrayRef<std::string> patterns,
