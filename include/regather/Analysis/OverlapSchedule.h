@@ -90,8 +90,8 @@ llvm::Expected<OverlapSchedule>
 scheduleOverlap(const TimedProgram &program,
                 const OverlapOptions &options = OverlapOptions());
 
-/// No order of the program, which is well-formed, takes less: the tightest bound
-/// that a schedule can have.
+/// No order of the program, which is well-formed, takes less: the tightest
+/// bound that a schedule can have.
 double computeLowerBound(const TimedProgram &program);
 
 /// What a schedule of the program may take, of a few list schedules: to compare

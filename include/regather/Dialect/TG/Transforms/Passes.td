@@ -572,11 +572,9 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
     with effects keep their order. A remark names each wait that the device
     spends time at, the milliseconds, and why they could not be hidden: the
     inputs of the collective come too late, there is too little to compute,
-    memory, or other collectives on its stream. Another one has the numbers of
-    the step: what it takes, what is exposed, its peak, how much of the
-    communication that some order might hide is hidden, and lower bounds: all
-    computation, the busiest class of links, the longest path, and the bound that
-    considers all of them together.
+    memory, or other collectives on its stream. Another one has the step's time,
+    exposed time and peak, how much of what some order might hide is hidden, and
+    lower bounds: computation, links, the longest path, and all of them together.
   }];
   let options = [
     Option<"mode", "mode", "ScheduleMode", /*default=*/"ScheduleMode::Auto",
@@ -625,12 +623,11 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
 
     With `batch=global`, the batch is split over all data axes: inputs whose
     dimension 0 is the batch become the rank's part; other inputs, buffers and
-    random state stay whole.
-    Every operation is then carried out on parts if its sharding rule
-    (`ShardingRuleOpInterface`) allows it, and on whole values if not, with the
-    collectives that this takes. This is exact: a mean over tokens that are
-    not masked counts those of all ranks. Losses and updates of buffers become
-    whole, other results may leave the step split, with a placement.
+    random state stay whole. Every operation is carried out on parts if its
+    sharding rule (`ShardingRuleOpInterface`) allows it, and on whole values if
+    not, with the collectives that this takes. This is exact: a mean over tokens
+    that are not masked counts those of all ranks. Losses and updates of buffers
+    become whole, other results may leave the step split, with a placement.
 
     With `batch=per-rank`, the captured batch is that of one rank, as where FSDP
     is applied before capturing: the ranks have as many batches together, one
