@@ -118,6 +118,8 @@ void Distances::findCuts() {
   for (uint32_t other = 1; other != graph.size(); ++other)
     if (getEnd(other) > getEnd(op))
       op = other;
+  if (getEnd(op) == 0)
+    return;
   auto count = static_cast<unsigned>(
       std::clamp<uint64_t>(kCutWork / graph.size(), kMinCuts, kMaxCuts));
   double distance = getEnd(op) / count, next = getEnd(op);
