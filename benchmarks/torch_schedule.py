@@ -93,7 +93,7 @@ def schedule_manually(module: GraphModule) -> GraphModule:
               if (path := node.meta.get("module_path", "")).startswith("layers.")}
     ordered = sorted(layers, key=lambda path: int(path.split(".")[1]))
     return manual_overlap_bucketing(
-        module, ["embedding", *ordered, ["norm", "head"]],
+        module, ["embedding", *ordered, ["norm", "output"]],
         module_stack_fn=module_stack)
 
 

@@ -165,7 +165,7 @@ class Llama3(nn.Module):
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         self.layers = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = RMSNorm(config.width, config.norm_eps)
-        self.head = nn.Linear(config.width, config.vocabulary, bias=False)
+        self.output = nn.Linear(config.width, config.vocabulary, bias=False)
         cos, sin = rotary_table(config)
         self.register_buffer("rope_cos", cos, persistent=False)
         self.register_buffer("rope_sin", sin, persistent=False)
@@ -186,7 +186,7 @@ class Llama3(nn.Module):
         x = self.embedding(tokens)
         for layer in self.layers:
             x = layer(x, cos, sin)
-        return self.head(self.norm(x))
+        return self.output(self.norm(x))
 
 
 def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

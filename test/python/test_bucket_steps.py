@@ -23,7 +23,7 @@ from regather.fx.capture import capture_step  # noqa: E402
 
 TEXT = bytes(index * index * 7 % 61 for index in range(321))
 FACTORIES = ROOT / "examples" / "llama3.py"
-BY_MODULE = "[embedding],[layers.*] each,[norm,head]"
+BY_MODULE = "[embedding],[layers.*] each,[norm,output]"
 ONE_EACH = "--pass-option=tg-shard-parameters:units=none"
 # What is bucketed, and how.
 SETTINGS = {

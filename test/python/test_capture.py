@@ -120,11 +120,11 @@ def test_attention_is_one_node_each_way(llama):
 def test_modules_phases_and_lines(llama):
     graph = llama[0]
     modules = graph.document["modules"]
-    assert {"embedding", "layers.1.feed_forward.w2", "head"} <= set(modules)
+    assert {"embedding", "layers.1.feed_forward.w2", "output"} <= set(modules)
     products = calls(graph, "aten.mm.default")
-    head = [n for n in products if module_of(graph, n) == "head"]
-    assert [n["phase"] for n in head] == ["forward", "backward", "backward"]
-    assert len({n["seq"] for n in head}) == 1
+    output = [n for n in products if module_of(graph, n) == "output"]
+    assert [n["phase"] for n in output] == ["forward", "backward", "backward"]
+    assert len({n["seq"] for n in output}) == 1
     (embedding,) = calls(graph, "aten.embedding.default")
     (scatter,) = calls(graph, "aten.embedding_dense_backward.default")
     assert embedding["loc"] == scatter["loc"]
