@@ -16,11 +16,20 @@
 // RUN: FileCheck %s --check-prefix=FALLBACK-JSON --input-file=%t.json
 // RUN: not regather simulate %s --mesh=dp:8 --batch=global 2>&1 | FileCheck %s --check-prefix=GLOBAL
 // RUN: not regather run %s --mesh=dp:8 --random-inputs=1 2>&1 | FileCheck %s --check-prefix=GLOBAL
+// RUN: regather compile %s --mesh=dp:8 -o %t.rgb 2>&1 | FileCheck %s --check-prefix=COMPILE
+// RUN: regather manifest %t.rgb | FileCheck %s --check-prefix=MANIFEST
+// RUN: not regather compile %s --mesh=dp:8 --batch=global -o %t.rgb 2>&1 | FileCheck %s --check-prefix=GLOBAL
 // RUN: regather simulate %s --mesh=dp:4 2>&1 | FileCheck %s --check-prefix=DIVIDED --implicit-check-not=warning --implicit-check-not=per-rank
 // RUN: not regather simulate %s --mesh=dp:8 --batch=mine 2>&1 | FileCheck %s --check-prefix=MINE
 // FALLBACK:      warning: batch of 4 (dimension 0 of input "x") cannot be divided by 8 ranks; it is taken for that of one rank
 // FALLBACK:      step {{.*}} on 8 ranks of h100-8 (dp:8)
 // FALLBACK-NEXT: batch           the captured one on each rank (--batch=per-rank)
+// COMPILE:       warning: batch of 4 (dimension 0 of input "x") cannot be divided by 8 ranks; it is taken for that of one rank
+// MANIFEST:      "name": "x"
+// MANIFEST:      "shape": [
+// MANIFEST-NEXT: 4,
+// MANIFEST:      "global_shape": [
+// MANIFEST-NEXT: 32,
 // FALLBACK-JSON: "cluster": "h100-8"
 // FALLBACK-JSON: "batch": "per-rank"
 // GLOBAL:        error: batch of 4 (dimension 0 of input "x") cannot be divided by 8 ranks

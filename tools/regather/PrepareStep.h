@@ -24,7 +24,7 @@ struct RunRequest {
   std::optional<int64_t> ranks;
   std::string mesh;
   std::string replicateAxis;
-  /// `auto` for a batch that may be that of one rank if no data is run.
+  /// `auto` for a batch that may be that of one rank if no data is run here.
   std::string batch;
   std::string layout;
   std::string policy;

@@ -69,8 +69,8 @@ static cl::opt<std::string>
 static cl::opt<std::string> batch(
     "batch",
     cl::desc("Whose batch a step without a mesh has: global, that of all ranks "
-             "(default); per-rank, that of one; or auto, which is global if "
-             "the ranks divide it (default of report and simulate)"),
+             "(default of run); per-rank, that of one; or auto, which is "
+             "global if the ranks divide it (default of all others)"),
     cl::value_desc("BATCH"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string>
     layout("layout",
@@ -290,10 +290,11 @@ RunRequest regather::getRequestedStep(llvm::StringRef cluster) {
   request.ranks = getRequestedRanks();
   request.mesh = mesh;
   request.replicateAxis = replicateAxis;
-  // Reports and simulations run no data that could be of another size.
-  request.batch = batch.empty() && (reportCommand || simulateCommand)
-                      ? "auto"
-                      : batch.getValue();
+  // Only a run has data that could be of another size.
+  request.batch =
+      batch.empty() && (compileCommand || reportCommand || simulateCommand)
+          ? "auto"
+          : batch.getValue();
   request.layout = layout;
   request.policy = policy;
   request.reshard = reshard;
