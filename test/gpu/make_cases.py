@@ -3,7 +3,7 @@
 
     test/gpu/make_cases.py -o CASES [--target=nvptx:sm_90a] [--only mlp,llama]
 
-Needs the compiler, and PyTorch with transformers for the mixture of experts.
+Needs the compiler, and PyTorch with transformers for the tiny models.
 CASES then holds bundles, inputs, the losses to be reached, and `cases.tsv`: the
 name of a case, its bundle, environment variables (`-` for none), flags of
 regather-run, and how what comes out is checked:
@@ -119,38 +119,43 @@ def add_llama(cases: Cases) -> None:
               losses, ONE_RANK)
 
 
-def add_mixtral(cases: Cases) -> None:
-    """A mixture of experts: attention, routers, or everything in graphs."""
+def add_captured(cases: Cases, name: str, modes: dict[str, str]) -> None:
+    """A tiny model of transformers, with what the modes name in graphs."""
     sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test" / "python")]
     try:
+        import test_capture_models as models
         import torch
-        from test_capture_models import mixtral
 
         import regather
     except ImportError as error:
-        raise SystemExit(f"the mixture of experts needs PyTorch and "
-                         f"transformers: {error}; leave it out with --only")
+        raise SystemExit(f"models of transformers need PyTorch as well: "
+                         f"{error}; leave them out with --only")
     torch.manual_seed(0)
-    model, batch = mixtral()
+    model, batch = getattr(models, name)()
     model.train()
-    step = cases.folder / "mixtral.fx.json"
+    name = f"tiny-{name}"
+    step = cases.folder / f"{name}.fx.json"
     regather.capture(model, batch).save(step)
     optimizer = "--optimizer=adamw"
     inputs = ("--random-inputs=1", "--learning-rate=0.001")
     flags = " ".join((*inputs, f"--steps={cases.steps}"))
-    losses = cases.record(step, "mixtral", min(cases.steps, 5), optimizer,
-                          *inputs)
-    bundle = cases.compile(step, "mixtral", optimizer)
-    cases.add("mixtral", bundle, flags, "losses=1e-4", losses)
-    cases.add_graphs(step, "mixtral", flags,
-                     {"attention": "modules=*.self_attn",
-                      "attention-router": "modules=*.self_attn,*.gate",
-                      "router": "modules=*.gate min-ops=1",
-                      "full": "full"}, optimizer)
+    losses = cases.record(step, name, min(cases.steps, 5), optimizer, *inputs)
+    cases.add(name, cases.compile(step, name, optimizer), flags, "losses=1e-4",
+              losses)
+    cases.add_graphs(step, name, flags, modes, optimizer)
+
+
+def add_tiny(cases: Cases) -> None:
+    """Attention, routers of a mixture of experts, or everything in graphs."""
+    attention = {"attention": "modules=*.self_attn"}
+    add_captured(cases, "llama", {**attention, "unit": "unit", "full": "full"})
+    add_captured(cases, "mixtral", {
+        **attention, "attention-router": "modules=*.self_attn,*.gate",
+        "router": "modules=*.gate min-ops=1", "full": "full"})
 
 
 FAMILIES: dict[str, Callable[[Cases], None]] = {
-    "mlp": add_mlp, "llama": add_llama, "mixtral": add_mixtral}
+    "mlp": add_mlp, "llama": add_llama, "tiny": add_tiny}
 
 
 def main() -> None:
