@@ -50,6 +50,8 @@ static int32_t failAlways(const uint64_t *addresses, int64_t blocks,
   return 1;
 }
 
+// A symbol of the C interface.
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" const HostKernel regather_host_kernels[] = {
     {"add", add, 3},
     {"twice", twice, 3},
