@@ -114,7 +114,7 @@ void ProductTest::expectEqual(const rg_gemm_desc &desc) {
   for (ThreadOrder order : {ThreadOrder::Ascending, ThreadOrder::Descending}) {
     std::vector<Memory> actual = before;
     std::vector<void *> addresses;
-    for (size_t i = 0, e = size_t(3 + desc.addend_count); i != e; ++i)
+    for (size_t i = 0, e = 3 + size_t(desc.addend_count); i != e; ++i)
       addresses.push_back(actual[i].data());
     llvm::Error error = (*emulator)->run(addresses, order);
     ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
