@@ -80,16 +80,8 @@ FailureOr<CompiledGpuStep>
 regather::compileGpuStep(func::FuncOp entry, const GpuCompileOptions &options,
                          PassOptionTexts &passOptions) {
   CompiledGpuStep step;
-  FailureOr<OwningOpRef<ModuleOp>> module = lowerToProgram(entry, passOptions);
-  if (failed(module))
+  if (failed(lowerToTables(entry, passOptions, step.module, step.tables)))
     return failure();
-  step.module = std::move(*module);
-  auto program = step.module->lookupSymbol<exec::ProgramOp>(entry.getName());
-  FailureOr<std::unique_ptr<ProgramTables>> tables =
-      ProgramTables::build(program);
-  if (failed(tables))
-    return failure();
-  step.tables = std::move(*tables);
   llvm::ArrayRef<tg::KernelOp> kernels = step.tables->getKernels();
   FailureOr<std::vector<nvptx::KernelCode>> codes =
       nvptx::compileKernels(kernels, options.kernels, step.statistics);

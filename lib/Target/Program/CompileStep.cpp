@@ -61,21 +61,29 @@ regather::lowerToProgram(func::FuncOp entry, PassOptionTexts &passOptions) {
   return module;
 }
 
+LogicalResult regather::lowerToTables(func::FuncOp entry,
+                                      PassOptionTexts &passOptions,
+                                      OwningOpRef<ModuleOp> &module,
+                                      std::unique_ptr<ProgramTables> &tables) {
+  FailureOr<OwningOpRef<ModuleOp>> lowered = lowerToProgram(entry, passOptions);
+  if (failed(lowered))
+    return failure();
+  module = std::move(*lowered);
+  FailureOr<std::unique_ptr<ProgramTables>> built = ProgramTables::build(
+      module->lookupSymbol<exec::ProgramOp>(entry.getName()));
+  if (failed(built))
+    return failure();
+  tables = std::move(*built);
+  return success();
+}
+
 FailureOr<CompiledStep>
 regather::compileStep(func::FuncOp entry,
                       const cpu::KernelCompileOptions &options,
                       PassOptionTexts &passOptions) {
   CompiledStep step;
-  FailureOr<OwningOpRef<ModuleOp>> module = lowerToProgram(entry, passOptions);
-  if (failed(module))
+  if (failed(lowerToTables(entry, passOptions, step.module, step.tables)))
     return failure();
-  step.module = std::move(*module);
-  auto program = step.module->lookupSymbol<exec::ProgramOp>(entry.getName());
-  FailureOr<std::unique_ptr<ProgramTables>> tables =
-      ProgramTables::build(program);
-  if (failed(tables))
-    return failure();
-  step.tables = std::move(*tables);
   FailureOr<std::vector<cpu::KernelCode>> kernels =
       cpu::compileKernels(step.tables->getKernels(), options, step.statistics);
   if (failed(kernels))

@@ -36,6 +36,13 @@ struct CompiledStep {
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 lowerToProgram(mlir::func::FuncOp entry, PassOptionTexts &passOptions);
 
+/// Translates what lowerToProgram makes of the step into tables, too. They
+/// refer to the module.
+mlir::LogicalResult lowerToTables(mlir::func::FuncOp entry,
+                                  PassOptionTexts &passOptions,
+                                  mlir::OwningOpRef<mlir::ModuleOp> &module,
+                                  std::unique_ptr<ProgramTables> &tables);
+
 /// Compiles what lowerToProgram makes of the step for the CPU of this machine.
 mlir::FailureOr<CompiledStep>
 compileStep(mlir::func::FuncOp entry, const cpu::KernelCompileOptions &options,
