@@ -8,6 +8,7 @@ PyTorch is installed, `test_against_torch` also compares with the operator.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +137,27 @@ def find_difference(dtype: str, actual: RawTensor, expected: Array
     return None
 
 
-def run_cases(cases: list[Case], scratch: Path,
-              reference: Callable[[Case], list[Array]]) -> list[str]:
-    """What is wrong with the cases, on any engine."""
+@dataclass
+class NodeModule:
+    """Cases as a module, converted to linalg, with its inputs."""
+    path: Path
+    inputs: Path
+    # Of each result its case, number, type and expected value.
+    checks: list[tuple[Case, int, str, Array]]
+
+    def find_differences(self, outputs: Path) -> list[str]:
+        actual = decode_safetensors(outputs.read_bytes())
+        assert len(actual) == len(self.checks)
+        wrong = []
+        for i, (one, number, dtype, array) in enumerate(self.checks):
+            difference = find_difference(dtype, actual[f"r{i}"], array)
+            if difference:
+                wrong.append(f"result {number} of {describe(one)} {difference}")
+        return wrong
+
+
+def write_module(cases: list[Case], scratch: Path,
+                 reference: Callable[[Case], list[Array]]) -> NodeModule:
     writer = NodeWriter()
     checks = []
     for one in cases:
@@ -147,29 +166,29 @@ def run_cases(cases: list[Case], scratch: Path,
         checks += [(one, i, dtype, array) for i, (dtype, array)
                    in enumerate(zip(one.results, expected))
                    if i not in one.absent]
-    module, converted = scratch / "nodes.mlir", scratch / "linalg.mlir"
+    nodes, converted = scratch / "nodes.mlir", scratch / "linalg.mlir"
     inputs = scratch / "inputs.safetensors"
-    module.write_text(writer.write())
+    nodes.write_text(writer.write())
     inputs.write_bytes(encode_safetensors(
         {f"a{i}": value.encode() for i, value in enumerate(writer.inputs)}))
-    result = run_tool("regather-opt", "--convert-tg-nodes-to-linalg", module,
+    result = run_tool("regather-opt", "--convert-tg-nodes-to-linalg", nodes,
                       "-o", converted, timeout=60)
     assert result.code == 0, result.last_words
+    return NodeModule(converted, inputs, checks)
 
+
+def run_cases(cases: list[Case], scratch: Path,
+              reference: Callable[[Case], list[Array]]) -> list[str]:
+    """What is wrong with the cases, on any engine."""
+    module = write_module(cases, scratch, reference)
     wrong = []
     for engine in ENGINES:
-        output = scratch / f"{engine}.safetensors"
-        result = run_tool("regather", "run", converted, f"--engine={engine}",
-                          f"--inputs={inputs}", f"--outputs={output}",
+        outputs = scratch / f"{engine}.safetensors"
+        result = run_tool("regather", "run", module.path, f"--engine={engine}",
+                          f"--inputs={module.inputs}", f"--outputs={outputs}",
                           "--quiet", timeout=60)
         assert result.code == 0, f"{engine}: {result.last_words}"
-        actual = decode_safetensors(output.read_bytes())
-        assert len(actual) == len(checks)
-        for i, (one, number, dtype, array) in enumerate(checks):
-            difference = find_difference(dtype, actual[f"r{i}"], array)
-            if difference:
-                wrong.append(f"{engine}: result {number} of {describe(one)} "
-                             f"{difference}")
+        wrong += [f"{engine}: {one}" for one in module.find_differences(outputs)]
     return wrong
 
 

@@ -37,6 +37,10 @@ using PtxCompute = uint64_t (*)(uint64_t, uint64_t, uint64_t);
 /// The operation of an opcode such as "add.rn.f32"; null if there is none.
 PtxCompute findPtxOperation(std::string_view opcode);
 
+/// The same for floats of 16 bits and pairs of them. Comparisons of pairs have
+/// two results; that of the upper half is the operation `OPCODE.high`.
+PtxCompute findPtxHalfOperation(std::string_view opcode);
+
 struct PtxFunction;
 
 /// An instruction whose operands are numbers of registers. Immediate operands

@@ -11,6 +11,7 @@
 #include "../Numeric/Half.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -166,6 +167,45 @@ template <typename T> uint64_t reciprocal(uint64_t a, uint64_t, uint64_t) {
   return write(T(1) / read<T>(a));
 }
 
+/// The magnitude of the second with the sign of the first.
+template <typename T> uint64_t copySign(uint64_t a, uint64_t b, uint64_t) {
+  constexpr uint64_t kSign = uint64_t(1) << (8 * sizeof(T) - 1);
+  return (b & ~kSign) | (a & kSign);
+}
+
+/// a * b + c, rounded towards zero. Reads and writes of volatile variables stay
+/// between the changes of the rounding mode.
+template <typename T>
+uint64_t fmaTowardsZero(uint64_t a, uint64_t b, uint64_t c) {
+  int mode = std::fegetround();
+  std::fesetround(FE_TOWARDZERO);
+  volatile T x = read<T>(a), y = read<T>(b), z = read<T>(c);
+  volatile T result = std::fma(x, y, z);
+  std::fesetround(mode);
+  return write(T(result));
+}
+template <typename T>
+uint64_t addTowardsZero(uint64_t a, uint64_t b, uint64_t) {
+  return fmaTowardsZero<T>(a, write(T(1)), b);
+}
+
+/// Approximations are no worse here than on a GPU.
+template <typename T> uint64_t powerOfTwo(uint64_t a, uint64_t, uint64_t) {
+  return write(std::exp2(read<T>(a)));
+}
+template <typename T> uint64_t logarithm(uint64_t a, uint64_t, uint64_t) {
+  return write(std::log2(read<T>(a)));
+}
+template <typename T> uint64_t reciprocalRoot(uint64_t a, uint64_t, uint64_t) {
+  return write(T(1 / std::sqrt(double(read<T>(a)))));
+}
+template <typename T> uint64_t sine(uint64_t a, uint64_t, uint64_t) {
+  return write(std::sin(read<T>(a)));
+}
+template <typename T> uint64_t cosine(uint64_t a, uint64_t, uint64_t) {
+  return write(std::cos(read<T>(a)));
+}
+
 template <typename T> uint64_t bitAnd(uint64_t a, uint64_t b, uint64_t) {
   return write<T>(T(a & b));
 }
@@ -194,6 +234,18 @@ template <typename T> uint64_t extract(uint64_t a, uint64_t b, uint64_t c) {
   return length >= 64 ? bits : bits & ((uint64_t(1) << length) - 1);
 }
 /// The high half of two words that are shifted together.
+/// Each byte of the result is one of eight, or eight times its sign.
+uint64_t permuteBytes(uint64_t a, uint64_t b, uint64_t selection) {
+  uint64_t bytes = b << 32 | (a & 0xFFFFFFFF), result = 0;
+  for (int i = 0; i < 4; ++i) {
+    uint64_t selector = selection >> (4 * i) & 0xF;
+    uint64_t byte = bytes >> (8 * (selector & 7)) & 0xFF;
+    if (selector & 8)
+      byte = byte & 0x80 ? 0xFF : 0;
+    result |= byte << (8 * i);
+  }
+  return result;
+}
 uint64_t funnelLeft(uint64_t low, uint64_t high, uint64_t distance) {
   uint64_t both = high << 32 | (low & 0xFFFFFFFF);
   return (both << (distance & 31)) >> 32;
@@ -277,6 +329,13 @@ uint64_t narrowTowardsZero(uint64_t a, uint64_t, uint64_t) {
 }
 template <typename T> uint64_t roundDown(uint64_t a, uint64_t, uint64_t) {
   return write(std::floor(read<T>(a)));
+}
+template <typename T> uint64_t roundUp(uint64_t a, uint64_t, uint64_t) {
+  return write(std::ceil(read<T>(a)));
+}
+template <typename T>
+uint64_t roundTowardsZero(uint64_t a, uint64_t, uint64_t) {
+  return write(std::trunc(read<T>(a)));
 }
 template <typename T> uint64_t roundToEven(uint64_t a, uint64_t, uint64_t) {
   return write(std::nearbyint(read<T>(a)));
@@ -377,6 +436,19 @@ template <typename T> void OperationTable::addFloats(const std::string &type) {
   set("rcp.rn." + type, reciprocal<T>);
   // No worse than what it approximates.
   set("rcp.approx.ftz." + type, reciprocal<T>);
+  for (const char *approximate : {".approx.", ".approx.ftz."}) {
+    set("ex2" + (approximate + type), powerOfTwo<T>);
+    set("lg2" + (approximate + type), logarithm<T>);
+    set("rsqrt" + (approximate + type), reciprocalRoot<T>);
+    set("sqrt" + (approximate + type), squareRoot<T>);
+    set("sin" + (approximate + type), sine<T>);
+    set("cos" + (approximate + type), cosine<T>);
+  }
+  for (const char *approximate : {".approx.", ".approx.ftz.", ".full."})
+    set("div" + (approximate + type), divide<T>);
+  set("add.rz." + type, addTowardsZero<T>);
+  set("fma.rz." + type, fmaTowardsZero<T>);
+  set("copysign." + type, copySign<T>);
   set("min." + type, minimum<T>);
   set("max." + type, maximum<T>);
   set("min.NaN." + type, minimumOrNan<T>);
@@ -388,6 +460,8 @@ template <typename T> void OperationTable::addFloats(const std::string &type) {
   set("setp.nan." + type, isNan<T>);
   set("setp.num." + type, isNumber<T>);
   set("cvt.rmi." + type + "." + type, roundDown<T>);
+  set("cvt.rpi." + type + "." + type, roundUp<T>);
+  set("cvt.rzi." + type + "." + type, roundTowardsZero<T>);
   set("cvt.rni." + type + "." + type, roundToEven<T>);
   addComparisons<T, false>(type, "");
   addComparisons<T, true>(type, "u");
@@ -413,6 +487,8 @@ void OperationTable::addConversionsTo(const std::string &type) {
     set("cvt.rni." + type + ".f64", roundToInteger<To, double, std::nearbyint>);
     set("cvt.rmi." + type + ".f32", roundToInteger<To, float, std::floor>);
     set("cvt.rmi." + type + ".f64", roundToInteger<To, double, std::floor>);
+    set("cvt.rpi." + type + ".f32", roundToInteger<To, float, std::ceil>);
+    set("cvt.rpi." + type + ".f64", roundToInteger<To, double, std::ceil>);
   }
 }
 
@@ -466,6 +542,7 @@ OperationTable::OperationTable() {
   set("mad.wide.s32", madWide<int32_t, int64_t>);
   set("bfe.u32", extract<uint32_t>);
   set("bfe.u64", extract<uint64_t>);
+  set("prmt.b32", permuteBytes);
   set("cvta.to.global.u64", move<uint64_t>);
   set("shf.l.wrap.b32", funnelLeft);
   set("shf.r.wrap.b32", funnelRight);
@@ -488,5 +565,6 @@ OperationTable::OperationTable() {
 
 PtxCompute regather::runtime::findPtxOperation(std::string_view opcode) {
   static const OperationTable table;
-  return table.find(opcode);
+  PtxCompute compute = table.find(opcode);
+  return compute ? compute : findPtxHalfOperation(opcode);
 }

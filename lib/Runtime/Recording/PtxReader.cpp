@@ -303,10 +303,20 @@ bool FunctionReader::readCompute(std::string_view opcode,
   instruction.compute = findPtxOperation(opcode);
   if (!instruction.compute || operands.size() < 2 || operands.size() > 4)
     return false;
-  instruction.results = {getRegister(operands[0])};
   for (size_t i = 1; i < 4; ++i)
     instruction.operands.push_back(
         getRegister(operands[std::min(i, operands.size() - 1)]));
+  // `setp.lt.f16x2 p|q, a, b` is two instructions here.
+  std::vector<std::string_view> results = split(operands[0], '|');
+  if (results.size() == 2) {
+    PtxInstruction high = instruction;
+    high.compute = findPtxOperation(std::string(opcode) + ".high");
+    if (!high.compute)
+      return false;
+    high.results = {getRegister(results[1])};
+    function.instructions.push_back(std::move(high));
+  }
+  instruction.results = {getRegister(results[0])};
   return true;
 }
 

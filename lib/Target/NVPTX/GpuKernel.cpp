@@ -156,7 +156,8 @@ FailureOr<LoweredStage> GpuKernelBuilder::lower(KernelStage &stage) {
     LLVM::Trap::create(b, loc);
   });
   expandCopies(lowered.func);
-  lowered.launch.blocks = lowered.numBlocks;
+  // Results without elements have no blocks, but a launch has one.
+  lowered.launch.blocks = std::max<int64_t>(lowered.numBlocks, 1);
   if (lowered.getDeviceBytes() > kMaxDeviceBytes)
     lowered.launch.blocks = std::min(
         lowered.numBlocks,
@@ -275,13 +276,14 @@ void StageBuilder::moveBody(
   for (scf::ForOp loop : body.getOps<scf::ForOp>())
     if (loop.getLowerBound() == blockNumber)
       blocks = loop;
-  if (lowered.launch.blocks == lowered.numBlocks) {
+  // Of results without elements, nothing is computed: there is no loop.
+  if (blocks && lowered.launch.blocks == lowered.numBlocks) {
     blocks.getInductionVar().replaceAllUsesWith(blockNumber);
     blocks->getBlock()->getOperations().splice(
         blocks->getIterator(), blocks.getBody()->getOperations(),
         blocks.getBody()->begin(), std::prev(blocks.getBody()->end()));
     blocks.erase();
-  } else {
+  } else if (blocks) {
     blocks.setStep(arith::ConstantIndexOp::create(b, lowered.launch.blocks));
   }
   Block &target = block.func.getBody().front();

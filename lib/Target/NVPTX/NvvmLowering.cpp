@@ -49,6 +49,23 @@ template <typename MathOp> struct UseIntrinsic : OpRewritePattern<MathOp> {
   StringRef name;
 };
 
+/// |x|, where the smallest integer stays what it is.
+struct ExpandAbsI : OpRewritePattern<math::AbsIOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::AbsIOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto zero = arith::ConstantOp::create(b, b.getZeroAttr(op.getType()));
+    Value negated = arith::SubIOp::create(b, zero, op.getOperand());
+    Value isNegative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                             op.getOperand(), zero);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNegative, negated,
+                                                 op.getOperand());
+    return success();
+  }
+};
+
 /// 1 / sqrt(x), each rounded, as on CPUs.
 struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -70,7 +87,7 @@ struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
 static LogicalResult useIntrinsics(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   MLIRContext *context = module.getContext();
-  patterns.add<ExpandRsqrt>(context);
+  patterns.add<ExpandAbsI, ExpandRsqrt>(context);
   patterns.add<UseIntrinsic<math::AbsFOp>>(context, "llvm.fabs");
   patterns.add<UseIntrinsic<math::CeilOp>>(context, "llvm.ceil");
   patterns.add<UseIntrinsic<math::CopySignOp>>(context, "llvm.copysign");

@@ -1,0 +1,35 @@
+"""Every model of the matrix, its step compiled for GPUs as one CUDA graph and run
+on the stand-in libraries, against the engine for CPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+pytest.importorskip("transformers", reason="most models are from there")
+safetensors = pytest.importorskip("safetensors.torch",
+                                  reason="arguments are passed in files")
+
+from gpu_tools import compile_bundle, run_bundle  # noqa: E402
+from model_cases import MODELS  # noqa: E402
+from test_captured_steps import (execute, find_errors, lower,  # noqa: E402
+                                 make_step)
+
+# Kernels and products add in other orders than those for CPUs.
+TOLERANCE = 1e-5
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equals_the_cpu(name: str, tmp_path: Path) -> None:
+    lower(make_step(name), tmp_path)
+    expected = execute(tmp_path, "cpu", "step.fx.json")
+    bundle = compile_bundle(tmp_path / "step.fx.json", tmp_path / "step.rgb",
+                            "--cuda-graph=full")
+    outputs = tmp_path / "outputs.safetensors"
+    run_bundle(bundle, "--inputs", tmp_path / "arguments.safetensors",
+               "--outputs", outputs, record=tmp_path / "calls.jsonl")
+    results = safetensors.load_file(outputs)
+    assert results.keys() == expected.keys()
+    assert not find_errors(results, expected, TOLERANCE)
