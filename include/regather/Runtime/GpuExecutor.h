@@ -66,6 +66,11 @@ typedef struct rg_gpu_executor_options {
    *  number of the rank and ".json" are added; null: REGATHER_COLLECTIVE_LOG,
    *  or else none. */
   const char *collective_log;
+  /** cuDNN, as the libraries above; null: REGATHER_CUDNN_LIBRARY. */
+  const char *cudnn_library;
+  /** What computes attention: "cudnn" and nothing else, or "generated" kernels;
+   *  null: REGATHER_ATTENTION, or else cuDNN does what it can. */
+  const char *attention;
 } rg_gpu_executor_options;
 
 /** Checks the tables, opens the device and sets up all that steps need. The
@@ -100,6 +105,11 @@ RG_EXPORT int32_t rg_gpu_executor_first_rank(const rg_gpu_executor *executor);
 
 /** Name of the device. */
 RG_EXPORT const char *rg_gpu_executor_device(const rg_gpu_executor *executor);
+
+/** What computes each attention of the program, and why, if that is a generated
+ *  kernel: one line each, with newline at the end. Valid until the executor is
+ *  destroyed. */
+RG_EXPORT const char *rg_gpu_executor_routines(const rg_gpu_executor *executor);
 
 /** Copies an argument to the device, where it stays.
  *  Errors: RG_ERROR_ARGUMENT for a rank or an argument that there is not;

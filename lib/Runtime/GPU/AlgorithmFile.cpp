@@ -71,10 +71,19 @@ bool AlgorithmFile::write(const std::string &path, std::string &message) const {
   }
   Json json = {
       {"library", library}, {"device", device}, {"algorithms", entries}};
+  std::ifstream before(path);
+  Json known = Json::parse(before, nullptr, /*allow_exceptions=*/false);
+  if (known.is_object() && known.contains(kAttention))
+    json[kAttention] = known[kAttention];
+  return replace(path, json.dump(1), message);
+}
+
+bool AlgorithmFile::replace(const std::string &path, const std::string &text,
+                            std::string &message) {
   // Ranks of one machine may write at the same time.
   std::string part = path + "." + std::to_string(getpid());
   std::ofstream file(part);
-  file << json.dump(1) << '\n';
+  file << text << '\n';
   file.close();
   if (file && std::rename(part.c_str(), path.c_str()) == 0)
     return true;

@@ -37,6 +37,14 @@ public:
   /// Replaces the file. False, with a message, if it cannot be written.
   bool write(const std::string &path, std::string &message) const;
 
+  /// The member that is kept as it is: EngineFile.h writes it.
+  static constexpr const char *kAttention = "attention";
+
+  /// Replaces a file as a whole: whoever reads it sees all of the old text or
+  /// all of the new one.
+  static bool replace(const std::string &path, const std::string &text,
+                      std::string &message);
+
   /// Null if there is none.
   const LtAlgorithm *find(const std::string &product) const;
   void set(const std::string &product, const LtAlgorithm &algorithm);

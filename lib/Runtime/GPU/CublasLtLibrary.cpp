@@ -1,4 +1,4 @@
-//===- CublasLtLibrary.cpp - Routines of libraries on devices -------------===//
+//===- CublasLtLibrary.cpp - Products of matrices by cuBLASLt -------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "CublasLtProduct.h"
-#include "DeviceLibrary.h"
+#include "RoutineLibraries.h"
+#include "RoutineUses.h"
 
 #include <algorithm>
 
@@ -30,19 +31,15 @@ public:
 private:
   /// What becomes of one product of the program.
   struct Routine {
-    /// Over all instructions with it, in bytes by buffer.
-    std::vector<int64_t> alignments;
-    /// Where it is used first; may be null.
-    const char *description = nullptr;
+    RoutineUse use;
     bool isEmpty = false;
     std::unique_ptr<CublasLtProduct> product;
   };
 
-  void readInstructions(const rg_program &program);
   bool open(std::string &message);
   void prepareProduct(size_t number, ProductPlanning planning, bool hasKernels);
   bool prepareProducts(const rg_gpu_program &program, std::string &message);
-  void addProblem(const char *what, size_t number, const char *description,
+  void addProblem(size_t number, const char *description,
                   const std::string &reason);
 
   DeviceLibraryOptions options;
@@ -50,14 +47,10 @@ private:
   LtHandle handle = nullptr;
   std::unique_ptr<AlgorithmFile> file;
   std::vector<Routine> routines;
-  std::vector<const char *> attentionDescriptions;
   int64_t workspaceBytes = 0;
   std::string problems;
 };
 } // namespace
-
-/// Arenas, arguments and constants begin at multiples of it.
-static constexpr int64_t kBufferAlignment = 256;
 
 CublasLtLibrary::~CublasLtLibrary() {
   routines.clear();
@@ -65,37 +58,10 @@ CublasLtLibrary::~CublasLtLibrary() {
     api.cublasLtDestroy(handle);
 }
 
-/// Collects where each routine is used and how its buffers are aligned.
-void CublasLtLibrary::readInstructions(const rg_program &program) {
-  routines.resize(static_cast<size_t>(program.gemm_count));
-  attentionDescriptions.resize(static_cast<size_t>(program.attention_count));
-  for (int64_t i = 0; i < program.instruction_count; ++i) {
-    const rg_instruction &instruction = program.instructions[i];
-    auto index = static_cast<size_t>(instruction.index);
-    if (instruction.opcode == RG_OP_ATTENTION && !attentionDescriptions[index])
-      attentionDescriptions[index] = instruction.description;
-    if (instruction.opcode != RG_OP_GEMM)
-      continue;
-    Routine &routine = routines[index];
-    if (!routine.description)
-      routine.description = instruction.description;
-    auto count = static_cast<size_t>(instruction.place_count);
-    if (routine.alignments.size() < count)
-      routine.alignments.resize(count, kBufferAlignment);
-    for (size_t p = 0; p < count; ++p) {
-      int64_t offset =
-          program.places[instruction.first_place + int64_t(p)].offset |
-          routine.alignments[p];
-      routine.alignments[p] = offset & -offset;
-    }
-  }
-}
-
-void CublasLtLibrary::addProblem(const char *what, size_t number,
-                                 const char *description,
+void CublasLtLibrary::addProblem(size_t number, const char *description,
                                  const std::string &reason) {
   problems += problems.empty() ? "" : "\n";
-  problems += what + (' ' + std::to_string(number));
+  problems += "matrix product " + std::to_string(number);
   if (description)
     problems += std::string(" (") + description + ")";
   problems += ": " + reason;
@@ -117,17 +83,13 @@ bool CublasLtLibrary::open(std::string &message) {
   return true;
 }
 
-static bool hasKernels(const rg_gpu_kernel *kernels, size_t number) {
-  return kernels && kernels[number].launch_count > 0;
-}
-
 void CublasLtLibrary::prepareProduct(size_t number, ProductPlanning planning,
                                      bool hasKernels) {
   Routine &routine = routines[number];
   std::string reason = planning.reason;
   if (planning.plan) {
     auto product = std::make_unique<CublasLtProduct>(
-        api, handle, std::move(*planning.plan), routine.alignments);
+        api, handle, std::move(*planning.plan), routine.use.alignments);
     if (product->prepare(*file, reason)) {
       workspaceBytes =
           std::max(workspaceBytes, int64_t(product->getWorkspaceBytes()));
@@ -136,7 +98,7 @@ void CublasLtLibrary::prepareProduct(size_t number, ProductPlanning planning,
     }
   }
   if (!hasKernels)
-    addProblem("matrix product", number, routine.description,
+    addProblem(number, routine.use.description,
                reason + ", and no kernel was generated");
 }
 
@@ -166,13 +128,10 @@ bool CublasLtLibrary::prepareProducts(const rg_gpu_program &program,
 
 bool CublasLtLibrary::prepare(const rg_gpu_program &program,
                               const DriverApi &driver, std::string &message) {
-  readInstructions(*program.program);
+  for (RoutineUse &use : readRoutineUses(*program.program, RG_OP_GEMM))
+    routines.emplace_back().use = std::move(use);
   if (!prepareProducts(program, message))
     return false;
-  for (size_t i = 0; i < attentionDescriptions.size(); ++i)
-    if (!hasKernels(program.attentions, i))
-      addProblem("attention", i, attentionDescriptions[i],
-                 "no kernel was generated");
   if (!problems.empty()) {
     message = "nothing computes\n" + problems;
     return false;
@@ -197,6 +156,6 @@ bool CublasLtLibrary::run(const rg_instruction &instruction,
 }
 
 std::unique_ptr<DeviceLibrary>
-regather::runtime::createDeviceLibrary(const DeviceLibraryOptions &options) {
+regather::runtime::createProductLibrary(const DeviceLibraryOptions &options) {
   return std::make_unique<CublasLtLibrary>(options);
 }

@@ -19,18 +19,24 @@
 namespace regather::runtime {
 
 struct DeviceLibraryOptions {
-  /// The library to open instead of that of the system; none if empty.
+  /// cuBLASLt and cuDNN to open instead of those of the system; none if empty.
   std::string path;
+  std::string cudnnPath;
   /// As the driver calls it.
   std::string deviceName;
+  /// Ten times the major number and the minor one, such as 90.
+  int architecture = 0;
   /// File that keeps the algorithms that were chosen; none if empty. Those in
   /// it are taken if it was written for the same library and device.
   std::string algorithmFile;
+  /// "cudnn" and "generated" say what computes attention; if empty, cuDNN does
+  /// what it can.
+  std::string attention;
 };
 
-/// Runs products of matrices by cuBLASLt. Whatever it does not run, all
-/// attention among it, is computed by kernels that the compiler has generated,
-/// and that the caller launches: `rg_gpu_program.gemms` and `attentions`.
+/// Runs products of matrices by cuBLASLt, and attention by cuDNN. Whatever they
+/// do not run is computed by kernels that the compiler has generated, and that
+/// the caller launches: `rg_gpu_program.gemms` and `attentions`.
 ///
 /// Everything, the choice of algorithms included, is made by `prepare`; `run`
 /// only enqueues, and can be captured into a graph. One thread at a time.
@@ -38,7 +44,7 @@ class DeviceLibrary {
 public:
   virtual ~DeviceLibrary() = default;
 
-  /// Opens the library if the program needs it, and plans all products. The
+  /// Opens the libraries that the program needs, and plans all routines. The
   /// context of the device is current. False, with a message that lists all
   /// routines that nothing computes, not just the first.
   virtual bool prepare(const rg_gpu_program &program, const DriverApi &driver,
@@ -57,6 +63,10 @@ public:
   virtual bool run(const rg_instruction &instruction, const CuAddress *buffers,
                    CuAddress workspace, CuStream stream,
                    std::string &message) = 0;
+
+  /// One line for each attention: what computes it and, if that is a generated
+  /// kernel, why.
+  virtual std::string describe() const { return ""; }
 };
 
 std::unique_ptr<DeviceLibrary>

@@ -45,6 +45,7 @@ public:
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   int32_t getFirstRank() const { return firstRank; }
   const char *getDeviceName() const { return device.getName().c_str(); }
+  const char *getRoutines() const { return routines.c_str(); }
   double getSeconds(int32_t rank) const {
     return ranks[size_t(rank)]->getSeconds();
   }
@@ -89,6 +90,8 @@ private:
   GpuDevice device;
   LoadedKernels kernels;
   std::unique_ptr<DeviceLibrary> library;
+  /// What computes its routines.
+  std::string routines;
   TcpStore store;
   std::unique_ptr<DeviceCommunication> communication;
   std::unique_ptr<DeviceWait> wait;
@@ -166,28 +169,33 @@ rg_status GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
   return RG_OK;
 }
 
-/// The path that an option or else the environment gives; empty for none.
-static std::string getPath(const char *option, const char *variable) {
+/// What an option or else the environment gives; empty for none.
+static std::string getChoice(const char *option, const char *variable) {
   const char *path = option ? option : std::getenv(variable);
   return path ? path : "";
 }
 
 rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
   std::string message;
-  if (!device.open(getPath(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
+  if (!device.open(getChoice(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
                    isJob ? environment.localRank : options.device, message,
                    /*isAssigned=*/isJob) ||
       !kernels.load(device, gpuProgram, message))
     return fail(RG_ERROR_DEVICE, message);
   DeviceLibraryOptions libraryOptions;
   libraryOptions.path =
-      getPath(options.cublaslt_library, "REGATHER_CUBLASLT_LIBRARY");
+      getChoice(options.cublaslt_library, "REGATHER_CUBLASLT_LIBRARY");
+  libraryOptions.cudnnPath =
+      getChoice(options.cudnn_library, "REGATHER_CUDNN_LIBRARY");
   libraryOptions.deviceName = device.getName();
+  libraryOptions.architecture = device.getArchitecture();
   libraryOptions.algorithmFile =
-      getPath(options.algorithm_file, "REGATHER_ALGORITHM_FILE");
+      getChoice(options.algorithm_file, "REGATHER_ALGORITHM_FILE");
+  libraryOptions.attention = getChoice(options.attention, "REGATHER_ATTENTION");
   library = createDeviceLibrary(libraryOptions);
   if (!library->prepare(gpuProgram, device.getDriver(), message))
     return fail(RG_ERROR_DEVICE, message);
+  routines = library->describe();
   if (rg_status status = openCommunication(options))
     return status;
   wait = std::make_unique<DeviceWait>(device, *communication);
@@ -206,7 +214,8 @@ GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
   NcclOptions ncclOptions;
   ncclOptions.rank = environment.rank;
   ncclOptions.ranks = environment.ranks;
-  ncclOptions.library = getPath(options.nccl_library, "REGATHER_NCCL_LIBRARY");
+  ncclOptions.library =
+      getChoice(options.nccl_library, "REGATHER_NCCL_LIBRARY");
   ncclOptions.isReproducible = options.reproducible != 0;
   if (options.setup_timeout_seconds > 0)
     ncclOptions.setupSeconds = options.setup_timeout_seconds;
@@ -215,7 +224,7 @@ GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
   ncclOptions.watchdog.firstStepSeconds = firstTimeout;
   ncclOptions.watchdog.stepSeconds = timeout;
   ncclOptions.logFile =
-      getPath(options.collective_log, "REGATHER_COLLECTIVE_LOG");
+      getChoice(options.collective_log, "REGATHER_COLLECTIVE_LOG");
   if (!ncclOptions.logFile.empty())
     ncclOptions.logFile += std::to_string(environment.rank) + ".json";
   auto nccl = std::make_unique<NcclCommunication>(driver, store, ncclOptions);
@@ -536,6 +545,10 @@ int32_t rg_gpu_executor_first_rank(const rg_gpu_executor *executor) {
 
 const char *rg_gpu_executor_device(const rg_gpu_executor *executor) {
   return executor ? unwrap(executor)->getDeviceName() : "";
+}
+
+const char *rg_gpu_executor_routines(const rg_gpu_executor *executor) {
+  return executor ? unwrap(executor)->getRoutines() : "";
 }
 
 rg_status rg_gpu_executor_upload(rg_gpu_executor *executor, int32_t rank,

@@ -1,0 +1,216 @@
+//===- CudnnLibrary.cpp - Attention by cuDNN ------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudnnAttention.h"
+#include "EngineFile.h"
+#include "RoutineLibraries.h"
+#include "RoutineUses.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace regather::runtime;
+
+namespace {
+class CudnnLibrary final : public DeviceLibrary {
+public:
+  explicit CudnnLibrary(const DeviceLibraryOptions &options)
+      : options(options) {}
+  ~CudnnLibrary() override;
+
+  bool prepare(const rg_gpu_program &program, const DriverApi &driver,
+               std::string &message) override;
+  bool computes(const rg_instruction &instruction) const override;
+  int64_t getWorkspaceBytes() const override { return workspaceBytes; }
+  bool run(const rg_instruction &instruction, const CuAddress *buffers,
+           CuAddress workspace, CuStream stream, std::string &message) override;
+  std::string describe() const override;
+
+private:
+  /// What becomes of one attention of the program.
+  struct Routine {
+    RoutineUse use;
+    /// Why a generated kernel computes it; empty if the library does.
+    std::string reason;
+    std::unique_ptr<CudnnAttention> attention;
+  };
+
+  bool isRequired() const { return options.attention == "cudnn"; }
+  CudnnAttentionPlan plan(const rg_attention_desc &desc, const Routine &routine,
+                          size_t version) const;
+  /// Gives each routine a reason that the library is not needed for.
+  bool needsLibrary(const rg_program &program);
+  bool open(std::string &message);
+  void prepareRoutine(const rg_attention_desc &desc, Routine &routine);
+  std::string describe(size_t number) const;
+  std::string listProblems(const rg_gpu_program &program) const;
+
+  DeviceLibraryOptions options;
+  CudnnApi api;
+  DnnTarget target;
+  std::unique_ptr<EngineFile> file;
+  std::vector<Routine> routines;
+  int64_t workspaceBytes = 0;
+};
+} // namespace
+
+CudnnLibrary::~CudnnLibrary() {
+  routines.clear();
+  if (target.handle)
+    api.cudnnDestroy(target.handle);
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+CudnnAttentionPlan CudnnLibrary::plan(const rg_attention_desc &desc,
+                                      const Routine &routine,
+                                      size_t version) const {
+  return planCudnnAttention(
+      desc, {routine.use.alignments, options.architecture, version});
+}
+
+bool CudnnLibrary::needsLibrary(const rg_program &program) {
+  bool isNeeded = false;
+  for (size_t i = 0; i < routines.size(); ++i) {
+    Routine &routine = routines[i];
+    constexpr size_t kNewest = std::numeric_limits<size_t>::max();
+    routine.reason = options.attention == "generated"
+                         ? "they are asked for"
+                         : plan(program.attentions[i], routine, kNewest).reason;
+    isNeeded |= routine.reason.empty();
+  }
+  return isNeeded;
+}
+
+bool CudnnLibrary::open(std::string &message) {
+  if (!api.load(options.cudnnPath, message))
+    return false;
+  DnnStatus status = api.cudnnCreate(&target.handle);
+  if (status != kDnnSuccess) {
+    message = "cuDNN does not start: " + api.describeError(status);
+    return false;
+  }
+  file = std::make_unique<EngineFile>(
+      "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()), options.deviceName);
+  if (!options.algorithmFile.empty())
+    file->read(options.algorithmFile);
+  return true;
+}
+
+void CudnnLibrary::prepareRoutine(const rg_attention_desc &desc,
+                                  Routine &routine) {
+  CudnnAttentionPlan planned = plan(desc, routine, api.cudnnGetVersion());
+  routine.reason = planned.reason;
+  if (!planned.reason.empty())
+    return;
+  auto attention = std::make_unique<CudnnAttention>(api, target);
+  std::string key = describeAttention(desc), message;
+  if (!attention->prepare(desc, planned, file->find(key), message)) {
+    routine.reason =
+        "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) + ": " + message;
+    return;
+  }
+  file->set(key, attention->getChoice());
+  workspaceBytes = std::max(workspaceBytes, attention->getWorkspaceBytes());
+  routine.attention = std::move(attention);
+}
+
+bool CudnnLibrary::prepare(const rg_gpu_program &program,
+                           const DriverApi & /*driver*/, std::string &message) {
+  if (!options.attention.empty() && !isRequired() &&
+      options.attention != "generated") {
+    message = "attention is computed by 'cudnn' or by 'generated' kernels, not "
+              "by '" +
+              options.attention + "'";
+    return false;
+  }
+  for (RoutineUse &use : readRoutineUses(*program.program, RG_OP_ATTENTION))
+    routines.emplace_back().use = std::move(use);
+  if (needsLibrary(*program.program)) {
+    std::string reason;
+    bool isOpen = open(reason);
+    for (size_t i = 0; i < routines.size(); ++i) {
+      if (!routines[i].reason.empty())
+        continue;
+      routines[i].reason = reason;
+      if (isOpen)
+        prepareRoutine(program.program->attentions[i], routines[i]);
+    }
+  }
+  message = listProblems(program);
+  if (!message.empty())
+    return false;
+  return !file || !file->isChanged() || options.algorithmFile.empty() ||
+         file->write(options.algorithmFile, message);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+std::string CudnnLibrary::describe(size_t number) const {
+  std::string text = "attention " + std::to_string(number);
+  if (const char *description = routines[number].use.description)
+    text += std::string(" (") + description + ")";
+  return text;
+}
+
+std::string CudnnLibrary::listProblems(const rg_gpu_program &program) const {
+  std::string declined, missing;
+  for (size_t i = 0; i < routines.size(); ++i) {
+    if (routines[i].attention)
+      continue;
+    std::string line = "\n" + describe(i) + ": " + routines[i].reason;
+    if (isRequired())
+      declined += line;
+    else if (!hasKernels(program.attentions, i))
+      missing += line + ", and no kernel was generated";
+  }
+  if (!declined.empty())
+    return "cuDNN has to compute attention, but it does not compute" + declined;
+  return missing.empty() ? "" : "nothing computes" + missing;
+}
+
+std::string CudnnLibrary::describe() const {
+  std::string text;
+  for (size_t i = 0; i < routines.size(); ++i) {
+    const Routine &routine = routines[i];
+    text += describe(i) + ": ";
+    if (routine.attention)
+      text += "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) + ", " +
+              routine.attention->getChoice().describe() + ", " +
+              std::to_string(routine.attention->getWorkspaceBytes()) +
+              " bytes of workspace\n";
+    else
+      text += "generated kernels: " + routine.reason + "\n";
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+bool CudnnLibrary::computes(const rg_instruction &instruction) const {
+  return instruction.opcode == RG_OP_ATTENTION &&
+         routines[static_cast<size_t>(instruction.index)].attention;
+}
+
+bool CudnnLibrary::run(const rg_instruction &instruction,
+                       const CuAddress *buffers, CuAddress workspace,
+                       CuStream stream, std::string &message) {
+  return routines[static_cast<size_t>(instruction.index)].attention->run(
+      buffers, workspace, stream, message);
+}
+
+std::unique_ptr<DeviceLibrary>
+regather::runtime::createAttentionLibrary(const DeviceLibraryOptions &options) {
+  return std::make_unique<CudnnLibrary>(options);
+}
