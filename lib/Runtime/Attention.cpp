@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBlocks.h"
+#include "Numeric/Elements.h"
 #include "Scratch.h"
 
 #include <initializer_list>
@@ -21,8 +22,7 @@ static const Attention *unwrap(const rg_attention *attention) {
 }
 
 static bool isFloat(const rg_attention_operand &operand) {
-  return operand.buffer >= 0 &&
-         (operand.dtype == RG_F32 || operand.dtype == RG_BF16);
+  return operand.buffer >= 0 && isRoutineFloat(operand.dtype);
 }
 
 static bool isValid(const rg_attention_desc &desc) {

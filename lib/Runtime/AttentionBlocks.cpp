@@ -8,7 +8,7 @@
 
 #include "AttentionBlocks.h"
 
-#include "Numeric/Half.h"
+#include "Numeric/Elements.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,10 +20,8 @@ static constexpr int64_t kVector = 16;
 
 HeadView::HeadView(const rg_attention_operand &operand, void *const *buffers,
                    int64_t batch, int64_t head)
-    : elementBytes(operand.dtype == RG_F32    ? 4
-                   : operand.dtype == RG_BF16 ? 2
-                                              : 1),
-      isBF16(operand.dtype == RG_BF16), isLogical(operand.dtype == RG_I1),
+    : dtype(operand.dtype),
+      elementBytes(static_cast<int64_t>(rg_dtype_size(dtype))),
       strides{operand.strides[2], operand.strides[3]} {
   int64_t first =
       operand.offset + batch * operand.strides[0] + head * operand.strides[1];
@@ -35,29 +33,28 @@ void *HeadView::at(int64_t row, int64_t element) const {
 }
 
 void HeadView::read(int64_t row, int64_t count, float *to) const {
-  const void *from = at(row, 0);
-  if (isBF16)
+  useRoutineFloat(dtype, [&](auto element) {
+    using Element = decltype(element);
+    const auto *from =
+        static_cast<const typename Element::Storage *>(at(row, 0));
     for (int64_t j = 0; j < count; ++j)
-      to[j] = fromBF16(static_cast<const uint16_t *>(from)[j * strides[1]]);
-  else
-    for (int64_t j = 0; j < count; ++j)
-      to[j] = static_cast<const float *>(from)[j * strides[1]];
+      to[j] = Element::template load<float>(from[j * strides[1]]);
+  });
   std::fill(to + count, to + roundUp(count, kVector), 0.0f);
 }
 
 void HeadView::write(int64_t row, int64_t count, const float *from) const {
-  void *to = at(row, 0);
-  if (isBF16)
+  useRoutineFloat(dtype, [&](auto element) {
+    using Element = decltype(element);
+    auto *to = static_cast<typename Element::Storage *>(at(row, 0));
     for (int64_t j = 0; j < count; ++j)
-      static_cast<uint16_t *>(to)[j * strides[1]] = toBF16(from[j]);
-  else
-    for (int64_t j = 0; j < count; ++j)
-      static_cast<float *>(to)[j * strides[1]] = from[j];
+      to[j * strides[1]] = Element::store(from[j]);
+  });
 }
 
 void HeadView::readMask(int64_t row, int64_t column, int64_t count,
                         float *to) const {
-  if (!isLogical) {
+  if (dtype != RG_I1) {
     HeadView part = *this;
     part.data += column * strides[1] * elementBytes;
     return part.read(row, count, to);

@@ -31,11 +31,11 @@ public:
 
   /// Rows as those of the left or columns of the right operand of a product.
   BlockSource getRows(int64_t row, int64_t count, int64_t width) const {
-    return {at(row, 0), isBF16, count, strides[0], width, strides[1]};
+    return {at(row, 0), dtype, count, strides[0], width, strides[1]};
   }
   /// Elements as the columns of the right operand.
   BlockSource getElements(int64_t row, int64_t count, int64_t width) const {
-    return {at(row, 0), isBF16, width, strides[1], count, strides[0]};
+    return {at(row, 0), dtype, width, strides[1], count, strides[0]};
   }
 
   /// Copies `count` elements of a row to f32, and fills up to a multiple of 16
@@ -49,8 +49,8 @@ private:
   void *at(int64_t row, int64_t element) const;
 
   char *data;
+  int32_t dtype;
   int64_t elementBytes;
-  bool isBF16, isLogical;
   int64_t strides[2];
 };
 

@@ -80,11 +80,11 @@ bool BlockedProduct::runTile(void *const *buffers, const ProductTile &tile,
   // Once even if there is nothing to sum.
   for (int64_t l = 0; l == 0 || l < desc.k; l += kDepthBlock) {
     int64_t depth = std::min(kDepthBlock, desc.k - l);
-    kernels.pack({b.at(l, tile.column), b.isBF16, tile.numColumns, b.strides[1],
+    kernels.pack({b.at(l, tile.column), b.dtype, tile.numColumns, b.strides[1],
                   depth, b.strides[0]},
                  kernels.columns, right);
-    kernels.pack({a.at(tile.row, l), a.isBF16, tile.numRows, a.strides[0],
-                  depth, a.strides[1]},
+    kernels.pack({a.at(tile.row, l), a.dtype, tile.numRows, a.strides[0], depth,
+                  a.strides[1]},
                  kernels.rows, left);
     bool isLast = l + kDepthBlock >= desc.k;
     float *sum = sums;

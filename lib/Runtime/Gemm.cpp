@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatrixProduct.h"
+#include "Numeric/Elements.h"
 #include "Scratch.h"
 
 using namespace regather::runtime;
@@ -19,8 +20,7 @@ static const MatrixProduct *unwrap(const rg_gemm *gemm) {
 }
 
 static bool isValid(const rg_gemm_operand &operand) {
-  return operand.buffer >= 0 &&
-         (operand.dtype == RG_F32 || operand.dtype == RG_BF16);
+  return operand.buffer >= 0 && isRoutineFloat(operand.dtype);
 }
 
 static bool isValid(const rg_gemm_desc &desc) {

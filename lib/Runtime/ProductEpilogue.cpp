@@ -8,7 +8,7 @@
 
 #include "ProductEpilogue.h"
 
-#include "Numeric/Half.h"
+#include "Numeric/Elements.h"
 
 #include <cstring>
 
@@ -17,7 +17,8 @@ using namespace regather::runtime;
 ProductOperand::ProductOperand(const rg_gemm_desc &desc,
                                const rg_gemm_operand &operand,
                                void *const *buffers, int64_t batch)
-    : data(nullptr), isBF16(operand.dtype == RG_BF16),
+    : data(nullptr), dtype(operand.dtype),
+      elementBytes(static_cast<int64_t>(rg_dtype_size(dtype))),
       strides{operand.strides[0], operand.strides[1]} {
   int64_t offset = operand.offset;
   for (int64_t i = desc.batch_rank; i-- > 0;) {
@@ -25,7 +26,7 @@ ProductOperand::ProductOperand(const rg_gemm_desc &desc,
     batch /= desc.batch_sizes[i];
   }
   if (char *base = static_cast<char *>(buffers[operand.buffer]))
-    data = base + offset * (isBF16 ? 2 : 4);
+    data = base + offset * elementBytes;
 }
 
 ProductEpilogue::ProductEpilogue(const rg_gemm_desc &desc, void *const *buffers,
@@ -41,27 +42,31 @@ float *ProductEpilogue::getTarget(int64_t row, int64_t column,
                                   int64_t numColumns) const {
   // Sums are written in whole vectors.
   constexpr int64_t vector = 16;
-  bool isPlain = alpha == 1 && numAddends == 0 && !relu && !result.isBF16 &&
-                 result.strides[1] == 1 && numColumns % vector == 0;
+  bool isPlain = alpha == 1 && numAddends == 0 && !relu &&
+                 result.dtype == RG_F32 && result.strides[1] == 1 &&
+                 numColumns % vector == 0;
   return isPlain ? static_cast<float *>(result.at(row, column)) : nullptr;
 }
 
 /// Adds a row of an addend.
-template <typename T>
-static void addRow(float *sums, const T *addend, int64_t stride,
+template <typename Element>
+static void addRow(float *sums, const void *addend, int64_t stride,
                    int64_t count) {
-  auto widen = [](T value) {
-    if constexpr (sizeof(T) == sizeof(uint16_t))
-      return fromBF16(value);
-    else
-      return value;
-  };
+  const auto *from = static_cast<const typename Element::Storage *>(addend);
   if (stride == 1)
     for (int64_t j = 0; j < count; ++j)
-      sums[j] += widen(addend[j]);
+      sums[j] += Element::template load<float>(from[j]);
   else
     for (int64_t j = 0; j < count; ++j)
-      sums[j] += widen(addend[j * stride]);
+      sums[j] += Element::template load<float>(from[j * stride]);
+}
+
+template <typename Element>
+static void storeRow(const float *values, void *row, int64_t stride,
+                     int64_t count) {
+  auto *to = static_cast<typename Element::Storage *>(row);
+  for (int64_t j = 0; j < count; ++j)
+    to[j * stride] = Element::store(values[j]);
 }
 
 void ProductEpilogue::apply(float *sums, int64_t stride, int64_t row,
@@ -73,13 +78,10 @@ void ProductEpilogue::apply(float *sums, int64_t stride, int64_t row,
       for (int64_t j = 0; j < numColumns; ++j)
         values[j] *= alpha;
     for (int32_t d = 0; d < numAddends; ++d) {
-      const void *from = addends[d].at(row + i, column);
-      if (addends[d].isBF16)
-        addRow(values, static_cast<const uint16_t *>(from),
-               addends[d].strides[1], numColumns);
-      else
-        addRow(values, static_cast<const float *>(from), addends[d].strides[1],
-               numColumns);
+      useRoutineFloat(addends[d].dtype, [&](auto element) {
+        addRow<decltype(element)>(values, addends[d].at(row + i, column),
+                                  addends[d].strides[1], numColumns);
+      });
     }
     // NaN stays NaN, and the result has no negative zero.
     if (relu)
@@ -87,13 +89,11 @@ void ProductEpilogue::apply(float *sums, int64_t stride, int64_t row,
         values[j] = values[j] <= 0 ? 0.0f : values[j];
     void *to = result.at(row + i, column);
     int64_t step = result.strides[1];
-    if (result.isBF16)
-      for (int64_t j = 0; j < numColumns; ++j)
-        static_cast<uint16_t *>(to)[j * step] = toBF16(values[j]);
-    else if (step == 1)
+    if (result.dtype == RG_F32 && step == 1)
       memcpy(to, values, static_cast<size_t>(numColumns) * sizeof(float));
     else
-      for (int64_t j = 0; j < numColumns; ++j)
-        static_cast<float *>(to)[j * step] = values[j];
+      useRoutineFloat(result.dtype, [&](auto element) {
+        storeRow<decltype(element)>(values, to, step, numColumns);
+      });
   }
 }

@@ -21,13 +21,13 @@ struct ProductOperand {
                  void *const *buffers, int64_t batch);
 
   void *at(int64_t row, int64_t column) const {
-    ptrdiff_t size = isBF16 ? 2 : 4;
     return static_cast<char *>(data) +
-           (row * strides[0] + column * strides[1]) * size;
+           (row * strides[0] + column * strides[1]) * elementBytes;
   }
 
   void *data;
-  bool isBF16;
+  int32_t dtype;
+  int64_t elementBytes;
   int64_t strides[2];
 };
 

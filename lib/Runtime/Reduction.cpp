@@ -8,7 +8,7 @@
 
 #include "Reduction.h"
 
-#include "Numeric/Half.h"
+#include "Numeric/Elements.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,38 +20,6 @@ namespace {
 
 /// Elements that are reduced at a time; their accumulators stay in the cache.
 constexpr int64_t kBlock = 1024;
-
-//===----------------------------------------------------------------------===//
-// Element types: how they are stored, read and rounded
-//===----------------------------------------------------------------------===//
-
-/// Elements that are stored in the type they are computed in, or in a wider or
-/// narrower one that the language converts to.
-template <typename T> struct Plain {
-  using Storage = T;
-  template <typename Acc> static Acc load(T value) { return Acc(value); }
-  template <typename Acc> static T store(Acc value) { return T(value); }
-};
-
-struct BF16 {
-  using Storage = uint16_t;
-  template <typename Acc> static Acc load(uint16_t value) {
-    return Acc(fromBF16(value));
-  }
-  template <typename Acc> static uint16_t store(Acc value) {
-    return toBF16(value);
-  }
-};
-
-struct F16 {
-  using Storage = uint16_t;
-  template <typename Acc> static Acc load(uint16_t value) {
-    return Acc(fromF16(value));
-  }
-  template <typename Acc> static uint16_t store(Acc value) {
-    return toF16(value);
-  }
-};
 
 /// A byte that holds 0 or 1; its own type because it is not added as a number.
 struct Bool {
@@ -160,7 +128,7 @@ template <typename T>
 void reduceIntegers(const ReductionType &type,
                     const std::vector<const char *> &sources,
                     const std::vector<char *> &targets, int64_t count) {
-  reduceBlocks<Plain<T>, T>(type.reduction, sources, targets, count);
+  reduceBlocks<PlainElement<T>, T>(type.reduction, sources, targets, count);
 }
 
 } // namespace
@@ -171,17 +139,17 @@ void regather::runtime::reduceRun(const ReductionType &type,
                                   int64_t count) {
   switch (type.dtype) {
   case RG_F32:
-    return reduceFloats<Plain<float>>(type, sources, targets, count);
+    return reduceFloats<PlainElement<float>>(type, sources, targets, count);
   case RG_F64:
-    return reduceBlocks<Plain<double>, double>(type.reduction, sources, targets,
-                                               count);
+    return reduceBlocks<PlainElement<double>, double>(type.reduction, sources,
+                                                      targets, count);
   case RG_BF16:
-    return reduceFloats<BF16>(type, sources, targets, count);
+    return reduceFloats<BF16Element>(type, sources, targets, count);
   case RG_F16:
-    return reduceFloats<F16>(type, sources, targets, count);
+    return reduceFloats<F16Element>(type, sources, targets, count);
   case RG_I1:
-    return reduceBlocks<Plain<Bool>, Bool>(type.reduction, sources, targets,
-                                           count);
+    return reduceBlocks<PlainElement<Bool>, Bool>(type.reduction, sources,
+                                                  targets, count);
   case RG_I8:
     return reduceIntegers<int8_t>(type, sources, targets, count);
   case RG_I16:

@@ -37,7 +37,8 @@ extern "C" {
 typedef struct rg_attention_operand {
   /** Number among the buffers of a call. */
   int32_t buffer;
-  /** RG_F32 or RG_BF16; of a mask also RG_I1, where false masks a score. */
+  /** RG_F32, RG_BF16 or RG_F16; of a mask also RG_I1, where false masks a
+   *  score. */
   int32_t dtype;
   int64_t offset;
   int64_t strides[4];

@@ -15,7 +15,7 @@
 |* folded into a product.                                                     *|
 |*                                                                            *|
 |* How a sum is split depends on k and the type of A and B alone: neither on  *|
-|* strides nor on the number of threads, and for f32 not on the machine.      *|
+|* strides nor on the number of threads, and on the machine for bf16 alone.   *|
 |*                                                                            *|
 |* A product is cut into tasks, whose number depends on the description       *|
 |* alone. Any of them may run at the same time.                               *|
@@ -44,7 +44,7 @@ extern "C" {
 typedef struct rg_gemm_operand {
   /** Number among the buffers of a call. */
   int32_t buffer;
-  /** RG_F32 or RG_BF16. */
+  /** RG_F32, RG_BF16 or RG_F16. */
   int32_t dtype;
   int64_t offset;
   /** Along rows and columns. */

@@ -30,10 +30,11 @@ namespace regather::runtime {
 /// Most rows and columns of a panel, on all machines.
 inline constexpr int64_t kMaxPanelRows = 16, kMaxPanelColumns = 64;
 
-/// A block of numbers in memory: `count` by `depth` elements.
+/// A block of numbers in memory: `count` by `depth` elements, which are f32,
+/// bf16 or f16.
 struct BlockSource {
   const void *data;
-  bool isBF16;
+  int32_t dtype;
   int64_t count, step;
   int64_t depth, depthStep;
 };

@@ -19,6 +19,8 @@
 
 #include "BlockKernels.h"
 
+#include "regather/Runtime/Runtime.h"
+
 namespace regather::runtime {
 namespace {
 
@@ -102,15 +104,36 @@ void multiplyPanels(const float *left, const float *right, int64_t depth,
 // Packing
 //===----------------------------------------------------------------------===//
 
-inline float widenBF16(uint16_t bits) {
-  uint32_t wide = static_cast<uint32_t>(bits) << 16;
+/// Elements of 16 bits.
+struct BF16 {
+  uint16_t bits;
+};
+struct F16 {
+  uint16_t bits;
+};
+
+inline float toFloat(uint32_t bits) {
   float value;
-  __builtin_memcpy(&value, &wide, sizeof(value));
+  __builtin_memcpy(&value, &bits, sizeof(value));
   return value;
 }
 
 inline float widen(float value) { return value; }
-inline float widen(uint16_t value) { return widenBF16(value); }
+inline float widen(BF16 value) {
+  return toFloat(static_cast<uint32_t>(value.bits) << 16);
+}
+/// Without branches, so that loops over it vectorize.
+inline float widen(F16 value) {
+  constexpr uint32_t one = 1u << 23, rebias = 112 * one, infinite = 31 * one;
+  uint32_t sign = (value.bits & 0x8000u) << 16;
+  uint32_t magnitude = (value.bits & 0x7FFFu) << 13;
+  uint32_t normal = magnitude + (magnitude < infinite ? rebias : 2 * rebias);
+  // Zero and subnormals: what they add to 2^-14.
+  float small = toFloat((rebias + one) | magnitude) - toFloat(rebias + one);
+  uint32_t smallBits;
+  __builtin_memcpy(&smallBits, &small, sizeof(small));
+  return toFloat(sign | (magnitude < one ? smallBits : normal));
+}
 
 /// Packs one panel element by element, `count` of whose `width` rows exist.
 template <typename T>
@@ -171,12 +194,27 @@ void packColumns(const float *source, int64_t step, int64_t depth,
   packElements(source, step, 1, width, l, depth, width, panel);
 }
 
+/// Packs panels of elements that have to be widened.
+template <typename T>
+void packNarrow(const BlockSource &block, int64_t width, float *panels) {
+  const auto *source = static_cast<const T *>(block.data);
+  for (int64_t i = 0; i < block.count; i += width) {
+    int64_t rest = block.count - i;
+    packElements(source + i * block.step, block.step, block.depthStep,
+                 rest < width ? rest : width, 0, block.depth, width,
+                 panels + i * block.depth);
+  }
+}
+
 template <typename Lanes>
 void packPanels(const BlockSource &block, int64_t width, float *panels) {
+  if (block.dtype == RG_BF16)
+    return packNarrow<BF16>(block, width, panels);
+  if (block.dtype == RG_F16)
+    return packNarrow<F16>(block, width, panels);
   const auto *wide = static_cast<const float *>(block.data);
-  const auto *narrow = static_cast<const uint16_t *>(block.data);
   int64_t first = 0;
-  if (!block.isBF16 && block.step == 1) {
+  if (block.step == 1) {
     first = block.count / width * width;
     packRows<Lanes>(wide, block.depthStep, block.depth, first / width, width,
                     panels);
@@ -185,10 +223,7 @@ void packPanels(const BlockSource &block, int64_t width, float *panels) {
     int64_t rest = block.count - i;
     int64_t count = rest < width ? rest : width;
     float *panel = panels + i * block.depth;
-    if (block.isBF16)
-      packElements(narrow + i * block.step, block.step, block.depthStep, count,
-                   0, block.depth, width, panel);
-    else if (count == width && block.depthStep == 1)
+    if (count == width && block.depthStep == 1)
       packColumns<Lanes>(wide + i * block.step, block.step, block.depth, width,
                          panel);
     else

@@ -31,6 +31,7 @@ inline constexpr LtStatus kLtNotSupported = 15;
 
 /// cudaDataType_t.
 inline constexpr int kLtF32 = 0;
+inline constexpr int kLtF16 = 2;
 inline constexpr int kLtBF16 = 14;
 
 /// cublasComputeType_t: sums in f32, and f32 operands as they are, not as TF32.

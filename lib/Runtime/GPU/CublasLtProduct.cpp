@@ -16,11 +16,13 @@ using namespace regather::runtime;
 static constexpr uint64_t kMaxAlignment = 256;
 
 static int getType(const PlannedMatrix &matrix) {
-  return matrix.dtype == RG_BF16 ? kLtBF16 : kLtF32;
+  return matrix.dtype == RG_BF16  ? kLtBF16
+         : matrix.dtype == RG_F16 ? kLtF16
+                                  : kLtF32;
 }
 
 static int64_t getElementBytes(const PlannedMatrix &matrix) {
-  return matrix.dtype == RG_BF16 ? 2 : 4;
+  return static_cast<int64_t>(rg_dtype_size(matrix.dtype));
 }
 
 CublasLtProduct::CublasLtProduct(const CublasLtApi &api, LtHandle handle,

@@ -38,7 +38,7 @@ int64_t ProductPlan::getOffset(const PlannedMatrix &matrix,
 static std::string describe(const PlannedMatrix &matrix) {
   if (!matrix)
     return "-";
-  return std::string(matrix.dtype == RG_BF16 ? "bf16" : "f32") + "[" +
+  return std::string(rg_dtype_name(matrix.dtype)) + "[" +
          std::to_string(matrix.rows) + "," + std::to_string(matrix.columns) +
          ":" + std::to_string(matrix.leading) + "," +
          std::to_string(matrix.batchStride) + "]";
@@ -280,8 +280,9 @@ ProductPlanning regather::runtime::planProduct(const rg_gemm_desc &desc) {
     return {ProductPlan(), ""};
   if (desc.k == 0)
     return {std::nullopt, "there is nothing to multiply"};
-  if (desc.a.dtype == RG_F32 && desc.c.dtype != RG_F32)
-    return {std::nullopt, "a result of f32 factors is not f32"};
+  if (desc.c.dtype != RG_F32 && desc.c.dtype != desc.a.dtype)
+    return {std::nullopt,
+            "the result is neither f32 nor of the type of the factors"};
   ProductPlanning planning;
   for (bool folds : {true, false}) {
     ProductPlanner planner(desc);

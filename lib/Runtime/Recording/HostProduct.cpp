@@ -8,13 +8,17 @@
 
 #include "HostProduct.h"
 
-#include "../Numeric/Half.h"
+#include "../Numeric/Elements.h"
 
 #include <string>
 
 using namespace regather::runtime;
 
-static uint64_t getBytes(int type) { return type == kLtBF16 ? 2 : 4; }
+static rg_dtype getDtype(int type) {
+  return type == kLtBF16 ? RG_BF16 : type == kLtF16 ? RG_F16 : RG_F32;
+}
+
+static uint64_t getBytes(int type) { return type == kLtF32 ? 4 : 2; }
 
 static bool isSame(const LtLayoutTag &a, const LtLayoutTag &b) {
   return a.type == b.type && a.rows == b.rows && a.columns == b.columns &&
@@ -30,7 +34,8 @@ bool HostProduct::isInPlace() const { return isSame(layoutC, layoutD); }
 
 const char *HostProduct::findProblem() const {
   for (const LtLayoutTag *layout : {&layoutA, &layoutB, &layoutC, &layoutD}) {
-    if (layout->type != kLtF32 && layout->type != kLtBF16)
+    if (layout->type != kLtF32 && layout->type != kLtBF16 &&
+        layout->type != kLtF16)
       return "a type is not supported";
     if (layout->rows == 0 || layout->columns == 0)
       return "a matrix is empty";
@@ -45,7 +50,7 @@ const char *HostProduct::findProblem() const {
     return "the type of the computation is not supported";
   // The table of types of cublasLtMatmul, as far as types are known here.
   if (layoutA.type != layoutB.type || layoutC.type != layoutD.type ||
-      (layoutA.type == kLtF32 && layoutD.type != kLtF32))
+      (layoutD.type != kLtF32 && layoutD.type != layoutA.type))
     return "the types do not go together";
   bool swapA = desc.transposeA == kLtTransposed;
   bool swapB = desc.transposeB == kLtTransposed;
@@ -110,8 +115,21 @@ DeviceRange HostProduct::getBiasRange() const {
 //===----------------------------------------------------------------------===//
 
 static float load(const void *data, int type, int64_t index) {
-  return type == kLtBF16 ? fromBF16(static_cast<const uint16_t *>(data)[index])
-                         : static_cast<const float *>(data)[index];
+  float value = 0;
+  useRoutineFloat(getDtype(type), [&](auto element) {
+    using Element = decltype(element);
+    value = Element::template load<float>(
+        static_cast<const typename Element::Storage *>(data)[index]);
+  });
+  return value;
+}
+
+static void store(void *data, int type, int64_t index, float value) {
+  useRoutineFloat(getDtype(type), [&](auto element) {
+    using Element = decltype(element);
+    static_cast<typename Element::Storage *>(data)[index] =
+        Element::store(value);
+  });
 }
 
 namespace {
@@ -156,10 +174,7 @@ void HostProduct::run() const {
         if (desc.epilogue & kLtEpilogueRelu)
           value = value <= 0 ? 0.0f : value;
         int64_t index = p * layoutD.batchStride + j * layoutD.leading + i;
-        if (layoutD.type == kLtBF16)
-          static_cast<uint16_t *>(d)[index] = toBF16(value);
-        else
-          static_cast<float *>(d)[index] = value;
+        store(d, layoutD.type, index, value);
       }
   }
 }

@@ -166,7 +166,7 @@ Value AttentionBlock::loadWide(const HeadMatrix &matrix, Value row,
       vector::LoadOp::create(*this, VectorType::get(width, type), matrix.buffer,
                              getAddress(matrix, row, element),
                              /*nontemporal=*/false, llvm::MaybeAlign(bytes));
-  if (type.isBF16())
+  if (!type.isF32())
     return arith::ExtFOp::create(*this, getVectorType(width), value);
   return value;
 }
@@ -376,9 +376,10 @@ void AttentionBlock::storeSums(const VectorSums &sums, int64_t number,
     }
     Value vector =
         vector::FromElementsOp::create(*this, getVectorType(width), elements);
-    if (matrix.operand.dtype == RG_BF16)
-      vector = arith::TruncFOp::create(
-          *this, VectorType::get(width, getBF16Type()), vector);
+    Type type = getElementType(*this, matrix.operand.dtype);
+    if (!type.isF32())
+      vector =
+          arith::TruncFOp::create(*this, VectorType::get(width, type), vector);
     vector::StoreOp::create(
         *this, vector, matrix.buffer, getAddress(matrix, row, first),
         /*nontemporal=*/false,

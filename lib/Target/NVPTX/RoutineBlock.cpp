@@ -27,13 +27,15 @@ using namespace regather::nvptx;
 static constexpr int64_t kMaxSharedBytes = 144 * 1024;
 
 int64_t nvptx::getElementBytes(int32_t dtype) {
-  return dtype == RG_F32 ? 4 : dtype == RG_BF16 ? 2 : 1;
+  return dtype == RG_F32 ? 4 : dtype == RG_I1 ? 1 : 2;
 }
 
 Type nvptx::getElementType(Builder &builder, int32_t dtype) {
   if (dtype == RG_F32)
     return builder.getF32Type();
-  return dtype == RG_BF16 ? Type(builder.getBF16Type()) : builder.getI8Type();
+  if (dtype == RG_BF16)
+    return builder.getBF16Type();
+  return dtype == RG_F16 ? Type(builder.getF16Type()) : builder.getI8Type();
 }
 
 void RoutineBuffers::add(int32_t number, int32_t dtype, int64_t last,
@@ -174,7 +176,7 @@ Value RoutineBlock::getScratch() {
 
 Value RoutineBlock::load(Value buffer, Value place) {
   Value value = memref::LoadOp::create(*this, buffer, place);
-  if (value.getType().isBF16())
+  if (isa<BFloat16Type, Float16Type>(value.getType()))
     return arith::ExtFOp::create(*this, getF32Type(), value);
   return value;
 }

@@ -82,6 +82,30 @@ TEST_F(LibraryCallsTest, ViewsBecomeStrides) {
   EXPECT_EQ(desc->addends[0].strides[1], 1);
 }
 
+TEST_F(LibraryCallsTest, NumbersOf16BitsAreRoundedOnce) {
+  StringRef steps = R"(
+    tg.kernel @k(%x: tensor<64x64xf16>, %y: tensor<64x64xf16>) -> tensor<64x64x$type> {
+      %m = tg.node "aten.mm.default"(%x, %y)
+          : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+      %r = tg.node "aten.relu.default"(%m) : (tensor<64x64xf16>) -> tensor<64x64xf16>
+      %c = tg.node "aten._to_copy.default"(%r) : (tensor<64x64xf16>) -> tensor<64x64x$type>
+      tg.return %c : tensor<64x64x$type>
+    })";
+  auto match = [&](StringRef type) {
+    std::string text = steps.str();
+    for (size_t at; (at = text.find("$type")) != std::string::npos;)
+      text.replace(at, strlen("$type"), type.str());
+    return matchGemm(parse(text));
+  };
+  auto desc = match("f16");
+  ASSERT_TRUE(desc);
+  EXPECT_EQ(desc->a.dtype, RG_F16);
+  EXPECT_EQ(desc->c.dtype, RG_F16);
+  EXPECT_EQ(desc->relu, 1);
+  EXPECT_FALSE(match("bf16"));
+  EXPECT_FALSE(match("f32"));
+}
+
 TEST_F(LibraryCallsTest, ShapesThatDoNotFitDoNotMatch) {
   EXPECT_FALSE(matchGemm(parse(R"(
     tg.kernel @k(%x: tensor<64x64xf32>, %y: tensor<65x64xf32>) -> tensor<64x64xf32> {

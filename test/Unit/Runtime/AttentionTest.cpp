@@ -270,13 +270,16 @@ TEST(AttentionTest, ReadsLogicalMasks) {
   EXPECT_EQ(example.values[O], expected);
 }
 
-TEST(AttentionTest, ComputesBF16InF32) {
+namespace {
+/// Forward on numbers of 16 bits.
+void expectComputedInF32(rg_dtype type, uint16_t (*toHalf)(float),
+                         float (*fromHalf)(uint16_t)) {
   Example example(1, 2, 1, 100, 100, 32, 32);
   std::vector<std::vector<uint16_t>> narrow(NumBuffers);
   for (int32_t buffer : {Q, K, V})
     for (float &value : example.values[buffer]) {
-      narrow[buffer].push_back(toBF16(value));
-      value = fromBF16(narrow[buffer].back());
+      narrow[buffer].push_back(toHalf(value));
+      value = fromHalf(narrow[buffer].back());
     }
   example.run();
   std::vector<float> expected = example.values[O];
@@ -284,7 +287,7 @@ TEST(AttentionTest, ComputesBF16InF32) {
   std::vector<void *> buffers = example.getBuffers();
   for (rg_attention_operand *operand :
        {&example.desc.q, &example.desc.k, &example.desc.v, &example.desc.o}) {
-    operand->dtype = RG_BF16;
+    operand->dtype = type;
     buffers[operand->buffer] = narrow[operand->buffer].data();
   }
   example.desc.backward = 0;
@@ -293,7 +296,16 @@ TEST(AttentionTest, ComputesBF16InF32) {
   ASSERT_EQ(rg_attention_run(attention, buffers.data()), RG_OK);
   rg_attention_destroy(attention);
   for (size_t i = 0; i != expected.size(); ++i)
-    ASSERT_EQ(narrow[O][i], toBF16(expected[i]));
+    ASSERT_EQ(narrow[O][i], toHalf(expected[i]));
+}
+} // namespace
+
+TEST(AttentionTest, ComputesBF16InF32) {
+  expectComputedInF32(RG_BF16, toBF16, fromBF16);
+}
+
+TEST(AttentionTest, ComputesF16InF32) {
+  expectComputedInF32(RG_F16, toF16, fromF16);
 }
 
 TEST(AttentionTest, GivesTheSameBitsInAnyOrderOfTasks) {

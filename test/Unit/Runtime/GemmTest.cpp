@@ -31,11 +31,12 @@ std::vector<float> makeIntegers(size_t count, unsigned seed) {
   return values;
 }
 
-std::vector<uint16_t> narrow(const std::vector<float> &values) {
-  std::vector<uint16_t> narrowed;
-  for (float value : values)
-    narrowed.push_back(toBF16(value));
-  return narrowed;
+uint16_t narrow(int32_t type, float value) {
+  return type == RG_F16 ? toF16(value) : toBF16(value);
+}
+
+float widen(int32_t type, uint16_t bits) {
+  return type == RG_F16 ? fromF16(bits) : fromBF16(bits);
 }
 
 /// [batch, m, k] times [batch, k, n], all contiguous.
@@ -112,28 +113,31 @@ struct Case {
     return c;
   }
 
-  /// C by the runtime. Buffers of bf16 are narrowed and widened.
+  /// C by the runtime. Buffers of 16 bits are narrowed and widened.
   std::vector<float> run() const {
-    std::vector<std::vector<uint16_t>> narrowed;
+    std::vector<std::vector<uint16_t>> narrowed(values.size());
     std::vector<std::vector<float>> wide = values;
     std::vector<void *> buffers;
-    for (const std::vector<float> &value : values)
-      narrowed.push_back(narrow(value));
     for (std::vector<float> &value : wide)
       buffers.push_back(value.data());
     std::vector<rg_gemm_operand> operands = {desc.a, desc.b, desc.c,
                                              desc.addends[0], desc.addends[1]};
     operands.resize(3 + desc.addend_count);
     for (const rg_gemm_operand &operand : operands)
-      if (operand.dtype == RG_BF16)
-        buffers[operand.buffer] = narrowed[operand.buffer].data();
+      if (operand.dtype != RG_F32) {
+        std::vector<uint16_t> &buffer = narrowed[operand.buffer];
+        buffer.clear();
+        for (float value : values[operand.buffer])
+          buffer.push_back(narrow(operand.dtype, value));
+        buffers[operand.buffer] = buffer.data();
+      }
     rg_gemm *gemm = nullptr;
     EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
     runTasks(gemm, buffers.data());
     rg_gemm_destroy(gemm);
-    if (desc.c.dtype == RG_BF16)
+    if (desc.c.dtype != RG_F32)
       for (size_t i = 0; i != wide[2].size(); ++i)
-        wide[2][i] = fromBF16(narrowed[2][i]);
+        wide[2][i] = widen(desc.c.dtype, narrowed[2][i]);
     return wide[2];
   }
 };
@@ -149,7 +153,7 @@ TEST(GemmTest, MultipliesEveryLayout) {
     for (int64_t m : {1, 5, 33})
       for (int64_t n : {1, 16, 37})
         for (int64_t k : {1, 4, 65})
-          for (unsigned flags = 0; flags != 16; ++flags) {
+          for (unsigned flags = 0; flags != 24; ++flags) {
             rg_gemm_desc desc = makeDesc(batch, m, n, k);
             if (flags & 1)
               transpose(desc.a, m);
@@ -157,8 +161,8 @@ TEST(GemmTest, MultipliesEveryLayout) {
               transpose(desc.b, k);
             if (flags & 4)
               transpose(desc.c, m);
-            if (flags & 8)
-              desc.a.dtype = desc.b.dtype = RG_BF16;
+            const rg_dtype types[] = {RG_F32, RG_BF16, RG_F16};
+            desc.a.dtype = desc.b.dtype = types[flags / 8];
             SCOPED_TRACE(testing::Message() << batch << ' ' << m << ' ' << n
                                             << ' ' << k << ' ' << flags);
             expectEqual(desc);
@@ -167,7 +171,7 @@ TEST(GemmTest, MultipliesEveryLayout) {
 
 TEST(GemmTest, CutsLargeProducts) {
   // Several tiles in both directions, and several blocks of k.
-  for (rg_dtype type : {RG_F32, RG_BF16}) {
+  for (rg_dtype type : {RG_F32, RG_BF16, RG_F16}) {
     rg_gemm_desc desc = makeDesc(1, 520, 530, 1030);
     desc.a.dtype = desc.b.dtype = type;
     rg_gemm *gemm = nullptr;
@@ -188,7 +192,7 @@ TEST(GemmTest, JoinsSmallMatricesToTasks) {
 }
 
 TEST(GemmTest, AddsAndConverts) {
-  for (rg_dtype type : {RG_F32, RG_BF16})
+  for (rg_dtype type : {RG_F32, RG_BF16, RG_F16})
     for (int64_t k : {40, 300}) {
       rg_gemm_desc desc = makeDesc(2, 20, 50, k);
       desc.alpha = 0.5f;
@@ -200,9 +204,9 @@ TEST(GemmTest, AddsAndConverts) {
       desc.c.dtype = type;
       Case example(desc);
       std::vector<float> expected = example.compute();
-      if (type == RG_BF16)
+      if (type != RG_F32)
         for (float &value : expected)
-          value = fromBF16(toBF16(value));
+          value = widen(type, narrow(type, value));
       EXPECT_EQ(example.run(), expected);
     }
 }
@@ -230,6 +234,33 @@ TEST(GemmTest, KeepsNaNAndDropsNegativeZero) {
   rg_gemm_destroy(gemm);
 }
 
+// Each f16 through a product with one, as the left and as the right factor.
+TEST(GemmTest, WidensEveryF16) {
+  constexpr int64_t count = 1 << 16;
+  std::vector<uint16_t> a(count), one = {toF16(1.0f)};
+  for (int64_t i = 0; i != count; ++i)
+    a[i] = static_cast<uint16_t>(i);
+  for (bool transposed : {false, true}) {
+    rg_gemm_desc desc =
+        makeDesc(1, transposed ? 1 : count, transposed ? count : 1, 1);
+    desc.a.dtype = desc.b.dtype = RG_F16;
+    std::vector<float> c(count);
+    void *buffers[] = {a.data(), one.data(), c.data()};
+    if (transposed)
+      std::swap(buffers[0], buffers[1]);
+    rg_gemm *gemm = nullptr;
+    ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+    ASSERT_EQ(rg_gemm_run(gemm, buffers), RG_OK);
+    rg_gemm_destroy(gemm);
+    for (int64_t i = 0; i != count; ++i) {
+      float expected = fromF16(a[i]);
+      ASSERT_TRUE(c[i] == expected ||
+                  (std::isnan(c[i]) && std::isnan(expected)))
+          << i << ": " << c[i] << " against " << expected;
+    }
+  }
+}
+
 TEST(GemmTest, RepeatsAMatrixOverTheBatch) {
   rg_gemm_desc desc = makeDesc(4, 6, 10, 8);
   desc.b.batch_strides[0] = 0;
@@ -246,7 +277,7 @@ TEST(GemmTest, InterleavesTheBatch) {
 }
 
 TEST(GemmTest, ClearsTheResultOfAnEmptySum) {
-  for (rg_dtype type : {RG_F32, RG_BF16}) {
+  for (rg_dtype type : {RG_F32, RG_BF16, RG_F16}) {
     rg_gemm_desc desc = makeDesc(1, 2, 3, 0);
     desc.a.dtype = desc.b.dtype = type;
     expectEqual(desc);
@@ -299,7 +330,7 @@ std::vector<float> runLayout(bool left, bool right, rg_dtype type,
 } // namespace
 
 TEST(GemmTest, GivesTheSameBitsForEveryLayout) {
-  for (rg_dtype type : {RG_F32, RG_BF16}) {
+  for (rg_dtype type : {RG_F32, RG_BF16, RG_F16}) {
     std::vector<float> a = makeNumbers(70 * 2100, 1);
     std::vector<float> b = makeNumbers(2100 * 90, 2);
     std::vector<float> expected = runLayout(false, false, type, a, b);

@@ -71,6 +71,8 @@ bool AttentionMatcher::describe(rg_attention_operand &operand,
     operand.dtype = RG_F32;
   else if (element.isBF16())
     operand.dtype = RG_BF16;
+  else if (element.isF16())
+    operand.dtype = RG_F16;
   else if (isMask && element.isInteger(1))
     operand.dtype = RG_I1;
   else

@@ -73,7 +73,8 @@ private:
   /// What the product has become so far.
   Value chain;
   std::vector<ChainItem> items;
-  bool isRounded = false;
+  /// What it was rounded to; null if it was not.
+  Type rounded;
   rg_gemm_desc desc;
   StringRef reason;
 };
@@ -88,6 +89,8 @@ static std::optional<int32_t> getDtype(Type type) {
     return RG_F32;
   if (type.isBF16())
     return RG_BF16;
+  if (type.isF16())
+    return RG_F16;
   return std::nullopt;
 }
 
@@ -116,7 +119,7 @@ bool GemmMatcher::startChain(Operation *op, ProductReading reading) {
 }
 
 bool GemmMatcher::addElement(const ElementStep &step) {
-  bool isFresh = !desc.relu && !isRounded;
+  bool isFresh = !desc.relu && !rounded;
   switch (step.kind) {
   case ElementStep::Kind::Relu:
     // Rounding keeps signs, so that the order of the two does not matter.
@@ -130,12 +133,13 @@ bool GemmMatcher::addElement(const ElementStep &step) {
   case ElementStep::Kind::Convert:
     if (!getDtype(step.type))
       return fail("the library does not convert to this type");
-    if (isRounded && step.type.isF32())
+    if (rounded && step.type != rounded)
       return fail("it would round less often");
-    isRounded |= step.type.isBF16();
+    if (!step.type.isF32())
+      rounded = step.type;
     return true;
   case ElementStep::Kind::Add: {
-    if (isRounded)
+    if (rounded)
       return fail("it would round less often");
     if (!isFresh)
       return fail("the library adds before it drops negative numbers");

@@ -19,7 +19,7 @@ using namespace regather::runtime;
 
 namespace {
 
-int64_t getElementBytes(int32_t dtype) { return dtype == RG_BF16 ? 2 : 4; }
+int64_t getElementBytes(int32_t dtype) { return dtype == RG_F32 ? 4 : 2; }
 
 /// Memory of the device, which is memory of the host.
 struct DeviceBuffer {
@@ -131,8 +131,9 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
     for (int64_t i = 0; i < kBufferBytes / getElementBytes(operand->dtype);
          ++i) {
       float value = static_cast<float>(random() % 7) - 3;
-      if (operand->dtype == RG_BF16)
-        reinterpret_cast<uint16_t *>(data)[i] = toBF16(value);
+      if (operand->dtype != RG_F32)
+        reinterpret_cast<uint16_t *>(data)[i] =
+            operand->dtype == RG_BF16 ? toBF16(value) : toF16(value);
       else
         reinterpret_cast<float *>(data)[i] = value;
     }
@@ -198,9 +199,9 @@ void drawLayout(std::mt19937 &random, const rg_gemm_desc &desc, int64_t rows,
 }
 
 rg_gemm_desc drawProduct(std::mt19937 &random) {
-  rg_gemm_desc desc =
-      makeDesc(1 + random() % 12, 1 + random() % 12, 1 + random() % 12,
-               random() % 2 ? RG_BF16 : RG_F32);
+  const rg_dtype types[] = {RG_F32, RG_BF16, RG_F16};
+  rg_gemm_desc desc = makeDesc(1 + random() % 12, 1 + random() % 12,
+                               1 + random() % 12, types[random() % 3]);
   if (random() % 2)
     desc.c.dtype = RG_F32;
   desc.batch_rank = random() % 4;

@@ -143,7 +143,14 @@ TEST(ProductPlan, SaysWhatDoesNotFit) {
 
   desc = makeDesc(2, 3, 4);
   desc.a.dtype = desc.b.dtype = RG_F32;
-  EXPECT_EQ(describe(desc), "a result of f32 factors is not f32");
+  EXPECT_EQ(describe(desc),
+            "the result is neither f32 nor of the type of the factors");
+
+  // One type of 16 bits into the other.
+  desc = makeDesc(2, 3, 4);
+  desc.a.dtype = desc.b.dtype = RG_F16;
+  EXPECT_EQ(describe(desc),
+            "the result is neither f32 nor of the type of the factors");
 
   desc = makeDesc(2, 3, 4);
   desc.addends[0] = {3, RG_F32, 0, {0, 1}, {}};

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GpuEmulator.h"
+#include "Numeric/Half.h"
 
 #include "regather/InitAll.h"
 #include "regather/Target/NVPTX/CompileRoutines.h"
@@ -111,26 +112,26 @@ rg_attention_desc makeDesc(const Shape &shape, bool backward) {
 }
 
 float readFloat(const Memory &memory, size_t i, int32_t dtype) {
-  const auto *bytes = reinterpret_cast<const char *>(memory.data());
-  size_t width = dtype == RG_F32 ? 4 : 2;
-  float value = 0;
-  memcpy(reinterpret_cast<char *>(&value) + 4 - width, bytes + i * width,
-         width);
-  return value;
+  const void *bytes = memory.data();
+  if (dtype == RG_F32)
+    return static_cast<const float *>(bytes)[i];
+  uint16_t half = static_cast<const uint16_t *>(bytes)[i];
+  return dtype == RG_F16 ? runtime::fromF16(half) : runtime::fromBF16(half);
 }
 
 /// Numbers in ±1.
 Memory draw(size_t count, int32_t dtype, std::mt19937 &random) {
   Memory memory(count / 4 + 1);
-  auto *bytes = reinterpret_cast<char *>(memory.data());
-  size_t width = dtype == RG_F32 ? 4 : dtype == RG_BF16 ? 2 : 1;
+  void *bytes = memory.data();
   for (size_t i = 0; i != count; ++i) {
     float value = static_cast<float>(random() % 2001) / 1000 - 1;
     if (dtype == RG_I1)
-      bytes[i] = static_cast<char>(random() % 3 != 0);
+      static_cast<char *>(bytes)[i] = static_cast<char>(random() % 3 != 0);
+    else if (dtype == RG_F32)
+      static_cast<float *>(bytes)[i] = value;
     else
-      memcpy(bytes + i * width,
-             reinterpret_cast<const char *>(&value) + 4 - width, width);
+      static_cast<uint16_t *>(bytes)[i] =
+          dtype == RG_F16 ? runtime::toF16(value) : runtime::toBF16(value);
   }
   return memory;
 }
@@ -173,7 +174,10 @@ void AttentionTest::compare(const rg_attention_desc &desc,
         float b = readFloat(actual[buffer], i, type);
         if (a == b || (std::isnan(a) && std::isnan(b)))
           continue;
-        ASSERT_NEAR(a, b, scale * (type == RG_F32 ? 2e-6f : 1e-2f))
+        float tolerance = type == RG_F32   ? 2e-6f
+                          : type == RG_F16 ? 1.5e-3f
+                                           : 1e-2f;
+        ASSERT_NEAR(a, b, scale * tolerance)
             << "element " << i << " of buffer " << buffer;
       }
     }
@@ -228,23 +232,25 @@ TEST_F(AttentionTest, ServesGroupsOfHeads) {
   expectEqual(shape);
 }
 
-TEST_F(AttentionTest, ComputesOddSizesInBF16) {
-  Shape shape;
-  shape.dtype = RG_BF16;
-  shape.rows = 37;
-  shape.columns = 33;
-  shape.width = 40;
-  shape.valueWidth = 126;
-  expectEqual(shape);
-  shape.isCausal = true;
-  expectEqual(shape);
+TEST_F(AttentionTest, ComputesOddSizesIn16Bits) {
+  for (int32_t dtype : {RG_BF16, RG_F16}) {
+    Shape shape;
+    shape.dtype = dtype;
+    shape.rows = 37;
+    shape.columns = 33;
+    shape.width = 40;
+    shape.valueWidth = 126;
+    expectEqual(shape);
+    shape.isCausal = true;
+    expectEqual(shape);
+  }
 }
 
 // Widths with several pieces, and those for which a warp owns fewer rows.
 TEST_F(AttentionTest, ComputesWideHeads) {
   for (int64_t width : {64, 128, 192}) {
     Shape shape;
-    shape.dtype = RG_BF16;
+    shape.dtype = width == 128 ? RG_F16 : RG_BF16;
     shape.width = width;
     shape.valueWidth = width == 192 ? 128 : width;
     shape.isCausal = true;
@@ -254,7 +260,7 @@ TEST_F(AttentionTest, ComputesWideHeads) {
 }
 
 TEST_F(AttentionTest, AddsMasks) {
-  for (int32_t type : {RG_F32, RG_BF16, RG_I1}) {
+  for (int32_t type : {RG_F32, RG_BF16, RG_F16, RG_I1}) {
     Shape shape;
     shape.heads = 2;
     shape.rows = 20;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GpuEmulator.h"
+#include "Numeric/Half.h"
 
 #include "regather/InitAll.h"
 #include "regather/Runtime/GpuProgram.h"
@@ -61,12 +62,15 @@ rg_gemm_desc makeDesc(int64_t m, int64_t n, int64_t k, int32_t dtype = RG_F32) {
 
 Memory draw(int32_t dtype, std::mt19937 &random) {
   Memory memory(kWords);
-  auto *bytes = reinterpret_cast<char *>(memory.data());
+  void *data = memory.data();
   size_t width = dtype == RG_F32 ? 4 : 2;
-  for (size_t i = 0; i != kWords * sizeof(Word); i += width) {
+  for (size_t i = 0; i != kWords * sizeof(Word) / width; ++i) {
     float value = static_cast<float>(random() % 7) - 3;
-    memcpy(bytes + i, reinterpret_cast<const char *>(&value) + 4 - width,
-           width);
+    if (dtype == RG_F32)
+      static_cast<float *>(data)[i] = value;
+    else
+      static_cast<uint16_t *>(data)[i] =
+          dtype == RG_F16 ? runtime::toF16(value) : runtime::toBF16(value);
   }
   return memory;
 }
@@ -129,7 +133,7 @@ void ProductTest::expectEqual(const rg_gemm_desc &desc) {
 }
 
 TEST_F(ProductTest, ReadsFactorsWithGaps) {
-  for (int32_t dtype : {RG_F32, RG_BF16}) {
+  for (int32_t dtype : {RG_F32, RG_BF16, RG_F16}) {
     rg_gemm_desc desc = makeDesc(37, 70, 21, dtype);
     desc.a = {0, dtype, 3, {50, 2}, {}};
     expectEqual(desc);
@@ -165,9 +169,11 @@ TEST_F(ProductTest, AddsTwoTensors) {
 }
 
 TEST_F(ProductTest, NarrowsResultsOfF32) {
-  rg_gemm_desc desc = makeDesc(5, 6, 7);
-  desc.c.dtype = RG_BF16;
-  expectEqual(desc);
+  for (int32_t dtype : {RG_BF16, RG_F16}) {
+    rg_gemm_desc desc = makeDesc(5, 6, 7);
+    desc.c.dtype = dtype;
+    expectEqual(desc);
+  }
 }
 
 TEST_F(ProductTest, ComputesBatches) {

@@ -83,9 +83,9 @@ static SmallVector<Value> getInputs(ArrayRef<Operation *> members) {
 /// True if both sum over the same matrices. For bf16, a library may split a sum
 /// in a way that depends on their sizes.
 static bool haveEqualSums(const rg_gemm_desc &a, const rg_gemm_desc &b) {
-  return a.a.dtype == RG_F32 || (a.m == b.m && a.n == b.n && a.k == b.k &&
-                                 ArrayRef(a.batch_sizes, a.batch_rank) ==
-                                     ArrayRef(b.batch_sizes, b.batch_rank));
+  return a.a.dtype != RG_BF16 || (a.m == b.m && a.n == b.n && a.k == b.k &&
+                                  ArrayRef(a.batch_sizes, a.batch_rank) ==
+                                      ArrayRef(b.batch_sizes, b.batch_rank));
 }
 
 /// Why no routine computes the candidate; empty if one does.
