@@ -17,7 +17,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 
 using namespace regather::runtime;
@@ -131,6 +133,53 @@ uint64_t compare(uint64_t a, uint64_t b, uint64_t) {
 }
 
 //===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+float readF32(uint64_t bits) { return bitCast<float>(uint32_t(bits)); }
+
+/// A NaN that an instruction makes has all bits of its mantissa.
+uint64_t writeF32(float value) {
+  return std::isnan(value) ? 0x7FFFFFFF : bitCast<uint32_t>(value);
+}
+uint64_t writeF64(double value) {
+  return std::isnan(value) ? 0xFFF8000000000000 : bitCast<uint64_t>(value);
+}
+
+template <typename T> uint64_t toF32(uint64_t a, uint64_t, uint64_t) {
+  return writeF32(float(T::read(a)));
+}
+template <typename T> uint64_t toF64(uint64_t a, uint64_t, uint64_t) {
+  return writeF64(T::read(a));
+}
+template <typename T> uint64_t fromF32(uint64_t a, uint64_t, uint64_t) {
+  return write<T>(readF32(a));
+}
+template <typename T> uint64_t fromF64(uint64_t a, uint64_t, uint64_t) {
+  return write<T>(bitCast<double>(a));
+}
+/// The first operand becomes the high half.
+template <typename T> uint64_t pairFromF32(uint64_t a, uint64_t b, uint64_t) {
+  return uint64_t(write<T>(readF32(a))) << 16 | write<T>(readF32(b));
+}
+template <typename T, typename From>
+uint64_t fromInteger(uint64_t a, uint64_t, uint64_t) {
+  return T::round(double(From(a)));
+}
+/// Towards zero; NaN is zero, and what is too large the largest.
+template <typename T, typename To>
+uint64_t toInteger(uint64_t a, uint64_t, uint64_t) {
+  using Limits = std::numeric_limits<To>;
+  double value = T::read(a);
+  if (std::isnan(value))
+    return 0;
+  To bounded = value >= double(Limits::max())   ? Limits::max()
+               : value <= double(Limits::min()) ? Limits::min()
+                                                : To(value);
+  return std::make_unsigned_t<To>(bounded);
+}
+
+//===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
 
@@ -159,11 +208,33 @@ private:
     operations["setp." + name + "." + type + "x2.high"] = computeHigh<one>;
   }
   template <typename T> void addType(const std::string &type);
+  template <typename T> void addConversions(const std::string &type);
+  /// Of at most 32 bits, which f64 has as they are.
+  template <typename T, typename Integer>
+  void addInteger(const std::string &type, const std::string &integer) {
+    operations["cvt.rn." + type + "." + integer] = fromInteger<T, Integer>;
+    operations["cvt.rzi." + integer + "." + type] = toInteger<T, Integer>;
+  }
 
   std::unordered_map<std::string, PtxCompute> operations;
 };
 
+template <typename T> void HalfTable::addConversions(const std::string &type) {
+  operations["cvt.f32." + type] = toF32<T>;
+  operations["cvt.f64." + type] = toF64<T>;
+  operations["cvt.rn." + type + ".f32"] = fromF32<T>;
+  operations["cvt.rn." + type + ".f64"] = fromF64<T>;
+  operations["cvt.rn." + type + "x2.f32"] = pairFromF32<T>;
+  addInteger<T, int8_t>(type, "s8");
+  addInteger<T, int16_t>(type, "s16");
+  addInteger<T, int32_t>(type, "s32");
+  addInteger<T, uint8_t>(type, "u8");
+  addInteger<T, uint16_t>(type, "u16");
+  addInteger<T, uint32_t>(type, "u32");
+}
+
 template <typename T> void HalfTable::addType(const std::string &type) {
+  addConversions<T>(type);
   add<compute<T, Add>>("add", type);
   add<compute<T, Add>>("add.rn", type);
   add<compute<T, Subtract>>("sub", type);

@@ -340,14 +340,6 @@ uint64_t roundTowardsZero(uint64_t a, uint64_t, uint64_t) {
 template <typename T> uint64_t roundToEven(uint64_t a, uint64_t, uint64_t) {
   return write(std::nearbyint(read<T>(a)));
 }
-template <typename T> uint64_t toHalf(T value, uint16_t (*half)(T)) {
-  return std::isnan(value) ? 0x7FFF : half(value);
-}
-uint64_t toBF16Pair(uint64_t a, uint64_t b, uint64_t) {
-  return toHalf<float>(read<float>(a), toBF16) << 16 |
-         toHalf<float>(read<float>(b), toBF16);
-}
-
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -370,7 +362,6 @@ private:
   template <typename T, bool orUnordered>
   void addComparisons(const std::string &type, const std::string &suffix);
   template <typename To> void addConversionsTo(const std::string &type);
-  void addHalves();
 
   std::unordered_map<std::string, PtxCompute> operations;
 };
@@ -492,31 +483,6 @@ void OperationTable::addConversionsTo(const std::string &type) {
   }
 }
 
-void OperationTable::addHalves() {
-  set("cvt.f64.f32", convert<double, float>);
-  set("cvt.rn.f32.f64", convert<float, double>);
-  set("cvt.rz.f32.f64", narrowTowardsZero);
-  set("cvt.f32.f16", [](uint64_t a, uint64_t, uint64_t) {
-    return write(fromF16(uint16_t(a)));
-  });
-  set("cvt.f64.f16", [](uint64_t a, uint64_t, uint64_t) {
-    return write(double(fromF16(uint16_t(a))));
-  });
-  set("cvt.f32.bf16", [](uint64_t a, uint64_t, uint64_t) {
-    return write(bitCast<float>(uint32_t(a << 16)));
-  });
-  set("cvt.rn.f16.f32", [](uint64_t a, uint64_t, uint64_t) {
-    return toHalf<float>(read<float>(a), toF16);
-  });
-  set("cvt.rn.f16.f64", [](uint64_t a, uint64_t, uint64_t) {
-    return toHalf<double>(read<double>(a), toF16);
-  });
-  set("cvt.rn.bf16.f32", [](uint64_t a, uint64_t, uint64_t) {
-    return toHalf<float>(read<float>(a), toBF16);
-  });
-  set("cvt.rn.bf16x2.f32", toBF16Pair);
-}
-
 OperationTable::OperationTable() {
   addBits<uint16_t>("b16");
   addBits<uint32_t>("b32");
@@ -558,7 +524,9 @@ OperationTable::OperationTable() {
   addConversionsTo<int64_t>("s64");
   addConversionsTo<float>("f32");
   addConversionsTo<double>("f64");
-  addHalves();
+  set("cvt.f64.f32", convert<double, float>);
+  set("cvt.rn.f32.f64", convert<float, double>);
+  set("cvt.rz.f32.f64", narrowTowardsZero);
 }
 
 } // namespace

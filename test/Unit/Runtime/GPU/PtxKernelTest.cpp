@@ -187,6 +187,32 @@ TEST_F(PtxKernel, CarriesBetweenWords) {
   EXPECT_EQ(values[1], 0xFFFFFFFFU);
 }
 
+TEST_F(PtxKernel, ComputesOn16Bits) {
+  // 1 + 2^-10 in the high half, and 65504, the largest number, in the low one.
+  Vector values = run("\tmov.b32 %r2, 0x3C017BFF;\n"
+                      "\tmul.rn.f16x2 %r3, %r2, %r2;\n"
+                      "\tneg.f16x2 %r4, %r2;\n"
+                      "\tsub.rn.f16x2 %r5, %r4, %r2;\n"
+                      "\tmov.b32 {%rs1, %rs2}, %r2;\n"
+                      "\tcvt.f32.f16 %r6, %rs2;\n"
+                      "\tcvt.rn.f16x2.f32 %r7, %r6, 0f3F801000;\n"
+                      "\tsetp.lt.f16 %p1, %rs1, %rs2;\n"
+                      "\tselp.b32 %r8, 7, 8, %p1;\n"
+                      "\tcvt.rzi.s32.f16 %r9, %rs1;\n"
+                      "\tcvt.rn.f16.s32 %rs3, %r9;\n"
+                      "\tmax.NaN.f16 %rs4, %rs3, 0x7C01;\n"
+                      "\tmov.b32 %r10, {%rs3, %rs4};\n"
+                      "\tst.global.v4.b32 [%rd1], {%r3, %r5, %r6, %r7};\n"
+                      "\tst.global.v2.b32 [%rd1+16], {%r8, %r9};\n"
+                      "\tst.global.b32 [%rd1+24], %r10;\n",
+                      1, 1);
+  ASSERT_EQ(result, 0) << getProblem();
+  // The product is 1 + 2^-9 + 2^-20, and infinite. 1 + 2^-11 is a tie.
+  EXPECT_EQ(Vector(values.begin(), values.begin() + 7),
+            (Vector{0x3C027C00, 0xC001FC00, 0x3F802000, 0x3C013C00, 8, 65504,
+                    0x7FFF7BFF}));
+}
+
 TEST_F(PtxKernel, FloatsRoundOnce) {
   // 0x3f800001 is 1 + 2^-23; its square less 1 + 2^-22 is 2^-46.
   Vector values = run("\tmov.b32 %r2, 0f3F800001;\n"
