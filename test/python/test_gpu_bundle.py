@@ -24,10 +24,11 @@ STEP_CALLS = {"cuCtxSetCurrent", "cuEventRecord", "cuStreamWaitEvent",
               "cublasLtMatmul", "cuStreamQuery"}
 
 
-def compile_bundle(step: Path, output: Path, *options: str) -> Path:
-    result = run_tool("regather", "compile", step, "--target=nvptx:sm_90a",
-                      "--emit=bundle", "--quiet", "-o", output, *options,
-                      timeout=300)
+def compile_bundle(step: Path, output: Path, *options: str | Path) -> Path:
+    if not any(str(option).startswith("--target") for option in options):
+        options += ("--target=nvptx:sm_90a",)
+    result = run_tool("regather", "compile", step, "--emit=bundle", "--quiet",
+                      "-o", output, *options, timeout=300)
     assert result.code == 0, result.last_words
     return output
 
@@ -178,6 +179,87 @@ def test_ranks_share_a_device(tmp_path: Path) -> None:
     launches = Counter(call["rank"] for call in calls_of(record)
                        if call["call"] == "cuLaunchKernel")
     assert set(launches) == {0, 1, 2, 3}
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For two architectures."""
+    bundle = tmp_path_factory.mktemp("gpu") / "mlp.rgb"
+    compile_bundle(ROOT / "examples" / "mlp.mlir", bundle,
+                   "--target=nvptx:sm_80,sm_90a")
+    return bundle
+
+
+@pytest.mark.parametrize(("device", "code"), [("80", 80), ("86", 80),
+                                              ("90", 90), ("120", 80)])
+def test_devices_take_their_code(many: Path, mlp: Path, tmp_path: Path,
+                                 device: str, code: int) -> None:
+    """The newest that they run: machine code of another generation is not
+    tried, and PTX of another one only if there is none of theirs."""
+    record = tmp_path / "calls"
+    losses = losses_of(run(many, *RUN, "--json", REGATHER_RECORD=str(record),
+                           REGATHER_STAND_IN_ARCHITECTURE=device))
+    assert losses == losses_of(run(mlp, *RUN, "--json"))
+    loads = [call for call in calls_of(record)
+             if call["call"] == "cuModuleLoadDataEx"]
+    # Stand-ins refuse machine code.
+    assert all("refused" in load for load in loads[:-1])
+    assert {load["architecture"] for load in loads} == {code}
+
+
+def test_no_code_for_a_device(many: Path) -> None:
+    expect_error(run(many, *RUN, REGATHER_STAND_IN_ARCHITECTURE="75"),
+                 "the program has code for sm_80", "sm_80 (PTX), sm_90a",
+                 "sm_90a (PTX), but device 0", "is sm_75")
+
+
+def test_manifest_names_all_architectures(many: Path) -> None:
+    manifest = json.loads(run_tool("regather", "manifest", many).stdout)
+    assert manifest["target"]["device"] == "nvptx:sm_80,sm_90a"
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (("--target=nvptx:sm_80,sm_90a", "--emit=cubin"),
+     ("write code for one architecture", "--emit=bundle has room")),
+    (("--target=nvptx:sm_80,sm_13", "--emit=bundle"),
+     ("unknown target 'nvptx:sm_80,sm_13'", "unknown architecture 'sm_13'")),
+    (("--target=nvptx:sm_80,sm_80", "--emit=bundle"), ("named twice",)),
+])
+def test_lists_of_architectures_that_make_no_sense(
+        tmp_path: Path, options: tuple[str, ...],
+        words: tuple[str, ...]) -> None:
+    expect_error(run_tool("regather", "compile",
+                          ROOT / "examples" / "mlp.mlir", *options, "-o",
+                          tmp_path / "out"), *words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_machine_code_is_cached(tmp_path: Path) -> None:
+    """The assembler runs once; its version is asked for each time."""
+    ptxas = tmp_path / "ptxas"
+    ptxas.write_text("#!/bin/sh\n"
+                     f'echo "$1" >> {tmp_path}/calls\n'
+                     'if [ "$1" = --version ]; then\n'
+                     f"  cat {tmp_path}/version\n"
+                     "else\n"
+                     '  echo code > "$4"\n'
+                     "fi\n")
+    ptxas.chmod(0o755)
+
+    def compile_once(version: str) -> tuple[list[str], bytes]:
+        (tmp_path / "version").write_text(version)
+        (tmp_path / "calls").write_text("")
+        bundle = compile_bundle(ROOT / "examples" / "mlp.mlir",
+                                tmp_path / "mlp.rgb", f"--ptxas={ptxas}",
+                                "--cache-dir", tmp_path / "cache")
+        return ((tmp_path / "calls").read_text().split(),
+                bundle.read_bytes())
+
+    cold, warm = compile_once("13.0"), compile_once("13.0")
+    assert cold[0] == ["--version", "--gpu-name=sm_90a"]
+    assert warm[0] == ["--version"]
+    assert cold[1] == warm[1]
+    assert compile_once("13.1")[0] == cold[0]
 
 
 @pytest.mark.parametrize(("dtype", "ranks", "tolerance"), [

@@ -41,8 +41,9 @@ static cl::opt<std::string> output("o",
 static cl::opt<std::string>
     target("target",
            cl::desc("What the code is to run on: cpu, processors with the "
-                    "instructions of this machine (default), or nvptx:ARCH, "
-                    "GPUs of the architecture sm_80, sm_90a or sm_100a"),
+                    "instructions of this machine (default), or "
+                    "nvptx:ARCH,..., GPUs of the architectures sm_80, sm_90a "
+                    "or sm_100a; one alone unless a bundle is written"),
            cl::value_desc("TARGET"), cl::init("cpu"), cl::sub(compileCommand),
            cl::cat(getCategory()));
 static cl::opt<OutputKind> emitted(
@@ -151,22 +152,31 @@ static llvm::LogicalResult showReport(ReportCollector &collector,
                        writeReport(*report, reportPage, /*numbers=*/""));
 }
 
-/// What `--target=nvptx:ARCH` asks for; an error for anything else.
+/// Explains what is wrong with `--target`.
+static llvm::Error rejectTarget(const llvm::Twine &problem) {
+  std::string known = "cpu";
+  for (const nvptx::GpuArchitecture &architecture :
+       nvptx::getGpuArchitectures())
+    known += ", nvptx:" + architecture.name.str();
+  return llvm::createStringError("unknown target '" + target + "'" + problem +
+                                 "; targets are " + known);
+}
+
+/// What `--target=nvptx:ARCH,...` asks for; an error for anything else.
 static llvm::Expected<GpuCompileRequest> readGpuRequest() {
   GpuCompileRequest request;
-  llvm::StringRef name = target;
-  if (name.consume_front("nvptx:"))
-    request.options.architecture = nvptx::findGpuArchitecture(name);
-  else
-    request.options.architecture = nullptr;
-  if (!request.options.architecture) {
-    std::string known = "cpu";
-    for (const nvptx::GpuArchitecture &architecture :
-         nvptx::getGpuArchitectures())
-      known += ", nvptx:" + architecture.name.str();
-    return llvm::createStringError("unknown target '" + target +
-                                   "'; targets are " + known);
-  }
+  llvm::StringRef list = target;
+  if (!list.consume_front("nvptx:"))
+    return rejectTarget("");
+  auto architectures = nvptx::parseGpuArchitectures(list);
+  if (!architectures)
+    return rejectTarget(": " + llvm::toString(architectures.takeError()));
+  if (emitted != OutputKind::Bundle && architectures->size() > 1)
+    return llvm::createStringError(
+        "--emit=ptx and --emit=cubin write code for one architecture, but '" +
+        target + "' names several, for which --emit=bundle has room");
+  request.architectures = std::move(*architectures);
+  request.options.architecture = request.architectures.front();
   request.output =
       emitted == OutputKind::Cubin ? GpuOutput::Cubin : GpuOutput::Ptx;
   request.options.threads = getCompileThreads();
@@ -188,12 +198,11 @@ static int compileKernelsForGpu(mlir::ModuleOp module,
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
   if (!module.getOps<mlir::func::FuncOp>().empty()) {
     progress.begin("preparing");
+    RunRequest wanted = getRequestedStep(getTargetCluster());
     llvm::FailureOr<AnalyzedStep> step =
-        prepareStepByFlags(module, /*lowerNodes=*/false);
+        prepareWholeStep(module, wanted, getPassOptions());
     if (failed(step))
       return 1;
-    if (step->backward)
-      return reportError("cannot compile a partitioned step for a GPU");
     auto program = lowerToProgram(step->entry, getPassOptions());
     progress.end();
     if (failed(program) || hasUnusedPassOptions())
@@ -229,10 +238,14 @@ static int writeCpuBundle(const AnalyzedStep &step, Progress &progress) {
 static int writeGpuBundle(const AnalyzedStep &step,
                           const GpuCompileRequest &request,
                           Progress &progress) {
-  GpuCompileOptions options = {request.options, request.ptxas};
-  options.kernels.onKernelReady = [&](int64_t done, int64_t total) {
-    progress.advance(done, total);
-  };
+  GpuCompileOptions options = {{}, request.ptxas};
+  for (const nvptx::GpuArchitecture *architecture : request.architectures) {
+    options.kernels.push_back(request.options);
+    options.kernels.back().architecture = architecture;
+    options.kernels.back().onKernelReady = [&](int64_t done, int64_t total) {
+      progress.advance(done, total);
+    };
+  }
   progress.begin("compiling");
   llvm::FailureOr<CompiledGpuStep> compiled =
       compileGpuStep(step.entry, options, getPassOptions());

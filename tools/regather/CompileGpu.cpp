@@ -61,16 +61,16 @@ int regather::compileForGpu(mlir::ModuleOp module,
       nvptx::compileKernels(kernels, request.options, statistics);
   if (failed(codes))
     return 1;
-  if (!statistics.cacheError.empty())
-    llvm::errs() << "regather: warning: " << statistics.cacheError << '\n';
   std::string code = nvptx::joinPtx(*codes);
   if (request.output == GpuOutput::Cubin) {
     auto binary =
-        nvptx::assemblePtx(code, *request.options.architecture, request.ptxas);
+        nvptx::assemblePtx(code, request.options, request.ptxas, statistics);
     if (!binary)
       return reportError(llvm::toString(binary.takeError()));
     code = std::move(*binary);
   }
+  if (!statistics.cacheError.empty())
+    llvm::errs() << "regather: warning: " << statistics.cacheError << '\n';
   if (Failure failure = write(request.path, code))
     return reportError(failure.getMessage());
   // A pipe, or the terminal, has room for one file only.

@@ -19,6 +19,9 @@ namespace regather {
 enum class GpuOutput { Ptx, Cubin };
 
 struct GpuCompileRequest {
+  /// What a bundle has code for. The first is that of the options.
+  std::vector<const nvptx::GpuArchitecture *> architectures;
+  /// What one file of code is compiled with.
   nvptx::KernelCompileOptions options;
   GpuOutput output = GpuOutput::Ptx;
   /// Paths of what is written and of NVIDIA's assembler; the second may be

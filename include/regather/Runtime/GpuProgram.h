@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /** Changes whenever the layout or the meaning of a table does. */
-#define RG_GPU_PROGRAM_VERSION 1
+#define RG_GPU_PROGRAM_VERSION 2
 
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_GPU_PROGRAM_SYMBOL "regather_gpu_program"
@@ -94,6 +94,10 @@ typedef struct rg_gpu_program {
   /** In order, without overlaps. */
   int64_t graph_count;
   const rg_gpu_graph *graphs;
+  /** The same step for another architecture: other images and launches, with
+   *  `program` and the graphs of this one. Null after the last one. The device
+   *  decides which of them is loaded. */
+  const struct rg_gpu_program *next;
 } rg_gpu_program;
 
 /** Why cuBLASLt does not compute a product, so that the program needs kernels

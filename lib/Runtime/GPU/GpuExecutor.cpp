@@ -29,8 +29,8 @@ namespace {
 /// device last.
 class GpuExecutor {
 public:
-  explicit GpuExecutor(const rg_gpu_program &program)
-      : gpuProgram(program), program(*program.program) {}
+  explicit GpuExecutor(const rg_gpu_program &programs)
+      : programs(programs), program(*programs.program) {}
   ~GpuExecutor();
 
   rg_status create(const rg_gpu_executor_options &options);
@@ -75,7 +75,8 @@ private:
   rg_status endGraph();
   rg_status endStep();
 
-  const rg_gpu_program &gpuProgram;
+  /// The program that was loaded is `kernels.getProgram()`.
+  const rg_gpu_program &programs;
   const rg_program &program;
   /// Ranks of this process.
   int32_t numRanks = 0, firstRank = 0;
@@ -180,7 +181,7 @@ rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
   if (!device.open(getChoice(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
                    isJob ? environment.localRank : options.device, message,
                    /*isAssigned=*/isJob) ||
-      !kernels.load(device, gpuProgram, message))
+      !kernels.load(device, programs, message))
     return fail(RG_ERROR_DEVICE, message);
   DeviceLibraryOptions libraryOptions;
   libraryOptions.path =
@@ -193,7 +194,7 @@ rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
       getChoice(options.algorithm_file, "REGATHER_ALGORITHM_FILE");
   libraryOptions.attention = getChoice(options.attention, "REGATHER_ATTENTION");
   library = createDeviceLibrary(libraryOptions);
-  if (!library->prepare(gpuProgram, device.getDriver(), message))
+  if (!library->prepare(kernels.getProgram(), device.getDriver(), message))
     return fail(RG_ERROR_DEVICE, message);
   routines = library->describe();
   if (rg_status status = openCommunication(options))
@@ -244,7 +245,7 @@ int64_t GpuExecutor::getBytes() const {
 }
 
 rg_status GpuExecutor::checkMemory() {
-  need = getMemoryNeed(gpuProgram, library->getWorkspaceBytes());
+  need = getMemoryNeed(kernels.getProgram(), library->getWorkspaceBytes());
   size_t free = 0, total = 0;
   std::string message;
   if (!device.check(device.getDriver().cuMemGetInfo_v2(&free, &total),
@@ -276,13 +277,13 @@ rg_status GpuExecutor::createRanks() {
   }
   if (!constants.upload(device, program, ranks[0]->getStream(0), message))
     return fail(RG_ERROR_MEMORY, message);
-  if (!communication->prepare(gpuProgram, message))
+  if (!communication->prepare(kernels.getProgram(), message))
     return fail(RG_ERROR_DEVICE, message);
-  StepResources resources = {device,   gpuProgram,     kernels,
-                             *library, *communication, *wait};
+  StepResources resources = {device,   kernels.getProgram(), kernels,
+                             *library, *communication,       *wait};
   for (const std::unique_ptr<DeviceRank> &rank : ranks)
     walkers.push_back(std::make_unique<StepWalker>(resources, *rank));
-  graphs = std::make_unique<GraphCapture>(device, gpuProgram);
+  graphs = std::make_unique<GraphCapture>(device, programs);
   if (!graphs->create(ranks, message))
     return fail(RG_ERROR_DEVICE, message);
   return clearArenas();
@@ -306,7 +307,7 @@ rg_status GpuExecutor::clearArenas() {
 }
 
 rg_status GpuExecutor::create(const rg_gpu_executor_options &options) {
-  std::string problem = checkGpuProgram(gpuProgram);
+  std::string problem = checkGpuProgram(programs);
   if (!problem.empty())
     return fail(RG_ERROR_ARGUMENT, problem);
   rg_status status = chooseNumbers(options);
@@ -444,7 +445,7 @@ rg_status GpuExecutor::beginGraph() {
   int64_t graph = walkers[0]->getGraph();
   std::string message;
   bool isCaptured = graphs->isCaptured(graph);
-  const rg_gpu_graph &table = gpuProgram.graphs[graph];
+  const rg_gpu_graph &table = programs.graphs[graph];
   // First, since a launch may wait.
   for (int64_t i = table.first; isCaptured && i < table.end; ++i)
     if (program.instructions[i].opcode == RG_OP_TRANSFER)
@@ -464,8 +465,7 @@ rg_status GpuExecutor::endGraph() {
   std::string message;
   // What was captured has not run.
   if (!graphs->end(graph, message) || !graphs->launch(graph, message))
-    return failStep(RG_ERROR_DEVICE, 0, gpuProgram.graphs[graph].first,
-                    message);
+    return failStep(RG_ERROR_DEVICE, 0, programs.graphs[graph].first, message);
   return RG_OK;
 }
 

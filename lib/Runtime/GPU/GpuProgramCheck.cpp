@@ -99,18 +99,13 @@ static std::string checkGraphs(const rg_gpu_program &program) {
   return "";
 }
 
-std::string regather::runtime::checkGpuProgram(const rg_gpu_program &gpu) {
-  if (gpu.version != RG_GPU_PROGRAM_VERSION)
-    return "the program for GPUs has version " + std::to_string(gpu.version) +
-           ", but this runtime runs version " +
-           std::to_string(RG_GPU_PROGRAM_VERSION);
-  if (!gpu.program || gpu.image_count < 0 || gpu.graph_count < 0 ||
+/// Checks what the program for one architecture adds to that of all.
+static std::string checkCode(const rg_gpu_program &gpu) {
+  const rg_program &program = *gpu.program;
+  if (gpu.image_count < 0 || gpu.graph_count < 0 ||
       (gpu.image_count && !gpu.images) || (gpu.graph_count && !gpu.graphs))
     return "a table of the program for GPUs is missing";
-  const rg_program &program = *gpu.program;
-  std::string problem = checkProgram(program, KernelCode::Device);
-  if (problem.empty())
-    problem = checkImages(gpu);
+  std::string problem = checkImages(gpu);
   if (problem.empty())
     problem = checkKernels(gpu.kernels, program.kernel_count, "kernel ");
   if (problem.empty())
@@ -124,5 +119,25 @@ std::string regather::runtime::checkGpuProgram(const rg_gpu_program &gpu) {
   for (int64_t i = 0; problem.empty() && i < program.instruction_count; ++i)
     if (const rg_gpu_kernel *kernel = getKernel(gpu, program.instructions[i]))
       problem = checkLaunch(gpu, program.instructions[i], *kernel);
+  return problem;
+}
+
+std::string regather::runtime::checkGpuProgram(const rg_gpu_program &programs) {
+  if (programs.version != RG_GPU_PROGRAM_VERSION)
+    return "the program for GPUs has version " +
+           std::to_string(programs.version) +
+           ", but this runtime runs version " +
+           std::to_string(RG_GPU_PROGRAM_VERSION);
+  if (!programs.program)
+    return "a table of the program for GPUs is missing";
+  std::string problem = checkProgram(*programs.program, KernelCode::Device);
+  for (const rg_gpu_program *gpu = &programs; problem.empty() && gpu;
+       gpu = gpu->next) {
+    if (gpu->version != programs.version || gpu->program != programs.program ||
+        gpu->graph_count != programs.graph_count ||
+        gpu->graphs != programs.graphs)
+      return "the programs for several architectures are not of one step";
+    problem = checkCode(*gpu);
+  }
   return problem;
 }

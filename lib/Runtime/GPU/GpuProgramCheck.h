@@ -17,7 +17,7 @@ namespace regather::runtime {
 
 /// What is wrong with the tables of a step for GPUs, those of its program
 /// included; empty if they make sense. Linear in their size.
-std::string checkGpuProgram(const rg_gpu_program &program);
+std::string checkGpuProgram(const rg_gpu_program &programs);
 
 } // namespace regather::runtime
 

@@ -31,17 +31,24 @@ static bool runsOn(const rg_gpu_image &image, int architecture) {
          image.architecture / 10 == architecture / 10;
 }
 
-std::vector<const rg_gpu_image *>
-regather::runtime::findImages(const rg_gpu_program &program, int architecture) {
-  std::vector<const rg_gpu_image *> found;
-  for (int64_t i = 0; i < program.image_count; ++i)
-    if (runsOn(program.images[i], architecture))
-      found.push_back(&program.images[i]);
+std::vector<ProgramImage>
+regather::runtime::findImages(const rg_gpu_program &programs,
+                              int architecture) {
+  std::vector<ProgramImage> found;
+  for (const rg_gpu_program *program = &programs; program;
+       program = program->next)
+    for (int64_t i = 0; i < program->image_count; ++i)
+      if (runsOn(program->images[i], architecture))
+        found.push_back({program, &program->images[i]});
   // Images of one kind and architecture stay in their order.
+  auto getRank = [](const ProgramImage &found) {
+    const rg_gpu_image &image = *found.image;
+    return std::make_tuple(-image.kind, -image.architecture, -image.specific,
+                           &image);
+  };
   std::sort(found.begin(), found.end(),
-            [](const rg_gpu_image *a, const rg_gpu_image *b) {
-              return std::make_tuple(-a->kind, -a->architecture, a) <
-                     std::make_tuple(-b->kind, -b->architecture, b);
+            [&](const ProgramImage &a, const ProgramImage &b) {
+              return getRank(a) < getRank(b);
             });
   return found;
 }
@@ -54,25 +61,28 @@ static std::string describe(const rg_gpu_image &image) {
   return text + (image.kind == RG_GPU_IMAGE_PTX ? " (PTX)" : "");
 }
 
-static std::string describeImages(const rg_gpu_program &program) {
+static std::string describeImages(const rg_gpu_program &programs) {
   std::string text;
-  for (int64_t i = 0; i < program.image_count; ++i)
-    text += (i ? ", " : "") + describe(program.images[i]);
+  for (const rg_gpu_program *program = &programs; program;
+       program = program->next)
+    for (int64_t i = 0; i < program->image_count; ++i)
+      text += (text.empty() ? "" : ", ") + describe(program->images[i]);
   return text.empty() ? "no architecture" : text;
 }
 
-bool LoadedKernels::loadImage(const rg_gpu_program &program,
+bool LoadedKernels::loadImage(const rg_gpu_program &programs,
                               std::string &message) {
-  std::vector<const rg_gpu_image *> images =
-      findImages(program, device->getArchitecture());
+  std::vector<ProgramImage> images =
+      findImages(programs, device->getArchitecture());
   if (images.empty()) {
-    message = "the program has code for " + describeImages(program) + ", but " +
-              device->describe() + " is sm_" +
+    message = "the program has code for " + describeImages(programs) +
+              ", but " + device->describe() + " is sm_" +
               std::to_string(device->getArchitecture());
     return false;
   }
   std::string problems;
-  for (const rg_gpu_image *image : images) {
+  for (auto [owner, image] : images) {
+    program = owner;
     std::string problem;
     if (device->check(device->getDriver().cuModuleLoadDataEx(
                           &module, image->data, 0, nullptr, nullptr),
@@ -117,15 +127,16 @@ bool LoadedKernels::findEntries(const rg_gpu_kernel *kernels, int64_t count,
 }
 
 bool LoadedKernels::load(const GpuDevice &onDevice,
-                         const rg_gpu_program &program, std::string &message) {
+                         const rg_gpu_program &programs, std::string &message) {
   device = &onDevice;
-  if (program.image_count == 0 && program.program->kernel_count == 0)
+  program = &programs;
+  const rg_program &tables = *programs.program;
+  if (programs.image_count == 0 && tables.kernel_count == 0)
     return true;
-  return loadImage(program, message) &&
-         findEntries(program.kernels, program.program->kernel_count, message) &&
-         findEntries(program.gemms, program.program->gemm_count, message) &&
-         findEntries(program.attentions, program.program->attention_count,
-                     message);
+  return loadImage(programs, message) &&
+         findEntries(program->kernels, tables.kernel_count, message) &&
+         findEntries(program->gemms, tables.gemm_count, message) &&
+         findEntries(program->attentions, tables.attention_count, message);
 }
 
 bool LoadedKernels::launch(const rg_gpu_kernel &kernel,

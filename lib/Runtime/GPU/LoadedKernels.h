@@ -19,10 +19,17 @@
 
 namespace regather::runtime {
 
-/// The images that a device of an architecture runs, the best first: machine
-/// code before text that the driver has to translate, then the newest.
-std::vector<const rg_gpu_image *> findImages(const rg_gpu_program &program,
-                                             int architecture);
+/// An image, and the program that its entries and launches are of.
+struct ProgramImage {
+  const rg_gpu_program *program;
+  const rg_gpu_image *image;
+};
+
+/// The images of a step, for all architectures, that a device of one of them
+/// runs, the best first: machine code before text that the driver has to
+/// translate, then the newest.
+std::vector<ProgramImage> findImages(const rg_gpu_program &programs,
+                                     int architecture);
 
 /// The kernels of a program on a device.
 class LoadedKernels {
@@ -32,9 +39,13 @@ public:
   LoadedKernels &operator=(const LoadedKernels &) = delete;
   ~LoadedKernels();
 
-  /// Loads the best image that the driver takes, and looks up all entries.
-  bool load(const GpuDevice &device, const rg_gpu_program &program,
+  /// Loads the best image of a step that the driver takes, and looks up all
+  /// entries.
+  bool load(const GpuDevice &device, const rg_gpu_program &programs,
             std::string &message);
+
+  /// The program of the image that was loaded.
+  const rg_gpu_program &getProgram() const { return *program; }
 
   /// Enqueues all launches of a kernel. `buffers` are the addresses of its
   /// places, of which there are `count`.
@@ -43,11 +54,12 @@ public:
               std::string &message);
 
 private:
-  bool loadImage(const rg_gpu_program &program, std::string &message);
+  bool loadImage(const rg_gpu_program &programs, std::string &message);
   bool findEntries(const rg_gpu_kernel *kernels, int64_t count,
                    std::string &message);
 
   const GpuDevice *device = nullptr;
+  const rg_gpu_program *program = nullptr;
   CuModule module = nullptr;
   /// By launch.
   std::unordered_map<const rg_gpu_launch *, CuFunction> functions;

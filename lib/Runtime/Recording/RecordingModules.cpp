@@ -73,7 +73,8 @@ RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
   KernelImage image;
   call.mayWait().require(image.read(data), kCuInvalidImage,
                          "the image is neither PTX nor ELF");
-  call.require(image.runsOn(device.settings.architecture), kCuNoBinaryForDevice,
+  call.add("architecture", image.architecture)
+      .require(image.runsOn(device.settings.architecture), kCuNoBinaryForDevice,
                "the image is for sm_" + std::to_string(image.architecture));
   if (call.getResult() == kCuSuccess && image.format == ImageFormat::Cubin &&
       device.settings.machineCode == 0) {

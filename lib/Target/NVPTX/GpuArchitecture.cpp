@@ -34,3 +34,18 @@ const nvptx::GpuArchitecture *nvptx::findGpuArchitecture(llvm::StringRef name) {
       });
   return found == std::end(kArchitectures) ? nullptr : found;
 }
+
+llvm::Expected<std::vector<const nvptx::GpuArchitecture *>>
+nvptx::parseGpuArchitectures(llvm::StringRef list) {
+  std::vector<const GpuArchitecture *> architectures;
+  for (llvm::StringRef name : llvm::split(list, ',')) {
+    const GpuArchitecture *found = findGpuArchitecture(name);
+    if (!found)
+      return llvm::createStringError("unknown architecture '" + name + "'");
+    if (llvm::is_contained(architectures, found))
+      return llvm::createStringError("architecture '" + name +
+                                     "' is named twice");
+    architectures.push_back(found);
+  }
+  return architectures;
+}

@@ -8,10 +8,11 @@
 
 #include "regather/Target/NVPTX/PtxFile.h"
 
+#include "regather/Target/Kernel/KernelCache.h"
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -73,43 +74,101 @@ static std::string readFile(StringRef path) {
   return file ? (*file)->getBuffer().str() : "";
 }
 
+namespace {
+/// Files of one run of ptxas, which disappear.
+class TemporaryFiles {
+public:
+  ~TemporaryFiles() {
+    // What cannot be removed is left to the system's own cleaning.
+    for (const std::string &path : paths)
+      llvm::sys::fs::remove(path);
+  }
+
+  llvm::Expected<std::string> create(StringRef suffix, StringRef text = "") {
+    int handle = -1;
+    llvm::SmallString<128> path;
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile(
+            "regather", suffix, handle, path))
+      return llvm::createStringError("cannot make a temporary file: " +
+                                     error.message());
+    paths.push_back(path.str().str());
+    llvm::raw_fd_ostream os(handle, /*shouldClose=*/true);
+    os << text;
+    os.close();
+    if (os.has_error()) {
+      os.clear_error();
+      return llvm::createStringError("cannot write '" + path + "'");
+    }
+    return paths.back();
+  }
+
+private:
+  std::vector<std::string> paths;
+};
+} // namespace
+
+/// Runs ptxas; what it says.
+static llvm::Expected<std::string> runPtxas(StringRef program,
+                                            llvm::ArrayRef<StringRef> arguments,
+                                            TemporaryFiles &files) {
+  auto messages = files.create("txt");
+  if (!messages)
+    return messages.takeError();
+  llvm::SmallVector<StringRef> command = {program};
+  command.append(arguments.begin(), arguments.end());
+  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(*messages),
+                                          StringRef(*messages)};
+  int status =
+      llvm::sys::ExecuteAndWait(program, command, std::nullopt, redirects);
+  std::string text = readFile(*messages);
+  if (status != 0)
+    return llvm::createStringError("ptxas has failed: " +
+                                   StringRef(text).trim());
+  return text;
+}
+
+static llvm::Expected<std::string>
+runAssembler(StringRef program, StringRef text,
+             const nvptx::GpuArchitecture &architecture,
+             TemporaryFiles &files) {
+  auto input = files.create("ptx", text);
+  if (!input)
+    return input.takeError();
+  auto output = files.create("cubin");
+  if (!output)
+    return output.takeError();
+  std::string target = ("--gpu-name=" + architecture.name).str();
+  auto messages = runPtxas(program, {target, *input, "-o", *output}, files);
+  if (!messages)
+    return messages.takeError();
+  return readFile(*output);
+}
+
 llvm::Expected<std::string>
-nvptx::assemblePtx(StringRef text, const GpuArchitecture &architecture,
-                   StringRef ptxas) {
+nvptx::assemblePtx(StringRef text, const KernelCompileOptions &options,
+                   StringRef ptxas, kernel::KernelStatistics &statistics) {
   auto program = findPtxas(ptxas);
   if (!program)
     return program.takeError();
-  llvm::SmallString<128> input, output, messages;
-  int handle;
-  for (auto [path, suffix] :
-       {std::pair(&input, "ptx"), {&output, "cubin"}, {&messages, "txt"}})
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile(
-            "regather", suffix, handle, *path))
-      return llvm::createStringError("cannot make a temporary file: " +
-                                     error.message());
-    else
-      llvm::consumeError(
-          llvm::errorCodeToError(llvm::sys::fs::closeFile(handle)));
-  llvm::FileRemover removeInput(input), removeOutput(output),
-      removeMessages(messages);
-  {
-    std::error_code error;
-    llvm::raw_fd_ostream os(input, error);
-    os << text;
-    os.close();
-    if (error || os.has_error()) {
-      os.clear_error();
-      return llvm::createStringError("cannot write '" + input + "'");
-    }
-  }
-  std::string target = ("--gpu-name=" + architecture.name).str();
-  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(messages),
-                                          StringRef(messages)};
-  int status = llvm::sys::ExecuteAndWait(
-      *program, {*program, target, input, "-o", output}, std::nullopt,
-      redirects);
-  if (status != 0)
-    return llvm::createStringError("ptxas has failed: " +
-                                   StringRef(readFile(messages)).trim());
-  return readFile(output);
+  TemporaryFiles files;
+  const GpuArchitecture &architecture = *options.architecture;
+  if (options.cacheDirectory.empty())
+    return runAssembler(*program, text, architecture, files);
+  // Another release assembles in another way.
+  auto version = runPtxas(*program, {"--version"}, files);
+  if (!version)
+    return version.takeError();
+  kernel::KernelCache cache(options.cacheDirectory);
+  std::string key = kernel::hashText(
+      "cubin\n" + *version + architecture.name.str() + '\n', text);
+  if (std::unique_ptr<llvm::MemoryBuffer> entry = cache.lookup(key))
+    return entry->getBuffer().str();
+  auto code = runAssembler(*program, text, architecture, files);
+  if (!code)
+    return code.takeError();
+  if (llvm::Error error = cache.store(key, *code))
+    statistics.cacheError = llvm::toString(std::move(error));
+  else
+    cache.prune();
+  return code;
 }

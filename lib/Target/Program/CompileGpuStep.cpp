@@ -18,17 +18,17 @@ using namespace regather;
 /// PTX of all kernels and, if there is an assembler, machine code.
 static llvm::Expected<std::vector<GpuImage>>
 makeImages(llvm::ArrayRef<nvptx::KernelCode> kernels,
-           const GpuCompileOptions &options) {
+           const nvptx::KernelCompileOptions &options, llvm::StringRef ptxas,
+           kernel::KernelStatistics &statistics) {
   std::vector<GpuImage> images;
   if (kernels.empty())
     return images;
-  const nvptx::GpuArchitecture &architecture = *options.kernels.architecture;
   GpuImage ptx;
-  ptx.architecture = architecture.getNumber();
-  ptx.isSpecific = architecture.isSpecific();
+  ptx.architecture = options.architecture->getNumber();
+  ptx.isSpecific = options.architecture->isSpecific();
   ptx.data = nvptx::joinPtx(kernels);
-  if (!options.ptxas.empty() || nvptx::hasPtxas()) {
-    auto binary = nvptx::assemblePtx(ptx.data, architecture, options.ptxas);
+  if (!ptxas.empty() || nvptx::hasPtxas()) {
+    auto binary = nvptx::assemblePtx(ptx.data, options, ptxas, statistics);
     if (!binary)
       return binary.takeError();
     images.push_back(ptx);
@@ -39,41 +39,72 @@ makeImages(llvm::ArrayRef<nvptx::KernelCode> kernels,
   return images;
 }
 
+static void add(kernel::KernelStatistics &sum,
+                const kernel::KernelStatistics &statistics) {
+  sum.count += statistics.count;
+  sum.compiled += statistics.compiled;
+  sum.cached += statistics.cached;
+  if (!statistics.cacheError.empty())
+    sum.cacheError = statistics.cacheError;
+}
+
 /// Compiles what no library computes, and adds it to `codes`.
 static LogicalResult compileRoutines(Location location,
                                      const rg_program &program,
-                                     const GpuCompileOptions &options,
+                                     const nvptx::KernelCompileOptions &options,
                                      std::vector<nvptx::KernelCode> &codes,
-                                     CompiledGpuStep &step) {
+                                     GpuCode &code,
+                                     kernel::KernelStatistics &statistics) {
   auto count = [](int64_t number) { return static_cast<size_t>(number); };
-  auto add = [&](GpuLaunches &launches, nvptx::KernelCode &code) {
-    launches.plan = code.plan;
-    codes.push_back(std::move(code));
+  auto keep = [&](GpuLaunches &launches, nvptx::KernelCode &kernel) {
+    launches.plan = kernel.plan;
+    codes.push_back(std::move(kernel));
   };
   kernel::KernelStatistics ofProducts, ofAttentions;
   auto products = nvptx::compileProducts(
-      location, {program.gemms, count(program.gemm_count)}, options.kernels,
+      location, {program.gemms, count(program.gemm_count)}, options,
       ofProducts);
   auto attentions = nvptx::compileAttentions(
-      location, {program.attentions, count(program.attention_count)},
-      options.kernels, ofAttentions);
+      location, {program.attentions, count(program.attention_count)}, options,
+      ofAttentions);
   if (failed(products) || failed(attentions))
     return failure();
-  for (const kernel::KernelStatistics &statistics :
-       {ofProducts, ofAttentions}) {
-    step.statistics.count += statistics.count;
-    step.statistics.compiled += statistics.compiled;
-    step.statistics.cached += statistics.cached;
-  }
-  step.code.gemms.resize(products->size());
-  for (auto [launches, code] : llvm::zip_equal(step.code.gemms, *products))
-    if (code)
-      add(launches, *code);
-  step.code.attentions.resize(attentions->size());
-  for (auto [launches, code] :
-       llvm::zip_equal(step.code.attentions, *attentions))
-    add(launches, code);
+  add(statistics, ofProducts);
+  add(statistics, ofAttentions);
+  code.gemms.resize(products->size());
+  for (auto [launches, kernel] : llvm::zip_equal(code.gemms, *products))
+    if (kernel)
+      keep(launches, *kernel);
+  code.attentions.resize(attentions->size());
+  for (auto [launches, kernel] : llvm::zip_equal(code.attentions, *attentions))
+    keep(launches, kernel);
   return success();
+}
+
+/// The code of a step for one architecture.
+static FailureOr<GpuCode>
+compileForArchitecture(func::FuncOp entry, ProgramTables &tables,
+                       const nvptx::KernelCompileOptions &options,
+                       StringRef ptxas, kernel::KernelStatistics &statistics) {
+  GpuCode code;
+  kernel::KernelStatistics ofKernels;
+  llvm::ArrayRef<tg::KernelOp> kernels = tables.getKernels();
+  FailureOr<std::vector<nvptx::KernelCode>> codes =
+      nvptx::compileKernels(kernels, options, ofKernels);
+  add(statistics, ofKernels);
+  if (failed(codes))
+    return failure();
+  for (auto [kernel, compiled] : llvm::zip_equal(kernels, *codes))
+    code.kernels.push_back(
+        {compiled.plan, tg::KernelOp(kernel).getNumArguments()});
+  if (failed(compileRoutines(entry.getLoc(), tables.get(), options, *codes,
+                             code, statistics)))
+    return failure();
+  auto images = makeImages(*codes, options, ptxas, statistics);
+  if (!images)
+    return entry.emitError() << llvm::toString(images.takeError());
+  code.images = std::move(*images);
+  return code;
 }
 
 FailureOr<CompiledGpuStep>
@@ -82,20 +113,12 @@ regather::compileGpuStep(func::FuncOp entry, const GpuCompileOptions &options,
   CompiledGpuStep step;
   if (failed(lowerToTables(entry, passOptions, step.module, step.tables)))
     return failure();
-  llvm::ArrayRef<tg::KernelOp> kernels = step.tables->getKernels();
-  FailureOr<std::vector<nvptx::KernelCode>> codes =
-      nvptx::compileKernels(kernels, options.kernels, step.statistics);
-  if (failed(codes))
-    return failure();
-  for (auto [kernel, code] : llvm::zip_equal(kernels, *codes))
-    step.code.kernels.push_back(
-        {code.plan, tg::KernelOp(kernel).getNumArguments()});
-  if (failed(compileRoutines(entry.getLoc(), step.tables->get(), options,
-                             *codes, step)))
-    return failure();
-  auto images = makeImages(*codes, options);
-  if (!images)
-    return entry.emitError() << llvm::toString(images.takeError());
-  step.code.images = std::move(*images);
+  for (const nvptx::KernelCompileOptions &kernels : options.kernels) {
+    FailureOr<GpuCode> code = compileForArchitecture(
+        entry, *step.tables, kernels, options.ptxas, step.statistics);
+    if (failed(code))
+      return failure();
+    step.codes.push_back(std::move(*code));
+  }
   return step;
 }

@@ -71,19 +71,27 @@ static llvm::Constant *emitGraphs(DataEmitter &emitter,
   return table.emit("graphs");
 }
 
-void ProgramTables::emit(llvm::Module &module, const GpuCode &code) {
+void ProgramTables::emit(llvm::Module &module, ArrayRef<GpuCode> codes) {
   DataEmitter emitter(module);
-  rg_gpu_program gpu = {};
-  gpu.version = RG_GPU_PROGRAM_VERSION;
-  gpu.image_count = static_cast<int64_t>(code.images.size());
-  gpu.graph_count = static_cast<int64_t>(graphs.size());
-  DataEmitter::Table<rg_gpu_program> table(emitter, gpu);
-  table.set(gpu.program, emitProgram(emitter, /*functions=*/{}));
-  table.set(gpu.images, emitImages(emitter, code.images));
-  table.set(gpu.kernels, emitKernels(emitter, code.kernels, "gpu_kernels"));
-  table.set(gpu.gemms, emitKernels(emitter, code.gemms, "gpu_gemms"));
-  table.set(gpu.attentions,
-            emitKernels(emitter, code.attentions, "gpu_attentions"));
-  table.set(gpu.graphs, emitGraphs(emitter, graphs));
-  DataEmitter::setName(table.emit("gpu_program"), RG_GPU_PROGRAM_SYMBOL);
+  llvm::Constant *program = emitProgram(emitter, /*functions=*/{});
+  llvm::Constant *graphTable = emitGraphs(emitter, graphs);
+  llvm::GlobalVariable *first = nullptr;
+  // Each names the one behind it.
+  for (const GpuCode &code : llvm::reverse(codes)) {
+    rg_gpu_program gpu = {};
+    gpu.version = RG_GPU_PROGRAM_VERSION;
+    gpu.image_count = static_cast<int64_t>(code.images.size());
+    gpu.graph_count = static_cast<int64_t>(graphs.size());
+    DataEmitter::Table<rg_gpu_program> table(emitter, gpu);
+    table.set(gpu.program, program);
+    table.set(gpu.images, emitImages(emitter, code.images));
+    table.set(gpu.kernels, emitKernels(emitter, code.kernels, "gpu_kernels"));
+    table.set(gpu.gemms, emitKernels(emitter, code.gemms, "gpu_gemms"));
+    table.set(gpu.attentions,
+              emitKernels(emitter, code.attentions, "gpu_attentions"));
+    table.set(gpu.graphs, graphTable);
+    table.set(gpu.next, first ? first : emitter.getNull());
+    first = table.emit("gpu_program");
+  }
+  DataEmitter::setName(first, RG_GPU_PROGRAM_SYMBOL);
 }

@@ -176,7 +176,7 @@ regather::linkStep(CompiledStep &step, StringRef linker) {
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
 regather::linkStep(CompiledGpuStep &step, StringRef linker) {
   auto tables = compileTables(
-      [&](llvm::Module &module) { step.tables->emit(module, step.code); });
+      [&](llvm::Module &module) { step.tables->emit(module, step.codes); });
   if (!tables)
     return tables.takeError();
   return link((*tables)->getBuffer(), linker);

@@ -11,6 +11,9 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <vector>
 
 namespace regather::nvptx {
 
@@ -32,6 +35,11 @@ llvm::ArrayRef<GpuArchitecture> getGpuArchitectures();
 
 /// Null if there is none of that name.
 const GpuArchitecture *findGpuArchitecture(llvm::StringRef name);
+
+/// The architectures of a list such as `sm_80,sm_90a`. The error names the one
+/// that does not exist or is there twice.
+llvm::Expected<std::vector<const GpuArchitecture *>>
+parseGpuArchitectures(llvm::StringRef list);
 
 } // namespace regather::nvptx
 

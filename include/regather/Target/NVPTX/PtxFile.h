@@ -19,11 +19,13 @@ std::string joinPtx(llvm::ArrayRef<KernelCode> kernels);
 /// True if NVIDIA's assembler is in $PATH or in the CUDA toolkit.
 bool hasPtxas();
 
-/// Machine code of a file of PTX. `ptxas` is the path of NVIDIA's assembler; if
-/// it is empty, that in $PATH or in the CUDA toolkit is taken.
+/// Machine code of a file of PTX, for the architecture of the options and kept
+/// in their cache. `ptxas` is the path of NVIDIA's assembler; if it is empty,
+/// that in $PATH or in the CUDA toolkit is taken.
 llvm::Expected<std::string> assemblePtx(llvm::StringRef text,
-                                        const GpuArchitecture &architecture,
-                                        llvm::StringRef ptxas);
+                                        const KernelCompileOptions &options,
+                                        llvm::StringRef ptxas,
+                                        kernel::KernelStatistics &statistics);
 
 } // namespace regather::nvptx
 

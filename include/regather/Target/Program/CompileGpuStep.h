@@ -20,23 +20,25 @@
 namespace regather {
 
 struct GpuCompileOptions {
-  nvptx::KernelCompileOptions kernels;
+  /// For each architecture that code is made for.
+  std::vector<nvptx::KernelCompileOptions> kernels;
   /// Path of NVIDIA's assembler; if it is empty, it is searched for.
   std::string ptxas;
 };
 
-/// A step compiled for GPUs of one architecture.
+/// A step compiled for GPUs.
 struct CompiledGpuStep {
   /// Holds the program and its kernels.
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<ProgramTables> tables;
-  GpuCode code;
+  /// For each architecture.
+  std::vector<GpuCode> codes;
   kernel::KernelStatistics statistics;
 };
 
-/// Compiles what lowerToProgram makes of the step. The code holds PTX, which
-/// any driver translates that is new enough, and machine code if there is an
-/// assembler.
+/// Compiles what lowerToProgram makes of the step. The code for each
+/// architecture holds PTX, which any driver translates that is new enough, and
+/// machine code if there is an assembler.
 mlir::FailureOr<CompiledGpuStep>
 compileGpuStep(mlir::func::FuncOp entry, const GpuCompileOptions &options,
                PassOptionTexts &passOptions);

@@ -28,8 +28,9 @@ struct GpuLaunches {
   int64_t numArguments = 0;
 };
 
-/// What a GPU needs besides the tables of a program. The lists of launches are
-/// as long as the tables; a plan without launches is left to a library.
+/// What GPUs of an architecture need besides the tables of a program. The lists
+/// of launches are as long as the tables; a plan without launches is left to a
+/// library.
 struct GpuCode {
   std::vector<GpuImage> images;
   std::vector<GpuLaunches> kernels, gemms, attentions;

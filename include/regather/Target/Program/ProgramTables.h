@@ -56,8 +56,9 @@ public:
   /// calls the function `symbols[i]` for kernel i.
   void emit(llvm::Module &module, llvm::ArrayRef<std::string> symbols);
 
-  /// Adds the tables as `RG_GPU_PROGRAM_SYMBOL`, with the code of all kernels.
-  void emit(llvm::Module &module, const GpuCode &code);
+  /// Adds the tables as `RG_GPU_PROGRAM_SYMBOL`, with the code of all kernels
+  /// for each architecture.
+  void emit(llvm::Module &module, llvm::ArrayRef<GpuCode> codes);
 
 private:
   friend class ProgramTranslator;

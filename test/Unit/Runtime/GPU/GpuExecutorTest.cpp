@@ -224,14 +224,56 @@ TEST(GpuImages, BestOneComesFirst) {
   rg_gpu_program gpu = test.get();
   auto find = [&](int architecture) {
     Vector numbers;
-    for (const rg_gpu_image *image : findImages(gpu, architecture))
-      numbers.push_back(image - gpu.images);
+    for (const ProgramImage &found : findImages(gpu, architecture))
+      numbers.push_back(found.image - gpu.images);
     return numbers;
   };
   EXPECT_EQ(find(90), (Vector{3, 1, 0}));
   EXPECT_EQ(find(86), (Vector{2, 0}));
   EXPECT_EQ(find(100), (Vector{0}));
   EXPECT_EQ(find(75), Vector{});
+}
+
+/// The launches of an entry that differs between two architectures, on a device
+/// of one of them.
+static std::string getLaunch(const RecordFile &record,
+                             const char *architecture) {
+  ScopedVariable device("REGATHER_STAND_IN_ARCHITECTURE", architecture);
+  GpuTestProgram test, newer;
+  for (auto [program, number, target, blocks] :
+       {std::tuple(&test, 80, "sm_80", 7), {&newer, 90, "sm_90a", 5}}) {
+    program->addImage(RG_GPU_IMAGE_PTX, number, number == 90, getPtx(target));
+    int32_t kernel = program->addKernel({"add"}, 2, blocks, 256 * blocks);
+    program->add(RG_OP_LAUNCH, kernel,
+                 {arena(0, 7), arena(8, 7), arena(16, 7)});
+  }
+  rg_gpu_program gpu = test.get(), next = newer.get();
+  next.program = gpu.program;
+  next.graphs = gpu.graphs;
+  gpu.next = &next;
+  rg_gpu_executor_options options = {};
+  options.cuda_library = REGATHER_RECORDING_LIBRARY;
+  rg_gpu_executor *executor = nullptr;
+  rg_status status = rg_gpu_executor_create(&gpu, &options, &executor);
+  EXPECT_TRUE(status != RG_OK || rg_gpu_executor_run(executor) == RG_OK);
+  std::string launch = status == RG_OK
+                           ? record.getCalls("cuLaunchKernel").back()
+                           : rg_gpu_executor_error(executor);
+  rg_gpu_executor_destroy(executor);
+  return launch;
+}
+
+TEST(GpuImages, DeviceDecidesBetweenArchitectures) {
+  RecordFile record;
+  auto expect = [&](const char *architecture, const std::string &words) {
+    std::string launch = getLaunch(record, architecture);
+    EXPECT_NE(launch.find(words), std::string::npos) << launch;
+  };
+  expect("80", "\"blocks\": 7");
+  expect("90", "\"blocks\": 5");
+  // The text for sm_80 is translated.
+  expect("100", "\"blocks\": 7");
+  expect("75", "has code for sm_80 (PTX), sm_90a (PTX), but device 0");
 }
 
 TEST(GpuImages, RecordsLaunchesOfPtx) {
