@@ -165,8 +165,9 @@ makeReporter(const rg_program &program,
     const char *description =
         instruction < 0 ? nullptr
                         : program.instructions[instruction].description;
-    report(message +
-           (description ? std::string(" (") + description + ')' : ""));
+    // A collective that is not done is in the message already.
+    bool isNew = description && message.find(description) == std::string::npos;
+    report(message + (isNew ? std::string(" (") + description + ')' : ""));
   };
 }
 

@@ -1,17 +1,22 @@
 """Bundles for GPUs as jobs of several processes, `--comm=nccl`, on the libraries
-that stand in for CUDA and NCCL: how ranks find each other, and what they say if
-they do not."""
+that stand in for CUDA and NCCL, which moves data between processes by files: what
+jobs compute, how ranks find each other, and what they say if one fails."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import socket
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy
 import pytest
 
-from regather_tools import BUILD, ROOT, Result, run_tool
+from regather_tools import (BUILD, ROOT, Result, decode_safetensors, run_tool)
 
 STAND_IN = str(BUILD / "lib" / "libregather_recording.so")
 LIBRARIES = {name: STAND_IN for name in
@@ -45,24 +50,57 @@ def get_free_port() -> int:
         return listener.getsockname()[1]
 
 
+def get_environment(rank: int, ranks: int, port: int) -> dict[str, str]:
+    """What torchrun tells a process."""
+    return {**LIBRARIES, "RANK": str(rank), "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port)}
+
+
 def run_rank(bundle: Path, rank: int, ranks: int, *options: str | Path,
              port: int = 1, **variables: str) -> Result:
-    """A process as torchrun starts it."""
     return run_tool("regather-run", bundle, "--comm=nccl", *RUN, *options,
                     timeout=300,
-                    env={**LIBRARIES, "RANK": str(rank),
-                         "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks),
-                         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-                         **variables})
+                    env={**get_environment(rank, ranks, port), **variables})
 
 
 def run_ranks(bundle: Path, present: list[int], ranks: int,
-              *options: str) -> list[Result]:
+              *options: str | Path, **variables: str) -> list[Result]:
     port = get_free_port()
     with ThreadPoolExecutor(len(present)) as pool:
         return list(pool.map(lambda rank: run_rank(bundle, rank, ranks,
-                                                   *options, port=port),
+                                                   *options, port=port,
+                                                   **variables),
                              present))
+
+
+def run_job(bundle: Path, folder: Path, *options: str | Path,
+            **variables: str) -> list[Result]:
+    """Four processes, whose NCCL moves data by files in the folder."""
+    folder.mkdir(exist_ok=True)
+    return run_ranks(bundle, [0, 1, 2, 3], 4, *options,
+                     REGATHER_STAND_IN_NCCL_FOLDER=str(folder), **variables)
+
+
+def losses_of(result: Result) -> list[float]:
+    assert result.code == 0, result.stderr
+    return json.loads(result.stdout)["losses"]
+
+
+def run_on_cpu(*options: str | Path) -> list[float]:
+    return losses_of(run_tool("regather", "run",
+                              ROOT / "examples" / "mlp-fsdp.mlir", *RUN,
+                              "--json", *options))
+
+
+def expect_close(path: Path, expected: Path) -> None:
+    tensors, others = (decode_safetensors(file.read_bytes())
+                       for file in (path, expected))
+    assert tensors.keys() == others.keys() and tensors
+    for name, tensor in tensors.items():
+        numpy.testing.assert_allclose(
+            tensor.to_floats(), others[name].to_floats(), rtol=1e-4, atol=1e-5,
+            err_msg=f"{path.name} {name}")
 
 
 def expect_error(result: Result, *words: str) -> None:
@@ -85,6 +123,78 @@ def test_a_job_of_one_rank_does_what_a_process_does(one_rank: Path,
     assert [path.name for path in files[0]] == [path.name for path in files[1]]
     assert [path.read_bytes() for path in files[0]] == [
         path.read_bytes() for path in files[1]]
+
+
+@pytest.mark.parametrize("comm", ["nccl", "nccl,reproducible"])
+def test_a_job_computes_what_the_cpu_computes(four_ranks: Path, tmp_path: Path,
+                                              comm: str) -> None:
+    folders = tmp_path / "job", tmp_path / "cpu"
+    results = run_job(four_ranks, tmp_path / "nccl", f"--comm={comm}", "--json",
+                      "--outputs-sharded", folders[0])
+    # Rank 0 speaks for all.
+    assert [result.code for result in results] == [0] * 4, results
+    assert all(not result.stdout for result in results[1:])
+    assert losses_of(results[0]) == pytest.approx(
+        run_on_cpu("--outputs-sharded", folders[1]), rel=1e-5)
+    names = sorted(path.name for path in folders[0].iterdir())
+    assert len(names) == 4
+    for name in names:
+        expect_close(folders[0] / name, folders[1] / name)
+
+
+def test_reproducible_sums_are_those_of_one_process(four_ranks: Path,
+                                                    tmp_path: Path) -> None:
+    one = run_tool("regather-run", four_ranks, *RUN, "--json", env=LIBRARIES)
+    job = run_job(four_ranks, tmp_path, "--comm=nccl,reproducible", "--json")
+    assert losses_of(job[0]) == losses_of(one)
+
+
+# The number of the collective, and what it is.
+IN_COLLECTIVE = (r"rank \d is in collective 3 of group \[0, 1, 2, 3\]: "
+                 r"tg.all_gather at [^ ]*mlp-fsdp.mlir:\d+:\d+ in module "
+                 r"'layers.2'")
+
+
+@pytest.mark.parametrize("fault", ["hang", "error"])
+def test_a_rank_that_does_not_come_to_a_collective(
+        four_ranks: Path, tmp_path: Path, fault: str) -> None:
+    """Seconds of the limit are up at the others; who fails says why."""
+    results = run_job(four_ranks, tmp_path / "nccl", "--timeout=3",
+                      REGATHER_STAND_IN_NCCL_FAULT=f"{fault}:2:3",
+                      REGATHER_COLLECTIVE_LOG=str(tmp_path / "log-"))
+    for rank, result in enumerate(results):
+        fails = fault == "error" and rank == 2
+        expect_error(result, f"rank {rank} stopped: ", "an injected failure"
+                     if fails else "the step is not done after 3 seconds")
+        assert len(re.findall(IN_COLLECTIVE, result.stderr)) == 1
+        log = json.loads((tmp_path / f"log-{rank}.json").read_text())
+        assert log["rank"] == rank
+        assert log["collectives"][-1]["sequence"] == 3
+
+
+def test_a_rank_that_is_killed(four_ranks: Path, tmp_path: Path) -> None:
+    port = get_free_port()
+    processes = [
+        subprocess.Popen([BUILD / "bin" / "regather-run", four_ranks,
+                          "--comm=nccl", "--random-inputs=1",
+                          "--steps=1000000", "--quiet", "--timeout=3"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env={**os.environ, **get_environment(rank, 4, port),
+                              "REGATHER_STAND_IN_NCCL_FOLDER": str(tmp_path)})
+        for rank in range(4)]
+    try:
+        assert b"loss" in processes[0].stdout.readline()
+        processes[2].kill()
+        messages = [process.communicate(timeout=60)[1].decode()
+                    for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [
+        1, 1, -signal.SIGKILL, 1]
+    for rank in (0, 1, 3):
+        assert "the step is not done after 3 seconds" in messages[rank]
+        assert f"rank {rank} is in collective " in messages[rank]
 
 
 def test_ranks_that_do_not_arrive_are_named(four_ranks: Path) -> None:

@@ -56,6 +56,22 @@ static size_t getBytes(const Operation &operation) {
   return operation.count * getNcclTypeSize(operation.type);
 }
 
+size_t regather::runtime::getSourceBytes(const Operation &operation,
+                                         int ranks) {
+  if (operation.kind == Kind::Recv)
+    return 0;
+  bool isWhole = operation.kind == Kind::ReduceScatter;
+  return getBytes(operation) * (isWhole ? size_t(ranks) : 1);
+}
+
+size_t regather::runtime::getTargetBytes(const Operation &operation,
+                                         int ranks) {
+  if (operation.kind == Kind::Send)
+    return 0;
+  bool isWhole = operation.kind == Kind::AllGather;
+  return getBytes(operation) * (isWhole ? size_t(ranks) : 1);
+}
+
 static const char *getName(Kind kind) {
   switch (kind) {
   case Kind::AllGather:

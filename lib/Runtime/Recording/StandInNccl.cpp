@@ -6,12 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StandInNccl.h"
+#include "NcclFolder.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
 using namespace regather::runtime;
+
+NcclGroup::~NcclGroup() = default;
 
 StandInNccl &StandInNccl::get() {
   // Never destroyed: other threads may call until the process has ended.
@@ -37,9 +40,11 @@ std::shared_ptr<NcclCommTag> StandInNccl::create(const std::string &id,
     group = std::make_shared<NcclGroup>();
     group->ranks = ranks;
     group->members.resize(size_t(ranks));
+    group->folder = NcclFolder::open(id, ranks);
   }
   if (group->ranks != ranks || position < 0 || position >= ranks ||
-      group->members[size_t(position)]) {
+      group->members[size_t(position)] ||
+      (group->folder && !group->folder->join(position))) {
     result = fail(kNcclInvalidArgument,
                   "position " + std::to_string(position) + " of " +
                       std::to_string(ranks) +
@@ -66,11 +71,15 @@ void StandInNccl::destroy(NcclComm comm, bool isAbort) {
   wake.notify_all();
 }
 
-NcclResult StandInNccl::getState(const NcclCommTag &comm) const {
+NcclResult StandInNccl::getState(const NcclCommTag &comm) {
+  NcclGroup &group = *comm.group;
+  if (comm.last && group.folder)
+    advance(group, *comm.last);
   if (comm.error != kNcclSuccess)
     return comm.error;
-  bool isPending = comm.group->numMembers < size_t(comm.group->ranks) ||
-                   (comm.last && !comm.last->isDone);
+  bool isComplete = group.folder ? group.folder->isComplete()
+                                 : group.numMembers == size_t(group.ranks);
+  bool isPending = !isComplete || (comm.last && !comm.last->isDone);
   return isPending ? kNcclInProgress : kNcclSuccess;
 }
 
@@ -87,6 +96,34 @@ static char getFault(const NcclCommTag &comm) {
   return isHere ? *text : '\0';
 }
 
+void StandInNccl::advance(NcclGroup &group, NcclExchange &exchange) {
+  if (exchange.isDone)
+    return;
+  for (int position = 0; group.folder && position < group.ranks; ++position) {
+    auto place = size_t(position);
+    if (exchange.hasArrived[place] || group.members[place] ||
+        !group.folder->read(exchange.number, position,
+                            exchange.operations[place], exchange.memory))
+      continue;
+    exchange.hasArrived[place] = true;
+    ++exchange.numArrived;
+  }
+  if (exchange.numArrived < size_t(group.ranks))
+    return;
+  std::string problem = checkOperations(exchange.operations);
+  if (problem.empty())
+    moveOperations(exchange.operations);
+  for (const std::shared_ptr<NcclCommTag> &member : group.members)
+    if (member && !problem.empty())
+      member->error = fail(kNcclInvalidUsage,
+                           "exchange " + std::to_string(exchange.number) +
+                               " of a communicator: " + problem);
+  exchange.isDone = true;
+  exchange.memory.clear();
+  group.exchanges.erase(exchange.number);
+  wake.notify_all();
+}
+
 NcclResult StandInNccl::arrive(const std::shared_ptr<NcclCommTag> &comm,
                                std::vector<NcclOperation> operations,
                                bool isAwaited) {
@@ -97,8 +134,13 @@ NcclResult StandInNccl::arrive(const std::shared_ptr<NcclCommTag> &comm,
   if (!place) {
     place = std::make_shared<NcclExchange>();
     place->operations.resize(size_t(group.ranks));
+    place->hasArrived.resize(size_t(group.ranks));
+    place->number = number;
   }
   std::shared_ptr<NcclExchange> exchange = place;
+  // Whoever has come to the last exchange has read the one before.
+  if (group.folder && comm->last && comm->last->isDone && number > 2)
+    group.folder->remove(number - 2, comm->position);
   comm->last = exchange;
   char fault = getFault(*comm);
   if (fault == 'e') {
@@ -106,23 +148,17 @@ NcclResult StandInNccl::arrive(const std::shared_ptr<NcclCommTag> &comm,
     return kNcclSuccess;
   }
   if (fault != 'h') {
+    if (group.folder)
+      group.folder->post(number, comm->position, operations);
     exchange->operations[size_t(comm->position)] = std::move(operations);
+    exchange->hasArrived[size_t(comm->position)] = true;
     ++exchange->numArrived;
   }
-  if (exchange->numArrived == size_t(group.ranks)) {
-    std::string problem = checkOperations(exchange->operations);
-    if (problem.empty())
-      moveOperations(exchange->operations);
-    else
-      for (const std::shared_ptr<NcclCommTag> &member : group.members)
-        member->error =
-            fail(kNcclInvalidUsage, "exchange " + std::to_string(number) +
-                                        " of a communicator: " + problem);
-    exchange->isDone = true;
-    group.exchanges.erase(number);
-    wake.notify_all();
+  advance(group, *exchange);
+  // Nobody tells of other processes.
+  while (isAwaited && !exchange->isDone && !comm->isAborted) {
+    wake.wait_for(lock, std::chrono::milliseconds(1));
+    advance(group, *exchange);
   }
-  if (isAwaited)
-    wake.wait(lock, [&] { return exchange->isDone || comm->isAborted; });
   return comm->error;
 }

@@ -7,11 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // The state behind the library that stands in for NCCL: communicators between
-// threads of one process. The k-th exchanges of all members of a group meet,
-// are compared, and then the data is moved. Members of one that do not fit get
-// an error that says so, where the library would hang or mix up data. Sums are
-// rounded after each addition and begin at the rank after the owner, as in a
-// ring, so that they are not those in rank order.
+// threads of one process, or between processes (NcclFolder.h). The k-th
+// exchanges of all members of a group meet, are compared, and then the data is
+// moved. Members of one that do not fit get an error that says so, where the
+// library would hang or mix up data. Sums are rounded after each addition and
+// begin at the rank after the owner, as in a ring, so that they are not those
+// in rank order.
 //
 // REGATHER_STAND_IN_NCCL is the version (23007). REGATHER_STAND_IN_NCCL_FAULT
 // makes a member fail: "hang:RANK:K" never comes to its k-th exchange, from 1
@@ -25,6 +26,7 @@
 #include "../GPU/NcclApi.h"
 
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,6 +56,7 @@ struct NcclOperation {
 };
 
 struct NcclGroup;
+class NcclFolder;
 
 /// The k-th exchange of a group.
 struct NcclExchange {
@@ -62,6 +65,9 @@ struct NcclExchange {
   std::vector<bool> hasArrived;
   size_t numArrived = 0;
   bool isDone = false;
+  size_t number = 0;
+  /// Of members in other processes.
+  std::deque<std::vector<char>> memory;
 };
 
 struct NcclCommTag {
@@ -77,7 +83,11 @@ struct NcclCommTag {
 };
 
 struct NcclGroup {
+  ~NcclGroup();
+
   int ranks = 0;
+  /// Null if all members are in this process.
+  std::unique_ptr<NcclFolder> folder;
   std::vector<std::shared_ptr<NcclCommTag>> members;
   size_t numMembers = 0;
   std::map<size_t, std::shared_ptr<NcclExchange>> exchanges;
@@ -94,7 +104,7 @@ struct StandInNccl {
   void destroy(NcclComm comm, bool isAbort);
 
   /// Success, an error, or that something is not done.
-  NcclResult getState(const NcclCommTag &comm) const;
+  NcclResult getState(const NcclCommTag &comm);
 
   /// A member comes to its next exchange. With `isAwaited`, returns when all
   /// have and the data is moved.
@@ -103,6 +113,10 @@ struct StandInNccl {
 
   /// Keeps the text for ncclGetLastError.
   NcclResult fail(NcclResult result, const std::string &text);
+
+  /// Looks for what other processes have posted; carries the exchange out if
+  /// all members have come.
+  void advance(NcclGroup &group, NcclExchange &exchange);
 
   std::mutex mutex;
   std::condition_variable wake;
@@ -114,6 +128,10 @@ struct StandInNccl {
 
 /// Bytes of an element.
 size_t getNcclTypeSize(int type);
+
+/// Bytes that an operation reads and writes on its member of a group.
+size_t getSourceBytes(const NcclOperation &operation, int ranks);
+size_t getTargetBytes(const NcclOperation &operation, int ranks);
 
 /// What is wrong with the operations of all members; empty if they fit.
 std::string
