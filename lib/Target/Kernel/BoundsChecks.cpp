@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -60,6 +61,16 @@ static bool isPlaceOfBlock(Value index) {
   return true;
 }
 
+/// True if the index is that of a loop of a linalg operation that ends there.
+static bool isLoopBelow(Value index, int64_t bound) {
+  auto loop = index.getDefiningOp<linalg::IndexOp>();
+  if (!loop)
+    return false;
+  auto op = cast<linalg::LinalgOp>(loop->getParentOp());
+  return !op.hasDynamicShape() &&
+         op.getStaticLoopRanges()[loop.getDim()] <= bound;
+}
+
 /// Makes `operand`, an index that must be below `bound`, safe.
 void BoundsChecker::guard(OpOperand &operand, int64_t bound) {
   Value index = operand.get();
@@ -67,7 +78,7 @@ void BoundsChecker::guard(OpOperand &operand, int64_t bound) {
   if (matchPattern(index, m_ConstantInt(&constant)) &&
       constant.ult(static_cast<uint64_t>(bound)))
     return;
-  if (isPlaceOfBlock(index))
+  if (isPlaceOfBlock(index) || isLoopBelow(index, bound))
     return;
   OpBuilder b(operand.getOwner());
   Location loc = operand.getOwner()->getLoc();

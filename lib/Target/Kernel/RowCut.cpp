@@ -94,14 +94,57 @@ bool CutFinder::propagate(ValueRange values,
   return true;
 }
 
+/// How a parallel loop is split that runs over dimension `dim` of `operand`.
+/// Unlike a rank, a block has all of what a body reads from outside.
+static std::optional<RowSplit>
+splitLoop(linalg::LinalgOp op, OpOperand &operand, int64_t dim, int64_t rows) {
+  auto expr = dyn_cast<AffineDimExpr>(
+      op.getMatchingIndexingMap(&operand).getResult(dim));
+  if (!expr || !op.hasPureTensorSemantics() || op.hasDynamicShape())
+    return std::nullopt;
+  unsigned loop = expr.getPosition();
+  // A position of a part is not one of the whole.
+  if (op.getIteratorTypesArray()[loop] != utils::IteratorType::parallel ||
+      op.getStaticLoopRanges()[loop] != rows ||
+      llvm::any_of(
+          op.getBlock()->getOps<linalg::IndexOp>(),
+          [&](linalg::IndexOp index) { return index.getDim() == loop; }))
+    return std::nullopt;
+  RowSplit split;
+  split.rows = rows;
+  for (OpOperand &other : op->getOpOperands()) {
+    std::optional<int64_t> &place = split.operands.emplace_back();
+    for (auto [number, part] :
+         llvm::enumerate(op.getMatchingIndexingMap(&other).getResults())) {
+      if (!part.isFunctionOfDim(loop))
+        continue;
+      if (place || part != expr)
+        return std::nullopt;
+      place = number;
+    }
+  }
+  for (OpOperand &init : op.getDpsInitsMutable())
+    split.results.push_back(split.operands[init.getOperandNumber()]);
+  return split;
+}
+
 bool CutFinder::split(Operation *op) {
   std::optional<RowSplit> found;
+  auto loops = dyn_cast<linalg::LinalgOp>(op);
   for (auto [number, value] : llvm::enumerate(op->getOperands()))
-    if (auto it = dims.find(value); !found && it != dims.end())
+    if (auto it = dims.find(value); !found && it != dims.end()) {
       found = tg::kernels::splitRowsOfOperand(op, number, it->second, cut.rows);
+      if (!found && loops)
+        found =
+            splitLoop(loops, op->getOpOperand(number), it->second, cut.rows);
+    }
   for (auto [number, value] : llvm::enumerate(op->getResults()))
-    if (auto it = dims.find(value); !found && it != dims.end())
+    if (auto it = dims.find(value); !found && it != dims.end()) {
       found = tg::kernels::splitRowsOfResult(op, number, it->second, cut.rows);
+      if (!found && loops && loops.hasPureTensorSemantics())
+        found = splitLoop(loops, *loops.getDpsInitOperand(number), it->second,
+                          cut.rows);
+    }
   if (!found)
     return false;
   cut.splits.try_emplace(op, std::move(*found));
@@ -259,7 +302,7 @@ kernel::buildRowBlock(tg::KernelOp kernel, const RowCut &cut, int64_t size) {
         op.getOperands(), [&](Value value) { return map.lookup(value); });
     Operation *part = cast<tg::ShardingRuleOpInterface>(op).buildPart(
         builder, operands, getTypes(op.getResultTypes(), it->second.results));
-    // Constants from outside of a region.
+    // What a region reads from outside.
     for (Region &region : part->getRegions())
       region.walk([&](Operation *inner) {
         for (OpOperand &operand : inner->getOpOperands())

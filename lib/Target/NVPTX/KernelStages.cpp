@@ -7,19 +7,21 @@
 //===----------------------------------------------------------------------===//
 //
 // An operation that combines what blocks have reduced comes one level after
-// them; what is small enough follows it at the same level, and all else one
-// level later. Each level is divided, in program order, into stages as long as
-// they can be cut into blocks. What costs next to nothing is computed in every
-// stage that reads it.
+// them, as do the bounds of what is sorted; what is small enough follows it at
+// the same level, and all else one level later. Each level is divided, in
+// program order, into stages as long as they can be cut into blocks. What costs
+// next to nothing is computed in every stage that reads it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "KernelStages.h"
 
 #include "ReductionSplit.h"
+#include "SortedScatters.h"
 
 #include "regather/Conversion/Passes.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
@@ -34,12 +36,33 @@ using namespace regather::nvptx;
 static constexpr int64_t kMinWidePoints = 16 * 1024;
 static constexpr int64_t kMaxTinyPoints = 256;
 
+/// How much more blocks may compute together than there is to compute.
+static constexpr int64_t kMaxRepetition = 4;
+
 /// Blocks that are enough for any amount of work.
 static constexpr int64_t kManyBlocks = 64;
+
+/// What a block touches at least, however much it computes.
+static constexpr int64_t kMinBlockBytes = 4 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
+
+/// Iterations of the loops in the body of an operation, as far as they are
+/// known.
+static int64_t countIterations(Operation *op) {
+  int64_t most = 1;
+  op->walk([&](scf::ForOp loop) {
+    int64_t count = 1;
+    for (Operation *outer = loop; outer != op; outer = outer->getParentOp())
+      if (auto around = dyn_cast<scf::ForOp>(outer))
+        if (std::optional<APInt> trips = around.getStaticTripCount())
+          count *= trips->getSExtValue();
+    most = std::max(most, count);
+  });
+  return most;
+}
 
 static int64_t countPoints(Operation *op) {
   int64_t points = 1;
@@ -47,7 +70,7 @@ static int64_t countPoints(Operation *op) {
   if (linalgOp && !linalgOp.hasDynamicShape()) {
     for (int64_t size : linalgOp.getStaticLoopRanges())
       points *= size;
-    return points;
+    return points * countIterations(op);
   }
   auto add = [&](Type type) {
     if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -56,6 +79,25 @@ static int64_t countPoints(Operation *op) {
   llvm::for_each(op->getOperandTypes(), add);
   llvm::for_each(op->getResultTypes(), add);
   return points;
+}
+
+/// The limits of blocks for operations that do more than to read and to write
+/// elements once: so much smaller that blocks have as much to do.
+static kernel::BlockLimits scaleLimits(ArrayRef<Operation *> group,
+                                       kernel::BlockLimits limits) {
+  int64_t points = 0, elements = 0;
+  for (Operation *op : group) {
+    points += countPoints(op);
+    for (TypeRange types :
+         {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+      for (Type type : types)
+        if (auto tensor = dyn_cast<RankedTensorType>(type))
+          elements += tensor.getNumElements();
+  }
+  if (points > elements && elements != 0)
+    limits.bytes = std::max(limits.bytes / (points / elements),
+                            std::min(limits.bytes, kMinBlockBytes));
+  return limits;
 }
 
 /// True if stages can hand on values of the type.
@@ -140,7 +182,7 @@ private:
 } // namespace
 
 Kind StagePlanner::getKind(Operation *op) {
-  if (op->hasAttr(kCombineAttrName))
+  if (op->hasAttr(kCombineAttrName) || op->hasAttr(kBoundsAttrName))
     return Kind::Combine;
   bool isReturned = llvm::is_contained(op->getUsers(), terminator);
   bool isView = isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
@@ -290,9 +332,23 @@ StagePlanner::Draft StagePlanner::build(ArrayRef<Operation *> group) {
                        llvm::map_to_vector(results, [&](Value value) {
                          return map.lookup(value);
                        }));
-  stage.plan = kernel::planBlocks(stage.kernel, limits);
+  stage.plan = kernel::planBlocks(stage.kernel, scaleLimits(group, limits));
   draft.arguments.assign(order.begin(), order.end());
   return draft;
+}
+
+/// True if what blocks have in common is most of what they compute.
+static bool repeatsWork(const KernelStage &stage) {
+  auto count = [](tg::KernelOp kernel) {
+    int64_t points = 0;
+    for (Operation &op : kernel.getBody().front().without_terminator())
+      if (isa<linalg::LinalgOp>(op))
+        points += countPoints(&op);
+    return points;
+  };
+  return count(*stage.plan.block) >
+         kMaxRepetition *
+             (count(stage.kernel) / stage.plan.getNumBlocks() + kMaxTinyPoints);
 }
 
 bool StagePlanner::isSpread(const KernelStage &stage,
@@ -301,7 +357,8 @@ bool StagePlanner::isSpread(const KernelStage &stage,
   for (Operation *op : group)
     points += countPoints(op);
   return stage.plan.getNumBlocks() >=
-         std::min(kManyBlocks, points / kMinWidePoints);
+             std::min(kManyBlocks, points / kMinWidePoints) &&
+         !repeatsWork(stage);
 }
 
 size_t StagePlanner::addStage(ArrayRef<Operation *> group) {
@@ -322,7 +379,9 @@ size_t StagePlanner::addStage(ArrayRef<Operation *> group) {
       best = std::move(draft);
     }
     if (length == 0) {
-      length = best.stage.plan.levels.empty() ? 1 : group.size();
+      bool isShared =
+          !best.stage.plan.levels.empty() && !repeatsWork(best.stage);
+      length = isShared ? group.size() : 1;
       best = build(group.take_front(length));
     }
   }
@@ -380,27 +439,55 @@ static bool hasOwnResults(tg::KernelOp kernel) {
       });
 }
 
-FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
-                                          const kernel::BlockLimits &limits) {
-  auto module = kernel->getParentOfType<ModuleOp>();
-  kernel::BlockPlan nodePlan = kernel::planBlocks(kernel, limits);
-  // Some nodes can be cut only as the operations that they stand for.
-  OwningOpRef<ModuleOp> lowered = module.clone();
+/// The kernel, in a module, with linalg operations for its nodes.
+static FailureOr<OwningOpRef<ModuleOp>> lowerNodes(tg::KernelOp kernel) {
+  OwningOpRef<ModuleOp> lowered = ModuleOp::create(kernel.getLoc());
+  lowered->getBody()->push_back(kernel->clone());
   PassManager pm(kernel.getContext());
   pm.addPass(createConvertTGNodesToLinalgPass());
   if (failed(pm.run(*lowered)))
     return failure();
-  tg::KernelOp loops = *lowered->getOps<tg::KernelOp>().begin();
+  return lowered;
+}
+
+static tg::KernelOp getKernel(ModuleOp module) {
+  return *module.getOps<tg::KernelOp>().begin();
+}
+
+/// True if a block of the plan has to write many rows one after the other. One
+/// that has a few of them, or a part of the rows to write, does well.
+static FailureOr<bool> hasLongScatters(const kernel::BlockPlan &plan) {
+  auto block = lowerNodes(*plan.block);
+  if (failed(block))
+    return failure();
+  return nvptx::hasLongScatters(getKernel(**block));
+}
+
+FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
+                                          const kernel::BlockLimits &limits) {
+  kernel::BlockPlan nodePlan = kernel::planBlocks(kernel, limits);
+  // Some nodes can be cut only as the operations that they stand for.
+  auto lowered = lowerNodes(kernel);
+  if (failed(lowered))
+    return failure();
+  tg::KernelOp loops = getKernel(**lowered);
   bool canDivide = hasOwnResults(loops);
-  unsigned numSplit = 0;
+  unsigned numDivided = 0;
   if (canDivide) {
+    if (hasLongScatters(loops)) {
+      FailureOr<bool> isLong = ::hasLongScatters(nodePlan);
+      if (failed(isLong))
+        return failure();
+      if (*isLong)
+        numDivided += sortScatters(loops);
+    }
     FailureOr<unsigned> split = splitReductions(loops);
     if (failed(split))
       return failure();
-    numSplit = *split;
+    numDivided += *split;
   }
   KernelStages found;
-  if (numSplit == 0) {
+  if (numDivided == 0) {
     kernel::BlockPlan plan = kernel::planBlocks(loops, limits);
     bool isOfNodes = nodePlan.getNumBlocks() > plan.getNumBlocks();
     int64_t points = 0;
@@ -411,7 +498,7 @@ FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
       found.stages.push_back(makeWhole(isOfNodes ? kernel : loops,
                                        std::move(isOfNodes ? nodePlan : plan)));
       if (!isOfNodes)
-        found.stages.back().module = std::move(lowered);
+        found.stages.back().module = std::move(*lowered);
       return found;
     }
   }

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace regather::nvptx;
@@ -191,14 +192,88 @@ LoopPoint::emitBodies(ArrayRef<Value> indices, ValueRange carried,
                             ? first
                             : emitLoad(operand, point));
   }
-  for (auto [map, point] : llvm::zip_equal(maps, points))
-    for (Operation &inner : op.getBlock()->without_terminator()) {
-      if (auto index = dyn_cast<linalg::IndexOp>(inner))
-        map.map(index.getResult(), point[index.getDim()]);
-      else if (&inner != skipped)
+  for (auto index : op.getBlock()->getOps<linalg::IndexOp>())
+    for (auto [map, point] : llvm::zip_equal(maps, points))
+      map.map(index.getResult(), point[index.getDim()]);
+  if (!op.getBlock()->getOps<scf::ForOp>().empty()) {
+    cloneTogether(*op.getBlock(), maps, skipped);
+    return maps;
+  }
+  for (IRMapping &map : maps)
+    for (Operation &inner : op.getBlock()->without_terminator())
+      if (!isa<linalg::IndexOp>(inner) && &inner != skipped)
+        b.clone(inner, map);
+  return maps;
+}
+
+/// True if the values are the same at all points.
+static bool areSame(ArrayRef<Value> values, ArrayRef<IRMapping> maps) {
+  return llvm::all_of(values, [&](Value value) {
+    return llvm::all_of(maps, [&](const IRMapping &map) {
+      return map.lookupOrDefault(value) == maps.front().lookupOrDefault(value);
+    });
+  });
+}
+
+/// True if the operation, which writes no memory, does the same at all points.
+static bool isSame(Operation &inner, ArrayRef<IRMapping> maps) {
+  llvm::SetVector<Value> used;
+  getUsedValuesDefinedAbove(inner.getRegions(), used);
+  used.insert_range(inner.getOperands());
+  return areSame(used.getArrayRef(), maps);
+}
+
+static bool isSameRange(scf::ForOp loop, ArrayRef<IRMapping> maps) {
+  return areSame({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
+                 maps);
+}
+
+void LoopPoint::cloneTogether(Block &block, MutableArrayRef<IRMapping> maps,
+                              Operation *skipped) {
+  for (Operation &inner : block.without_terminator()) {
+    auto loop = dyn_cast<scf::ForOp>(inner);
+    if (isa<linalg::IndexOp>(inner) || &inner == skipped)
+      continue;
+    if (isSame(inner, maps)) {
+      Operation *copy = b.clone(inner, maps.front());
+      for (IRMapping &map : maps.drop_front())
+        map.map(inner.getResults(), copy->getResults());
+    } else if (loop && isSameRange(loop, maps)) {
+      cloneLoopTogether(loop, maps);
+    } else {
+      for (IRMapping &map : maps)
         b.clone(inner, map);
     }
-  return maps;
+  }
+}
+
+void LoopPoint::cloneLoopTogether(scf::ForOp loop,
+                                  MutableArrayRef<IRMapping> maps) {
+  auto lookUp = [](ValueRange values, ArrayRef<IRMapping> maps) {
+    SmallVector<Value> found;
+    for (const IRMapping &map : maps)
+      for (Value value : values)
+        found.push_back(map.lookupOrDefault(value));
+    return found;
+  };
+  IRMapping &first = maps.front();
+  auto made = scf::ForOp::create(b, first.lookupOrDefault(loop.getLowerBound()),
+                                 first.lookupOrDefault(loop.getUpperBound()),
+                                 first.lookupOrDefault(loop.getStep()),
+                                 lookUp(loop.getInitArgs(), maps));
+  size_t count = loop.getNumResults();
+  for (auto [number, map] : llvm::enumerate(maps)) {
+    map.map(loop.getInductionVar(), made.getInductionVar());
+    map.map(loop.getRegionIterArgs(),
+            made.getRegionIterArgs().slice(number * count, count));
+    map.map(loop.getResults(), made.getResults().slice(number * count, count));
+  }
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(made.getBody());
+  cloneTogether(*loop.getBody(), maps, /*skipped=*/nullptr);
+  if (count != 0)
+    scf::YieldOp::create(
+        b, lookUp(loop.getBody()->getTerminator()->getOperands(), maps));
 }
 
 void LoopPoint::emitStores(ArrayRef<Value> indices,

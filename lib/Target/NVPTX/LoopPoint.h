@@ -10,6 +10,7 @@
 #define REGATHER_LIB_TARGET_NVPTX_LOOPPOINT_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -59,6 +60,14 @@ public:
   mlir::Value makeIndex(int64_t value);
 
 private:
+  /// Copies the operations of a block for all points, with one loop for those
+  /// of all points where its bounds are the same, so that what the points read
+  /// in it lies side by side.
+  void cloneTogether(mlir::Block &block,
+                     llvm::MutableArrayRef<mlir::IRMapping> maps,
+                     mlir::Operation *skipped);
+  void cloneLoopTogether(mlir::scf::ForOp loop,
+                         llvm::MutableArrayRef<mlir::IRMapping> maps);
   bool isContiguous(mlir::OpOperand &operand, unsigned loop);
   bool isWide(mlir::OpOperand &operand);
   llvm::SmallVector<mlir::Value> getPlace(mlir::OpOperand &operand,

@@ -428,13 +428,82 @@ tg.kernel @kernel(%w: tensor<8x64xf32>, %i: tensor<40xi64>) -> tensor<40x64xf32>
 
 TEST_F(EmulationTest, Scatters) {
   expectEqual(R"(
-tg.kernel @kernel(%g: tensor<40x64xf32>, %i: tensor<40xi64>) -> tensor<8x64xf32> {
+tg.kernel @kernel(%g: tensor<20x64xf32>, %i: tensor<20xi64>) -> tensor<8x64xf32> {
   %y = tg.node "aten.embedding_dense_backward.default"(%g, %i) args [#tg.operand<0>, #tg.operand<1>, 8, -1, false]
-      : (tensor<40x64xf32>, tensor<40xi64>) -> tensor<8x64xf32>
+      : (tensor<20x64xf32>, tensor<20xi64>) -> tensor<8x64xf32>
   tg.return %y : tensor<8x64xf32>
 }
 )",
               Equality::Bits);
+  EXPECT_EQ(plan.launches.size(), 1u);
+}
+
+// Many rows are sorted by where they belong: in one launch if they are small,
+// else in several. What is added is added in the order of the indices.
+TEST_F(EmulationTest, ScattersManyRows) {
+  for (auto [count, extent, width] :
+       {std::tuple("40", "8", "64"), std::tuple("1000", "300", "72"),
+        std::tuple("600", "9", "1"), std::tuple("300", "4000", "5")}) {
+    std::string grad =
+        "tensor<2x" + Twine(count).str() + "x" + width + "xbf16>";
+    std::string indices = "tensor<2x" + Twine(count).str() + "xi64>";
+    std::string result =
+        "tensor<" + Twine(extent).str() + "x" + width + "xbf16>";
+    expectEqual("tg.kernel @kernel(%g: " + grad + ", %i: " + indices + ") -> " +
+                    result + R"( {
+  %y = tg.node "aten.embedding_dense_backward.default"(%g, %i) args [#tg.operand<0>, #tg.operand<1>, )" +
+                    extent + R"(, 3, false] : ()" + grad + ", " + indices +
+                    ") -> " + result + "\n  tg.return %y : " + result + "\n}\n",
+                Equality::Bits);
+    // Sums are never in memory.
+    EXPECT_LT(plan.scratchBytes, 200 * 1000);
+  }
+}
+
+// Numbers that are added to others, or of which the last one stays.
+TEST_F(EmulationTest, ScattersElements) {
+  for (StringRef accumulate : {"true", "false"})
+    for (StringRef indexType : {"tensor<700xi64>", "tensor<700xi32>"}) {
+      std::string type = indexType.str();
+      expectEqual("tg.kernel @kernel(%x: tensor<5000xf32>, %i: " + type +
+                      R"(, %v: tensor<700xf32>) -> tensor<5000xf32> {
+  %y = tg.node "aten.index_put.default"(%x, %i, %v) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>, )" +
+                      accumulate.str() + R"(] : (tensor<5000xf32>, )" + type +
+                      R"(, tensor<700xf32>) -> tensor<5000xf32>
+  tg.return %y : tensor<5000xf32>
+}
+)",
+                  Equality::Bits);
+    }
+}
+
+// Another operation than a sum, and computed positions.
+TEST_F(EmulationTest, ScattersMaxima) {
+  expectEqual(R"(
+tg.kernel @kernel(%x: tensor<12x90xf32>, %i: tensor<10x90xi64>, %v: tensor<10x90xf32>) -> tensor<12x90xf32> {
+  %y = tg.node "aten.scatter_reduce.two"(%x, %i, %v) args [#tg.operand<0>, 0, #tg.operand<1>, #tg.operand<2>, "amax"]
+      : (tensor<12x90xf32>, tensor<10x90xi64>, tensor<10x90xf32>) -> tensor<12x90xf32>
+  tg.return %y : tensor<12x90xf32>
+}
+)",
+              Equality::Bits);
+}
+
+TEST_F(EmulationTest, StopsAtRowsOutOfBounds) {
+  StringRef text = R"(
+tg.kernel @kernel(%g: tensor<400x64xf32>, %i: tensor<400xi64>) -> tensor<5x64xf32> {
+  %y = tg.node "aten.embedding_dense_backward.default"(%g, %i) args [#tg.operand<0>, #tg.operand<1>, 5, -1, false]
+      : (tensor<400x64xf32>, tensor<400xi64>) -> tensor<5x64xf32>
+  tg.return %y : tensor<5x64xf32>
+}
+)";
+  module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  kernel = *module->getOps<tg::KernelOp>().begin();
+  std::vector<Buffer> arguments = makeArguments(), results = makeResults();
+  auto emulator = llvm::cantFail(GpuEmulator::create(kernel));
+  llvm::Error error =
+      emulator->run(getPointers(arguments, results), ThreadOrder::Ascending);
+  EXPECT_EQ(llvm::toString(std::move(error)), "an index is out of bounds");
 }
 
 TEST_F(EmulationTest, StopsAtIndicesOutOfBounds) {

@@ -1,0 +1,213 @@
+//===- ElementInlining.cpp - Compute elements where they are read ---------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ElementInlining.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+
+namespace {
+class ElementInliner {
+public:
+  explicit ElementInliner(Operation *op) : op(op) {}
+
+  void run();
+
+private:
+  bool isNeededElsewhere(Value tensor);
+  bool inlineElement(tensor::ExtractOp op);
+  Value emitGeneric(linalg::GenericOp producer, ValueRange place);
+  Value emitCollapse(tensor::CollapseShapeOp view, ValueRange place);
+  Value emitExpand(tensor::ExpandShapeOp view, ValueRange place);
+  Value emitSlice(tensor::ExtractSliceOp view, ValueRange place);
+  Value emitExtract(Value tensor, ValueRange place);
+  Value makeIndex(int64_t value) {
+    return arith::ConstantIndexOp::create(*b, value);
+  }
+
+  Operation *op;
+  std::optional<ImplicitLocOpBuilder> b;
+  SmallVector<tensor::ExtractOp> pending;
+};
+} // namespace
+
+/// True if an element of the result is computed from one of each operand.
+static bool isElementwise(linalg::GenericOp op) {
+  if (op.getNumResults() != 1 || op.getNumParallelLoops() != op.getNumLoops())
+    return false;
+  OpOperand &init = *op.getDpsInitOperand(0);
+  return op.getMatchingIndexingMap(&init).isPermutation() &&
+         op.getMatchingBlockArgument(&init).use_empty() &&
+         llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
+           return llvm::all_of(
+               op.getMatchingIndexingMap(operand).getResults(),
+               llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+         });
+}
+
+Value ElementInliner::emitExtract(Value tensor, ValueRange place) {
+  auto op = tensor::ExtractOp::create(*b, tensor, place);
+  pending.push_back(op);
+  return op;
+}
+
+Value ElementInliner::emitGeneric(linalg::GenericOp producer,
+                                  ValueRange place) {
+  AffineMap results =
+      producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
+  SmallVector<Value> indices(producer.getNumLoops());
+  for (auto [number, index] : llvm::enumerate(place))
+    indices[results.getDimPosition(number)] = index;
+  IRMapping map;
+  for (OpOperand *operand : producer.getDpsInputOperands()) {
+    Value element = operand->get();
+    if (isa<RankedTensorType>(element.getType())) {
+      SmallVector<Value> inner;
+      for (AffineExpr expr :
+           producer.getMatchingIndexingMap(operand).getResults()) {
+        if (auto dim = dyn_cast<AffineDimExpr>(expr))
+          inner.push_back(indices[dim.getPosition()]);
+        else
+          inner.push_back(makeIndex(cast<AffineConstantExpr>(expr).getValue()));
+      }
+      element = emitExtract(element, inner);
+    }
+    map.map(producer.getMatchingBlockArgument(operand), element);
+  }
+  for (Operation &inner : producer.getBlock()->without_terminator()) {
+    if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
+      map.map(index.getResult(), indices[index.getDim()]);
+      continue;
+    }
+    Operation *copy = b->clone(inner, map);
+    if (auto extract = dyn_cast<tensor::ExtractOp>(copy))
+      pending.push_back(extract);
+  }
+  return map.lookupOrDefault(
+      producer.getBlock()->getTerminator()->getOperand(0));
+}
+
+/// Each index becomes one for each dimension that it stands for.
+Value ElementInliner::emitCollapse(tensor::CollapseShapeOp view,
+                                   ValueRange place) {
+  ArrayRef<int64_t> shape = view.getSrcType().getShape();
+  SmallVector<Value> inner(shape.size());
+  for (auto [group, index] :
+       llvm::zip_equal(view.getReassociationIndices(), place)) {
+    Value rest = index;
+    int64_t count = 1;
+    for (int64_t dim : group)
+      count *= shape[dim];
+    for (int64_t dim : llvm::reverse(group)) {
+      count /= shape[dim];
+      if (shape[dim] == 1) {
+        inner[dim] = makeIndex(0);
+        continue;
+      }
+      inner[dim] = rest;
+      if (count == 1)
+        continue;
+      Value size = makeIndex(shape[dim]);
+      inner[dim] = arith::RemUIOp::create(*b, rest, size);
+      rest = arith::DivUIOp::create(*b, rest, size);
+    }
+  }
+  // Of a tensor that has become a scalar.
+  for (Value &index : inner)
+    index = index ? index : makeIndex(0);
+  return emitExtract(view.getSrc(), inner);
+}
+
+Value ElementInliner::emitExpand(tensor::ExpandShapeOp view, ValueRange place) {
+  ArrayRef<int64_t> shape = view.getResultType().getShape();
+  SmallVector<Value> inner;
+  for (const ReassociationIndices &group : view.getReassociationIndices()) {
+    Value number;
+    for (int64_t dim : group) {
+      if (shape[dim] == 1)
+        continue;
+      number =
+          number ? arith::AddIOp::create(
+                       *b,
+                       arith::MulIOp::create(*b, number, makeIndex(shape[dim])),
+                       place[dim])
+                 : place[dim];
+    }
+    inner.push_back(number ? number : makeIndex(0));
+  }
+  return emitExtract(view.getSrc(), inner);
+}
+
+Value ElementInliner::emitSlice(tensor::ExtractSliceOp view, ValueRange place) {
+  SmallVector<Value> inner;
+  for (auto [index, offset, stride] : llvm::zip_equal(
+           place, view.getStaticOffsets(), view.getStaticStrides())) {
+    Value taken = index;
+    if (stride != 1)
+      taken = arith::MulIOp::create(*b, taken, makeIndex(stride));
+    if (offset != 0)
+      taken = arith::AddIOp::create(*b, taken, makeIndex(offset));
+    inner.push_back(taken);
+  }
+  return emitExtract(view.getSource(), inner);
+}
+
+bool ElementInliner::isNeededElsewhere(Value tensor) {
+  return !llvm::all_of(tensor.getUsers(), [&](Operation *user) {
+    return isa<tensor::ExtractOp>(user) && op->isProperAncestor(user);
+  });
+}
+
+bool ElementInliner::inlineElement(tensor::ExtractOp extract) {
+  Value tensor = extract.getTensor();
+  Operation *def = tensor.getDefiningOp();
+  if (!def || isNeededElsewhere(tensor) ||
+      !cast<RankedTensorType>(tensor.getType()).hasStaticShape())
+    return false;
+  b.emplace(extract.getLoc(), extract);
+  Value element;
+  if (auto producer = dyn_cast<linalg::GenericOp>(def)) {
+    if (!isElementwise(producer))
+      return false;
+    element = emitGeneric(producer, extract.getIndices());
+  } else if (auto fill = dyn_cast<linalg::FillOp>(def)) {
+    element = fill.value();
+  } else if (auto view = dyn_cast<tensor::CollapseShapeOp>(def)) {
+    element = emitCollapse(view, extract.getIndices());
+  } else if (auto view = dyn_cast<tensor::ExpandShapeOp>(def)) {
+    element = emitExpand(view, extract.getIndices());
+  } else if (auto view = dyn_cast<tensor::ExtractSliceOp>(def);
+             view && !ShapedType::isDynamicShape(view.getStaticOffsets()) &&
+             !ShapedType::isDynamicShape(view.getStaticStrides()) &&
+             view.getType().getRank() == view.getSourceType().getRank()) {
+    element = emitSlice(view, extract.getIndices());
+  } else {
+    return false;
+  }
+  extract.replaceAllUsesWith(element);
+  extract.erase();
+  if (def->use_empty())
+    def->erase();
+  return true;
+}
+
+void ElementInliner::run() {
+  op->walk([&](tensor::ExtractOp extract) { pending.push_back(extract); });
+  // From reader to producer: a view goes with the last one that reads it.
+  for (size_t next = 0; next != pending.size(); ++next)
+    inlineElement(pending[next]);
+}
+
+void regather::nvptx::inlineElements(Operation *op) {
+  ElementInliner(op).run();
+}
