@@ -8,6 +8,7 @@
 
 #include "ComputeOutliner.h"
 
+#include "regather/Dialect/Exec/IR/Exec.h"
 #include "regather/Dialect/TG/Utils/ContiguousViews.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -72,12 +73,23 @@ static bool isAssertion(Operation *op) {
          node.getTarget().starts_with("aten._assert_async.");
 }
 
+/// True if the result is a part of the operand that needs no copy: kernels for
+/// GPUs load 16 bytes at a time, and what begins in between is copied.
+static bool isFreeView(Operation *op) {
+  constexpr int64_t kAlignment = 16;
+  std::optional<int64_t> offset = getContiguousViewOffset(op);
+  if (!offset)
+    return false;
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  return *offset * exec::getElementBytes(element) % kAlignment == 0;
+}
+
 /// True for what a program has an operation for, or nothing at all.
 static bool isLowered(Operation *op) {
   return isa<LaunchOp, CollectiveOpInterface, WaitOp, AxisIndexOp, FlattenOp,
              UnflattenOp>(op) ||
          op->hasTrait<OpTrait::ConstantLike>() || isScalarCast(op) ||
-         isConstant(op) || getContiguousViewOffset(op).has_value();
+         isConstant(op) || isFreeView(op);
 }
 
 //===----------------------------------------------------------------------===//

@@ -111,33 +111,48 @@ func.func @scalars(%batch: tensor<32x8xf32>) -> tensor<8x8xf32> {
 
 // Views of contiguous parts move nothing; the others are computed.
 // CHECK-LABEL: exec.program @views
-// CHECK-SAME: (%[[X:.*]]: memref<4x2x3xf32>)
-// CHECK-DAG: %[[ROWS:.*]] = exec.view %[[X]][24] : memref<4x2x3xf32> to memref<2x2x3xf32>
-// CHECK-DAG: %[[ROW:.*]] = exec.view %[[X]][36] : memref<4x2x3xf32> to memref<3xf32>
-// CHECK-DAG: %[[NODE:.*]] = exec.view %[[X]][0] : memref<4x2x3xf32> to memref<8x3xf32>
-// CHECK-DAG: %[[SLICE:.*]] = exec.view %[[X]][48] : memref<4x2x3xf32> to memref<2x2x3xf32>
-// CHECK-DAG: %[[SELECT:.*]] = exec.view %[[X]][72] : memref<4x2x3xf32> to memref<2x3xf32>
-// CHECK-DAG: %[[UNIT:.*]] = exec.view %{{.*}}[0] : memref<4x1x2x3xf32> to memref<1x4x2x3xf32>
+// CHECK-SAME: (%[[X:.*]]: memref<4x2x4xf32>)
+// CHECK-DAG: %[[ROWS:.*]] = exec.view %[[X]][32] : memref<4x2x4xf32> to memref<2x2x4xf32>
+// CHECK-DAG: %[[ROW:.*]] = exec.view %[[X]][48] : memref<4x2x4xf32> to memref<4xf32>
+// CHECK-DAG: %[[NODE:.*]] = exec.view %[[X]][0] : memref<4x2x4xf32> to memref<8x4xf32>
+// CHECK-DAG: %[[SLICE:.*]] = exec.view %[[X]][64] : memref<4x2x4xf32> to memref<2x2x4xf32>
+// CHECK-DAG: %[[SELECT:.*]] = exec.view %[[X]][96] : memref<4x2x4xf32> to memref<2x4xf32>
+// CHECK-DAG: %[[UNIT:.*]] = exec.view %{{.*}}[0] : memref<4x1x2x4xf32> to memref<1x4x2x4xf32>
 // CHECK: exec.launch @extract_slice_0(%[[X]])
 // CHECK: exec.launch @transpose_1(%[[X]])
 // CHECK: exec.launch @slice_2(%[[X]])
 // CHECK: exec.return %[[ROWS]], %[[ROW]], %[[NODE]], %[[SLICE]], %[[SELECT]], %[[UNIT]]
-func.func @views(%x: tensor<4x2x3xf32>)
-    -> (tensor<2x2x3xf32>, tensor<3xf32>, tensor<8x3xf32>, tensor<2x2x3xf32>, tensor<2x3xf32>,
-        tensor<1x4x2x3xf32>, tensor<4x2x1xf32>, tensor<2x4x3xf32>, tensor<2x2x3xf32>) {
-  %rows = tensor.extract_slice %x[1, 0, 0] [2, 2, 3] [1, 1, 1] : tensor<4x2x3xf32> to tensor<2x2x3xf32>
-  %row = tensor.extract_slice %x[1, 1, 0] [1, 1, 3] [1, 1, 1] : tensor<4x2x3xf32> to tensor<3xf32>
-  %node = tg.node "aten.view.default"(%x) args [#tg.operand<0>, [8, 3]] : (tensor<4x2x3xf32>) -> tensor<8x3xf32>
-  %slice = tg.node "aten.slice.Tensor"(%x) args [#tg.operand<0>, 0, -2, 100] : (tensor<4x2x3xf32>) -> tensor<2x2x3xf32>
-  %select = tg.node "aten.select.int"(%x) args [#tg.operand<0>, 0, -1] : (tensor<4x2x3xf32>) -> tensor<2x3xf32>
-  %one = tg.node "aten.unsqueeze.default"(%x) args [#tg.operand<0>, 1] : (tensor<4x2x3xf32>) -> tensor<4x1x2x3xf32>
-  %unit = tg.node "aten.permute.default"(%one) args [#tg.operand<0>, [1, 0, 2, 3]] : (tensor<4x1x2x3xf32>) -> tensor<1x4x2x3xf32>
-  %column = tensor.extract_slice %x[0, 0, 1] [4, 2, 1] [1, 1, 1] : tensor<4x2x3xf32> to tensor<4x2x1xf32>
-  %moved = tg.node "aten.transpose.int"(%x) args [#tg.operand<0>, 0, 1] : (tensor<4x2x3xf32>) -> tensor<2x4x3xf32>
-  %strided = tg.node "aten.slice.Tensor"(%x) args [#tg.operand<0>, 0, 0, 4, 2] : (tensor<4x2x3xf32>) -> tensor<2x2x3xf32>
+func.func @views(%x: tensor<4x2x4xf32>)
+    -> (tensor<2x2x4xf32>, tensor<4xf32>, tensor<8x4xf32>, tensor<2x2x4xf32>, tensor<2x4xf32>,
+        tensor<1x4x2x4xf32>, tensor<4x2x1xf32>, tensor<2x4x4xf32>, tensor<2x2x4xf32>) {
+  %rows = tensor.extract_slice %x[1, 0, 0] [2, 2, 4] [1, 1, 1] : tensor<4x2x4xf32> to tensor<2x2x4xf32>
+  %row = tensor.extract_slice %x[1, 1, 0] [1, 1, 4] [1, 1, 1] : tensor<4x2x4xf32> to tensor<4xf32>
+  %node = tg.node "aten.view.default"(%x) args [#tg.operand<0>, [8, 4]] : (tensor<4x2x4xf32>) -> tensor<8x4xf32>
+  %slice = tg.node "aten.slice.Tensor"(%x) args [#tg.operand<0>, 0, -2, 100] : (tensor<4x2x4xf32>) -> tensor<2x2x4xf32>
+  %select = tg.node "aten.select.int"(%x) args [#tg.operand<0>, 0, -1] : (tensor<4x2x4xf32>) -> tensor<2x4xf32>
+  %one = tg.node "aten.unsqueeze.default"(%x) args [#tg.operand<0>, 1] : (tensor<4x2x4xf32>) -> tensor<4x1x2x4xf32>
+  %unit = tg.node "aten.permute.default"(%one) args [#tg.operand<0>, [1, 0, 2, 3]] : (tensor<4x1x2x4xf32>) -> tensor<1x4x2x4xf32>
+  %column = tensor.extract_slice %x[0, 0, 1] [4, 2, 1] [1, 1, 1] : tensor<4x2x4xf32> to tensor<4x2x1xf32>
+  %moved = tg.node "aten.transpose.int"(%x) args [#tg.operand<0>, 0, 1] : (tensor<4x2x4xf32>) -> tensor<2x4x4xf32>
+  %strided = tg.node "aten.slice.Tensor"(%x) args [#tg.operand<0>, 0, 0, 4, 2] : (tensor<4x2x4xf32>) -> tensor<2x2x4xf32>
   return %rows, %row, %node, %slice, %select, %unit, %column, %moved, %strided
-      : tensor<2x2x3xf32>, tensor<3xf32>, tensor<8x3xf32>, tensor<2x2x3xf32>, tensor<2x3xf32>,
-        tensor<1x4x2x3xf32>, tensor<4x2x1xf32>, tensor<2x4x3xf32>, tensor<2x2x3xf32>
+      : tensor<2x2x4xf32>, tensor<4xf32>, tensor<8x4xf32>, tensor<2x2x4xf32>, tensor<2x4xf32>,
+        tensor<1x4x2x4xf32>, tensor<4x2x1xf32>, tensor<2x4x4xf32>, tensor<2x2x4xf32>
+}
+
+// -----
+
+// Kernels load 16 bytes at a time, so what begins in between is copied.
+// CHECK-LABEL: exec.program @unaligned
+// CHECK-SAME: (%[[X:.*]]: memref<12xi64>)
+// CHECK-NEXT: %[[COPY:.*]] = exec.slice : memref<8xi64>
+// CHECK-NEXT: exec.launch @extract_slice_0(%[[X]]) to (%[[COPY]])
+// CHECK-NEXT: %[[VIEW:.*]] = exec.view %[[X]][16] : memref<12xi64> to memref<8xi64>
+// CHECK-NEXT: exec.return %[[COPY]], %[[VIEW]]
+func.func @unaligned(%x: tensor<12xi64>) -> (tensor<8xi64>, tensor<8xi64>) {
+  %odd = tensor.extract_slice %x[1] [8] [1] : tensor<12xi64> to tensor<8xi64>
+  %even = tensor.extract_slice %x[2] [8] [1] : tensor<12xi64> to tensor<8xi64>
+  return %odd, %even : tensor<8xi64>, tensor<8xi64>
 }
 
 // -----
