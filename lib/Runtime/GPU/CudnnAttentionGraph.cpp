@@ -171,11 +171,12 @@ void Builder::buildForward() {
   DnnTensor max = reduce(kDnnReduceMax, s);
   DnnTensor exp = apply(kDnnExp, apply(kDnnSub, s, max));
   DnnTensor sum = reduce(kDnnReduceAdd, exp);
-  if (desc.l.buffer >= 0) {
-    DnnTensor log = graph.addValue(kDnnF32, sums);
-    graph.apply(kDnnLog, sum, log);
-    graph.apply(kDnnAdd, max, log, bindLogs());
-  }
+  // The library knows attention by L, even where nobody wants it.
+  DnnTensor log = graph.addValue(kDnnF32, sums);
+  graph.apply(kDnnLog, sum, log);
+  graph.apply(kDnnAdd, max, log,
+              desc.l.buffer >= 0 ? bindLogs() : graph.addValue(kDnnF32, sums));
+
   DnnTensor p = graph.addValue(type, scores);
   graph.apply(kDnnDiv, exp, sum, p);
   graph.multiply(p, bindColumns(desc.v, desc.value_width),
