@@ -8,6 +8,8 @@
 
 #include "PtxInterpreter.h"
 
+#include "PtxTensorCores.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +20,9 @@ using Kind = PtxInstruction::Kind;
 
 /// Lanes of a warp.
 static constexpr size_t kLanes = 32;
+
+/// Bytes that cp.async copies, and of a row that ldmatrix reads.
+static constexpr size_t kCopyBytes = 16;
 
 namespace {
 /// Runs the blocks of one launch.
@@ -33,20 +38,43 @@ public:
   std::string run();
 
 private:
-  enum class State : uint8_t { Ready, Barrier, Shuffle, Ended };
+  /// Waits for the block, or for the warp.
+  enum class State : uint8_t { Ready, Barrier, Warp, Ended };
+  /// What cp.async has begun.
+  struct Copy {
+    std::byte *target;
+    const std::byte *source;
+    size_t bytes;
+    int64_t group;
+  };
   struct Thread {
     size_t next = 0;
     State state = State::Ready;
+    std::vector<Copy> copies;
+    int64_t groups = 0; ///< of copies, that have ended
+
+    void goOn() {
+      ++next;
+      state = State::Ready;
+    }
   };
 
   void initialize();
   bool runBlock(int64_t block);
   bool runWarp(size_t begin, size_t end);
-  bool shuffle(size_t begin, size_t end);
+  bool runTogether(size_t begin, size_t end);
+  void shuffle(const PtxInstruction &instruction, size_t begin, size_t end);
+  bool runTensorCores(const PtxInstruction &instruction, size_t begin,
+                      size_t end);
+  bool beginCopy(const PtxInstruction &instruction, const uint64_t *values);
+  void endCopies(const PtxInstruction &instruction, Thread &thread);
   State runThread(const PtxFunction &function, uint64_t *values, size_t &next);
   bool call(const PtxInstruction &instruction, uint64_t *values);
   std::byte *find(const PtxInstruction &instruction, const uint64_t *values,
                   size_t bytes);
+  bool isAligned(uint64_t address, size_t bytes);
+  std::byte *findShared(uint64_t address, size_t bytes);
+  std::byte *findGlobal(uint64_t address, size_t bytes);
   bool load(const PtxInstruction &instruction, uint64_t *values);
   bool store(const PtxInstruction &instruction, const uint64_t *values);
   bool fail(const std::string &message) {
@@ -78,27 +106,39 @@ std::byte *PtxMachine::find(const PtxInstruction &instruction,
                             const uint64_t *values, size_t bytes) {
   uint64_t address =
       values[instruction.operands[0]] + uint64_t(instruction.offset);
-  if (address % bytes != 0) {
-    fail("an address is not aligned to the " + std::to_string(bytes) +
-         " bytes of the access");
-    return nullptr;
-  }
   if (instruction.kind == Kind::LoadShared ||
-      instruction.kind == Kind::StoreShared) {
-    if (address <= shared.size() && bytes <= shared.size() - address)
-      return shared.data() + address;
-    fail("an address is outside of shared memory");
-    return nullptr;
-  }
+      instruction.kind == Kind::StoreShared)
+    return findShared(address, bytes);
   if (instruction.kind == Kind::LoadLocal ||
       instruction.kind == Kind::StoreLocal) {
     // Functions that have local memory are kernels.
     auto size = size_t(kernel.localBytes);
-    if (address <= size && bytes <= size - address)
+    if (isAligned(address, bytes) && address <= size && bytes <= size - address)
       return local.data() + values[kernel.thread] * size + address;
     fail("an address is outside of local memory");
     return nullptr;
   }
+  return findGlobal(address, bytes);
+}
+
+bool PtxMachine::isAligned(uint64_t address, size_t bytes) {
+  return address % bytes == 0 ||
+         fail("an address is not aligned to the " + std::to_string(bytes) +
+              " bytes of the access");
+}
+
+std::byte *PtxMachine::findShared(uint64_t address, size_t bytes) {
+  if (!isAligned(address, bytes))
+    return nullptr;
+  if (address <= shared.size() && bytes <= shared.size() - address)
+    return shared.data() + address;
+  fail("an address is outside of shared memory");
+  return nullptr;
+}
+
+std::byte *PtxMachine::findGlobal(uint64_t address, size_t bytes) {
+  if (!isAligned(address, bytes))
+    return nullptr;
   for (size_t i = 0; i < launch.memory.size(); ++i) {
     // Mostly the one of the access before.
     size_t number = (lastRange + i) % launch.memory.size();
@@ -143,6 +183,40 @@ bool PtxMachine::store(const PtxInstruction &instruction,
   for (size_t i = 1; i < instruction.operands.size(); ++i, data += size)
     std::memcpy(data, &values[instruction.operands[i]], size);
   return true;
+}
+
+bool PtxMachine::beginCopy(const PtxInstruction &instruction,
+                           const uint64_t *values) {
+  const std::vector<int> &operands = instruction.operands;
+  size_t bytes = kCopyBytes;
+  if (operands.size() == 3)
+    bytes = std::min(bytes, size_t(uint32_t(values[operands[2]])));
+  std::byte *target = findShared(
+      values[operands[0]] + uint64_t(instruction.offset), kCopyBytes);
+  uint64_t source = values[operands[1]] + uint64_t(instruction.sourceOffset);
+  // Nothing is read of what is filled up with zeros.
+  const std::byte *data =
+      bytes == 0 ? shared.data() : findGlobal(source, kCopyBytes);
+  if (!target || !data)
+    return false;
+  Thread &thread = states[values[kernel.thread]];
+  thread.copies.push_back({target, data, bytes, thread.groups});
+  return true;
+}
+
+void PtxMachine::endCopies(const PtxInstruction &instruction, Thread &thread) {
+  auto goesOn = [&](const Copy &copy) {
+    return copy.group >= thread.groups - instruction.offset;
+  };
+  for (const Copy &copy : thread.copies)
+    if (!goesOn(copy)) {
+      std::memset(copy.target, 0, kCopyBytes);
+      std::memcpy(copy.target, copy.source, copy.bytes);
+    }
+  thread.copies.erase(
+      std::remove_if(thread.copies.begin(), thread.copies.end(),
+                     [&](const Copy &copy) { return !goesOn(copy); }),
+      thread.copies.end());
 }
 
 //===----------------------------------------------------------------------===//
@@ -250,7 +324,18 @@ PtxMachine::State PtxMachine::runThread(const PtxFunction &function,
     case Kind::Barrier:
       return State::Barrier;
     case Kind::Shuffle:
-      return State::Shuffle;
+    case Kind::LoadMatrices:
+    case Kind::Multiply:
+      return State::Warp;
+    case Kind::Copy:
+      isGood = beginCopy(instruction, values);
+      break;
+    case Kind::CommitCopies:
+      ++states[values[kernel.thread]].groups;
+      break;
+    case Kind::WaitForCopies:
+      endCopies(instruction, states[values[kernel.thread]]);
+      break;
     case Kind::Trap:
       isGood = fail("the kernel stops itself: an index is out of bounds");
       break;
@@ -288,38 +373,71 @@ static size_t getSource(const PtxInstruction &instruction, size_t lane,
   return source < count ? source : lane;
 }
 
-bool PtxMachine::shuffle(size_t begin, size_t end) {
-  size_t at = states[begin].next;
-  const PtxInstruction &instruction = kernel.instructions[at];
+void PtxMachine::shuffle(const PtxInstruction &instruction, size_t begin,
+                         size_t end) {
   uint64_t values[kLanes] = {};
-  for (size_t i = begin; i < end; ++i) {
-    if (states[i].state != State::Shuffle || states[i].next != at)
-      return fail("threads of a warp do not meet at a shuffle");
+  for (size_t i = begin; i < end; ++i)
     values[i - begin] = registers[i * stride + size_t(instruction.operands[0])];
-  }
   for (size_t i = begin; i < end; ++i) {
     uint64_t *own = &registers[i * stride];
     own[instruction.results[0]] = values[getSource(
         instruction, i - begin, own[instruction.operands[1]], end - begin)];
-    states[i] = {at + 1, State::Ready};
   }
+}
+
+bool PtxMachine::runTensorCores(const PtxInstruction &instruction, size_t begin,
+                                size_t end) {
+  PtxLanes lanes;
+  if (end - begin != lanes.size())
+    return fail("tensor cores need all lanes of a warp");
+  for (size_t i = begin; i < end; ++i)
+    lanes[i - begin] = &registers[i * stride];
+  if (instruction.kind == Kind::Multiply) {
+    multiplyFragments(instruction, lanes);
+    return true;
+  }
+  PtxRows rows;
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    rows[i] = findShared(lanes[i][instruction.operands[0]] +
+                             uint64_t(instruction.offset),
+                         kCopyBytes);
+    if (!rows[i])
+      return false;
+  }
+  loadFragments(instruction, rows, lanes);
+  return true;
+}
+
+/// Runs the instruction that all lanes of a warp wait at.
+bool PtxMachine::runTogether(size_t begin, size_t end) {
+  size_t at = states[begin].next;
+  const PtxInstruction &instruction = kernel.instructions[at];
+  for (size_t i = begin; i < end; ++i)
+    if (states[i].state != State::Warp || states[i].next != at)
+      return fail("threads of a warp do not meet at a shuffle");
+  if (instruction.kind == Kind::Shuffle)
+    shuffle(instruction, begin, end);
+  else if (!runTensorCores(instruction, begin, end))
+    return false;
+  for (size_t i = begin; i < end; ++i)
+    states[i].goOn();
   return true;
 }
 
 bool PtxMachine::runWarp(size_t begin, size_t end) {
   while (true) {
-    bool shuffles = false;
+    bool waits = false;
     for (size_t i = begin; i < end; ++i) {
       if (states[i].state == State::Ready)
         states[i].state =
             runThread(kernel, &registers[i * stride], states[i].next);
-      shuffles |= states[i].state == State::Shuffle;
+      waits |= states[i].state == State::Warp;
     }
     if (!problem.empty())
       return false;
-    if (!shuffles)
+    if (!waits)
       return true;
-    if (!shuffle(begin, end))
+    if (!runTogether(begin, end))
       return false;
   }
 }
@@ -341,7 +459,7 @@ bool PtxMachine::runBlock(int64_t block) {
     if (!std::all_of(states.begin(), states.end(), waits))
       return fail("threads of a block do not meet at a barrier");
     for (Thread &thread : states)
-      thread = {thread.next + 1, State::Ready};
+      thread.goOn();
   }
 }
 

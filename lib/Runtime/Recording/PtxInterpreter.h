@@ -9,11 +9,12 @@
 // Kernels run from their text, so that a step runs on a machine without a GPU
 // with the very instructions that a GPU would get. The part of PTX is that
 // which generated kernels are written in: grids and blocks of one dimension,
-// shared memory, barriers, shuffles, functions without barriers.
+// shared memory, barriers, shuffles, tensor cores, functions without barriers.
 //
 // The threads of a block run one after the other, each until it waits at a
-// barrier or a shuffle. Accesses outside of memory, and threads that do not
-// meet where they should, are errors.
+// barrier or at an instruction of its warp. Accesses outside of memory, and
+// threads that do not meet where they should, are errors. What cp.async copies
+// is there when the thread has waited for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,6 +65,13 @@ struct PtxInstruction {
     Return,
     Barrier,
     Shuffle,
+    /// Matrices of 8 x 8, and products of 16 x 16 and 16 x 8.
+    LoadMatrices,
+    Multiply,
+    /// From global to shared memory, later.
+    Copy,
+    CommitCopies,
+    WaitForCopies,
     Trap
   };
   enum class ShuffleMode : uint8_t { Butterfly, Down, Up, Index };
@@ -72,6 +80,10 @@ struct PtxInstruction {
   ShuffleMode mode = ShuffleMode::Butterfly;
   /// Of MultiplyAdd: takes the high half, adds the carry, leaves a carry.
   bool isHigh = false, addsCarry = false, setsCarry = false;
+  /// Of LoadMatrices.
+  bool isTransposed = false;
+  /// Of Multiply: factors are f16, else bf16.
+  bool isF16 = false;
   /// Runs if the predicate is not set.
   bool isNegated = false;
   /// Register of the predicate; -1 if it always runs.
@@ -81,6 +93,9 @@ struct PtxInstruction {
   /// the bits of each element.
   int bytes = 0;
   int64_t offset = 0; ///< of an address
+  /// Of Copy: of the address that it reads. It is the second operand; the third
+  /// is the number of bytes to read.
+  int64_t sourceOffset = 0;
   /// Registers of results, of which -1 is left out, and of operands. An address
   /// is the first operand.
   std::vector<int> results, operands;

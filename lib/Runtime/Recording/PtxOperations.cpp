@@ -193,6 +193,12 @@ uint64_t addTowardsZero(uint64_t a, uint64_t b, uint64_t) {
 template <typename T> uint64_t powerOfTwo(uint64_t a, uint64_t, uint64_t) {
   return write(std::exp2(read<T>(a)));
 }
+/// Zero where the power would have no leading one.
+template <typename T>
+uint64_t powerOfTwoOrZero(uint64_t a, uint64_t, uint64_t) {
+  T power = std::exp2(read<T>(a));
+  return write(power < std::numeric_limits<T>::min() ? T(0) : power);
+}
 template <typename T> uint64_t logarithm(uint64_t a, uint64_t, uint64_t) {
   return write(std::log2(read<T>(a)));
 }
@@ -437,6 +443,7 @@ template <typename T> void OperationTable::addFloats(const std::string &type) {
   }
   for (const char *approximate : {".approx.", ".approx.ftz.", ".full."})
     set("div" + (approximate + type), divide<T>);
+  set("ex2.approx.ftz." + type, powerOfTwoOrZero<T>);
   set("add.rz." + type, addTowardsZero<T>);
   set("fma.rz." + type, fmaTowardsZero<T>);
   set("copysign." + type, copySign<T>);

@@ -55,6 +55,11 @@ static std::vector<std::string_view> split(std::string_view text,
   return parts;
 }
 
+/// The number that a text begins with; 0 if it begins with none.
+static int64_t readNumber(std::string_view text) {
+  return std::strtoll(std::string(text).c_str(), nullptr, 0);
+}
+
 /// Where the brace is closed that stands at `begin`; the end of the text if it
 /// is not.
 static size_t findClosingBrace(std::string_view text, size_t begin) {
@@ -113,6 +118,13 @@ private:
                        const std::vector<std::string_view> &operands,
                        PtxInstruction &instruction);
   bool readLocal(std::string_view declaration);
+  bool readCopy(std::string_view opcode,
+                const std::vector<std::string_view> &operands,
+                PtxInstruction &instruction);
+  bool readTensorCores(std::string_view opcode,
+                       const std::vector<std::string_view> &operands,
+                       PtxInstruction &instruction);
+  int readAddress(std::string_view address, int64_t &offset);
   bool readShuffle(std::string_view opcode,
                    const std::vector<std::string_view> &operands,
                    PtxInstruction &instruction);
@@ -162,15 +174,21 @@ std::vector<int> FunctionReader::getRegisters(std::string_view list) {
   return numbers;
 }
 
-/// The number that a text begins with; 0 if it begins with none.
-static int64_t readNumber(std::string_view text) {
-  return std::strtoll(std::string(text).c_str(), nullptr, 0);
-}
-
 /// The bytes of a type such as `b32`; negative if it has a sign.
 static int getTypeBytes(std::string_view type) {
   auto bits = int(readNumber(type.substr(1)));
   return type[0] == 's' ? -bits / 8 : bits / 8;
+}
+
+/// The register of `[register+offset]`; -1 if it is no address.
+int FunctionReader::readAddress(std::string_view address, int64_t &offset) {
+  if (address.size() < 2 || address[0] != '[')
+    return -1;
+  address = address.substr(1, address.size() - 2);
+  size_t plus = address.find('+');
+  if (plus != std::string_view::npos)
+    offset = readNumber(address.substr(plus + 1));
+  return getRegister(trim(address.substr(0, plus)));
 }
 
 bool FunctionReader::readMemory(std::string_view opcode,
@@ -181,14 +199,9 @@ bool FunctionReader::readMemory(std::string_view opcode,
   bool isLoad = startsWith(opcode, "ld.");
   std::vector<std::string_view> parts = split(opcode, '.');
   std::string_view address = operands[isLoad ? 1 : 0];
-  if (address.size() < 2 || address[0] != '[')
+  int base = readAddress(address, instruction.offset);
+  if (base < 0)
     return false;
-  address = address.substr(1, address.size() - 2);
-  size_t plus = address.find('+');
-  if (plus != std::string_view::npos)
-    instruction.offset =
-        std::strtoll(std::string(address.substr(plus + 1)).c_str(), nullptr, 0);
-  int base = getRegister(trim(address.substr(0, plus)));
   std::vector<int> values = getRegisters(operands[isLoad ? 0 : 1]);
   instruction.bytes = getTypeBytes(parts.back());
   if (parts[1] == "param") {
@@ -297,6 +310,58 @@ bool FunctionReader::readShuffle(std::string_view opcode,
   return false;
 }
 
+/// `cp.async.cg.shared.global [target], [source], 16, bytes`, the groups of
+/// such copies, and the wait for all but a number of groups.
+bool FunctionReader::readCopy(std::string_view opcode,
+                              const std::vector<std::string_view> &operands,
+                              PtxInstruction &instruction) {
+  if (opcode == "cp.async.commit_group") {
+    instruction.kind = Kind::CommitCopies;
+    return operands.empty();
+  }
+  if (opcode == "cp.async.wait_group" && operands.size() == 1) {
+    instruction.kind = Kind::WaitForCopies;
+    instruction.offset = readNumber(operands[0]);
+    return true;
+  }
+  if (opcode != "cp.async.cg.shared.global" || operands.size() < 3 ||
+      operands[2] != "16")
+    return false;
+  instruction.kind = Kind::Copy;
+  instruction.operands = {readAddress(operands[0], instruction.offset),
+                          readAddress(operands[1], instruction.sourceOffset)};
+  if (operands.size() == 4)
+    instruction.operands.push_back(getRegister(operands[3]));
+  return instruction.operands[0] >= 0 && instruction.operands[1] >= 0;
+}
+
+/// `ldmatrix` of four matrices, and `mma` of 16-bit floats.
+bool FunctionReader::readTensorCores(
+    std::string_view opcode, const std::vector<std::string_view> &operands,
+    PtxInstruction &instruction) {
+  instruction.isTransposed =
+      opcode == "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16";
+  if (instruction.isTransposed ||
+      opcode == "ldmatrix.sync.aligned.m8n8.x4.shared.b16") {
+    instruction.kind = Kind::LoadMatrices;
+    instruction.results = getRegisters(operands.at(0));
+    instruction.operands = {readAddress(operands.at(1), instruction.offset)};
+    return instruction.results.size() == 4 && instruction.operands[0] >= 0;
+  }
+  constexpr std::string_view product = "mma.sync.aligned.m16n8k16.row.col.f32.";
+  std::string_view types =
+      startsWith(opcode, product) ? opcode.substr(product.size()) : "";
+  instruction.kind = Kind::Multiply;
+  instruction.isF16 = types == "f16.f16.f32";
+  if (!instruction.isF16 && types != "bf16.bf16.f32")
+    return false;
+  instruction.results = getRegisters(operands.at(0));
+  for (size_t i = 1; i < operands.size(); ++i)
+    for (int number : getRegisters(operands[i]))
+      instruction.operands.push_back(number);
+  return instruction.results.size() == 4 && instruction.operands.size() == 10;
+}
+
 bool FunctionReader::readCompute(std::string_view opcode,
                                  const std::vector<std::string_view> &operands,
                                  PtxInstruction &instruction) {
@@ -336,6 +401,10 @@ bool FunctionReader::readInstruction(std::string_view text,
     return readCall(operands, instruction);
   if (startsWith(opcode, "shfl.sync"))
     return readShuffle(opcode, operands, instruction);
+  if (startsWith(opcode, "cp.async."))
+    return readCopy(opcode, operands, instruction);
+  if (startsWith(opcode, "ldmatrix.") || startsWith(opcode, "mma."))
+    return readTensorCores(opcode, operands, instruction);
   if (startsWith(opcode, "bar.sync") || startsWith(opcode, "barrier")) {
     instruction.kind = Kind::Barrier;
     return operands.size() == 1;

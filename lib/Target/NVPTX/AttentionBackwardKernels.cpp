@@ -25,6 +25,7 @@
 
 #include "AttentionBlock.h"
 #include "AttentionKernels.h"
+#include "HeadMatrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,18 +35,6 @@ using namespace regather;
 using namespace regather::nvptx;
 
 namespace {
-/// The matrices of one head of Q, and of the head of K that serves it.
-struct HeadMatrices {
-  HeadMatrices(const rg_attention_desc &desc, AttentionBlock &b, Value batch,
-               Value head, Value keyHead);
-
-  HeadMatrix query, key, value, output, logs, gradOutput;
-  HeadMatrix gradQuery, gradKey, gradValue;
-  std::optional<HeadMatrix> mask;
-  /// Of D in scratch memory.
-  Value firstSum;
-};
-
 /// What both kernels have in common.
 class BackwardKernel {
 public:
@@ -99,31 +88,11 @@ private:
 };
 } // namespace
 
-HeadMatrices::HeadMatrices(const rg_attention_desc &desc, AttentionBlock &b,
-                           Value batch, Value head, Value keyHead)
-    : query(b.getMatrix(desc.q, desc.rows, desc.width, batch, head)),
-      key(b.getMatrix(desc.k, desc.columns, desc.width, batch, keyHead)),
-      value(
-          b.getMatrix(desc.v, desc.columns, desc.value_width, batch, keyHead)),
-      output(b.getMatrix(desc.o, desc.rows, desc.value_width, batch, head)),
-      logs(b.getMatrix(desc.l, desc.rows, 1, batch, head)),
-      gradOutput(
-          b.getMatrix(desc.grad_o, desc.rows, desc.value_width, batch, head)),
-      gradQuery(b.getMatrix(desc.grad_q, desc.rows, desc.width, batch, head)),
-      gradKey(
-          b.getMatrix(desc.grad_k, desc.columns, desc.width, batch, keyHead)),
-      gradValue(b.getMatrix(desc.grad_v, desc.columns, desc.value_width, batch,
-                            keyHead)),
-      firstSum(b.mul(b.add(b.mul(batch, desc.heads), head), desc.rows)) {
-  if (desc.masked)
-    mask = b.getMatrix(desc.mask, desc.rows, desc.columns, batch, head);
-}
-
 std::pair<Value, Value> BackwardKernel::weigh(const HeadMatrices &head,
                                               Value score, Value gradient,
                                               Value row, Value column,
                                               Value log, Value sum) {
-  score = b.maskScore(score, head.mask ? &*head.mask : nullptr, row, column);
+  score = b.maskScore(score, head.getMask(), row, column);
   Value weight = b.exp(arith::SubFOp::create(b, score, b.getShift(log)));
   Value change = arith::SubFOp::create(b, gradient, sum);
   change = arith::MulFOp::create(b, weight, change);
@@ -170,7 +139,7 @@ LogicalResult QueryKernel::build() {
   for (int64_t i = 0; i != b.own; ++i) {
     Value row = rows.emplace_back(b.add(firstRow, b.getOwn(i)));
     Value last = b.min(row, b.index(desc.rows - 1));
-    logs.push_back(b.loadElement(head.logs, last, b.index(0)));
+    logs.push_back(b.loadElement(*head.logs, last, b.index(0)));
     Value sum =
         sums.emplace_back(b.multiplyRow(gradients, i, head.output, row));
     Value isWriter =
@@ -223,7 +192,7 @@ KeyKernel::Sums KeyKernel::addTile(Value row, const HeadMatrices &head,
   SmallVector<Value> products = b.multiply(values, gradients);
   Value ownRow = b.add(row, b.lane);
   Value last = b.min(ownRow, b.index(desc.rows - 1));
-  Value log = b.loadElement(head.logs, last, b.index(0));
+  Value log = b.loadElement(*head.logs, last, b.index(0));
   Value sum = b.load(b.getScratch(), b.add(head.firstSum, last));
   for (int64_t i = 0; i != b.own; ++i) {
     auto [weight, change] =

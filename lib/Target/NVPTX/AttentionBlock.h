@@ -92,9 +92,13 @@ public:
   /// The matrix of a tensor for an element of the batch and a head.
   HeadMatrix getMatrix(const rg_attention_operand &operand, int64_t rows,
                        int64_t width, mlir::Value batch, mlir::Value head);
-  /// An element as f32.
+  mlir::Value getAddress(const HeadMatrix &matrix, mlir::Value row,
+                         mlir::Value element);
+  /// An element as f32, or a vector of consecutive ones.
   mlir::Value loadElement(const HeadMatrix &matrix, mlir::Value row,
                           mlir::Value element);
+  mlir::Value loadWide(const HeadMatrix &matrix, mlir::Value row,
+                       mlir::Value element, int64_t width);
   void storeElement(const HeadMatrix &matrix, mlir::Value row,
                     mlir::Value element, mlir::Value value);
   /// The score of a row and a column with scale and mask; -inf if the row does
@@ -145,10 +149,6 @@ private:
   static int64_t getNumPieces(int64_t width);
   mlir::Value getElement(int64_t piece, int64_t width);
   mlir::Value loadTile(const SharedTile &tile, mlir::Value vector,
-                       mlir::Value element, int64_t width);
-  mlir::Value getAddress(const HeadMatrix &matrix, mlir::Value row,
-                         mlir::Value element);
-  mlir::Value loadWide(const HeadMatrix &matrix, mlir::Value row,
                        mlir::Value element, int64_t width);
   mlir::Value reduceLanes(
       mlir::Value value,

@@ -20,6 +20,7 @@
 
 #include "AttentionBlock.h"
 #include "AttentionKernels.h"
+#include "HeadMatrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -50,7 +51,6 @@ private:
     static State unpack(ValueRange values, size_t rows);
   };
 
-  void findMatrices();
   void addTile(Value column, State &state);
   void storeResults(State &state);
 
@@ -58,8 +58,7 @@ private:
   AttentionBlock &b;
   int64_t rowTiles;
   Value firstRow;
-  HeadMatrix query, key, value, output;
-  std::optional<HeadMatrix> mask, logs;
+  std::optional<HeadMatrices> head;
   SharedTile queries, keys, values, weights;
 };
 } // namespace
@@ -78,32 +77,16 @@ ForwardKernel::State ForwardKernel::State::unpack(ValueRange values,
           llvm::to_vector(values.drop_front(2 * rows))};
 }
 
-void ForwardKernel::findMatrices() {
-  auto [outer, tile] = b.divide(b.block, rowTiles);
-  auto [batch, head] = b.divide(outer, desc.heads);
-  Value keyHead = b.divide(head, desc.groups).first;
-  firstRow = b.mul(tile, AttentionBlock::getOwnPerBlock(desc));
-  query = b.getMatrix(desc.q, desc.rows, desc.width, batch, head);
-  key = b.getMatrix(desc.k, desc.columns, desc.width, batch, keyHead);
-  value = b.getMatrix(desc.v, desc.columns, desc.value_width, batch, keyHead);
-  output = b.getMatrix(desc.o, desc.rows, desc.value_width, batch, head);
-  if (desc.masked)
-    mask = b.getMatrix(desc.mask, desc.rows, desc.columns, batch, head);
-  if (desc.l.buffer >= 0)
-    logs = b.getMatrix(desc.l, desc.rows, 1, batch, head);
-}
-
 void ForwardKernel::addTile(Value column, State &state) {
   b.barrier();
-  b.fillTile(keys, key, column);
-  b.fillTile(values, value, column);
+  b.fillTile(keys, head->key, column);
+  b.fillTile(values, head->value, column);
   b.barrier();
   SmallVector<Value> scores = b.multiply(queries, keys);
   Value ownColumn = b.add(column, b.lane);
   for (int64_t i = 0; i != b.own; ++i) {
     Value row = b.add(firstRow, b.getOwn(i));
-    Value score =
-        b.maskScore(scores[i], mask ? &*mask : nullptr, row, ownColumn);
+    Value score = b.maskScore(scores[i], head->getMask(), row, ownColumn);
     Value max = b.max(state.max[i], b.maxLanes(score));
     Value shift = b.getShift(max);
     Value weight = b.exp(arith::SubFOp::create(b, score, shift));
@@ -124,11 +107,11 @@ void ForwardKernel::storeResults(State &state) {
     Value sum = b.sumLanes(state.sum[i]);
     Value isNone =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, b.number(0));
-    b.storeSums(state.output, i, output, row, [&](Value element) {
+    b.storeSums(state.output, i, head->output, row, [&](Value element) {
       Value quotient = arith::DivFOp::create(b, element, sum);
       return b.select(isNone, b.number(0), quotient);
     });
-    if (!logs)
+    if (!head->logs)
       continue;
     Value log = b.add(math::LogOp::create(b, sum), state.max[i]);
     log = b.select(isNone, b.number(-INFINITY), log);
@@ -137,18 +120,21 @@ void ForwardKernel::storeResults(State &state) {
     auto branch = scf::IfOp::create(b, isWriter, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    b.storeElement(*logs, row, b.index(0), log);
+    b.storeElement(*head->logs, row, b.index(0), log);
   }
 }
 
 LogicalResult ForwardKernel::build() {
-  findMatrices();
   int64_t rows = AttentionBlock::getOwnPerBlock(desc);
+  auto [outer, tile] = b.divide(b.block, rowTiles);
+  auto [batch, number] = b.divide(outer, desc.heads);
+  head.emplace(desc, b, batch, number, b.divide(number, desc.groups).first);
+  firstRow = b.mul(tile, rows);
   queries = b.makeTile(rows, desc.width);
   keys = b.makeTile(AttentionBlock::kLanes, desc.width);
   values = b.makeTile(AttentionBlock::kLanes, desc.value_width);
   weights = b.makeWeights();
-  b.fillTile(queries, query, firstRow);
+  b.fillTile(queries, head->query, firstRow);
   auto own = static_cast<size_t>(b.own);
   State state = {SmallVector<Value>(own, b.number(-INFINITY)),
                  SmallVector<Value>(own, b.number(0)),

@@ -8,6 +8,8 @@
 
 #include "AttentionKernels.h"
 
+#include "TensorCoreAttention.h"
+
 #include "regather/Conversion/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -23,8 +25,10 @@ LogicalResult nvptx::buildAttentionKernels(const rg_attention_desc &desc,
                        desc.width, desc.value_width})
     if (size == 0)
       return module.emitError() << "attention has nothing to compute";
-  if (failed(desc.backward ? buildAttentionBackward(desc, module, name)
-                           : buildAttentionForward(desc, module, name)))
+  auto *build = desc.backward ? buildAttentionBackward : buildAttentionForward;
+  if (fitsTensorCores(desc))
+    build = desc.backward ? buildTensorCoreBackward : buildTensorCoreForward;
+  if (failed(build(desc, module, name)))
     return failure();
   PassManager pm(module.getContext(), gpu::GPUModuleOp::getOperationName());
   pm.addPass(createConvertMathToArithPass());

@@ -22,8 +22,10 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -51,7 +53,8 @@ static constexpr uint64_t kMaxSeparateBytes = 8 * 1024;
 
 void nvptx::loadGpuDialects(MLIRContext *context) {
   kernel::loadKernelDialects(context);
-  context->loadDialect<gpu::GPUDialect, LLVM::LLVMDialect>();
+  context->loadDialect<gpu::GPUDialect, LLVM::LLVMDialect, nvgpu::NVGPUDialect,
+                       NVVM::NVVMDialect>();
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -105,6 +106,7 @@ static void buildNVVMPipeline(OpPassManager &pm) {
   inner.addPass(createLowerAffinePass());
   inner.addPass(createCanonicalizerPass());
   inner.addPass(createCSEPass());
+  inner.addPass(createConvertNVGPUToNVVMPass());
   inner.addPass(createSCFToControlFlowPass());
   inner.addPass(createConvertVectorToLLVMPass());
   ConvertGpuOpsToNVVMOpsOptions options;

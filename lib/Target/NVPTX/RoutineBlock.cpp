@@ -196,17 +196,23 @@ Value RoutineBlock::makeZeros(int64_t width) {
   return arith::ConstantOp::create(*this, getZeroAttr(getVectorType(width)));
 }
 
-Value RoutineBlock::makeShared(int64_t floats) {
+Value RoutineBlock::allocateShared(Type type, int64_t count) {
   constexpr int64_t alignment = 16;
-  auto type =
-      MemRefType::get(floats, getF32Type(), MemRefLayoutAttrInterface(),
+  auto memory =
+      MemRefType::get(count, type, MemRefLayoutAttrInterface(),
                       cast<MemRefType>(shared.getType()).getMemorySpace());
-  Value view = memref::ViewOp::create(*this, type, shared, index(sharedBytes),
+  Value view = memref::ViewOp::create(*this, memory, shared, index(sharedBytes),
                                       ValueRange());
-  sharedBytes += static_cast<int64_t>(llvm::alignTo(floats * 4, alignment));
+  int64_t bytes = count * type.getIntOrFloatBitWidth() / 8;
+  sharedBytes += static_cast<int64_t>(llvm::alignTo(bytes, alignment));
+  return view;
+}
+
+Value RoutineBlock::makeShared(int64_t floats) {
   // Vectors are lowered before memory spaces; LLVM finds the space again.
   return memref::MemorySpaceCastOp::create(
-      *this, MemRefType::get(floats, getF32Type()), view);
+      *this, MemRefType::get(floats, getF32Type()),
+      allocateShared(getF32Type(), floats));
 }
 
 Value RoutineBlock::loadShared(Value memory, Value place, int64_t width) {

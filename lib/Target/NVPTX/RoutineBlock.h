@@ -82,7 +82,10 @@ public:
 
   mlir::VectorType getVectorType(int64_t width);
   mlir::Value makeZeros(int64_t width);
-  /// Shared memory that nothing else uses, aligned to 16 bytes.
+  /// Shared memory that nothing else uses, aligned to 16 bytes, in its own
+  /// address space.
+  mlir::Value allocateShared(mlir::Type type, int64_t count);
+  /// The same for f32, as memory like any other.
   mlir::Value makeShared(int64_t floats);
   mlir::Value loadShared(mlir::Value memory, mlir::Value place, int64_t width);
 

@@ -227,6 +227,59 @@ TEST_F(PtxKernel, FloatsRoundOnce) {
   EXPECT_EQ(values[1], 0U);
 }
 
+// Twice the identity times the vector as 16 x 8 numbers of bf16, by way of
+// shared memory. A word is a small number and zero.
+TEST_F(PtxKernel, MultipliesFragments) {
+  std::string body =
+      // Each half of the warp copies the 16 rows.
+      "\tand.b32 %r2, %r1, 15;\n"
+      "\tmul.wide.u32 %rd4, %r2, 16;\n"
+      "\tadd.s64 %rd5, %rd1, %rd4;\n"
+      "\tmov.b64 %rd6, tile;\n"
+      "\tadd.s64 %rd7, %rd6, %rd4;\n"
+      "\tcp.async.cg.shared.global [%rd7], [%rd5], 16;\n"
+      "\tcp.async.commit_group;\n"
+      "\tcp.async.wait_group 0;\n"
+      "\tbar.sync 0;\n"
+      "\tldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
+      "{%r3, %r4, %r5, %r6}, [%rd7];\n"
+      // The lane's two columns of row %r7, which may be on the diagonal.
+      "\tshr.u32 %r7, %r1, 2;\n"
+      "\tand.b32 %r8, %r1, 3;\n"
+      "\tshl.b32 %r9, %r8, 1;\n"
+      "\tadd.s32 %r10, %r9, 1;\n"
+      "\tsetp.eq.b32 %p1, %r7, %r9;\n"
+      "\tsetp.eq.b32 %p2, %r7, %r10;\n"
+      "\tselp.b32 %r11, 0x4000, 0, %p1;\n"
+      "\tselp.b32 %r12, 0x40000000, %r11, %p2;\n"
+      "\tmov.b32 %r13, 0;\n"
+      "\tmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32\n"
+      "\t\t{%r14, %r15, %r16, %r17},\n"
+      "\t\t{%r12, %r13, %r13, %r12},\n"
+      "\t\t{%r3, %r4},\n"
+      "\t\t{%r13, %r13, %r13, %r13};\n"
+      "\tcvt.rn.bf16x2.f32 %r18, %r15, %r14;\n"
+      "\tcvt.rn.bf16x2.f32 %r19, %r17, %r16;\n"
+      "\tst.global.b32 [%rd3], %r18;\n"
+      "\tst.global.b32 [%rd3+128], %r19;\n";
+  std::string tile = ".shared .align 16 .b8 tile[256];\n";
+  Vector values = run(body, 1, 32, tile);
+  ASSERT_EQ(result, 0) << getProblem();
+  for (uint32_t i = 0; i < kCount; ++i)
+    EXPECT_EQ(values[i], 2 * i);
+  // What has been copied is there after the wait only.
+  size_t wait = body.find("\tcp.async.wait_group");
+  std::string early = body;
+  early.erase(wait, body.find('\n', wait) + 1 - wait);
+  values = run(early, 1, 32, tile);
+  ASSERT_EQ(result, 0) << getProblem();
+  EXPECT_EQ(values[1], 0U);
+  run(body, 1, 16, tile);
+  EXPECT_NE(getProblem().find("tensor cores need all lanes of a warp"),
+            std::string::npos)
+      << getProblem();
+}
+
 TEST_F(PtxKernel, RejectsAddressesOutsideOfMemory) {
   run("\tst.global.b32 [%rd3], %r1;\n", 1, 65);
   EXPECT_EQ(getProblem().find("CUDA_ERROR_LAUNCH_FAILED: kernel 'kernel': "

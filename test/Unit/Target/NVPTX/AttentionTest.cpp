@@ -259,6 +259,45 @@ TEST_F(AttentionTest, ComputesWideHeads) {
   }
 }
 
+// Tensor cores: sizes that are no multiples of tiles, tiles that are hidden or
+// cut, one and two fragments of rows, and widths with and without a remainder.
+TEST_F(AttentionTest, MultipliesFragments) {
+  std::mt19937 random(2);
+  const int64_t widths[] = {16, 48, 64, 80, 128, 256};
+  for (int64_t width : widths)
+    for (bool isCausal : {false, true}) {
+      Shape shape;
+      shape.dtype = RG_BF16;
+      shape.width = width;
+      shape.valueWidth =
+          random() % 2 != 0 ? width : widths[random() % std::size(widths)];
+      shape.isCausal = isCausal;
+      shape.hasHeadsInside = random() % 2 != 0;
+      shape.groups = 1 + static_cast<int64_t>(random() % 2);
+      shape.heads = shape.groups;
+      shape.rows = 1 + static_cast<int64_t>(random() % 150);
+      shape.columns = 1 + static_cast<int64_t>(random() % 100);
+      SCOPED_TRACE(testing::Message()
+                   << shape.rows << " x " << shape.columns << ", width "
+                   << width << ", values " << shape.valueWidth);
+      ASSERT_NO_FATAL_FAILURE(expectEqual(shape));
+    }
+}
+
+// Where the scale comes first.
+TEST_F(AttentionTest, MasksFragments) {
+  for (int32_t type : {RG_F32, RG_BF16, RG_I1}) {
+    Shape shape;
+    shape.dtype = RG_BF16;
+    shape.heads = 2;
+    shape.rows = 70;
+    shape.columns = 50;
+    shape.maskType = type;
+    shape.isCausal = type == RG_BF16;
+    expectEqual(shape);
+  }
+}
+
 TEST_F(AttentionTest, AddsMasks) {
   for (int32_t type : {RG_F32, RG_BF16, RG_F16, RG_I1}) {
     Shape shape;
@@ -336,6 +375,10 @@ TEST_F(AttentionTest, AssemblesWithoutSpills) {
       shape.isCausal = true;
       descs.push_back(makeDesc(shape, backward));
     }
+  // f32 has no tensor cores.
+  Shape single;
+  single.width = single.valueWidth = 64;
+  descs.push_back(makeDesc(single, false));
   for (const GpuArchitecture &architecture : getGpuArchitectures()) {
     KernelCompileOptions options;
     options.architecture = &architecture;
@@ -343,8 +386,12 @@ TEST_F(AttentionTest, AssemblesWithoutSpills) {
     auto codes = compileAttentions(UnknownLoc::get(&context), descs, options,
                                    statistics);
     ASSERT_TRUE(succeeded(codes));
+    EXPECT_NE(codes->back().ptx.find("ld.global.nc.v"), std::string::npos);
     for (const KernelCode &code : *codes) {
-      EXPECT_NE(code.ptx.find("ld.global.nc.v4"), std::string::npos);
+      bool isHalf = &code != &codes->back();
+      for (StringRef opcode : {"mma.sync.aligned.m16n8k16", "ldmatrix.sync",
+                               "cp.async.cg.shared.global"})
+        EXPECT_EQ(StringRef(code.ptx).contains(opcode), isHalf) << opcode.str();
       EXPECT_EQ(code.ptx.find(".local"), std::string::npos);
       EXPECT_EQ(code.ptx.find("atom."), std::string::npos);
     }
@@ -359,8 +406,8 @@ TEST_F(AttentionTest, AssemblesWithoutSpills) {
       rest = after;
     }
     EXPECT_EQ(spills, none) << report;
-    // Two forward, and two launches for each of the two backward.
-    EXPECT_EQ(spills, report.empty() ? 0u : 6u) << report;
+    // Three forward, and two launches for each of the two backward.
+    EXPECT_EQ(spills, report.empty() ? 0u : 7u) << report;
   }
 }
 

@@ -8,6 +8,10 @@
 
 #include "BlockFibres.h"
 
+#include "WarpExchange.h"
+
+#include <cmath>
+#include <cstring>
 #include <ucontext.h>
 
 using namespace regather;
@@ -18,14 +22,23 @@ constexpr size_t kStackBytes = 128 * 1024;
 constexpr int64_t kWarpThreads = 32;
 
 /// What a thread waits for.
-enum class State { Ready, Barrier, Shuffle, Done };
+enum class State { Ready, Barrier, Warp, Done };
+
+/// An access of cp.async that goes on while the thread does.
+struct Copy {
+  char *target;
+  const char *source;
+  int64_t bytes, group;
+};
 
 struct Fibre {
   ucontext_t context;
   std::vector<char> stack;
   State state = State::Ready;
-  int64_t sent = 0, received = 0;
-  int64_t offset = 0;
+  LaneExchange exchange;
+  /// Copies that have begun, and the groups of them that have ended.
+  std::vector<Copy> copies;
+  int64_t groups = 0;
 };
 
 class BlockFibres {
@@ -85,12 +98,15 @@ bool BlockFibres::release() {
   bool isReleased = false;
   for (size_t first = 0; first < fibres.size(); first += kWarpThreads) {
     auto warp = llvm::MutableArrayRef(fibres).slice(first, kWarpThreads);
-    if (!isAt(warp, State::Shuffle))
+    if (!isAt(warp, State::Warp))
       continue;
-    for (auto [lane, fibre] : llvm::enumerate(warp)) {
-      fibre.received = warp[lane ^ fibre.offset].sent;
+    llvm::SmallVector<LaneExchange *> lanes;
+    for (Fibre &fibre : warp)
+      lanes.push_back(&fibre.exchange);
+    if (!exchange(lanes, static_cast<int64_t>(first), monitor))
+      continue;
+    for (Fibre &fibre : warp)
       fibre.state = State::Ready;
-    }
     isReleased = true;
   }
   if (!isReleased && isAt(fibres, State::Barrier)) {
@@ -143,13 +159,82 @@ int64_t regather::nvptx::emulateBlockId() { return running->block; }
 
 void regather::nvptx::emulateBarrier() { running->wait(State::Barrier); }
 
-int64_t regather::nvptx::emulateShuffleXor(int64_t value, int32_t offset) {
-  Fibre &fibre = running->getCurrent();
-  fibre.sent = value;
-  fibre.offset = offset;
-  running->wait(State::Shuffle);
-  return fibre.received;
+/// What the warp of the running thread does together.
+static LaneExchange &exchangeAs(LaneExchange::Kind kind,
+                                std::initializer_list<int64_t> sent) {
+  LaneExchange &own = running->getCurrent().exchange;
+  own.kind = kind;
+  llvm::copy(sent, own.sent.begin());
+  running->wait(State::Warp);
+  return own;
 }
+
+int64_t regather::nvptx::emulateShuffleXor(int64_t value, int32_t offset) {
+  return exchangeAs(LaneExchange::Kind::Shuffle, {value, offset}).received[0];
+}
+
+void regather::nvptx::emulateLoadMatrices(int64_t address) {
+  exchangeAs(LaneExchange::Kind::LoadMatrices, {address});
+}
+
+void regather::nvptx::emulateLoadTransposed(int64_t address) {
+  exchangeAs(LaneExchange::Kind::LoadTransposed, {address});
+}
+
+void regather::nvptx::emulateMultiplyBF16(int32_t a0, int32_t a1, int32_t a2,
+                                          int32_t a3, int32_t b0, int32_t b1,
+                                          int32_t c0, int32_t c1, int32_t c2,
+                                          int32_t c3) {
+  exchangeAs(LaneExchange::Kind::MultiplyBF16,
+             {a0, a1, a2, a3, b0, b1, c0, c1, c2, c3});
+}
+
+void regather::nvptx::emulateMultiplyF16(int32_t a0, int32_t a1, int32_t a2,
+                                         int32_t a3, int32_t b0, int32_t b1,
+                                         int32_t c0, int32_t c1, int32_t c2,
+                                         int32_t c3) {
+  exchangeAs(LaneExchange::Kind::MultiplyF16,
+             {a0, a1, a2, a3, b0, b1, c0, c1, c2, c3});
+}
+
+int32_t regather::nvptx::emulateReceived(int32_t number) {
+  return static_cast<int32_t>(
+      running->getCurrent().exchange.received[static_cast<size_t>(number)]);
+}
+
+/// Of cp.async.
+static constexpr int64_t kCopyBytes = 16;
+
+void regather::nvptx::emulateCopy(char *target, const char *source,
+                                  int64_t bytes) {
+  auto access = [&](const char *address, int64_t count, AccessKind kind) {
+    emulateAccess(const_cast<char *>(address), count, kCopyBytes,
+                  static_cast<int32_t>(kind));
+  };
+  if (bytes != 0)
+    access(source, bytes, AccessKind::Read);
+  access(target, kCopyBytes, AccessKind::BeginCopy);
+  Fibre &fibre = running->getCurrent();
+  fibre.copies.push_back({target, source, bytes, fibre.groups});
+}
+
+void regather::nvptx::emulateCommitCopies() { ++running->getCurrent().groups; }
+
+void regather::nvptx::emulateWaitForCopies(int32_t groups) {
+  Fibre &fibre = running->getCurrent();
+  // Only now is there what has been copied.
+  llvm::erase_if(fibre.copies, [&](const Copy &copy) {
+    if (copy.group >= fibre.groups - groups)
+      return false;
+    emulateAccess(copy.target, kCopyBytes, kCopyBytes,
+                  static_cast<int32_t>(AccessKind::EndCopy));
+    memset(copy.target, 0, kCopyBytes);
+    memcpy(copy.target, copy.source, static_cast<size_t>(copy.bytes));
+    return true;
+  });
+}
+
+float regather::nvptx::emulateExp2(float x) { return std::exp2(x); }
 
 void regather::nvptx::emulateTrap() { running->isTrapped = true; }
 

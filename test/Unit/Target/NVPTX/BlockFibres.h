@@ -23,6 +23,21 @@ int64_t emulateThreadId();
 int64_t emulateBlockId();
 void emulateBarrier();
 int64_t emulateShuffleXor(int64_t value, int32_t offset);
+/// What four matrices and products give is received register by register.
+void emulateLoadMatrices(int64_t address);
+void emulateLoadTransposed(int64_t address);
+void emulateMultiplyBF16(int32_t a0, int32_t a1, int32_t a2, int32_t a3,
+                         int32_t b0, int32_t b1, int32_t c0, int32_t c1,
+                         int32_t c2, int32_t c3);
+void emulateMultiplyF16(int32_t a0, int32_t a1, int32_t a2, int32_t a3,
+                        int32_t b0, int32_t b1, int32_t c0, int32_t c1,
+                        int32_t c2, int32_t c3);
+int32_t emulateReceived(int32_t number);
+/// Copies `bytes` of 16 and fills up with zeros, later.
+void emulateCopy(char *target, const char *source, int64_t bytes);
+void emulateCommitCopies();
+void emulateWaitForCopies(int32_t groups);
+float emulateExp2(float x);
 void emulateTrap();
 void emulateAccess(char *address, int64_t bytes, int64_t alignment,
                    int32_t kind);

@@ -18,9 +18,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -52,6 +54,14 @@ private:
              TypeRange results);
   void replace(Operation *op);
   void replaceShuffle(gpu::ShuffleOp op);
+  Value getAddress(Operation *op, Value memory, Value place);
+  /// The 32 bits of a register.
+  Value getBits(Value value);
+  Value receive(Operation *op, int32_t number, Type type);
+  void replaceCopy(nvgpu::DeviceAsyncCopyOp op);
+  void replaceLoad(nvgpu::LdMatrixOp op);
+  void replaceProduct(NVVM::MmaOp op);
+  bool replaceForWarps(Operation *op);
 
   gpu::GPUFuncOp source;
   ModuleOp module;
@@ -93,7 +103,112 @@ void ThreadFunctionBuilder::replaceShuffle(gpu::ShuffleOp op) {
   op.erase();
 }
 
+//===----------------------------------------------------------------------===//
+// Tensor cores
+//===----------------------------------------------------------------------===//
+
+Value ThreadFunctionBuilder::getAddress(Operation *op, Value memory,
+                                        Value place) {
+  b.setInsertionPoint(op);
+  auto type = cast<MemRefType>(memory.getType());
+  Value begin = memref::ExtractAlignedPointerAsIndexOp::create(b, memory);
+  Value bytes =
+      arith::ConstantIndexOp::create(b, type.getElementTypeBitWidth() / 8);
+  return arith::AddIOp::create(b, begin,
+                               arith::MulIOp::create(b, place, bytes));
+}
+
+Value ThreadFunctionBuilder::getBits(Value value) {
+  return LLVM::BitcastOp::create(b, b.getI32Type(), value);
+}
+
+Value ThreadFunctionBuilder::receive(Operation *op, int32_t number, Type type) {
+  Value index = arith::ConstantIntOp::create(b, number, /*width=*/32);
+  Value bits = call(op, "emulateReceived", index, b.getI32Type());
+  return LLVM::BitcastOp::create(b, type, bits);
+}
+
+void ThreadFunctionBuilder::replaceCopy(nvgpu::DeviceAsyncCopyOp op) {
+  Value target = getAddress(op, op.getDst(), op.getDstIndices().front());
+  Value source = getAddress(op, op.getSrc(), op.getSrcIndices().front());
+  Value count = op.getSrcElements();
+  if (!count)
+    count =
+        arith::ConstantIndexOp::create(b, op.getDstElements().getSExtValue());
+  Value width = arith::ConstantIndexOp::create(
+      b, op.getSrc().getType().getElementTypeBitWidth() / 8);
+  Value bytes = arith::MulIOp::create(b, count, width);
+  call(op, "emulateCopy", {target, source, bytes}, {});
+  op.erase();
+}
+
+void ThreadFunctionBuilder::replaceLoad(nvgpu::LdMatrixOp op) {
+  Value address = getAddress(op, op.getSrcMemref(), op.getIndices().front());
+  call(op, op.getTranspose() ? "emulateLoadTransposed" : "emulateLoadMatrices",
+       address, {});
+  auto type = op.getRes().getType();
+  Type element = VectorType::get(type.getDimSize(1), type.getElementType());
+  Value result = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  for (int32_t i = 0; i != 4; ++i)
+    result = vector::InsertOp::create(b, receive(op, i, element), result, i);
+  op.replaceAllUsesWith(result);
+  op.erase();
+}
+
+void ThreadFunctionBuilder::replaceProduct(NVVM::MmaOp op) {
+  b.setInsertionPoint(op);
+  SmallVector<Value> registers;
+  for (Value value : op.getOperands())
+    registers.push_back(getBits(value));
+  bool isF16 = op.getMultiplicandAPtxType() == NVVM::MMATypes::f16;
+  call(op, isF16 ? "emulateMultiplyF16" : "emulateMultiplyBF16", registers, {});
+  SmallVector<Value> sums;
+  for (int32_t i = 0; i != 4; ++i)
+    sums.push_back(receive(op, i, b.getF32Type()));
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    auto extract = cast<LLVM::ExtractValueOp>(user);
+    extract.replaceAllUsesWith(sums[extract.getPosition().front()]);
+    // The walk comes to it.
+    extract.getContainerMutable().assign(
+        LLVM::PoisonOp::create(b, op.getType()));
+  }
+  op.erase();
+}
+
+bool ThreadFunctionBuilder::replaceForWarps(Operation *op) {
+  auto callIntrinsic = dyn_cast<LLVM::CallIntrinsicOp>(op);
+  if (auto copy = dyn_cast<nvgpu::DeviceAsyncCopyOp>(op)) {
+    replaceCopy(copy);
+  } else if (isa<NVVM::CpAsyncCommitGroupOp>(op)) {
+    call(op, "emulateCommitCopies", {}, {});
+    op->erase();
+  } else if (auto wait = dyn_cast<NVVM::CpAsyncWaitGroupOp>(op)) {
+    b.setInsertionPoint(op);
+    Value groups = arith::ConstantIntOp::create(b, wait.getN(), /*width=*/32);
+    call(op, "emulateWaitForCopies", groups, {});
+    op->erase();
+  } else if (auto load = dyn_cast<nvgpu::LdMatrixOp>(op)) {
+    replaceLoad(load);
+  } else if (auto product = dyn_cast<NVVM::MmaOp>(op)) {
+    replaceProduct(product);
+  } else if (callIntrinsic &&
+             callIntrinsic.getIntrin() == "llvm.nvvm.ex2.approx.ftz") {
+    op->replaceAllUsesWith(
+        ValueRange(call(op, "emulateExp2", op->getOperands(), b.getF32Type())));
+    op->erase();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// All operations
+//===----------------------------------------------------------------------===//
+
 void ThreadFunctionBuilder::replace(Operation *op) {
+  if (replaceForWarps(op))
+    return;
   for (Value result : op->getResults())
     if (auto type = dyn_cast<MemRefType>(result.getType());
         type && type.getMemorySpace())
@@ -229,6 +344,15 @@ static llvm::orc::SymbolMap getSymbols(llvm::orc::MangleAndInterner interner) {
   add("emulateBlockId", &emulateBlockId);
   add("emulateBarrier", &emulateBarrier);
   add("emulateShuffleXor", &emulateShuffleXor);
+  add("emulateLoadMatrices", &emulateLoadMatrices);
+  add("emulateLoadTransposed", &emulateLoadTransposed);
+  add("emulateMultiplyBF16", &emulateMultiplyBF16);
+  add("emulateMultiplyF16", &emulateMultiplyF16);
+  add("emulateReceived", &emulateReceived);
+  add("emulateCopy", &emulateCopy);
+  add("emulateCommitCopies", &emulateCommitCopies);
+  add("emulateWaitForCopies", &emulateWaitForCopies);
+  add("emulateExp2", &emulateExp2);
   add("emulateTrap", &emulateTrap);
   add("emulateAccess", &emulateAccess);
   return symbols;
@@ -249,8 +373,8 @@ GpuEmulator::create(StringRef text) {
   DialectRegistry registry;
   registry.insert<affine::AffineDialect, arith::ArithDialect, func::FuncDialect,
                   gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, scf::SCFDialect, tg::TGDialect,
-                  vector::VectorDialect>();
+                  memref::MemRefDialect, nvgpu::NVGPUDialect, NVVM::NVVMDialect,
+                  scf::SCFDialect, tg::TGDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   context.appendDialectRegistry(registry);

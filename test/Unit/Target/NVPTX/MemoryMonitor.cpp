@@ -97,7 +97,11 @@ bool MemoryMonitor::access(int64_t thread, const char *address, int64_t bytes,
 
 /// What is wrong with one byte, of the given name if something is.
 const char *MemoryMonitor::touch(Byte &byte, int64_t thread, AccessKind kind) {
-  if (kind != AccessKind::Write && !byte.isKnown)
+  bool ends = kind == AccessKind::EndCopy;
+  if (byte.isBeingCopied && !ends)
+    return "touches {0}, which is being copied";
+  bool reads = kind == AccessKind::Read || kind == AccessKind::Atomic;
+  if (reads && !byte.isKnown)
     return "reads {0}, which nothing has written";
   // Atomic operations are ordered with each other.
   if (isRace(byte.write, thread) ||
@@ -110,6 +114,7 @@ const char *MemoryMonitor::touch(Byte &byte, int64_t thread, AccessKind kind) {
     note(byte.atomic, thread);
   else
     byte.write = {block, thread, epoch};
+  byte.isBeingCopied = kind == AccessKind::BeginCopy;
   byte.isKnown = true;
   return nullptr;
 }

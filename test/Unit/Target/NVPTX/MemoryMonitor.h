@@ -18,14 +18,21 @@
 
 namespace regather::nvptx {
 
-enum class AccessKind : int32_t { Read, Write, Atomic };
+enum class AccessKind : int32_t {
+  Read,
+  Write,
+  Atomic,
+  /// A write that goes on while the thread does, until the thread waits for it.
+  BeginCopy,
+  EndCopy
+};
 
 /// Memory whose every access by the threads of a kernel is looked at. Wrong are
 /// those outside of it, those that are not aligned, reads of bytes that nothing
 /// has written, writes to what may only be read, and races: two threads touch
 /// one byte, one of them writes it, no barrier is between, and they do not both
 /// do so by atomic operations. Between blocks of a launch there are no
-/// barriers.
+/// barriers. Nor may anything touch a byte while it is being copied.
 class MemoryMonitor {
 public:
   enum class Kind {
@@ -67,7 +74,7 @@ private:
   };
   struct Byte {
     Touch write, read, atomic;
-    bool isKnown = false;
+    bool isKnown = false, isBeingCopied = false;
   };
   struct Region {
     std::string name;

@@ -118,6 +118,58 @@ TEST(MemoryMonitorTest, FindsReadsOfWhatIsNotThere) {
             "written");
 }
 
+TEST(MemoryMonitorTest, FindsTouchesOfWhatIsBeingCopied) {
+  std::string copy = R"(
+  %four = arith.constant 4 : index
+  %eight = arith.constant 8 : index
+  %copies = arith.cmpi ult, %t, %eight : index
+  scf.if %copies {
+    %p = arith.muli %t, %four : index
+    %token = nvgpu.device_async_copy %x[%p], %s[%p], 4 {bypassL1}
+        : memref<32xf32> to memref<32xf32, #gpu.address_space<workgroup>>
+  }
+  nvvm.cp.async.commit.group
+)";
+  std::string read = R"(
+  %w = memref.load %s[%t] : memref<32xf32, #gpu.address_space<workgroup>>
+  memref.store %w, %y[%t] : memref<32xf32>
+)";
+  std::string wait = "nvvm.cp.async.wait.group 0\n";
+  std::string barrier = "gpu.barrier\n";
+  EXPECT_EQ(findFault(copy + wait + barrier + read), "");
+  for (const std::string &late :
+       {std::string(), std::string("nvvm.cp.async.wait.group 1\n")})
+    EXPECT_NE(findFault(copy + late + barrier + read)
+                  .find("of shared memory 0, which is being copied"),
+              std::string::npos);
+  EXPECT_NE(findFault(copy + wait + read).find("races with another thread"),
+            std::string::npos);
+}
+
+// A lane gets the word with its own number, which another one has written.
+TEST(MemoryMonitorTest, FindsRacesOfMatrices) {
+  std::string write = "memref.store %v, %s[%other] : memref<32xf32, "
+                      "#gpu.address_space<workgroup>>\n";
+  auto load = [](llvm::StringRef row) {
+    return "%four = arith.constant 4 : index\n"
+           "%seven = arith.constant 7 : index\n"
+           "%low = arith.andi %t, %seven : index\n"
+           "%p = arith.muli %low, %four : index\n"
+           "%odd = arith.addi %p, %one : index\n"
+           "%m = nvgpu.ldmatrix %s[" +
+           row.str() +
+           "] {numTiles = 4 : i32, transpose = false}\n"
+           "  : memref<32xf32, #gpu.address_space<workgroup>> -> "
+           "vector<4x1xf32>\n";
+  };
+  EXPECT_EQ(findFault(write + "gpu.barrier\n" + load("%p")), "");
+  EXPECT_NE(findFault(write + load("%p")).find("races with another thread"),
+            std::string::npos);
+  EXPECT_NE(findFault(write + "gpu.barrier\n" + load("%odd"))
+                .find("with an alignment of 16"),
+            std::string::npos);
+}
+
 TEST(MemoryMonitorTest, FindsWritesToArguments) {
   EXPECT_EQ(findFault("memref.store %v, %x[%t] : memref<32xf32>\n"),
             "thread 0 of block 0 writes byte 0 of buffer 0");
