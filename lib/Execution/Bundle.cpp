@@ -262,9 +262,6 @@ static Failure chooseRanks(StepSignature &step, int32_t ranks) {
 
 int regather::runBundle(const RunOptions &options, const BundleOptions &bundle,
                         Progress &progress) {
-  if (bundle.gpu.one_rank_of_job && !options.outputs.empty())
-    return printError("--outputs needs a process that has all ranks, but with "
-                      "--comm=nccl each has one: use --outputs-sharded");
   Result<Manifest> manifest = readManifest(options.file);
   if (!manifest)
     return printError(manifest.getMessage());
@@ -284,5 +281,10 @@ int regather::runBundle(const RunOptions &options, const BundleOptions &bundle,
     return nullptr;
   };
   RunSubject subject{manifest->step, manifest->collectives, load, report};
+  if (bundle.gpu.one_rank_of_job) {
+    // What is wrong with the environment is said when the engine is loaded.
+    int32_t rank = rg_gpu_job_rank();
+    subject.onlyRank = rank >= 0 && rank < manifest->step.ranks ? rank : 0;
+  }
   return runStep(options, subject, progress);
 }

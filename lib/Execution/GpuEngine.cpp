@@ -152,6 +152,28 @@ bool GpuEngine::fetch(std::vector<RankValues> &results) {
   return true;
 }
 
+Result<std::vector<HostTensor>> GpuEngine::gather(const HostTensor &tensor) {
+  std::vector<HostTensor> parts;
+  std::vector<void *> addresses;
+  if (getOnlyRank().value_or(0) == 0)
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      parts.push_back(
+          HostTensor::uninitialized(tensor.getType(), tensor.getShape()));
+      addresses.push_back(parts.back().getData());
+    }
+  if (rg_gpu_executor_gather(executor, tensor.getData(), tensor.getNumBytes(),
+                             addresses.data()) != RG_OK)
+    return Failure(rg_gpu_executor_error(executor));
+  return parts;
+}
+
+std::vector<double> GpuEngine::getDeviceSeconds() const {
+  std::vector<double> seconds;
+  for (int32_t rank = 0; rank < rg_gpu_executor_ranks(executor); ++rank)
+    seconds.push_back(rg_gpu_executor_seconds(executor, rank));
+  return seconds;
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//

@@ -52,6 +52,11 @@ void Progress::draw(int64_t done) {
   isDrawn = true;
 }
 
+void Progress::silence() {
+  end();
+  quiet = true;
+}
+
 void Progress::clear() {
   if (isDrawn)
     std::fputs(kClearLine, stderr);

@@ -74,6 +74,8 @@ std::string regather::formatJson(const RunReport &report) {
   json["ranks"] = report.step.ranks;
   json["steps"] = report.training.seconds.size();
   json["seconds_per_step"] = getMedian(report.training.seconds);
+  if (!report.training.deviceSeconds.empty())
+    json["device_seconds_per_step"] = getMedian(report.training.deviceSeconds);
   std::vector<double> exposed = getExposedSeconds(report.training);
   if (!exposed.empty()) {
     json["exposed_seconds_per_step"] =
@@ -124,6 +126,9 @@ std::string regather::formatSummary(const RunReport &report) {
                      count(static_cast<size_t>(report.step.ranks), "rank") +
                      ", " + fixed(getMedian(report.training.seconds) * 1e3, 2) +
                      " ms a step (median)";
+  if (!report.training.deviceSeconds.empty())
+    text += ", " + fixed(getMedian(report.training.deviceSeconds) * 1e3, 2) +
+            " ms on the device";
   std::vector<double> exposed = getExposedSeconds(report.training);
   if (!exposed.empty())
     text += ", of which " +

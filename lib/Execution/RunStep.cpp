@@ -63,16 +63,18 @@ static void printStep(const RunOptions &options, int64_t index,
   std::fflush(stdout);
 }
 
-static Failure writeFiles(const RunOptions &options, const RunReport &report) {
+static Failure writeFiles(const RunOptions &options, Engine &engine,
+                          const RunReport &report) {
   auto explain = [](const Failure &failure, const std::string &path) {
     return Failure("cannot write '" + path + "': " + failure.getMessage());
   };
   if (!options.outputs.empty()) {
-    auto tensors = collectOutputs(report.step, report.training);
+    auto tensors = collectOutputs(engine, report.step, report.training);
     if (!tensors)
       return tensors.getFailure();
-    if (Failure failure = writeSafetensors(options.outputs, *tensors))
-      return explain(failure, options.outputs);
+    if (report.training.onlyRank.value_or(0) == 0)
+      if (Failure failure = writeSafetensors(options.outputs, *tensors))
+        return explain(failure, options.outputs);
   }
   if (!options.outputsSharded.empty())
     if (Failure failure = writeShardFolder(options.outputsSharded, report.step,
@@ -110,6 +112,11 @@ int regather::runStep(const RunOptions &options, const RunSubject &subject,
                       Progress &progress) {
   const StepSignature &step = subject.step;
   InputOptions inputs = options.inputs;
+  inputs.onlyRank = subject.onlyRank;
+  // Rank 0 speaks for all processes of a job.
+  bool isSilent = subject.onlyRank.value_or(0) != 0;
+  if (isSilent)
+    progress.silence();
   std::optional<TextBatches> batches;
   if (!options.text.empty()) {
     auto opened = TextBatches::create(step, options.text, options.textInputs);
@@ -124,13 +131,12 @@ int regather::runStep(const RunOptions &options, const RunSubject &subject,
   if (!arguments)
     return printError(arguments.getMessage());
   for (const std::string &warning : warnings)
-    printWarning(warning);
+    if (!isSilent)
+      printWarning(warning);
 
   std::unique_ptr<Engine> engine = subject.createEngine();
   if (!engine)
     return 1;
-  // Rank 0 speaks for all processes of a job.
-  bool isSilent = engine->getOnlyRank().value_or(0) != 0;
 
   // Step lines are the result; with --json, and on a terminal, a bar shows how
   // far the run is.
@@ -163,7 +169,7 @@ int regather::runStep(const RunOptions &options, const RunSubject &subject,
                     *engine,      *training, std::nullopt};
   if (batches)
     summary.tokensPerStep = batches->getTokensPerStep();
-  if (Failure failure = writeFiles(options, summary))
+  if (Failure failure = writeFiles(options, *engine, summary))
     return printError(failure.getMessage());
   if (isSilent)
     return 0;

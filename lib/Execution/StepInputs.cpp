@@ -11,6 +11,7 @@
 #include "regather/Execution/ShardFolder.h"
 
 #include "StepText.h"
+#include "TensorParts.h"
 
 #include <algorithm>
 #include <charconv>
@@ -169,6 +170,9 @@ public:
   std::optional<HostTensor> read(const StepValue &value);
   /// The same for a flat argument, of which each member needs a value.
   std::optional<HostTensor> readFlat(const StepValue &value);
+  /// The same for the part of one rank, without what it has no part of.
+  std::optional<HostTensor> readFlatPart(const StepValue &value,
+                                         const TensorPart &part);
   /// The same for an argument with role `rng`: a seed or an offset.
   std::optional<HostTensor> readRng(const StepValue &value, bool isSeed);
 
@@ -179,6 +183,8 @@ public:
 
 private:
   std::optional<HostTensor> readFile(const StepValue &value);
+  /// Finds out whether a member has a value, as `read` does. False if not.
+  bool check(const StepValue &value);
   std::optional<HostTensor> readStepNumber(const StepValue &value);
   std::optional<HostTensor> readLearningRate(const StepValue &value);
   std::optional<HostTensor> readState(const StepValue &value);
@@ -285,6 +291,46 @@ std::optional<HostTensor> InputReader::readFlat(const StepValue &value) {
   return joinMembers(value, members);
 }
 
+bool InputReader::check(const StepValue &value) {
+  if (isInFile(value)) {
+    hasStates |= value.role == Role::OptimizerState;
+    return true;
+  }
+  if (value.role == Role::OptimizerState) {
+    missingStates.push_back(quote(value.name));
+    return true;
+  }
+  if (!options.randomSeed)
+    missing.push_back(quote(value.name));
+  return options.randomSeed.has_value();
+}
+
+std::optional<HostTensor> InputReader::readFlatPart(const StepValue &value,
+                                                    const TensorPart &part) {
+  HostTensor local = HostTensor::zeros(value.elementType, value.localShape);
+  int64_t elementSize = getElementSize(value.elementType);
+  int64_t first = part.offsets[0], last = first + part.sizes[0];
+  bool isComplete = true;
+  std::vector<StepValue> members = value.getFileValues();
+  for (size_t i = 0; i < members.size(); ++i) {
+    int64_t offset = value.members[i].offset;
+    int64_t begin = std::max(first, offset);
+    int64_t end =
+        std::min(last, offset + getNumElements(members[i].globalShape));
+    if (begin >= end) {
+      isComplete &= check(members[i]);
+      continue;
+    }
+    std::optional<HostTensor> tensor = read(members[i]);
+    isComplete &= tensor.has_value();
+    if (tensor)
+      std::memcpy(local.getData() + (begin - first) * elementSize,
+                  tensor->getData() + (begin - offset) * elementSize,
+                  static_cast<size_t>((end - begin) * elementSize));
+  }
+  return isComplete ? std::optional(local) : std::nullopt;
+}
+
 /// How many tensors files hold of the arguments.
 static size_t countFileValues(const StepSignature &step) {
   size_t count = 0;
@@ -349,6 +395,12 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
   for (size_t i = 0; i < step.arguments.size(); ++i) {
     const StepValue &value = step.arguments[i];
     bool isSeed = seeds.count(static_cast<int64_t>(i)) != 0;
+    if (options.onlyRank && !value.members.empty() && !getPartial(value)) {
+      if (auto local = reader.readFlatPart(
+              value, getPart(value, step, *options.onlyRank)))
+        ranks[*options.onlyRank].push_back(std::move(*local));
+      continue;
+    }
     std::optional<HostTensor> global =
         options.fed.count(static_cast<unsigned>(i))
             ? HostTensor::zeros(value.elementType, value.globalShape)
@@ -358,7 +410,8 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
     if (!global)
       continue;
     for (int64_t rank = 0; rank != step.ranks; ++rank)
-      ranks[rank].push_back(shardTensor(*global, value, step, rank));
+      if (rank == options.onlyRank.value_or(rank))
+        ranks[rank].push_back(shardTensor(*global, value, step, rank));
   }
   if (Failure failure = reader.takeErrors())
     return failure;

@@ -135,8 +135,10 @@ void TextBatches::fill(int64_t stepNumber,
   for (int64_t ahead : {0, 1}) {
     unsigned argument = arguments[ahead];
     HostTensor global = makeTensor(stepNumber, ahead);
+    // Ranks of other processes have no arguments.
     for (size_t rank = 0; rank < ranks.size(); ++rank)
-      ranks[rank][argument] = shardTensor(global, step->arguments[argument],
-                                          *step, static_cast<int64_t>(rank));
+      if (!ranks[rank].empty())
+        ranks[rank][argument] = shardTensor(global, step->arguments[argument],
+                                            *step, static_cast<int64_t>(rank));
   }
 }

@@ -10,6 +10,7 @@
 
 #include "regather/Execution/StepInputs.h"
 
+#include <algorithm>
 #include <chrono>
 
 using namespace regather;
@@ -29,21 +30,22 @@ getLoss(const StepSignature &step, const std::vector<RankValues> &results) {
   return std::optional<double>(loss->getAsDouble(0));
 }
 
-/// What the next step receives: the updates, and its number.
+/// What the next step receives: the updates, and its number. Ranks of other
+/// processes have no arguments.
 static void advance(const StepSignature &step,
                     const std::vector<RankValues> &results,
                     std::vector<RankValues> &arguments) {
   for (size_t rank = 0; rank < results.size(); ++rank)
     for (size_t i = 0; i < step.results.size(); ++i)
-      if (step.results[i].role == Role::Update)
+      if (step.results[i].role == Role::Update && !arguments[rank].empty())
         arguments[rank][step.results[i].argument] = results[rank][i];
   for (size_t i = 0; i < step.arguments.size(); ++i) {
     if (step.arguments[i].role != Role::Step)
       continue;
     // Tensors share their bytes, so that the old number stays what it was.
-    int64_t number = arguments.front()[i].getAsInteger(0) + 1;
     for (RankValues &values : arguments)
-      values[i] = makeStepNumber(number);
+      if (!values.empty())
+        values[i] = makeStepNumber(values[i].getAsInteger(0) + 1);
   }
 }
 
@@ -68,6 +70,10 @@ regather::train(Engine &engine, const StepSignature &step,
       return loss.getFailure();
     training.seconds.push_back(seconds);
     training.waitSeconds.push_back(engine.getWaitSeconds());
+    std::vector<double> onDevice = engine.getDeviceSeconds();
+    if (!onDevice.empty())
+      training.deviceSeconds.push_back(
+          *std::max_element(onDevice.begin(), onDevice.end()));
     if (*loss)
       training.losses.push_back(**loss);
     advance(step, training.results, arguments);
@@ -78,15 +84,30 @@ regather::train(Engine &engine, const StepSignature &step,
   return training;
 }
 
+/// What each rank has of a result; in a job, nothing but at rank 0.
+static Result<std::vector<HostTensor>>
+collectParts(Engine &engine, const TrainingResult &training, size_t result) {
+  if (training.onlyRank) {
+    auto rank = static_cast<size_t>(*training.onlyRank);
+    return engine.gather(training.results[rank][result]);
+  }
+  std::vector<HostTensor> parts;
+  for (const RankValues &values : training.results)
+    parts.push_back(values[result]);
+  return parts;
+}
+
 Result<std::vector<NamedTensor>>
-regather::collectOutputs(const StepSignature &step,
+regather::collectOutputs(Engine &engine, const StepSignature &step,
                          const TrainingResult &training) {
   std::vector<NamedTensor> outputs;
   for (size_t i = 0; i < step.results.size(); ++i) {
-    std::vector<HostTensor> parts;
-    for (const RankValues &values : training.results)
-      parts.push_back(values[i]);
-    Result<HostTensor> global = unshardTensor(parts, step.results[i], step);
+    Result<std::vector<HostTensor>> parts = collectParts(engine, training, i);
+    if (!parts)
+      return Failure("cannot collect the results: " + parts.getMessage());
+    if (training.onlyRank.value_or(0) != 0)
+      continue;
+    Result<HostTensor> global = unshardTensor(*parts, step.results[i], step);
     if (!global)
       return global.getFailure();
     const StepValue &result = step.results[i];

@@ -115,6 +115,11 @@ def test_manifest_names_the_device(mlp: Path) -> None:
     assert manifest["target"]["features"] == []
 
 
+def test_reports_seconds_on_the_device(mlp: Path) -> None:
+    report = json.loads(run(mlp, *RUN, "--json").stdout)
+    assert 0 < report["device_seconds_per_step"] <= report["seconds_per_step"]
+
+
 def test_touches_the_memory_that_was_planned(mlp: Path) -> None:
     result = run(mlp, *RUN, "--json", "--check-plan")
     assert result.code == 0, result.stderr

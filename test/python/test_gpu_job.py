@@ -25,23 +25,24 @@ LIBRARIES = {name: STAND_IN for name in
 RUN = ("--random-inputs=1", "--steps=2", "--quiet")
 
 
-def compile_bundle(example: str, folder: Path) -> Path:
-    bundle = folder / f"{example}.rgb"
-    result = run_tool("regather", "compile", ROOT / "examples" / f"{example}.mlir",
-                      "--target=nvptx:sm_90a", "--emit=bundle", "--quiet", "-o",
-                      bundle, timeout=300)
+def compile_bundle(step: Path, folder: Path, *options: str) -> Path:
+    bundle = folder / f"{step.stem}.rgb"
+    result = run_tool("regather", "compile", step, "--target=nvptx:sm_90a", "--emit=bundle", "--quiet", "-o",
+                      bundle, *options, timeout=300)
     assert result.code == 0, result.last_words
     return bundle
 
 
 @pytest.fixture(scope="module")
 def one_rank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_bundle("mlp", tmp_path_factory.mktemp("job"))
+    return compile_bundle(ROOT / "examples" / "mlp.mlir",
+                          tmp_path_factory.mktemp("job"))
 
 
 @pytest.fixture(scope="module")
 def four_ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_bundle("mlp-fsdp", tmp_path_factory.mktemp("job"))
+    return compile_bundle(ROOT / "examples" / "mlp-fsdp.mlir",
+                          tmp_path_factory.mktemp("job"))
 
 
 def get_free_port() -> int:
@@ -225,10 +226,84 @@ def test_jobs_that_cannot_run(one_rank: Path, variables: dict[str, str],
     expect_error(run_rank(one_rank, 0, 1, **variables), *words)
 
 
-def test_results_of_all_ranks_need_one_process(one_rank: Path,
-                                               tmp_path: Path) -> None:
-    expect_error(run_rank(one_rank, 0, 1, f"--outputs={tmp_path / 'all'}"),
-                 "use --outputs-sharded")
+def test_rank_zero_writes_the_results_of_all(four_ranks: Path,
+                                             tmp_path: Path) -> None:
+    files = tmp_path / "job", tmp_path / "cpu"
+    results = run_job(four_ranks, tmp_path / "nccl", "--outputs", files[0])
+    assert [result.code for result in results] == [0] * 4, results
+    run_on_cpu("--outputs", files[1])
+    expect_close(*files)
+
+
+def test_jobs_go_on_from_files(four_ranks: Path, tmp_path: Path) -> None:
+    """Each rank reads its part of what another job has saved."""
+    saved = tmp_path / "saved"
+    comm = ("--comm=nccl,reproducible", "--json")
+    first = run_job(four_ranks, tmp_path / "1", *comm, "--outputs", saved)
+    second = run_job(four_ranks, tmp_path / "2", *comm, "--inputs", saved)
+    whole = run_job(four_ranks, tmp_path / "3", *comm, "--steps=4")
+    assert (losses_of(first[0]) + losses_of(second[0])
+            == losses_of(whole[0]))
+
+
+@pytest.mark.parametrize("layout", ["flat", "per-parameter"])
+def test_ranks_read_their_parts(tmp_path: Path, layout: str) -> None:
+    """Flat arguments are slices of many tensors, which are drawn or in a file."""
+    torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+    pytest.importorskip("transformers", reason="its model is captured here")
+    from test_capture_models import llama
+    import regather
+
+    torch.manual_seed(0)
+    model, batch = llama()
+    model.train()
+    step = tmp_path / "step.fx.json"
+    regather.capture(model, batch).save(step)
+    options = ("--ranks=2", f"--layout={layout}", "--optimizer=adamw")
+    bundle = compile_bundle(step, tmp_path, *options)
+    files = tmp_path / "files"
+    for i, more in enumerate((("--outputs", files), ("--inputs", files))):
+        train = ("--json", "--learning-rate=0.01", *more)
+        expected = losses_of(run_tool("regather", "run", step, *options, *RUN,
+                                      *train))
+        folder = tmp_path / f"nccl{i}"
+        folder.mkdir()
+        job = run_ranks(bundle, [0, 1], 2, *train,
+                        REGATHER_STAND_IN_NCCL_FOLDER=str(folder))
+        assert losses_of(job[0]) == pytest.approx(expected, rel=1e-5)
+    # What has no value, all say, whoever has a part of it.
+    for rank in range(2):
+        expect_error(run_tool("regather-run", bundle, "--comm=nccl",
+                              "--learning-rate=0.01",
+                              env=get_environment(rank, 2, 1)),
+                     " arguments have no value: ", "lm_head.weight")
+
+
+def test_a_rank_that_ends_before_its_results_are_collected(
+        four_ranks: Path, tmp_path: Path) -> None:
+    port, output = get_free_port(), tmp_path / "all"
+
+    def run(rank: int) -> Result:
+        options = ("--outputs", output) if rank != 2 else ()
+        return run_rank(four_ranks, rank, 4, *options, port=port,
+                        REGATHER_STAND_IN_NCCL_FOLDER=str(tmp_path))
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(run, range(4)))
+    assert results[2].code == 0
+    for rank in (0, 1, 3):
+        assert results[rank].code == 1
+        assert "cannot collect the results: " in results[rank].stderr
+    assert "rank 2 has ended" in results[0].stderr
+    assert not output.exists()
+
+
+def test_one_process_tells_the_losses(four_ranks: Path, tmp_path: Path) -> None:
+    results = run_job(four_ranks, tmp_path)
+    assert results[0].stdout.count(b"loss") == 2
+    assert b"on the device" in results[0].stdout
+    assert [(result.stdout, result.stderr) for result in results[1:]] == [
+        (b"", "")] * 3
 
 
 def test_processors_have_no_nccl(tmp_path: Path) -> None:

@@ -60,11 +60,18 @@ public:
   /// runs it alone, and has no results of the others but the loss.
   virtual std::optional<int32_t> getOnlyRank() const { return std::nullopt; }
 
+  /// In a job, a tensor of each rank, at rank 0; none at the others. All ask in
+  /// the same order for as many bytes. An error if one does not.
+  virtual Result<std::vector<HostTensor>> gather(const HostTensor &tensor) {
+    return Failure("the engine runs no job");
+  }
+
   /// Runs the step once on all ranks. `arguments[r]` are the arguments of rank
-  /// r and match the step's types; those that the step updates may hold the
-  /// update afterwards. On success `results[r]` are the results of rank r. On
-  /// failure the engine has reported why, all threads of the run have ended,
-  /// and the engine must not be used again.
+  /// r (none for the ranks of other processes) and match the step's types;
+  /// those that the step updates may hold the update afterwards. On success
+  /// `results[r]` are the results of rank r. On failure the engine has reported
+  /// why, all threads of the run have ended, and the engine must not be used
+  /// again.
   virtual bool run(std::vector<RankValues> &arguments,
                    std::vector<RankValues> &results) = 0;
 
@@ -82,6 +89,10 @@ public:
   /// Seconds for which each rank was blocked by communication in the last run;
   /// empty if the engine does not measure them.
   virtual std::vector<double> getWaitSeconds() const { return {}; }
+
+  /// Seconds that the last run took on the device of each rank of this process,
+  /// from its first call to its last; empty if there is none.
+  virtual std::vector<double> getDeviceSeconds() const { return {}; }
 
   /// What each rank did in the last run; empty unless it was asked for.
   virtual std::vector<std::vector<RunSpan>> getSpans() const { return {}; }

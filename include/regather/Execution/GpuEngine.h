@@ -29,6 +29,8 @@ public:
 
   std::string getName() const override { return "gpu"; }
   std::optional<int32_t> getOnlyRank() const override;
+  Result<std::vector<HostTensor>> gather(const HostTensor &tensor) override;
+  std::vector<double> getDeviceSeconds() const override;
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override;
   bool fetch(std::vector<RankValues> &results) override;

@@ -30,6 +30,8 @@ public:
   /// Removes the bar, so that a line of output can be printed.
   void clear();
   void end();
+  /// Shows nothing from now on.
+  void silence();
 
 private:
   void draw(int64_t done);

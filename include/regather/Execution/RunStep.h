@@ -51,6 +51,9 @@ struct RunSubject {
   std::function<std::unique_ptr<Engine>()> createEngine;
   /// Reports what is wrong with the results of the step.
   std::function<void(const std::string &message)> reportError;
+  /// The rank of this process in a job with one in each; the others' inputs are
+  /// not made.
+  std::optional<int64_t> onlyRank = std::nullopt;
 };
 
 /// Loads the inputs, trains, writes the outputs and prints the report. Returns

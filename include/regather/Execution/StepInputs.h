@@ -33,6 +33,9 @@ struct InputOptions {
   /// Numbers of arguments that get their values before each step, and so need
   /// none here: they start as zeros.
   std::set<unsigned> fed;
+  /// The one rank that arguments are made for; all ranks if absent. Of flat
+  /// arguments, only the members that the rank has a part of are read.
+  std::optional<int64_t> onlyRank;
 };
 
 /// Parses `SEED` or `SEED,integers`, the value of --random-inputs.
@@ -53,9 +56,9 @@ HostTensor makeRandomTensor(const StepValue &value, uint64_t seed,
 /// The argument of role step: an i64 of rank 0.
 HostTensor makeStepNumber(int64_t number);
 
-/// The arguments of all ranks, and warnings for people: tensors of the file
-/// that are not used, inputs that hold NaN (once), and a seed for a step that
-/// has none.
+/// The arguments of all ranks, or of one, and warnings for people: tensors of
+/// the file that are not used, inputs that hold NaN (once), and a seed for a
+/// step that has none.
 ///
 /// An argument with role `rng` is a seed if the step does not update it, else
 /// an offset, which counts steps. Without a value, both are 0. Optimizer states

@@ -24,6 +24,9 @@ struct TrainingResult {
   std::vector<double> seconds;
   /// For each step, what Engine::getWaitSeconds says.
   std::vector<std::vector<double>> waitSeconds;
+  /// For each step, the most that Engine::getDeviceSeconds says of a rank;
+  /// empty if it says nothing.
+  std::vector<double> deviceSeconds;
   /// Results of the last step on every rank.
   std::vector<RankValues> results;
   /// The one rank that there are results of, as Engine::getOnlyRank says.
@@ -49,8 +52,10 @@ Result<TrainingResult> train(Engine &engine, const StepSignature &step,
                              const FeedCallback &feed = {});
 
 /// The results of the last step as global tensors under the names of the
-/// signature. Fails if copies that should be equal differ.
-Result<std::vector<NamedTensor>> collectOutputs(const StepSignature &step,
+/// signature. Fails if copies that should be equal differ. In a job, rank 0
+/// gets them from all ranks, which have to collect them, too, and get none.
+Result<std::vector<NamedTensor>> collectOutputs(Engine &engine,
+                                                const StepSignature &step,
                                                 const TrainingResult &training);
 
 } // namespace regather

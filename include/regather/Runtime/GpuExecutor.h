@@ -135,6 +135,19 @@ RG_EXPORT rg_status rg_gpu_executor_download_argument(rg_gpu_executor *executor,
  * from then on every step fails. */
 RG_EXPORT rg_status rg_gpu_executor_run(rg_gpu_executor *executor);
 
+/** The rank of this process in its job, as the environment says; -1 if that
+ *  makes no sense, which rg_gpu_executor_create explains. */
+RG_EXPORT int32_t rg_gpu_job_rank(void);
+
+/** Collects bytes of all ranks of a job: on its rank 0 `parts[i]` is where
+ * those of rank i go, elsewhere it may be null. All processes call it in the
+ * same order with as many bytes. Errors: RG_ERROR_ARGUMENT if the process is no
+ * rank of a job; RG_ERROR_TIMEOUT if a rank has ended, or does not come within
+ * the seconds that ranks wait for each other at first. */
+RG_EXPORT rg_status rg_gpu_executor_gather(rg_gpu_executor *executor,
+                                           const void *data, int64_t bytes,
+                                           void *const *parts);
+
 /** Seconds that the last step of a rank took on the device. */
 RG_EXPORT double rg_gpu_executor_seconds(const rg_gpu_executor *executor,
                                          int32_t rank);

@@ -11,6 +11,7 @@
 #include "GpuProgramCheck.h"
 #include "GraphCapture.h"
 #include "NcclCommunication.h"
+#include "RankGather.h"
 #include "SharedDeviceCommunication.h"
 #include "StepWalker.h"
 #include "TcpStore.h"
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 using namespace regather::runtime;
 
@@ -38,6 +40,7 @@ public:
   rg_status upload(int32_t rank, int64_t argument, const void *data);
   rg_status downloadResult(int32_t rank, int64_t result, void *data);
   rg_status downloadArgument(int32_t rank, int64_t argument, void *data);
+  rg_status gather(const char *data, int64_t bytes, char *const *parts);
   int64_t findTouchedBytes();
 
   const char *getError() const { return error.c_str(); }
@@ -94,6 +97,7 @@ private:
   /// What computes its routines.
   std::string routines;
   TcpStore store;
+  std::optional<RankGather> rankGather;
   std::unique_ptr<DeviceCommunication> communication;
   std::unique_ptr<DeviceWait> wait;
   MemoryNeed need;
@@ -235,6 +239,7 @@ GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
   if (!nccl->open(message) ||
       !store.connect(environment, ncclOptions.setupSeconds, message))
     return fail(RG_ERROR_DEVICE, message);
+  rankGather.emplace(store, environment.rank, environment.ranks);
   communication = std::move(nccl);
   return RG_OK;
 }
@@ -371,6 +376,16 @@ rg_status GpuExecutor::downloadArgument(int32_t rank, int64_t argument,
     return fail(RG_ERROR_ARGUMENT, "there is no such argument");
   return download(rank, ranks[size_t(rank)]->getArgument(argument),
                   rg_value_bytes(&program.arguments[argument]), data);
+}
+
+rg_status GpuExecutor::gather(const char *data, int64_t bytes,
+                              char *const *parts) {
+  if (!rankGather || bytes < 0)
+    return fail(RG_ERROR_ARGUMENT, "the process is no rank of a job");
+  std::string message;
+  return rankGather->gather(data, bytes, parts, message)
+             ? RG_OK
+             : fail(RG_ERROR_TIMEOUT, message);
 }
 
 int64_t GpuExecutor::findTouchedBytes() {
@@ -573,6 +588,20 @@ rg_status rg_gpu_executor_download_argument(rg_gpu_executor *executor,
 
 rg_status rg_gpu_executor_run(rg_gpu_executor *executor) {
   return executor ? unwrap(executor)->run() : RG_ERROR_ARGUMENT;
+}
+
+int32_t rg_gpu_job_rank(void) {
+  LaunchEnvironment environment;
+  std::string message;
+  return environment.read(message) ? environment.rank : -1;
+}
+
+rg_status rg_gpu_executor_gather(rg_gpu_executor *executor, const void *data,
+                                 int64_t bytes, void *const *parts) {
+  return executor
+             ? unwrap(executor)->gather(static_cast<const char *>(data), bytes,
+                                        reinterpret_cast<char *const *>(parts))
+             : RG_ERROR_ARGUMENT;
 }
 
 double rg_gpu_executor_seconds(const rg_gpu_executor *executor, int32_t rank) {

@@ -110,9 +110,11 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   const std::string &what = request[0];
   bool isHello = what == "hello" && request.size() == 4 && client.rank < 0;
   bool isSet = what == "set" && request.size() == 3;
-  bool isGet = what == "get" && request.size() == 2;
+  bool isPut = what == "put" && request.size() == 3;
+  bool isGet = (what == "get" || what == "take") && request.size() == 2;
   bool isBarrier = what == "barrier" && request.size() == 2;
-  if (!isHello && (client.rank < 0 || (!isSet && !isGet && !isBarrier)))
+  if (!isHello &&
+      (client.rank < 0 || (!isSet && !isPut && !isGet && !isBarrier)))
     return false;
   if (isHello) {
     std::string problem = admit(client, request);
@@ -163,46 +165,58 @@ std::string StoreServer::describeMissing(const Waiting &item) const {
     return listMissing(barriers.at(item.request[1]), ranks) + " of " +
            std::to_string(ranks) + " did not come to '" + item.request[1] +
            "' within " + time;
+  if (what == "put")
+    return item.request[1] + " were not taken within " + time;
+  if (what == "take")
+    return item.request[1] + " did not arrive within " + time;
   return "no rank has set '" + item.request[1] + "' within " + time;
 }
 
-bool StoreServer::answer(const Waiting &item, StoreMessage &reply) const {
+bool StoreServer::isReady(const Waiting &item) const {
   const std::string &what = item.request[0];
-  auto isComplete = [&](const std::set<int32_t> &set) {
-    return set.size() == size_t(ranks);
-  };
-  reply = {"ok", ""};
-  if (what == "hello" && isComplete(present))
-    return true;
-  if (what == "barrier" && isComplete(barriers.at(item.request[1])))
-    return true;
-  if (what == "get") {
-    auto found = values.find(item.request[1]);
-    if (found != values.end()) {
-      reply[1] = found->second;
-      return true;
-    }
-  }
-  reply = {"error", failure};
-  return !failure.empty();
+  if (what == "hello")
+    return present.size() == size_t(ranks);
+  if (what == "barrier")
+    return barriers.at(item.request[1]).size() == size_t(ranks);
+  bool hasValue = values.count(item.request[1]) != 0;
+  return what == "put" ? !hasValue : hasValue;
+}
+
+StoreMessage StoreServer::carryOut(Waiting &item) {
+  const std::string &what = item.request[0], &key = item.request[1];
+  StoreMessage reply = {"ok", ""};
+  if (what == "put")
+    values[key] = std::move(item.request[2]);
+  else if (what == "get")
+    reply[1] = values.at(key);
+  else if (what == "take")
+    reply[1] = std::move(values.extract(key).mapped());
+  return reply;
 }
 
 void StoreServer::answerWaiting() {
-  std::deque<Waiting> kept;
-  StoreMessage ignored;
   // What one rank waits for in vain, the others should not wait for, either.
   for (const Waiting &item : waiting)
-    if (failure.empty() && Clock::now() >= item.deadline &&
-        !answer(item, ignored))
+    if (failure.empty() && Clock::now() >= item.deadline && !isReady(item))
       failure = describeMissing(item);
-  for (Waiting &item : waiting) {
-    StoreMessage reply;
-    if (!answer(item, reply))
-      kept.push_back(std::move(item));
-    else
+  // What one takes, another one may have waited to put.
+  bool isDone = false;
+  while (!isDone) {
+    isDone = true;
+    std::deque<Waiting> kept;
+    for (Waiting &item : waiting) {
+      bool isGood = isReady(item);
+      if (!isGood && failure.empty()) {
+        kept.push_back(std::move(item));
+        continue;
+      }
+      StoreMessage reply =
+          isGood ? carryOut(item) : StoreMessage{"error", failure};
       item.client->socket.send(encodeStoreMessage(reply));
+      isDone = false;
+    }
+    waiting = std::move(kept);
   }
-  waiting = std::move(kept);
 }
 
 //===----------------------------------------------------------------------===//

@@ -65,8 +65,10 @@ private:
   bool read(Client &client);
   bool handle(Client &client, const StoreMessage &request);
   std::string admit(Client &client, const StoreMessage &hello);
-  /// True if a request can be answered, with the answer.
-  bool answer(const Waiting &waiting, StoreMessage &reply) const;
+  /// True if a request can be carried out now.
+  bool isReady(const Waiting &waiting) const;
+  /// Carries out a request that is ready, and returns the answer.
+  StoreMessage carryOut(Waiting &waiting);
   void answerWaiting();
   void remove(Client &client);
   std::string describeMissing(const Waiting &waiting) const;

@@ -149,6 +149,17 @@ bool TcpStore::get(const std::string &key, std::string &value,
   return request({"get", key}, value, message);
 }
 
+bool TcpStore::put(const std::string &key, const std::string &value,
+                   std::string &message) {
+  std::string none;
+  return request({"put", key, value}, none, message);
+}
+
+bool TcpStore::take(const std::string &key, std::string &value,
+                    std::string &message) {
+  return request({"take", key}, value, message);
+}
+
 bool TcpStore::barrier(const std::string &name, std::string &message) {
   if (!socket)
     return true;

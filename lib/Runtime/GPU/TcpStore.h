@@ -33,6 +33,12 @@ public:
            std::string &message) override;
   bool barrier(const std::string &name, std::string &message) override;
 
+  /// Sets a key, for which it waits until it has no value.
+  bool put(const std::string &key, const std::string &value,
+           std::string &message);
+  /// Waits for a key as `get` does, and removes its value.
+  bool take(const std::string &key, std::string &value, std::string &message);
+
 private:
   bool open(const LaunchEnvironment &environment, std::string &message);
   bool request(const StoreMessage &request, std::string &value,

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPU/TcpStore.h"
+#include "GPU/RankGather.h"
 
 #include "gtest/gtest.h"
 
@@ -88,6 +88,65 @@ Body connect(int32_t ranks, int32_t port, double seconds) {
     store.connect(getEnvironment(rank, ranks, port), seconds, message);
     return message;
   };
+}
+
+/// Gathers tensors of some sizes on rank 0 and says what went wrong there, or
+/// how many bytes came.
+Body gather(int32_t ranks, int32_t port, double seconds,
+            const std::vector<int64_t> &sizes) {
+  return [=](int32_t rank) {
+    TcpStore store;
+    std::string message;
+    if (!store.connect(getEnvironment(rank, ranks, port), seconds, message))
+      return message;
+    RankGather gather(store, rank, ranks);
+    int64_t numGood = 0;
+    // Rank 3 ends before the last one, if there are four.
+    size_t count = sizes.size() - (rank == 3 ? 1 : 0);
+    for (size_t i = 0; i < count; ++i) {
+      auto size = size_t(sizes[i]);
+      std::string value(size, char('a' + rank));
+      std::vector<std::string> parts(size_t(ranks), std::string(size, ' '));
+      std::vector<char *> places;
+      for (std::string &part : parts)
+        places.push_back(part.data());
+      if (!gather.gather(value.data(), sizes[i],
+                         rank == 0 ? places.data() : nullptr, message))
+        return message;
+      for (int32_t other = 0; rank == 0 && other < ranks; ++other)
+        numGood += parts[size_t(other)] == std::string(size, char('a' + other));
+    }
+    return std::to_string(numGood);
+  };
+}
+
+TEST(RankGatherTest, CollectsWhatNeedsManyPieces) {
+  // More than two pieces, none, and one.
+  EXPECT_EQ(
+      runProcesses({2, 0, 1}, gather(3, getFreePort(), 60, {2500000, 0, 7})),
+      (std::vector<std::string>{"0", "9", "0"}));
+}
+
+TEST(RankGatherTest, NamesARankThatHasEnded) {
+  // The others may hear first that rank 0 has given up.
+  EXPECT_EQ(
+      runProcesses({0, 1, 2, 3}, gather(4, getFreePort(), 60, {5, 2500000}))[0],
+      "rank 3 has ended");
+}
+
+TEST(RankGatherTest, NamesARankThatDoesNotCome) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    if (rank == 0)
+      return gather(2, port, 1, {5})(rank);
+    TcpStore store;
+    std::string message;
+    store.connect(getEnvironment(rank, 2, port), 1, message);
+    sleep(3);
+    return message;
+  };
+  EXPECT_EQ(runProcesses({0, 1}, body)[0],
+            "the results of rank 1 did not arrive within 1 seconds");
 }
 
 TEST(TcpStoreTest, ExchangesValues) {
