@@ -8,6 +8,8 @@
 
 #include "regather/Execution/GpuEngine.h"
 
+#include <sstream>
+
 using namespace regather;
 
 GpuEngine::GpuEngine(const rg_gpu_program &gpu, const StepSignature &step,
@@ -191,4 +193,16 @@ std::optional<ArenaReport> GpuEngine::getArena() const {
   if (int64_t touched = rg_gpu_executor_touched_bytes(executor); touched >= 0)
     report.touched = touched;
   return report;
+}
+
+//===----------------------------------------------------------------------===//
+// Routines
+//===----------------------------------------------------------------------===//
+
+std::vector<std::string> GpuEngine::getRoutines() const {
+  std::vector<std::string> lines;
+  std::istringstream text(rg_gpu_executor_routines(executor));
+  for (std::string line; std::getline(text, line);)
+    lines.push_back(line);
+  return lines;
 }

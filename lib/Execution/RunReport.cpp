@@ -93,6 +93,8 @@ std::string regather::formatJson(const RunReport &report) {
     if (arena->touched)
       json["arena"]["touched_bytes"] = *arena->touched;
   }
+  if (auto routines = report.engine.getRoutines(); !routines.empty())
+    json["routines"] = routines;
   addCollectives(json, report.collectives);
   if (auto kernels = report.engine.getKernels())
     json["kernels"] = {{"count", kernels->count},
@@ -145,6 +147,8 @@ std::string regather::formatSummary(const RunReport &report) {
             " bytes planned, " + group(*arena->touched) +
             " touched, at least " + group(arena->lowerBound) +
             " live at one time";
+  for (const std::string &routine : report.engine.getRoutines())
+    text += '\n' + routine;
   int64_t ops = 0, bytes = 0;
   for (const CollectiveSummary &summary : report.collectives) {
     ops += summary.ops;

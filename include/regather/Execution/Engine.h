@@ -100,6 +100,10 @@ public:
   /// Nothing if the engine has no memory plan.
   virtual std::optional<ArenaReport> getArena() const { return std::nullopt; }
 
+  /// What computes routines for which there is a choice, and why: one line
+  /// each.
+  virtual std::vector<std::string> getRoutines() const { return {}; }
+
   /// Nothing if the engine does not compile.
   virtual std::optional<KernelCounts> getKernels() const {
     return std::nullopt;

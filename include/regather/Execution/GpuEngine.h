@@ -36,6 +36,7 @@ public:
   bool fetch(std::vector<RankValues> &results) override;
   std::optional<int64_t> getPeakBytes() const override;
   std::optional<ArenaReport> getArena() const override;
+  std::vector<std::string> getRoutines() const override;
 
 private:
   GpuEngine(const rg_gpu_program &program, const StepSignature &step,
