@@ -9,6 +9,7 @@ name of a case, its bundle, environment variables (`-` for none), flags of
 regather-run, and how what comes out is checked:
 
     losses=TOLERANCE FILE   relative to the losses in a file
+    near=TOLERANCE CASE     relative to the losses of another case
     same CASE               bit for bit as another case
 
 Losses of the Llama are those of eager PyTorch, others those of the engine for
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -39,6 +41,7 @@ class Cases:
     folder: Path
     target: str
     steps: int
+    attention: tuple[int, ...]
     lines: list[str] = field(default_factory=list)
 
     def call(self, *command: str | Path) -> str:
@@ -119,6 +122,94 @@ def add_llama(cases: Cases) -> None:
               losses, ONE_RANK)
 
 
+# Q, K and V are learnt, so that the loss of a step depends on all gradients of
+# the step before. Each number is exact in bf16.
+ATTENTION = """
+#all = affine_map<(b, h, s, d) -> (b, h, s, d)>
+#row = affine_map<(b, h, s, d) -> (b, h, s)>
+#rows = affine_map<(b, h, s) -> (b, h, s)>
+#one = affine_map<(b, h, s) -> ()>
+!heads = tensor<{shape}xbf16>
+func.func @step(%q: !heads {{tg.role = #tg.role<parameter>, tg.name = "q", tg.registration = 0 : i64, tg.donated}},
+    %k: !heads {{tg.role = #tg.role<parameter>, tg.name = "k", tg.registration = 1 : i64, tg.donated}},
+    %v: !heads {{tg.role = #tg.role<parameter>, tg.name = "v", tg.registration = 2 : i64, tg.donated}},
+    %t: !heads {{tg.role = #tg.role<input>, tg.name = "target"}})
+    -> (tensor<f32> {{tg.role = #tg.role<loss>}}, !heads {{tg.role = #tg.role<update of 0>}},
+        !heads {{tg.role = #tg.role<update of 1>}}, !heads {{tg.role = #tg.role<update of 2>}}) {{
+  %zero = arith.constant 0.0 : f32
+  %mean = arith.constant {mean} : f32
+  %o:2 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu.default"(%q, %k, %v)
+      args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, 0.0, true]
+      : (!heads, !heads, !heads) -> (!heads, tensor<{logs}xf32>)
+  %empty = tensor.empty() : !heads
+  %rows = tensor.empty() : tensor<{logs}xf32>
+  %rows0 = linalg.fill ins(%zero : f32) outs(%rows : tensor<{logs}xf32>) -> tensor<{logs}xf32>
+  %sums = linalg.generic {{indexing_maps = [#all, #all, #row], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}}
+      ins(%o#0, %t : !heads, !heads) outs(%rows0 : tensor<{logs}xf32>) {{
+  ^body(%y: bf16, %z: bf16, %sum: f32):
+    %y0 = arith.extf %y : bf16 to f32
+    %z0 = arith.extf %z : bf16 to f32
+    %e = arith.subf %y0, %z0 : f32
+    %square = arith.mulf %e, %e : f32
+    %scaled = arith.mulf %square, %mean : f32
+    %next = arith.addf %sum, %scaled : f32
+    linalg.yield %next : f32
+  }} -> tensor<{logs}xf32>
+  %scalar = tensor.empty() : tensor<f32>
+  %scalar0 = linalg.fill ins(%zero : f32) outs(%scalar : tensor<f32>) -> tensor<f32>
+  %loss = linalg.generic {{indexing_maps = [#rows, #one], iterator_types = ["reduction", "reduction", "reduction"]}}
+      ins(%sums : tensor<{logs}xf32>) outs(%scalar0 : tensor<f32>) {{
+  ^body(%x: f32, %sum: f32):
+    %next = arith.addf %sum, %x : f32
+    linalg.yield %next : f32
+  }} -> tensor<f32>
+  %g = linalg.generic {{indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
+      ins(%o#0, %t : !heads, !heads) outs(%empty : !heads) {{
+  ^body(%y: bf16, %z: bf16, %out: bf16):
+    %e = arith.subf %y, %z : bf16
+    linalg.yield %e : bf16
+  }} -> !heads
+  %d:3 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"(%g, %q, %k, %v, %o#0, %o#1)
+      args [{operands}, 0.0, true]
+      : (!heads, !heads, !heads, !heads, !heads, tensor<{logs}xf32>) -> (!heads, !heads, !heads)
+{updates}
+  return %loss, %q1, %k1, %v1 : tensor<f32>, !heads, !heads, !heads
+}}
+"""
+
+UPDATE = """  %{name}1 = linalg.generic {{indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
+      ins(%{name}, %d#{i} : !heads, !heads) outs(%empty : !heads) {{
+  ^body(%p: bf16, %g0: bf16, %out: bf16):
+    %p1 = arith.subf %p, %g0 : bf16
+    linalg.yield %p1 : bf16
+  }} -> !heads"""
+
+
+def add_attention(cases: Cases) -> None:
+    """Attention of bf16 by generated kernels and by cuDNN, where it is there."""
+    shape = cases.attention
+    step = cases.folder / "attention.mlir"
+    step.write_text(ATTENTION.format(
+        shape="x".join(map(str, shape)), logs="x".join(map(str, shape[:3])),
+        mean=1 / math.prod(shape),
+        operands=", ".join(f"#tg.operand<{i}>" for i in range(6)),
+        updates="\n".join(UPDATE.format(name=name, i=i)
+                          for i, name in enumerate("qkv"))))
+    inputs = "--random-inputs=1"
+    flags = f"{inputs} --steps={cases.steps}"
+    losses = cases.record(step, "attention", min(cases.steps, 5), inputs)
+    bundle = cases.compile(step, "attention")
+    generated, cudnn = (f"REGATHER_ATTENTION={way}"
+                        for way in ("generated", "cudnn"))
+    cases.add("attention-generated", bundle, flags, "losses=1e-2", losses,
+              generated)
+    cases.add("attention-cudnn", bundle, flags, "near=1e-2",
+              "attention-generated", cudnn)
+    cases.add("attention-cudnn-full",
+              cases.compile(step, "attention-full", "--cuda-graph=full"), flags,
+              "same", "attention-cudnn", cudnn)
+
+
 def add_captured(cases: Cases, name: str, modes: dict[str, str]) -> None:
     """A tiny model of transformers, with what the modes name in graphs."""
     sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test" / "python")]
@@ -155,7 +246,8 @@ def add_tiny(cases: Cases) -> None:
 
 
 FAMILIES: dict[str, Callable[[Cases], None]] = {
-    "mlp": add_mlp, "llama": add_llama, "tiny": add_tiny}
+    "mlp": add_mlp, "attention": add_attention, "llama": add_llama,
+    "tiny": add_tiny}
 
 
 def main() -> None:
@@ -167,6 +259,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--only", default=",".join(FAMILIES),
                         help="families, separated by commas (default: %(default)s)")
+    parser.add_argument("--attention", default="2,16,2048,128",
+                        help="batch, heads, rows and width of the case of "
+                             "attention (default: %(default)s)")
     args = parser.parse_args()
     unknown = set(args.only.split(",")) - FAMILIES.keys()
     if unknown:
@@ -176,7 +271,8 @@ def main() -> None:
         parser.error("graphs are launched from the third step on; --steps must "
                      "be at least 3")
     args.output.mkdir(parents=True, exist_ok=True)
-    cases = Cases(args.build_dir / "bin", args.output, args.target, args.steps)
+    cases = Cases(args.build_dir / "bin", args.output, args.target, args.steps,
+                  tuple(map(int, args.attention.split(","))))
     for family in args.only.split(","):
         FAMILIES[family](cases)
     # Last, so that a folder with this file is complete.

@@ -154,6 +154,6 @@ def test_required_but_it_does_not_fit(tmp_path: Path) -> None:
     step.write_text(STEP.replace("bf16", "f32"))
     bundle = compile_bundle(step, tmp_path / "step.rgb")
     for line in routines_of(bundle, **CUDNN):
-        assert line.endswith("generated kernels: Q is not bf16")
+        assert line.endswith("generated kernels: Q is neither bf16 nor f16")
     expect_error(run(bundle, INPUTS, **CUDNN, REGATHER_ATTENTION="cudnn"),
-                 "attention 0", "attention 1", "Q is not bf16")
+                 "attention 0", "attention 1", "Q is neither bf16 nor f16")

@@ -15,10 +15,11 @@ STAND_IN = str(BUILD / "lib" / "libregather_recording.so")
 SCRIPTS = ROOT / "test" / "gpu"
 
 
-def run_cases(cases: Path, work: Path) -> tuple[int, str]:
+def run_cases(cases: Path, work: Path,
+              **variables: str) -> tuple[int, str]:
     env = {**os.environ, "REGATHER_RUN": str(BUILD / "bin" / "regather-run"),
            **{f"REGATHER_{name}_LIBRARY": STAND_IN
-              for name in ("CUDA", "CUBLASLT", "NCCL")}}
+              for name in ("CUDA", "CUBLASLT", "CUDNN", "NCCL")}, **variables}
     done = subprocess.run(["sh", str(SCRIPTS / "run.sh"), str(cases), str(work)],
                           env=env, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, text=True, timeout=300)
@@ -29,7 +30,8 @@ def run_cases(cases: Path, work: Path) -> tuple[int, str]:
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("gpu") / "cases"
     subprocess.run([sys.executable, str(SCRIPTS / "make_cases.py"), "-o",
-                    str(folder), "--build-dir", str(BUILD), "--only=mlp",
+                    str(folder), "--build-dir", str(BUILD),
+                    "--only=mlp,attention", "--attention=1,2,40,32",
                     "--steps=4"], check=True, stdin=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL, timeout=300)
     return folder
@@ -41,6 +43,17 @@ def test_all_cases_pass(cases: Path, tmp_path: Path) -> None:
     count = len((cases / "cases.tsv").read_text().splitlines())
     assert f"{count} passed, 0 failed" in text
     assert "every bit as in mlp" in text
+    assert "every bit as in attention-cudnn" in text
+
+
+def test_without_cudnn(cases: Path, tmp_path: Path) -> None:
+    code, text = run_cases(cases, tmp_path,
+                           REGATHER_CUDNN_LIBRARY="/nowhere/libcudnn.so")
+    assert code == 0, text
+    skipped = [line.split()[1] for line in text.splitlines()
+               if line.endswith("there is no cuDNN")]
+    assert skipped == ["attention-cudnn", "attention-cudnn-full"]
+    assert "attention-generated" in text
 
 
 def replace_case(cases: Path, folder: Path, name: str, check: str,
@@ -80,7 +93,7 @@ def test_failures_are_noticed(cases: Path, tmp_path: Path, check: str,
     line, = [line for line in text.splitlines() if line.startswith("FAILED")]
     assert "mlp-full" in line
     assert words in line
-    assert "6 passed, 1 failed" in text
+    assert "9 passed, 1 failed" in text
 
 
 def test_a_folder_without_cases(tmp_path: Path) -> None:

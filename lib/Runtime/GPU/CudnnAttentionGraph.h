@@ -36,7 +36,7 @@ namespace regather::runtime {
 
 /// cudnnDataType_t of a type that attention may have.
 inline int getCudnnType(int32_t dtype) {
-  return dtype == RG_BF16 ? kDnnBF16 : kDnnF32;
+  return dtype == RG_BF16 ? kDnnBF16 : dtype == RG_F16 ? kDnnF16 : kDnnF32;
 }
 
 /// A tensor of a graph that is to be given an address.

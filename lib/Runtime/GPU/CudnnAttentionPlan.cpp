@@ -49,13 +49,13 @@ static bool isAligned(const rg_attention_operand &operand,
 }
 
 /// Why a matrix does not lie as the library needs it; empty if it does.
-static std::string findObstacle(const NamedOperand &named,
+static std::string findObstacle(const NamedOperand &named, int32_t type,
                                 const CudnnAttentionSite &site) {
   const rg_attention_operand &operand = *named.operand;
   const int64_t *strides = operand.strides;
   std::string name = named.name;
-  if (operand.dtype != RG_BF16)
-    return name + " is not bf16";
+  if (operand.dtype != type)
+    return name + " has another type than Q";
   if (strides[3] != 1)
     return name + " has elements that do not follow each other";
   for (int i = 0; i < 3; ++i) {
@@ -104,8 +104,10 @@ static std::string findObstacle(const rg_attention_desc &desc,
              " elements wide, more than " +
              std::to_string(getMaxWidth(desc, site));
   }
+  if (desc.q.dtype != RG_BF16 && desc.q.dtype != RG_F16)
+    return "Q is neither bf16 nor f16";
   for (const NamedOperand &operand : getMatrices(desc)) {
-    std::string obstacle = findObstacle(operand, site);
+    std::string obstacle = findObstacle(operand, desc.q.dtype, site);
     if (!obstacle.empty())
       return obstacle;
   }
@@ -201,6 +203,7 @@ regather::runtime::planCudnnAttention(const rg_attention_desc &desc,
 std::string
 regather::runtime::describeAttention(const rg_attention_desc &desc) {
   std::string text = desc.backward ? "backward" : "forward";
+  text += desc.q.dtype == RG_F16 ? " f16" : " bf16";
   for (auto [name, number] : {std::pair("batch", desc.batch),
                               {"heads", desc.heads},
                               {"groups", desc.groups},

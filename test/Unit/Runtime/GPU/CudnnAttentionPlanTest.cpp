@@ -59,6 +59,15 @@ TEST(CudnnAttentionPlan, TakesWhatFits) {
   EXPECT_EQ(plan(desc).reason, "");
 }
 
+TEST(CudnnAttentionPlan, TakesF16) {
+  rg_attention_desc desc = makeDesc();
+  for (rg_attention_operand *operand : {&desc.q, &desc.k, &desc.v, &desc.o})
+    operand->dtype = RG_F16;
+  EXPECT_EQ(plan(desc).reason, "");
+  desc.o.dtype = RG_BF16;
+  EXPECT_EQ(plan(desc).reason, "O has another type than Q");
+}
+
 TEST(CudnnAttentionPlan, TakesHeadsBesideEachOther) {
   rg_attention_desc desc = makeDesc();
   // Q, K and V of one product: rows of 4 + 2 + 2 heads.
@@ -81,9 +90,9 @@ struct Obstacle {
 TEST(CudnnAttentionPlan, SaysWhyNot) {
   const Obstacle obstacles[] = {
       {[](auto &desc) { desc.masked = 1; }, "it has a mask"},
-      {[](auto &desc) { desc.q.dtype = RG_F32; }, "Q is not bf16"},
+      {[](auto &desc) { desc.q.dtype = RG_F32; }, "Q is neither bf16 nor f16"},
       {[](auto &desc) { desc.grad_v.dtype = RG_F32; },
-       "the gradient of V is not bf16"},
+       "the gradient of V has another type than Q"},
       {[](auto &desc) { desc.rows = 0; }, "it is empty"},
       {[](auto &desc) { desc.width = 60; },
        "heads are 60 elements wide, no multiple of 8"},

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GPU/CudnnAttention.h"
 #include "GPU/DeviceLibrary.h"
 #include "Numeric/Half.h"
 #include "RecordedDriver.h"
@@ -72,6 +73,7 @@ protected:
   /// routine for CPUs.
   std::vector<char> computeOnCpu(const rg_attention_desc &desc);
   void expectEqual(const rg_attention_desc &desc);
+  void expectResults(const rg_attention_desc &desc, std::vector<char> expected);
 
   RecordFile record;
   DriverApi driver = loadStandIn();
@@ -161,7 +163,8 @@ std::vector<char> CudnnLibrary::computeOnCpu(const rg_attention_desc &desc) {
   auto *halves = reinterpret_cast<uint16_t *>(arena);
   std::uniform_real_distribution<float> uniform(-1, 1);
   for (int64_t i = 0; i < kMaxBuffers * kBufferBytes / 2; ++i)
-    halves[i] = toBF16(uniform(random));
+    halves[i] = desc.q.dtype == RG_F16 ? toF16(uniform(random))
+                                       : toBF16(uniform(random));
   auto run = [](const rg_attention_desc &routine, char *memory) {
     std::vector<void *> buffers;
     for (int64_t p = 0; p < kMaxBuffers; ++p)
@@ -211,8 +214,12 @@ void CudnnLibrary::expectEqual(const rg_attention_desc &desc) {
                            message))
       << message;
   driver.cuMemFree_v2(workspace);
+  expectResults(desc, std::move(expected));
+}
 
-  // All but the results is as it was.
+/// Results are near those that are expected, and all else is as it was.
+void CudnnLibrary::expectResults(const rg_attention_desc &desc,
+                                 std::vector<char> expected) {
   auto *actual = reinterpret_cast<char *>(arena);
   rg_attention_desc copy = desc;
   std::vector<rg_attention_operand *> operands = getOperands(copy);
@@ -234,7 +241,8 @@ void CudnnLibrary::expectEqual(const rg_attention_desc &desc) {
                 char *base = memory + operand.buffer * kBufferBytes;
                 if (operand.dtype == RG_F32)
                   return reinterpret_cast<float *>(base)[offset];
-                return fromBF16(reinterpret_cast<uint16_t *>(base)[offset]);
+                uint16_t bits = reinterpret_cast<uint16_t *>(base)[offset];
+                return operand.dtype == RG_F16 ? fromF16(bits) : fromBF16(bits);
               };
               double want = read(expected.data()), got = read(actual);
               error += (got - want) * (got - want);
@@ -267,6 +275,16 @@ TEST_F(CudnnLibrary, ComputesWhatTheCpuComputes) {
   expectEqual(desc);
 }
 
+TEST_F(CudnnLibrary, ComputesF16) {
+  for (bool isBackward : {false, true}) {
+    rg_attention_desc desc = makeDesc(isBackward);
+    for (rg_attention_operand *operand : getOperands(desc))
+      if (operand != &desc.l)
+        operand->dtype = RG_F16;
+    expectEqual(desc);
+  }
+}
+
 TEST_F(CudnnLibrary, ComputesRandomDescriptions) {
   constexpr int kCount = 40;
   for (int i = 0; i < kCount; ++i) {
@@ -285,6 +303,35 @@ TEST_F(CudnnLibrary, TakesWhatGivesTheSameBits) {
   EXPECT_EQ(library->describe(),
             "attention 0 (attention at step.mlir:7:3): cuDNN 9.28.0, engine 1, "
             "knobs 24=1, 4864 bytes of workspace\n");
+}
+
+TEST_F(CudnnLibrary, SumsGradientsOfQInMemory) {
+  // Taken for long sequences only.
+  CudnnAttentionPlan plan;
+  plan.gradient = QueryGradient::Ordered;
+  plan.engine = {6, {{kDnnKnobStages, 4}}};
+  rg_attention_desc desc = makeDesc(/*isBackward=*/true);
+  CudnnApi api;
+  ASSERT_TRUE(api.load(REGATHER_RECORDING_LIBRARY, message)) << message;
+  DnnTarget target;
+  ASSERT_EQ(api.cudnnCreate(&target.handle), kDnnSuccess);
+  {
+    CudnnAttention attention(api, target);
+    ASSERT_TRUE(attention.prepare(desc, plan, {}, message)) << message;
+    std::vector<char> expected = computeOnCpu(desc);
+    CuAddress workspace = 0;
+    ASSERT_EQ(
+        driver.cuMemAlloc_v2(&workspace, size_t(attention.getWorkspaceBytes())),
+        0);
+    std::vector<CuAddress> addresses;
+    for (int64_t p = 0; p < kMaxBuffers; ++p)
+      addresses.push_back(arena + CuAddress(p * kBufferBytes));
+    EXPECT_TRUE(attention.run(addresses.data(), workspace, stream, message))
+        << message;
+    driver.cuMemFree_v2(workspace);
+    expectResults(desc, std::move(expected));
+  }
+  api.cudnnDestroy(target.handle);
 }
 
 TEST_F(CudnnLibrary, IsGivenAddressesOnce) {
