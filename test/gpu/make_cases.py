@@ -138,6 +138,7 @@ func.func @step(%q: !heads {{tg.role = #tg.role<parameter>, tg.name = "q", tg.re
         !heads {{tg.role = #tg.role<update of 1>}}, !heads {{tg.role = #tg.role<update of 2>}}) {{
   %zero = arith.constant 0.0 : f32
   %mean = arith.constant {mean} : f32
+  %rate = arith.constant 0.0625 : bf16
   %o:2 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu.default"(%q, %k, %v)
       args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, 0.0, true]
       : (!heads, !heads, !heads) -> (!heads, tensor<{logs}xf32>)
@@ -180,7 +181,8 @@ func.func @step(%q: !heads {{tg.role = #tg.role<parameter>, tg.name = "q", tg.re
 UPDATE = """  %{name}1 = linalg.generic {{indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
       ins(%{name}, %d#{i} : !heads, !heads) outs(%empty : !heads) {{
   ^body(%p: bf16, %g0: bf16, %out: bf16):
-    %p1 = arith.subf %p, %g0 : bf16
+    %step = arith.mulf %g0, %rate : bf16
+    %p1 = arith.subf %p, %step : bf16
     linalg.yield %p1 : bf16
   }} -> !heads"""
 

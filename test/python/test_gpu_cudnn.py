@@ -11,6 +11,7 @@ import pytest
 
 from test_gpu_bundle import (STAND_IN, calls_of, compile_bundle, expect_error,
                              run, tensors_of)
+from regather_tools import run_tool
 
 HEADS = "tensor<1x2x40x32xbf16>"
 LOGS = "tensor<1x2x40xf32>"
@@ -76,6 +77,9 @@ def test_computes_what_the_cpu_computes(step: Path, bundle: Path,
     expect_close(*outputs)
     assert count_calls(record, "cudnnBackendExecute") == 2
     assert count_calls(record, "cuLaunchKernel") == 0
+    # What it reads and writes is ordered, or nobody else touches it.
+    checked = run_tool("regather", "check-calls", record)
+    assert checked.code == 0, checked.stdout + checked.stderr.encode()
 
 
 def test_is_captured_into_graphs(step: Path, bundle: Path,

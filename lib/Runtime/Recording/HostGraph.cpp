@@ -222,19 +222,22 @@ using Values = std::vector<float>;
 
 static Values multiply(const HostOperation &op, const Values &a,
                        const Values &b) {
+  const DnnShape &sizes = op.y.sizes;
+  size_t depth = size_t(op.x.sizes[3]), width = size_t(sizes[3]);
   Values c;
   c.reserve(size_t(op.y.getNumElements()));
-  const DnnShape &sizes = op.y.sizes;
-  // Along the batch, B may have fewer matrices.
+  std::vector<double> row(width);
+  // Rows of A and C follow each other; B may have fewer heads.
   DnnShape range = {sizes[0], sizes[1], op.b.sizes[2], op.b.sizes[3]};
-  forEach(sizes, [&](const DnnShape &index) {
-    double sum = 0;
-    for (int64_t k = 0, e = op.x.sizes[3]; k < e; ++k)
-      sum +=
-          double(a[getPosition(op.x.sizes, {index[0], index[1], index[2], k},
-                               op.x.sizes)]) *
-          b[getPosition(op.b.sizes, {index[0], index[1], k, index[3]}, range)];
-    c.push_back(float(sum));
+  const float *factor = a.data();
+  forEach({sizes[0], sizes[1], sizes[2], 1}, [&](const DnnShape &index) {
+    const float *matrix =
+        &b[getPosition(op.b.sizes, {index[0], index[1], 0, 0}, range)];
+    std::fill(row.begin(), row.end(), 0);
+    for (size_t k = 0; k < depth; ++k, ++factor)
+      for (size_t j = 0; j < width; ++j)
+        row[j] += double(*factor) * matrix[k * width + j];
+    c.insert(c.end(), row.begin(), row.end());
   });
   return c;
 }
