@@ -38,7 +38,12 @@ public:
            const void *elements);
   template <typename T>
   void set(DnnDescriptor descriptor, int name, int type, const T &element) {
-    set(descriptor, name, type, 1, &element);
+    set(descriptor, name, type, 1, static_cast<const void *>(&element));
+  }
+  void setAll(DnnDescriptor descriptor, int name,
+              const std::vector<DnnDescriptor> &elements) {
+    set(descriptor, name, kDnnTypeDescriptor, int64_t(elements.size()),
+        static_cast<const void *>(elements.data()));
   }
   void finalize(DnnDescriptor descriptor);
 

@@ -151,8 +151,7 @@ bool CudnnGraph::finalize(std::string &message) {
   graph = descriptors.create(kDnnOperationGraph);
   if (target.handle)
     descriptors.set(graph, kDnnGraphHandle, kDnnTypeHandle, target.handle);
-  descriptors.set(graph, kDnnGraphOperations, kDnnTypeDescriptor,
-                  int64_t(operations.size()), operations.data());
+  descriptors.setAll(graph, kDnnGraphOperations, operations);
   descriptors.finalize(graph);
   message = descriptors.getError();
   return !descriptors.hasFailed();

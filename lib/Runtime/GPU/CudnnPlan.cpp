@@ -43,8 +43,7 @@ DnnDescriptor CudnnPlan::createConfig(const CudnnGraph &graph,
   DnnDescriptor config = descriptors.create(kDnnEngineConfig);
   descriptors.set(config, kDnnConfigEngine, kDnnTypeDescriptor, engine);
   if (!knobs.empty())
-    descriptors.set(config, kDnnConfigKnobChoices, kDnnTypeDescriptor,
-                    int64_t(knobs.size()), knobs.data());
+    descriptors.setAll(config, kDnnConfigKnobChoices, knobs);
   descriptors.finalize(config);
   return config;
 }
@@ -70,7 +69,7 @@ bool CudnnPlan::propose(const CudnnGraph &graph,
   if (count && !descriptors.hasFailed())
     api.cudnnBackendGetAttribute(heuristic, kDnnHeuristicResults,
                                  kDnnTypeDescriptor, count, &count,
-                                 configs.data());
+                                 static_cast<void *>(configs.data()));
   configs.resize(size_t(count));
   message = descriptors.getError();
   if (message.empty() && configs.empty())
@@ -93,10 +92,11 @@ bool CudnnPlan::readConfig(DnnDescriptor config, bool &isDeterministic) {
                                         elements) == kDnnSuccess;
   };
   choice = {};
-  if (!get(config, kDnnConfigEngine, kDnnTypeDescriptor, 1, count, &engine) ||
+  if (!get(config, kDnnConfigEngine, kDnnTypeDescriptor, 1, count,
+           static_cast<void *>(&engine)) ||
       !get(engine, kDnnEngineIndex, kDnnTypeInt64, 1, count, &choice.engine) ||
       !get(config, kDnnConfigKnobChoices, kDnnTypeDescriptor, kMaxKnobs,
-           numKnobs, knobs.data()))
+           numKnobs, static_cast<void *>(knobs.data())))
     return false;
   for (int64_t i = 0; i < numKnobs; ++i) {
     DnnEngineChoice::Knob &knob = choice.knobs.emplace_back();

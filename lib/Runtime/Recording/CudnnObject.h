@@ -34,7 +34,7 @@ public:
     if (it == attributes.end())
       return {};
     std::vector<T> elements(it->second.size() / sizeof(T));
-    std::memcpy(elements.data(), it->second.data(),
+    std::memcpy(static_cast<void *>(elements.data()), it->second.data(),
                 elements.size() * sizeof(T));
     return elements;
   }

@@ -138,17 +138,17 @@ static const char *findUnsupported(const HostGraph &graph) {
 }
 
 /// The engine of a configuration. What was proposed says itself which it is.
-static const CudnnObject &getEngineOf(const CudnnObject &config) {
-  const CudnnObject *engine = config.follow(kDnnConfigEngine);
-  return engine ? *engine : config;
+static const CudnnObject *getEngineOf(const CudnnObject *config) {
+  const CudnnObject *engine = config->follow(kDnnConfigEngine);
+  return engine ? engine : config;
 }
 
 static int64_t getEngine(const CudnnObject &config) {
-  return getEngineOf(config).getOne<int64_t>(kDnnEngineIndex);
+  return getEngineOf(&config)->getOne<int64_t>(kDnnEngineIndex);
 }
 
 static HostGraph getPlannedGraph(const CudnnObject &config) {
-  return getEngineOf(config).follow(kDnnEngineGraph)->getGraph();
+  return getEngineOf(&config)->follow(kDnnEngineGraph)->getGraph();
 }
 
 static const char *findEngineProblem(const CudnnObject &config) {

@@ -45,7 +45,9 @@ constexpr Device kDevices[] = {{"NVIDIA A100-SXM4-80GB", 80, 108, 166912,
                                 1965, 3996, 8192, int64_t(180) << 30}};
 
 /// For messages of tests.
-void PrintTo(const Device &device, std::ostream *os) { *os << device.name; }
+std::ostream &operator<<(std::ostream &os, const Device &device) {
+  return os << device.name;
+}
 
 /// As the library reads and writes it.
 std::string describe(const Device &device) {
