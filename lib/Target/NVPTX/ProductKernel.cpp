@@ -12,7 +12,7 @@
 //     copy the rows of A and the columns of B to shared memory, as f32
 //     for l in the block:
 //       sums += A[rows, l] * B[l, columns]
-//   C = convert(relu(alpha * sums + addends))
+//   C = convert(relu(alpha * sums + addends))      ProductBlock.h
 //
 // An element is one chain of multiply-adds in the order of k: its bits depend
 // on k alone.
@@ -21,10 +21,9 @@
 
 #include "ProductKernel.h"
 
-#include "RoutineBlock.h"
+#include "ProductBlock.h"
+#include "TensorCoreProduct.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -42,74 +41,24 @@ static constexpr int64_t kThreads = kTile / kPiece * (kTile / kPiece);
 static constexpr int64_t kStride = kTile + 4;
 
 namespace {
-class ProductKernel {
+class ProductKernel : ProductBlock {
 public:
-  ProductKernel(const rg_gemm_desc &desc, RoutineBlock &b) : desc(desc), b(b) {}
+  ProductKernel(const rg_gemm_desc &desc, RoutineBlock &b)
+      : ProductBlock(desc, b, kTile) {}
 
   LogicalResult build();
 
 private:
-  /// A matrix of an operand for the element of the batch.
-  struct Matrix {
-    Value buffer, base;
-    const int64_t *strides;
-  };
-
-  void findTile();
-  Matrix getMatrix(const rg_gemm_operand &operand);
-  Value getPlace(const Matrix &matrix, Value row, Value column);
   /// Copies `across` x `depth` elements; `strides` are those of the matrix
   /// along these.
   void copyTile(const Matrix &matrix, Value firstAcross, Value firstDepth,
                 int64_t size, ArrayRef<int64_t> strides, Value target);
   SmallVector<Value> addBlock(Value depth, ValueRange sums);
-  void storeElement(Value sum, Value row, Value column);
 
-  const rg_gemm_desc &desc;
-  RoutineBlock &b;
-  SmallVector<Value> batch;
-  Value firstRow, firstColumn, ownRow, ownColumn;
-  Matrix left, right, result;
-  SmallVector<Matrix> addends;
+  Value ownRow, ownColumn;
   Value leftTile, rightTile;
 };
 } // namespace
-
-static int64_t countTiles(int64_t size) {
-  return llvm::divideCeil(size, kTile);
-}
-
-static int64_t countBatch(const rg_gemm_desc &desc) {
-  int64_t count = 1;
-  for (int64_t i = 0; i < desc.batch_rank; ++i)
-    count *= desc.batch_sizes[i];
-  return count;
-}
-
-void ProductKernel::findTile() {
-  auto [outer, column] = b.divide(b.block, countTiles(desc.n));
-  auto [element, row] = b.divide(outer, countTiles(desc.m));
-  firstRow = b.mul(row, kTile);
-  firstColumn = b.mul(column, kTile);
-  batch.resize(static_cast<size_t>(desc.batch_rank));
-  for (int64_t i = desc.batch_rank; i-- > 0;)
-    std::tie(element, batch[i]) = b.divide(element, desc.batch_sizes[i]);
-  auto [threadRow, threadColumn] = b.divide(b.thread, kTile / kPiece);
-  ownRow = b.mul(threadRow, kPiece);
-  ownColumn = b.mul(threadColumn, kPiece);
-}
-
-ProductKernel::Matrix ProductKernel::getMatrix(const rg_gemm_operand &operand) {
-  Value base = b.index(operand.offset);
-  for (auto [i, number] : llvm::enumerate(batch))
-    base = b.add(base, b.mul(number, operand.batch_strides[i]));
-  return {b.getBuffer(operand.buffer, operand.dtype), base, operand.strides};
-}
-
-Value ProductKernel::getPlace(const Matrix &matrix, Value row, Value column) {
-  return b.add(b.add(matrix.base, b.mul(row, matrix.strides[0])),
-               b.mul(column, matrix.strides[1]));
-}
 
 void ProductKernel::copyTile(const Matrix &matrix, Value firstAcross,
                              Value firstDepth, int64_t size,
@@ -160,32 +109,10 @@ SmallVector<Value> ProductKernel::addBlock(Value depth, ValueRange sums) {
   return next;
 }
 
-void ProductKernel::storeElement(Value sum, Value row, Value column) {
-  Value exists =
-      b.both(b.isLess(row, b.index(desc.m)), b.isLess(column, b.index(desc.n)));
-  auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  if (desc.alpha != 1)
-    sum = arith::MulFOp::create(b, sum, b.number(desc.alpha));
-  for (const Matrix &addend : addends)
-    sum = b.add(sum, b.load(addend.buffer, getPlace(addend, row, column)));
-  if (desc.relu) {
-    // NaN stays NaN.
-    Value isNegative =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, sum, b.number(0));
-    sum = b.select(isNegative, b.number(0), sum);
-  }
-  b.store(sum, result.buffer, getPlace(result, row, column));
-}
-
 LogicalResult ProductKernel::build() {
-  findTile();
-  left = getMatrix(desc.a);
-  right = getMatrix(desc.b);
-  result = getMatrix(desc.c);
-  for (int32_t i = 0; i < desc.addend_count; ++i)
-    addends.push_back(getMatrix(desc.addends[i]));
+  auto [threadRow, threadColumn] = b.divide(b.thread, kTile / kPiece);
+  ownRow = b.mul(threadRow, kPiece);
+  ownColumn = b.mul(threadColumn, kPiece);
   leftTile = b.makeShared(kDepth * kStride);
   rightTile = b.makeShared(kDepth * kStride);
   SmallVector<Value> zeros(kPiece, b.makeZeros(kPiece));
@@ -208,24 +135,11 @@ LogicalResult ProductKernel::build() {
 LogicalResult nvptx::buildProductKernel(const rg_gemm_desc &desc,
                                         gpu::GPUModuleOp module,
                                         StringRef name) {
-  int64_t blocks = countBatch(desc) * countTiles(desc.m) * countTiles(desc.n);
-  if (blocks == 0)
+  if (ProductBlock::countBlocks(desc, kTile) == 0)
     return module.emitError() << "the product has nothing to compute";
-  RoutineBuffers buffers;
-  auto add = [&](const rg_gemm_operand &operand, int64_t rows, int64_t columns,
-                 bool isWritten, bool mayOverlap) {
-    int64_t last = operand.offset +
-                   std::max<int64_t>(rows - 1, 0) * operand.strides[0] +
-                   std::max<int64_t>(columns - 1, 0) * operand.strides[1];
-    for (int64_t i = 0; i < desc.batch_rank; ++i)
-      last += (desc.batch_sizes[i] - 1) * operand.batch_strides[i];
-    buffers.add(operand.buffer, operand.dtype, last, isWritten, mayOverlap);
-  };
-  add(desc.a, desc.m, desc.k, false, false);
-  add(desc.b, desc.k, desc.n, false, false);
-  add(desc.c, desc.m, desc.n, true, true);
-  for (int32_t i = 0; i < desc.addend_count; ++i)
-    add(desc.addends[i], desc.m, desc.n, false, true);
-  RoutineBlock block(module, name, buffers, {blocks, kThreads});
+  if (fitsTensorCores(desc))
+    return buildTensorCoreProduct(desc, module, name);
+  RoutineBlock block(module, name, ProductBlock::describeBuffers(desc),
+                     {ProductBlock::countBlocks(desc, kTile), kThreads});
   return ProductKernel(desc, block).build();
 }

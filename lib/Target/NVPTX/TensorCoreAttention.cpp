@@ -71,21 +71,6 @@ TensorCoreAttention::getOwn(Sums &sums, int64_t number) {
   return pairs;
 }
 
-SmallVector<Value> TensorCoreAttention::flatten(ArrayRef<Sums> all) {
-  SmallVector<Value> values;
-  for (const Sums &sums : all)
-    for (const SumFragment &sum : sums)
-      llvm::append_range(values, sum);
-  return values;
-}
-
-Sums TensorCoreAttention::unflatten(ValueRange values) {
-  Sums sums(values.size() / 4);
-  for (auto [i, value] : llvm::enumerate(values))
-    sums[i / 4][i % 4] = value;
-  return sums;
-}
-
 DeviceRows TensorCoreAttention::getRows(const HeadMatrix &matrix) {
   return {matrix.buffer, matrix.base, matrix.operand.strides[2], matrix.rows};
 }

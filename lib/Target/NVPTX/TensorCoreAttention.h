@@ -62,8 +62,6 @@ protected:
   /// The elements of `sums` in an own vector, in pairs of consecutive ones.
   llvm::SmallVector<std::array<mlir::Value *, 2>> getOwn(Sums &sums,
                                                          int64_t number);
-  static llvm::SmallVector<mlir::Value> flatten(llvm::ArrayRef<Sums> sums);
-  static Sums unflatten(mlir::ValueRange values);
 
   static DeviceRows getRows(const HeadMatrix &matrix);
   /// Zeros for each fragment of own vectors.

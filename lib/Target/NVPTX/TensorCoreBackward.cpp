@@ -270,7 +270,8 @@ SmallVector<Value> KeyKernel::addTile(const HeadMatrices &head, Value row,
               arith::SubFOp::create(b, *gradient, products[2 * n + e]));
     accumulate(keySums, gradients, tiles.first, place);
   }
-  return flatten({keySums, valueSums});
+  keySums.append(valueSums);
+  return flatten(keySums);
 }
 
 SmallVector<Value> KeyKernel::addHead(const HeadMatrices &head,

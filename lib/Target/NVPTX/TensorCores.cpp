@@ -23,6 +23,20 @@ using namespace regather::nvptx;
 /// Elements of one access to a tile: 16 bytes.
 static constexpr int64_t kAccess = 8;
 
+SmallVector<Value> nvptx::flatten(const Sums &sums) {
+  SmallVector<Value> values;
+  for (const SumFragment &sum : sums)
+    llvm::append_range(values, sum);
+  return values;
+}
+
+Sums nvptx::unflatten(ValueRange values) {
+  Sums sums(values.size() / 4);
+  for (auto [i, value] : llvm::enumerate(values))
+    sums[i / 4][i % 4] = value;
+  return sums;
+}
+
 bool nvptx::isTensorCoreType(int32_t dtype) { return dtype == RG_BF16; }
 
 TensorCores::TensorCores(RoutineBlock &b, int64_t threads, int32_t dtype)

@@ -60,6 +60,10 @@ enum class TileRows {
   Inner
 };
 
+/// All numbers, as loops carry them, and back.
+llvm::SmallVector<mlir::Value> flatten(const Sums &sums);
+Sums unflatten(mlir::ValueRange values);
+
 class TensorCores {
 public:
   static constexpr int64_t kLanes = 32;

@@ -246,17 +246,19 @@ TEST_F(AttentionTest, ComputesOddSizesIn16Bits) {
   }
 }
 
-// Widths with several pieces, and those for which a warp owns fewer rows.
+// Widths with several pieces, and those for which a warp owns fewer rows; with
+// tensor cores, tiles that are cut along the diagonal.
 TEST_F(AttentionTest, ComputesWideHeads) {
-  for (int64_t width : {64, 128, 192}) {
-    Shape shape;
-    shape.dtype = width == 128 ? RG_F16 : RG_BF16;
-    shape.width = width;
-    shape.valueWidth = width == 192 ? 128 : width;
-    shape.isCausal = true;
-    shape.rows = shape.columns = 32;
-    expectEqual(shape);
-  }
+  for (int32_t dtype : {RG_F32, RG_BF16})
+    for (int64_t width : {64, 128, 192}) {
+      Shape shape;
+      shape.dtype = dtype;
+      shape.width = width;
+      shape.valueWidth = width == 192 ? 128 : width;
+      shape.isCausal = true;
+      shape.rows = shape.columns = dtype == RG_F32 ? 32 : 80;
+      expectEqual(shape);
+    }
 }
 
 // Tensor cores: sizes that are no multiples of tiles, tiles that are hidden or
@@ -264,24 +266,23 @@ TEST_F(AttentionTest, ComputesWideHeads) {
 TEST_F(AttentionTest, MultipliesFragments) {
   std::mt19937 random(2);
   const int64_t widths[] = {16, 48, 64, 80, 128, 256};
-  for (int64_t width : widths)
-    for (bool isCausal : {false, true}) {
-      Shape shape;
-      shape.dtype = RG_BF16;
-      shape.width = width;
-      shape.valueWidth =
-          random() % 2 != 0 ? width : widths[random() % std::size(widths)];
-      shape.isCausal = isCausal;
-      shape.hasHeadsInside = random() % 2 != 0;
-      shape.groups = 1 + static_cast<int64_t>(random() % 2);
-      shape.heads = shape.groups;
-      shape.rows = 1 + static_cast<int64_t>(random() % 150);
-      shape.columns = 1 + static_cast<int64_t>(random() % 100);
-      SCOPED_TRACE(testing::Message()
-                   << shape.rows << " x " << shape.columns << ", width "
-                   << width << ", values " << shape.valueWidth);
-      ASSERT_NO_FATAL_FAILURE(expectEqual(shape));
-    }
+  for (auto [number, width] : llvm::enumerate(widths)) {
+    Shape shape;
+    shape.dtype = RG_BF16;
+    shape.width = width;
+    shape.valueWidth =
+        random() % 2 != 0 ? width : widths[random() % std::size(widths)];
+    shape.isCausal = number % 2 != 0;
+    shape.hasHeadsInside = random() % 2 != 0;
+    shape.groups = 1 + static_cast<int64_t>(random() % 2);
+    shape.heads = shape.groups;
+    shape.rows = 1 + static_cast<int64_t>(random() % 150);
+    shape.columns = 1 + static_cast<int64_t>(random() % 100);
+    SCOPED_TRACE(testing::Message()
+                 << shape.rows << " x " << shape.columns << ", width " << width
+                 << ", values " << shape.valueWidth);
+    ASSERT_NO_FATAL_FAILURE(expectEqual(shape));
+  }
 }
 
 // Where the scale comes first.

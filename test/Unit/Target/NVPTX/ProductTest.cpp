@@ -43,8 +43,11 @@ protected:
   /// Runs a product of small integers, for which sums are exact in any order,
   /// on the CPU and emulated, and compares all bits.
   void expectEqual(const rg_gemm_desc &desc);
+  bool usesTensorCores(const rg_gemm_desc &desc);
 
   MLIRContext context;
+  /// Words of a buffer.
+  size_t words = kWords;
 };
 
 /// [m, k] times [k, n], in row-major order.
@@ -60,11 +63,11 @@ rg_gemm_desc makeDesc(int64_t m, int64_t n, int64_t k, int32_t dtype = RG_F32) {
   return desc;
 }
 
-Memory draw(int32_t dtype, std::mt19937 &random) {
-  Memory memory(kWords);
+Memory draw(int32_t dtype, size_t words, std::mt19937 &random) {
+  Memory memory(words);
   void *data = memory.data();
   size_t width = dtype == RG_F32 ? 4 : 2;
-  for (size_t i = 0; i != kWords * sizeof(Word) / width; ++i) {
+  for (size_t i = 0; i != words * sizeof(Word) / width; ++i) {
     float value = static_cast<float>(random() % 7) - 3;
     if (dtype == RG_F32)
       static_cast<float *>(data)[i] = value;
@@ -102,7 +105,7 @@ void ProductTest::expectEqual(const rg_gemm_desc &desc) {
   std::vector<Memory> expected;
   std::vector<void *> pointers;
   for (int32_t dtype : dtypes)
-    expected.push_back(draw(dtype, random));
+    expected.push_back(draw(dtype, words, random));
   const std::vector<Memory> before = expected;
   for (Memory &memory : expected)
     pointers.push_back(memory.data());
@@ -176,6 +179,75 @@ TEST_F(ProductTest, NarrowsResultsOfF32) {
   }
 }
 
+bool ProductTest::usesTensorCores(const rg_gemm_desc &desc) {
+  auto text = printProductKernel(UnknownLoc::get(&context), desc, "product");
+  return succeeded(text) && StringRef(*text).contains("nvvm.mma.sync");
+}
+
+/// A product of bf16 that no library computes: it adds two tensors.
+rg_gemm_desc makeHalfDesc(int64_t m, int64_t n, int64_t k) {
+  rg_gemm_desc desc = makeDesc(m, n, k, RG_BF16);
+  desc.addends[0] = {3, RG_F32, 7, {0, 1}, {}};
+  desc.addends[1] = {4, RG_BF16, 0, {n, 1}, {}};
+  desc.addend_count = 2;
+  return desc;
+}
+
+// Factors that lie along rows and along columns, with sizes that are and are no
+// multiples of tiles and blocks.
+TEST_F(ProductTest, MultipliesFragments) {
+  for (bool isLeftTransposed : {false, true})
+    for (bool isRightTransposed : {false, true})
+      for (int64_t size : {64, 72}) {
+        rg_gemm_desc desc = makeHalfDesc(size, 2 * size, size + 40);
+        if (isLeftTransposed)
+          desc.a = {0, RG_BF16, 8, {1, size}, {}};
+        if (isRightTransposed)
+          desc.b = {1, RG_BF16, 16, {1, desc.k + 8}, {}};
+        EXPECT_TRUE(usesTensorCores(desc));
+        ASSERT_NO_FATAL_FAILURE(expectEqual(desc));
+      }
+}
+
+// Tiles of 128 rows and columns.
+TEST_F(ProductTest, MultipliesManyFragments) {
+  rg_gemm_desc desc = makeHalfDesc(72, 8136, 40);
+  words = size_t(1) << 17;
+  EXPECT_TRUE(usesTensorCores(desc));
+  expectEqual(desc);
+}
+
+TEST_F(ProductTest, MultipliesBatchesOfFragments) {
+  rg_gemm_desc desc = makeHalfDesc(16, 24, 8);
+  desc.alpha = 0.5f;
+  desc.relu = 1;
+  desc.batch_rank = 2;
+  desc.batch_sizes[0] = 2;
+  desc.batch_sizes[1] = 3;
+  desc.a.batch_strides[0] = 128;
+  desc.b.batch_strides[1] = 192;
+  desc.c.batch_strides[0] = 3 * 384;
+  desc.c.batch_strides[1] = 384;
+  EXPECT_TRUE(usesTensorCores(desc));
+  expectEqual(desc);
+}
+
+TEST_F(ProductTest, MultipliesFragmentsOfAlignedRowsOnly) {
+  rg_gemm_desc aligned = makeHalfDesc(16, 16, 16);
+  EXPECT_TRUE(usesTensorCores(aligned));
+  rg_gemm_desc desc = aligned;
+  desc.a.offset = 4;
+  EXPECT_FALSE(usesTensorCores(desc));
+  desc = aligned;
+  desc.b.strides[0] = 20;
+  EXPECT_FALSE(usesTensorCores(desc));
+  desc = aligned;
+  desc.k = 12;
+  EXPECT_FALSE(usesTensorCores(desc));
+  desc = makeDesc(16, 16, 16);
+  EXPECT_FALSE(usesTensorCores(desc));
+}
+
 TEST_F(ProductTest, ComputesBatches) {
   rg_gemm_desc desc = makeDesc(5, 6, 7);
   desc.a.strides[0] = 14;
@@ -199,7 +271,8 @@ TEST_F(ProductTest, CompilesWhatIsLeft) {
   rg_gemm_desc strided = makeDesc(64, 64, 64);
   strided.a.strides[0] = 256;
   strided.a.strides[1] = 2;
-  const rg_gemm_desc descs[] = {makeDesc(64, 64, 64), strided};
+  const rg_gemm_desc descs[] = {makeDesc(64, 64, 64), strided,
+                                makeHalfDesc(4096, 4096, 4096)};
   for (const GpuArchitecture &architecture : getGpuArchitectures()) {
     KernelCompileOptions options;
     options.architecture = &architecture;
@@ -211,6 +284,11 @@ TEST_F(ProductTest, CompilesWhatIsLeft) {
     ASSERT_TRUE((*codes)[1]);
     EXPECT_NE((*codes)[1]->ptx.find("ld.shared.v4"), std::string::npos);
     EXPECT_EQ((*codes)[1]->ptx.find(".local"), std::string::npos);
+    ASSERT_TRUE((*codes)[2]);
+    for (StringRef opcode : {"mma.sync.aligned.m16n8k16", "ldmatrix.sync",
+                             "cp.async.cg.shared.global"})
+      EXPECT_TRUE(StringRef((*codes)[2]->ptx).contains(opcode)) << opcode.str();
+    EXPECT_EQ((*codes)[2]->ptx.find(".local"), std::string::npos);
   }
 }
 
