@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PtxInterpreter.h"
+#include "PtxText.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,78 +15,6 @@
 using namespace regather::runtime;
 
 using Kind = PtxInstruction::Kind;
-
-//===----------------------------------------------------------------------===//
-// Text
-//===----------------------------------------------------------------------===//
-
-static constexpr std::string_view kSpace = " \t\r\n";
-
-static bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-static std::string_view trim(std::string_view text) {
-  size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos)
-    return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
-
-/// Splits at a separator outside of braces and brackets; parts are trimmed, and
-/// empty ones left out.
-static std::vector<std::string_view> split(std::string_view text,
-                                           char separator) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  size_t begin = 0;
-  auto add = [&](size_t end) {
-    if (std::string_view part = trim(text.substr(begin, end - begin));
-        !part.empty())
-      parts.push_back(part);
-    begin = end + 1;
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    depth += text[i] == '{' || text[i] == '[' || text[i] == '(';
-    depth -= text[i] == '}' || text[i] == ']' || text[i] == ')';
-    if (text[i] == separator && depth == 0)
-      add(i);
-  }
-  add(text.size());
-  return parts;
-}
-
-/// The number that a text begins with; 0 if it begins with none.
-static int64_t readNumber(std::string_view text) {
-  return std::strtoll(std::string(text).c_str(), nullptr, 0);
-}
-
-/// Where the brace is closed that stands at `begin`; the end of the text if it
-/// is not.
-static size_t findClosingBrace(std::string_view text, size_t begin) {
-  int depth = 0;
-  for (size_t i = begin; i < text.size(); ++i) {
-    depth += text[i] == '{';
-    depth -= text[i] == '}';
-    if (depth == 0)
-      return i;
-  }
-  return text.size();
-}
-
-/// Without comments and indentation, and with a `;` behind labels.
-static std::string removeComments(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    line = trim(line.substr(0, line.find("//")));
-    result += line;
-    result += !line.empty() && line.back() == ':' ? ";\n" : "\n";
-  }
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // Functions
