@@ -37,7 +37,9 @@ Sums nvptx::unflatten(ValueRange values) {
   return sums;
 }
 
-bool nvptx::isTensorCoreType(int32_t dtype) { return dtype == RG_BF16; }
+bool nvptx::isTensorCoreType(int32_t dtype) {
+  return dtype == RG_BF16 || dtype == RG_F16;
+}
 
 TensorCores::TensorCores(RoutineBlock &b, int64_t threads, int32_t dtype)
     : b(b), threads(threads), type(getElementType(b, dtype)) {

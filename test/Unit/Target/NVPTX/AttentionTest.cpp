@@ -268,7 +268,7 @@ TEST_F(AttentionTest, MultipliesFragments) {
   const int64_t widths[] = {16, 48, 64, 80, 128, 256};
   for (auto [number, width] : llvm::enumerate(widths)) {
     Shape shape;
-    shape.dtype = RG_BF16;
+    shape.dtype = number % 3 != 0 ? RG_BF16 : RG_F16;
     shape.width = width;
     shape.valueWidth =
         random() % 2 != 0 ? width : widths[random() % std::size(widths)];
@@ -287,9 +287,9 @@ TEST_F(AttentionTest, MultipliesFragments) {
 
 // Where the scale comes first.
 TEST_F(AttentionTest, MasksFragments) {
-  for (int32_t type : {RG_F32, RG_BF16, RG_I1}) {
+  for (int32_t type : {RG_F32, RG_BF16, RG_F16, RG_I1}) {
     Shape shape;
-    shape.dtype = RG_BF16;
+    shape.dtype = type == RG_F16 ? RG_F16 : RG_BF16;
     shape.heads = 2;
     shape.rows = 70;
     shape.columns = 50;
@@ -368,7 +368,7 @@ TEST_F(AttentionTest, AssemblesWithoutSpills) {
   for (int64_t width : {64, 128})
     for (bool backward : {false, true}) {
       Shape shape;
-      shape.dtype = RG_BF16;
+      shape.dtype = width == 64 ? RG_F16 : RG_BF16;
       shape.heads = 32;
       shape.groups = 4;
       shape.rows = shape.columns = 4096;

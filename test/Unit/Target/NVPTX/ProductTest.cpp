@@ -184,11 +184,12 @@ bool ProductTest::usesTensorCores(const rg_gemm_desc &desc) {
   return succeeded(text) && StringRef(*text).contains("nvvm.mma.sync");
 }
 
-/// A product of bf16 that no library computes: it adds two tensors.
-rg_gemm_desc makeHalfDesc(int64_t m, int64_t n, int64_t k) {
-  rg_gemm_desc desc = makeDesc(m, n, k, RG_BF16);
+/// A product of 16-bit floats that no library computes: it adds two tensors.
+rg_gemm_desc makeHalfDesc(int64_t m, int64_t n, int64_t k,
+                          int32_t dtype = RG_BF16) {
+  rg_gemm_desc desc = makeDesc(m, n, k, dtype);
   desc.addends[0] = {3, RG_F32, 7, {0, 1}, {}};
-  desc.addends[1] = {4, RG_BF16, 0, {n, 1}, {}};
+  desc.addends[1] = {4, dtype, 0, {n, 1}, {}};
   desc.addend_count = 2;
   return desc;
 }
@@ -199,11 +200,12 @@ TEST_F(ProductTest, MultipliesFragments) {
   for (bool isLeftTransposed : {false, true})
     for (bool isRightTransposed : {false, true})
       for (int64_t size : {64, 72}) {
-        rg_gemm_desc desc = makeHalfDesc(size, 2 * size, size + 40);
+        int32_t dtype = size == 64 ? RG_BF16 : RG_F16;
+        rg_gemm_desc desc = makeHalfDesc(size, 2 * size, size + 40, dtype);
         if (isLeftTransposed)
-          desc.a = {0, RG_BF16, 8, {1, size}, {}};
+          desc.a = {0, dtype, 8, {1, size}, {}};
         if (isRightTransposed)
-          desc.b = {1, RG_BF16, 16, {1, desc.k + 8}, {}};
+          desc.b = {1, dtype, 16, {1, desc.k + 8}, {}};
         EXPECT_TRUE(usesTensorCores(desc));
         ASSERT_NO_FATAL_FAILURE(expectEqual(desc));
       }
