@@ -37,6 +37,9 @@ struct Parts {
 };
 } // namespace
 
+/// How names of bundles end.
+static constexpr std::string_view kEnding = ".rgb";
+
 static constexpr char kMagic[] = {'R', 'G', 'B', 'U', 'N', 'D', 'L', 'E'};
 
 /// FNV-1a over words of eight bytes, of which the last may be cut off.
@@ -190,6 +193,14 @@ void BundleOptions::setCommunicator(const CommunicatorOptions &communicator) {
   gpu.reproducible = communicator.isReproducible;
 }
 
+Failure BundleOptions::setAlgorithms(const std::string &text) {
+  if (text != "first" && text != "timed")
+    return Failure("--algorithms expects first or timed, got \"" + text + "\"");
+  gpu.algorithms =
+      text == "first" ? RG_GPU_ALGORITHMS_FIRST : RG_GPU_ALGORITHMS_TIMED;
+  return Failure();
+}
+
 static Result<std::unique_ptr<Engine>>
 loadForCpu(const std::string &path, const Manifest &manifest,
            const BundleOptions &options,
@@ -208,6 +219,13 @@ loadForCpu(const std::string &path, const Manifest &manifest,
   return std::unique_ptr<Engine>(std::move(*engine));
 }
 
+/// The file next to a bundle that keeps the algorithms of its products:
+/// `step.algorithms.json` for `step.rgb`.
+static std::string getAlgorithmFile(const std::string &path) {
+  size_t length = path.size() - (isBundle(path) ? kEnding.size() : 0);
+  return path.substr(0, length) + ".algorithms.json";
+}
+
 static Result<std::unique_ptr<Engine>>
 loadForGpu(const std::string &path, const Manifest &manifest,
            const BundleOptions &options,
@@ -218,10 +236,16 @@ loadForGpu(const std::string &path, const Manifest &manifest,
   if ((*gpu)->version == RG_GPU_PROGRAM_VERSION)
     if (Failure failure = checkTables(*(*gpu)->program, manifest.step))
       return failure;
-  auto engine = GpuEngine::create(**gpu, manifest.step, options.gpu,
+  std::string algorithmFile = getAlgorithmFile(path);
+  rg_gpu_executor_options gpuOptions = options.gpu;
+  gpuOptions.default_algorithm_file = algorithmFile.c_str();
+  auto engine = GpuEngine::create(**gpu, manifest.step, gpuOptions,
                                   makeReporter(*(*gpu)->program, report));
   if (!engine)
     return engine.getFailure();
+  if (std::string note = (*engine)->getNote();
+      !note.empty() && options.reportNote)
+    options.reportNote(note);
   return std::unique_ptr<Engine>(std::move(*engine));
 }
 
@@ -243,7 +267,6 @@ regather::loadBundle(const std::string &path, const Manifest &manifest,
 //===----------------------------------------------------------------------===//
 
 bool regather::isBundle(const std::string &path) {
-  constexpr std::string_view kEnding = ".rgb";
   return path.size() > kEnding.size() &&
          path.compare(path.size() - kEnding.size(), kEnding.size(), kEnding) ==
              0;
@@ -273,6 +296,7 @@ int regather::runBundle(const RunOptions &options, const BundleOptions &bundle,
   auto report = [](const std::string &message) { printError(message); };
   BundleOptions withRanks = bundle;
   withRanks.setRanks(manifest->step.ranks);
+  withRanks.reportNote = [&](const std::string &note) { progress.note(note); };
   auto load = [&]() -> std::unique_ptr<Engine> {
     auto engine = loadBundle(options.file, *manifest, withRanks, report);
     if (engine)

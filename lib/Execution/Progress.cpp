@@ -19,6 +19,13 @@ static constexpr const char *kClearLine = "\r\033[K";
 Progress::Progress(bool quiet)
     : quiet(quiet), isTerminal(isatty(STDERR_FILENO) != 0) {}
 
+void Progress::note(const std::string &message) {
+  if (quiet)
+    return;
+  clear();
+  std::fprintf(stderr, "regather: note: %s\n", message.c_str());
+}
+
 void Progress::begin(const std::string &name, int64_t parts) {
   what = name;
   total = parts;

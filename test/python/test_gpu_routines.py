@@ -3,12 +3,15 @@ routines for CPUs compute, on the libraries that stand in for CUDA."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy
 import pytest
 
-from test_gpu_bundle import calls_of, compile_bundle, run, tensors_of
+from regather_tools import run_tool
+from test_gpu_bundle import (LIBRARIES, calls_of, compile_bundle, expect_error,
+                             run, tensors_of)
 
 HEADS = "tensor<1x2x40x32xTYPE>"
 LOGS = "tensor<1x2x40xf32>"
@@ -53,3 +56,75 @@ def test_compute_what_the_cpu_computes(tmp_path: Path, dtype: str, tolerance: fl
     # One launch forward, two backward.
     assert calls.count("cuLaunchKernel") == 3
     assert '"library": "cuBLASLt ' in algorithms.read_text()
+
+
+def test_algorithms_are_kept_next_to_the_bundle(tmp_path: Path) -> None:
+    step = tmp_path / "step.mlir"
+    step.write_text(STEP)
+    bundle = compile_bundle(step, tmp_path / "step.rgb")
+    file = tmp_path / "step.algorithms.json"
+    record = tmp_path / "calls"
+
+    def algorithms_of(seconds: str, *options: str, **env: str) -> list[int]:
+        """Of all products: those that are timed, and then that of the step."""
+        record.unlink(missing_ok=True)
+        result = run(bundle, "--random-inputs=1", *options,
+                     REGATHER_RECORD=str(record),
+                     REGATHER_STAND_IN_PRODUCT_SECONDS=seconds, **env)
+        assert result.code == 0, result.stderr
+        return [call["algorithm"] for call in calls_of(record)
+                if call["call"] == "cublasLtMatmul"]
+
+    def entry() -> dict:
+        (entry,) = json.loads(file.read_text())["algorithms"].values()
+        return entry
+
+    assert algorithms_of("3,1,2") == [0]
+    assert entry()["proposal"] == 0 and "microseconds" not in entry()
+    # A run that does not count, and five that do.
+    assert algorithms_of("3,1,2", "--algorithms=timed") == [
+        *6 * [0], *6 * [1], *6 * [2], 1]
+    assert entry()["proposal"] == 1
+    assert entry()["microseconds"] == pytest.approx([3e6, 1e6, 2e6], rel=1e-2)
+    # The file pins it, whatever would be measured now.
+    assert algorithms_of("1,2,3") == [1]
+    assert algorithms_of("1,2,3", "--algorithms=timed") == [1]
+    file.unlink()
+    timed = algorithms_of("3,2,1", REGATHER_ALGORITHMS="timed")
+    assert len(timed) == 19 and timed[-1] == 2
+    file.unlink()
+    # The flag goes before the environment.
+    assert algorithms_of("3,2,1", "--algorithms=first",
+                         REGATHER_ALGORITHMS="timed") == [0]
+
+
+def test_algorithms_that_cannot_be_kept(tmp_path: Path) -> None:
+    step = tmp_path / "step.mlir"
+    step.write_text(STEP)
+    bundle = compile_bundle(step, tmp_path / "step.rgb")
+    # Nothing can be renamed to the name of a folder.
+    folder = tmp_path / "step.algorithms.json"
+    folder.mkdir()
+    options = (bundle, "--random-inputs=1")
+    result = run_tool("regather-run", *options, env=LIBRARIES)
+    assert result.code == 0, result.stderr
+    assert f"note: cannot write '{folder}': " in result.stderr
+    assert run(*options).stderr == ""
+    assert sorted(tmp_path.iterdir()) == [folder, step, bundle]
+    # A file that was asked for has to be written.
+    expect_error(run(*options, REGATHER_ALGORITHM_FILE=str(folder)),
+                 f"cannot write '{folder}': ")
+
+
+@pytest.mark.parametrize("tool", ["regather", "regather-run"])
+def test_choices_of_algorithms_that_there_are_not(tool: str,
+                                                  tmp_path: Path) -> None:
+    step = tmp_path / "step.mlir"
+    step.write_text(STEP)
+    bundle = compile_bundle(step, tmp_path / "step.rgb")
+    command = ("run", bundle) if tool == "regather" else (bundle,)
+    result = run_tool(tool, *command, "--random-inputs=1",
+                      "--algorithms=slowest", env=LIBRARIES)
+    expect_error(result, "--algorithms", "slowest")
+    expect_error(run(bundle, "--random-inputs=1", REGATHER_ALGORITHMS="all"),
+                 "REGATHER_ALGORITHMS is 'all', expected first or timed")

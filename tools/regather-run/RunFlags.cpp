@@ -124,6 +124,12 @@ static const std::vector<Flag> &getFlags() {
                     timeout),
       REGATHER_FLAG("threads", "N", "Threads on which each rank computes",
                     bundle.executor.threads),
+      Flag{"algorithms", "first|timed",
+           "Which proposal of cuBLASLt a bundle for GPUs uses for a product of "
+           "matrices: the first, or the fastest",
+           [](RunFlags &flags, const std::string &text) {
+             return !flags.bundle.setAlgorithms(text);
+           }},
       REGATHER_FLAG("device", "N",
                     "Number of the GPU that runs a bundle for GPUs",
                     bundle.gpu.device),

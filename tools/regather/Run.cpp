@@ -91,6 +91,13 @@ static cl::opt<std::string> communicatorText(
     cl::value_desc("threads[,latency=SECONDS][,bandwidth=RATE] | "
                    "nccl[,reproducible]"),
     cl::init("threads"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<std::string>
+    algorithms("algorithms",
+               cl::desc("Which proposal of cuBLASLt a bundle for GPUs uses for "
+                        "a product of matrices: the first (default), or the "
+                        "fastest"),
+               cl::value_desc("first|timed"), cl::sub(runCommand),
+               cl::cat(getCategory()));
 static cl::opt<int32_t>
     device("device",
            cl::desc("Number of the GPU that runs a bundle for GPUs (default "
@@ -249,6 +256,9 @@ static int runBundle(const RunOptions &options, Progress &progress) {
   bundle.setCommunicator(communicator);
   bundle.executor.record_spans = !traceFile.empty();
   bundle.gpu.device = device;
+  if (algorithms.getNumOccurrences())
+    if (Failure failure = bundle.setAlgorithms(algorithms))
+      return reportError(failure.getMessage());
   return regather::runBundle(options, bundle, progress);
 }
 

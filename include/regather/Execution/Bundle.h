@@ -38,12 +38,16 @@ struct BundleOptions {
   rg_executor_options executor = {};
   /// Of bundles for GPUs.
   rg_gpu_executor_options gpu = {};
+  /// Says what could not be done but is no error.
+  std::function<void(const std::string &)> reportNote;
 
   /// Sets what both have.
   void setRanks(int64_t ranks);
   void setTimeout(double seconds);
   void watchArena();
   void setCommunicator(const CommunicatorOptions &communicator);
+  /// `first` or `timed`: how algorithms of products are chosen on GPUs.
+  Failure setAlgorithms(const std::string &text);
 };
 
 /// Loads the code of a bundle whose manifest was read, after checking that this

@@ -28,6 +28,8 @@ public:
   ~GpuEngine() override;
 
   std::string getName() const override { return "gpu"; }
+  /// What could not be done but is no error; empty for nothing.
+  std::string getNote() const { return rg_gpu_executor_note(executor); }
   std::optional<int32_t> getOnlyRank() const override;
   Result<std::vector<HostTensor>> gather(const HostTensor &tensor) override;
   std::vector<double> getDeviceSeconds() const override;

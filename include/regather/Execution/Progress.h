@@ -21,6 +21,9 @@ public:
   explicit Progress(bool quiet);
   ~Progress() { end(); }
 
+  /// Prints a line about something that is no error.
+  void note(const std::string &message);
+
   /// Begins a piece of work of `total` parts; 0 if it cannot be divided.
   void begin(const std::string &what, int64_t total = 0);
   /// Says that `done` parts are done.

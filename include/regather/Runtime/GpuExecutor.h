@@ -28,6 +28,17 @@ extern "C" {
 /** The ranks of this process that run one program on one device. */
 typedef struct rg_gpu_executor rg_gpu_executor;
 
+/** Which of the algorithms that cuBLASLt proposes computes a product. */
+typedef enum rg_gpu_algorithms {
+  /** As the environment variable REGATHER_ALGORITHMS says, `first` or `timed`,
+   *  or else the first. */
+  RG_GPU_ALGORITHMS_DEFAULT = 0,
+  RG_GPU_ALGORITHMS_FIRST,
+  /** The fastest of the first eight, which are timed when the program is
+   *  loaded: in a job by rank 0, for all ranks. */
+  RG_GPU_ALGORITHMS_TIMED
+} rg_gpu_algorithms;
+
 /** How to run a program. Zero means the default in every field. */
 typedef struct rg_gpu_executor_options {
   /** Number of the device, from 0 on. */
@@ -49,7 +60,7 @@ typedef struct rg_gpu_executor_options {
   /** Nonzero: NCCL moves data only, and sums have the bits that ranks of one
    *  process give. */
   int32_t reproducible;
-  int32_t reserved;
+  int32_t algorithms; /**< an rg_gpu_algorithms */
   /** Seconds that the ranks of a job wait for each other at first; 0: 300. */
   double setup_timeout_seconds;
   /** Libraries to open instead of those of the system; null: the environment
@@ -59,7 +70,8 @@ typedef struct rg_gpu_executor_options {
   const char *cublaslt_library;
   /** File that keeps which algorithm each product of matrices uses, and pins it
    *  for the next run on such a device; null: the environment variable
-   *  REGATHER_ALGORITHM_FILE says which, or else there is none. */
+   *  REGATHER_ALGORITHM_FILE says which, or else `default_algorithm_file`. In
+   *  a job, rank 0 reads and writes it. */
   const char *algorithm_file;
   const char *nccl_library;
   /** Of a job: the file for the last collectives if a step fails, to which the
@@ -71,6 +83,9 @@ typedef struct rg_gpu_executor_options {
   /** What computes attention: "cudnn" and nothing else, or "generated" kernels;
    *  null: REGATHER_ATTENTION, or else cuDNN does what it can. */
   const char *attention;
+  /** The file of algorithms if nothing names one; null for none. That it cannot
+   *  be written is no error: rg_gpu_executor_note says so. */
+  const char *default_algorithm_file;
 } rg_gpu_executor_options;
 
 /** Checks the tables, opens the device and sets up all that steps need. The
@@ -93,6 +108,11 @@ RG_EXPORT void rg_gpu_executor_destroy(rg_gpu_executor *executor);
 /** The message of the first error, without newline at the end; empty if there
  *  was none. Valid until the executor is destroyed. */
 RG_EXPORT const char *rg_gpu_executor_error(const rg_gpu_executor *executor);
+
+/** What could not be done when the executor was created but is no error,
+ *  without newline at the end; empty for nothing. Valid until the executor is
+ *  destroyed. */
+RG_EXPORT const char *rg_gpu_executor_note(const rg_gpu_executor *executor);
 
 /** Where the last step failed. */
 RG_EXPORT rg_failure rg_gpu_executor_failure(const rg_gpu_executor *executor);

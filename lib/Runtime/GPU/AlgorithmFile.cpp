@@ -12,9 +12,11 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <unistd.h>
 
 using namespace regather::runtime;
@@ -28,7 +30,7 @@ static std::string formatWord(uint64_t word) {
   return digits;
 }
 
-static bool parseAlgorithm(const Json &words, LtAlgorithm &algorithm) {
+static bool parseWords(const Json &words, LtAlgorithm &algorithm) {
   if (!words.is_array() || words.size() != std::size(algorithm.data))
     return false;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -44,43 +46,76 @@ static bool parseAlgorithm(const Json &words, LtAlgorithm &algorithm) {
   return true;
 }
 
-void AlgorithmFile::read(const std::string &path) {
-  std::ifstream file(path);
-  if (!file)
-    return;
-  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+static bool parseAlgorithm(const Json &entry, RecordedAlgorithm &algorithm) {
+  if (!entry.is_object() ||
+      !parseWords(entry.value("words", Json()), algorithm.algorithm))
+    return false;
+  Json proposal = entry.value("proposal", Json());
+  Json times = entry.value("microseconds", Json::array());
+  if (!proposal.is_number_unsigned() || !times.is_array())
+    return false;
+  algorithm.proposal = proposal.get<int64_t>();
+  for (const Json &time : times) {
+    if (!time.is_number() && !time.is_null())
+      return false;
+    algorithm.microseconds.push_back(time.is_null() ? NAN : time.get<double>());
+  }
+  return true;
+}
+
+static Json formatAlgorithm(const RecordedAlgorithm &algorithm) {
+  Json entry = {{"words", Json::array()}, {"proposal", algorithm.proposal}};
+  for (uint64_t word : algorithm.algorithm.data)
+    entry["words"].push_back(formatWord(word));
+  constexpr double nanoseconds = 1e3;
+  // What is not a number becomes null.
+  for (double time : algorithm.microseconds)
+    entry["microseconds"].push_back(std::round(time * nanoseconds) /
+                                    nanoseconds);
+  return entry;
+}
+
+void AlgorithmFile::parse(const std::string &text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("library", Json()) != library ||
       json.value("device", Json()) != device)
     return;
   Json entries = json.value("algorithms", Json::object());
   if (!entries.is_object())
     return;
-  for (const auto &[product, words] : entries.items()) {
-    LtAlgorithm algorithm;
-    if (parseAlgorithm(words, algorithm))
-      algorithms[product] = algorithm;
+  for (const auto &[product, entry] : entries.items()) {
+    RecordedAlgorithm algorithm;
+    if (parseAlgorithm(entry, algorithm))
+      algorithms[product] = std::move(algorithm);
   }
 }
 
-bool AlgorithmFile::write(const std::string &path, std::string &message) const {
+std::string AlgorithmFile::print() const {
   Json entries = Json::object();
-  for (const auto &[product, algorithm] : algorithms) {
-    Json &words = entries[product] = Json::array();
-    for (uint64_t word : algorithm.data)
-      words.push_back(formatWord(word));
-  }
+  for (const auto &[product, algorithm] : algorithms)
+    entries[product] = formatAlgorithm(algorithm);
   Json json = {
       {"library", library}, {"device", device}, {"algorithms", entries}};
-  std::ifstream before(path);
-  Json known = Json::parse(before, nullptr, /*allow_exceptions=*/false);
+  return json.dump(1);
+}
+
+bool AlgorithmFile::write(const std::string &path, std::string &message) const {
+  Json json = Json::parse(print());
+  Json known = Json::parse(load(path), nullptr, /*allow_exceptions=*/false);
   if (known.is_object() && known.contains(kAttention))
     json[kAttention] = known[kAttention];
   return replace(path, json.dump(1), message);
 }
 
+std::string AlgorithmFile::load(const std::string &path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
 bool AlgorithmFile::replace(const std::string &path, const std::string &text,
                             std::string &message) {
-  // Ranks of one machine may write at the same time.
+  // Several processes may write at the same time.
   std::string part = path + "." + std::to_string(getpid());
   std::ofstream file(part);
   file << text << '\n';
@@ -92,15 +127,13 @@ bool AlgorithmFile::replace(const std::string &path, const std::string &text,
   return false;
 }
 
-const LtAlgorithm *AlgorithmFile::find(const std::string &product) const {
+const RecordedAlgorithm *AlgorithmFile::find(const std::string &product) const {
   auto it = algorithms.find(product);
   return it == algorithms.end() ? nullptr : &it->second;
 }
 
 void AlgorithmFile::set(const std::string &product,
-                        const LtAlgorithm &algorithm) {
-  auto [it, isNew] = algorithms.try_emplace(product, algorithm);
-  changed |=
-      isNew || std::memcmp(&it->second, &algorithm, sizeof(LtAlgorithm)) != 0;
-  it->second = algorithm;
+                        RecordedAlgorithm algorithm) {
+  algorithms[product] = std::move(algorithm);
+  changed = true;
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CublasLtProduct.h"
+#include "AlgorithmChooser.h"
 #include "RoutineLibraries.h"
 #include "RoutineUses.h"
 
@@ -23,6 +23,10 @@ public:
 
   bool prepare(const rg_gpu_program &program, const DriverApi &driver,
                std::string &message) override;
+  bool chooseAlgorithms(const std::string *given,
+                        std::string &message) override;
+  std::string printAlgorithms() const override;
+  std::string getNote() const override { return note; }
   bool computes(const rg_instruction &instruction) const override;
   int64_t getWorkspaceBytes() const override { return workspaceBytes; }
   bool run(const rg_instruction &instruction, const CuAddress *buffers,
@@ -33,22 +37,27 @@ private:
   struct Routine {
     RoutineUse use;
     bool isEmpty = false;
+    bool hasKernels = false;
     std::unique_ptr<CublasLtProduct> product;
   };
 
   bool open(std::string &message);
-  void prepareProduct(size_t number, ProductPlanning planning, bool hasKernels);
+  void prepareProduct(size_t number, ProductPlanning planning);
   bool prepareProducts(const rg_gpu_program &program, std::string &message);
-  void addProblem(size_t number, const char *description,
-                  const std::string &reason);
+  std::string getVersion() const { return "cuBLASLt " + api.getVersion(); }
+  int64_t getTimingBytes() const;
+  /// Unless generated kernels compute it.
+  void addProblem(size_t number, const std::string &reason);
+  bool reportProblems(std::string &message) const;
 
   DeviceLibraryOptions options;
   CublasLtApi api;
+  const DriverApi *driver = nullptr;
   LtHandle handle = nullptr;
   std::unique_ptr<AlgorithmFile> file;
   std::vector<Routine> routines;
   int64_t workspaceBytes = 0;
-  std::string problems;
+  std::string problems, note;
 };
 } // namespace
 
@@ -58,13 +67,20 @@ CublasLtLibrary::~CublasLtLibrary() {
     api.cublasLtDestroy(handle);
 }
 
-void CublasLtLibrary::addProblem(size_t number, const char *description,
-                                 const std::string &reason) {
-  problems += problems.empty() ? "" : "\n";
-  problems += "matrix product " + std::to_string(number);
-  if (description)
-    problems += std::string(" (") + description + ")";
-  problems += ": " + reason;
+void CublasLtLibrary::addProblem(size_t number, const std::string &reason) {
+  const Routine &routine = routines[number];
+  if (routine.hasKernels)
+    return;
+  problems += "\nmatrix product " + std::to_string(number);
+  if (routine.use.description)
+    problems += std::string(" (") + routine.use.description + ")";
+  problems += ": " + reason + ", and no kernel was generated";
+}
+
+bool CublasLtLibrary::reportProblems(std::string &message) const {
+  if (!problems.empty())
+    message = "nothing computes" + problems;
+  return problems.empty();
 }
 
 bool CublasLtLibrary::open(std::string &message) {
@@ -76,30 +92,22 @@ bool CublasLtLibrary::open(std::string &message) {
               api.cublasLtGetStatusName(status);
     return false;
   }
-  file = std::make_unique<AlgorithmFile>("cuBLASLt " + api.getVersion(),
-                                         options.deviceName);
-  if (!options.algorithmFile.empty())
-    file->read(options.algorithmFile);
+  file = std::make_unique<AlgorithmFile>(getVersion(), options.deviceName);
   return true;
 }
 
-void CublasLtLibrary::prepareProduct(size_t number, ProductPlanning planning,
-                                     bool hasKernels) {
+void CublasLtLibrary::prepareProduct(size_t number, ProductPlanning planning) {
   Routine &routine = routines[number];
   std::string reason = planning.reason;
   if (planning.plan) {
     auto product = std::make_unique<CublasLtProduct>(
         api, handle, std::move(*planning.plan), routine.use.alignments);
-    if (product->prepare(*file, reason)) {
-      workspaceBytes =
-          std::max(workspaceBytes, int64_t(product->getWorkspaceBytes()));
+    if (product->describe(reason)) {
       routine.product = std::move(product);
       return;
     }
   }
-  if (!hasKernels)
-    addProblem(number, routine.use.description,
-               reason + ", and no kernel was generated");
+  addProblem(number, reason);
 }
 
 bool CublasLtLibrary::prepareProducts(const rg_gpu_program &program,
@@ -110,9 +118,10 @@ bool CublasLtLibrary::prepareProducts(const rg_gpu_program &program,
     ProductPlanning &planning =
         plannings.emplace_back(planProduct(program.program->gemms[i]));
     routines[i].isEmpty = planning.plan && planning.plan->getNumCalls() == 0;
+    routines[i].hasKernels = hasKernels(program.gemms, i);
     bool isPlanned = planning.plan && !routines[i].isEmpty;
     wantsLibrary |= isPlanned;
-    needsLibrary |= isPlanned && !hasKernels(program.gemms, i);
+    needsLibrary |= isPlanned && !routines[i].hasKernels;
   }
   bool isOpen = wantsLibrary && open(message);
   if (needsLibrary && !isOpen)
@@ -121,24 +130,77 @@ bool CublasLtLibrary::prepareProducts(const rg_gpu_program &program,
     if (!isOpen)
       plannings[i].plan.reset();
     if (!routines[i].isEmpty)
-      prepareProduct(i, std::move(plannings[i]), hasKernels(program.gemms, i));
+      prepareProduct(i, std::move(plannings[i]));
   }
   return true;
 }
 
 bool CublasLtLibrary::prepare(const rg_gpu_program &program,
-                              const DriverApi &driver, std::string &message) {
+                              const DriverApi &newDriver,
+                              std::string &message) {
+  driver = &newDriver;
   for (RoutineUse &use : readRoutineUses(*program.program, RG_OP_GEMM))
     routines.emplace_back().use = std::move(use);
-  if (!prepareProducts(program, message))
-    return false;
-  if (!problems.empty()) {
-    message = "nothing computes\n" + problems;
-    return false;
-  }
-  return !file || !file->isChanged() || options.algorithmFile.empty() ||
-         file->write(options.algorithmFile, message);
+  return prepareProducts(program, message) && reportProblems(message);
 }
+
+//===----------------------------------------------------------------------===//
+// Algorithms
+//===----------------------------------------------------------------------===//
+
+int64_t CublasLtLibrary::getTimingBytes() const {
+  int64_t bytes = 0;
+  for (const Routine &routine : routines)
+    if (routine.product)
+      bytes = std::max(bytes, routine.product->getTimingBytes());
+  return bytes;
+}
+
+bool CublasLtLibrary::chooseAlgorithms(const std::string *given,
+                                       std::string &message) {
+  if (!file)
+    return true;
+  file->parse(given ? *given : AlgorithmFile::load(options.algorithmFile));
+  bool isTimed = options.timesAlgorithms && !given;
+  AlgorithmChooser chooser(*file, *driver, isTimed ? getTimingBytes() : 0);
+  for (size_t i = 0; i < routines.size(); ++i) {
+    std::unique_ptr<CublasLtProduct> &product = routines[i].product;
+    if (!product)
+      continue;
+    std::string reason;
+    switch (chooser.choose(*product, reason)) {
+    case AlgorithmChooser::Choice::Made:
+      workspaceBytes =
+          std::max(workspaceBytes, int64_t(product->getWorkspaceBytes()));
+      break;
+    case AlgorithmChooser::Choice::None:
+      product.reset();
+      addProblem(i, reason);
+      break;
+    case AlgorithmChooser::Choice::Failed:
+      message = reason;
+      return false;
+    }
+  }
+  return reportProblems(message) &&
+         keepAlgorithms(*file, options, given != nullptr, message, note);
+}
+
+/// Without what else the file has.
+std::string CublasLtLibrary::printAlgorithms() const {
+  if (!file)
+    return "{}";
+  AlgorithmFile used(getVersion(), options.deviceName);
+  for (const Routine &routine : routines)
+    if (routine.product)
+      used.set(routine.product->getKey(),
+               *file->find(routine.product->getKey()));
+  return used.print();
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
 
 bool CublasLtLibrary::computes(const rg_instruction &instruction) const {
   if (instruction.opcode != RG_OP_GEMM)

@@ -117,55 +117,61 @@ bool CublasLtProduct::preferAlignment(LtPreference preference, int attribute,
       preference, attribute, &alignment, sizeof(alignment)));
 }
 
-bool CublasLtProduct::choose(const std::string &key, AlgorithmFile &file) {
+bool CublasLtProduct::accepts(const LtAlgorithm &algorithm,
+                              LtProposal &proposal) {
   LtHeuristicResult result = {};
-  if (const LtAlgorithm *known = file.find(key);
-      known &&
-      api.cublasLtMatmulAlgoCheck(handle, desc, a, b, c, d, known, &result) ==
-          kLtSuccess &&
-      result.workspaceBytes <= kMaxProductWorkspace) {
-    algorithm = *known;
-    workspaceBytes = result.workspaceBytes;
-    return true;
-  }
-  LtPreference preference = nullptr;
-  if (!check(api.cublasLtMatmulPreferenceCreate(&preference)))
+  proposal.algorithm = algorithm;
+  if (api.cublasLtMatmulAlgoCheck(handle, desc, a, b, c, d, &algorithm,
+                                  &result) != kLtSuccess)
     return false;
-  check(api.cublasLtMatmulPreferenceSetAttribute(
-      preference, kLtPreferWorkspaceBytes, &kMaxProductWorkspace,
-      sizeof(kMaxProductWorkspace)));
-  // Sums whose parts meet in any order would differ from run to run.
-  check(api.cublasLtMatmulPreferenceSetAttribute(
-      preference, kLtPreferReductionSchemes, &kLtReductionNone,
-      sizeof(kLtReductionNone)));
-  preferAlignment(preference, kLtPreferAlignmentA, plan.a);
-  preferAlignment(preference, kLtPreferAlignmentB, plan.b);
-  preferAlignment(preference, kLtPreferAlignmentC, plan.c ? plan.c : plan.d);
-  preferAlignment(preference, kLtPreferAlignmentD, plan.d);
-  int found = 0;
-  if (status == kLtSuccess)
-    check(api.cublasLtMatmulAlgoGetHeuristic(handle, desc, a, b, c, d,
-                                             preference, 1, &result, &found));
-  api.cublasLtMatmulPreferenceDestroy(preference);
-  if (status == kLtSuccess)
-    check(found == 0 ? kLtNotSupported : result.status);
-  if (status != kLtSuccess)
-    return false;
-  algorithm = result.algorithm;
-  workspaceBytes = result.workspaceBytes;
-  file.set(key, algorithm);
-  return true;
+  proposal.workspaceBytes = result.workspaceBytes;
+  return result.workspaceBytes <= kMaxProductWorkspace;
 }
 
-bool CublasLtProduct::prepare(AlgorithmFile &file, std::string &message) {
-  std::string key = plan.describe() + " aligned=";
+bool CublasLtProduct::propose(int count, std::vector<LtProposal> &proposals,
+                              std::string &message) {
+  std::vector<LtHeuristicResult> results(static_cast<size_t>(count));
+  int found = 0;
+  LtPreference preference = nullptr;
+  if (check(api.cublasLtMatmulPreferenceCreate(&preference))) {
+    check(api.cublasLtMatmulPreferenceSetAttribute(
+        preference, kLtPreferWorkspaceBytes, &kMaxProductWorkspace,
+        sizeof(kMaxProductWorkspace)));
+    // Sums whose parts meet in any order would differ from run to run.
+    check(api.cublasLtMatmulPreferenceSetAttribute(
+        preference, kLtPreferReductionSchemes, &kLtReductionNone,
+        sizeof(kLtReductionNone)));
+    preferAlignment(preference, kLtPreferAlignmentA, plan.a);
+    preferAlignment(preference, kLtPreferAlignmentB, plan.b);
+    preferAlignment(preference, kLtPreferAlignmentC, plan.c ? plan.c : plan.d);
+    preferAlignment(preference, kLtPreferAlignmentD, plan.d);
+    if (status == kLtSuccess)
+      check(api.cublasLtMatmulAlgoGetHeuristic(
+          handle, desc, a, b, c, d, preference, count, results.data(), &found));
+    api.cublasLtMatmulPreferenceDestroy(preference);
+  }
+  for (int i = 0; status == kLtSuccess && i < found; ++i) {
+    const LtHeuristicResult &result = results[static_cast<size_t>(i)];
+    if (result.status == kLtSuccess)
+      proposals.push_back({result.algorithm, result.workspaceBytes});
+  }
+  if (!proposals.empty())
+    return true;
+  check(kLtNotSupported);
+  message = "cuBLASLt has no algorithm for " + key + ": " +
+            api.cublasLtGetStatusName(status);
+  return false;
+}
+
+bool CublasLtProduct::describe(std::string &message) {
+  key = plan.describe() + " aligned=";
   for (const PlannedMatrix *matrix :
        {&plan.a, &plan.b, &plan.c, &plan.d, &plan.bias})
     key += (*matrix ? std::to_string(getAlignment(*matrix)) : "-") + ",";
   key.pop_back();
-  if (describeProduct() && choose(key, file))
+  if (describeProduct())
     return true;
-  message = std::string("cuBLASLt has no algorithm for ") + key + ": " +
+  message = "cuBLASLt does not describe " + key + ": " +
             api.cublasLtGetStatusName(status);
   return false;
 }
@@ -174,31 +180,85 @@ bool CublasLtProduct::prepare(AlgorithmFile &file, std::string &message) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+bool CublasLtProduct::enqueue(const CallPlaces &places,
+                              const LtProposal &proposal, CuAddress workspace,
+                              CuStream stream) {
+  float beta = plan.c ? 1 : 0;
+  auto pointer = [](CuAddress address) {
+    return reinterpret_cast<void *>(address);
+  };
+  if (plan.bias)
+    setDesc(kLtDescBiasPointer, places.bias);
+  return check(api.cublasLtMatmul(
+      handle, desc, &plan.alpha, pointer(places.a), a, pointer(places.b), b,
+      &beta, pointer(places.c), c, pointer(places.d), d, &proposal.algorithm,
+      pointer(workspace), proposal.workspaceBytes, stream));
+}
+
 CuAddress CublasLtProduct::getAddress(const PlannedMatrix &matrix, int64_t call,
                                       const CuAddress *buffers) const {
-  return buffers[matrix.buffer] +
-         static_cast<CuAddress>(plan.getOffset(matrix, call) *
-                                getElementBytes(matrix));
+  return matrix ? buffers[matrix.buffer] +
+                      static_cast<CuAddress>(plan.getOffset(matrix, call) *
+                                             getElementBytes(matrix))
+                : 0;
 }
 
 bool CublasLtProduct::run(const CuAddress *buffers, CuAddress workspace,
                           CuStream stream, std::string &message) {
-  float beta = plan.c ? 1 : 0;
   status = kLtSuccess;
   for (int64_t call = 0, e = plan.getNumCalls(); call < e; ++call) {
     auto at = [&](const PlannedMatrix &matrix) {
-      return reinterpret_cast<void *>(getAddress(matrix, call, buffers));
+      return getAddress(matrix, call, buffers);
     };
-    if (plan.bias)
-      setDesc(kLtDescBiasPointer, getAddress(plan.bias, call, buffers));
-    if (!check(api.cublasLtMatmul(
-            handle, desc, &plan.alpha, at(plan.a), a, at(plan.b), b, &beta,
-            at(plan.c ? plan.c : plan.d), c, at(plan.d), d, &algorithm,
-            reinterpret_cast<void *>(workspace), workspaceBytes, stream))) {
+    if (!enqueue({at(plan.a), at(plan.b), at(plan.c ? plan.c : plan.d),
+                  at(plan.d), at(plan.bias)},
+                 chosen, workspace, stream)) {
       message = std::string("cuBLASLt has failed: ") +
                 api.cublasLtGetStatusName(status);
       return false;
     }
   }
   return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Timing
+//===----------------------------------------------------------------------===//
+
+CublasLtProduct::CallPlaces
+CublasLtProduct::placeForTiming(CuAddress memory, CuAddress &end) const {
+  end = memory + kMaxProductWorkspace;
+  auto place = [&](const PlannedMatrix &matrix) -> CuAddress {
+    if (!matrix)
+      return 0;
+    // Aligned to that and not to more.
+    CuAddress address = end + getAlignment(matrix) % kMaxAlignment;
+    int64_t elements = (plan.batch - 1) * matrix.batchStride +
+                       (matrix.columns - 1) * matrix.leading + matrix.rows;
+    end = address + static_cast<CuAddress>(elements * getElementBytes(matrix));
+    end = (end + kMaxAlignment - 1) / kMaxAlignment * kMaxAlignment;
+    return address;
+  };
+  bool isInPlace = !plan.c || (plan.c.buffer == plan.d.buffer &&
+                               plan.c.offset == plan.d.offset);
+  CallPlaces places = {};
+  places.a = place(plan.a);
+  places.b = place(plan.b);
+  places.d = place(plan.d);
+  places.c = isInPlace ? places.d : place(plan.c);
+  places.bias = place(plan.bias);
+  return places;
+}
+
+int64_t CublasLtProduct::getTimingBytes() const {
+  CuAddress end = 0;
+  placeForTiming(0, end);
+  return static_cast<int64_t>(end);
+}
+
+bool CublasLtProduct::runForTiming(const LtProposal &proposal, CuAddress memory,
+                                   CuStream stream) {
+  CuAddress end = 0;
+  status = kLtSuccess;
+  return enqueue(placeForTiming(memory, end), proposal, memory, stream);
 }

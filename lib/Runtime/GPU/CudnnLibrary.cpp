@@ -25,6 +25,12 @@ public:
 
   bool prepare(const rg_gpu_program &program, const DriverApi &driver,
                std::string &message) override;
+  bool chooseAlgorithms(const std::string *given,
+                        std::string &message) override;
+  std::string printAlgorithms() const override {
+    return file ? file->print() : "{}";
+  }
+  std::string getNote() const override { return note; }
   bool computes(const rg_instruction &instruction) const override;
   int64_t getWorkspaceBytes() const override { return workspaceBytes; }
   bool run(const rg_instruction &instruction, const CuAddress *buffers,
@@ -37,6 +43,7 @@ private:
     RoutineUse use;
     /// Why a generated kernel computes it; empty if the library does.
     std::string reason;
+    bool hasKernels = false;
     std::unique_ptr<CudnnAttention> attention;
   };
 
@@ -44,18 +51,20 @@ private:
   CudnnAttentionPlan plan(const rg_attention_desc &desc, const Routine &routine,
                           size_t version) const;
   /// Gives each routine a reason that the library is not needed for.
-  bool needsLibrary(const rg_program &program);
+  bool needsLibrary();
   bool open(std::string &message);
   void prepareRoutine(const rg_attention_desc &desc, Routine &routine);
   std::string describe(size_t number) const;
-  std::string listProblems(const rg_gpu_program &program) const;
+  std::string listProblems() const;
 
   DeviceLibraryOptions options;
   CudnnApi api;
   DnnTarget target;
   std::unique_ptr<EngineFile> file;
+  const rg_program *program = nullptr;
   std::vector<Routine> routines;
   int64_t workspaceBytes = 0;
+  std::string note;
 };
 } // namespace
 
@@ -76,14 +85,15 @@ CudnnAttentionPlan CudnnLibrary::plan(const rg_attention_desc &desc,
       desc, {routine.use.alignments, options.architecture, version});
 }
 
-bool CudnnLibrary::needsLibrary(const rg_program &program) {
+bool CudnnLibrary::needsLibrary() {
   bool isNeeded = false;
   for (size_t i = 0; i < routines.size(); ++i) {
     Routine &routine = routines[i];
     constexpr size_t kNewest = std::numeric_limits<size_t>::max();
-    routine.reason = options.attention == "generated"
-                         ? "they are asked for"
-                         : plan(program.attentions[i], routine, kNewest).reason;
+    routine.reason =
+        options.attention == "generated"
+            ? "they are asked for"
+            : plan(program->attentions[i], routine, kNewest).reason;
     isNeeded |= routine.reason.empty();
   }
   return isNeeded;
@@ -99,8 +109,6 @@ bool CudnnLibrary::open(std::string &message) {
   }
   file = std::make_unique<EngineFile>(
       "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()), options.deviceName);
-  if (!options.algorithmFile.empty())
-    file->read(options.algorithmFile);
   return true;
 }
 
@@ -122,7 +130,7 @@ void CudnnLibrary::prepareRoutine(const rg_attention_desc &desc,
   routine.attention = std::move(attention);
 }
 
-bool CudnnLibrary::prepare(const rg_gpu_program &program,
+bool CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
                            const DriverApi & /*driver*/, std::string &message) {
   if (!options.attention.empty() && !isRequired() &&
       options.attention != "generated") {
@@ -131,24 +139,32 @@ bool CudnnLibrary::prepare(const rg_gpu_program &program,
               options.attention + "'";
     return false;
   }
-  for (RoutineUse &use : readRoutineUses(*program.program, RG_OP_ATTENTION))
-    routines.emplace_back().use = std::move(use);
-  if (needsLibrary(*program.program)) {
-    std::string reason;
-    bool isOpen = open(reason);
-    for (size_t i = 0; i < routines.size(); ++i) {
-      if (!routines[i].reason.empty())
-        continue;
-      routines[i].reason = reason;
-      if (isOpen)
-        prepareRoutine(program.program->attentions[i], routines[i]);
-    }
+  program = gpuProgram.program;
+  for (RoutineUse &use : readRoutineUses(*program, RG_OP_ATTENTION)) {
+    Routine &routine = routines.emplace_back();
+    routine.hasKernels = hasKernels(gpuProgram.attentions, routines.size() - 1);
+    routine.use = std::move(use);
   }
-  message = listProblems(program);
-  if (!message.empty())
-    return false;
-  return !file || !file->isChanged() || options.algorithmFile.empty() ||
-         file->write(options.algorithmFile, message);
+  std::string reason;
+  if (needsLibrary() && !open(reason))
+    for (Routine &routine : routines)
+      if (routine.reason.empty())
+        routine.reason = reason;
+  message = listProblems();
+  return message.empty();
+}
+
+bool CudnnLibrary::chooseAlgorithms(const std::string *given,
+                                    std::string &message) {
+  if (!file)
+    return true;
+  file->parse(given ? *given : AlgorithmFile::load(options.algorithmFile));
+  for (size_t i = 0; i < routines.size(); ++i)
+    if (routines[i].reason.empty())
+      prepareRoutine(program->attentions[i], routines[i]);
+  message = listProblems();
+  return message.empty() &&
+         keepAlgorithms(*file, options, given != nullptr, message, note);
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,15 +178,15 @@ std::string CudnnLibrary::describe(size_t number) const {
   return text;
 }
 
-std::string CudnnLibrary::listProblems(const rg_gpu_program &program) const {
+std::string CudnnLibrary::listProblems() const {
   std::string declined, missing;
   for (size_t i = 0; i < routines.size(); ++i) {
-    if (routines[i].attention)
+    if (routines[i].reason.empty())
       continue;
     std::string line = "\n" + describe(i) + ": " + routines[i].reason;
     if (isRequired())
       declined += line;
-    else if (!hasKernels(program.attentions, i))
+    else if (!routines[i].hasKernels)
       missing += line + ", and no kernel was generated";
   }
   if (!declined.empty())

@@ -10,6 +10,7 @@
 #define REGATHER_LIB_RUNTIME_GPU_DEVICELIBRARY_H
 
 #include "DriverApi.h"
+#include "RankStore.h"
 
 #include "regather/Runtime/GpuProgram.h"
 
@@ -32,14 +33,18 @@ struct DeviceLibraryOptions {
   /// "cudnn" and "generated" say what computes attention; if empty, cuDNN does
   /// what it can.
   std::string attention;
+  /// That the file cannot be written is a failure, else only a note.
+  bool needsAlgorithmFile = true;
+  /// Times what the library proposes, and takes the fastest.
+  bool timesAlgorithms = false;
 };
 
 /// Runs products of matrices by cuBLASLt, and attention by cuDNN. Whatever they
 /// do not run is computed by kernels that the compiler has generated, and that
 /// the caller launches: `rg_gpu_program.gemms` and `attentions`.
 ///
-/// Everything, the choice of algorithms included, is made by `prepare`; `run`
-/// only enqueues, and can be captured into a graph. One thread at a time.
+/// Everything is made by `prepare` and `chooseAlgorithms`; `run` only enqueues,
+/// and can be captured into a graph. One thread at a time.
 class DeviceLibrary {
 public:
   virtual ~DeviceLibrary() = default;
@@ -49,6 +54,16 @@ public:
   /// routines that nothing computes, not just the first.
   virtual bool prepare(const rg_gpu_program &program, const DriverApi &driver,
                        std::string &message) = 0;
+
+  /// Chooses how each product is computed; `prepare` was called before. Given
+  /// what another rank has chosen, as `printAlgorithms` says it, it takes that
+  /// if the rank has the same library and device, and leaves the file alone.
+  virtual bool chooseAlgorithms(const std::string *given,
+                                std::string &message) = 0;
+  virtual std::string printAlgorithms() const = 0;
+
+  /// What could not be done but is no failure; empty for nothing.
+  virtual std::string getNote() const = 0;
 
   /// True if `run` computes the instruction, which is a product or attention;
   /// false if its generated kernels do.
@@ -71,6 +86,11 @@ public:
 
 std::unique_ptr<DeviceLibrary>
 createDeviceLibrary(const DeviceLibraryOptions &options);
+
+/// Chooses algorithms on rank 0 of a job and tells the others by `store`: times
+/// differ from rank to rank, but replicas must have the same bits.
+bool chooseAlgorithmsTogether(DeviceLibrary &library, RankStore &store,
+                              int rank, std::string &message);
 
 } // namespace regather::runtime
 

@@ -12,20 +12,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include <fstream>
-
 using namespace regather::runtime;
 
 using Json = nlohmann::json;
 
-static Json readObject(const std::string &path) {
-  std::ifstream file(path);
-  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+static Json parseObject(const std::string &text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_object() ? json : Json::object();
 }
 
-void EngineFile::read(const std::string &path) {
-  Json json = readObject(path).value(AlgorithmFile::kAttention, Json());
+void EngineFile::parse(const std::string &text) {
+  Json json = parseObject(text).value(AlgorithmFile::kAttention, Json());
   if (!json.is_object() || json.value("library", Json()) != library ||
       json.value("device", Json()) != device)
     return;
@@ -37,10 +34,16 @@ void EngineFile::read(const std::string &path) {
       engines[attention] = engine;
 }
 
+std::string EngineFile::print() const {
+  Json json = {
+      {AlgorithmFile::kAttention,
+       {{"library", library}, {"device", device}, {"engines", engines}}}};
+  return json.dump(1);
+}
+
 bool EngineFile::write(const std::string &path, std::string &message) const {
-  Json json = readObject(path);
-  json[AlgorithmFile::kAttention] = {
-      {"library", library}, {"device", device}, {"engines", engines}};
+  Json json = parseObject(AlgorithmFile::load(path));
+  json.update(Json::parse(print()));
   return AlgorithmFile::replace(path, json.dump(1), message);
 }
 

@@ -23,13 +23,15 @@ namespace regather::runtime {
 ///                 "engines": {"forward batch=1 ...": "engine 2, knobs 24=1"}}
 class EngineFile {
 public:
-  /// What `read` accepts and `write` writes.
+  /// What `parse` accepts and `print` says.
   EngineFile(std::string library, std::string device)
       : library(std::move(library)), device(std::move(device)) {}
 
-  /// Takes the engines of a file, if there are some for this library and
+  /// Takes the engines of a file's text, if there are some for this library and
   /// device. Anything else counts as none.
-  void read(const std::string &path);
+  void parse(const std::string &text);
+  /// The member alone.
+  std::string print() const;
 
   /// Replaces the member. False, with a message, if the file cannot be written.
   bool write(const std::string &path, std::string &message) const;

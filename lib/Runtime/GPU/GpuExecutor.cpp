@@ -45,6 +45,7 @@ public:
 
   const char *getError() const { return error.c_str(); }
   rg_failure getFailure() const { return failure; }
+  const char *getNote() const { return note.c_str(); }
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   int32_t getFirstRank() const { return firstRank; }
   const char *getDeviceName() const { return device.getName().c_str(); }
@@ -61,7 +62,9 @@ private:
   rg_status chooseNumbers(const rg_gpu_executor_options &options);
   rg_status chooseRanks(const rg_gpu_executor_options &options);
   rg_status open(const rg_gpu_executor_options &options);
+  rg_status openLibrary(const rg_gpu_executor_options &options);
   rg_status openCommunication(const rg_gpu_executor_options &options);
+  rg_status chooseAlgorithms();
   rg_status checkMemory();
   rg_status createRanks();
   rg_status clearArenas();
@@ -106,7 +109,7 @@ private:
   std::vector<std::unique_ptr<StepWalker>> walkers;
   std::unique_ptr<GraphCapture> graphs;
   rg_failure failure = {RG_OK, 0, -1};
-  std::string error;
+  std::string error, note;
 };
 } // namespace
 
@@ -187,6 +190,15 @@ rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
                    /*isAssigned=*/isJob) ||
       !kernels.load(device, programs, message))
     return fail(RG_ERROR_DEVICE, message);
+  if (rg_status status = openLibrary(options))
+    return status;
+  if (rg_status status = openCommunication(options))
+    return status;
+  wait = std::make_unique<DeviceWait>(device, *communication);
+  return chooseAlgorithms();
+}
+
+rg_status GpuExecutor::openLibrary(const rg_gpu_executor_options &options) {
   DeviceLibraryOptions libraryOptions;
   libraryOptions.path =
       getChoice(options.cublaslt_library, "REGATHER_CUBLASLT_LIBRARY");
@@ -197,13 +209,34 @@ rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
   libraryOptions.algorithmFile =
       getChoice(options.algorithm_file, "REGATHER_ALGORITHM_FILE");
   libraryOptions.attention = getChoice(options.attention, "REGATHER_ATTENTION");
+  if (libraryOptions.algorithmFile.empty() && options.default_algorithm_file) {
+    libraryOptions.algorithmFile = options.default_algorithm_file;
+    libraryOptions.needsAlgorithmFile = false;
+  }
+  std::string choice = getChoice(nullptr, "REGATHER_ALGORITHMS");
+  if (!choice.empty() && choice != "first" && choice != "timed")
+    return fail(RG_ERROR_ARGUMENT, "REGATHER_ALGORITHMS is '" + choice +
+                                       "', expected first or timed");
+  libraryOptions.timesAlgorithms =
+      options.algorithms == RG_GPU_ALGORITHMS_TIMED ||
+      (options.algorithms == RG_GPU_ALGORITHMS_DEFAULT && choice == "timed");
   library = createDeviceLibrary(libraryOptions);
+  std::string message;
   if (!library->prepare(kernels.getProgram(), device.getDriver(), message))
     return fail(RG_ERROR_DEVICE, message);
+  return RG_OK;
+}
+
+rg_status GpuExecutor::chooseAlgorithms() {
+  std::string message;
+  bool isChosen =
+      isJob && environment.ranks > 1
+          ? chooseAlgorithmsTogether(*library, store, environment.rank, message)
+          : library->chooseAlgorithms(nullptr, message);
+  if (!isChosen)
+    return fail(RG_ERROR_DEVICE, message);
+  note = library->getNote();
   routines = library->describe();
-  if (rg_status status = openCommunication(options))
-    return status;
-  wait = std::make_unique<DeviceWait>(device, *communication);
   return RG_OK;
 }
 
@@ -544,6 +577,10 @@ void rg_gpu_executor_destroy(rg_gpu_executor *executor) {
 
 const char *rg_gpu_executor_error(const rg_gpu_executor *executor) {
   return executor ? unwrap(executor)->getError() : "";
+}
+
+const char *rg_gpu_executor_note(const rg_gpu_executor *executor) {
+  return executor ? unwrap(executor)->getNote() : "";
 }
 
 rg_failure rg_gpu_executor_failure(const rg_gpu_executor *executor) {

@@ -8,6 +8,8 @@
 
 #include "RoutineLibraries.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -23,6 +25,10 @@ public:
 
   bool prepare(const rg_gpu_program &program, const DriverApi &driver,
                std::string &message) override;
+  bool chooseAlgorithms(const std::string *given,
+                        std::string &message) override;
+  std::string printAlgorithms() const override;
+  std::string getNote() const override;
   bool computes(const rg_instruction &instruction) const override {
     return find(instruction) != nullptr;
   }
@@ -36,23 +42,67 @@ public:
   std::string describe() const override;
 
 private:
+  /// Calls all, and joins what those say that return false.
+  template <typename Call> bool callAll(std::string &message, Call call);
   DeviceLibrary *find(const rg_instruction &instruction) const;
 
   std::array<std::unique_ptr<DeviceLibrary>, 2> libraries;
 };
 } // namespace
 
-bool RoutineLibraries::prepare(const rg_gpu_program &program,
-                               const DriverApi &driver, std::string &message) {
+template <typename Call>
+bool RoutineLibraries::callAll(std::string &message, Call call) {
   message.clear();
   for (const auto &library : libraries) {
     std::string problem;
-    if (library->prepare(program, driver, problem))
+    if (call(*library, problem))
       continue;
     message += message.empty() ? "" : "\n";
     message += problem;
   }
   return message.empty();
+}
+
+bool RoutineLibraries::prepare(const rg_gpu_program &program,
+                               const DriverApi &driver, std::string &message) {
+  return callAll(message, [&](DeviceLibrary &library, std::string &problem) {
+    return library.prepare(program, driver, problem);
+  });
+}
+
+bool RoutineLibraries::chooseAlgorithms(const std::string *given,
+                                        std::string &message) {
+  return callAll(message, [&](DeviceLibrary &library, std::string &problem) {
+    return library.chooseAlgorithms(given, problem);
+  });
+}
+
+std::string RoutineLibraries::printAlgorithms() const {
+  // Each has members of its own, and takes them out of a text with all.
+  auto json = nlohmann::json::object();
+  for (const auto &library : libraries)
+    json.update(nlohmann::json::parse(library->printAlgorithms()));
+  return json.dump();
+}
+
+std::string RoutineLibraries::getNote() const {
+  // There is one file, so that one note says all.
+  std::string note;
+  for (const auto &library : libraries)
+    note = note.empty() ? library->getNote() : note;
+  return note;
+}
+
+bool regather::runtime::chooseAlgorithmsTogether(DeviceLibrary &library,
+                                                 RankStore &store, int rank,
+                                                 std::string &message) {
+  static const std::string key = "algorithms";
+  if (rank == 0)
+    return library.chooseAlgorithms(nullptr, message) &&
+           store.set(key, library.printAlgorithms(), message);
+  std::string given;
+  return store.get(key, given, message) &&
+         library.chooseAlgorithms(&given, message);
 }
 
 DeviceLibrary *RoutineLibraries::find(const rg_instruction &instruction) const {

@@ -7,9 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Computes products on the host, with sums in f64, and rejects what the library
-// rejects. There is one algorithm for each description: it remembers what it
-// was chosen for, and that it runs with nothing else. It wants a workspace, to
-// see that it is given one.
+// rejects. An algorithm remembers what it was chosen for, and runs with nothing
+// else. It wants a workspace, to see that it is given one.
+//
+// There are as many algorithms for each description as
+// REGATHER_STAND_IN_PRODUCT_SECONDS has numbers ("0"): so much does a product
+// by each of them add to the time that events see. One with a negative number
+// is proposed, but fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,11 +22,15 @@
 
 #include "regather/Runtime/Runtime.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 using namespace regather::runtime;
 
-/// What the one algorithm needs, unless it may not have so much.
+/// What an algorithm needs times its number, from 1 on, unless it may not have
+/// so much.
 static constexpr size_t kWorkspaceBytes = 4096;
 
 /// cublasLtGetVersion: 13.1.2, or what REGATHER_STAND_IN_CUBLASLT says.
@@ -49,10 +57,21 @@ struct ChosenAlgorithm {
   uint64_t workspaceBytes;
   uint64_t reductionSchemes;
   uint32_t alignments[4];
-  uint64_t unused[3];
+  uint64_t number;
+  uint64_t unused[2];
 };
 } // namespace
 static_assert(sizeof(ChosenAlgorithm) == sizeof(LtAlgorithm));
+
+static std::vector<double> getProductSeconds() {
+  const char *text = std::getenv("REGATHER_STAND_IN_PRODUCT_SECONDS");
+  std::vector<double> seconds;
+  for (char *end = nullptr; text && *text; text = *end ? end + 1 : end)
+    seconds.push_back(std::strtod(text, &end));
+  if (seconds.empty())
+    seconds.push_back(0);
+  return seconds;
+}
 
 /// Sets a field if the size is that of the field.
 template <typename T>
@@ -205,18 +224,25 @@ RG_EXPORT LtStatus cublasLtMatmulAlgoGetHeuristic(
   *found = 0;
   if (!handle || count < 1 || product.findProblem())
     return kLtInvalidValue;
-  ChosenAlgorithm chosen = {};
-  chosen.configuration = product.hash();
-  chosen.workspaceBytes =
-      std::min<uint64_t>(kWorkspaceBytes, preference->workspaceBytes);
-  chosen.reductionSchemes = preference->reductionSchemes;
-  std::memcpy(chosen.alignments, preference->alignments,
-              sizeof(chosen.alignments));
-  *results = {};
-  std::memcpy(&results->algorithm, &chosen, sizeof(chosen));
-  results->workspaceBytes = chosen.workspaceBytes;
-  *found = 1;
-  return kLtSuccess;
+  size_t proposals =
+      std::min(static_cast<size_t>(count), getProductSeconds().size());
+  for (size_t i = 0; i < proposals; ++i) {
+    ChosenAlgorithm chosen = {};
+    chosen.configuration = product.hash();
+    chosen.workspaceBytes = std::min<uint64_t>((i + 1) * kWorkspaceBytes,
+                                               preference->workspaceBytes);
+    chosen.reductionSchemes = preference->reductionSchemes;
+    std::memcpy(chosen.alignments, preference->alignments,
+                sizeof(chosen.alignments));
+    chosen.number = i;
+    results[i] = {};
+    std::memcpy(&results[i].algorithm, &chosen, sizeof(chosen));
+    results[i].workspaceBytes = chosen.workspaceBytes;
+  }
+  *found = static_cast<int>(proposals);
+  RecordedCall call("cublasLtMatmulAlgoGetHeuristic");
+  call.add("proposals", *found);
+  return call.finish() == kCuSuccess ? kLtSuccess : kLtInvalidValue;
 }
 
 RG_EXPORT LtStatus cublasLtMatmulAlgoCheck(LtHandle handle, LtProductDesc desc,
@@ -229,7 +255,8 @@ RG_EXPORT LtStatus cublasLtMatmulAlgoCheck(LtHandle handle, LtProductDesc desc,
   std::memcpy(&chosen, algorithm, sizeof(chosen));
   if (!handle || product.findProblem())
     return kLtInvalidValue;
-  if (chosen.configuration != product.hash())
+  if (chosen.configuration != product.hash() ||
+      chosen.number >= getProductSeconds().size())
     return kLtNotSupported;
   *result = {};
   result->algorithm = *algorithm;
@@ -268,6 +295,10 @@ RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
   const char *problem = product.findProblem();
   require(!problem, problem ? problem : "");
   require(algorithm, "there is no algorithm");
+  std::vector<double> seconds = getProductSeconds();
+  double added =
+      chosen.number < seconds.size() ? seconds[size_t(chosen.number)] : -1;
+  require(added >= 0, "the algorithm does not run");
   require(chosen.configuration == product.hash(),
           "the algorithm was chosen for another product");
   const void *pointers[] = {a, b, c, d};
@@ -288,6 +319,7 @@ RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
     return call.finish() == kCuSuccess ? kLtSuccess : kLtInvalidValue;
 
   call.add("reduction_schemes", int64_t(chosen.reductionSchemes));
+  call.add("algorithm", int64_t(chosen.number));
   call.read(product.getRange(a, layoutA)).read(product.getRange(b, layoutB));
   if (product.beta != 0)
     call.read(product.getRange(c, layoutC));
@@ -295,10 +327,13 @@ RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
     call.read(product.getBiasRange());
   call.write(product.getRange(d, layoutD));
   call.write({memory, chosen.workspaceBytes});
-  CuResult result = call.enqueue([product, workspace, chosen] {
+  StandInDevice &device = call.getDevice();
+  CuResult result = call.enqueue([product, workspace, chosen, added, &device] {
     // What was there before must not matter.
     std::memset(workspace, 0x5a, chosen.workspaceBytes);
     product.run();
+    std::lock_guard<std::mutex> guard(device.mutex);
+    device.addedSeconds += added;
     return kCuSuccess;
   });
   return result == kCuSuccess ? kLtSuccess : kLtInvalidValue;

@@ -111,7 +111,7 @@ RG_EXPORT CuResult cuEventRecord(CuEvent event, CuStream stream) {
   if (!addEvent(call, event, /*isRead=*/false))
     return call.finish();
   event->isRecorded = true;
-  event->time = getSeconds();
+  event->time = getSeconds() + call.getDevice().addedSeconds;
   event->capture = stream->capture;
   event->tail = stream->tail;
   return call.finish();

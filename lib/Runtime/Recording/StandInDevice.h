@@ -167,6 +167,8 @@ struct StandInDevice {
   ObjectTable<CuGraphExecTag> executables;
   ObjectTable<CuModuleTag> modules;
   int64_t numCaptures = 0;
+  /// What work is said to have taken besides the time that it has.
+  double addedSeconds = 0;
   /// Why the last kernel that failed did.
   std::string kernelProblem;
 

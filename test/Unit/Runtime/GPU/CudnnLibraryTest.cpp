@@ -67,7 +67,8 @@ protected:
                   bool withKernels = false);
   bool prepare(DeviceLibrary &library) {
     gpuProgram.program = &program;
-    return library.prepare(gpuProgram, driver, message);
+    return library.prepare(gpuProgram, driver, message) &&
+           library.chooseAlgorithms(nullptr, message);
   }
   /// Fills the arena with numbers: what results and L are is computed by the
   /// routine for CPUs.
