@@ -27,8 +27,9 @@ RUN = ("--random-inputs=1", "--steps=2", "--quiet")
 
 def compile_bundle(step: Path, folder: Path, *options: str) -> Path:
     bundle = folder / f"{step.stem}.rgb"
-    result = run_tool("regather", "compile", step, "--target=nvptx:sm_90a", "--emit=bundle", "--quiet", "-o",
-                      bundle, *options, timeout=300)
+    result = run_tool("regather", "compile", step, "--target=nvptx:sm_90a",
+                      "--emit=bundle", "--quiet", "-o", bundle, *options,
+                      timeout=300)
     assert result.code == 0, result.last_words
     return bundle
 
@@ -196,6 +197,37 @@ def test_a_rank_that_is_killed(four_ranks: Path, tmp_path: Path) -> None:
     for rank in (0, 1, 3):
         assert "the step is not done after 3 seconds" in messages[rank]
         assert f"rank {rank} is in collective " in messages[rank]
+
+
+def test_ranks_use_the_algorithms_of_rank_zero(tmp_path: Path) -> None:
+    matrix = "tensor<64x64xf32>"
+    step = tmp_path / "product.mlir"
+    step.write_text(f"""
+func.func @step(%a: {matrix}, %b: {matrix}) -> {matrix} {{
+  %c = tg.node "aten.mm.default"(%a, %b) : ({matrix}, {matrix}) -> {matrix}
+  return %c : {matrix}
+}}""")
+    bundle = compile_bundle(step, tmp_path)
+    port = get_free_port()
+
+    def run(rank: int) -> Result:
+        # Each would find another one fastest.
+        seconds = ["3,1,2", "1,2,3", "2,3,1", "1,1,1"][rank]
+        return run_rank(bundle, rank, 4, "--algorithms=timed", port=port,
+                        REGATHER_STAND_IN_NCCL_FOLDER=str(tmp_path),
+                        REGATHER_STAND_IN_PRODUCT_SECONDS=seconds,
+                        REGATHER_RECORD=str(tmp_path / f"calls-{rank}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        for result in pool.map(run, range(4)):
+            assert result.code == 0, result.stderr
+    for rank in range(4):
+        lines = (tmp_path / f"calls-{rank}").read_text().splitlines()
+        algorithms = [call["algorithm"] for call in map(json.loads, lines)
+                      if call["call"] == "cublasLtMatmul"]
+        # Rank 0 times all of them first.
+        assert set(algorithms) == ({0, 1, 2} if rank == 0 else {1})
+        assert algorithms[-1] == 1
 
 
 def test_ranks_that_do_not_arrive_are_named(four_ranks: Path) -> None:
