@@ -35,7 +35,7 @@ bool RankGather::receive(int32_t from, char *data, int64_t bytes,
     message = getName(from) + " have another size than those of rank 0";
     return false;
   }
-  std::memcpy(data, piece.data(), piece.size());
+  std::memcpy(data, piece.data(), size_t(bytes));
   return true;
 }
 

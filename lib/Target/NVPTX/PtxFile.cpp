@@ -81,7 +81,8 @@ public:
   ~TemporaryFiles() {
     // What cannot be removed is left to the system's own cleaning.
     for (const std::string &path : paths)
-      llvm::sys::fs::remove(path);
+      llvm::consumeError(
+          llvm::errorCodeToError(llvm::sys::fs::remove(path)));
   }
 
   llvm::Expected<std::string> create(StringRef suffix, StringRef text = "") {
