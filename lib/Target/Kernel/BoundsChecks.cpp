@@ -9,6 +9,7 @@
 #include "regather/Target/Kernel/BoundsChecks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,6 +26,7 @@ public:
   explicit BoundsChecker(kernel::OutsideReport report) : report(report) {}
 
   void check(Operation *op);
+  void check(cf::AssertOp op);
 
 private:
   void guard(OpOperand &operand, int64_t bound);
@@ -119,7 +121,20 @@ void BoundsChecker::guardOffsets(memref::SubViewOp op) {
   }
 }
 
+void BoundsChecker::check(cf::AssertOp op) {
+  OpBuilder b(op);
+  Value yes = arith::ConstantOp::create(b, op.getLoc(), b.getBoolAttr(true));
+  Value isOutside = arith::XOrIOp::create(b, op.getLoc(), op.getArg(), yes);
+  auto check =
+      scf::IfOp::create(b, op.getLoc(), isOutside, /*withElseRegion=*/false);
+  OpBuilder inner = check.getThenBodyBuilder();
+  report(inner, op.getLoc());
+  op.erase();
+}
+
 void BoundsChecker::check(Operation *op) {
+  if (auto assertion = dyn_cast<cf::AssertOp>(op))
+    return check(assertion);
   if (auto load = dyn_cast<memref::LoadOp>(op))
     guardIndices(load.getIndicesMutable(), load.getMemRefType());
   else if (auto store = dyn_cast<memref::StoreOp>(op))
@@ -132,7 +147,8 @@ void regather::kernel::addBoundsChecks(func::FuncOp func,
                                        OutsideReport report) {
   SmallVector<Operation *> accesses;
   func.walk([&](Operation *op) {
-    if (isa<memref::LoadOp, memref::StoreOp, memref::SubViewOp>(op))
+    if (isa<cf::AssertOp, memref::LoadOp, memref::StoreOp, memref::SubViewOp>(
+            op))
       accesses.push_back(op);
   });
   BoundsChecker checker(report);

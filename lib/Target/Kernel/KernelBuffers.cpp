@@ -8,10 +8,13 @@
 
 #include "regather/Target/Kernel/KernelBuffers.h"
 
+#include "ReductionFusion.h"
 #include "ResultBuffers.h"
 
 #include "regather/Conversion/Passes.h"
+#include "regather/Target/Kernel/ElementInlining.h"
 #include "regather/Target/Kernel/NumberExpansion.h"
+#include "regather/Target/Kernel/ScatterLoop.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -20,6 +23,7 @@
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -49,10 +53,10 @@ void regather::kernel::loadKernelDialects(MLIRContext *context) {
   scf::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   context->appendDialectRegistry(registry);
-  context
-      ->loadDialect<arith::ArithDialect, bufferization::BufferizationDialect,
-                    func::FuncDialect, memref::MemRefDialect, scf::SCFDialect,
-                    tensor::TensorDialect, vector::VectorDialect>();
+  context->loadDialect<arith::ArithDialect, bufferization::BufferizationDialect,
+                       cf::ControlFlowDialect, func::FuncDialect,
+                       memref::MemRefDialect, scf::SCFDialect,
+                       tensor::TensorDialect, vector::VectorDialect>();
 }
 
 /// The stride of a single element does not matter. With another one than 1,
@@ -112,39 +116,47 @@ static bool isReadOnce(OpOperand *operand) {
          consumer.getMatchingIndexingMap(operand).isPermutation();
 }
 
-/// Operations up to which computing an element again is cheaper than to keep
-/// it.
-static constexpr size_t kMaxCheapOps = 4;
-
-/// True if the value is a result of the kernel, perhaps in another shape.
-static bool isResult(Value value) {
-  SmallVector<Value> pending = {value};
-  while (!pending.empty())
-    for (Operation *user : pending.pop_back_val().getUsers()) {
-      if (isa<bufferization::MaterializeInDestinationOp>(user))
-        return true;
-      if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(user))
-        pending.push_back(user->getResult(0));
-    }
-  return false;
-}
-
-/// True if each element that the consumer reads takes a few additions and
-/// multiplications, at the places where it reads others. Results of the kernel
-/// are there to be read, and may lie where what they are computed from lay.
+/// True if each element that the consumer reads is cheap to compute at the
+/// places where it reads others.
 static bool isCheap(OpOperand *operand) {
   auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
-  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
-  if (!consumer || !producer || producer->getNumResults() != 1 ||
-      !consumer.getMatchingIndexingMap(operand).isPermutation() ||
-      isResult(operand->get()))
+  return consumer && isCheapToRepeat(operand->get()) &&
+         consumer.getMatchingIndexingMap(operand).isPermutation();
+}
+
+/// True if an operation reads no element of a tensor more than once, on
+/// average.
+static bool readsOnce(linalg::LinalgOp op) {
+  if (op.hasDynamicShape())
     return false;
-  auto inner = producer.getBlock()->without_terminator();
-  return static_cast<size_t>(llvm::range_size(inner)) <= kMaxCheapOps &&
-         llvm::all_of(inner, [](Operation &op) {
-           return isa<arith::AddFOp, arith::ExtFOp, arith::MulFOp,
-                      arith::NegFOp, arith::SubFOp, arith::ConstantOp>(op);
-         });
+  int64_t points = 1;
+  for (int64_t size : op.getStaticLoopRanges())
+    points *= size;
+  WalkResult result = op->walk([&](tensor::ExtractOp extract) {
+    auto type = extract.getTensor().getType();
+    return type.hasStaticShape() && points <= type.getNumElements()
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
+/// Computes elements that are read at places that are computed, as of a gather,
+/// where they are read.
+static void inlineGathers(ModuleOp module) {
+  SmallVector<Block *> blocks;
+  module->walk([&](Block *block) {
+    if (!isa<linalg::LinalgOp>(block->getParentOp()))
+      blocks.push_back(block);
+  });
+  // From reader to producer: what is read may read in turn, and goes with its
+  // last reader.
+  for (Block *block : blocks)
+    for (Operation *op = block->empty() ? nullptr : &block->back(); op;
+         op = op->getPrevNode())
+      if (auto reader = dyn_cast<linalg::LinalgOp>(op);
+          reader && readsOnce(reader))
+        inlineElements(op);
 }
 
 /// Computes pointwise what one operation reads where it is read, and what
@@ -269,10 +281,15 @@ LogicalResult regather::kernel::lowerToBuffers(ModuleOp module) {
   };
   if (failed(run(buildNodePipeline)))
     return failure();
+  selectSingleScatters(module);
   expandClasses(module);
   simplifyStrides(module);
   if (failed(decompose(module)) || failed(run(buildElementwisePipeline)) ||
-      failed(generalizeReductions(module)) || failed(fuseElementwise(module)) ||
+      failed(generalizeReductions(module)))
+    return failure();
+  inlineGathers(module);
+  fuseIntoReductions(module);
+  if (failed(fuseElementwise(module)) ||
       failed(expandIntegerConversions(module)) ||
       failed(run(buildFloatPipeline)))
     return failure();

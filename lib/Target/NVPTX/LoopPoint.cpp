@@ -173,6 +173,9 @@ LoopPoint::emitBodies(ArrayRef<Value> indices, ValueRange carried,
       if (skipped || argument.use_empty())
         continue;
     }
+    // It may be there for its shape alone.
+    if (argument.use_empty())
+      continue;
     if (&operand == known.first) {
       maps.front().map(argument, known.second);
       continue;

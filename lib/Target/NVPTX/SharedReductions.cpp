@@ -61,6 +61,8 @@ private:
   /// Combines the total with what was there.
   void emitResult(Value total);
   scf::IfOp ifOnly(Value number);
+  /// What is built from now on is for the first `count` threads of the block.
+  void enterFirstThreads(int64_t count);
 
   linalg::LinalgOp op;
   ThreadBlock &block;
@@ -142,6 +144,15 @@ scf::IfOp ReductionEmitter::ifOnly(Value number) {
   return scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
 }
 
+void ReductionEmitter::enterFirstThreads(int64_t count) {
+  if (block.threads <= count)
+    return;
+  Value takesPart = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                          block.thread, point.makeIndex(count));
+  auto only = scf::IfOp::create(b, takesPart, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(only.thenBlock());
+}
+
 void ReductionEmitter::emitResult(Value total) {
   for (unsigned step : steps)
     indices[step] = point.makeIndex(0);
@@ -163,21 +174,15 @@ void ReductionEmitter::emitByWarps() {
 }
 
 void ReductionEmitter::emitByBlock() {
-  constexpr int64_t warps = kRowThreads / kWarpThreads;
+  int64_t threads = getRowThreads(op), warps = threads / kWarpThreads;
   Value partials = block.addShared({warps}, getType());
   auto emit = [&](Value number, ValueRange) -> SmallVector<Value> {
     delinearize(b, number, point.getSizes(), points, indices);
     OpBuilder::InsertionGuard guard(b);
     {
       OpBuilder::InsertionGuard inner(b);
-      if (block.threads > kRowThreads) {
-        Value takesPart =
-            arith::CmpIOp::create(b, arith::CmpIPredicate::ult, block.thread,
-                                  point.makeIndex(kRowThreads));
-        auto only = scf::IfOp::create(b, takesPart, /*withElseRegion=*/false);
-        b.setInsertionPointToStart(only.thenBlock());
-      }
-      Value total = combineLanes(emitPartial(block.thread, kRowThreads));
+      enterFirstThreads(threads);
+      Value total = combineLanes(emitPartial(block.thread, threads));
       b.setInsertionPointToStart(ifOnly(block.lane).thenBlock());
       memref::StoreOp::create(b, total, partials, block.warp);
     }
@@ -217,8 +222,12 @@ void ReductionEmitter::emitColumns() {
       number = arith::SelectOp::create(b, isInside, number, point.makeIndex(0));
     }
     delinearize(b, number, point.getSizes(), points, indices);
-    memref::StoreOp::create(b, emitPartial(block.warp, warps), partials,
-                            ValueRange{block.warp, block.lane});
+    {
+      OpBuilder::InsertionGuard inner(b);
+      enterFirstThreads(kColumnThreads);
+      memref::StoreOp::create(b, emitPartial(block.warp, warps), partials,
+                              ValueRange{block.warp, block.lane});
+    }
     gpu::BarrierOp::create(b);
     auto first = ifOnly(block.warp);
     b.setInsertionPointToStart(first.thenBlock());

@@ -31,7 +31,8 @@
 
 #include "SortedScatters.h"
 
-#include "ElementInlining.h"
+#include "regather/Target/Kernel/ElementInlining.h"
+#include "regather/Target/Kernel/ScatterLoop.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -39,10 +40,10 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace regather;
+using kernel::Scatter;
 using utils::IteratorType;
 
 /// Rows from which they are sorted.
@@ -65,94 +66,10 @@ static constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
 // Scatters
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The loop that `scatterInto` builds, in TGNodesToLinalg/Scatter.cpp.
-struct Scatter {
-  scf::ForOp loop;
-  Value indices, values;
-  /// Computes a new row from the old one and a row of values, which are its
-  /// operands in this order; null if the last value stays.
-  linalg::GenericOp combine;
-  RankedTensorType type;
-
-  int64_t getCount() const {
-    return cast<RankedTensorType>(indices.getType()).getDimSize(0);
-  }
-  int64_t getExtent() const { return type.getDimSize(0); }
-  int64_t getWidth() const { return type.getDimSize(1); }
-};
-} // namespace
-
-/// True if the slice is row `row` of a tensor.
-static bool isRow(OffsetSizeAndStrideOpInterface slice, Value row) {
-  SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
-  return offsets.size() == 2 &&
-         llvm::all_of(slice.getStaticStrides(),
-                      [](int64_t stride) { return stride == 1; }) &&
-         slice.getStaticSizes()[0] == 1 && dyn_cast<Value>(offsets[0]) == row &&
-         isConstantIntValue(offsets[1], 0);
-}
-
-/// The tensor of which `value` is row `row`; null if it is none.
-static Value getRowSource(Value value, Value row) {
-  auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
-  return slice && isRow(slice, row) ? slice.getSource() : Value();
-}
-
-static bool isCombination(linalg::GenericOp op) {
-  return op.getNumDpsInputs() == 2 && op.getNumResults() == 1 &&
-         op.getNumParallelLoops() == op.getNumLoops() &&
-         !op.hasIndexSemantics() &&
-         op.getMatchingBlockArgument(op.getDpsInitOperand(0)).use_empty() &&
-         llvm::all_of(op.getIndexingMapsArray(),
-                      [](AffineMap map) { return map.isIdentity(); });
-}
-
-static std::optional<Scatter> matchScatter(scf::ForOp loop) {
-  if (loop.getNumResults() != 1 ||
-      !matchPattern(loop.getLowerBound(), m_Zero()) ||
-      !matchPattern(loop.getStep(), m_One()))
-    return std::nullopt;
-  auto type = dyn_cast<RankedTensorType>(loop.getResult(0).getType());
-  auto insert = loop.getBody()
-                    ->getTerminator()
-                    ->getOperand(0)
-                    .getDefiningOp<tensor::InsertSliceOp>();
-  Value carried = loop.getRegionIterArg(0), step = loop.getInductionVar();
-  if (!type || type.getRank() != 2 || !insert || insert.getDest() != carried)
-    return std::nullopt;
-  auto row = dyn_cast<Value>(insert.getMixedOffsets()[0]);
-  auto cast = row ? row.getDefiningOp<arith::IndexCastOp>() : nullptr;
-  auto index = cast ? cast.getIn().getDefiningOp<tensor::ExtractOp>() : nullptr;
-  if (!index || !isRow(insert, row) ||
-      ValueRange(index.getIndices()) != ValueRange(step))
-    return std::nullopt;
-  Scatter found;
-  found.loop = loop;
-  found.type = type;
-  found.indices = index.getTensor();
-  found.combine = insert.getSource().getDefiningOp<linalg::GenericOp>();
-  Value source = insert.getSource();
-  if (found.combine) {
-    if (!isCombination(found.combine) ||
-        getRowSource(found.combine.getOperand(0), row) != carried)
-      return std::nullopt;
-    source = found.combine.getOperand(1);
-  }
-  found.values = getRowSource(source, step);
-  if (!found.values || !loop.isDefinedOutsideOfLoop(found.indices) ||
-      !loop.isDefinedOutsideOfLoop(found.values))
-    return std::nullopt;
-  std::optional<int64_t> count = getConstantIntValue(loop.getUpperBound());
-  if (!count || *count != found.getCount())
-    return std::nullopt;
-  return found;
-}
-
 static SmallVector<Scatter> findLongScatters(tg::KernelOp kernel) {
   SmallVector<Scatter> found;
   for (auto loop : kernel.getBody().front().getOps<scf::ForOp>()) {
-    std::optional<Scatter> scatter = matchScatter(loop);
+    std::optional<Scatter> scatter = kernel::matchScatter(loop);
     if (scatter && scatter->getCount() >= kMinSortedRows &&
         scatter->getCount() < kLimit && scatter->getExtent() < kLimit &&
         scatter->type.getNumElements() != 0)
@@ -197,7 +114,6 @@ private:
   Value emitRows(Value keys, ValueRange bounds);
   Value emitSegment(Value keys, Value begin, Value end, Value start,
                     int64_t number);
-  Value combine(Value previous, Value value);
 
   int64_t getNumKeys() const { return numRuns * kRunSize; }
   Value takeFirst(Value tensor, int64_t size);
@@ -443,21 +359,9 @@ Value ScatterSorter::emitSegment(Value keys, Value begin, Value end,
     values.push_back(emitExtract(scatter.values, ValueRange{position, column}));
   Value result = loop.getRegionIterArg(0);
   for (Value value : values)
-    result = combine(result, value);
+    result = kernel::combineElement(b, scatter, result, value);
   scf::YieldOp::create(b, result);
   return loop.getResult(0);
-}
-
-Value ScatterSorter::combine(Value previous, Value value) {
-  if (!scatter.combine)
-    return value;
-  IRMapping map;
-  Block &body = *scatter.combine.getBlock();
-  map.map(body.getArgument(0), previous);
-  map.map(body.getArgument(1), value);
-  for (Operation &op : body.without_terminator())
-    b.clone(op, map);
-  return map.lookupOrDefault(body.getTerminator()->getOperand(0));
 }
 
 Value ScatterSorter::emitRows(Value keys, ValueRange bounds) {
@@ -515,7 +419,7 @@ void ScatterSorter::sort() {
   Value rows = emitRows(keys, bounds.getResults());
   scatter.loop.getResult(0).replaceAllUsesWith(rows);
   scatter.loop.erase();
-  nvptx::inlineElements(rows.getDefiningOp());
+  kernel::inlineElements(rows.getDefiningOp());
 }
 
 unsigned nvptx::sortScatters(tg::KernelOp kernel) {

@@ -107,6 +107,18 @@ static constexpr int64_t kMinSharedSteps = kWarpThreads;
 /// Steps from which all warps of a block share a reduction.
 static constexpr int64_t kMinBlockSteps = 1024;
 
+/// Threads of a row, and of one that has so many steps that eight of them for
+/// each multiprocessor would not fit into the cache: of f32, 64 KiB each.
+static constexpr int64_t kRowThreads = 256;
+static constexpr int64_t kLongRowThreads = 1024;
+static constexpr int64_t kMinLongSteps = 16 * 1024;
+
+int64_t regather::nvptx::getRowThreads(linalg::LinalgOp op) {
+  int64_t steps = countPoints(op.getStaticLoopRanges(),
+                              getLoops(op, IteratorType::reduction));
+  return steps < kMinLongSteps ? kRowThreads : kLongRowThreads;
+}
+
 Operation *regather::nvptx::findCombiner(linalg::LinalgOp op) {
   if (op.getNumDpsInits() != 1)
     return nullptr;
@@ -220,7 +232,7 @@ int64_t regather::nvptx::getUsefulThreads(linalg::LinalgOp op) {
   case Schedule::PointPerWarp:
     return limit(points * kWarpThreads, kMaxThreads);
   case Schedule::PointPerBlock:
-    return kRowThreads;
+    return getRowThreads(op);
   case Schedule::Transpose:
     return kMaxThreads;
   case Schedule::ColumnPerLane:

@@ -26,7 +26,7 @@ enum class Schedule {
   PointPerThread,
   /// The lanes of a warp share the steps of a reduction.
   PointPerWarp,
-  /// `kRowThreads` threads share the steps of a reduction.
+  /// `getRowThreads` threads share the steps of a reduction.
   PointPerBlock,
   /// Lanes compute neighbouring points; the warps of `kColumnThreads` threads
   /// share the steps.
@@ -40,9 +40,13 @@ enum class Schedule {
 inline constexpr int64_t kMaxThreads = 256;
 inline constexpr int64_t kMaxColumnThreads = 512;
 
-/// Threads that share a reduction: not fewer, and not more.
-inline constexpr int64_t kRowThreads = 256;
+/// Threads that share the reduction of a column: not fewer, and not more.
 inline constexpr int64_t kColumnThreads = kMaxColumnThreads;
+
+/// Threads that share a reduction by block: not fewer, and not more. Long rows
+/// have many, so that the few rows that a GPU works on at a time stay in its
+/// cache until they are read again.
+int64_t getRowThreads(mlir::linalg::LinalgOp op);
 
 Schedule chooseSchedule(mlir::linalg::LinalgOp op);
 

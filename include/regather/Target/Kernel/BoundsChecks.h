@@ -18,8 +18,9 @@ using OutsideReport =
     llvm::function_ref<void(mlir::OpBuilder &, mlir::Location)>;
 
 /// Checks the indices of loads, stores and views that are not known: one that
-/// is out of bounds is reported, and replaced by 0. Indices of linalg
-/// operations, which follow from shapes, are not looked at.
+/// is out of bounds is reported, and replaced by 0. A `cf.assert`, which checks
+/// an index that nothing is read or written at, becomes a report. Indices of
+/// linalg operations, which follow from shapes, are not looked at.
 void addBoundsChecks(mlir::func::FuncOp func, OutsideReport report);
 
 } // namespace regather::kernel

@@ -59,6 +59,9 @@ protected:
   /// With `inPlace`, the first result takes the place of the first argument.
   void expectEqual(StringRef text, Equality equality, bool inPlace = false);
 
+  /// Runs a kernel, emulated, that an index out of bounds has to stop.
+  void expectStop(StringRef text);
+
   std::vector<Buffer> makeArguments();
   std::vector<Buffer> makeResults();
   void runOnCPU(std::vector<Buffer> &arguments, std::vector<Buffer> &results);
@@ -190,6 +193,17 @@ void EmulationTest::expectEqual(StringRef text, Equality equality,
       actual[0] = inputs[0];
     compare(expected, actual, equality);
   }
+}
+
+void EmulationTest::expectStop(StringRef text) {
+  module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  ASSERT_TRUE(module);
+  kernel = *module->getOps<tg::KernelOp>().begin();
+  std::vector<Buffer> arguments = makeArguments(), results = makeResults();
+  auto emulator = llvm::cantFail(GpuEmulator::create(kernel));
+  llvm::Error error =
+      emulator->run(getPointers(arguments, results), ThreadOrder::Ascending);
+  EXPECT_EQ(llvm::toString(std::move(error)), "an index is out of bounds");
 }
 
 TEST_F(EmulationTest, ComputesPointwise) {
@@ -352,6 +366,23 @@ tg.kernel @kernel(%x: tensor<40x2048xf32>, %y: tensor<40x40x32xbf16>) -> (tensor
 )");
   ASSERT_EQ(plan.launches.front().threads, 512);
   EXPECT_EQ(alone, withColumns);
+  std::string few = run(R"(
+tg.kernel @kernel(%x: tensor<3x2048xf32>) -> tensor<3xf32> {
+  %r = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1]] : (tensor<3x2048xf32>) -> tensor<3xf32>
+  tg.return %r : tensor<3xf32>
+}
+)");
+  std::string withLongRows = run(R"(
+tg.kernel @kernel(%x: tensor<3x2048xf32>, %y: tensor<3x16400xbf16>, %z: tensor<3x40x32xbf16>)
+    -> (tensor<3xf32>, tensor<3xbf16>, tensor<3x32xbf16>) {
+  %r = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1]] : (tensor<3x2048xf32>) -> tensor<3xf32>
+  %s = tg.node "aten.sum.dim_IntList"(%y) args [#tg.operand<0>, [1]] : (tensor<3x16400xbf16>) -> tensor<3xbf16>
+  %t = tg.node "aten.sum.dim_IntList"(%z) args [#tg.operand<0>, [1]] : (tensor<3x40x32xbf16>) -> tensor<3x32xbf16>
+  tg.return %r, %s, %t : tensor<3xf32>, tensor<3xbf16>, tensor<3x32xbf16>
+}
+)");
+  ASSERT_EQ(plan.launches.front().threads, 1024);
+  EXPECT_EQ(few, withLongRows);
 }
 
 // A result may lie where an argument lies: nothing reads the argument once the
@@ -379,6 +410,38 @@ tg.kernel @kernel(%x: tensor<64x1024xf32>, %t: tensor<64xi64>) -> (tensor<64x102
               Equality::Rounding);
   ASSERT_EQ(plan.launches.size(), 2u);
   EXPECT_GE(plan.launches[0].blocks, 8);
+}
+
+// The loss as PyTorch decomposes it: one number of each row is all that is read
+// of the logarithms, and the gradient is zero but for one number of each row.
+// Neither needs memory for a row.
+TEST_F(EmulationTest, ComputesCrossEntropyOfLongRows) {
+  expectEqual(R"(
+tg.kernel @kernel(%x: tensor<3x16392xbf16>, %t: tensor<3xi64>) -> tensor<3xf32> {
+  %c = tg.node "aten._to_copy.default"(%x) kwargs {dtype = f32} : (tensor<3x16392xbf16>) -> tensor<3x16392xf32>
+  %y = tg.node "aten._log_softmax.default"(%c) args [#tg.operand<0>, 1, false] : (tensor<3x16392xf32>) -> tensor<3x16392xf32>
+  %u = tg.node "aten.unsqueeze.default"(%t) args [#tg.operand<0>, 1] : (tensor<3xi64>) -> tensor<3x1xi64>
+  %g = tg.node "aten.gather.default"(%y, %u) args [#tg.operand<0>, 1, #tg.operand<1>] : (tensor<3x16392xf32>, tensor<3x1xi64>) -> tensor<3x1xf32>
+  %s = tg.node "aten.squeeze.dims"(%g) args [#tg.operand<0>, [1]] : (tensor<3x1xf32>) -> tensor<3xf32>
+  tg.return %s : tensor<3xf32>
+}
+)",
+              Equality::Rounding);
+  EXPECT_EQ(plan.launches.front().threads, 1024);
+  EXPECT_EQ(plan.launches.front().dynamicSharedBytes + plan.scratchBytes, 0);
+  expectEqual(R"(
+tg.kernel @kernel(%y: tensor<3x16392xf32>, %t: tensor<3xi64>, %g: tensor<3x1xf32>) -> tensor<3x16392xbf16> {
+  %u = tg.node "aten.unsqueeze.default"(%t) args [#tg.operand<0>, 1] : (tensor<3xi64>) -> tensor<3x1xi64>
+  %z = tg.node "aten.full_like.default"(%y) args [#tg.operand<0>, 0] : (tensor<3x16392xf32>) -> tensor<3x16392xf32>
+  %o = tg.node "aten.scatter.value"(%z, %u) args [#tg.operand<0>, 1, #tg.operand<1>, -1.0] : (tensor<3x16392xf32>, tensor<3x1xi64>) -> tensor<3x16392xf32>
+  %a = tg.node "aten.mul.Tensor"(%o, %g) : (tensor<3x16392xf32>, tensor<3x1xf32>) -> tensor<3x16392xf32>
+  %d = tg.node "aten._log_softmax_backward_data.default"(%a, %y) args [#tg.operand<0>, #tg.operand<1>, 1, f32] : (tensor<3x16392xf32>, tensor<3x16392xf32>) -> tensor<3x16392xf32>
+  %r = tg.node "aten._to_copy.default"(%d) kwargs {dtype = bf16} : (tensor<3x16392xf32>) -> tensor<3x16392xbf16>
+  tg.return %r : tensor<3x16392xbf16>
+}
+)",
+              Equality::Rounding);
+  EXPECT_EQ(plan.launches.front().dynamicSharedBytes + plan.scratchBytes, 0);
 }
 
 // Statistics over all rows, and then what is computed from them for each.
@@ -489,6 +552,17 @@ tg.kernel @kernel(%x: tensor<12x90xf32>, %i: tensor<10x90xi64>, %v: tensor<10x90
               Equality::Bits);
 }
 
+TEST_F(EmulationTest, StopsAtElementsOutOfBounds) {
+  StringRef text = R"(
+tg.kernel @kernel(%x: tensor<1x1xf32>, %v: tensor<1x1xf32>, %i: tensor<1x1xi64>) -> tensor<1x1xf32> {
+  %y = tg.node "aten.scatter_add.default"(%x, %i, %v) args [#tg.operand<0>, 1, #tg.operand<1>, #tg.operand<2>]
+      : (tensor<1x1xf32>, tensor<1x1xi64>, tensor<1x1xf32>) -> tensor<1x1xf32>
+  tg.return %y : tensor<1x1xf32>
+}
+)";
+  expectStop(text);
+}
+
 TEST_F(EmulationTest, StopsAtRowsOutOfBounds) {
   StringRef text = R"(
 tg.kernel @kernel(%g: tensor<400x64xf32>, %i: tensor<400xi64>) -> tensor<5x64xf32> {
@@ -497,13 +571,7 @@ tg.kernel @kernel(%g: tensor<400x64xf32>, %i: tensor<400xi64>) -> tensor<5x64xf3
   tg.return %y : tensor<5x64xf32>
 }
 )";
-  module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
-  kernel = *module->getOps<tg::KernelOp>().begin();
-  std::vector<Buffer> arguments = makeArguments(), results = makeResults();
-  auto emulator = llvm::cantFail(GpuEmulator::create(kernel));
-  llvm::Error error =
-      emulator->run(getPointers(arguments, results), ThreadOrder::Ascending);
-  EXPECT_EQ(llvm::toString(std::move(error)), "an index is out of bounds");
+  expectStop(text);
 }
 
 TEST_F(EmulationTest, StopsAtIndicesOutOfBounds) {
@@ -513,11 +581,5 @@ tg.kernel @kernel(%w: tensor<4x64xf32>, %i: tensor<40xi64>) -> tensor<40x64xf32>
   tg.return %y : tensor<40x64xf32>
 }
 )";
-  module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
-  kernel = *module->getOps<tg::KernelOp>().begin();
-  std::vector<Buffer> arguments = makeArguments(), results = makeResults();
-  auto emulator = llvm::cantFail(GpuEmulator::create(kernel));
-  llvm::Error error =
-      emulator->run(getPointers(arguments, results), ThreadOrder::Ascending);
-  EXPECT_EQ(llvm::toString(std::move(error)), "an index is out of bounds");
+  expectStop(text);
 }

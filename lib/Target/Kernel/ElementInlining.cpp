@@ -6,15 +6,82 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ElementInlining.h"
+#include "regather/Target/Kernel/ElementInlining.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
+using namespace regather;
+
+/// Operations up to which computing an element again is cheaper than to keep
+/// it.
+static constexpr size_t kMaxCheapOps = 4;
+
+/// True if the value is a result of the kernel, perhaps in another shape.
+static bool isResult(Value value) {
+  SmallVector<Value> pending = {value};
+  while (!pending.empty())
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (isa<bufferization::MaterializeInDestinationOp>(user) ||
+          user->hasTrait<OpTrait::IsTerminator>())
+        return true;
+      if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(user))
+        pending.push_back(user->getResult(0));
+    }
+  return false;
+}
+
+/// The operations of a body whose results differ along the innermost loop that
+/// has several iterations; what stays the same is computed before the loop.
+static SmallVector<Operation *> getInnermostOps(linalg::GenericOp op) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  unsigned loop = sizes.size();
+  while (loop != 0 && sizes[loop - 1] == 1)
+    --loop;
+  llvm::SmallDenseSet<Value> varying;
+  for (OpOperand &operand : op->getOpOperands())
+    if (loop != 0 &&
+        op.getMatchingIndexingMap(&operand).isFunctionOfDim(loop - 1))
+      varying.insert(op.getMatchingBlockArgument(&operand));
+  SmallVector<Operation *> found;
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    auto index = dyn_cast<linalg::IndexOp>(inner);
+    if (index ? index.getDim() + 1 != loop
+              : llvm::none_of(inner.getOperands(), [&](Value value) {
+                  return varying.contains(value);
+                }))
+      continue;
+    varying.insert(inner.result_begin(), inner.result_end());
+    found.push_back(&inner);
+  }
+  return found;
+}
+
+bool kernel::isCheapToRepeat(Value value) {
+  auto producer = value.getDefiningOp<linalg::GenericOp>();
+  if (!producer || producer->getNumResults() != 1 ||
+      producer.hasDynamicShape() || isResult(value))
+    return false;
+  SmallVector<Operation *> ops = getInnermostOps(producer);
+  return ops.size() <= kMaxCheapOps &&
+         llvm::all_of(
+             ops,
+             [](Operation *op) {
+               return isa<arith::AddFOp, arith::AndIOp, arith::CmpIOp,
+                          arith::ExtFOp, arith::MulFOp, arith::NegFOp,
+                          arith::SelectOp, arith::SubFOp, linalg::IndexOp>(op);
+             }) &&
+         llvm::all_of(*producer.getBlock(), [](Operation &op) {
+           return op.getNumRegions() == 0 &&
+                  isa<arith::ArithDialect, linalg::LinalgDialect>(
+                      op.getDialect());
+         });
+}
 
 namespace {
 class ElementInliner {
@@ -162,16 +229,20 @@ Value ElementInliner::emitSlice(tensor::ExtractSliceOp view, ValueRange place) {
   return emitExtract(view.getSource(), inner);
 }
 
+/// True if something else has to have all of the tensor.
 bool ElementInliner::isNeededElsewhere(Value tensor) {
-  return !llvm::all_of(tensor.getUsers(), [&](Operation *user) {
-    return isa<tensor::ExtractOp>(user) && op->isProperAncestor(user);
-  });
+  bool isView = isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+                    tensor::ExtractSliceOp>(tensor.getDefiningOp());
+  return !isView && !kernel::isCheapToRepeat(tensor) &&
+         !llvm::all_of(tensor.getUsers(), [&](Operation *user) {
+           return isa<tensor::ExtractOp>(user) && op->isProperAncestor(user);
+         });
 }
 
 bool ElementInliner::inlineElement(tensor::ExtractOp extract) {
   Value tensor = extract.getTensor();
   Operation *def = tensor.getDefiningOp();
-  if (!def || isNeededElsewhere(tensor) ||
+  if (!def || def->getBlock() != op->getBlock() || isNeededElsewhere(tensor) ||
       !cast<RankedTensorType>(tensor.getType()).hasStaticShape())
     return false;
   b.emplace(extract.getLoc(), extract);
@@ -208,6 +279,4 @@ void ElementInliner::run() {
     inlineElement(pending[next]);
 }
 
-void regather::nvptx::inlineElements(Operation *op) {
-  ElementInliner(op).run();
-}
+void kernel::inlineElements(Operation *op) { ElementInliner(op).run(); }
