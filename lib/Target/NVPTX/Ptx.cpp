@@ -8,7 +8,6 @@
 
 #include "Ptx.h"
 
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -20,6 +19,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/Internalize.h"
@@ -35,9 +35,6 @@ void LLVMInitializeNVPTXAsmPrinter();
 }
 
 using namespace regather;
-
-/// How far LLVM optimises.
-static constexpr unsigned kOptLevel = 3;
 
 /// Of the memory that the threads of a block share.
 static constexpr unsigned kSharedAddressSpace = 3;
@@ -130,6 +127,26 @@ static void privatize(llvm::Module &module, llvm::StringRef prefix) {
   }
 }
 
+/// Optimises as far as LLVM does, but for vectors of a thread: registers have
+/// none, and loads of 16 bytes would be taken apart for them.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager calls;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+      .run(module, modules);
+}
+
 llvm::Expected<std::string> nvptx::emitPtx(mlir::gpu::GPUModuleOp module,
                                            llvm::StringRef prefix,
                                            const GpuArchitecture &architecture,
@@ -152,10 +169,7 @@ llvm::Expected<std::string> nvptx::emitPtx(mlir::gpu::GPUModuleOp module,
   // What libdevice asks: denormals are kept, and numbers are rounded.
   code->addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", uint32_t(0));
   privatize(*code, prefix);
-  auto optimize = mlir::makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0,
-                                                  machine->get());
-  if (llvm::Error error = optimize(code.get()))
-    return error;
+  optimize(*code, **machine);
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream os(text);
   llvm::legacy::PassManager passes;
