@@ -18,15 +18,46 @@
 using namespace regather;
 namespace json = llvm::json;
 
+static int64_t countBytes(mlir::TypeRange types) {
+  int64_t bytes = 0;
+  for (mlir::Type type : types)
+    bytes += tg::getTensorBytes(mlir::cast<mlir::RankedTensorType>(type));
+  return bytes;
+}
+
+/// Adds what the machine code takes, if the report says it.
+static void addResources(const nvptx::Launch &launch,
+                         const nvptx::AssemblyReport &report,
+                         const nvptx::GpuArchitecture &architecture,
+                         json::Object &text) {
+  auto found = report.find(launch.symbol);
+  if (found == report.end())
+    return;
+  const nvptx::EntryResources &resources = found->second;
+  text["registers"] = resources.registers;
+  text["spill_bytes"] = resources.spillBytes;
+  text["shared_bytes"] = resources.sharedBytes;
+  text["blocks_per_sm"] =
+      nvptx::countResidentBlocks(architecture, launch, resources);
+}
+
 /// How the kernels are launched, and which are left to libraries.
 static std::string describeLaunches(mlir::ModuleOp module,
                                     llvm::ArrayRef<tg::KernelOp> kernels,
                                     llvm::ArrayRef<nvptx::KernelCode> codes,
+                                    const nvptx::AssemblyReport &report,
                                     const GpuCompileRequest &request) {
   json::Array launches, routines;
   for (auto [kernel, code] : llvm::zip_equal(kernels, codes)) {
     json::Object entry = nvptx::toJSON(code.plan);
     entry["kernel"] = tg::KernelOp(kernel).getSymName();
+    entry["argument_bytes"] =
+        countBytes(tg::KernelOp(kernel).getArgumentTypes());
+    entry["result_bytes"] = countBytes(tg::KernelOp(kernel).getResultTypes());
+    for (auto [launch, text] :
+         llvm::zip_equal(code.plan.launches, *entry.getArray("launches")))
+      addResources(launch, report, *request.options.architecture,
+                   *text.getAsObject());
     launches.push_back(std::move(entry));
   }
   for (tg::KernelOp kernel : module.getOps<tg::KernelOp>())
@@ -62,9 +93,10 @@ int regather::compileForGpu(mlir::ModuleOp module,
   if (failed(codes))
     return 1;
   std::string code = nvptx::joinPtx(*codes);
+  nvptx::AssemblyReport report;
   if (request.output == GpuOutput::Cubin) {
-    auto binary =
-        nvptx::assemblePtx(code, request.options, request.ptxas, statistics);
+    auto binary = nvptx::assemblePtx(code, request.options, request.ptxas,
+                                     statistics, &report);
     if (!binary)
       return reportError(llvm::toString(binary.takeError()));
     code = std::move(*binary);
@@ -78,7 +110,7 @@ int regather::compileForGpu(mlir::ModuleOp module,
     return 0;
   if (Failure failure =
           write(request.path + ".json",
-                describeLaunches(module, kernels, *codes, request)))
+                describeLaunches(module, kernels, *codes, report, request)))
     return reportError(failure.getMessage());
   return 0;
 }

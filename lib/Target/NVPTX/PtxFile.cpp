@@ -81,8 +81,7 @@ public:
   ~TemporaryFiles() {
     // What cannot be removed is left to the system's own cleaning.
     for (const std::string &path : paths)
-      llvm::consumeError(
-          llvm::errorCodeToError(llvm::sys::fs::remove(path)));
+      llvm::consumeError(llvm::errorCodeToError(llvm::sys::fs::remove(path)));
   }
 
   llvm::Expected<std::string> create(StringRef suffix, StringRef text = "") {
@@ -128,7 +127,14 @@ static llvm::Expected<std::string> runPtxas(StringRef program,
   return text;
 }
 
-static llvm::Expected<std::string>
+namespace {
+/// Machine code, and what ptxas says of it.
+struct AssembledPtx {
+  std::string code, messages;
+};
+} // namespace
+
+static llvm::Expected<AssembledPtx>
 runAssembler(StringRef program, StringRef text,
              const nvptx::GpuArchitecture &architecture,
              TemporaryFiles &files) {
@@ -139,37 +145,55 @@ runAssembler(StringRef program, StringRef text,
   if (!output)
     return output.takeError();
   std::string target = ("--gpu-name=" + architecture.name).str();
-  auto messages = runPtxas(program, {target, *input, "-o", *output}, files);
+  auto messages =
+      runPtxas(program, {target, *input, "-o", *output, "-v"}, files);
   if (!messages)
     return messages.takeError();
-  return readFile(*output);
+  return AssembledPtx{readFile(*output), std::move(*messages)};
 }
 
 llvm::Expected<std::string>
 nvptx::assemblePtx(StringRef text, const KernelCompileOptions &options,
-                   StringRef ptxas, kernel::KernelStatistics &statistics) {
+                   StringRef ptxas, kernel::KernelStatistics &statistics,
+                   AssemblyReport *report) {
   auto program = findPtxas(ptxas);
   if (!program)
     return program.takeError();
+  auto finish = [&](AssembledPtx assembled) {
+    if (report)
+      *report = parseAssemblyReport(assembled.messages);
+    return std::move(assembled.code);
+  };
   TemporaryFiles files;
   const GpuArchitecture &architecture = *options.architecture;
-  if (options.cacheDirectory.empty())
-    return runAssembler(*program, text, architecture, files);
+  if (options.cacheDirectory.empty()) {
+    auto assembled = runAssembler(*program, text, architecture, files);
+    if (!assembled)
+      return assembled.takeError();
+    return finish(std::move(*assembled));
+  }
   // Another release assembles in another way.
   auto version = runPtxas(*program, {"--version"}, files);
   if (!version)
     return version.takeError();
   kernel::KernelCache cache(options.cacheDirectory);
-  std::string key = kernel::hashText(
-      "cubin\n" + *version + architecture.name.str() + '\n', text);
-  if (std::unique_ptr<llvm::MemoryBuffer> entry = cache.lookup(key))
-    return entry->getBuffer().str();
-  auto code = runAssembler(*program, text, architecture, files);
-  if (!code)
-    return code.takeError();
-  if (llvm::Error error = cache.store(key, *code))
+  auto getKey = [&](StringRef kind) {
+    return kernel::hashText(
+        (kind + "\n" + *version + architecture.name + "\n").str(), text);
+  };
+  std::string codeKey = getKey("cubin"), messagesKey = getKey("messages");
+  if (auto code = cache.lookup(codeKey))
+    if (auto messages = cache.lookup(messagesKey))
+      return finish({code->getBuffer().str(), messages->getBuffer().str()});
+  auto assembled = runAssembler(*program, text, architecture, files);
+  if (!assembled)
+    return assembled.takeError();
+  llvm::Error error = cache.store(codeKey, assembled->code);
+  if (!error)
+    error = cache.store(messagesKey, assembled->messages);
+  if (error)
     statistics.cacheError = llvm::toString(std::move(error));
   else
     cache.prune();
-  return code;
+  return finish(std::move(*assembled));
 }

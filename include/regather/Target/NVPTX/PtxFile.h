@@ -9,6 +9,7 @@
 #ifndef REGATHER_TARGET_NVPTX_PTXFILE_H
 #define REGATHER_TARGET_NVPTX_PTXFILE_H
 
+#include "regather/Target/NVPTX/AssemblyReport.h"
 #include "regather/Target/NVPTX/CompileKernels.h"
 
 namespace regather::nvptx {
@@ -21,11 +22,13 @@ bool hasPtxas();
 
 /// Machine code of a file of PTX, for the architecture of the options and kept
 /// in their cache. `ptxas` is the path of NVIDIA's assembler; if it is empty,
-/// that in $PATH or in the CUDA toolkit is taken.
+/// that in $PATH or in the CUDA toolkit is taken. What it says of the code goes
+/// to `report`.
 llvm::Expected<std::string> assemblePtx(llvm::StringRef text,
                                         const KernelCompileOptions &options,
                                         llvm::StringRef ptxas,
-                                        kernel::KernelStatistics &statistics);
+                                        kernel::KernelStatistics &statistics,
+                                        AssemblyReport *report = nullptr);
 
 } // namespace regather::nvptx
 
