@@ -43,6 +43,9 @@ static constexpr kernel::BlockLimits kBlockLimits = {32 * 1024, 128};
 static constexpr int64_t kMaxStaticBytes = 32 * 1024;
 static constexpr int64_t kMaxDynamicBytes = 144 * 1024;
 
+/// Threads that a multiprocessor has room for.
+static constexpr int64_t kMaxResidentThreads = 2048;
+
 /// Device memory that the blocks of a launch share, about, and the fewest that
 /// are launched for want of it: two for each multiprocessor of an H100.
 static constexpr int64_t kMaxDeviceBytes = 128 * 1024 * 1024;
@@ -318,6 +321,13 @@ void StageBuilder::setAttributes(unsigned numArguments, int64_t scratchBytes) {
       b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.threads), 1, 1}));
   func.setKnownGridSizeAttr(
       b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.blocks), 1, 1}));
+  // Large blocks leave a multiprocessor idle at their barriers if there is no
+  // other one beside them.
+  if (launch.threads > kMaxResidentThreads / 4 &&
+      lowered.scratch.bytes <= kMaxStaticBytes)
+    func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  b.getI32IntegerAttr(static_cast<int32_t>(kMaxResidentThreads /
+                                                           launch.threads)));
   if (launch.dynamicSharedBytes != 0)
     func->setAttr(tg::kDynamicSharedBytesAttrName,
                   b.getI64IntegerAttr(launch.dynamicSharedBytes));
