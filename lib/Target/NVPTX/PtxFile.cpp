@@ -189,8 +189,9 @@ nvptx::assemblePtx(StringRef text, const KernelCompileOptions &options,
   if (!assembled)
     return assembled.takeError();
   llvm::Error error = cache.store(codeKey, assembled->code);
+  // An entry without bytes would count as none.
   if (!error)
-    error = cache.store(messagesKey, assembled->messages);
+    error = cache.store(messagesKey, assembled->messages + "\n");
   if (error)
     statistics.cacheError = llvm::toString(std::move(error));
   else
