@@ -18,10 +18,10 @@
 
 #include "ReductionSplit.h"
 #include "SortedScatters.h"
+#include "StageCosts.h"
 
 #include "regather/Conversion/Passes.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
@@ -42,63 +42,9 @@ static constexpr int64_t kMaxRepetition = 4;
 /// Blocks that are enough for any amount of work.
 static constexpr int64_t kManyBlocks = 64;
 
-/// What a block touches at least, however much it computes.
-static constexpr int64_t kMinBlockBytes = 4 * 1024;
-
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
-
-/// Iterations of the loops in the body of an operation, as far as they are
-/// known.
-static int64_t countIterations(Operation *op) {
-  int64_t most = 1;
-  op->walk([&](scf::ForOp loop) {
-    int64_t count = 1;
-    for (Operation *outer = loop; outer != op; outer = outer->getParentOp())
-      if (auto around = dyn_cast<scf::ForOp>(outer))
-        if (std::optional<APInt> trips = around.getStaticTripCount())
-          count *= trips->getSExtValue();
-    most = std::max(most, count);
-  });
-  return most;
-}
-
-static int64_t countPoints(Operation *op) {
-  int64_t points = 1;
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  if (linalgOp && !linalgOp.hasDynamicShape()) {
-    for (int64_t size : linalgOp.getStaticLoopRanges())
-      points *= size;
-    return points * countIterations(op);
-  }
-  auto add = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      points = std::max(points, tensor.getNumElements());
-  };
-  llvm::for_each(op->getOperandTypes(), add);
-  llvm::for_each(op->getResultTypes(), add);
-  return points;
-}
-
-/// The limits of blocks for operations that do more than to read and to write
-/// elements once: so much smaller that blocks have as much to do.
-static kernel::BlockLimits scaleLimits(ArrayRef<Operation *> group,
-                                       kernel::BlockLimits limits) {
-  int64_t points = 0, elements = 0;
-  for (Operation *op : group) {
-    points += countPoints(op);
-    for (TypeRange types :
-         {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
-      for (Type type : types)
-        if (auto tensor = dyn_cast<RankedTensorType>(type))
-          elements += tensor.getNumElements();
-  }
-  if (points > elements && elements != 0)
-    limits.bytes = std::max(limits.bytes / (points / elements),
-                            std::min(limits.bytes, kMinBlockBytes));
-  return limits;
-}
 
 /// True if stages can hand on values of the type.
 static bool canHandOn(Type type) {
@@ -191,9 +137,9 @@ Kind StagePlanner::getKind(Operation *op) {
     return Kind::Repeated;
   if (!isReturned && (isView || isa<tensor::EmptyOp, linalg::FillOp>(op) ||
                       op->hasTrait<OpTrait::ConstantLike>() ||
-                      countPoints(op) <= kMaxTinyPoints))
+                      countSteps(op) <= kMaxTinyPoints))
     return Kind::Repeated;
-  return countPoints(op) < kMinWidePoints ? Kind::Narrow : Kind::Wide;
+  return countSteps(op) < kMinWidePoints ? Kind::Narrow : Kind::Wide;
 }
 
 void StagePlanner::findLevels() {
@@ -343,7 +289,7 @@ static bool repeatsWork(const KernelStage &stage) {
     int64_t points = 0;
     for (Operation &op : kernel.getBody().front().without_terminator())
       if (isa<linalg::LinalgOp>(op))
-        points += countPoints(&op);
+        points += countSteps(&op);
     return points;
   };
   return count(*stage.plan.block) >
@@ -355,7 +301,7 @@ bool StagePlanner::isSpread(const KernelStage &stage,
                             ArrayRef<Operation *> group) {
   int64_t points = 0;
   for (Operation *op : group)
-    points += countPoints(op);
+    points += countSteps(op);
   return stage.plan.getNumBlocks() >=
              std::min(kManyBlocks, points / kMinWidePoints) &&
          !repeatsWork(stage);
@@ -492,7 +438,7 @@ FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
     bool isOfNodes = nodePlan.getNumBlocks() > plan.getNumBlocks();
     int64_t points = 0;
     for (Operation &op : loops.getBody().front().without_terminator())
-      points += ::countPoints(&op);
+      points += countSteps(&op);
     if (isOfNodes || !plan.levels.empty() || !canDivide ||
         points < kMinWidePoints) {
       found.stages.push_back(makeWhole(isOfNodes ? kernel : loops,
