@@ -12,8 +12,9 @@
 //   copy Q and the first tile of K
 //   for tile of columns that the block's rows see:
 //     wait for K, copy V
-//     S = Q K^T, m' = max(m, max(S))
-//     P = exp(S - m'), c = exp(m - m'), s = c s + P, O = c O
+//     S = Q K^T
+//     if m < max(S) by much: m' = max(S), c = exp(m - m'), s = c s, O = c O
+//     P = exp(S - m'), s = s + P
 //     wait for V, copy the next K
 //     O = O + P V
 //
@@ -32,6 +33,11 @@ using namespace regather;
 using namespace regather::nvptx;
 
 static constexpr float kLn2 = 0.693147181F;
+
+/// Weights are 2 to this power at most: a maximum that is exceeded by less is
+/// kept, so that the sums, which are many, need not be multiplied for most
+/// tiles. That loses nothing, as all weights are divided by their sum.
+static constexpr float kMaxExponent = 8;
 
 namespace {
 /// How much a block computes at a time.
@@ -65,7 +71,10 @@ private:
   };
 
   void addTile(Value column, Value end, State &state);
-  /// Scores become weights, and the state is that of the new maximum.
+  /// Finds what is subtracted from the exponents of each row, and brings the
+  /// state to that.
+  void findMaxima(Sums &scores, State &state, SmallVector<Value> &shifts);
+  /// Scores become weights, which are added to the sums of the rows.
   void weighTile(Sums &scores, State &state);
   void storeResults(State &state);
 
@@ -101,28 +110,63 @@ TensorCoreForward::State TensorCoreForward::State::unpack(ValueRange values,
           unflatten(values.drop_front(2 * rows))};
 }
 
-void TensorCoreForward::weighTile(Sums &scores, State &state) {
+void TensorCoreForward::findMaxima(Sums &scores, State &state,
+                                   SmallVector<Value> &shifts) {
+  SmallVector<Value> factors;
+  Value anyGrows;
   for (int64_t i = 0; i != countOwn(); ++i) {
-    Value max = state.max[i];
-    auto row = getOwn(scores, i);
-    for (auto pair : row)
+    Value before = state.max[i], max = before;
+    for (auto pair : getOwn(scores, i))
       for (Value *score : pair)
         max = cores.max(max, *score);
     max = cores.maxRow(max);
-    Value shift = arith::MulFOp::create(b, b.getShift(max), b.number(-unit));
-    Value factor = weigh(state.max[i], shift);
-    state.max[i] = max;
-    Value sum = arith::MulFOp::create(b, state.sum[i], factor);
-    for (auto pair : row)
-      for (Value *score : pair) {
-        *score = weigh(*score, shift);
-        sum = b.add(sum, *score);
-      }
-    state.sum[i] = sum;
-    for (auto pair : getOwn(state.output, i))
-      for (Value *element : pair)
-        *element = arith::MulFOp::create(b, *element, factor);
+    // Not if both are -inf.
+    Value growth = arith::SubFOp::create(b, max, before);
+    Value grows = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, growth,
+                                        b.number(kMaxExponent / unit));
+    anyGrows = anyGrows ? arith::OrIOp::create(b, anyGrows, grows) : grows;
+    state.max[i] = b.select(grows, max, before);
+    shifts.push_back(
+        arith::MulFOp::create(b, b.getShift(state.max[i]), b.number(-unit)));
+    factors.push_back(weigh(before, shifts.back()));
   }
+  auto getTypes = [](ArrayRef<Value> values) {
+    return ValueRange(values).getTypes();
+  };
+  SmallVector<Value> all = state.sum;
+  llvm::append_range(all, flatten(state.output));
+  auto branch = scf::IfOp::create(b, getTypes(all), anyGrows,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, all);
+  b.setInsertionPointToStart(branch.thenBlock());
+  for (auto [i, factor] : llvm::enumerate(factors)) {
+    auto scale = [&, factor = factor](Value &value) {
+      value = arith::MulFOp::create(b, value, factor);
+    };
+    scale(state.sum[i]);
+    for (auto pair : getOwn(state.output, static_cast<int64_t>(i)))
+      for (Value *element : pair)
+        scale(*element);
+  }
+  all = state.sum;
+  llvm::append_range(all, flatten(state.output));
+  scf::YieldOp::create(b, all);
+  ValueRange results = branch.getResults();
+  state.sum = llvm::to_vector(results.take_front(countOwn()));
+  state.output = unflatten(results.drop_front(countOwn()));
+}
+
+void TensorCoreForward::weighTile(Sums &scores, State &state) {
+  SmallVector<Value> shifts;
+  findMaxima(scores, state, shifts);
+  for (int64_t i = 0; i != countOwn(); ++i)
+    for (auto pair : getOwn(scores, i))
+      for (Value *score : pair) {
+        *score = weigh(*score, shifts[i]);
+        state.sum[i] = b.add(state.sum[i], *score);
+      }
 }
 
 void TensorCoreForward::addTile(Value column, Value end, State &state) {

@@ -38,6 +38,7 @@ struct Shape {
   int64_t width = 32, valueWidth = 32;
   int32_t dtype = RG_F32;
   bool isCausal = false;
+  float scale = 0.25f;
   /// -1 for none.
   int32_t maskType = -1;
   /// Rows between heads, as [batch, rows, heads, elements].
@@ -83,7 +84,7 @@ rg_attention_desc makeDesc(const Shape &shape, bool backward) {
   desc.columns = shape.columns;
   desc.width = shape.width;
   desc.value_width = shape.valueWidth;
-  desc.scale = 0.25f;
+  desc.scale = shape.scale;
   desc.causal = shape.isCausal;
   desc.masked = shape.maskType >= 0;
   desc.backward = backward;
@@ -282,6 +283,20 @@ TEST_F(AttentionTest, MultipliesFragments) {
                  << shape.rows << " x " << shape.columns << ", width " << width
                  << ", values " << shape.valueWidth);
     ASSERT_NO_FATAL_FAILURE(expectEqual(shape));
+  }
+}
+
+// Maxima that are exceeded by much from tile to tile, and by little; and a
+// scale below zero, with which the largest score is the smallest product.
+TEST_F(AttentionTest, KeepsMaximaThatAreExceededByLittle) {
+  for (float scale : {4.0f, 1.0f, -1.0f}) {
+    Shape shape;
+    shape.dtype = RG_BF16;
+    shape.rows = 80;
+    shape.columns = 140;
+    shape.width = shape.valueWidth = 80;
+    shape.scale = scale;
+    expectEqual(shape);
   }
 }
 
