@@ -161,6 +161,7 @@ void AttentionTest::compare(const rg_attention_desc &desc,
       addresses.push_back(actual[i].data());
     llvm::Error error = (*emulator)->run(addresses, order);
     ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+    EXPECT_EQ((*emulator)->getBankConflicts(), 0);
     for (Buffer buffer : results) {
       int32_t type = buffer == L ? int32_t(RG_F32) : dtype;
       size_t numbers = expected[buffer].size() * (type == RG_F32 ? 4 : 8);

@@ -458,6 +458,7 @@ llvm::Error GpuEmulator::run(ArrayRef<void *> memory, ThreadOrder order) {
                                        [&] { (*thread)(arguments.data()); }))
         return error;
   }
+  bankConflicts += monitor.getBankConflicts();
   for (auto [number, pointer] : llvm::enumerate(memory))
     if (!buffers[number].second)
       memcpy(pointer, global[number], buffers[number].first);

@@ -38,6 +38,8 @@ public:
   llvm::Error run(llvm::ArrayRef<void *> buffers, ThreadOrder order);
 
   const LaunchPlan &getPlan() const { return plan; }
+  /// Of matrices that tensor cores load, in all runs.
+  int64_t getBankConflicts() const { return bankConflicts; }
 
 private:
   mlir::MLIRContext context;
@@ -48,6 +50,7 @@ private:
   /// the buffers.
   std::vector<std::vector<size_t>> sharedBytes;
   std::unique_ptr<mlir::ExecutionEngine> engine;
+  int64_t bankConflicts = 0;
 };
 
 } // namespace regather::nvptx

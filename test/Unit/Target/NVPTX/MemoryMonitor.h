@@ -64,6 +64,11 @@ public:
   bool access(int64_t thread, const char *address, int64_t bytes,
               int64_t alignment, AccessKind kind);
 
+  /// Notes that rows of a matrix lie in the same banks of shared memory. That
+  /// is not wrong, only slow.
+  void noteBankConflict() { ++bankConflicts; }
+  int64_t getBankConflicts() const { return bankConflicts; }
+
   /// The first thing that was wrong; empty if nothing was.
   const std::string &getError() const { return error; }
 
@@ -99,6 +104,7 @@ private:
 
   std::deque<Region> regions;
   int64_t block = 0, epoch = 0;
+  int64_t bankConflicts = 0;
   std::string error;
 };
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GpuEmulator.h"
+#include "WarpExchange.h"
 
 #include "gtest/gtest.h"
 
@@ -168,6 +169,24 @@ TEST(MemoryMonitorTest, FindsRacesOfMatrices) {
   EXPECT_NE(findFault(write + "gpu.barrier\n" + load("%odd"))
                 .find("with an alignment of 16"),
             std::string::npos);
+}
+
+TEST(MemoryMonitorTest, CountsBankConflictsOfMatrices) {
+  for (int64_t stride : {144, 128}) {
+    MemoryMonitor monitor;
+    char *memory =
+        monitor.allocate("tile", 32 * stride, MemoryMonitor::Kind::Argument);
+    std::vector<LaneExchange> lanes(32);
+    std::vector<LaneExchange *> warp;
+    for (LaneExchange &lane : lanes) {
+      auto row = static_cast<int64_t>(warp.size());
+      lane.kind = LaneExchange::Kind::LoadMatrices;
+      lane.sent[0] = reinterpret_cast<intptr_t>(memory + row * stride);
+      warp.push_back(&lane);
+    }
+    EXPECT_TRUE(exchange(warp, /*firstThread=*/0, monitor));
+    EXPECT_EQ(monitor.getBankConflicts(), stride == 128 ? 4 : 0);
+  }
 }
 
 TEST(MemoryMonitorTest, FindsWritesToArguments) {

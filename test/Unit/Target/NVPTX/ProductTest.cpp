@@ -125,6 +125,7 @@ void ProductTest::expectEqual(const rg_gemm_desc &desc) {
       addresses.push_back(actual[i].data());
     llvm::Error error = (*emulator)->run(addresses, order);
     ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+    EXPECT_EQ((*emulator)->getBankConflicts(), 0);
     forEachResult(desc, [&](size_t byte, size_t bytes) {
       EXPECT_EQ(memcmp(reinterpret_cast<char *>(actual[2].data()) + byte,
                        reinterpret_cast<char *>(expected[2].data()) + byte,

@@ -31,12 +31,26 @@ static void shuffle(llvm::ArrayRef<LaneExchange *> lanes) {
 
 static constexpr int64_t kRowBytes = 16;
 
+/// True if two of the eight rows of a matrix lie in the same of the 32 banks of
+/// 4 bytes.
+static bool meetInBanks(llvm::ArrayRef<LaneExchange *> rows) {
+  constexpr int64_t bankBytes = 128;
+  std::array<int64_t, bankBytes / kRowBytes> users = {};
+  for (const LaneExchange *row : rows)
+    if (++users[row->sent[0] % bankBytes / kRowBytes] > 1)
+      return true;
+  return false;
+}
+
 /// Lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i. Lane l gets
 /// elements 2 (l % 4) and the next of its row l / 4; or, transposed, of its
 /// column. It reads them itself: another lane may have written them.
 static bool loadMatrices(llvm::ArrayRef<LaneExchange *> lanes,
                          int64_t firstThread, bool isTransposed,
                          MemoryMonitor &monitor) {
+  for (size_t matrix = 0; matrix != 4; ++matrix)
+    if (meetInBanks(lanes.slice(8 * matrix, 8)))
+      monitor.noteBankConflict();
   for (auto [number, lane] : llvm::enumerate(lanes))
     for (size_t matrix = 0; matrix != 4; ++matrix) {
       uint32_t bits = 0;
