@@ -120,6 +120,12 @@ def add_llama(cases: Cases) -> None:
                       "full": "full"}, optimizer, "--ranks=1")
     cases.add("llama-nccl", "llama.rgb", flags + " --comm=nccl", "losses=1e-4",
               losses, ONE_RANK)
+    # The file pins what was found to be fastest.
+    file = "REGATHER_ALGORITHM_FILE=llama-timed.algorithms.json"
+    cases.add("llama-timed", "llama.rgb", flags + " --algorithms=timed",
+              "losses=1e-4", losses, file)
+    cases.add("llama-timed-again", "llama.rgb", flags, "same", "llama-timed",
+              file)
 
 
 # Q, K and V are learnt, so that the loss of a step depends on all gradients of
