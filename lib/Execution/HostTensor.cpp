@@ -71,8 +71,12 @@ HostTensor HostTensor::uninitialized(ElementType type, const Shape &shape) {
   auto *data = static_cast<std::byte *>(
       std::aligned_alloc(kAlignment, std::max(rounded, kAlignment)));
   if (!data) {
-    std::fputs("regather: error: out of memory for a tensor\n", stderr);
-    std::abort();
+    // Callers check what fits the machine; this is what else takes memory.
+    std::fprintf(stderr,
+                 "regather: error: out of memory for a tensor of %zu "
+                 "bytes\n",
+                 bytes);
+    std::_Exit(EXIT_FAILURE);
   }
   tensor.data = std::shared_ptr<std::byte>(data, &std::free);
   return tensor;

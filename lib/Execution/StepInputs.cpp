@@ -17,6 +17,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <unistd.h>
 
 using namespace regather;
 
@@ -375,9 +377,31 @@ static std::set<int64_t> findSeeds(const StepSignature &step) {
   return seeds;
 }
 
+/// What this process would hold, before it allocates any of it.
+static Failure verifyFitsMachine(const StepSignature &step,
+                                 const InputOptions &options) {
+  int64_t bytes = 0;
+  for (const StepValue &value : step.arguments)
+    if (__builtin_add_overflow(bytes,
+                               getNumElements(value.localShape) *
+                                   getElementSize(value.elementType),
+                               &bytes))
+      bytes = std::numeric_limits<int64_t>::max();
+  int64_t ranks = options.onlyRank ? 1 : step.ranks;
+  int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
+                   static_cast<int64_t>(sysconf(_SC_PAGE_SIZE));
+  if (bytes <= memory / ranks)
+    return {};
+  return Failure("arguments need " + std::to_string(bytes) +
+                 " bytes on each of " + std::to_string(ranks) +
+                 " ranks, but this machine has " + std::to_string(memory));
+}
+
 Result<std::vector<RankValues>>
 regather::makeInputs(const StepSignature &step, const InputOptions &options,
                      std::vector<std::string> &warnings) {
+  if (Failure failure = verifyFitsMachine(step, options))
+    return failure;
   std::unique_ptr<TensorSource> file;
   if (!options.file.empty()) {
     Result<std::unique_ptr<TensorSource>> opened =

@@ -146,6 +146,21 @@ def test_other_numbers_of_ranks_are_refused(bundle: Path) -> None:
                  "--ranks asks for 2")
 
 
+def test_arguments_that_need_more_memory_are_refused(tmp_path: Path) -> None:
+    step, bundle = tmp_path / "step.mlir", tmp_path / "step.rgb"
+    large = f"tensor<{2**44}xf32>"
+    step.write_text(f"func.func @step(%a: {large}) -> {large} {{\n"
+                    f"  %b = arith.addf %a, %a : {large}\n"
+                    f"  return %b : {large}\n}}\n")
+    for target in ("cpu", "nvptx:sm_90a"):
+        result = run_tool("regather", "compile", step, f"--target={target}",
+                          "-o", bundle, "--quiet")
+        assert result.code == 0, result.last_words
+        expect_error(run(bundle, *RUN),
+                     f"arguments need {4 * 2**44} bytes on each of 1 ranks, "
+                     "but this machine has")
+
+
 def test_manifests_of_other_steps_are_refused(bundle: Path,
                                               tmp_path: Path) -> None:
     code, manifest = read(bundle)
