@@ -13,7 +13,7 @@
 // GIVEN-NEXT: computation     24.0 ms
 // GIVEN-NEXT: communication   6.00 ms, of which 6.00 ms exposed: 0.0 % hidden
 // GIVEN-NEXT: peak memory     18.0 MB on each rank
-// GIVEN-NEXT: lower bounds    computation 24.0 ms, wire 6.00 ms, dependencies 27.0 ms
+// GIVEN-NEXT: lower bounds    computation 24.0 ms, wire 6.00 ms, dependencies 27.0 ms, together 27.0 ms
 // GIVEN-NEXT:                 the step is 11.1 % above the largest
 // GIVEN-NEXT: exposed waits   2
 // GIVEN-NEXT:   3.00 ms  all_gather layers.0, 3.00 ms long, issued just before

@@ -44,9 +44,10 @@ static void writeTotals(llvm::json::OStream &json,
   json.attribute("model_flops", summary.flops);
   json.attribute("utilization", summary.getUtilization());
   json.attributeObject("lower_bounds", [&] {
-    json.attribute("seconds", summary.bounds.getSeconds());
+    json.attribute("seconds", summary.getBound());
     json.attribute("compute_seconds", summary.bounds.computeSeconds);
     json.attribute("path_seconds", summary.bounds.pathSeconds);
+    json.attribute("joint_seconds", summary.jointBound);
     json.attributeObject("link_seconds", [&] {
       for (auto [link, seconds] :
            llvm::zip(summary.step.program.links, summary.bounds.linkSeconds))

@@ -43,6 +43,8 @@ struct SimulationSummary {
   /// The class of ranks that is done last; all numbers are of it.
   uint32_t rankClass = 0;
   StepBounds bounds;
+  /// Of computation, links and dependencies together.
+  double jointBound;
   MemoryCurve memory;
   /// The longest first.
   std::vector<WaitTime> exposed;
@@ -53,6 +55,8 @@ struct SimulationSummary {
   double getHiddenPart() const;
   /// What no order of the operations is quicker than, by name.
   std::vector<std::pair<std::string, double>> getBounds() const;
+  /// The largest of them.
+  double getBound() const;
   /// Model FLOPs utilization; 0 if the peak is not known.
   double getUtilization() const;
   /// "Ranks 0 and 511 more that do the same".
