@@ -1,0 +1,116 @@
+//===- GpuExecutor.h - Run a step on GPUs -----------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_GPU_GPUEXECUTOR_H
+#define REGATHER_LIB_RUNTIME_GPU_GPUEXECUTOR_H
+
+#include "regather/Runtime/GpuExecutor.h"
+
+#include "GraphCapture.h"
+#include "RankGather.h"
+#include "StepWalker.h"
+#include "TcpStore.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace regather::runtime {
+
+/// What rg_gpu_executor stands for. Members are destroyed in reverse: the
+/// device last.
+class GpuExecutor {
+public:
+  explicit GpuExecutor(const rg_gpu_program &programs)
+      : programs(programs), program(*programs.program) {}
+  ~GpuExecutor();
+
+  rg_status create(const rg_gpu_executor_options &options);
+  rg_status run();
+  rg_status upload(int32_t rank, int64_t argument, const void *data);
+  rg_status downloadResult(int32_t rank, int64_t result, void *data);
+  rg_status downloadArgument(int32_t rank, int64_t argument, void *data);
+  rg_status gather(const char *data, int64_t bytes, char *const *parts);
+  int64_t findTouchedBytes();
+
+  const char *getError() const { return error.c_str(); }
+  rg_failure getFailure() const { return failure; }
+  const char *getNote() const { return note.c_str(); }
+  int32_t getNumRanks() const { return int32_t(ranks.size()); }
+  int32_t getFirstRank() const { return firstRank; }
+  const char *getDeviceName() const { return device.getName().c_str(); }
+  const char *getRoutines() const { return routines.c_str(); }
+  double getSeconds(int32_t rank) const {
+    return ranks[size_t(rank)]->getSeconds();
+  }
+  int64_t getBytes() const;
+
+private:
+  /// What arenas are filled with to find what is written, as in Arena.h.
+  static constexpr uint32_t kPattern = 0xa5a5a5a5;
+
+  rg_status fail(rg_status status, const std::string &message);
+  rg_status failStep(rg_status status, int32_t rank, int64_t instruction,
+                     const std::string &message);
+  rg_status chooseNumbers(const rg_gpu_executor_options &options);
+  rg_status chooseRanks(const rg_gpu_executor_options &options);
+  rg_status open(const rg_gpu_executor_options &options);
+  rg_status openLibrary(const rg_gpu_executor_options &options);
+  rg_status openCommunication(const rg_gpu_executor_options &options);
+  rg_status chooseAlgorithms();
+  rg_status checkMemory();
+  rg_status createRanks();
+  rg_status clearArenas();
+  rg_status synchronize(int32_t rank);
+  rg_status download(int32_t rank, CuAddress address, int64_t bytes,
+                     void *data);
+  bool hasRank(int32_t rank) const { return rank >= 0 && rank < numRanks; }
+
+  rg_status beginStep();
+  rg_status walkStep();
+  /// Lets all ranks go on until they meet; `state` is where.
+  rg_status advance(WalkState &state);
+  rg_status beginGraph();
+  rg_status endGraph();
+  rg_status endStep();
+
+  /// The program that was loaded is `kernels.getProgram()`.
+  const rg_gpu_program &programs;
+  const rg_program &program;
+  /// Ranks of this process.
+  int32_t numRanks = 0, firstRank = 0;
+  bool isJob = false;
+  LaunchEnvironment environment;
+  double firstTimeout = 0, timeout = 0;
+  bool watchesArena = false;
+  bool isFirstStep = true;
+  /// The step runs what graphs hold call by call, so that everything that is
+  /// made when it is first needed is there when graphs are captured.
+  bool isWarmingUp = false;
+  GpuDevice device;
+  LoadedKernels kernels;
+  std::unique_ptr<DeviceLibrary> library;
+  /// What computes its routines.
+  std::string routines;
+  TcpStore store;
+  std::optional<RankGather> rankGather;
+  std::unique_ptr<DeviceCommunication> communication;
+  std::unique_ptr<DeviceWait> wait;
+  MemoryNeed need;
+  DeviceConstants constants;
+  std::vector<std::unique_ptr<DeviceRank>> ranks;
+  std::vector<std::unique_ptr<StepWalker>> walkers;
+  std::unique_ptr<GraphCapture> graphs;
+  rg_failure failure = {RG_OK, 0, -1};
+  std::string error, note;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_GPU_GPUEXECUTOR_H
