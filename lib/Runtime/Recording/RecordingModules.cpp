@@ -187,9 +187,14 @@ RG_EXPORT CuResult cuLaunchKernel(CuFunction function, unsigned gridX,
   if (!runs)
     return call.enqueue(
         [=, kernel = function->code, values = std::move(values)] {
-          bool isBad = kernel && kernel->run(values.data(), blocks, threads,
-                                             int64_t(sharedBytes)) != 0;
-          return isBad ? kCuLaunchFailed : kCuSuccess;
+          if (!kernel || kernel->run(values.data(), blocks, threads,
+                                     int64_t(sharedBytes)) == 0)
+            return kCuSuccess;
+          // It does not say why; an earlier one may have.
+          StandInDevice &device = StandInDevice::get();
+          std::lock_guard<std::mutex> lock(device.mutex);
+          device.kernelProblem.clear();
+          return kCuLaunchFailed;
         });
   PtxLaunch launch = {blocks, threads, int64_t(sharedBytes), std::move(values),
                       call.getDevice().getMemory()};
