@@ -22,6 +22,10 @@ using namespace regather;
 /// it.
 static constexpr size_t kMaxCheapOps = 4;
 
+/// Elements that are inlined into one operation; what is left is read from
+/// memory.
+static constexpr size_t kMaxElements = 1024;
+
 /// True if the value is a result of the kernel, perhaps in another shape.
 static bool isResult(Value value) {
   SmallVector<Value> pending = {value};
@@ -98,13 +102,22 @@ private:
   Value emitExpand(tensor::ExpandShapeOp view, ValueRange place);
   Value emitSlice(tensor::ExtractSliceOp view, ValueRange place);
   Value emitExtract(Value tensor, ValueRange place);
+  /// The same value for the same number, so that equal places are seen.
   Value makeIndex(int64_t value) {
-    return arith::ConstantIndexOp::create(*b, value);
+    Value &index = constants[value];
+    if (!index) {
+      OpBuilder outer(op);
+      index = arith::ConstantIndexOp::create(outer, op->getLoc(), value);
+    }
+    return index;
   }
 
   Operation *op;
   std::optional<ImplicitLocOpBuilder> b;
   SmallVector<tensor::ExtractOp> pending;
+  /// Of each tensor, the elements that are pending.
+  llvm::DenseMap<Value, SmallVector<tensor::ExtractOp>> emitted;
+  llvm::SmallDenseMap<int64_t, Value> constants;
 };
 } // namespace
 
@@ -122,10 +135,22 @@ static bool isElementwise(linalg::GenericOp op) {
          });
 }
 
+/// An element that is read twice is computed once: else a chain in which each
+/// value is read twice would double at each step.
 Value ElementInliner::emitExtract(Value tensor, ValueRange place) {
-  auto op = tensor::ExtractOp::create(*b, tensor, place);
-  pending.push_back(op);
-  return op;
+  SmallVector<tensor::ExtractOp> &known = emitted[tensor];
+  for (tensor::ExtractOp extract : known) {
+    if (extract->getBlock() != b->getInsertionBlock() ||
+        ValueRange(extract.getIndices()) != place)
+      continue;
+    Operation *next = &*b->getInsertionPoint();
+    if (next->isBeforeInBlock(extract))
+      extract->moveBefore(next);
+    return extract;
+  }
+  known.push_back(tensor::ExtractOp::create(*b, tensor, place));
+  pending.push_back(known.back());
+  return known.back();
 }
 
 Value ElementInliner::emitGeneric(linalg::GenericOp producer,
@@ -265,6 +290,7 @@ bool ElementInliner::inlineElement(tensor::ExtractOp extract) {
   } else {
     return false;
   }
+  llvm::erase(emitted[tensor], extract);
   extract.replaceAllUsesWith(element);
   extract.erase();
   if (def->use_empty())
@@ -275,7 +301,7 @@ bool ElementInliner::inlineElement(tensor::ExtractOp extract) {
 void ElementInliner::run() {
   op->walk([&](tensor::ExtractOp extract) { pending.push_back(extract); });
   // From reader to producer: a view goes with the last one that reads it.
-  for (size_t next = 0; next != pending.size(); ++next)
+  for (size_t next = 0; next != std::min(pending.size(), kMaxElements); ++next)
     inlineElement(pending[next]);
 }
 
