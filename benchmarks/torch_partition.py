@@ -26,7 +26,7 @@ from unittest import mock
 
 import networkx
 import torch
-from torch._functorch import config
+from torch._functorch import config, partitioners
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import TracingContext, tracing
 from torch.fx import GraphModule, Node
@@ -117,14 +117,16 @@ def flops_of(node: Node) -> int:
 def _recorded_cut() -> Iterator[list[Any]]:
     """Values of the minimum cuts that are found in a `with` block."""
     values: list[Any] = []
-    cut = networkx.minimum_cut
+    # PyTorch 2.15 has a solver of its own, under a name that it imports.
+    owner = partitioners if hasattr(partitioners, "minimum_cut") else networkx
+    cut = owner.minimum_cut
 
     def record(*args: Any, **kwargs: Any) -> Any:
         value, parts = cut(*args, **kwargs)
         values.append(value)
         return value, parts
 
-    with mock.patch.object(networkx, "minimum_cut", record):
+    with mock.patch.object(owner, "minimum_cut", record):
         yield values
 
 

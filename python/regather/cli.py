@@ -47,9 +47,22 @@ def _parser() -> argparse.ArgumentParser:
         help="also write parameters and buffers",
     )
     capture.add_argument(
+        "--verify",
+        type=_steps,
+        metavar="N",
+        help="replay the graph for N steps beside the eager model; 0 for none "
+        "(default 2 for models with data and at most 50 million parameters)",
+    )
+    capture.add_argument(
         "--quiet", action="store_true", help="no progress on standard error"
     )
     return parser
+
+
+def _steps(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expects a number of steps, got '{text}'")
+    return int(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,7 +100,7 @@ def _capture(options: argparse.Namespace) -> int:
         from regather.factory import make_step, read_config
         from regather.fx.capture import capture_step
     except ImportError as error:
-        raise CaptureError(f"needs PyTorch 2.13: {error}") from error
+        raise CaptureError(f"needs PyTorch 2.13 to 2.15: {error}") from error
 
     config = read_config(options.config)
     for path in filter(None, (options.output, options.weights)):
@@ -98,8 +111,11 @@ def _capture(options: argparse.Namespace) -> int:
         raise CaptureError("expects different files for the graph and the weights")
     step = make_step(options.model, config)
     say("made the model")
-    graph = capture_step(step, about={"factory": options.model, "config": config})
+    about = {"factory": options.model, "config": config}
+    graph = capture_step(step, about=about, verify=options.verify)
     say(f"traced {len(graph.nodes)} nodes")
+    for note in graph.notes:
+        say(note)
     # Weights first: a graph on disk then always has what belongs to it.
     if options.weights:
         graph.save_weights(options.weights)

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-_FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+from regather.fx.private import FLASH
+
 _PUBLIC = torch.nn.functional.scaled_dot_product_attention
 
 
@@ -26,7 +27,7 @@ class WholeAttention(TorchFunctionMode):
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func is _PUBLIC:
+        if func is _PUBLIC and FLASH is not None:
             result = _attention(*args, **kwargs)
             if result is not None:
                 return result
@@ -67,6 +68,6 @@ def _attention(
             attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(
                 attn_mask.logical_not(), float("-inf")
             )
-    return _FLASH(
+    return FLASH(
         query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
     )[0]

@@ -8,15 +8,14 @@ checkpointed function is traced once and its nodes carry the user's wish.
 from __future__ import annotations
 
 import contextlib
-import sys
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
-from torch.utils import checkpoint as upstream
-from torch.utils._python_dispatch import TorchDispatchMode
-
+from regather.fx import private
 from regather.fx.origin import Recorder
+from regather.fx.private import checkpoint as upstream
 
 _Policy = upstream.CheckpointPolicy
 _NAMES = {
@@ -30,7 +29,7 @@ _NAMES = {
 }
 
 
-class _Tagger(TorchDispatchMode):
+class _Tagger(private.TorchDispatchMode):
     """Asks a selective policy about each operation."""
 
     def __init__(self, policy: Callable[..., Any], recorder: Recorder) -> None:
@@ -46,7 +45,7 @@ class _Tagger(TorchDispatchMode):
         # recorder has marked the nodes by then and is told to mend them.
         with self._recorder.deferring() as mend:
             result = func(*args, **kwargs)
-        if func in upstream.SAC_IGNORED_OPS:
+        if func in private.IGNORED_OPS:
             mend("prefer_recompute")
             return result
         context = upstream.SelectiveCheckpointContext(
@@ -62,7 +61,7 @@ class _Tagger(TorchDispatchMode):
 @contextlib.contextmanager
 def _tagging(recorder: Recorder, context_fn: Callable[[], Any]) -> Iterator[None]:
     forward, _ = context_fn()
-    if isinstance(forward, upstream._CachingTorchDispatchMode):
+    if private.CachingMode and isinstance(forward, private.CachingMode):
         with _Tagger(forward.policy_fn, recorder):
             yield
         return
@@ -75,18 +74,20 @@ def _tagging(recorder: Recorder, context_fn: Callable[[], Any]) -> Iterator[None
 
 
 @contextlib.contextmanager
-def as_tags(recorder: Recorder) -> Iterator[None]:
+def as_tags(recorder: Recorder | _Nobody) -> Iterator[None]:
     """Makes checkpointed functions tag their nodes, in a ``with`` block."""
 
-    def generator(
-        fn: Any,
-        preserve_rng_state: bool = True,
-        context_fn: Callable[[], Any] = upstream.noop_context_fn,
-        *rest: Any,
-        **kwargs: Any,
-    ) -> Iterator[None]:
-        with _tagging(recorder, context_fn):
-            yield
+    def replacing(original: Callable[..., Any]) -> Callable[..., Iterator[None]]:
+        signature = inspect.signature(original)
+
+        def generator(*args: Any, **kwargs: Any) -> Iterator[None]:
+            given = signature.bind(*args, **kwargs).arguments
+            with _tagging(
+                recorder, given.get("context_fn", upstream.noop_context_fn)
+            ):
+                yield
+
+        return generator
 
     class Reentrant:
         @staticmethod
@@ -94,15 +95,31 @@ def as_tags(recorder: Recorder) -> Iterator[None]:
             with _tagging(recorder, upstream.noop_context_fn):
                 return function(*args)
 
-    name = "_checkpoint_without_reentrant_generator"
     with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(upstream, name, generator))
-        stack.enter_context(
-            mock.patch.object(upstream, "CheckpointFunction", Reentrant)
-        )
-        composable = sys.modules.get(
-            "torch.distributed._composable.checkpoint_activation"
-        )
-        if composable is not None:
-            stack.enter_context(mock.patch.object(composable, name, generator))
+        for module, name in private.checkpoint_generators():
+            original = getattr(module, name)
+            stack.enter_context(
+                mock.patch.object(module, name, replacing(original))
+            )
+        if hasattr(upstream, "CheckpointFunction"):
+            stack.enter_context(
+                mock.patch.object(upstream, "CheckpointFunction", Reentrant)
+            )
+        yield
+
+
+class _Nobody:
+    """A recorder that records nothing."""
+
+    recompute: str | None = None
+
+    @contextlib.contextmanager
+    def deferring(self) -> Iterator[Callable[[str], None]]:
+        yield lambda wish: None
+
+
+@contextlib.contextmanager
+def without_recomputation() -> Iterator[None]:
+    """Makes checkpointed functions run once, in a ``with`` block."""
+    with as_tags(_Nobody()):
         yield

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from torch.fx import Graph, GraphModule, Node
-from torch.utils import _pytree as pytree
 
 from regather.fx.errors import CaptureError, at
 from regather.fx.origin import KEY, Origin
+from regather.fx.private import OpOverload, pytree, rename
 
 _aten = torch.ops.aten
 
@@ -152,7 +152,7 @@ def has_effects(node: Node) -> bool:
     Assertions and printing are; collectives and random numbers are not.
     """
     if node.op != "call_function" or not isinstance(
-        node.target, torch._ops.OpOverload
+        node.target, OpOverload
     ):
         return False
     return len(node.target._schema.returns) == 0
@@ -162,7 +162,9 @@ def _erase_dead(graph: Graph) -> None:
     for node in reversed(list(graph.nodes)):
         if node.op in ("placeholder", "output") or node.users:
             continue
-        if not has_effects(node):
+        # What marks a region for the profiler computes nothing.
+        is_mark = getattr(node.target, "namespace", None) == "profiler"
+        if is_mark or not has_effects(node):
             graph.erase_node(node)
 
 
@@ -183,7 +185,7 @@ def check(graph: Graph) -> None:
             # PyTorch's wrapper around a mutating operator it does not know.
             target = node.args[0]
         if node.op != "call_function" or not isinstance(
-            target, torch._ops.OpOverload
+            target, OpOverload
         ):
             name = target if isinstance(target, str) else getattr(
                 target, "__name__", str(target)
@@ -219,4 +221,4 @@ def _is_row_major(node: Node) -> bool:
 def name_placeholders(nodes: Iterable[tuple[Node, str]]) -> None:
     """Names placeholder nodes after what they stand for."""
     for node, name in nodes:
-        node._rename(re.sub(r"\W", "_", name))
+        rename(node, re.sub(r"\W", "_", name))

@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch._decomp import core_aten_decompositions, get_decompositions
+
+from regather.fx.private import core_aten_decompositions, get_decompositions
 
 # Each has a kernel of its own, or a derivative that is better kept in one
 # piece; everything else that PyTorch's core table decomposes is decomposed.

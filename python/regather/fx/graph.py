@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ class CapturedGraph:
     ``document`` is the content of the file; ``module`` the FX graph that it
     describes, node by node under the same names (``module.recompile()`` makes
     it callable); ``tensors`` the values of parameters, buffers and constants
-    by name, as the model held them.
+    by name, as the model held them. ``notes`` are sentences for the user.
     """
 
     def __init__(
@@ -33,7 +33,9 @@ class CapturedGraph:
         document: dict[str, Any],
         module: GraphModule,
         tensors: Mapping[str, torch.Tensor],
+        notes: Sequence[str] = (),
     ) -> None:
+        self.notes = list(notes)
         self.document = document
         self.module = module
         self.tensors = dict(tensors)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Graph
 
+from regather.fx import private
 from regather.fx.errors import CaptureError
 
 
@@ -21,13 +22,14 @@ def fake_mesh(axes: Mapping[str, int], rank: int = 0) -> Any:
     """
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.testing._internal.distributed.fake_pg import FakeStore
 
     size = 1
     for extent in axes.values():
         size *= extent
     if not dist.is_initialized():
-        dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=size)
+        dist.init_process_group(
+            "fake", store=private.fake_store(), rank=rank, world_size=size
+        )
     if dist.get_world_size() != size:
         raise CaptureError(
             f"expects a process group of {size} ranks for the mesh, got "
@@ -55,7 +57,7 @@ class Meshes:
                 self._add(tensor.device_mesh, None)
 
     def _add(self, mesh: Any, name: str | None) -> None:
-        root = mesh._get_root_mesh()
+        root = private.root_mesh(mesh)
         if any(root == known for known in self._names.values()):
             return
         if root.mesh_dim_names is None:
@@ -84,11 +86,11 @@ class Meshes:
             everything = tuple(mesh.mesh_dim_names)
             for axis in everything:
                 found[mesh.get_group(axis).group_name] = (name, [axis])
-            for flat, sub in mesh._flatten_mapping.items():
+            for flat, sub in private.flattened_meshes(mesh).items():
                 axes = _flattened_axes(mesh, sub, flat)
                 found[sub.get_group().group_name] = (name, axes)
             if mesh.mesh.numel() == dist.get_world_size():
-                world = dist.distributed_c10d._get_default_group().group_name
+                world = private.default_group_name()
                 found.setdefault(world, (name, list(everything)))
         return found
 
@@ -135,7 +137,7 @@ class Meshes:
         if not is_distributed(tensor):
             return None
         mesh = tensor.device_mesh
-        root = mesh._get_root_mesh()
+        root = private.root_mesh(mesh)
         name = next(n for n, known in self._names.items() if known == root)
         axes = []
         for axis, placement in zip(mesh.mesh_dim_names, tensor.placements):
@@ -146,7 +148,7 @@ class Meshes:
                     f"expects sharded or replicated parameters, got {placement}"
                 )
             # A flattened axis stands for several axes of the root mesh.
-            sub = root._flatten_mapping.get(axis)
+            sub = private.flattened_meshes(root).get(axis)
             over = [axis] if sub is None else _flattened_axes(root, sub, axis)
             entry: dict[str, Any] = {"axes": over, "shard": placement.dim}
             if getattr(placement, "split_factor", 1) != 1:
@@ -178,4 +180,4 @@ def _flattened_axes(root: Any, sub: Any, name: str) -> list[str]:
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
     """The part of a tensor that this rank holds."""
-    return tensor._local_tensor if is_distributed(tensor) else tensor
+    return private.local_part(tensor) if is_distributed(tensor) else tensor

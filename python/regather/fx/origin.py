@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 from torch.fx import Graph
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from regather.fx import private
+from regather.fx.errors import CaptureError, at
 from regather.fx.source import user_line
 from regather.fx.state import module_paths
 
@@ -37,7 +38,15 @@ class Origin:
     recompute: str | None
 
 
-class Recorder(TorchDispatchMode):
+class WritesUntraced(CaptureError):
+    """An operation writes into a tensor that is not part of the trace."""
+
+    def __init__(self, message: str, tensor: torch.Tensor) -> None:
+        super().__init__(message)
+        self.tensor = tensor
+
+
+class Recorder(private.TorchDispatchMode):
     """Marks the nodes of ``graph`` while the step runs.
 
     ``stop`` is the file whose frames bound the model's (see ``user_line``).
@@ -51,7 +60,8 @@ class Recorder(TorchDispatchMode):
         self._stop = stop
         self._paths = module_paths(model)
         self._modules: list[str] = []
-        self._base = torch.autograd._get_sequence_nr()
+        self._hook: tuple[str, str] | None = None
+        self._base = private.sequence_number()
         self._next = self._base
         # First forward origin of each number, for the backward nodes.
         self._forward: dict[int, Origin] = {}
@@ -59,8 +69,13 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
+        kwargs = kwargs or {}
+        if isinstance(func, private.OpOverload):
+            self._check(func)
+            if func._schema.is_mutable:
+                self._check_written(func, args, kwargs)
         before = len(self._graph.nodes)
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         added = len(self._graph.nodes) - before
         if added:
             origin = self._origin()
@@ -68,8 +83,43 @@ class Recorder(TorchDispatchMode):
                 node.meta[KEY] = origin
         return result
 
+    def _check(self, func: Any) -> None:
+        """Refuses collectives that no graph can hold."""
+        if func.namespace == "c10d":
+            name = func._schema.name.split("::")[1].strip("_")
+            raise CaptureError(
+                at(
+                    f"'{name}' of torch.distributed communicates in place, which "
+                    "no graph can hold; expects the functions of "
+                    f"{private.FUNCTIONAL_COLLECTIVES}",
+                    user_line(self._stop),
+                )
+            )
+
+    def _check_written(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Refuses what would change tensors outside of the trace, for good."""
+        for index, argument in enumerate(func._schema.arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            written = (
+                args[index] if index < len(args) else kwargs.get(argument.name)
+            )
+            for value in written if isinstance(written, list | tuple) else (written,):
+                if type(value) in (torch.Tensor, torch.nn.Parameter):
+                    raise WritesUntraced(
+                        at(
+                            f"operator '{func}' writes into a tensor of shape "
+                            f"{list(value.shape)} that is neither parameter nor "
+                            "buffer nor made in the step",
+                            user_line(self._stop),
+                        ),
+                        value,
+                    )
+
     def _origin(self) -> Origin:
         line = user_line(self._stop)
+        if self._hook is not None:
+            return Origin(self._hook[0], line, self._hook[1], None, None)
         if self.phase == "backward":
             return self._backward_origin(line)
         seq = self._forward_seq()
@@ -86,7 +136,7 @@ class Recorder(TorchDispatchMode):
         new node the operation is either part of a function that runs with
         gradients off, and shares its number, or is not differentiated.
         """
-        upcoming = torch.autograd._get_sequence_nr()
+        upcoming = private.sequence_number()
         fresh = upcoming != self._next
         self._next = upcoming
         if upcoming == self._base or (torch.is_grad_enabled() and not fresh):
@@ -94,12 +144,21 @@ class Recorder(TorchDispatchMode):
         return upcoming - 1 - self._base
 
     def _backward_origin(self, line: tuple[str, int] | None) -> Origin:
-        node = torch._C._current_autograd_node()
-        seq = None if node is None else node._sequence_nr() - self._base
+        number = private.autograd_node_number()
+        seq = None if number is None else number - self._base
         pair = None if seq is None else self._forward.get(seq)
         if pair is None:
             return Origin(None, line, self.phase, None, None)
         return Origin(pair.module, line or pair.line, self.phase, seq, None)
+
+    @contextlib.contextmanager
+    def in_hook(self, module: str, phase: str) -> Iterator[None]:
+        """Nodes of the block are of a hook on a parameter of ``module``."""
+        outer, self._hook = self._hook, (module, phase)
+        try:
+            yield
+        finally:
+            self._hook = outer
 
     @contextlib.contextmanager
     def deferring(self) -> Iterator[Callable[[str], None]]:

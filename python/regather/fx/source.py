@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 import sysconfig
@@ -78,3 +80,29 @@ def portable(name: str, root: str) -> str:
             name = name[len(base):]
             break
     return name.replace(os.sep, "/")
+
+
+def is_users(function: object) -> bool:
+    """Whether a function was written in Python outside of PyTorch."""
+    code = getattr(function, "__code__", None)
+    return code is not None and not _is_internal(code.co_filename)
+
+
+def definition_line(function: object) -> tuple[str, int] | None:
+    """Where a function of the user's was written, if that can be told."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    if not hasattr(function, "__code__"):
+        function = getattr(type(function), "__call__", None)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    if not _is_internal(code.co_filename):
+        return code.co_filename, code.co_firstlineno
+    # One of PyTorch's around one of the user's.
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):
+            if is_users(cell.cell_contents):
+                return definition_line(cell.cell_contents)
+    return None

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from regather.fx import private
+
 # Wrappers that PyTorch puts around a module show up in paths under these.
 _WRAPPERS = ("_checkpoint_wrapped_module", "_orig_mod")
 
@@ -47,7 +49,9 @@ def collect(model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
     seen: dict[int, Tensor] = {}
     found: tuple[list[Tensor], list[Tensor]] = ([], [])
     for path, module in model.named_modules():
-        for kind, slots in enumerate((module._parameters, module._buffers)):
+        for kind, slots in enumerate(
+            (private.parameters_of(module), private.buffers_of(module))
+        ):
             for key, value in slots.items():
                 if value is None:
                     continue

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from regather.fx.errors import CaptureError
+from regather.fx.mesh import is_distributed
+from regather.fx.private import pytree
 
 
 @dataclass
@@ -77,6 +78,32 @@ class Step:
 
         spec = pytree.tree_structure((args, kwargs, targets))
         return names, values, lambda flat: pytree.tree_unflatten(flat, spec)
+
+
+def loss_of(step: Step, result: Any, targets: Any) -> torch.Tensor:
+    """The loss as a scalar tensor that depends on a trained parameter."""
+    loss: Any = result
+    if step.loss is not None:
+        loss = step.loss(result, *targets)
+    elif isinstance(result, Mapping):
+        loss = result.get("loss")
+    elif hasattr(result, "loss"):
+        loss = result.loss
+    if not isinstance(loss, torch.Tensor):
+        raise CaptureError(
+            "expects a tensor as the loss, got "
+            f"{type(loss).__name__}; give a loss function, or let the model "
+            "return its loss"
+        )
+    if is_distributed(loss):
+        loss = loss.full_tensor()
+    if loss.numel() != 1:
+        raise CaptureError(
+            f"expects a loss with one element, got shape {list(loss.shape)}"
+        )
+    if not loss.requires_grad:
+        raise CaptureError("the loss depends on no parameter that is trained")
+    return loss if loss.dim() == 0 else loss.reshape(())
 
 
 def _positional(function: Callable[..., Any] | None, count: int) -> list[str]:

@@ -13,39 +13,37 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._dispatch.python import enable_python_dispatcher
-from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    FakeTensorMode,
-)
-from torch._subclasses.functional_tensor import (
-    FunctionalTensor,
-    FunctionalTensorMode,
-)
 from torch.fx import GraphModule, Node
-from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
-from torch.utils import _pytree as pytree
 
+from regather.fx import hooks, private
 from regather.fx.attention import WholeAttention
+from regather.fx.attributes import Attributes
 from regather.fx.checkpointing import as_tags
 from regather.fx.decompositions import decompositions
 from regather.fx.errors import CaptureError, at
+from regather.fx.hooks import ParameterHooks
 from regather.fx.mesh import is_distributed, local
-from regather.fx.origin import Recorder
+from regather.fx.origin import Recorder, WritesUntraced
+from regather.fx.private import FunctionalTensor, plain, pytree
+from regather.fx.pystate import PythonState
 from regather.fx.source import raising_line
+from regather.fx.standins import StandIns
 from regather.fx.state import Tensor, collect, current, replaced
-from regather.fx.step import Step
+from regather.fx.step import Step, loss_of
+from regather.fx.wrappers import without_compilers
 
 
 @dataclass
 class Output:
-    """One result of the step: ``loss``, ``gradient``, ``buffer``, ``output``."""
+    """One result of the step.
+
+    ``loss``, ``gradient``, ``update`` (of a parameter), ``buffer``, ``output``.
+    """
 
     role: str
     of: str | None = None
@@ -68,95 +66,170 @@ def trace(step: Step, device: str = "cpu", keep_outputs: bool = False) -> Trace:
     ``device`` is where the captured program believes its tensors to be.
     ``keep_outputs`` makes the model's results outputs of the graph as well.
     """
+    private.check()
     parameters, buffers = collect(step.model)
-    names, values, rebuild = step.batch()
-    batch = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor)]
-    fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
-
-    def fake(value: torch.Tensor) -> torch.Tensor:
-        value = local(value)
-        with fake_mode:
-            return torch.empty_strided(
-                value.shape, value.stride(), dtype=value.dtype, device=device
-            )
-
-    state = [*parameters, *buffers]
-    originals = [t.value for t in state] + [values[i] for i in batch]
-    outputs: list[Output] = []
-
-    def joint(*flat: torch.Tensor) -> list[torch.Tensor]:
-        tracer = get_proxy_mode().tracer
-        recorder = Recorder(tracer.graph, step.model, __file__)
-        guard = torch._C._ExcludeDispatchKeyGuard(
-            torch._C.DispatchKeySet(torch._C.DispatchKey.Functionalize)
-        )
-        with guard, enable_python_dispatcher(), FunctionalTensorMode(), recorder:
-            wrapped = [FunctionalTensor.to_functional(t) for t in flat]
-            whole = [_like(o, w) for o, w in zip(originals, wrapped)]
-            for tensor, stand_in in zip(state, whole):
-                stand_in.requires_grad_(tensor.requires_grad)
-            run = _Run(step, parameters, buffers, recorder)
-            leaves = list(values)
-            for index, stand_in in zip(batch, whole[len(state):]):
-                leaves[index] = stand_in
-            results = run(whole, rebuild(leaves), keep_outputs)
-            for name, before, after in zip(
-                [names[i] for i in batch], flat[len(state):], wrapped[len(state):]
-            ):
-                if _plain(after) is not before:
-                    raise CaptureError(
-                        f"the model writes into its input '{name}'; expects "
-                        "inputs that are only read"
-                    )
-            kept = []
-            for output, value in results:
-                value = _plain(local(value))
-                if output.role == "buffer":
-                    index = next(
-                        i for i, t in enumerate(state) if t.name == output.of
-                    )
-                    if value is flat[index]:
-                        continue
-                kept.append(value)
-                outputs.append(output)
-            return kept
-
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.autograd.set_multithreading_enabled(False))
-        stack.enter_context(torch.enable_grad())
-        # Models that look at tensors while they run ask `is_compiling` first.
-        stack.enter_context(torch.compiler._compile_session_context())
-        stack.enter_context(fake_mode)
-        stack.enter_context(_without_onednn())
-        stack.enter_context(_without_logs())
-        flat = [fake(value) for value in originals]
-        module = _explaining(
-            lambda: make_fx(joint, decomposition_table=decompositions())(*flat)
-        )
-    return Trace(
-        module,
-        parameters,
-        buffers,
-        [(names[i], values[i]) for i in batch],
-        outputs,
+    names, values, _ = step.batch()
+    hooks.check(
+        [*parameters, *buffers],
+        [(n, v) for n, v in zip(names, values) if isinstance(v, torch.Tensor)],
     )
+    losses = [] if step.loss is None else [("the loss", step.loss)]
+    before = PythonState(step.model, losses)
+    attributes = Attributes(step.model, __file__)
+    first: tuple[str, CaptureError] | None = None
+    while True:
+        state = [*buffers, *attributes.promoted]
+        attempt = _Attempt(step, parameters, state, attributes, device)
+        try:
+            traced = attempt.run(keep_outputs)
+        except WritesUntraced as error:
+            if not attributes.promote_written(error.tensor):
+                raise
+            continue
+        if not attributes.settled():
+            continue
+        change = before.change()
+        graph = str(traced.module.graph)
+        if first is not None and (change is not None or graph != first[0]):
+            raise first[1]
+        if change is None:
+            return traced
+        # Something that the first step only settles, such as a lazy setting?
+        first = graph, change
+        before = PythonState(step.model, losses)
 
 
-@contextlib.contextmanager
-def _without_onednn() -> Iterator[None]:
-    """Keeps recurrent layers from becoming operators of that library."""
-    enabled = torch._C._get_mkldnn_enabled()
-    torch._C._set_mkldnn_enabled(False)
-    try:
-        yield
-    finally:
-        torch._C._set_mkldnn_enabled(enabled)
+class _Attempt:
+    """One run of the tracer over the step."""
+
+    def __init__(
+        self,
+        step: Step,
+        parameters: list[Tensor],
+        buffers: list[Tensor],
+        attributes: Attributes,
+        device: str,
+    ) -> None:
+        self._step = step
+        self._parameters = parameters
+        self._buffers = buffers
+        self._attributes = attributes
+        self._device = device
+        self._state = [*parameters, *buffers]
+        self._names, self._values, self._rebuild = step.batch()
+        self._batch = [
+            i for i, v in enumerate(self._values) if isinstance(v, torch.Tensor)
+        ]
+        self._originals = [
+            *(t.value for t in self._state),
+            *(self._values[i] for i in self._batch),
+        ]
+        self._outputs: list[Output] = []
+
+    def run(self, keep_outputs: bool) -> Trace:
+        fake_mode = private.FakeTensorMode(allow_non_fake_inputs=True)
+
+        def fake(value: torch.Tensor) -> torch.Tensor:
+            value = local(value)
+            with fake_mode:
+                return torch.empty_strided(
+                    value.shape, value.stride(), dtype=value.dtype,
+                    device=self._device,
+                )
+
+        def joint(*flat: torch.Tensor) -> list[torch.Tensor]:
+            return self._joint(list(flat), keep_outputs)
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.autograd.set_multithreading_enabled(False))
+            stack.enter_context(torch.enable_grad())
+            stack.enter_context(without_compilers())
+            stack.enter_context(private.compile_session())
+            stack.enter_context(fake_mode)
+            stack.enter_context(private.without_onednn())
+            stack.enter_context(_without_logs())
+            flat = [fake(value) for value in self._originals]
+            module = _explaining(
+                lambda: private.make_fx(
+                    joint, decomposition_table=decompositions()
+                )(*flat)
+            )
+        return Trace(
+            module,
+            self._parameters,
+            self._buffers,
+            [(self._names[i], self._values[i]) for i in self._batch],
+            self._outputs,
+        )
+
+    def _joint(
+        self, flat: list[torch.Tensor], keep_outputs: bool
+    ) -> list[torch.Tensor]:
+        """The step on traced tensors, and which of its results are kept."""
+        tracer = private.get_proxy_mode().tracer
+        recorder = Recorder(tracer.graph, self._step.model, __file__)
+        with (
+            private.below_functionalisation(),
+            private.enable_python_dispatcher(),
+            private.FunctionalTensorMode(),
+            recorder,
+        ):
+            wrapped = [FunctionalTensor.to_functional(t) for t in flat]
+            whole = [_like(o, w) for o, w in zip(self._originals, wrapped)]
+            for original, stand_in in zip(self._originals, whole):
+                if original.requires_grad:
+                    stand_in.requires_grad_()
+            count = len(self._state)
+            run = _Run(
+                self._step, self._parameters, self._buffers, self._attributes, recorder
+            )
+            leaves = list(self._values)
+            for index, stand_in in zip(self._batch, whole[count:]):
+                leaves[index] = stand_in
+            results = run(whole[:count], self._rebuild(leaves), keep_outputs)
+            for index, before, after in zip(
+                self._batch, flat[count:], wrapped[count:]
+            ):
+                if plain(after) is not before:
+                    raise CaptureError(
+                        f"the model writes into its input '{self._names[index]}'; "
+                        "expects inputs that are only read"
+                    )
+            for tensor, before, after in zip(self._parameters, flat, wrapped):
+                if plain(after) is not before:
+                    results.append((Output("update", tensor.name), after))
+            return self._kept(results, flat)
+
+    def _kept(
+        self, results: list[tuple[Output, Any]], flat: list[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Results but for buffers that stay as they are."""
+        before = {t.name: f for t, f in zip(self._state, flat)}
+        kept = []
+        for output, value in results:
+            value = plain(local(value))
+            if output.role == "buffer":
+                old = before[output.of]
+                if value is old:
+                    continue
+                if (value.shape, value.dtype) != (old.shape, old.dtype):
+                    raise CaptureError(
+                        f"forward changes buffer '{output.of}' from "
+                        f"{_type(old)} to {_type(value)}; expects one type"
+                    )
+            kept.append(value)
+            self._outputs.append(output)
+        return kept
+
+
+def _type(value: torch.Tensor) -> str:
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
 
 
 @contextlib.contextmanager
 def _without_logs() -> Iterator[None]:
     """Keeps PyTorch from logging what becomes an exception anyway."""
-    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    logger = logging.getLogger(private.FAKE_TENSOR_LOGGER)
     logger.addFilter(_nothing)
     try:
         yield
@@ -176,11 +249,13 @@ class _Run:
         step: Step,
         parameters: list[Tensor],
         buffers: list[Tensor],
+        attributes: Attributes,
         recorder: Recorder,
     ) -> None:
         self._step = step
         self._parameters = parameters
         self._buffers = buffers
+        self._attributes = attributes
         self._recorder = recorder
 
     def __call__(
@@ -189,26 +264,32 @@ class _Run:
         """Results of the step; ``state`` stands in for the model's tensors."""
         args, kwargs, targets = batch
         tensors = [*self._parameters, *self._buffers]
+        stand_ins = StandIns(tensors, state, __file__)
+        backward = ParameterHooks(tensors, state, self._recorder, stand_ins)
+        known = _python_attributes(tensors, state)
         with (
             replaced(tensors, state),
+            self._attributes.observing(),
             WholeAttention(),
             as_tags(self._recorder),
             self._recorder.following_modules(),
+            stand_ins.in_functions(),
+            private.backward_in_modes(),
+            stand_ins,
         ):
             result = self._step.model(*args, **kwargs)
-            loss = _loss(self._step, result, targets)
-            trained = [
-                (tensor, value)
-                for tensor, value in zip(self._parameters, state)
-                if tensor.requires_grad
-            ]
+            loss = loss_of(self._step, result, targets)
             after = [current(tensor) for tensor in self._buffers]
             self._recorder.phase = "backward"
-            gradients = torch.autograd.grad(
-                loss, [value for _, value in trained], allow_unused=True
-            )
+            gradients = backward.gradients(loss)
             self._recorder.phase = "forward"
+        _check_python_attributes(tensors, state, known)
         results = [(Output("loss"), loss.detach())]
+        trained = [
+            (tensor, value)
+            for tensor, value in zip(self._parameters, state)
+            if tensor.requires_grad
+        ]
         for (tensor, value), gradient in zip(trained, gradients):
             if gradient is None:
                 continue
@@ -216,8 +297,7 @@ class _Run:
                 gradient = gradient.redistribute(placements=value.placements)
             results.append((Output("gradient", tensor.name), gradient))
         for tensor, value in zip(self._buffers, after):
-            if value is not None:
-                results.append((Output("buffer", tensor.name), value.detach()))
+            results.append((Output("buffer", tensor.name), value))
         if keep_outputs:
             for leaf in pytree.tree_leaves(result):
                 if isinstance(leaf, torch.Tensor):
@@ -225,45 +305,34 @@ class _Run:
         return results
 
 
-def _loss(step: Step, result: Any, targets: Any) -> torch.Tensor:
-    """The loss as a scalar tensor that depends on a trained parameter."""
-    loss: Any = result
-    if step.loss is not None:
-        loss = step.loss(result, *targets)
-    elif isinstance(result, Mapping):
-        loss = result.get("loss")
-    elif hasattr(result, "loss"):
-        loss = result.loss
-    if not isinstance(loss, torch.Tensor):
-        raise CaptureError(
-            "expects a tensor as the loss, got "
-            f"{type(loss).__name__}; give a loss function, or let the model "
-            "return its loss"
-        )
-    if is_distributed(loss):
-        loss = loss.full_tensor()
-    if loss.numel() != 1:
-        raise CaptureError(
-            f"expects a loss with one element, got shape {list(loss.shape)}"
-        )
-    if not loss.requires_grad:
-        raise CaptureError("the loss depends on no parameter that is trained")
-    return loss if loss.dim() == 0 else loss.reshape(())
-
-
 def _like(original: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
     """``part`` as what ``original`` is: itself, or a distributed tensor."""
     if not is_distributed(original):
         return part
-    return type(original)(part, original._spec, requires_grad=False)
+    return private.distributed_like(original, part)
 
 
-def _plain(value: Any) -> Any:
-    """The traced tensor below the functional wrapper, brought up to date."""
-    if isinstance(value, FunctionalTensor):
-        torch._sync(value)
-        return torch._from_functional_tensor(value.elem)
-    return value
+def _python_attributes(tensors: list[Tensor], values: list[Any]) -> list[dict[str, Any]]:
+    """Gives stand-ins what code attached to the tensors; returns theirs."""
+    for tensor, value in zip(tensors, values):
+        for key, held in vars(tensor.value).items():
+            if key not in vars(value):
+                setattr(value, key, held)
+    return [dict(vars(value)) for value in values]
+
+
+def _check_python_attributes(
+    tensors: list[Tensor], values: list[Any], known: list[dict[str, Any]]
+) -> None:
+    for tensor, value, before in zip(tensors, values, known):
+        now = vars(value)
+        for key in {**before, **now}:
+            if now.get(key, before) is not before.get(key, now):
+                kind = "parameter" if tensor.parameter else "buffer"
+                raise CaptureError(
+                    f"the step sets attribute '{key}' of {kind} '{tensor.name}', "
+                    "which the next step would see; expects state in buffers"
+                )
 
 
 def _explaining(run: Any) -> Any:
@@ -272,11 +341,14 @@ def _explaining(run: Any) -> Any:
         return run()
     except CaptureError:
         raise
-    except (DataDependentOutputException, DynamicOutputShapeException) as error:
+    except (
+        private.DataDependentOutputException,
+        private.DynamicOutputShapeException,
+    ) as error:
         line = raising_line(error.__traceback__, __file__)
         what = (
             "the shape of its result depends on data"
-            if isinstance(error, DynamicOutputShapeException)
+            if isinstance(error, private.DynamicOutputShapeException)
             else "the program needs a value that only data can tell"
         )
         raise CaptureError(
