@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from pathlib import Path
 
 from project import (CXX_SUFFIXES, ROOT, Case, failed, passed, project_files,
                      report, run)
@@ -14,8 +15,12 @@ CLANG_FORMAT = "clang-format-22"
 BANNER = re.compile(r"^//===- (.*?) -+(\*- (?:C\+\+|tablegen) -\*-)?===//$")
 
 
-def check() -> list[Case]:
-    files = project_files(*CXX_SUFFIXES)
+def check(only: frozenset[Path] | None = None) -> list[Case]:
+    """Of all files, or of those in `only`."""
+    files = [path for path in project_files(*CXX_SUFFIXES)
+             if only is None or path in only]
+    if not files and only is not None:
+        return []
     if not files:
         return [failed("format", "found no C++ files")]
     result = run([CLANG_FORMAT, "--dry-run", "-Werror", *files])

@@ -26,6 +26,10 @@ MARKERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 ERROR = re.compile(r'\bemit(?:Op)?Error\((?:[^;"]*?,\s*|[^;"<]*\)\s*<<\s*)?'
                    r'((?:"(?:[^"\\]|\\.)*"|[^;"])*);')
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# An alias of a namespace, or a name from another one.
+USING = re.compile(r"^[ \t]*(?:namespace (\w+) = [\w:]+|using [\w:]*::(\w+));",
+                   re.MULTILINE)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#]+)(?:#[^)]*)?\)")
 TEXT_SUFFIXES = CXX_SUFFIXES + (".td", ".py", ".sh", ".cmake", ".txt", ".mlir",
                                 ".md", ".cfg")
@@ -128,11 +132,27 @@ def links_lead_somewhere() -> Iterator[str]:
                     yield f"{path}:{number}: no file {target}"
 
 
+def using_declarations_are_used() -> Iterator[str]:
+    """What clang-tidy's misc-unused-* find; they skip all but the main file.
+
+    A main file is several of ours one behind the other (see REGATHER_UNITY).
+    """
+    for path in project_files(".cpp"):
+        text = COMMENT.sub("", (ROOT / path).read_text())
+        for declared in USING.finditer(text):
+            name = declared[1] or declared[2]
+            if len(re.findall(rf"\b{name}\b", text)) == 1 + (
+                    declared[0].count(f"{name}::")):
+                line = text.count("\n", 0, declared.start()) + 1
+                yield f"{path}:{line}: {name} is declared and not used"
+
+
 CHECKS: list[Callable[[], Iterator[str]]] = [
     passes_are_described, passes_have_tests, passes_have_examples,
     operations_are_described, operations_have_examples,
     errors_are_phrased_alike, files_are_short, nothing_is_left_to_do,
-    files_are_licensed, file_names_say_something, links_lead_somewhere]
+    files_are_licensed, file_names_say_something, links_lead_somewhere,
+    using_declarations_are_used]
 
 
 def check() -> list[Case]:

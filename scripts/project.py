@@ -20,18 +20,21 @@ class Case:
     name: str
     status: str  # "passed", "failed" or "skipped"
     detail: str = ""
+    seconds: float = 0.0
+    # It did not run now, but did with the same inputs before.
+    remembered: bool = False
 
 
-def passed(name: str) -> Case:
-    return Case(name, "passed")
+def passed(name: str, seconds: float = 0.0) -> Case:
+    return Case(name, "passed", seconds=seconds)
 
 
-def failed(name: str, detail: str) -> Case:
-    return Case(name, "failed", detail)
+def failed(name: str, detail: str, seconds: float = 0.0) -> Case:
+    return Case(name, "failed", detail, seconds)
 
 
-def skipped(name: str, reason: str) -> Case:
-    return Case(name, "skipped", reason)
+def skipped(name: str, reason: str, seconds: float = 0.0) -> Case:
+    return Case(name, "skipped", reason, seconds)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ def project_files(*suffixes: str) -> list[Path]:
         paths = [path.relative_to(ROOT) for path in ROOT.rglob("*")]
         paths = [path for path in paths if not path.parts[0].startswith(
             ("build", ".venv", ".git", ".cache"))]
-    return sorted({path for path in paths if path.suffix in suffixes
+    return sorted({path for path in paths
+                   if (not suffixes or path.suffix in suffixes)
                    and (ROOT / path).is_file()})
 
 

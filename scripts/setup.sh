@@ -14,14 +14,15 @@ as_root() {
   fi
 }
 
+# setup_packages [FILE]: the Debian packages that a file names, or all.
 setup_packages() {
-  local wanted missing tool
-  mapfile -t wanted <scripts/apt-packages.txt
+  local file="${1:-scripts/apt-packages.txt}" wanted missing tool
+  mapfile -t wanted <"$file"
   if ! command -v dpkg-query >/dev/null; then
     for tool in clang++-22 cmake ninja; do
       if ! command -v "$tool" >/dev/null; then
         echo "dev: no $tool, and no apt: install by hand what" \
-          "scripts/apt-packages.txt names" >&2
+          "$file names" >&2
         return 1
       fi
     done

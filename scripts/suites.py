@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import clang_tidy
+import inputs
 import layout
 import lint
 from project import LLVM_BIN, ROOT, Case, failed, passed, run, skipped
+from remembered import Remembered, run_new
 
 sys.path.insert(0, str(ROOT / "docs"))
 # pylint: disable=wrong-import-position
@@ -21,78 +25,176 @@ import generate
 
 
 @dataclass(frozen=True)
+class Context:
+    """What every suite is told."""
+
+    build: Path
+    remembered: Remembered
+    # Relative paths of the tests to run, or of the sources to check; all if None.
+    only: frozenset[Path] | None = None
+
+    def choose(self, paths: list[Path]) -> list[Path]:
+        return [path for path in paths
+                if self.only is None or path in self.only]
+
+
+@dataclass(frozen=True)
 class Suite:
     name: str
     needs_build: bool
-    cases: Callable[[Path], list[Case]]
+    cases: Callable[[Context], list[Case]]
 
 
-def build(directory: Path, preset: str) -> list[Case]:
+def build(directory: Path, preset: str, targets: list[str]) -> list[Case]:
     """Configures if need be, and builds; warnings are errors."""
-    if not (directory / "build.ninja").exists():
-        result = run(["cmake", "--preset", preset])
-        if result.code != 0:
-            return [failed("configure", result.output)]
-    result = run(["cmake", "--build", directory], timeout=3600)
+    result = run(["cmake", "--preset", preset, "-DREGATHER_BUILD_TESTS=ON"],
+                 timeout=600)
+    if result.code != 0:
+        return [failed("configure", result.output)]
+    result = run(["cmake", "--build", directory,
+                  *(["--target", *targets] if targets else [])], timeout=3600)
     if result.code != 0:
         return [failed("build", result.output)]
     return [passed("build")]
 
 
-def lit(directory: Path) -> list[Case]:
-    return run_lit(directory, {})
+# -----------------------------------------------------------------------------
+# lit
+# -----------------------------------------------------------------------------
 
 
-def lit_roundtrip(directory: Path) -> list[Case]:
+def lit_tests() -> list[Path]:
+    """Relative to the root."""
+    left_out = {"Inputs", "Unit", "python", "find_package", "fuzz"}
+    return [path for path in inputs.tracked()
+            if path.parts[0] == "test" and path.suffix in (".mlir", ".test")
+            and not left_out & set(path.parts)]
+
+
+def lit(context: Context) -> list[Case]:
+    return run_lit("lit", context, {})
+
+
+def lit_roundtrip(context: Context) -> list[Case]:
     """Everything that regather-opt reads goes through print and parse."""
-    return run_lit(directory, {"REGATHER_VERIFY_ROUNDTRIP": "1"})
+    return run_lit("roundtrip", context, {"REGATHER_VERIFY_ROUNDTRIP": "1"})
 
 
-def run_lit(directory: Path, env: dict[str, str]) -> list[Case]:
-    with tempfile.TemporaryDirectory() as scratch:
-        results = Path(scratch) / "lit.json"
-        result = run([LLVM_BIN / "lit", "-q", "--output", results,
-                      directory / "test"], timeout=1800, env=env)
-        if not results.exists():
-            return [failed("lit", result.output)]
-        tests = json.loads(results.read_text())["tests"]
-    cases = [lit_case(test) for test in tests]
-    return with_exit_status("lit", cases, result.code, result.output)
+def run_lit(suite: str, context: Context, env: dict[str, str]) -> list[Case]:
+    def run_tests(tests: list[Path]) -> dict[Path, list[Case]]:
+        with tempfile.TemporaryDirectory() as scratch:
+            results = Path(scratch) / "lit.json"
+            result = run([LLVM_BIN / "lit", "-q", "--output", results,
+                          *(context.build / test for test in tests)],
+                         timeout=1800, env=env)
+            if not results.exists():
+                return {tests[0]: [failed("lit", result.output)]}
+            found = json.loads(results.read_text())["tests"]
+        cases = [lit_case(test) for test in found]
+        checked = with_exit_status("lit", cases, result.code, result.output)
+        by_test: dict[Path, list[Case]] = {}
+        for case in cases:
+            by_test.setdefault(Path("test") / case.name, []).append(case)
+        for case in checked[len(cases):]:
+            by_test.setdefault(tests[0], []).append(case)
+        for test in tests:
+            by_test.setdefault(test, [failed(str(test), "lit did not run it")])
+        return by_test
+
+    return run_new(context.remembered, context.choose(lit_tests()),
+                   lambda test: inputs.key_of_lit_test(suite, test), run_tests)
 
 
 def lit_case(test: dict) -> Case:
     name = test["name"].split(" :: ", 1)[-1]
+    seconds = test.get("elapsed") or 0.0
     if test["code"] in ("PASS", "XFAIL", "FLAKYPASS"):
-        return passed(name)
+        return passed(name, seconds)
     output = test.get("output", "").strip()
     if test["code"] in ("UNSUPPORTED", "SKIPPED", "EXCLUDED"):
         reason = output.splitlines()[-1] if output else "not supported here"
-        return skipped(name, reason)
-    return failed(name, f"{test['code']}\n{output}")
+        return skipped(name, reason, seconds)
+    return failed(name, f"{test['code']}\n{output}", seconds)
 
 
-def unit(directory: Path) -> list[Case]:
-    programs = sorted((directory / "bin").glob("*Tests"))
-    if not programs:
-        return [failed("unit", f"no {directory}/bin/*Tests")]
-    cases = []
-    for program in programs:
-        cases += run_junit(
-            program.name, lambda results, program=program:
-            [program, f"--gtest_output=xml:{results}"], {})
-    return cases
+# -----------------------------------------------------------------------------
+# GoogleTest
+# -----------------------------------------------------------------------------
 
 
-def pytest(directory: Path) -> list[Case]:
-    return run_junit(
-        "pytest", lambda results:
-        # A file stays together: its tests share captured models.
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-         "-n", "auto", "--dist", "loadfile", "test/python",
-         f"--junitxml={results}"],
-        {"REGATHER_BUILD_DIR": str(directory),
-         "PYTHONPATH": str(ROOT / "python"),
-         "PYTHONDONTWRITEBYTECODE": "1"})
+def unit(context: Context) -> list[Case]:
+    programs = sorted((context.build / "bin").glob("*Tests"))
+    if context.only is not None:
+        programs = [one for one in programs if Path(one.name) in context.only]
+    elif not programs:
+        return [failed("unit", f"no {context.build}/bin/*Tests")]
+
+    def run_programs(names: list[str]) -> dict[str, list[Case]]:
+        with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
+            return dict(zip(names, pool.map(run_program, names)))
+
+    def run_program(name: str) -> list[Case]:
+        return run_junit(
+            name, lambda results: [context.build / "bin" / name,
+                                   f"--gtest_output=xml:{results}"], {})
+
+    return run_new(context.remembered, [one.name for one in programs],
+                   inputs.key_of_unit_tests, run_programs)
+
+
+# -----------------------------------------------------------------------------
+# pytest
+# -----------------------------------------------------------------------------
+
+
+def python_tests() -> list[Path]:
+    """Relative to the root."""
+    return [path for path in inputs.tracked()
+            if path.match("test/python/test_*.py")]
+
+
+def longest_first(tests: list[Path]) -> list[Path]:
+    """By the seconds in test/python/seconds.json, which only the order uses."""
+    seconds = json.loads((ROOT / "test/python/seconds.json").read_text())
+    return sorted(tests, key=lambda test: (-seconds.get(test.name, 0), test))
+
+
+def kernels_of_tests(remembered: Remembered) -> dict[str, str]:
+    """Where kernels stay that tests compile: for these sources of the compiler."""
+    if not remembered.folder:
+        return {}
+    product = inputs.hash_of_trees(inputs.PRODUCT).hex()[:16]
+    return {"REGATHER_TEST_KERNELS":
+            str(remembered.folder.parent / "test-kernels" / product)}
+
+
+def pytest(context: Context) -> list[Case]:
+    def run_tests(tests: list[Path]) -> dict[Path, list[Case]]:
+        cases = run_junit(
+            "pytest", lambda results:
+            # A file stays together: its tests share captured models.
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+             *(["-n", "auto"] if len(tests) > 1 else []),
+             "--dist", "loadfile", "--no-loadscope-reorder",
+             *longest_first(tests),
+             f"--junitxml={results}"],
+            {"REGATHER_BUILD_DIR": str(context.build),
+             **kernels_of_tests(context.remembered),
+             "PYTHONPATH": str(ROOT / "python"),
+             "PYTHONDONTWRITEBYTECODE": "1"})
+        # Ended early: which files are complete is not known.
+        if any(case.name == "pytest" for case in cases):
+            return {tests[0]: cases}
+        by_test: dict[Path, list[Case]] = {}
+        for case in cases:
+            module = case.name.split(".")
+            path = Path(*module[:3]).with_suffix(".py")
+            by_test.setdefault(path if path in tests else tests[0],
+                               []).append(case)
+        return by_test
+
+    return run_new(context.remembered, context.choose(python_tests()),
+                   inputs.key_of_python_test, run_tests)
 
 
 def run_junit(name: str, command: Callable[[Path], list[str | Path]],
@@ -100,7 +202,7 @@ def run_junit(name: str, command: Callable[[Path], list[str | Path]],
     """Runs a program that writes its results as JUnit XML."""
     with tempfile.TemporaryDirectory() as scratch:
         results = Path(scratch) / "results.xml"
-        result = run(command(results), timeout=1800, env=env)
+        result = run(command(results), timeout=5400, env=env)
         try:
             tree = ElementTree.parse(results)
         except (OSError, ElementTree.ParseError):  # It crashed before the end.
@@ -111,14 +213,16 @@ def run_junit(name: str, command: Callable[[Path], list[str | Path]],
 
 def junit_case(test: ElementTree.Element) -> Case:
     name = f"{test.get('classname', '')}.{test.get('name', '')}"
+    seconds = float(test.get("time") or 0)
     for problem in (*test.findall("failure"), *test.findall("error")):
-        return failed(name, problem.text or problem.get("message") or "")
+        return failed(name, problem.text or problem.get("message") or "", seconds)
     omitted = test.find("skipped")
     # GoogleTest also marks disabled tests, which have no element, as not run.
     if omitted is not None or test.get("status") == "notrun":
         reason = omitted.get("message") if omitted is not None else "disabled"
-        return skipped(name, " ".join((reason or "no reason given").split()))
-    return passed(name)
+        return skipped(name, " ".join((reason or "no reason given").split()),
+                       seconds)
+    return passed(name, seconds)
 
 
 def with_exit_status(name: str, cases: list[Case], code: int,
@@ -131,13 +235,24 @@ def with_exit_status(name: str, cases: list[Case], code: int,
     return cases
 
 
+def docs(context: Context) -> list[Case]:
+    return run_new(context.remembered, ["docs"],
+                   lambda name: inputs.key(
+                       "docs", name, inputs.hash_of_trees(inputs.PRODUCT),
+                       inputs.hash_of_trees(("docs/", "test/", "examples/",
+                                             "scripts/", "README"))),
+                   lambda names: {"docs": generate.check(context.build)})
+
+
 SUITES = [
-    Suite("format", False, lambda directory: layout.check()),
-    Suite("lint", False, lambda directory: lint.check()),
+    Suite("format", False, lambda context: layout.check(context.only)),
+    Suite("lint", False, lambda context: lint.check()),
     Suite("lit", True, lit),
     Suite("roundtrip", True, lit_roundtrip),
     Suite("unit", True, unit),
+    Suite("docs", True, docs),
     Suite("pytest", True, pytest),
-    Suite("docs", True, generate.check),
-    Suite("tidy", True, clang_tidy.check),
+    Suite("tidy", True, lambda context: clang_tidy.check(
+        context.build, context.remembered,
+        None if context.only is None else set(context.only))),
 ]

@@ -82,3 +82,15 @@ def test_error_message_in_wrong_style(tree: Path) -> None:
     code, output = lint(tree)
     assert code != 0
     assert "TGOps.cpp" in output
+
+
+def test_unused_using_declarations(tree: Path) -> None:
+    replace(tree / "lib/Dialect/TG/IR/TGOps.cpp", "using namespace mlir;\n",
+            "using namespace mlir;\nnamespace rg = regather;\n"
+            "using llvm::formatv;\nusing llvm::StringSwitch;\n"
+            "static StringSwitch<int> use();\n")
+    code, output = lint(tree)
+    assert code != 0
+    assert "rg is declared and not used" in output
+    assert "formatv is declared and not used" in output
+    assert "StringSwitch is declared" not in output
