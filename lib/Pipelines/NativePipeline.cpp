@@ -16,6 +16,15 @@
 using namespace mlir;
 using namespace regather;
 
+void regather::addOptionalSchedule(OpPassManager &pm) {
+  std::unique_ptr<Pass> schedule = tg::createSchedulePass();
+  LogicalResult isKnown = schedule->initializeOptions(
+      "mode=none", [](const Twine &) { return failure(); });
+  assert(succeeded(isKnown) && "the mode that changes nothing");
+  (void)isKnown;
+  pm.addPass(std::move(schedule));
+}
+
 void regather::buildNativePipeline(OpPassManager &pm, StringRef entry,
                                    bool lowersNodes) {
   // The step as one list of operations. Without the simplifications that the
@@ -31,9 +40,7 @@ void regather::buildNativePipeline(OpPassManager &pm, StringRef entry,
   pm.addPass(tg::createFormKernelsPass());
 
   // In which order. By default, the one that it is in.
-  tg::SchedulePassOptions schedule;
-  schedule.mode = tg::ScheduleMode::None;
-  pm.addPass(tg::createSchedulePass(schedule));
+  addOptionalSchedule(pm);
 
   // What is done where in memory, and when.
   ConvertTGToExecPassOptions toExec;

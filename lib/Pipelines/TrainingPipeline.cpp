@@ -6,8 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Pipelines/DefaultPlan.h"
 #include "regather/Pipelines/Pipelines.h"
 
+#include "regather/Dialect/TG/Utils/StepGraph.h"
+
+#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -61,22 +65,26 @@ static std::string getBucketText(StringRef options) {
                 : getPassText("tg-bucket-collectives", "mode", options);
 }
 
+static bool isWanted(StringRef options) {
+  return !options.empty() && options != "none";
+}
+
 /// The passes that decide what lives on from forward to backward.
 static void addBoundaryPasses(const TrainingPipelineOptions &options,
                               SmallVectorImpl<std::string> &passes) {
-  if (options.policy.empty() && options.reshard.empty() &&
-      options.recompute.empty())
+  if (options.policy.empty() && !isWanted(options.reshard) &&
+      !isWanted(options.recompute))
     return;
   // Parameters are released after the policy is known: what is recomputed reads
   // them, too.
   if (!options.policy.empty())
     passes.push_back(getPassText("tg-apply-policy", "policy", options.policy));
-  if (!options.reshard.empty()) {
+  if (isWanted(options.reshard)) {
     passes.push_back("tg-merge-gathers");
     passes.push_back(
         getPassText("tg-reshard-after-forward", "mode", options.reshard));
   }
-  if (options.recompute.empty())
+  if (!isWanted(options.recompute))
     passes.push_back("tg-rematerialize");
   else
     passes.push_back(getPassText("tg-partition", "mode",
@@ -98,11 +106,11 @@ static std::string getPipelineText(const TrainingPipelineOptions &options) {
                      "}");
     passes.push_back("tg-verify-step");
   }
-  if (!options.bucket.empty()) {
+  if (isWanted(options.bucket)) {
     passes.push_back(getBucketText(options.bucket));
     passes.push_back("tg-verify-step");
   }
-  if (!options.schedule.empty()) {
+  if (isWanted(options.schedule)) {
     passes.push_back(getPassText("tg-schedule", "mode", options.schedule));
     passes.push_back("tg-verify-step");
   }
@@ -134,6 +142,135 @@ regather::buildTrainingPipeline(OpPassManager &pm,
   return text.empty() ? success() : parsePassPipeline(text, pm, errors);
 }
 
+//===----------------------------------------------------------------------===//
+// The pipeline by name
+//===----------------------------------------------------------------------===//
+
+/// Writes the options to `completed`, with all that they leave open.
+static void complete(const TrainingPipelineOptions &options, bool isOpen,
+                     bool hasSeveralRanks, TrainingPipelineOptions &completed) {
+  StepPlan plan = completePlan(
+      {options.reshard, options.recompute, options.bucket, options.schedule},
+      isOpen, hasSeveralRanks, options.plan == kAsCaptured);
+  completed.copyOptionValuesFrom(options);
+  completed.reshard = plan.reshard;
+  completed.recompute = plan.recompute;
+  completed.bucket = plan.bucket;
+  completed.schedule = plan.schedule;
+}
+
+/// Adds the passes with which the options are completed.
+static LogicalResult buildCompleted(OpPassManager &pm,
+                                    const TrainingPipelineOptions &options,
+                                    bool isOpen, bool hasSeveralRanks,
+                                    llvm::raw_ostream &errors) {
+  TrainingPipelineOptions completed;
+  complete(options, isOpen, hasSeveralRanks, completed);
+  return buildTrainingPipeline(pm, completed, errors);
+}
+
+namespace {
+/// The pipeline for a module of which only a look tells what is open. Printed
+/// as text, it is the pipeline.
+struct PlannedPipeline
+    : public PassWrapper<PlannedPipeline, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlannedPipeline)
+
+  PlannedPipeline(const TrainingPipelineOptions &given) {
+    options.copyOptionValuesFrom(given);
+    for (auto [name, value] : {std::make_pair("mesh", &options.mesh),
+                               {"replicate-axis", &options.replicateAxis},
+                               {"batch", &options.batch},
+                               {"layout", &options.layout},
+                               {"policy", &options.policy},
+                               {"reshard", &options.reshard},
+                               {"recompute", &options.recompute},
+                               {"optimizer", &options.optimizer},
+                               {"bucket", &options.bucket},
+                               {"schedule", &options.schedule}})
+      if (!value->empty())
+        show(name, *value);
+    show("lower", options.lower ? "true" : "false");
+  }
+  PlannedPipeline(const PlannedPipeline &other)
+      : PlannedPipeline(other.options) {}
+
+  StringRef getArgument() const override {
+    return "regather-training-pipeline";
+  }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    OpPassManager pm(ModuleOp::getOperationName(),
+                     OpPassManager::Nesting::Implicit);
+    std::string message;
+    llvm::raw_string_ostream errors(message);
+    // Whatever may be wrong about it has been said.
+    if (succeeded(buildCompleted(pm, options, /*isOpen=*/true,
+                                 /*hasSeveralRanks=*/true, errors)))
+      pm.getDependentDialects(registry);
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> steps;
+    for (auto func : module.getOps<func::FuncOp>())
+      if (func.isPublic() && !func.isExternal())
+        steps.push_back(func);
+    bool isOpen = steps.size() == 1 && isOpenStep(module, steps.front());
+    bool hasSeveralRanks =
+        countRanks(options.mesh) > 1 ||
+        llvm::any_of(module.getOps<tg::MeshOp>(),
+                     [](tg::MeshOp mesh) { return mesh.getNumRanks() > 1; });
+    OpPassManager pm(ModuleOp::getOperationName(),
+                     OpPassManager::Nesting::Implicit);
+    std::string message;
+    llvm::raw_string_ostream errors(message);
+    if (failed(buildCompleted(pm, options, isOpen, hasSeveralRanks, errors))) {
+      module.emitError() << StringRef(message).rtrim();
+      return signalPassFailure();
+    }
+    if (failed(runPipeline(pm, module)))
+      signalPassFailure();
+  }
+
+private:
+  void show(StringRef name, const std::string &value) {
+    texts.push_back(std::make_unique<Option<std::string>>(*this, name));
+    *texts.back() = value;
+  }
+
+  TrainingPipelineOptions options;
+  std::vector<std::unique_ptr<Option<std::string>>> texts;
+};
+} // namespace
+
+/// Checks the options, too, so that what is wrong about them is said before a
+/// module is read.
+static LogicalResult addPipeline(OpPassManager &pm,
+                                 const TrainingPipelineOptions &options,
+                                 llvm::raw_ostream &errors) {
+  if (!options.plan.empty() && options.plan != kAsCaptured) {
+    errors << "plan expects \"" << kAsCaptured << "\", got \"" << options.plan
+           << '"';
+    return failure();
+  }
+  auto build = [&](OpPassManager &passes) {
+    return buildCompleted(passes, options, /*isOpen=*/true,
+                          /*hasSeveralRanks=*/true, errors);
+  };
+  bool isDecided = !options.plan.empty() ||
+                   (!options.reshard.empty() && !options.recompute.empty() &&
+                    !options.bucket.empty() && !options.schedule.empty());
+  if (isDecided)
+    return build(pm);
+  OpPassManager tried(ModuleOp::getOperationName(),
+                      OpPassManager::Nesting::Implicit);
+  if (failed(build(tried)))
+    return failure();
+  pm.addPass(std::make_unique<PlannedPipeline>(options));
+  return success();
+}
+
 void regather::registerPipelines() {
   registerPassPipeline(
       "regather-training-pipeline",
@@ -145,11 +282,11 @@ void regather::registerPipelines() {
           return failure();
         std::string message;
         llvm::raw_string_ostream errors(message);
-        if (failed(buildTrainingPipeline(pm, options, errors)))
+        if (failed(addPipeline(pm, options, errors)))
           return emitError(StringRef(message).rtrim());
         return success();
       },
-      [](function_ref<void(const detail::PassOptions &)> visit) {
+      [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
         visit(TrainingPipelineOptions());
       });
 }

@@ -2,10 +2,10 @@
 // `regather compile`.
 
 // RUN: split-file %s %t
-// RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet | FileCheck %s --check-prefixes=CUT,KEPT
-// RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --recompute=none | FileCheck %s --check-prefixes=SAVED,KEPT
+// RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --schedule=none | FileCheck %s --check-prefixes=CUT,KEPT
+// RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --schedule=none --recompute=none | FileCheck %s --check-prefixes=SAVED,KEPT
 // RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --recompute=min-cut --engine=interpreter | FileCheck %s --check-prefix=KEPT
-// RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --reshard=never | FileCheck %s --check-prefixes=CUT,KEPT
+// RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --schedule=none --reshard=never | FileCheck %s --check-prefixes=CUT,KEPT
 // RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --reshard=always | FileCheck %s --check-prefix=RELEASED
 // RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --reshard='never modules=up:always' --engine=interpreter | FileCheck %s --check-prefix=RELEASED
 // RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --reshard=modules=up:never | FileCheck %s --check-prefix=KEPT
@@ -18,7 +18,7 @@
 // RUN: cmp %t/a %t/b
 // RUN: cmp %t/a %t/c
 // A step about which something is decided is run as it is.
-// RUN: regather-opt %t/step.mlir --regather-training-pipeline='mesh=dp:2 recompute=default lower=false' -o %t/decided.mlir
+// RUN: regather-opt %t/step.mlir --regather-training-pipeline='mesh=dp:2 recompute=default bucket=none schedule=none lower=false' -o %t/decided.mlir
 // RUN: regather run %t/decided.mlir --random-inputs=1 --json --quiet | FileCheck %s --check-prefix=SAVED
 // RUN: regather run %t/decided.mlir --random-inputs=1 --json --quiet --recompute=min-cut | FileCheck %s --check-prefix=CUT
 
@@ -41,11 +41,11 @@
 // RUN: regather-opt %t/decided.mlir --tg-partition -o %t/parts.mlir
 // RUN: not regather run %t/parts.mlir --random-inputs=1 --quiet --recompute=min-cut 2>&1 | FileCheck %s --check-prefix=PARTS
 
-// MODE: failed to add `tg-reshard-after-forward` with options `mode=sometimes`
+// MODE: --reshard expects always, never, default or none, got "sometimes"
 // PATTERN: error: pattern "down" of option 'modules' matches no module of a gathered parameter
 // RANKS: error: the 2 ranks of this gather cannot be cut into groups of 3
-// POLICY: failed to add `tg-apply-policy` with options `policy=most`
-// RECOMPUTE: failed to add `tg-partition` with options `mode=some split=false`
+// POLICY: --policy expects none, full or selective, got "most"
+// RECOMPUTE: --recompute expects min-cut, default, replay, budget or none, got "some"
 // BUNDLE: --reshard has no effect on a bundle
 // PARTS: error: the step is partitioned already, but recomputation "min-cut" is asked for
 

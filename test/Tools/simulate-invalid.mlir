@@ -32,6 +32,13 @@
 // RUN: %{simulate} --pass-option=tg-append-optimizer:optimizer=sgd 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: options for pass "tg-append-optimizer" are given, which this step does not go through
 
+// Deep nesting is an error, not an overflow of the stack.
+// RUN: %python -c "print('[' * 100000)" > %t/deep.json
+// RUN: %{simulate} --order=%t/deep.json 2>&1 | FileCheck %s --check-prefix=DEEP
+// RUN: %{simulate} --plan=%t/deep.json 2>&1 | FileCheck %s --check-prefix=DEEP
+// RUN: not regather simulate %t/step.mlir --cluster=%t/deep.json 2>&1 | FileCheck %s --check-prefix=DEEP
+// DEEP: regather: error: {{.*}}deep.json{{.*}}: values are nested deeper than 100 levels
+
 //--- step.mlir
 tg.mesh @mesh [dp = 4]
 func.func @step(%x: tensor<2xf32>) -> tensor<8xf32> {

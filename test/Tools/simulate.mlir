@@ -2,7 +2,7 @@
 // in memory and on the wire.
 
 // RUN: split-file %s %t
-// RUN: regather simulate %t/step.mlir --cluster=%S/Inputs/round-numbers.json --ranks=4 --trace=%t/trace.json --json=%t/numbers.json --timeline=%t/page.html | FileCheck %s --check-prefixes=TEXT,GIVEN
+// RUN: regather simulate %t/step.mlir --cluster=%S/Inputs/round-numbers.json --ranks=4 --plan=as-captured --trace=%t/trace.json --json=%t/numbers.json --timeline=%t/page.html | FileCheck %s --check-prefixes=TEXT,GIVEN
 // RUN: FileCheck %s --check-prefix=TRACE --input-file=%t/trace.json
 // RUN: %python -m json.tool %t/trace.json %t/trace.pretty
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t/numbers.json

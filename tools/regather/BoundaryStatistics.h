@@ -11,32 +11,9 @@
 
 #include "StepStatistics.h"
 
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
-
-#include "llvm/ADT/MapVector.h"
+#include "regather/Dialect/TG/Utils/CrossingValues.h"
 
 namespace regather {
-
-/// A forward value that backward reads, or that a forward part returns for it.
-struct CrossingValue {
-  mlir::Value value;
-  int64_t bytes = 0;
-  /// The parameter of which it is a gathered copy, or a view of one; else null.
-  mlir::BlockArgument gathered;
-  /// Then the tensor that has been gathered, or taken out of a flat buffer.
-  mlir::Value root;
-};
-
-/// In the order of the program.
-std::vector<CrossingValue>
-findCrossingValues(mlir::FunctionOpInterface func, const tg::StepGraph &graph,
-                   const tg::ParameterChains &chains);
-
-/// Bytes of each gathered parameter that lives on, in the order of the program.
-/// Of several views of one tensor no more counts than the tensor has, if that
-/// is not less than the largest of them.
-llvm::MapVector<mlir::BlockArgument, int64_t>
-countGathered(llvm::ArrayRef<CrossingValue> crossing);
 
 /// Operations of backward with the `tg.id` of one of forward, in the order of
 /// the program.

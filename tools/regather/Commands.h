@@ -35,6 +35,9 @@ std::unique_ptr<InputFile> readModule(llvm::StringRef path);
 /// Prints `error: message` on stderr and returns the exit code of a failure.
 int reportError(const llvm::Twine &message);
 
+/// True if --quiet asks for no progress; all subcommands take it.
+bool isQuiet();
+
 /// Options of this tool, as opposed to those of the libraries it links.
 llvm::cl::OptionCategory &getCategory();
 

@@ -74,8 +74,6 @@ static cl::opt<std::string>
     reportPage("report", cl::desc("Write the page of `regather report`"),
                cl::value_desc("FILE"), cl::sub(compileCommand),
                cl::cat(getCategory()));
-static cl::opt<bool> quiet("quiet", cl::desc("Print no progress"),
-                           cl::sub(compileCommand), cl::cat(getCategory()));
 
 static cl::opt<std::string> bundle(cl::Positional, cl::desc("FILE"),
                                    cl::Required, cl::sub(manifestCommand),
@@ -102,6 +100,12 @@ static Failure readCudaGraph() {
   options += options.empty() ? "" : " ";
   options += (hasModules ? "mode=modules " : "mode=") + text.str();
   return Failure();
+}
+
+/// The cluster that the code is made for: threads, or the GPUs of a node or of
+/// several.
+static std::string getCodeCluster(mlir::ModuleOp module) {
+  return target == "cpu" ? getTargetCluster() : getRequestedCluster(module);
 }
 
 static void warn(const kernel::KernelStatistics &statistics) {
@@ -198,7 +202,7 @@ static int compileKernelsForGpu(mlir::ModuleOp module,
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
   if (!module.getOps<mlir::func::FuncOp>().empty()) {
     progress.begin("preparing");
-    RunRequest wanted = getRequestedStep(getTargetCluster());
+    RunRequest wanted = getRequestedStep(getCodeCluster(module));
     llvm::FailureOr<AnalyzedStep> step =
         prepareWholeStep(module, wanted, getPassOptions());
     if (failed(step))
@@ -283,11 +287,11 @@ int regather::compileMain() {
       return 1;
     collector.emplace(*input, std::move(*model));
   }
-  Progress progress(quiet);
+  Progress progress(isQuiet());
   if (emitted != OutputKind::Bundle)
     return compileKernelsForGpu(*input->module, std::move(*gpu), progress);
   progress.begin("preparing");
-  RunRequest request = getRequestedStep(getTargetCluster());
+  RunRequest request = getRequestedStep(getCodeCluster(*input->module));
   llvm::FailureOr<AnalyzedStep> step =
       prepareWholeStep(*input->module, request, getPassOptions());
   progress.end();

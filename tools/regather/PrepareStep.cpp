@@ -9,6 +9,7 @@
 #include "PrepareStep.h"
 
 #include "regather/Conversion/Passes.h"
+#include "regather/Pipelines/DefaultPlan.h"
 #include "regather/Pipelines/Pipelines.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -34,45 +35,6 @@ static bool hasParameters(const AnalyzedStep &step) {
   return llvm::any_of(step.signature.arguments, [](const StepValue &value) {
     return value.role == Role::Parameter;
   });
-}
-
-static bool hasNodes(ModuleOp module) {
-  return module.walk([](NodeOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
-}
-
-/// True if no pass has decided yet what lives on from forward to backward.
-static bool isUndecided(ModuleOp module, const AnalyzedStep &step) {
-  func::FuncOp entry = step.entry;
-  for (unsigned i = 0, e = entry.getNumArguments(); i != e; ++i)
-    if (entry.getArgAttr(i, kReshardAttrName))
-      return false;
-  return !step.backward && !module
-                                .walk([](Operation *op) {
-                                  return op->hasAttr(kSavedResultsAttrName)
-                                             ? WalkResult::interrupt()
-                                             : WalkResult::advance();
-                                })
-                                .wasInterrupted();
-}
-
-/// True if `func` is the one that passes which look for a step find.
-static bool isOnlyPublic(ModuleOp module, func::FuncOp func) {
-  return llvm::none_of(module.getOps<func::FuncOp>(), [&](func::FuncOp other) {
-    return other != func && other.isPublic() && !other.isExternal();
-  });
-}
-
-/// What decides, besides the policy, what backward computes again. By default a
-/// minimum cut, which saves memory and costs neither bits nor time, of captured
-/// steps: others are run as they were written.
-static std::string getRecompute(ModuleOp module, const AnalyzedStep &step,
-                                const RunRequest &request) {
-  if (!request.recompute.empty())
-    return request.recompute;
-  bool isOpen = hasNodes(module) && isOnlyPublic(module, step.entry) &&
-                isUndecided(module, step);
-  return isOpen ? "min-cut" : "none";
 }
 
 /// True if the elements are of a type that exists in captured graphs only.
@@ -128,33 +90,80 @@ static LogicalResult verifyPartitioned(const AnalyzedStep &step,
       {"an optimizer", options.optimizer}};
   func::FuncOp backward = step.backward->func;
   for (auto [what, text] : requests)
-    if (!text.empty())
+    if (!text.empty() && text != "none")
       return backward.emitError() << "the step is partitioned already, but "
                                   << what << " \"" << text << "\" is asked for";
   return success();
 }
 
+/// The mesh that the parameters are sharded over; empty if they are not.
+static std::string getMesh(const AnalyzedStep &step,
+                           const RunRequest &request) {
+  if (request.mesh.empty() && !step.mesh && request.ranks.value_or(1) > 1 &&
+      hasParameters(step))
+    return "dp:" + std::to_string(*request.ranks);
+  return request.mesh;
+}
+
+/// Options of a pass that takes times from a cluster.
+static std::string getTimed(StringRef options, StringRef cluster) {
+  std::string text = options.trim().str();
+  if (!StringRef(text).split(' ').first.contains('='))
+    text = "mode=" + text;
+  if (text.find("cluster=") == std::string::npos)
+    text += " cluster=" + cluster.str();
+  return text;
+}
+
+/// Whether buckets are chosen by times: a plan needs none.
+static bool isTimed(StringRef bucket) {
+  return bucket.split(' ').first == "auto" || bucket.contains("mode=auto");
+}
+
+void regather::completeRequest(ModuleOp module, const AnalyzedStep &step,
+                               const PassOptionTexts &passOptions,
+                               RunRequest &request) {
+  tg::MeshOp mesh = step.mesh;
+  bool hasSeveralRanks =
+      mesh ? mesh.getNumRanks() > 1 : countRanks(getMesh(step, request)) > 1;
+  bool isOpen = !step.backward && isOpenStep(module, step.entry);
+  // A plan among the options of passes asks for the mode that takes it.
+  auto options = passOptions.find("tg-bucket-collectives");
+  if (request.bucket.empty() && isOpen && options != passOptions.end() &&
+      StringRef(options->second).contains("plan="))
+    request.bucket = "mode=plan";
+  StepPlan plan = completePlan(
+      {request.reshard, request.recompute, request.bucket, request.schedule},
+      isOpen, hasSeveralRanks, request.asCaptured);
+  request.reshard = plan.reshard;
+  request.recompute = plan.recompute;
+  request.bucket = isTimed(plan.bucket) ? getTimed(plan.bucket, request.cluster)
+                                        : plan.bucket;
+  request.schedule = plan.schedule;
+  if (plan.schedule == "none")
+    return;
+  request.schedule = getTimed(plan.schedule, request.cluster);
+  if (request.overlapsGroups &&
+      !StringRef(request.schedule).contains("mode=manual"))
+    request.schedule += " overlap-groups=true";
+}
+
 LogicalResult regather::prepareStep(ModuleOp module, const AnalyzedStep &step,
-                                    RunRequest &request,
+                                    const RunRequest &request,
                                     PassOptionTexts &passOptions) {
   if (failed(verifyRequest(step, request)))
     return failure();
   TrainingPipelineOptions options;
-  options.mesh = request.mesh;
-  if (request.mesh.empty() && !step.mesh && request.ranks.value_or(1) > 1 &&
-      hasParameters(step))
-    options.mesh = "dp:" + std::to_string(*request.ranks);
+  options.mesh = getMesh(step, request);
   options.replicateAxis = request.replicateAxis;
   if (request.batch != "auto" || !options.mesh.empty())
     options.batch = request.batch;
   options.layout = request.layout;
   options.policy = request.policy;
   options.reshard = request.reshard;
-  request.recompute = getRecompute(module, step, request);
-  options.recompute = request.recompute == "none" ? "" : request.recompute;
+  options.recompute = request.recompute;
   options.optimizer = request.optimizer;
-  if (request.bucket != "none")
-    options.bucket = request.bucket;
+  options.bucket = request.bucket;
   if (!request.schedulesKernels)
     options.schedule = request.schedule;
   options.lower = request.lower && hasNodes(module);

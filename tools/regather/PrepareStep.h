@@ -28,13 +28,20 @@ struct RunRequest {
   std::string batch;
   std::string layout;
   std::string policy;
+  /// Of the four that follow, what is empty is chosen by completePlan; `none`
+  /// is not.
   std::string reshard;
-  /// `none` for what the policy says alone; if empty, a minimum cut for
-  /// captured steps about which nothing is decided.
   std::string recompute;
-  std::string optimizer;
   std::string bucket;
   std::string schedule;
+  std::string optimizer;
+  /// Nothing is chosen.
+  bool asCaptured = false;
+  /// The cluster that buckets and schedules are made for that name none.
+  std::string cluster;
+  /// Schedules may have collectives in flight together whose groups share more
+  /// than one device.
+  bool overlapsGroups = false;
   /// The schedule is one of kernels, made when they have been formed.
   bool schedulesKernels = true;
   /// Nodes become structured operations.
@@ -46,14 +53,19 @@ struct RunRequest {
 /// Does nothing to other modules.
 mlir::LogicalResult lowerForeignTypes(mlir::ModuleOp module);
 
+/// Completes what is asked for by what a captured step gets if nobody decides;
+/// see completePlan. Buckets and schedules name a cluster afterwards.
+void completeRequest(mlir::ModuleOp module, const AnalyzedStep &step,
+                     const PassOptionTexts &passOptions, RunRequest &request);
+
 /// Runs what `step` lacks of the pipeline. Its parameters are sharded if a mesh
 /// is asked for, or several ranks and it has none; an optimizer is appended if
 /// one is asked for; nodes are lowered. Afterwards the step has to be analyzed
-/// again. Takes options of its passes from `passOptions`, and writes what is
-/// recomputed by default to `request`. Emits an error if what is asked for has
-/// been done to the step before, or cannot be done.
+/// again. Takes options of its passes from `passOptions`. Emits an error if
+/// what is asked for, which is complete, has been done to the step before, or
+/// cannot be done.
 mlir::LogicalResult prepareStep(mlir::ModuleOp module, const AnalyzedStep &step,
-                                RunRequest &request,
+                                const RunRequest &request,
                                 PassOptionTexts &passOptions);
 
 } // namespace regather

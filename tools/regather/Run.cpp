@@ -130,8 +130,6 @@ static cl::opt<std::string> traceFile(
     cl::value_desc("FILE"), cl::sub(runCommand), cl::cat(getCategory()));
 static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
                           cl::sub(runCommand), cl::cat(getCategory()));
-static cl::opt<bool> quiet("quiet", cl::desc("Print no progress"),
-                           cl::sub(runCommand), cl::cat(getCategory()));
 
 /// What --comm says.
 static CommunicatorOptions communicator;
@@ -266,7 +264,7 @@ int regather::runMain() {
   RunOptions options;
   if (Failure failure = readOptions(options))
     return reportError(failure.getMessage());
-  Progress progress(quiet);
+  Progress progress(isQuiet());
   return isBundle(file) ? ::runBundle(options, progress)
                         : runModule(options, progress);
 }

@@ -99,14 +99,19 @@ static std::string getMeshText(tg::MeshOp mesh) {
 static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module,
                                              RunRequest &request) {
   request.schedulesKernels = takesKernels;
-  if (overlapGroups && !request.schedule.empty())
-    request.schedule += " overlap-groups=true";
+  request.overlapsGroups = overlapGroups;
+  // The order that is given takes the place of one that is chosen.
+  if (!orderPath.empty() && request.schedule.empty())
+    request.schedule = "none";
   return prepareWholeStep(module, request, getPassOptions());
 }
 
 int regather::simulateMain() {
   if (Failure failure = readStepFlags())
     return reportError(failure.getMessage());
+  if (!orderPath.empty())
+    if (Failure failure = rejectSchedule("with --order"))
+      return reportError(failure.getMessage());
   std::unique_ptr<InputFile> input = readModule(file);
   if (!input)
     return 1;

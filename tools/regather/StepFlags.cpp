@@ -11,11 +11,12 @@
 #include "StepStatistics.h"
 
 #include "regather/Execution/MergeParts.h"
+#include "regather/Pipelines/DefaultPlan.h"
+#include "regather/Support/ParseJson.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
@@ -87,7 +88,9 @@ static cl::opt<std::string>
     reshard("reshard",
             cl::desc("Gathered parameters to release after forward: always, "
                      "never, default, or options of tg-reshard-after-forward, "
-                     "such as 'always group=8'"),
+                     "such as 'always group=8'; none to leave them as they are "
+                     "(default: default for captured steps on several "
+                     "ranks)"),
             cl::value_desc("MODE OPTION=VALUE..."), stepCommands,
             cl::cat(getCategory()));
 static cl::opt<std::string> recompute(
@@ -105,15 +108,18 @@ static cl::opt<std::string> optimizer(
     cl::cat(getCategory()));
 static cl::opt<std::string>
     bucket("bucket",
-           cl::desc("Collectives that start as one: none (default), auto, a "
-                    "plan such as '[embedding],[layers.*] each', or options of "
+           cl::desc("Collectives that start as one: none, auto (default for "
+                    "captured steps on several ranks), a plan such as "
+                    "'[embedding],[layers.*] each', or options of "
                     "tg-bucket-collectives"),
            cl::value_desc("PLAN"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string> schedule(
     "schedule",
-    cl::desc("Order of the step: none (as it is, default), manual (collectives "
-             "move by a fixed distance), auto (what hides most of them), or "
-             "options of tg-schedule, such as 'auto memory-limit=1.1x'"),
+    cl::desc(
+        "Order of the step: none (as it is), manual (collectives move by a "
+        "fixed distance), auto (what hides most of them; default for "
+        "captured steps on several ranks), or options of tg-schedule, such as "
+        "'auto memory-limit=1.1x'"),
     cl::value_desc("MODE OPTION=VALUE..."), stepCommands,
     cl::cat(getCategory()));
 static cl::list<std::string> passOption(
@@ -121,11 +127,12 @@ static cl::list<std::string> passOption(
     cl::desc("Option of a pass, such as tg-form-kernels:max-ops=32; over those "
              "of --plan"),
     cl::value_desc("PASS:OPTION=VALUE"), stepCommands, cl::cat(getCategory()));
-static cl::opt<std::string>
-    plan("plan",
-         cl::desc("JSON file with options of passes, such as "
-                  "{\"tg-form-kernels\": {\"max-ops\": 32}}"),
-         cl::value_desc("FILE"), stepCommands, cl::cat(getCategory()));
+static cl::list<std::string> plans(
+    "plan",
+    cl::desc("as-captured: do nothing to the step that no flag asks for; or a "
+             "JSON file with options of passes, such as {\"tg-form-kernels\": "
+             "{\"max-ops\": 32}}"),
+    cl::value_desc("as-captured|FILE"), stepCommands, cl::cat(getCategory()));
 static cl::opt<std::string>
     cacheDir("cache-dir",
              cl::desc("Folder that keeps compiled kernels, none if empty "
@@ -166,25 +173,6 @@ static std::string getText(const llvm::json::Value &value) {
   return llvm::join(parts, ",");
 }
 
-std::string regather::getTimedOptions(llvm::StringRef options,
-                                      llvm::StringRef cluster) {
-  std::string text = options.trim().str();
-  if (text.empty())
-    return text;
-  if (!llvm::StringRef(text).split(' ').first.contains('='))
-    text = "mode=" + text;
-  if (text.find("cluster=") == std::string::npos)
-    text += " cluster=" + cluster.str();
-  return text;
-}
-
-/// The options of tg-bucket-collectives, of which a plan needs no times.
-static std::string getBucketOptions(llvm::StringRef cluster) {
-  llvm::StringRef text = llvm::StringRef(bucket).trim();
-  bool isTimed = text.split(' ').first == "auto" || text.contains("mode=auto");
-  return isTimed ? getTimedOptions(text, cluster) : text.str();
-}
-
 /// Whether the step that the flags ask for needs several nodes. What is wrong
 /// about flags is said later.
 static bool needsNodes(mlir::ModuleOp module) {
@@ -222,14 +210,14 @@ std::string regather::getTargetCluster() {
   return cluster.empty() ? "cpu-threads" : cluster.getValue();
 }
 
-static Failure readPlan() {
-  auto explain = [](const llvm::Twine &why) {
+static Failure readPlan(const std::string &plan) {
+  auto explain = [&](const llvm::Twine &why) {
     return Failure(("cannot read plan '" + plan + "': " + why).str());
   };
   auto file = llvm::MemoryBuffer::getFile(plan);
   if (!file)
     return explain(file.getError().message());
-  auto json = llvm::json::parse((*file)->getBuffer());
+  auto json = parseJson((*file)->getBuffer());
   if (!json)
     return explain(llvm::toString(json.takeError()));
   const llvm::json::Object *passes = json->getAsObject();
@@ -246,7 +234,57 @@ static Failure readPlan() {
   return Failure();
 }
 
+/// Checks the first word of a flag's text, if it is no option: a mode.
+static Failure checkMode(const cl::opt<std::string> &flag,
+                         llvm::ArrayRef<llvm::StringRef> modes) {
+  llvm::StringRef word =
+      llvm::StringRef(flag.getValue()).trim().split(' ').first;
+  if (word.empty() || word.contains('=') || llvm::is_contained(modes, word))
+    return Failure();
+  return Failure(("--" + flag.ArgStr + " expects " +
+                  llvm::join(modes.drop_back(), ", ") + " or " + modes.back() +
+                  ", got \"" + word + "\"")
+                     .str());
+}
+
+/// What is no mode of --bucket is a plan.
+static bool isBucketPlan() {
+  llvm::StringRef text = llvm::StringRef(bucket).trim();
+  return text.starts_with("[") || text.starts_with("@") ||
+         text.starts_with("/");
+}
+
+static Failure checkModes() {
+  if (Failure failure = checkMode(batch, {"global", "per-rank", "auto"}))
+    return failure;
+  if (Failure failure = checkMode(layout, {"flat", "per-parameter"}))
+    return failure;
+  if (Failure failure = checkMode(policy, {"none", "full", "selective"}))
+    return failure;
+  if (Failure failure =
+          checkMode(reshard, {"always", "never", "default", "none"}))
+    return failure;
+  if (Failure failure = checkMode(
+          recompute, {"min-cut", "default", "replay", "budget", "none"}))
+    return failure;
+  if (Failure failure = checkMode(optimizer, {"adamw", "sgd"}))
+    return failure;
+  if (!isBucketPlan())
+    if (Failure failure =
+            checkMode(bucket, {"auto", "plan", "none", "a list of modules"}))
+      return failure;
+  return checkMode(schedule, {"auto", "manual", "none"});
+}
+
+Failure regather::rejectSchedule(const llvm::Twine &reason) {
+  if (schedule.empty() || schedule == "none")
+    return Failure();
+  return Failure(("--schedule has no effect " + reason).str());
+}
+
 Failure regather::readStepFlags() {
+  if (Failure failure = checkModes())
+    return failure;
   // A rank of a run is one thread at least.
   int64_t mostRanks = simulateCommand || reportCommand ? 1 << 20 : 4096;
   if (ranks.getNumOccurrences() && (ranks < 1 || ranks > mostRanks))
@@ -255,9 +293,10 @@ Failure regather::readStepFlags() {
                    std::to_string(ranks));
   if (mesh.empty() && replicateAxis.getNumOccurrences())
     return Failure("--replicate-axis needs --mesh");
-  if (!plan.empty())
-    if (Failure failure = readPlan())
-      return failure;
+  for (const std::string &plan : plans)
+    if (plan != kAsCaptured)
+      if (Failure failure = readPlan(plan))
+        return failure;
   for (llvm::StringRef text : passOption) {
     auto [pass, option] = text.split(':');
     if (pass.empty() || !option.contains('='))
@@ -272,7 +311,7 @@ Failure regather::rejectStepFlags() {
   const std::reference_wrapper<const cl::Option> flags[] = {
       entry,    mesh,       replicateAxis, batch,     layout,
       policy,   reshard,    recompute,     optimizer, bucket,
-      schedule, passOption, plan};
+      schedule, passOption, plans};
   for (const cl::Option &flag : flags)
     if (flag.getNumOccurrences())
       return Failure("--" + flag.ArgStr.str() +
@@ -300,8 +339,10 @@ RunRequest regather::getRequestedStep(llvm::StringRef cluster) {
   request.reshard = reshard;
   request.recompute = recompute;
   request.optimizer = optimizer;
-  request.bucket = getBucketOptions(cluster);
-  request.schedule = getTimedOptions(schedule, cluster);
+  request.bucket = llvm::StringRef(bucket).trim().str();
+  request.schedule = llvm::StringRef(schedule).trim().str();
+  request.asCaptured = llvm::is_contained(plans, kAsCaptured);
+  request.cluster = cluster.str();
   return request;
 }
 
@@ -317,12 +358,17 @@ regather::prepareRequestedStep(mlir::ModuleOp module, RunRequest &request,
                                PassOptionTexts &passOptions) {
   if (failed(lowerForeignTypes(module)))
     return mlir::failure();
-  if (request.schedulesKernels && !request.schedule.empty())
-    addOption(passOptions["tg-schedule"], request.schedule);
   llvm::FailureOr<AnalyzedStep> step = analyzeStep(
       module, entry, request.mesh.empty() ? request.ranks : std::nullopt);
   if (failed(step))
     return mlir::failure();
+  completeRequest(module, *step, passOptions, request);
+  if (request.schedulesKernels && request.schedule != "none") {
+    // What is said of the pass itself counts more.
+    std::string &options = passOptions["tg-schedule"];
+    options =
+        options.empty() ? request.schedule : request.schedule + " " + options;
+  }
   bool isSharded = bool(step->mesh);
   const StepValue *batch = findBatch(step->signature);
   int64_t captured = batch ? batch->globalShape.front() : 0;

@@ -35,13 +35,12 @@ Failure rejectStepFlags();
 llvm::FailureOr<AnalyzedStep> prepareStepByFlags(mlir::ModuleOp module,
                                                  bool lowerNodes);
 
+/// Fails if --schedule asks for an order; `reason` says why it has no effect.
+Failure rejectSchedule(const llvm::Twine &reason);
+
 /// What the flags ask for; nodes stay. Schedules and buckets that name no
 /// cluster are made for `cluster`.
 RunRequest getRequestedStep(llvm::StringRef cluster);
-
-/// Options of a pass that takes times from a cluster, of which the first may be
-/// the value of `mode` alone; `cluster` is the one if they name none.
-std::string getTimedOptions(llvm::StringRef options, llvm::StringRef cluster);
 
 /// The cluster that --cluster names, or else where that many ranks of the step
 /// would be: h100-8, or h100-nodes for more than eight.
@@ -55,7 +54,8 @@ std::optional<CostModel> loadRequestedCluster(mlir::ModuleOp module);
 std::string getTargetCluster();
 
 /// Does what prepareStepByFlags does by another request. A request for
-/// `batch=auto` becomes what came of it.
+/// `batch=auto` becomes what came of it, and what it
+/// leaves open what is chosen.
 llvm::FailureOr<AnalyzedStep>
 prepareRequestedStep(mlir::ModuleOp module, RunRequest &request,
                      PassOptionTexts &passOptions);

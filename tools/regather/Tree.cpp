@@ -289,7 +289,7 @@ static LogicalResult shardStep(ModuleOp module) {
   request.mesh = mesh;
   request.replicateAxis = replicateAxis;
   request.batch = batch;
-  request.recompute = "none";
+  request.asCaptured = true;
   return success(
       succeeded(prepareRequestedStep(module, request, getPassOptions())));
 }

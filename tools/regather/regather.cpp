@@ -24,6 +24,12 @@ llvm::cl::OptionCategory &regather::getCategory() {
   return category;
 }
 
+static llvm::cl::opt<bool> quiet("quiet", llvm::cl::desc("Print no progress"),
+                                 llvm::cl::sub(llvm::cl::SubCommand::getAll()),
+                                 llvm::cl::cat(getCategory()));
+
+bool regather::isQuiet() { return quiet; }
+
 int regather::reportError(const llvm::Twine &message) {
   llvm::errs() << "regather: error: " << message << '\n';
   return 1;

@@ -34,6 +34,11 @@ struct TrainingPipelineOptions
       *this, "layout",
       llvm::cl::desc("How sharded parameters are stored: flat or "
                      "per-parameter; empty: as tg-shard-parameters does")};
+  Option<std::string> plan{
+      *this, "plan",
+      llvm::cl::desc("as-captured: do nothing that no option asks for; empty: "
+                     "what the options below leave open of a captured step is "
+                     "chosen for it")};
   Option<std::string> policy{
       *this, "policy",
       llvm::cl::desc("What to recompute in backward, and options of "
@@ -43,12 +48,12 @@ struct TrainingPipelineOptions
       *this, "reshard",
       llvm::cl::desc("Gathered parameters to release after forward, and "
                      "options of tg-reshard-after-forward, such as {always "
-                     "group=8}; empty: none")};
+                     "group=8}; none; empty: default on several ranks")};
   Option<std::string> recompute{
       *this, "recompute",
       llvm::cl::desc("How to choose what backward computes again besides what "
-                     "the policy says, and options of tg-partition, such as "
-                     "min-cut; empty: nothing")};
+                     "the policy says, and options of tg-partition, none, or "
+                     "empty: min-cut")};
   Option<std::string> optimizer{
       *this, "optimizer",
       llvm::cl::desc("Optimizer to append and its options, such as "
@@ -57,12 +62,13 @@ struct TrainingPipelineOptions
       *this, "bucket",
       llvm::cl::desc("Collectives to merge, and options of "
                      "tg-bucket-collectives: auto, or a plan, such as "
-                     "[embedding],[layers.*]each; empty: none")};
+                     "[embedding],[layers.*]each; none; empty: auto on several "
+                     "ranks")};
   Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("How to order the step, none, manual or auto, and options "
                      "of tg-schedule, such as {auto memory-limit=1.1x}; empty: "
-                     "as it is")};
+                     "auto on several ranks")};
   Option<bool> lower{*this, "lower",
                      llvm::cl::desc("Replace nodes by structured operations"),
                      llvm::cl::init(true)};
@@ -77,12 +83,17 @@ struct TrainingPipelineOptions
 /// by tg-partition, which leaves the step in one piece. With `schedule`,
 /// tg-schedule orders the nodes before they are replaced. Parameters are
 /// sharded so that the groups of the optimizer have flat buffers of their own.
-/// Fails, with a message in `errors`, if the texts in the options do not fit
-/// the passes.
+/// What is empty or "none" is not done; `plan` is not looked at, see
+/// completePlan. Fails, with a message in `errors`, if the texts in the options
+/// do not fit the passes.
 mlir::LogicalResult
 buildTrainingPipeline(mlir::OpPassManager &pm,
                       const TrainingPipelineOptions &options,
                       llvm::raw_ostream &errors);
+
+/// Adds tg-schedule, which does nothing unless applyPassOptions says so. As
+/// text, since the pass refuses options that are given and have no effect.
+void addOptionalSchedule(mlir::OpPassManager &pm);
 
 /// Adds the passes that turn the step called `entry` into a program over
 /// planned memory: inline, tg-form-kernels, tg-schedule, which does nothing

@@ -61,8 +61,9 @@ llvm::LogicalResult ReportCollector::collectAfter(const AnalyzedStep &step,
 /// The step when nothing is decided.
 llvm::LogicalResult ReportCollector::collectBefore(RunRequest request,
                                                    report::StepReport &report) {
-  request.policy = request.reshard = request.bucket = request.schedule = "";
-  request.recompute = "none";
+  request.policy = "";
+  request.reshard = request.recompute = "none";
+  request.bucket = request.schedule = "none";
   PassOptionTexts options = originalOptions;
   llvm::FailureOr<AnalyzedStep> step =
       prepareWholeStep(*original, request, options);

@@ -8,9 +8,10 @@
 
 #include "OrderFile.h"
 
+#include "regather/Support/ParseJson.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace regather;
@@ -61,7 +62,7 @@ void OrderReader::readLines(llvm::StringRef text) {
 }
 
 Failure OrderReader::readJson(llvm::StringRef text) {
-  auto json = llvm::json::parse(text);
+  auto json = parseJson(text);
   if (!json)
     return Failure(path + ": " + llvm::toString(json.takeError()));
   for (const llvm::json::Value &value : *json->getAsArray()) {

@@ -106,9 +106,7 @@ LogicalResult regather::formKernels(ModuleOp module,
                                     PassOptionTexts &passOptions) {
   PassManager pm(module.getContext());
   pm.addPass(createFormKernelsPass());
-  SchedulePassOptions schedule;
-  schedule.mode = ScheduleMode::None;
-  pm.addPass(createSchedulePass(schedule));
+  addOptionalSchedule(pm);
   std::string message;
   llvm::raw_string_ostream errors(message);
   if (failed(applyPassOptions(pm, passOptions, errors)))

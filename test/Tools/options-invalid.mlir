@@ -1,0 +1,62 @@
+// Options that have no effect, and names that do not exist, are errors of one
+// line that name the flag, or what it could be.
+
+// DEFINE: %{simulate} = not regather simulate %s --mesh=dp:2
+// RUN: %{simulate} --reshard='never group=2' 2>&1 | FileCheck %s --check-prefix=GROUP
+// RUN: %{simulate} --schedule='manual memory-limit=1.2x' 2>&1 | FileCheck %s --check-prefix=MANUAL
+// RUN: %{simulate} --schedule='auto prefetch=2' 2>&1 | FileCheck %s --check-prefix=AUTO
+// RUN: %{simulate} --schedule='none' --pass-option=tg-schedule:effort=3 2>&1 | FileCheck %s --check-prefix=UNUSED
+// RUN: %{simulate} --bucket='mode=plan plan=[up] max-bytes=3' 2>&1 | FileCheck %s --check-prefix=PLAN
+// RUN: %{simulate} --schedule=auto --order=%s 2>&1 | FileCheck %s --check-prefix=ORDER
+// RUN: %{simulate} --reshard=alwys 2>&1 | FileCheck %s --check-prefix=RESHARD
+// RUN: %{simulate} --policy=ful 2>&1 | FileCheck %s --check-prefix=POLICY
+// RUN: %{simulate} --recompute='mincut budget=3' 2>&1 | FileCheck %s --check-prefix=RECOMPUTE
+// RUN: %{simulate} --bucket=atuo 2>&1 | FileCheck %s --check-prefix=BUCKET
+// RUN: %{simulate} --schedule=autoo 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: %{simulate} --optimizer='adam eps=1' 2>&1 | FileCheck %s --check-prefix=OPTIMIZER
+// RUN: %{simulate} --layout=flatt 2>&1 | FileCheck %s --check-prefix=LAYOUT
+// RUN: %{simulate} --batch=mine 2>&1 | FileCheck %s --check-prefix=BATCH
+// GROUP:     error: 'group' has no effect with 'mode=never', got 2
+// MANUAL:    error: 'memory-limit' has no effect with 'mode=manual'
+// AUTO:      error: 'prefetch' has no effect with 'mode=auto'
+// UNUSED:    error: options for pass "tg-schedule" are given, which this step does not go through
+// PLAN:      error: 'max-bytes' has no effect with 'mode=plan'
+// ORDER:     error: --schedule has no effect with --order
+// RESHARD:   error: --reshard expects always, never, default or none, got "alwys"
+// POLICY:    error: --policy expects none, full or selective, got "ful"
+// RECOMPUTE: error: --recompute expects min-cut, default, replay, budget or none, got "mincut"
+// BUCKET:    error: --bucket expects auto, plan, none or a list of modules, got "atuo"
+// SCHEDULE:  error: --schedule expects auto, manual or none, got "autoo"
+// OPTIMIZER: error: --optimizer expects adamw or sgd, got "adam"
+// LAYOUT:    error: --layout expects flat or per-parameter, got "flatt"
+// BATCH:     error: --batch expects global, per-rank or auto, got "mine"
+
+// The module is not printed, whatever is wrong about an option.
+// RUN: not regather-opt %s --tg-shard-parameters=mesh=dp:2 --tg-reshard-after-forward=group=1 2>&1 | FileCheck %s --check-prefix=OPT --implicit-check-not='see current operation'
+// OPT: error: 'group' must be at least 2, got 1
+
+// An axis that splits nothing makes its ranks do the same work.
+// RUN: regather-opt %s --tg-shard-parameters='mesh=dp:2,tp:2 shard-axis=dp' 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: regather-opt %s --tg-shard-parameters='mesh=dp:2,rep:2 replicate-axis=rep' 2>&1 | FileCheck %s --check-prefix=SPLIT --implicit-check-not=warning
+// AXIS:  warning: axis "tp" of option 'mesh' splits nothing: its 2 ranks do the same work
+// SPLIT: tg.mesh
+
+// All subcommands take --quiet.
+// RUN: regather simulate %s --quiet
+// RUN: regather report %s --quiet --json %t.json
+// RUN: regather stats %s --quiet
+// RUN: regather tree %s --quiet
+// RUN: regather compile %s --quiet -o %t.rgb
+// RUN: regather manifest %t.rgb --quiet
+
+func.func @step(%w: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "up.weight", tg.module = "up"},
+                %x: tensor<4x8xf32> {tg.role = #tg.role<input>, tg.name = "x"})
+    -> (tensor<8x8xf32> {tg.role = #tg.role<gradient of 0>}) {
+  %y = tg.node "aten.mm.default"(%x, %w) {tg.phase = #tg.phase<forward>, tg.module = "up"}
+      : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %xt = tg.node "aten.t.default"(%x) {tg.phase = #tg.phase<backward>, tg.module = "up"}
+      : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %dw = tg.node "aten.mm.default"(%xt, %y) {tg.phase = #tg.phase<backward>, tg.module = "up"}
+      : (tensor<8x4xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  return %dw : tensor<8x8xf32>
+}
