@@ -47,6 +47,7 @@ private:
   double consider(Buckets buckets);
   bool canJudge() const { return spent < problem.effort; }
   void descend(Targets targets, double seconds);
+  void search();
 
   const BucketChoiceProblem &problem;
   BucketSizeProblem sizes;
@@ -183,13 +184,8 @@ void BucketChooser::descend(Targets targets, double seconds) {
   }
 }
 
-BucketChoice BucketChooser::run() {
-  result.buckets = fill(Targets());
-  result.seconds = result.secondsWithout = judge(result.buckets);
-  // No choice takes less than all computation.
-  if (sizes.collectives.empty() ||
-      result.seconds <= sizes.computeSeconds * (1 + kTolerance))
-    return std::move(result);
+/// Looks for buckets of at most `sizes.maxBytes`.
+void BucketChooser::search() {
   consider(chooseBuckets(sizes));
   Targets best;
   double bestSeconds = kInfinity;
@@ -203,7 +199,49 @@ BucketChoice BucketChooser::run() {
       best = targets;
     }
   }
-  descend(best, bestSeconds);
+  if (bestSeconds < kInfinity)
+    descend(best, bestSeconds);
+}
+
+/// The caps to look at, the largest first. They do not depend on the largest
+/// one otherwise: whatever a smaller cap allows, a larger one does, too.
+static std::vector<int64_t> getCaps(const BucketSizeProblem &sizes) {
+  constexpr double kRatio = 1.4142135623730951;
+  int64_t smallest = 0;
+  for (const SizedCollective &sized : sizes.collectives)
+    if (smallest == 0 || sized.wholeBytes < smallest)
+      smallest = sized.wholeBytes;
+  // Two collectives are no less than twice the smallest one.
+  double least = std::max<double>(2.0 * static_cast<double>(smallest), 1);
+  double base = std::max<double>(static_cast<double>(sizes.unitBytes), 1);
+  double top = static_cast<double>(sizes.maxBytes);
+  while (base < top)
+    base *= kRatio;
+  std::vector<int64_t> caps;
+  double cap = base;
+  while (cap >= least) {
+    if (cap <= top)
+      caps.push_back(static_cast<int64_t>(cap));
+    cap /= kRatio;
+  }
+  if (caps.empty())
+    caps.push_back(sizes.maxBytes);
+  return caps;
+}
+
+BucketChoice BucketChooser::run() {
+  result.buckets = fill(Targets());
+  result.seconds = result.secondsWithout = judge(result.buckets);
+  // No choice takes less than all computation.
+  if (sizes.collectives.empty() ||
+      result.seconds <= sizes.computeSeconds * (1 + kTolerance))
+    return std::move(result);
+  for (int64_t cap : getCaps(sizes)) {
+    if (!canJudge() && result.numJudged > 1)
+      break;
+    sizes.maxBytes = cap;
+    search();
+  }
   return std::move(result);
 }
 

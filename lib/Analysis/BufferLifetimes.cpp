@@ -8,6 +8,8 @@
 
 #include "regather/Analysis/BufferLifetimes.h"
 
+#include "FormattedError.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -17,12 +19,6 @@
 
 using namespace llvm;
 using namespace regather;
-
-template <typename... Args>
-static Error makeError(const char *format, Args &&...args) {
-  return createStringError(inconvertibleErrorCode(),
-                           formatv(format, std::forward<Args>(args)...).str());
-}
 
 namespace {
 /// For each stream, the number of leading program steps whose operations on

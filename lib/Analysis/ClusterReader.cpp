@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/Cluster.h"
+#include "regather/Support/ParseJson.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 
 using namespace regather;
 namespace json = llvm::json;
@@ -306,7 +306,7 @@ llvm::Expected<Cluster> regather::parseCluster(llvm::StringRef text,
   auto fail = [&](const llvm::Twine &why) {
     return llvm::createStringError("cluster file '" + file + "': " + why);
   };
-  llvm::Expected<json::Value> value = json::parse(text);
+  llvm::Expected<json::Value> value = parseJson(text);
   if (!value)
     return fail(llvm::toString(value.takeError()));
   Problem problem;

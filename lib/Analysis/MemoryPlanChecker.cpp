@@ -8,6 +8,8 @@
 
 #include "regather/Analysis/MemoryPlanner.h"
 
+#include "FormattedError.h"
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -18,12 +20,6 @@
 
 using namespace llvm;
 using namespace regather;
-
-template <typename... Args>
-static Error makeError(const char *format, Args &&...args) {
-  return createStringError(inconvertibleErrorCode(),
-                           formatv(format, std::forward<Args>(args)...).str());
-}
 
 static Error checkPlaces(const MemoryPlanRequest &request,
                          ArrayRef<uint64_t> offsets, uint64_t peak) {

@@ -72,7 +72,8 @@ void Occupancy::insert(uint32_t begin, uint32_t end, uint64_t offset,
 }
 
 uint64_t Occupancy::findLowest(uint32_t begin, uint32_t end, uint64_t size,
-                               uint64_t alignment, uint64_t &work) const {
+                               uint64_t alignment, uint64_t &work,
+                               uint64_t maxWork) const {
   SmallVector<const ByteSet *, 64> sets;
   uint32_t left = begin + numLeaves, right = end + numLeaves - 1;
   for (uint32_t l = left, r = right + 1; l < r; l /= 2, r /= 2) {
@@ -92,7 +93,11 @@ uint64_t Occupancy::findLowest(uint32_t begin, uint32_t end, uint64_t size,
   // Ends when all sets in a row have nothing to object.
   for (size_t i = 0, agreed = 0; agreed < sets.size();
        i = i + 1 == sets.size() ? 0 : i + 1) {
-    ++work;
+    if (++work > maxWork) {
+      for (const ByteSet *set : sets)
+        offset = std::max(offset, alignTo(set->getTop(), alignment));
+      return offset;
+    }
     if (std::optional<uint64_t> next =
             sets[i]->findOverlap(offset, offset + size)) {
       offset = alignTo(*next, alignment);

@@ -22,6 +22,8 @@ class ByteSet {
 public:
   void insert(uint64_t begin, uint64_t end);
   bool empty() const { return intervals.empty(); }
+  /// The end of the last interval, of which there has to be one.
+  uint64_t getTop() const { return intervals.back().end; }
 
   /// The end of the interval that overlaps `[begin, end)`, of the lowest one if
   /// there are several.
@@ -47,9 +49,12 @@ public:
   void insert(uint32_t begin, uint32_t end, uint64_t offset, uint64_t size);
 
   /// The lowest aligned offset at which `size` bytes are free in all sections
-  /// of `[begin, end)`. Adds to `work`.
+  /// of `[begin, end)`. Adds to `work`; once that is over `maxWork`, the answer
+  /// is above all that is taken there, which needs no search: with many gaps
+  /// that are too small, a search visits all of them.
   uint64_t findLowest(uint32_t begin, uint32_t end, uint64_t size,
-                      uint64_t alignment, uint64_t &work) const;
+                      uint64_t alignment, uint64_t &work,
+                      uint64_t maxWork) const;
 
 private:
   struct Node {

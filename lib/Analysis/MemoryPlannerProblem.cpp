@@ -8,6 +8,8 @@
 
 #include "MemoryPlannerProblem.h"
 
+#include "FormattedError.h"
+
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/STLExtras.h"
@@ -24,12 +26,6 @@ using namespace regather::planner;
 
 /// Offsets and sums of sizes stay below this, so that adding two never wraps.
 static constexpr uint64_t kMaxBytes = uint64_t(1) << 62;
-
-template <typename... Args>
-static Error makeError(const char *format, Args &&...args) {
-  return createStringError(inconvertibleErrorCode(),
-                           formatv(format, std::forward<Args>(args)...).str());
-}
 
 //===----------------------------------------------------------------------===//
 // Checks of the request

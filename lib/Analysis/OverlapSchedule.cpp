@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FormattedError.h"
 #include "OverlapScheduleBounds.h"
 #include "OverlapScheduleSearch.h"
 
@@ -25,11 +26,6 @@ using namespace regather::overlap;
 static constexpr int64_t kMaxBytes = int64_t(1) << 60;
 /// Above, sums are rounded; see the seconds of a graph.
 static constexpr int kMaxSeconds = 4096;
-
-template <typename... Args>
-static Error makeError(const char *format, Args &&...args) {
-  return createStringError(formatv(format, std::forward<Args>(args)...));
-}
 
 static Error checkOp(const TimedProgram &program, uint32_t number,
                      std::vector<bool> &hasWait) {

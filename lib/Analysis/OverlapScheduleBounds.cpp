@@ -31,14 +31,16 @@ double overlap::getOneResourceBound(std::vector<Job> jobs) {
       available.push(jobs[next]);
     Job job = available.top();
     available.pop();
-    double until = next == jobs.size() ? now + job.seconds : jobs[next].head;
-    double spent = std::min(job.seconds, until - now);
-    now += spent;
-    job.seconds -= spent;
-    if (job.seconds > 0)
-      available.push(job);
-    else
+    // Each round completes a job or lets one begin, however sums are rounded.
+    double end = now + job.seconds;
+    if (next == jobs.size() || end <= jobs[next].head) {
+      now = end;
       bound = std::max(bound, now + job.tail);
+      continue;
+    }
+    job.seconds -= jobs[next].head - now;
+    now = jobs[next].head;
+    available.push(job);
   }
   return bound;
 }

@@ -11,6 +11,7 @@
 #include "regather/Execution/TargetMachine.h"
 #include "regather/Support/AtomicFile.h"
 #include "regather/Support/MappedFile.h"
+#include "regather/Support/Sha256.h"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -26,8 +27,8 @@ struct Trailer {
   uint32_t reserved;
   uint64_t objectBytes;
   uint64_t manifestBytes;
-  /// Of all bytes before the trailer.
-  uint64_t checksum;
+  /// SHA-256 of all bytes before the trailer.
+  Sha256::Digest digest;
 };
 
 /// The two parts of a bundle.
@@ -42,21 +43,12 @@ static constexpr std::string_view kEnding = ".rgb";
 
 static constexpr char kMagic[] = {'R', 'G', 'B', 'U', 'N', 'D', 'L', 'E'};
 
-/// FNV-1a over words of eight bytes, of which the last may be cut off.
-static uint64_t addToChecksum(uint64_t hash, std::string_view bytes) {
-  while (!bytes.empty()) {
-    uint64_t word = 0;
-    size_t length = std::min(bytes.size(), sizeof(word));
-    std::memcpy(&word, bytes.data(), length);
-    hash = (hash ^ word) * 0x100000001b3;
-    bytes.remove_prefix(length);
-  }
-  return hash;
-}
-
-static uint64_t getChecksum(std::string_view object,
-                            std::string_view manifest) {
-  return addToChecksum(addToChecksum(0xcbf29ce484222325, object), manifest);
+static Sha256::Digest getDigest(std::string_view object,
+                                std::string_view manifest) {
+  Sha256 sha;
+  sha.add(object);
+  sha.add(manifest);
+  return sha.finish();
 }
 
 Failure regather::writeBundle(const std::string &path, std::string_view object,
@@ -67,7 +59,7 @@ Failure regather::writeBundle(const std::string &path, std::string_view object,
   trailer.version = kBundleVersion;
   trailer.objectBytes = object.size();
   trailer.manifestBytes = text.size();
-  trailer.checksum = getChecksum(object, text);
+  trailer.digest = getDigest(object, text);
   std::string_view end(reinterpret_cast<const char *>(&trailer),
                        sizeof(trailer));
   Failure failure = writeFileAtomically(path, {object, text, end});
@@ -101,8 +93,8 @@ static Result<Parts> openParts(const std::string &path) {
   parts.object = bytes.substr(0, trailer.objectBytes);
   parts.manifest = bytes.substr(trailer.objectBytes, trailer.manifestBytes);
   parts.file = std::move(*file);
-  if (getChecksum(parts.object, parts.manifest) != trailer.checksum)
-    return Failure("it is damaged: its checksum is wrong");
+  if (getDigest(parts.object, parts.manifest) != trailer.digest)
+    return Failure("it is damaged: its SHA-256 is another one");
   return parts;
 }
 

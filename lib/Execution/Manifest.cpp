@@ -8,6 +8,7 @@
 
 #include "regather/Execution/Manifest.h"
 
+#include "ManifestCheck.h"
 #include "ManifestJson.h"
 #include "StepText.h"
 
@@ -229,7 +230,11 @@ Result<Manifest> regather::parseManifest(std::string_view text) {
       return Failure("its manifest has schema " + std::to_string(schema) +
                      ", but this program reads schema " +
                      std::to_string(Manifest::kSchema));
-    return parse(json);
+    Manifest manifest = parse(json);
+    if (Failure failure = checkSignature(manifest.step))
+      return Failure("its manifest contradicts itself: " +
+                     failure.getMessage());
+    return manifest;
   } catch (const nlohmann::json::exception &error) {
     return Failure(std::string("its manifest is damaged: ") + error.what());
   }

@@ -20,7 +20,7 @@
 #include <string_view>
 
 using namespace regather;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 static std::string getPath(const std::string &directory, int64_t rank,
@@ -38,15 +38,15 @@ namespace {
 /// What one rank writes.
 struct RankFile {
   std::vector<NamedTensor> tensors;
-  Json parts = Json::array();
+  OrderedJson parts = OrderedJson::array();
 };
 } // namespace
 
-static Json describe(const StepValue &value, const TensorPart &part) {
-  Json object = {{"name", value.name},
-                 {"shape", value.globalShape},
-                 {"offsets", part.offsets},
-                 {"sizes", part.sizes}};
+static OrderedJson describe(const StepValue &value, const TensorPart &part) {
+  OrderedJson object = {{"name", value.name},
+                        {"shape", value.globalShape},
+                        {"offsets", part.offsets},
+                        {"sizes", part.sizes}};
   for (const StepMember &member : value.members)
     object["members"].push_back({{"name", member.name},
                                  {"offset", member.offset},
@@ -181,7 +181,7 @@ public:
 private:
   Failure openFiles(int64_t ranks);
   Failure addParts(size_t file);
-  Failure addPart(size_t file, const Json &object);
+  Failure addPart(size_t file, const OrderedJson &object);
   Failure addTensor(StoredTensor tensor, const std::string &path);
   Failure checkComplete() const;
   /// All parts of a stored tensor put together. The members of a flat tensor
@@ -300,12 +300,13 @@ Failure ShardFolder::openFiles(int64_t ranks) {
 
 /// The field called `name` as a list of non-negative numbers; nothing if it is
 /// none.
-static std::optional<Shape> readNumbers(const Json &object, const char *name) {
+static std::optional<Shape> readNumbers(const OrderedJson &object,
+                                        const char *name) {
   auto it = object.find(name);
   if (it == object.end() || !it->is_array())
     return std::nullopt;
   Shape numbers;
-  for (const Json &number : *it) {
+  for (const OrderedJson &number : *it) {
     if (!number.is_number_unsigned() || number.get<uint64_t>() > INT64_MAX)
       return std::nullopt;
     numbers.push_back(number.get<int64_t>());
@@ -314,20 +315,20 @@ static std::optional<Shape> readNumbers(const Json &object, const char *name) {
 }
 
 /// The field called `name`; empty if it is no text.
-static std::string readName(const Json &object) {
+static std::string readName(const OrderedJson &object) {
   auto it = object.find("name");
   return it != object.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
 /// The members that `object` lists, which have to lie in a tensor of `size`
 /// elements; nothing if they do not.
-static std::optional<std::vector<StepMember>> readMembers(const Json &object,
-                                                          int64_t size) {
+static std::optional<std::vector<StepMember>>
+readMembers(const OrderedJson &object, int64_t size) {
   std::vector<StepMember> members;
   auto it = object.find("members");
   if (it == object.end())
     return members;
-  for (const Json &fields : *it) {
+  for (const OrderedJson &fields : *it) {
     if (!fields.is_object() || !fields.contains("offset") ||
         !fields["offset"].is_number_unsigned())
       return std::nullopt;
@@ -344,12 +345,13 @@ static std::optional<std::vector<StepMember>> readMembers(const Json &object,
 }
 
 Failure ShardFolder::addParts(size_t file) {
-  Json parts = Json::parse(getText(files[file], "regather.parts"), nullptr,
-                           /*allow_exceptions=*/false);
+  OrderedJson parts =
+      OrderedJson::parse(getText(files[file], "regather.parts"), nullptr,
+                         /*allow_exceptions=*/false);
   if (!parts.is_array())
     return Failure("'" + files[file].getPath() +
                    "' does not say what its tensors are parts of");
-  for (const Json &object : parts)
+  for (const OrderedJson &object : parts)
     if (Failure failure = addPart(file, object))
       return failure;
   return Failure();
@@ -369,7 +371,7 @@ static bool isInside(const TensorPart &part, const Shape &local,
   return true;
 }
 
-Failure ShardFolder::addPart(size_t file, const Json &object) {
+Failure ShardFolder::addPart(size_t file, const OrderedJson &object) {
   const std::string &path = files[file].getPath();
   std::string name = readName(object);
   auto shape = readNumbers(object, "shape");

@@ -17,6 +17,8 @@
 
 #include "FxArguments.h"
 
+#include "regather/Dialect/TG/Utils/Policies.h"
+
 using namespace mlir;
 using namespace regather;
 using namespace regather::fx;
@@ -201,6 +203,27 @@ LogicalResult FxCollectives::importCollective(Operator kind, const Call &call,
   return success();
 }
 
+/// Further waits for one collective are the first one; their marks are, too.
+LogicalResult FxCollectives::addPolicy(const Call &call, Value arrived) {
+  tg::PolicyAttr policy;
+  for (NamedAttribute attr : call.attrs)
+    if (attr.getName() == tg::kPolicyAttrName)
+      policy = cast<tg::PolicyAttr>(attr.getValue());
+  Operation *wait = arrived.getDefiningOp();
+  auto other = wait->getAttrOfType<tg::PolicyAttr>(tg::kPolicyAttrName);
+  auto contradict = [](tg::PolicyAttr lhs, tg::PolicyAttr rhs) {
+    return lhs.getValue() == tg::Policy::MustSave &&
+           rhs.getValue() == tg::Policy::MustRecompute;
+  };
+  if (policy && other &&
+      (contradict(policy, other) || contradict(other, policy)))
+    return file.emitError(*call.json.find("recompute"))
+           << "'" << tg::stringifyPolicy(policy.getValue()) << "' contradicts '"
+           << tg::stringifyPolicy(other.getValue())
+           << "' of another wait for the same collective";
+  return tg::combinePolicies(wait, policy, call.loc);
+}
+
 FailureOr<bool> FxCollectives::importWait(const Call &call,
                                           OpBuilder &builder) {
   if (failed(checkArguments(call, 1)))
@@ -211,12 +234,6 @@ FailureOr<bool> FxCollectives::importWait(const Call &call,
   FailureOr<Output> source = values.find(*reference, call.number);
   if (failed(source))
     return failure();
-  if (std::optional<size_t> waiter = values.getWaiter(*source)) {
-    file.emitError(*reference)
-        << "waits for \"" << values.getName(source->first) << "\", for which \""
-        << values.getName(*waiter) << "\" has already waited";
-    return failure();
-  }
   Value future = values.getFuture(source->first);
   if (!future) {
     // A collective that tg does not have is an opaque node, and so is its wait.
@@ -238,6 +255,8 @@ FailureOr<bool> FxCollectives::importWait(const Call &call,
     attrs.emplace_back(tg::kPhaseAttrName, call.phase);
     wait->setDiscardableAttrs(attrs);
     arrived = wait.getTensors();
+  } else if (failed(addPolicy(call, arrived[source->second]))) {
+    return failure();
   }
   if (call.types.size() != 1 ||
       call.types.front() != arrived[source->second].getType()) {

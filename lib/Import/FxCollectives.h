@@ -49,6 +49,7 @@ private:
 
   llvm::LogicalResult importCollective(Operator kind, const Call &call,
                                        mlir::OpBuilder &builder);
+  llvm::LogicalResult addPolicy(const Call &call, mlir::Value arrived);
   llvm::FailureOr<bool> importWait(const Call &call, mlir::OpBuilder &builder);
 
   /// Checks that there are `number` arguments, all of them positional.

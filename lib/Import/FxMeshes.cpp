@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace regather;
 using namespace regather::fx;
@@ -145,7 +147,8 @@ const Group *FxMeshes::getGroup(const JsonValue &name) {
 FailureOr<SmallVector<tg::AxisPlacementAttr>>
 FxMeshes::readShards(ArrayRef<JsonValue> entries, tg::MeshOp mesh) {
   // Dimensions in the order of their first entry.
-  llvm::MapVector<int64_t, SmallVector<StringAttr>> axesOfDim;
+  llvm::MapVector<int64_t, SmallVector<StringAttr>, std::map<int64_t, unsigned>>
+      axesOfDim;
   for (const JsonValue &entry : entries) {
     if (failed(file.expect(entry, Kind::Object)))
       return failure();

@@ -221,10 +221,10 @@ FailureOr<tg::RoleAttr> FxSignature::readRole(const JsonValue &entry) {
     return tg::RoleAttr();
   if (name == "loss")
     return tg::RoleAttr::get(context, tg::RoleKind::Loss);
-  if (name != "gradient" && name != "buffer") {
+  if (name != "gradient" && name != "update" && name != "buffer") {
     file.emitError(*role)
-        << "expects role loss, gradient, buffer or output, got \"" << name
-        << '"';
+        << "expects role loss, gradient, update, buffer or output, got \""
+        << name << '"';
     return failure();
   }
   const JsonValue *of = file.require(entry, "of", Kind::String);
@@ -232,7 +232,7 @@ FailureOr<tg::RoleAttr> FxSignature::readRole(const JsonValue &entry) {
     return failure();
   bool isGradient = name == "gradient";
   tg::RoleKind expected =
-      isGradient ? tg::RoleKind::Parameter : tg::RoleKind::Buffer;
+      name == "buffer" ? tg::RoleKind::Buffer : tg::RoleKind::Parameter;
   auto it = argumentOfName.find(of->getString());
   if (it == argumentOfName.end() || it->second.first != expected) {
     file.emitError(*of) << "unknown " << tg::stringifyRoleKind(expected)
@@ -263,16 +263,24 @@ LogicalResult FxSignature::readResults(func::FuncOp func, size_t numNodes) {
     if (failed(value) || failed(role))
       continue;
     Type type = value->getType();
+    const JsonValue &name = *entry.find("role");
     NamedAttrList list;
     if (*role) {
       if (auto [it, inserted] = taken.try_emplace(*role, index); !inserted)
         file.emitError(entry)
             << "outputs[" << it->second << "] has the same role";
-      if (role->getKind() == tg::RoleKind::Update &&
-          type != arguments[role->getArgument()].type)
-        file.emitError(entry)
-            << "new value of a buffer must have its type "
-            << arguments[role->getArgument()].type << ", got " << type;
+      if (role->getKind() == tg::RoleKind::Update) {
+        unsigned number = role->getArgument();
+        if (type != arguments[number].type)
+          file.emitError(entry)
+              << "new value of "
+              << (name.getString() == "buffer" ? "a buffer" : "a parameter")
+              << " must have its type " << arguments[number].type << ", got "
+              << type;
+        // Also a frozen parameter is replaced then.
+        if (name.getString() == "update")
+          func.setArgAttr(number, tg::kDonatedAttrName, UnitAttr::get(context));
+      }
       list.set(tg::kRoleAttrName, *role);
     }
     if (!isa<RankedTensorType>(type))

@@ -54,20 +54,13 @@ void FxValues::defineInFlight(size_t node, Value future, unsigned numOutputs) {
 }
 
 void FxValues::defineWait(size_t node, Output source, ValueRange results) {
-  waiters[source] = node;
+  arrived.insert(source);
   Node &collective = nodes[source.first];
   if (!collective.first) {
     collective.first = values.size();
     llvm::append_range(values, results);
   }
   define(node, results[source.second]);
-}
-
-std::optional<size_t> FxValues::getWaiter(Output output) const {
-  auto it = waiters.find(output);
-  if (it == waiters.end())
-    return std::nullopt;
-  return it->second;
 }
 
 ValueRange FxValues::getArrived(size_t collective) const {
@@ -116,7 +109,7 @@ FailureOr<Value> FxValues::resolve(const JsonValue &reference, size_t user) {
   const Node &node = nodes[output->first];
   // One tg.wait brings all outputs, but each counts as arrived only once the
   // captured graph waited for it as well.
-  if (node.future && !waiters.contains(*output)) {
+  if (node.future && !arrived.contains(*output)) {
     file.emitError(reference) << "uses the result of collective \"" << node.name
                               << "\" before it was waited for";
     return failure();

@@ -13,7 +13,7 @@
 
 #include "mlir/IR/Value.h"
 #include "mlir/IR/ValueRange.h"
-#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace regather::fx {
@@ -50,10 +50,8 @@ public:
   llvm::StringRef getName(size_t node) const { return nodes[node].name; }
   /// The future of a collective; null for any other node.
   mlir::Value getFuture(size_t node) const { return nodes[node].future; }
-  /// The wait that has already waited for `output`, if any.
-  std::optional<size_t> getWaiter(Output output) const;
   /// The results of the `tg.wait` that was made for a collective, if any. One
-  /// serves all outputs, each of which has a wait of its own in the file.
+  /// serves all outputs, each of which has waits of its own in the file.
   mlir::ValueRange getArrived(size_t collective) const;
 
 private:
@@ -70,7 +68,8 @@ private:
   llvm::SmallVector<Node, 0> nodes;
   llvm::SmallVector<mlir::Value, 0> values;
   llvm::StringMap<size_t> numbers;
-  llvm::DenseMap<Output, size_t> waiters;
+  /// What has been waited for.
+  llvm::DenseSet<Output> arrived;
 };
 
 } // namespace regather::fx

@@ -27,7 +27,10 @@
 #include "FxTypes.h"
 #include "FxValues.h"
 
+#include "regather/Dialect/TG/Utils/Policies.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace regather;
@@ -160,6 +163,11 @@ FailureOr<tg::PolicyAttr> StepImporter::readPolicy(const JsonValue &node) {
   std::optional<tg::Policy> policy = tg::symbolizePolicy((*name)->getString());
   if (policy && *policy != tg::Policy::Offload)
     return tg::PolicyAttr::get(builder.getContext(), *policy);
+  if (policy) {
+    file.emitError(**name) << "offload is not implemented; must_save keeps the "
+                              "value on the device";
+    return failure();
+  }
   file.emitError(**name)
       << "expects must_save, prefer_save, prefer_recompute or "
          "must_recompute, got \""
@@ -207,6 +215,47 @@ LogicalResult StepImporter::importCall(const JsonValue &node, size_t number) {
   return *imported ? success() : importOpaque(call);
 }
 
+/// True for operators that give their first argument back if the result has
+/// its type.
+static bool isReshaping(StringRef target) {
+  return llvm::StringSwitch<bool>(target)
+      .Cases({"aten.view.default", "aten._unsafe_view.default",
+              "aten.reshape.default", "aten.expand.default"},
+             true)
+      .Cases({"aten.alias.default", "aten.detach.default"}, true)
+      .Default(false);
+}
+
+/// What stands for the result of `call`, if it is a view that changes nothing
+/// and is to be saved: what it is a view of, which takes over the mark. Null if
+/// there has to be an operation, because the mark cannot be had there. Views
+/// without such a mark stay, because PyTorch counts them when it partitions.
+static Value foldIdentity(const Call &call, const CallArguments &arguments) {
+  if (!isReshaping(call.target.getString()) || arguments.operands.empty() ||
+      call.types.size() != 1)
+    return nullptr;
+  Value source = arguments.operands.front();
+  if (source.getType() != call.types.front())
+    return nullptr;
+  tg::PolicyAttr policy;
+  for (NamedAttribute attr : call.attrs)
+    if (attr.getName() == tg::kPolicyAttrName)
+      policy = cast<tg::PolicyAttr>(attr.getValue());
+  if (!policy || policy.getValue() == tg::Policy::MustRecompute ||
+      policy.getValue() == tg::Policy::PreferRecompute)
+    return nullptr;
+  Operation *def = source.getDefiningOp();
+  // Arguments are there anyway.
+  if (!def)
+    return source;
+  if (def->getNumResults() != 1 ||
+      tg::getPolicy(def) == tg::Policy::MustRecompute)
+    return nullptr;
+  // Both are not contradictory.
+  (void)tg::combinePolicies(def, policy, call.loc);
+  return source;
+}
+
 LogicalResult StepImporter::importOpaque(const Call &call) {
   FailureOr<const JsonValue *> effects =
       file.lookup(call.json, "effects", Kind::Boolean);
@@ -214,6 +263,10 @@ LogicalResult StepImporter::importOpaque(const Call &call) {
       readArguments(file, values, call.json, call.number);
   if (failed(effects) || failed(arguments))
     return failure();
+  if (Value same = foldIdentity(call, *arguments)) {
+    values.define(call.number, same);
+    return success();
+  }
   if (FxRandom::isRandom(call) &&
       failed(random.addBits(call, *arguments, builder)))
     return failure();

@@ -214,7 +214,7 @@ bool JsonParser::close(JsonValue &value) {
           return failRepeated(children[i]);
     return true;
   }
-  StringSet<> seen;
+  llvm::StringSet<> seen;
   for (const JsonMember &member : children)
     if (!seen.insert(member.key).second)
       return failRepeated(member);

@@ -59,10 +59,11 @@ static std::string getChange(double before, double after) {
                               .str();
 }
 
-static constexpr Column kColumns[] = {{"change"},
-                                      {"step", ColumnKind::Number},
-                                      {"exposed", ColumnKind::Number},
-                                      {"peak memory", ColumnKind::Number}};
+static constexpr Column kAdviceColumns[] = {
+    {"change"},
+    {"step", ColumnKind::Number},
+    {"exposed", ColumnKind::Number},
+    {"peak memory", ColumnKind::Number}};
 
 static std::string getTitle(const Advice &advice) {
   std::string title = "<b>" + escape(advice.title) + "</b>";
@@ -90,7 +91,7 @@ void regather::report::writeAdvice(llvm::raw_ostream &os,
   os << "<p class=\"lead\">Steps that were prepared and simulated in the same "
         "way, unless an estimate is mentioned. Where a step works on more "
         "or fewer rows, times are those of as many as now.</p>\n";
-  Table table(kColumns);
+  Table table(kAdviceColumns);
   for (const Advice &advice : report.advice)
     table.addRow(
         {getTitle(advice),

@@ -70,15 +70,16 @@ static void writeUnits(llvm::raw_ostream &os, const StepReport &report) {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-static constexpr Column kColumns[] = {{"collective", ColumnKind::Code},
-                                      {"phase"},
-                                      {"modules", ColumnKind::Code},
-                                      {"count", ColumnKind::Number},
-                                      {"tensors", ColumnKind::Number},
-                                      {"received each", ColumnKind::Number},
-                                      {"in flight each", ColumnKind::Number},
-                                      {"issued ahead", ColumnKind::Number},
-                                      {"exposed", ColumnKind::Number}};
+static constexpr Column kBucketsColumns[] = {
+    {"collective", ColumnKind::Code},
+    {"phase"},
+    {"modules", ColumnKind::Code},
+    {"count", ColumnKind::Number},
+    {"tensors", ColumnKind::Number},
+    {"received each", ColumnKind::Number},
+    {"in flight each", ColumnKind::Number},
+    {"issued ahead", ColumnKind::Number},
+    {"exposed", ColumnKind::Number}};
 
 namespace {
 /// Collectives of equal layers.
@@ -107,7 +108,7 @@ static void writeCollectiveRows(llvm::raw_ostream &os,
   }
   for (const auto &[cells, row] : rows)
     largest = std::max(largest, row.bytes / row.count);
-  Table table(kColumns);
+  Table table(kBucketsColumns);
   for (const auto &[cells, row] : rows) {
     double count = static_cast<double>(row.count);
     table.addRow({cells[0], cells[1], cells[2], formatCount(row.count),

@@ -12,7 +12,7 @@
 
 using namespace regather::report;
 
-static constexpr Column kColumns[] = {
+static constexpr Column kCollectivesColumns[] = {
     {"collective", ColumnKind::Code}, {"phase"},
     {"axes", ColumnKind::Code},       {"ranks", ColumnKind::Number},
     {"count", ColumnKind::Number},    {"tensors", ColumnKind::Number},
@@ -20,7 +20,7 @@ static constexpr Column kColumns[] = {
 
 void regather::report::writeCollectives(llvm::raw_ostream &os,
                                         const StepReport &report) {
-  Table table(kColumns);
+  Table table(kCollectivesColumns);
   CollectiveGroup total;
   int64_t largest = 0;
   for (const CollectiveGroup &group : report.after.collectives)

@@ -15,7 +15,7 @@
 
 #include <cmath>
 
-using namespace regather;
+namespace report = regather::report;
 
 std::string report::escape(llvm::StringRef text) {
   std::string escaped;
@@ -53,7 +53,7 @@ std::string report::formatCount(int64_t count) {
   return llvm::formatv("{0:N}", count).str();
 }
 
-static std::string formatPercent(double share) {
+static std::string formatPart(double share) {
   double percent = 100 * std::abs(share);
   if (percent > 0 && percent < 0.05)
     return "less than 0.1 %";
@@ -62,14 +62,14 @@ static std::string formatPercent(double share) {
 }
 
 std::string report::formatShare(double part, double whole) {
-  return whole == 0 ? "" : formatPercent(part / whole);
+  return whole == 0 ? "" : formatPart(part / whole);
 }
 
 std::string report::formatChange(double before, double after) {
   if (before == 0)
     return "";
   const char *sign = after < before ? "−" : after > before ? "+" : "±";
-  return sign + formatPercent((after - before) / before);
+  return sign + formatPart((after - before) / before);
 }
 
 std::string report::getModulePattern(llvm::StringRef text) {

@@ -15,14 +15,14 @@
 
 using namespace regather::report;
 
-static constexpr Column kColumns[] = {{"in use at the peak"},
-                                      {"before", ColumnKind::Number},
-                                      {"after", ColumnKind::Number}};
+static constexpr Column kMemoryColumns[] = {{"in use at the peak"},
+                                            {"before", ColumnKind::Number},
+                                            {"after", ColumnKind::Number}};
 
 /// What is in use at the peak, by use.
 static void writePeaks(llvm::raw_ostream &os, const MemoryCurve &before,
                        const MemoryCurve &after) {
-  Table table(kColumns);
+  Table table(kMemoryColumns);
   int64_t largest = std::max(before.getPeakBytes(), after.getPeakBytes());
   for (unsigned use = 0; use < kNumMemoryUses; ++use)
     table.addRow({getUseName(static_cast<MemoryUse>(use)).str(),

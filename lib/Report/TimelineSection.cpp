@@ -51,13 +51,13 @@ static void writeBounds(llvm::raw_ostream &os, const StepTiming &timing) {
 // Exposed waits
 //===----------------------------------------------------------------------===//
 
-static constexpr Column kColumns[] = {{"exposed", ColumnKind::Number},
-                                      {"waits", ColumnKind::Number},
-                                      {"longest", ColumnKind::Number},
-                                      {"collective", ColumnKind::Code},
-                                      {"modules", ColumnKind::Code},
-                                      {"phase"},
-                                      {"why"}};
+static constexpr Column kTimelineColumns[] = {{"exposed", ColumnKind::Number},
+                                              {"waits", ColumnKind::Number},
+                                              {"longest", ColumnKind::Number},
+                                              {"collective", ColumnKind::Code},
+                                              {"modules", ColumnKind::Code},
+                                              {"phase"},
+                                              {"why"}};
 
 namespace {
 /// Exposed waits of equal layers.
@@ -96,7 +96,7 @@ static void writeExposed(llvm::raw_ostream &os, const StepTiming &timing) {
   std::vector<ExposedRow> rows = findExposed(timing);
   if (rows.empty())
     return;
-  Table table(kColumns);
+  Table table(kTimelineColumns);
   int64_t count = 0;
   for (const ExposedRow &row : rows) {
     count += row.count;

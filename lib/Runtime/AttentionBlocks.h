@@ -10,6 +10,7 @@
 #define REGATHER_LIB_RUNTIME_ATTENTIONBLOCKS_H
 
 #include "Blocks/BlockKernels.h"
+#include "RoundUp.h"
 
 #include "regather/Runtime/Attention.h"
 
@@ -20,8 +21,6 @@ namespace regather::runtime {
 
 /// Sizes of a block of scores. Bits of gradients depend on them.
 inline constexpr int64_t kRowBlock = 128, kColumnBlock = 128;
-
-inline int64_t roundUp(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
 /// One head of one element of the batch.
 class HeadView {

@@ -22,6 +22,7 @@
 #include "Blocks/BlockKernels.h"
 #include "MatrixProduct.h"
 #include "ProductEpilogue.h"
+#include "RoundUp.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -31,8 +32,6 @@ using namespace regather::runtime;
 
 /// Length of the sums that make up an element. Bits depend on it.
 static constexpr int64_t kDepthBlock = 256;
-
-static int64_t roundUp(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
 namespace {
 class BlockedProduct final : public MatrixProduct {

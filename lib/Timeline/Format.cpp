@@ -8,6 +8,7 @@
 
 #include "regather/Timeline/WriteTimeline.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -44,5 +45,14 @@ std::string regather::formatBytes(int64_t bytes) {
 }
 
 std::string regather::formatPercent(double fraction) {
-  return llvm::formatv("{0:F1} %", 100 * fraction);
+  std::string text = llvm::formatv("{0:F1} %", 100 * fraction);
+  // What rounding has left of nothing.
+  return text == "-0.0 %" ? "0.0 %" : text;
+}
+
+std::string regather::escapeHtml(llvm::StringRef text) {
+  std::string escaped;
+  llvm::raw_string_ostream os(escaped);
+  llvm::printHTMLEscaped(text, os);
+  return escaped;
 }

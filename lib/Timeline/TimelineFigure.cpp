@@ -92,13 +92,6 @@ static double getNiceStep(double step) {
   return 10 * power;
 }
 
-static std::string escape(llvm::StringRef text) {
-  std::string escaped;
-  llvm::raw_string_ostream os(escaped);
-  llvm::printHTMLEscaped(text, os);
-  return escaped;
-}
-
 Figure::Figure(llvm::raw_ostream &os, const Timeline &timeline,
                llvm::ArrayRef<TimelineOp> ops)
     : os(os), timeline(timeline), ops(ops),
@@ -230,7 +223,7 @@ void Figure::writeNames() {
   for (auto [i, lane] : llvm::enumerate(timeline.lanes)) {
     double middle = getLaneTop(i) + getLaneHeight(i) / 2.0;
     os << formatv("<text class=\"lane\" x=\"{0}\" y=\"{1:F0}\">{2}</text>\n",
-                  kLeft - 12, middle + 4, escape(lane.name));
+                  kLeft - 12, middle + 4, escapeHtml(lane.name));
   }
   for (int i = 0; i * memoryStep <= memoryLimit * 1.0001; ++i) {
     double bytes = i * memoryStep;
@@ -260,7 +253,8 @@ void Figure::writeTimeAxis() {
     if (end - begin > 7 * static_cast<double>(phase.name.size()))
       os << formatv("<text class=\"phase\" x=\"{0:F1}\" y=\"{1}\">{2}"
                     "</text>\n",
-                    kLeft + (begin + end) / 2, kTop - 9, escape(phase.name));
+                    kLeft + (begin + end) / 2, kTop - 9,
+                    escapeHtml(phase.name));
   }
   writePeak();
   os << "</g>\n";

@@ -70,25 +70,18 @@ td {
   font-variant-numeric: tabular-nums; }
 )css";
 
-static std::string escape(llvm::StringRef text) {
-  std::string escaped;
-  llvm::raw_string_ostream os(escaped);
-  llvm::printHTMLEscaped(text, os);
-  return escaped;
-}
-
 static void writeBars(llvm::raw_ostream &os, const TimelinePage &page) {
   double longest = 0;
   for (const TimelineBar &bar : page.bars)
     longest = std::max(longest, bar.seconds);
   if (longest == 0)
     return;
-  os << "<h2>" << escape(page.barsTitle) << "</h2>\n<p class=\"lead\">"
-     << escape(page.barsLead) << "</p>\n<div class=\"bars\">\n";
+  os << "<h2>" << escapeHtml(page.barsTitle) << "</h2>\n<p class=\"lead\">"
+     << escapeHtml(page.barsLead) << "</p>\n<div class=\"bars\">\n";
   for (const TimelineBar &bar : page.bars)
     os << formatv("<div>{0}</div><div class=\"track\"><i style=\"width:{1:F1}%"
                   "\"></i><span>{2}</span></div>\n",
-                  escape(bar.label), 80 * bar.seconds / longest,
+                  escapeHtml(bar.label), 80 * bar.seconds / longest,
                   formatSeconds(bar.seconds));
   os << "</div>\n";
 }
@@ -96,17 +89,17 @@ static void writeBars(llvm::raw_ostream &os, const TimelinePage &page) {
 static void writeTable(llvm::raw_ostream &os, const TimelineTable &table) {
   if (table.rows.empty())
     return;
-  os << "<h2>" << escape(table.title) << "</h2>\n";
+  os << "<h2>" << escapeHtml(table.title) << "</h2>\n";
   if (!table.lead.empty())
-    os << "<p class=\"lead\">" << escape(table.lead) << "</p>\n";
+    os << "<p class=\"lead\">" << escapeHtml(table.lead) << "</p>\n";
   os << "<table><thead><tr>";
   for (const std::string &column : table.columns)
-    os << "<th>" << escape(column) << "</th>";
+    os << "<th>" << escapeHtml(column) << "</th>";
   os << "</tr></thead><tbody>\n";
   for (const std::vector<std::string> &row : table.rows) {
     os << "<tr>";
     for (const std::string &cell : row)
-      os << "<td>" << escape(cell) << "</td>";
+      os << "<td>" << escapeHtml(cell) << "</td>";
     os << "</tr>\n";
   }
   os << "</tbody></table>\n";
@@ -118,17 +111,18 @@ void regather::writeTimelinePage(llvm::raw_ostream &os,
                                  llvm::ArrayRef<TimelineOp> ops) {
   os << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
         "<meta name=\"viewport\" content=\"width=device-width\">\n<title>"
-     << escape(page.title) << "</title>\n<style>" << kPageStyle
+     << escapeHtml(page.title) << "</title>\n<style>" << kPageStyle
      << getTimelineStyle() << "</style></head><body>\n<h1>"
-     << escape(page.title) << "</h1>\n<p class=\"chips\">";
+     << escapeHtml(page.title) << "</h1>\n<p class=\"chips\">";
   for (const std::string &chip : page.chips)
-    os << "<span>" << escape(chip) << "</span>";
+    os << "<span>" << escapeHtml(chip) << "</span>";
   os << "</p>\n<div class=\"cards\">\n";
   for (const TimelineCard &card : page.cards)
-    os << "<div class=\"card\"><span>" << escape(card.label) << "</span><b>"
-       << escape(card.value) << "</b><span>" << escape(card.note)
+    os << "<div class=\"card\"><span>" << escapeHtml(card.label) << "</span><b>"
+       << escapeHtml(card.value) << "</b><span>" << escapeHtml(card.note)
        << "</span></div>\n";
-  os << "</div>\n<h2>Timeline</h2>\n<p class=\"lead\">" << escape(timeline.name)
+  os << "</div>\n<h2>Timeline</h2>\n<p class=\"lead\">"
+     << escapeHtml(timeline.name)
      << ". Scroll to zoom, drag to move, double-click for all of it.</p>\n";
   writeTimelineFigure(os, timeline, ops);
   writeBars(os, page);

@@ -16,8 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("REGATHER_BUILD_DIR", ROOT / "build")).resolve()
 ENGINES = ("cpu", "interpreter")
 
-# What the tests compile stays out of the user's cache.
-os.environ["REGATHER_CACHE_DIR"] = str(BUILD / "kernel-cache")
+# What the tests compile stays out of the user's cache; `./dev check` keeps it in a
+# folder of its own for each state of the sources.
+os.environ["REGATHER_CACHE_DIR"] = os.environ.get(
+    "REGATHER_TEST_KERNELS", str(BUILD / "kernel-cache"))
 
 # Nothing that these tests run has a reason to take longer.
 TIMEOUT_SECONDS = 20

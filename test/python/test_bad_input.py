@@ -26,6 +26,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
 # The parsers of linalg.reduce and its like in MLIR 22 add a list of dimensions
 # that they could not parse to the operation, and crash.
 UPSTREAM_CRASH = re.compile(rb"(dimensions|permutation) = (\[[^\]]*)?$")
+# What divides modules in one file.
+SPLIT = b"\n// -----\n"
 PRECIOUS = b"an output file that was there before"
 
 
@@ -80,25 +82,41 @@ def flip_bits(content: bytes, count: int, seed: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_truncated_text(example: Path, tmp_path: Path) -> None:
+    """Many beginnings of a module in one file: each gets an error of its own."""
     content = example.read_bytes()
     start = content.index(b"\nfunc.func")
     whole = len(content.rstrip())
-
-    def check(length: int) -> None:
-        if UPSTREAM_CRASH.search(content[:length]):
-            return
-        path = tmp_path / f"{length}.mlir"
-        path.write_bytes(content[:length])
-        output = tmp_path / f"{length}.out"
-        result = run_tool("regather-opt", path, "-o", output)
+    beginnings = [content[:length] for length in range(0, len(content), 37)
+                  if not UPSTREAM_CRASH.search(content[:length])]
+    path, output = tmp_path / "cut.mlir", tmp_path / "cut.out"
+    path.write_bytes(SPLIT.join(beginnings))
+    result = run_tool("regather-opt", "--split-input-file", path, "-o", output)
+    check_rejected(result, f"{path}:", "error: ")
+    assert not output.exists()
+    rejected = {int(line) for line in re.findall(
+        rf"^{re.escape(str(path))}:(\d+):\d+: error: ", result.stderr,
+        re.MULTILINE)}
+    first = 1
+    for beginning in beginnings:
+        next_one = first + (beginning + SPLIT).count(b"\n")
         # Before the function a module may well end.
-        if result.code == 0 and length <= start or length >= whole:
-            return
-        check_rejected(result, f"{path}:", "error: ")
-        assert not output.exists()
+        if start < len(beginning) < whole:
+            assert rejected & set(range(first, next_one)), (
+                f"no error in: {beginning[-200:]!r}")
+        first = next_one
 
-    in_parallel([lambda length=length: check(length)
-                 for length in range(0, len(content), 37)])
+
+def test_truncated_file(tmp_path: Path) -> None:
+    """As above, with a file for each of some beginnings."""
+    content = EXAMPLES[0].read_bytes()
+    start = content.index(b"\nfunc.func")
+    for length in range(start + 40, len(content) - 40, len(content) // 9):
+        path, output = tmp_path / f"{length}.mlir", tmp_path / "out"
+        path.write_bytes(content[:length])
+        if not UPSTREAM_CRASH.search(content[:length]):
+            check_rejected(run_tool("regather-opt", path, "-o", output),
+                           f"{path}:", "error: ")
+            assert not output.exists()
 
 
 @pytest.mark.parametrize("command", ["run", "stats"])

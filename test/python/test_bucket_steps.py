@@ -56,7 +56,8 @@ def results(llama: Path, *options: str) -> tuple[bytes, dict]:
     result = run_tool(
         "regather", "run", "step.fx.json", "--inputs", "weights.safetensors",
         "--text", "text", "--learning-rate=0.01", "--steps=3", "--outputs",
-        "out.safetensors", "--quiet", "--json",
+        "out.safetensors", "--quiet", "--json", "--plan=as-captured",
+        "--recompute=min-cut",
         "--optimizer=adamw weight-decay=0.1 max-norm=1", *options, cwd=llama,
         timeout=300)
     assert result.code == 0, result.stderr
@@ -154,8 +155,8 @@ def test_captured_steps(dp: int, tp: int, tmp_path: Path) -> None:
             run = run_tool(
                 "regather", "run", "step.fx.json", "--random-inputs=1",
                 f"--engine={engine}", f"--ranks={dp * tp}", "--outputs",
-                "out.safetensors", "--json", "--quiet", f"--bucket={bucket}",
-                cwd=tmp_path, timeout=300)
+                "out.safetensors", "--json", "--quiet", "--plan=as-captured",
+                f"--bucket={bucket}", cwd=tmp_path, timeout=300)
             assert run.code == 0, run.stderr
             files[bucket, engine] = (tmp_path / "out.safetensors").read_bytes()
             collectives[bucket] = {

@@ -1,9 +1,12 @@
 """A bundle does what the module does that it was made from, and says clearly
 why it cannot be run."""
 
+import copy
+import hashlib
 import json
 import struct
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from regather_tools import ROOT, Result, run_tool
 MODULE = ROOT / "examples" / "mlp-fsdp.mlir"
 RUN = ("--random-inputs=1", "--steps=3")
 # Of Trailer in lib/Execution/Bundle.cpp.
-TRAILER = struct.Struct("<8sIIQQQ")
+TRAILER = struct.Struct("<8sIIQQ32s")
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +36,6 @@ def losses_of(result: Result) -> list[float]:
     return json.loads(result.stdout)["losses"]
 
 
-def checksum(data: bytes, value: int = 0xCBF29CE484222325) -> int:
-    for start in range(0, len(data), 8):
-        word = int.from_bytes(data[start:start + 8], "little")
-        value = (value ^ word) * 0x100000001B3 % 2**64
-    return value
-
-
 def read(bundle: Path) -> tuple[bytes, dict]:
     """The shared object and the manifest."""
     data = bundle.read_bytes()
@@ -47,11 +43,11 @@ def read(bundle: Path) -> tuple[bytes, dict]:
     return data[:size], json.loads(data[size:-TRAILER.size])
 
 
-def write(path: Path, code: bytes, manifest: dict, version: int = 1) -> Path:
+def write(path: Path, code: bytes, manifest: dict, version: int = 2) -> Path:
     text = json.dumps(manifest).encode()
     path.write_bytes(code + text + TRAILER.pack(
         b"RGBUNDLE", version, 0, len(code), len(text),
-        checksum(text, checksum(code))))
+        hashlib.sha256(code + text).digest()))
     return path
 
 
@@ -118,14 +114,20 @@ def test_damage_is_seen_before_code_is_loaded(bundle: Path,
         flipped = bytearray(data)
         flipped[position] ^= 1
         broken.write_bytes(flipped)
-        expect_error(run(broken, *RUN), "checksum is wrong")
+        expect_error(run(broken, *RUN), "SHA-256 is another one")
+    # A pair of changes that a sum or a product of words would not see.
+    flipped = bytearray(data)
+    for position in (4096 + 7, 8192 + 7):
+        flipped[position] ^= 0x80
+    broken.write_bytes(flipped)
+    expect_error(run(broken, *RUN), "SHA-256 is another one")
     expect_error(run(tmp_path / "none.rgb", *RUN), "No such file")
 
 
 def test_other_versions_are_refused(bundle: Path, tmp_path: Path) -> None:
     code, manifest = read(bundle)
     expect_error(run(write(tmp_path / "a.rgb", code, manifest, version=7)),
-                 "bundle of version 7", "runs version 1")
+                 "bundle of version 7", "runs version 2")
     manifest["schema"] = 9
     expect_error(run(write(tmp_path / "b.rgb", code, manifest)),
                  "schema 9", "reads schema 1")
@@ -164,13 +166,61 @@ def test_arguments_that_need_more_memory_are_refused(tmp_path: Path) -> None:
 def test_manifests_of_other_steps_are_refused(bundle: Path,
                                               tmp_path: Path) -> None:
     code, manifest = read(bundle)
-    manifest["arguments"][0]["shape"][0] += 1
-    result = run(write(tmp_path / "a.rgb", code, manifest), *RUN)
-    assert result.code == 1
+    extra = {"name": "more", "dtype": "f32", "shape": [], "global_shape": []}
+    manifest["results"].append(extra)
+    expect_error(run(write(tmp_path / "a.rgb", code, manifest), *RUN),
+                 "describes another step")
     manifest = read(bundle)[1]
     del manifest["arena"]
     expect_error(run(write(tmp_path / "b.rgb", code, manifest), *RUN),
                  "manifest is damaged", "arena")
+
+
+def test_contradictory_manifests_are_refused(bundle: Path,
+                                             tmp_path: Path) -> None:
+    code, good = read(bundle)
+    weight = next(i for i, a in enumerate(good["arguments"])
+                  if a.get("role") == "parameter")
+    update = next(i for i, r in enumerate(good["results"])
+                  if r.get("role") == "update")
+    loss = next(i for i, r in enumerate(good["results"])
+                if r.get("role") == "loss")
+
+    def refuse(change: Callable[[dict], object], *words: str) -> None:
+        manifest = copy.deepcopy(good)
+        change(manifest)
+        expect_error(run(write(tmp_path / "a.rgb", code, manifest), *RUN),
+                     "manifest contradicts itself", *words)
+
+    def argument(change: dict) -> Callable[[dict], object]:
+        return lambda m: m["arguments"][weight].update(change)
+
+    shape = good["arguments"][weight]["shape"]
+    whole = good["arguments"][weight]["global_shape"]
+    refuse(argument({"global_shape": [1, *whole[1:]]}), "has 1 in dimension 0")
+    refuse(argument({"global_shape": whole[1:]}), "dimensions on each rank")
+    refuse(argument({"shape": [-1, *shape[1:]]}), "no memory can hold")
+    refuse(argument({"shape": [2**62, *shape[1:]]}), "no memory can hold")
+    refuse(argument({"placement": [{"axes": ["dp"], "shard": 7}]}),
+           "cut along dimension 7")
+    refuse(argument({"placement": [{"axes": ["dp"], "shard": -1}]}),
+           "cut along dimension -1")
+    refuse(argument({"placement": [{"axes": ["dp", "dp"], "shard": 0}]}),
+           'twice along axis "dp"')
+    refuse(argument({"members": [{"name": "a", "offset": 0, "shape": [1]}]}),
+           "has members, but 2 dimensions")
+    refuse(lambda m: m["arguments"][0].update(
+        name=m["arguments"][1]["name"]), "two of its arguments are called")
+    refuse(lambda m: m["results"][update].update(argument=10**6),
+           "belongs to argument 1000000")
+    refuse(lambda m: m["results"][update].update(dtype="i8"),
+           "which has another type")
+    refuse(lambda m: m["results"][loss].update(shape=[0], global_shape=[0]),
+           "no single number")
+    refuse(lambda m: m.update(ranks=2), "its mesh has 4 ranks")
+    refuse(lambda m: m["mesh"]["axes"][0].update(size=0), "has 0 ranks")
+    refuse(lambda m: m["mesh"]["axes"].append(m["mesh"]["axes"][0]),
+           "two axes are called")
 
 
 def test_flags_that_come_too_late_are_refused(bundle: Path) -> None:
@@ -227,6 +277,8 @@ def test_runs_without_llvm(bundle: Path, tmp_path: Path) -> None:
     build = tmp_path / "build"
     call("cmake", "-G", "Ninja", "-S", ROOT, "-B", build,
          "-DREGATHER_RUNTIME_ONLY=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON",
+         # A type without flags: what is optimised in any build still is.
+         "-DCMAKE_BUILD_TYPE=Quick",
          "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON",
          f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'prefix'}")
     call("cmake", "--build", build)

@@ -17,13 +17,13 @@ import pytest
 from regather_tools import ROOT, Result, run_tool
 
 STEP = ROOT / "examples" / "llama3-debug.fx.json"
-FLAGS = ("--mesh=dp:4", "--policy=selective", "--reshard=default",
+FLAGS = ("--mesh=dp:4", "--bucket=none", "--schedule=none", "--policy=selective", "--reshard=default",
          "--optimizer=adamw betas=0.9,0.95")
 # The same passes, one after the other.
 PIPELINE = ("--regather-training-pipeline=mesh=dp:4 policy=selective "
-            "reshard=default recompute=min-cut "
+            "reshard=default recompute=min-cut bucket=none schedule=none "
             "optimizer={adamw betas=0.9,0.95} lower=false")
-UNDECIDED = ("--regather-training-pipeline=mesh=dp:4 "
+UNDECIDED = ("--regather-training-pipeline=mesh=dp:4 plan=as-captured "
              "optimizer={adamw betas=0.9,0.95} lower=false")
 TOTALS = ("saved_bytes", "gathered_bytes_across_boundary", "recomputed_flops")
 WITHOUT_END = {"meta", "br", "link", "img", "input"}
@@ -168,7 +168,7 @@ def test_decisions_have_reasons(report: Written) -> None:
 
 
 @pytest.mark.parametrize("state, flags", [
-    ("after", FLAGS), ("before", (FLAGS[0], FLAGS[3], "--recompute=none"))])
+    ("after", FLAGS), ("before", (FLAGS[0], FLAGS[-1], "--plan=as-captured"))])
 def test_memory_is_that_of_a_run(report: Written, state: str,
                                  flags: tuple[str, ...]) -> None:
     result = run_tool("regather", "run", STEP, *flags, "--random-inputs=1",
@@ -222,8 +222,8 @@ def simulate(directory: Path, *flags: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("key, flags", [
-    ("timing", FLAGS), ("timing_before", (FLAGS[0], FLAGS[3],
-                                          "--recompute=none"))])
+    ("timing", FLAGS), ("timing_before", (FLAGS[0], FLAGS[-1],
+                                          "--plan=as-captured"))])
 def test_times_are_those_of_the_simulation(
         report: Written, tmp_path: Path, key: str,
         flags: tuple[str, ...]) -> None:
@@ -264,6 +264,19 @@ def test_advice_holds(report: Written, tmp_path: Path) -> None:
         assert html.escape(entry["title"], quote=False) in report.html
 
 
+def test_defaults_are_the_best_plan_known(tmp_path: Path) -> None:
+    """Whatever is quicker takes more memory, or changes the work."""
+    result = run_tool("regather", "report", STEP, "--mesh=dp:4", "--json",
+                      tmp_path / "numbers.json")
+    assert result.code == 0, result.stderr
+    report = json.loads((tmp_path / "numbers.json").read_text())
+    timing = report["timing"]
+    assert timing["seconds"] < report["timing_before"]["seconds"]
+    assert [entry["title"] for entry in report["advice"]
+            if entry["seconds"] / entry["batches"] < timing["seconds"] and
+            entry["peak_bytes"] <= timing["peak_bytes"]] == []
+
+
 def get_advice(tmp_path: Path, *flags: str) -> str:
     result = run_tool("regather", "report", STEP, *flags, "--json",
                       tmp_path / "numbers.json")
@@ -294,7 +307,7 @@ def test_advice_for_a_step_that_does_not_fit(tmp_path: Path) -> None:
     (tmp_path / "small.json").write_text(json.dumps(cluster))
     numbers = tmp_path / "numbers.json"
     result = run_tool("regather", "report", STEP, "--mesh=dp:4",
-                      "--recompute=none", "--cluster", tmp_path / "small.json",
+                      "--plan=as-captured", "--cluster", tmp_path / "small.json",
                       "--json", numbers)
     assert result.code == 0, result.stderr
     report = json.loads(numbers.read_text())

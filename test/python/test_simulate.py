@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def simulate(folder: Path, *arguments: str) -> Any:
     return run_tool("regather", "simulate", STEP, "--mesh=dp:4",
-                    "--recompute=none", "--cluster=h100-8",
+                    "--plan=as-captured", "--cluster=h100-8",
                     f"--json={folder / 'numbers.json'}", *arguments)
 
 

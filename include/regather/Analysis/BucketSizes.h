@@ -54,6 +54,8 @@ struct BucketSizeProblem {
   /// Most bytes that the whole tensors of a bucket may have, and those of all
   /// gathers that have started and are not read yet.
   int64_t maxBytes = 0;
+  /// Those of the largest unit, to which the sizes that are tried are related.
+  int64_t unitBytes = 0;
   /// Most seconds of computation between the operands of a reduction; 0 for as
   /// long as the reduction takes.
   double maxCompute = 0;

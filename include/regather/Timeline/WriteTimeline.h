@@ -67,6 +67,8 @@ std::string formatSeconds(double seconds);
 std::string formatBytes(int64_t bytes);
 /// One digit after the point: "97.2 %".
 std::string formatPercent(double fraction);
+/// The text as HTML shows it.
+std::string escapeHtml(llvm::StringRef text);
 
 } // namespace regather
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/CallOrder.h"
+#include "regather/Support/ParseJson.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 using namespace regather;
@@ -35,28 +35,12 @@ static bool readRanges(const json::Object &object, StringRef field,
   return true;
 }
 
-/// True if brackets are nested deeper than in any call; the parser recurses.
-static bool isDeeplyNested(StringRef text) {
-  constexpr int64_t kMaxDepth = 8;
-  int64_t depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i != text.size() && depth <= kMaxDepth; ++i) {
-    char c = text[i];
-    if (inString && c == '\\' && i + 1 != text.size())
-      ++i;
-    else if (c == '"')
-      inString = !inString;
-    else if (!inString)
-      depth += int64_t(c == '[' || c == '{') - int64_t(c == ']' || c == '}');
-  }
-  return depth > kMaxDepth;
-}
+/// Numbers are keys of tables, which have no room for the last ones.
+static constexpr int64_t kLargest = int64_t(1) << 62;
 
 /// Reads one call; an error without the line.
 static Expected<RecordedCall> readCall(StringRef text) {
-  if (isDeeplyNested(text))
-    return createStringError("values are nested too deep for a call");
-  Expected<json::Value> value = json::parse(text);
+  Expected<json::Value> value = parseJson(text);
   if (!value)
     return value.takeError();
   const json::Object *object = value->getAsObject();
@@ -83,9 +67,10 @@ static Expected<RecordedCall> readCall(StringRef text) {
     const json::Value *found = object->get(field);
     std::optional<int64_t> number =
         found ? found->getAsInteger() : std::optional<int64_t>(*target);
-    if (!number || (*number < 0 && field != "instruction"))
+    if (!number || (*number < 0 && field != "instruction") ||
+        *number > kLargest)
       return createStringError(
-          formatv("field '{0}' must be a number from 0 on", field));
+          formatv("field '{0}' must be a number from 0 to 2^62", field));
     *target = *number;
   }
   call.allocation = {static_cast<uint64_t>(address),

@@ -9,6 +9,9 @@
 #include "regather/Conversion/Passes.h"
 #include "regather/Target/NVPTX/CompileKernels.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 using namespace mlir;
 using namespace regather;
 

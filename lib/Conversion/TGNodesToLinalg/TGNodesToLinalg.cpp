@@ -10,6 +10,7 @@
 #include "NodeExpansion.h"
 
 #include "regather/Conversion/Passes.h"
+#include "regather/Dialect/TG/Utils/Policies.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -109,9 +110,29 @@ static LogicalResult checkResults(NodeArguments &args, const NodeRule &rule) {
   return failure(args.hasFailed());
 }
 
+/// Marks as saved what `result`, a view that changes nothing, is replaced by.
+static void transferSaving(OpResult result, Value value) {
+  tg::NodeOp node = cast<tg::NodeOp>(result.getOwner());
+  Operation *source = value.getDefiningOp();
+  if (!source)
+    return;
+  if (tg::isRecordedSaved(node, result.getResultNumber()))
+    tg::recordSaved(source, cast<OpResult>(value).getResultNumber());
+  if (!tg::isMarkedSaved(result) || tg::isMarkedSaved(value))
+    return;
+  // To save one name of a value is to save the value.
+  if (auto wait = dyn_cast<tg::WaitOp>(source))
+    wait.getFuture().getDefiningOp()->removeAttr(tg::kPolicyAttrName);
+  source->setDiscardableAttr(tg::kPolicyAttrName,
+                             node->getAttr(tg::kPolicyAttrName));
+}
+
 /// Moves the `tg.*` attributes of `node` to what computes its results, with
 /// the numbers of saved results translated.
 static void transferAttributes(tg::NodeOp node, ArrayRef<Value> values) {
+  for (auto [result, value] : llvm::zip_equal(node.getResults(), values))
+    if (value && llvm::is_contained(node.getInputs(), value))
+      transferSaving(result, value);
   llvm::SetVector<Operation *> owners;
   for (Value value : values) {
     // A result may be an operand, such as that of a cast to its own type.

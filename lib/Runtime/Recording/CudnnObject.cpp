@@ -75,7 +75,7 @@ static constexpr AttributeRule kRules[] = {
     {kDnnVariantPack, kDnnPackPointers, kDnnTypePointer, 0, kMany, true},
     {kDnnVariantPack, kDnnPackWorkspace, kDnnTypePointer, 1, 1, true}};
 
-static size_t getElementBytes(int type) {
+static size_t getAttributeBytes(int type) {
   switch (type) {
   case kDnnTypeBoolean:
     return sizeof(bool);
@@ -112,7 +112,7 @@ const char *CudnnObject::set(int name, int attributeType, int64_t count,
     }
   const auto *bytes = static_cast<const char *>(elements);
   attributes[name] = {bytes,
-                      bytes + size_t(count) * getElementBytes(attributeType)};
+                      bytes + size_t(count) * getAttributeBytes(attributeType)};
   return nullptr;
 }
 

@@ -17,7 +17,7 @@ using namespace regather::runtime;
 using Operation = NcclOperation;
 using Kind = NcclOperation::Kind;
 
-static rg_dtype getDtype(int type) {
+static rg_dtype getNcclDtype(int type) {
   switch (type) {
   case kNcclFloat16:
     return RG_F16;
@@ -37,7 +37,7 @@ static rg_dtype getDtype(int type) {
 }
 
 size_t regather::runtime::getNcclTypeSize(int type) {
-  switch (getDtype(type)) {
+  switch (getNcclDtype(type)) {
   case RG_F16:
   case RG_BF16:
     return 2;
@@ -174,7 +174,7 @@ static std::vector<char> reduce(const std::vector<std::vector<char>> &sources,
                                 size_t offset, size_t bytes) {
   size_t ranks = sources.size();
   rg_reduction step = like.reduction == kNcclMax ? RG_MAX : RG_SUM;
-  ReductionType type = {step, getDtype(like.type), RG_DTYPE_AUTO};
+  ReductionType type = {step, getNcclDtype(like.type), RG_DTYPE_AUTO};
   auto count = int64_t(bytes / getNcclTypeSize(like.type));
   auto at = [&](size_t rank) { return sources[rank % ranks].data() + offset; };
   std::vector<char> result(at(owner + 1), at(owner + 1) + bytes);

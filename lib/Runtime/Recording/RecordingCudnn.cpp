@@ -27,10 +27,10 @@
 using namespace regather::runtime;
 
 /// cudnnGetVersion: 9.28.0, or what REGATHER_STAND_IN_CUDNN says.
-static constexpr size_t kVersion = 92800;
+static constexpr size_t kCudnnVersion = 92800;
 
 /// What each engine needs.
-static constexpr int64_t kWorkspaceBytes = 4096;
+static constexpr int64_t kEngineWorkspaceBytes = 4096;
 static constexpr int64_t kNumEngines = 8;
 
 /// The engine that is proposed second.
@@ -65,7 +65,7 @@ extern "C" {
 
 RG_EXPORT size_t cudnnGetVersion() {
   const char *text = std::getenv("REGATHER_STAND_IN_CUDNN");
-  return text ? std::strtoull(text, nullptr, 10) : kVersion;
+  return text ? std::strtoull(text, nullptr, 10) : kCudnnVersion;
 }
 
 RG_EXPORT const char *cudnnGetErrorString(DnnStatus status) {
@@ -230,7 +230,7 @@ cudnnBackendGetAttribute(DnnDescriptor descriptor, int name, int /*type*/,
     *count = 0;
     return answer(nullptr);
   case kDnnPlanWorkspaceBytes:
-    return give(kWorkspaceBytes);
+    return give(kEngineWorkspaceBytes);
   default:
     return answer("the attribute cannot be read", kDnnNotSupported);
   }
@@ -281,10 +281,10 @@ extern "C" RG_EXPORT DnnStatus cudnnBackendExecute(DnnHandle handle,
   constexpr uintptr_t kWorkspaceAlignment = 256;
   require(reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment == 0,
           "the workspace is not aligned");
-  call.write({reinterpret_cast<CuAddress>(workspace), kWorkspaceBytes});
+  call.write({reinterpret_cast<CuAddress>(workspace), kEngineWorkspaceBytes});
   CuResult result = call.enqueue([graph, pointers, scalars, workspace] {
     // What was there before must not matter.
-    std::memset(workspace, 0x5a, kWorkspaceBytes);
+    std::memset(workspace, 0x5a, kEngineWorkspaceBytes);
     graph.run(pointers, scalars);
     return kCuSuccess;
   });

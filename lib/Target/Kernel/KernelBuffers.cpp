@@ -8,6 +8,7 @@
 
 #include "regather/Target/Kernel/KernelBuffers.h"
 
+#include "ElementFusion.h"
 #include "ReductionFusion.h"
 #include "ResultBuffers.h"
 
@@ -16,7 +17,7 @@
 #include "regather/Target/Kernel/NumberExpansion.h"
 #include "regather/Target/Kernel/ScatterLoop.h"
 
-#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -109,21 +110,6 @@ static LogicalResult generalizeReductions(ModuleOp module) {
   return success();
 }
 
-/// True if the value is computed once for each element of the consumer.
-static bool isReadOnce(OpOperand *operand) {
-  auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
-  return consumer && operand->get().hasOneUse() &&
-         consumer.getMatchingIndexingMap(operand).isPermutation();
-}
-
-/// True if each element that the consumer reads is cheap to compute at the
-/// places where it reads others.
-static bool isCheap(OpOperand *operand) {
-  auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
-  return consumer && isCheapToRepeat(operand->get()) &&
-         consumer.getMatchingIndexingMap(operand).isPermutation();
-}
-
 /// True if an operation reads no element of a tensor more than once, on
 /// average.
 static bool readsOnce(linalg::LinalgOp op) {
@@ -157,18 +143,6 @@ static void inlineGathers(ModuleOp module) {
       if (auto reader = dyn_cast<linalg::LinalgOp>(op);
           reader && readsOnce(reader))
         inlineElements(op);
-}
-
-/// Computes pointwise what one operation reads where it is read, and what
-/// several read if it is cheap. The loops stay those of the reader, so that
-/// every reduction keeps its order.
-static LogicalResult fuseElementwise(ModuleOp module) {
-  RewritePatternSet patterns(module.getContext());
-  linalg::populateElementwiseOpsFusionPatterns(
-      patterns, [](OpOperand *operand) {
-        return isReadOnce(operand) || isCheap(operand);
-      });
-  return applyPatternsGreedily(module, std::move(patterns));
 }
 
 static void buildElementwisePipeline(OpPassManager &pm) {

@@ -8,11 +8,13 @@
 
 #include "ReductionFusion.h"
 
+#include "ElementFusion.h"
+
 #include "regather/Target/Kernel/ElementInlining.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
-#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace regather;
@@ -25,31 +27,35 @@ static bool hasOperandOfAllLoops(linalg::GenericOp op) {
 }
 
 /// The operand that is computed from nothing of its size; null if there is
-/// none.
+/// none. Of several, the one whose producer comes last: all that reads it has
+/// become part of the operation.
 static OpOperand *findUncovered(linalg::GenericOp op) {
+  OpOperand *last = nullptr;
   for (OpOperand *operand : op.getDpsInputOperands()) {
     auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
     if (producer && producer.getNumLoops() == producer.getNumParallelLoops() &&
         op.getMatchingIndexingMap(operand).isPermutation() &&
-        kernel::isCheapToRepeat(operand->get()))
-      return operand;
+        kernel::isCheapToRepeat(operand->get()) &&
+        (!last || last->get().getDefiningOp()->isBeforeInBlock(producer)))
+      last = operand;
   }
-  return nullptr;
+  return last;
 }
 
 /// True if what the operand is computed from, as far as it is cheap, has
 /// nowhere as many elements.
 static bool isUncovered(OpOperand &operand) {
-  SmallVector<Value> pending = {operand.get()};
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
+  llvm::SmallSetVector<Value, 8> values;
+  values.insert(operand.get());
+  for (size_t next = 0; next != values.size(); ++next) {
+    Value value = values[next];
     auto producer = value.getDefiningOp<linalg::GenericOp>();
     if (!producer || !kernel::isCheapToRepeat(value))
       return false;
     if (hasOperandOfAllLoops(producer))
       for (OpOperand *input : producer.getDpsInputOperands())
         if (producer.getMatchingIndexingMap(input).isPermutation())
-          pending.push_back(input->get());
+          values.insert(input->get());
   }
   return true;
 }
@@ -87,24 +93,6 @@ static linalg::GenericOp addOperand(RewriterBase &rewriter,
   return made;
 }
 
-static linalg::GenericOp fuse(RewriterBase &rewriter, linalg::GenericOp op,
-                              OpOperand &operand) {
-  // What others read stays out of the loops of this one.
-  rewriter.setInsertionPoint(op);
-  Operation *producer = rewriter.clone(*operand.get().getDefiningOp());
-  operand.set(producer->getResult(0));
-  FailureOr<linalg::ElementwiseOpFusionResult> fused =
-      linalg::fuseElementwiseOps(rewriter, &operand);
-  if (failed(fused))
-    return nullptr;
-  for (auto [from, to] : fused->replacements)
-    if (from.getDefiningOp() == op)
-      rewriter.replaceAllUsesWith(from, to);
-  rewriter.eraseOp(op);
-  rewriter.eraseOp(producer);
-  return cast<linalg::GenericOp>(fused->fusedOp);
-}
-
 void kernel::fuseIntoReductions(ModuleOp module) {
   SmallVector<linalg::GenericOp> reductions;
   module.walk([&](linalg::GenericOp op) {
@@ -112,7 +100,8 @@ void kernel::fuseIntoReductions(ModuleOp module) {
       reductions.push_back(op);
   });
   IRRewriter rewriter(module.getContext());
-  for (linalg::GenericOp op : reductions) {
+  for (linalg::GenericOp reduction : reductions) {
+    linalg::GenericOp op = mergeOperands(rewriter, reduction);
     OpOperand *operand = findUncovered(op);
     Value cover =
         operand && isUncovered(*operand) ? findCover(operand->get()) : Value();
@@ -121,6 +110,6 @@ void kernel::fuseIntoReductions(ModuleOp module) {
     op = addOperand(rewriter, op, cover, op.getMatchingIndexingMap(operand));
     while (op && (operand = findUncovered(op)) &&
            linalg::areElementwiseOpsFusable(operand))
-      op = fuse(rewriter, op, *operand);
+      op = fuseProducer(rewriter, *operand);
   }
 }

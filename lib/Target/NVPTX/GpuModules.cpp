@@ -11,6 +11,8 @@
 #include "GpuKernel.h"
 #include "Ptx.h"
 
+#include "regather/Support/ParseJson.h"
+
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -143,7 +145,7 @@ nvptx::compileGpuModule(gpu::GPUModuleOp module,
 /// What `compile` has written; nothing if it has failed.
 static std::optional<nvptx::KernelCode> readCode(StringRef text) {
   auto [line, ptx] = text.split('\n');
-  auto value = json::parse(line);
+  auto value = parseJson(line);
   nvptx::KernelCode code;
   json::Path::Root root;
   if (!value) {

@@ -24,7 +24,7 @@ using namespace regather::nvptx;
 static constexpr int64_t kAccessBytes = 16;
 
 /// Bytes of an element in memory; 0 if it cannot be part of a vector there.
-static int64_t getElementBytes(Value buffer) {
+static int64_t getBufferElementBytes(Value buffer) {
   Type element = cast<MemRefType>(buffer.getType()).getElementType();
   if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
     return 0;
@@ -45,7 +45,8 @@ Value LoopPoint::makeIndex(int64_t value) {
 bool LoopPoint::isContiguous(OpOperand &operand, unsigned loop) {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   auto type = dyn_cast<MemRefType>(operand.get().getType());
-  if (!type || map.getNumResults() == 0 || getElementBytes(operand.get()) == 0)
+  if (!type || map.getNumResults() == 0 ||
+      getBufferElementBytes(operand.get()) == 0)
     return false;
   auto last = dyn_cast<AffineDimExpr>(map.getResults().back());
   SmallVector<int64_t> strides;
@@ -64,7 +65,7 @@ bool LoopPoint::isWide(OpOperand &operand) {
   if (width == 1 || !isContiguous(operand, wideLoop))
     return false;
   auto type = cast<MemRefType>(operand.get().getType());
-  int64_t bytes = getElementBytes(operand.get());
+  int64_t bytes = getBufferElementBytes(operand.get());
   int64_t alignment = std::min(width * bytes, kAccessBytes);
   SmallVector<int64_t> strides;
   int64_t offset;
@@ -83,7 +84,8 @@ int64_t LoopPoint::findWidth(unsigned loop) {
     if (!isa<MemRefType>(operand.get().getType()) ||
         !isContiguous(operand, loop))
       continue;
-    widest = std::max(widest, kAccessBytes / getElementBytes(operand.get()));
+    widest =
+        std::max(widest, kAccessBytes / getBufferElementBytes(operand.get()));
   }
   int64_t found = std::min(widest, kMaxWidth);
   while (found > 1 && sizes[loop] % found != 0)
@@ -139,7 +141,7 @@ static llvm::MaybeAlign getAccessAlignment(int64_t bytes) {
 SmallVector<Value> LoopPoint::emitWideLoad(OpOperand &operand,
                                            ArrayRef<Value> indices) {
   auto type = cast<MemRefType>(operand.get().getType());
-  int64_t bytes = width * getElementBytes(operand.get());
+  int64_t bytes = width * getBufferElementBytes(operand.get());
   Value vector =
       vector::LoadOp::create(b, VectorType::get(width, type.getElementType()),
                              operand.get(), getPlace(operand, indices),
@@ -293,7 +295,7 @@ void LoopPoint::emitStores(ArrayRef<Value> indices,
         emitStore(operand, shift(indices, static_cast<int64_t>(i)), element);
       continue;
     }
-    int64_t bytes = width * getElementBytes(operand.get());
+    int64_t bytes = width * getBufferElementBytes(operand.get());
     Value vector = vector::FromElementsOp::create(
         b, VectorType::get(width, values[0].getType()), values);
     vector::StoreOp::create(b, vector, operand.get(),

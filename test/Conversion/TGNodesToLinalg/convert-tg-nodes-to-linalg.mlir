@@ -44,6 +44,27 @@ func.func @removes_identities(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
+// To save a view that changes nothing is to save what it is a view of: the mark
+// goes there, and so does the record. A mark to recompute does not.
+// CHECK-LABEL: func.func @keeps_saving_marks
+// CHECK: tg.all_gather {{.*}} phase forward :
+// CHECK: tg.wait %{{.*}} {tg.policy = #tg.policy<must_save>, tg.saved_results = array<i64: 0>}
+// CHECK: math.exp
+// CHECK-NOT: tg.policy
+// CHECK: return
+tg.mesh @mesh [dp = 2]
+func.func @keeps_saving_marks(%w: tensor<1x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %future = tg.all_gather %w on @mesh [dp] dim 0 phase forward {tg.policy = #tg.policy<must_recompute>} : (tensor<1x2xf32>) -> !tg.future<tensor<2x2xf32>>
+  %whole = tg.wait %future : !tg.future<tensor<2x2xf32>>
+  %view = tg.node "aten.view.default"(%whole) args [#tg.operand<0>, [2, 2]]
+      {tg.id = "view", tg.policy = #tg.policy<must_save>, tg.saved_results = array<i64: 0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %e = tg.node "aten.exp.default"(%view) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %again = tg.node "aten.view.default"(%e) args [#tg.operand<0>, [2, 2]] {tg.policy = #tg.policy<must_recompute>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %view, %again : tensor<2x2xf32>, tensor<2x2xf32>
+}
+
+// -----
+
 // Collectives and other operations stay, and nodes in regions are found.
 // CHECK-LABEL: func.func @leaves_the_rest
 // CHECK: tg.all_reduce

@@ -35,6 +35,7 @@ public:
     problem.program = builder.build();
     problem.isEarly.resize(problem.program.ops.size());
     problem.sizes.maxBytes = maxBytes;
+    problem.sizes.unitBytes = unitBytes.value_or(maxBytes);
     problem.sizes.getSeconds = [](uint32_t, double bytes) {
       return (1 + bytes) / 1024;
     };
@@ -42,6 +43,7 @@ public:
   }
 
   int64_t maxBytes = 1000;
+  std::optional<int64_t> unitBytes;
 
 private:
   uint32_t add(bool isGather, int64_t bytes, ArrayRef<uint32_t> needs) {
@@ -114,6 +116,35 @@ TEST(BucketChoiceTest, staysWithinMaxBytes) {
       bytes += problem.sizes.collectives[member].wholeBytes;
     EXPECT_LE(bytes, 5);
   }
+}
+
+// Where large buckets take too much memory, smaller ones are tried.
+TEST(BucketChoiceTest, isNeverWorseWithALargerCap) {
+  std::mt19937 random(3);
+  auto draw = [&](uint32_t limit) { return random() % limit; };
+  unsigned numShorter = 0;
+  for (int i = 0; i != 40; ++i) {
+    ChoiceBuilder step;
+    step.unitBytes = 8;
+    uint32_t last = step.compute(1);
+    for (int layer = 0; layer != 6; ++layer) {
+      std::vector<uint32_t> needed = {last};
+      for (uint32_t part = 1 + draw(4); part != 0; --part)
+        needed.push_back(step.gather(1 + draw(4)));
+      last = step.compute(1 + draw(12), needed);
+    }
+    BucketChoiceProblem problem = step.build();
+    problem.memoryLimit = 8 + draw(10);
+    double before = std::numeric_limits<double>::infinity();
+    for (int64_t cap : {2, 3, 5, 8, 12, 20, 40, 1000}) {
+      problem.sizes.maxBytes = cap;
+      BucketChoice choice = chooseScheduledBuckets(problem);
+      EXPECT_LE(choice.seconds, before * (1 + 1e-3)) << cap;
+      before = choice.seconds;
+      numShorter += cap == 1000 && choice.seconds < choice.secondsWithout;
+    }
+  }
+  EXPECT_GT(numShorter, 20U);
 }
 
 TEST(BucketChoiceTest, neverTakesLonger) {

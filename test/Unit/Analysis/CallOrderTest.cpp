@@ -435,10 +435,13 @@ TEST(CallRecordTest, Errors) {
   EXPECT_EQ(parse("\n[]"), "line 2: expects a JSON object");
   EXPECT_NE(parse("{\"call\": \"cuI"), "");
   EXPECT_EQ(parse(std::string(1 << 20, '[').c_str()),
-            "line 1: values are nested too deep for a call");
-  EXPECT_EQ(parse(R"({"call": "\"[[[[[[[[[[[["})"), "");
+            "line 1: values are nested deeper than 100 levels");
+  EXPECT_EQ(parse((R"({"call": "\")" + std::string(200, '[') + "\"}").c_str()),
+            "");
   EXPECT_EQ(parse(R"({"call": "a", "stream": -1})"),
-            "line 1: field 'stream' must be a number from 0 on");
+            "line 1: field 'stream' must be a number from 0 to 2^62");
+  EXPECT_EQ(parse(R"({"call": "a", "stream": 9223372036854775807})"),
+            "line 1: field 'stream' must be a number from 0 to 2^62");
   EXPECT_EQ(parse(R"({"call": "a", "reads": [[1]]})"),
             "line 1: field 'reads' must be a list of pairs of address and "
             "bytes");

@@ -8,6 +8,8 @@
 
 #include "regather/Analysis/MemoryPlanner.h"
 
+#include "MemoryPlannerOccupancy.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "gtest/gtest.h"
@@ -377,4 +379,21 @@ TEST(MemoryPlannerTest, ManyBuffersAreQuick) {
   ASSERT_TRUE(bool(nested));
   EXPECT_EQ(nested->peak, nested->lowerBound);
   EXPECT_FALSE(bool(checkMemoryPlan(request, nested->offsets, nested->peak)));
+}
+
+TEST(MemoryPlannerTest, SearchesAmongSmallGapsEnd) {
+  // Every other byte is taken, but for three in a row.
+  planner::Occupancy occupancy(1);
+  for (uint64_t i = 0; i != 1000; ++i)
+    if (i != 500)
+      occupancy.insert(0, 1, 2 * i, 1);
+  auto find = [&](uint64_t maxWork) {
+    uint64_t work = 0;
+    uint64_t offset =
+        occupancy.findLowest(0, 1, /*size=*/2, /*alignment=*/1, work, maxWork);
+    EXPECT_LE(work, maxWork + 1);
+    return offset;
+  };
+  EXPECT_EQ(find(10000), 999u);
+  EXPECT_EQ(find(10), 1999u);
 }

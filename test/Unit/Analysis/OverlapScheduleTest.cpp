@@ -215,6 +215,20 @@ TEST(OverlapScheduleTest, countsWhatMeetsInTheBound) {
   EXPECT_EQ(found.score.seconds, found.lowerBound);
 }
 
+// Beyond some hours, a short time added to the others is rounded away.
+TEST(OverlapScheduleTest, boundsStepsThatTakeHours) {
+  ScheduleProgramBuilder builder;
+  constexpr double kHour = 3600 * 1024;
+  constexpr double kShort = 3 * 0x1p-30;
+  uint32_t last = builder.compute(kHour);
+  for (int i = 0; i != 11; ++i)
+    last = builder.compute(kHour, last);
+  last = builder.compute(kShort, last);
+  last = builder.wait(builder.start(kShort, last));
+  TimedProgram program = builder.build();
+  EXPECT_NEAR(computeLowerBound(program), 12 * 3600, 1e-6);
+}
+
 // Two collectives that run beside a layer each are done in time; the third one
 // cannot start before, nor be put off until the end.
 TEST(OverlapScheduleTest, doesNotPutOffReductionsUntilTheEnd) {

@@ -103,4 +103,6 @@ TEST(TimelineTest, Numbers) {
   EXPECT_EQ(formatBytes(1000), "1.00 kB");
   EXPECT_EQ(formatBytes(52'500'000'000), "52.5 GB");
   EXPECT_EQ(formatPercent(0.9876), "98.8 %");
+  EXPECT_EQ(formatPercent(-1e-9), "0.0 %");
+  EXPECT_EQ(formatPercent(-0.01), "-1.0 %");
 }

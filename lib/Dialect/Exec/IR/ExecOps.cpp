@@ -10,6 +10,7 @@
 #include "regather/Support/FunctionSyntax.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace regather;
@@ -102,7 +103,7 @@ ConstantOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
   ConstantOpAdaptor adaptor(operands, attributes, properties, regions);
   ElementsAttr value = adaptor.getValue();
   if (!value)
-    return failure();
+    return emitOptionalError(loc, "'exec.constant' op expects elements");
   auto type =
       MemRefType::get(value.getShapedType().getShape(), value.getElementType());
   if (!isBuffer(type))
@@ -177,7 +178,7 @@ ValueRange AxisIndexOp::getWrites() {
 /// Checks that `op`, which is a direct part of `graph`, can be captured after
 /// what came before. `joined` says which streams take part.
 static LogicalResult verifyCapture(GraphOp graph, Operation *op,
-                                   llvm::SmallDenseSet<uint64_t> &joined) {
+                                   llvm::SmallSet<uint64_t, 8> &joined) {
   auto checkStream = [&](uint64_t stream) -> LogicalResult {
     if (joined.contains(stream))
       return success();
@@ -211,7 +212,7 @@ static LogicalResult verifyCapture(GraphOp graph, Operation *op,
 }
 
 LogicalResult GraphOp::verifyRegions() {
-  llvm::SmallDenseSet<uint64_t> joined = {0};
+  llvm::SmallSet<uint64_t, 8> joined = {0};
   for (Operation &op : getBody().front())
     if (failed(verifyCapture(*this, &op, joined)))
       return failure();

@@ -40,10 +40,10 @@ struct FormGraphs
 
   LogicalResult checkOptions() {
     if (mode == GraphMode::Modules && modules.empty())
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "mode 'modules' expects patterns in option 'modules'";
     if (mode != GraphMode::Modules && !modules.empty())
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "option 'modules' has a meaning in mode 'modules' only";
     return success();
   }
@@ -80,6 +80,10 @@ struct FormGraphs
       items.rewrite(groups);
     numMovedBefore += grouping.numMovedBefore;
     numMovedBehind += grouping.numMovedBehind;
+    if (grouping.numGraphs == 0 && !items.get().empty())
+      emitWarning(program.getLoc())
+          << "no graph is formed: no unit of the step has " << minOps.getValue()
+          << " operations ('min-ops') that can be launched together";
     report(program, grouping.numGraphs, grouping.numOps);
     return success();
   }

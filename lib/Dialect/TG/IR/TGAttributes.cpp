@@ -11,6 +11,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -201,7 +202,7 @@ PlacementAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit,
                       FlatSymbolRefAttr mesh, ArrayRef<AxisPlacementAttr> axes,
                       ArrayRef<int64_t> globalShape) {
   llvm::SmallDenseSet<StringAttr> seen;
-  llvm::SmallDenseSet<int64_t> dims;
+  llvm::SmallSet<int64_t, 4> dims;
   for (AxisPlacementAttr axis : axes) {
     for (StringAttr name : axis.getAxes().getNames())
       if (!seen.insert(name).second)

@@ -8,6 +8,8 @@
 
 #include "regather/Dialect/TG/IR/TG.h"
 
+#include "llvm/ADT/SmallSet.h"
+
 using namespace mlir;
 using namespace regather::tg;
 
@@ -328,7 +330,7 @@ LogicalResult PermuteOp::verify() {
     return emitOpError() << "expects as many targets as sources, got "
                          << getTargets().size() << " and "
                          << getSources().size();
-  llvm::SmallDenseSet<int64_t> sources, targets;
+  llvm::SmallSet<int64_t, 8> sources, targets;
   for (int64_t source : getSources())
     if (!sources.insert(source).second)
       return emitOpError() << "rank " << source << " is a source twice";

@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace regather::tg;
 
-static int64_t getBytes(TypeRange types) {
+int64_t regather::tg::getTensorBytes(TypeRange types) {
   int64_t bytes = 0;
   for (Type type : types)
     if (auto tensor = dyn_cast<RankedTensorType>(type);
@@ -33,8 +33,8 @@ OpCost regather::tg::getOpCost(Operation *op) {
     cost.view = costed.isView();
     return cost;
   }
-  cost.readBytes = getBytes(op->getOperandTypes());
-  cost.writtenBytes = getBytes(op->getResultTypes());
+  cost.readBytes = getTensorBytes(op->getOperandTypes());
+  cost.writtenBytes = getTensorBytes(op->getResultTypes());
   return cost;
 }
 
@@ -176,15 +176,15 @@ int64_t NodeOp::getReadBytes() {
       llvm::StringSwitch<bool>(getOperatorName(getTarget()))
           .Cases({"embedding", "index", "index_select", "gather"}, true)
           .Default(false);
-  int64_t bytes = getBytes(getOperandTypes());
+  int64_t bytes = getTensorBytes(getOperandTypes());
   if (!picks || getNumOperands() == 0)
     return bytes;
-  int64_t table = getBytes(getOperand(0).getType());
-  return bytes - table + std::min(table, getBytes(getResultTypes()));
+  int64_t table = getTensorBytes(getOperand(0).getType());
+  return bytes - table + std::min(table, getTensorBytes(getResultTypes()));
 }
 
 int64_t NodeOp::getWrittenBytes() {
-  return isView() ? 0 : getBytes(getResultTypes());
+  return isView() ? 0 : getTensorBytes(getResultTypes());
 }
 
 bool NodeOp::isView() {
@@ -234,11 +234,11 @@ struct LinalgCost
     int64_t bytes = 0;
     for (OpOperand &operand : op->getOpOperands())
       if (linalgOp.payloadUsesValueFromOperand(&operand))
-        bytes += getBytes(operand.get().getType());
+        bytes += getTensorBytes(operand.get().getType());
     return bytes;
   }
   int64_t getWrittenBytes(Operation *op) const {
-    return getBytes(op->getResultTypes());
+    return getTensorBytes(op->getResultTypes());
   }
   bool isView(Operation *) const { return false; }
   bool isLibraryCall(Operation *op) const {

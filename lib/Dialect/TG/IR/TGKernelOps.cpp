@@ -68,17 +68,8 @@ double LaunchOp::getFlops() {
   return flops;
 }
 
-static int64_t getBytes(TypeRange types) {
-  int64_t bytes = 0;
-  for (Type type : types)
-    if (auto tensor = dyn_cast<RankedTensorType>(type);
-        tensor && tensor.hasStaticShape())
-      bytes += getTensorBytes(tensor);
-  return bytes;
-}
+int64_t LaunchOp::getReadBytes() { return getTensorBytes(getOperandTypes()); }
 
-int64_t LaunchOp::getReadBytes() { return getBytes(getOperandTypes()); }
-
-int64_t LaunchOp::getWrittenBytes() { return getBytes(getResultTypes()); }
+int64_t LaunchOp::getWrittenBytes() { return getTensorBytes(getResultTypes()); }
 
 bool LaunchOp::isView() { return false; }

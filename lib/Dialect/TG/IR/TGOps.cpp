@@ -205,15 +205,18 @@ static void printGroupAxes(OpAsmPrinter &printer, Operation *, AxesAttr axes) {
 // WaitOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult WaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+LogicalResult WaitOp::inferReturnTypes(MLIRContext *,
+                                       std::optional<Location> loc,
                                        ValueRange operands, DictionaryAttr,
                                        OpaqueProperties, RegionRange,
                                        SmallVectorImpl<Type> &types) {
   if (operands.size() != 1)
-    return failure();
-  auto future = dyn_cast<FutureType>(operands.front().getType());
+    return emitOptionalError(loc, "'tg.wait' op expects one future, got ",
+                             operands.size(), " operands");
+  Type type = operands.front().getType();
+  auto future = dyn_cast<FutureType>(type);
   if (!future)
-    return failure();
+    return emitOptionalError(loc, "'tg.wait' op expects a future, got ", type);
   llvm::append_range(types, future.getTensors());
   return success();
 }

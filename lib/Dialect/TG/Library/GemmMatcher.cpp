@@ -94,18 +94,14 @@ static std::optional<int32_t> getDtype(Type type) {
   return std::nullopt;
 }
 
-static Type getElement(Value value) {
-  return cast<RankedTensorType>(value.getType()).getElementType();
-}
-
 bool GemmMatcher::startChain(Operation *op, ProductReading reading) {
   auto left = views.find(reading.lhs), right = views.find(reading.rhs);
   if (left == views.end() || right == views.end())
     return fail("it computes what the product reads");
   lhs = left->second;
   rhs = right->second;
-  Type element = getElement(reading.lhs);
-  if (!getDtype(element) || getElement(reading.rhs) != element)
+  Type element = getElementTypeOrSelf(reading.lhs);
+  if (!getDtype(element) || getElementTypeOrSelf(reading.rhs) != element)
     return fail("the library does not multiply numbers of this type");
   double multiplyAdds = 1;
   for (const ProductLoop &loop : reading.loops)
@@ -146,14 +142,14 @@ bool GemmMatcher::addElement(const ElementStep &step) {
     if (desc.addend_count == RG_GEMM_MAX_ADDENDS)
       return fail("the library adds no more tensors");
     auto it = views.find(step.addend);
-    if (it == views.end() || !getDtype(getElement(step.addend)))
+    if (it == views.end() || !getDtype(getElementTypeOrSelf(step.addend)))
       return fail("the library does not add this");
     ChainItem item;
     item.addend = it->second.apply(step.alignment);
     if (!item.addend)
       return fail(kStrides);
     rg_gemm_operand &operand = desc.addends[desc.addend_count++];
-    operand.dtype = *getDtype(getElement(step.addend));
+    operand.dtype = *getDtype(getElementTypeOrSelf(step.addend));
     items.push_back(std::move(item));
     return true;
   }
@@ -341,7 +337,7 @@ bool GemmMatcher::finish(ValueRange inputs, Value output) {
     auto input = llvm::find(inputs, view.base);
     operand->buffer = static_cast<int32_t>(input - inputs.begin());
   }
-  desc.c.dtype = *getDtype(getElement(output));
+  desc.c.dtype = *getDtype(getElementTypeOrSelf(output));
   return true;
 }
 

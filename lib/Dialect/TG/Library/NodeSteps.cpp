@@ -169,10 +169,6 @@ std::optional<ViewReading> library::readNodeView(NodeOp node, unsigned result) {
 // Steps on elements
 //===----------------------------------------------------------------------===//
 
-static Type getElement(Value value) {
-  return cast<RankedTensorType>(value.getType()).getElementType();
-}
-
 /// An addend that is broadcast to the result of `node`.
 static ElementStep makeAdd(NodeOp node, Value addend) {
   ElementStep step(ElementStep::Kind::Add);
@@ -199,11 +195,12 @@ static ElementReading readAdd(NodeOp node, NodeArguments &args, Value chain) {
     return ElementReading::fail(kNoRoutine);
   ElementReading reading;
   // A sum of two types has the wider one.
-  if (getElement(node.getResult(0)).isF32())
+  if (getElementTypeOrSelf(node.getResult(0)).isF32())
     reading.steps.push_back(
-        ElementStep::convert(getElement(node.getResult(0))));
+        ElementStep::convert(getElementTypeOrSelf(node.getResult(0))));
   reading.steps.push_back(makeAdd(node, addend));
-  reading.steps.push_back(ElementStep::convert(getElement(node.getResult(0))));
+  reading.steps.push_back(
+      ElementStep::convert(getElementTypeOrSelf(node.getResult(0))));
   return reading;
 }
 
@@ -228,7 +225,8 @@ ElementReading library::readNodeElements(NodeOp node, Value chain) {
           .Default(false);
   if (!isConversion)
     return ElementReading::fail(kNoRoutine);
-  reading.steps.push_back(ElementStep::convert(getElement(node.getResult(0))));
+  reading.steps.push_back(
+      ElementStep::convert(getElementTypeOrSelf(node.getResult(0))));
   return reading;
 }
 

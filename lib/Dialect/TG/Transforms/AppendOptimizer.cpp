@@ -147,13 +147,16 @@ LogicalResult OptimizerAppender::collect() {
       updated.insert(role.getArgument());
   }
   llvm::sort(gradients);
+  SmallVector<unsigned> leftAlone;
   for (auto [argument, result] : gradients) {
     if (!parameters.empty() && parameters.back().argument == argument)
       return func.emitError()
              << "results " << parameters.back().gradientResult << " and "
              << result << " are both the gradient of argument " << argument;
-    if (updated.contains(argument))
+    if (updated.contains(argument)) {
+      leftAlone.push_back(argument);
       continue;
+    }
     TrainedParameter &parameter = parameters.emplace_back();
     parameter.argument = argument;
     parameter.gradientResult = result;
@@ -167,8 +170,15 @@ LogicalResult OptimizerAppender::collect() {
     parameter.module =
         func.getArgAttrOfType<StringAttr>(argument, kModuleAttrName);
   }
-  if (!parameters.empty())
+  if (!parameters.empty()) {
+    if (!leftAlone.empty())
+      emitWarning(func.getLoc())
+          << leftAlone.size() << " of " << leftAlone.size() + parameters.size()
+          << " parameters with a gradient get no update from the optimizer, "
+             "since the step updates them already; the first is \""
+          << getName(leftAlone.front()) << '"';
     return success();
+  }
   int64_t numParameters = 0;
   bool updatesAny = false;
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
@@ -519,7 +529,7 @@ struct AppendOptimizer
   void runOnOperation() override {
     AppendOptimizerPassOptions options = getOptions();
     FailureOr<OptimizerRules> rules = OptimizerRules::create(
-        options, [&]() { return getOperation().emitError(); });
+        options, [&]() { return emitError(getOperation().getLoc()); });
     if (failed(rules))
       return signalPassFailure();
     for (auto func : getOperation().getOps<func::FuncOp>())

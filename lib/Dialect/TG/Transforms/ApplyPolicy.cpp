@@ -81,7 +81,7 @@ LogicalResult ApplyPolicy::parseOptions() {
   saved.clear();
   if (budget >= 0 && (policy != PolicyPlan::None || !modules.empty() ||
                       !save.empty() || everySecondProduct))
-    return getOperation().emitError()
+    return emitError(getOperation().getLoc())
            << "option 'budget' is a plan for all of forward; no other one can "
               "be given with it";
   for (const std::string &text : modules) {
@@ -92,7 +92,7 @@ LogicalResult ApplyPolicy::parseOptions() {
                     .Case("selective", PolicyPlan::Selective)
                     .Default(std::nullopt);
     if (!kind)
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "'modules' expects PATTERN:none, PATTERN:full or "
                 "PATTERN:selective, got \""
              << text << '"';
@@ -102,7 +102,7 @@ LogicalResult ApplyPolicy::parseOptions() {
   for (const std::string &text : save) {
     llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text);
     if (!glob)
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "pattern \"" << text << "\" of option 'save' is malformed: "
              << llvm::toString(glob.takeError());
     saved.push_back(std::move(*glob));

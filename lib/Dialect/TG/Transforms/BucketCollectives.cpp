@@ -122,7 +122,8 @@ static std::vector<Owner> findOwners(ArrayRef<Step> steps) {
 FailureOr<PlannedNames> BucketCollectives::planNames(ArrayRef<Step> steps) {
   llvm::Expected<BucketPlan> read = readBucketPlan(plan);
   if (!read)
-    return getOperation().emitError() << llvm::toString(read.takeError());
+    return emitError(getOperation().getLoc())
+           << llvm::toString(read.takeError());
   PlannedNames names;
   std::vector<Owner> owners;
   if (!read->patterns.empty())
@@ -316,10 +317,18 @@ void BucketCollectives::merge(const Step &step, ArrayRef<WantedBucket> wanted) {
 
 LogicalResult BucketCollectives::checkOptions() {
   auto fail = [&](const Twine &message) {
-    return getOperation().emitError() << message;
+    return emitError(getOperation().getLoc()) << message;
   };
   if (mode == BucketMode::Auto && !plan.empty())
     return fail("'plan' has no effect with 'mode=auto', got \"" + plan + "\"");
+  const std::pair<StringRef, bool> ofAuto[] = {
+      {"cluster", cluster.hasValue()},
+      {"saturation", saturation.hasValue()},
+      {"max-bytes", maxBytes.hasValue()},
+      {"max-compute", maxCompute.hasValue()}};
+  for (auto [name, isGiven] : ofAuto)
+    if (isGiven && mode == BucketMode::Plan)
+      return fail("'" + name + "' has no effect with 'mode=plan'");
   if (!(saturation > 0 && saturation < 1))
     return fail("'saturation' must be above 0 and below 1, got " +
                 Twine(llvm::formatv("{0}", saturation.getValue()).str()));
@@ -354,7 +363,8 @@ LogicalResult BucketCollectives::bucketByPlan() {
 LogicalResult BucketCollectives::bucketBySchedule() {
   llvm::Expected<Cluster> read = loadCluster(cluster);
   if (!read)
-    return getOperation().emitError() << llvm::toString(read.takeError());
+    return emitError(getOperation().getLoc())
+           << llvm::toString(read.takeError());
   CostModel model(std::move(*read));
   FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
   if (failed(costs))

@@ -29,7 +29,7 @@ struct FormKernels
 
   void runOnOperation() override {
     if (maxOps == 0) {
-      getOperation().emitError()
+      emitError(getOperation().getLoc())
           << "'max-ops' must be at least 1, got " << maxOps.getValue();
       return signalPassFailure();
     }

@@ -80,8 +80,8 @@ using MemberKey =
 
 class GatherMerger {
 public:
-  GatherMerger(FunctionOpInterface func)
-      : func(func), rewriter(func.getContext()) {}
+  GatherMerger(FunctionOpInterface func, OpBuilder::Listener *listener)
+      : func(func), rewriter(func.getContext(), listener) {}
 
   FailureOr<MergedGathers> run();
 
@@ -237,6 +237,8 @@ LogicalResult GatherMerger::visitGather(AllGatherOp gather,
   return success();
 }
 
-FailureOr<MergedGathers> regather::tg::mergeGathers(FunctionOpInterface func) {
-  return GatherMerger(func).run();
+FailureOr<MergedGathers>
+regather::tg::mergeGathers(FunctionOpInterface func,
+                           OpBuilder::Listener *listener) {
+  return GatherMerger(func, listener).run();
 }

@@ -9,6 +9,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_GATHERMERGER_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_GATHERMERGER_H
 
+#include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace regather::tg {
@@ -24,7 +25,9 @@ struct MergedGathers {
 
 /// Merges what is computed twice, in one phase, of one parameter alone: see
 /// tg-merge-gathers. Linear in the size of the block.
-mlir::FailureOr<MergedGathers> mergeGathers(mlir::FunctionOpInterface func);
+mlir::FailureOr<MergedGathers>
+mergeGathers(mlir::FunctionOpInterface func,
+             mlir::OpBuilder::Listener *listener = nullptr);
 
 } // namespace regather::tg
 

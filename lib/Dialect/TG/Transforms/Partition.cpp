@@ -12,6 +12,7 @@
 #include "Partition/BudgetPlan.h"
 #include "Partition/SavedValues.h"
 #include "Partition/StepSplitter.h"
+#include "RecomputedChains.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Dialect/TG/Utils/Policies.h"
@@ -173,6 +174,9 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
   if (failed(costs))
     return failure();
+  // A record speaks of views itself, and PyTorch goes by the marks it sees.
+  if (mode != PartitionMode::Replay && !matchPyTorch)
+    markRecomputedChains(func);
   FailureOr<SavedValues> values = decide(func, *costs);
   if (failed(values))
     return failure();

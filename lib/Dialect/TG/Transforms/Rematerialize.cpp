@@ -9,6 +9,7 @@
 #include "BackwardCopies.h"
 #include "GatherMerger.h"
 #include "ParameterRegathers.h"
+#include "RecomputedChains.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Dialect/TG/Utils/Policies.h"
@@ -26,24 +27,65 @@ using namespace mlir;
 using namespace regather::tg;
 
 namespace {
+/// Tells what has come to backward. Rewrites have to notify it of what they
+/// erase: what took the place of something that was there is not new.
+class NewInBackward : public RewriterBase::Listener {
+public:
+  explicit NewInBackward(FunctionOpInterface func) {
+    forEachBackward(func, [&](Operation *op) { before.insert(op); });
+  }
+
+  void notifyOperationErased(Operation *op) override {
+    if (before.erase(op))
+      ++replaced[getKey(op)];
+  }
+
+  /// Called once.
+  SmallVector<Operation *> find(FunctionOpInterface func) {
+    SmallVector<Operation *> found;
+    forEachBackward(func, [&](Operation *op) {
+      if (before.contains(op))
+        return;
+      auto it = replaced.find(getKey(op));
+      if (it != replaced.end() && it->second > 0)
+        --it->second;
+      else
+        found.push_back(op);
+    });
+    return found;
+  }
+
+private:
+  using Key = std::pair<const void *, Attribute>;
+  static Key getKey(Operation *op) {
+    return {op->getName().getAsOpaquePointer(), op->getAttr(kIdAttrName)};
+  }
+  static void forEachBackward(FunctionOpInterface func,
+                              function_ref<void(Operation *)> visit) {
+    StepGraph graph(func.getFunctionBody().front());
+    for (auto [number, op] : llvm::enumerate(graph.getOps()))
+      if (graph.isBackward(number))
+        visit(op);
+  }
+
+  llvm::DenseSet<Operation *> before;
+  llvm::DenseMap<Key, unsigned> replaced;
+};
+
 struct Rematerialize
     : public regather::tg::impl::RematerializePassBase<Rematerialize> {
   using RematerializePassBase::RematerializePassBase;
 
   void runOnOperation() override {
-    for (FunctionOpInterface func : getSteps(getOperation())) {
-      recompute(func);
-      // What is recomputed may read parameters, gathered once more in front of
-      // it, and so before backward has gathered them by itself.
-      FailureOr<Regathers> regathers = regatherParameters(func);
-      if (failed(regathers) ||
-          (regathers->gathers > 0 && failed(mergeGathers(func))))
+    for (FunctionOpInterface func : getSteps(getOperation()))
+      if (failed(rematerialize(func)))
         return signalPassFailure();
-    }
   }
 
 private:
-  void recompute(FunctionOpInterface func);
+  LogicalResult rematerialize(FunctionOpInterface func);
+  bool recompute(FunctionOpInterface func);
+  void report(FunctionOpInterface func, ArrayRef<Operation *> copies);
 };
 } // namespace
 
@@ -71,34 +113,36 @@ static void emitUnrepeatable(const StepGraph &graph) {
                             op->getName().getStringRef());
 }
 
-static void emitRecomputed(FunctionOpInterface func,
-                           const BackwardCopies &copies) {
+void Rematerialize::report(FunctionOpInterface func,
+                           ArrayRef<Operation *> copies) {
+  numOps += copies.size();
   int64_t totalBytes = 0;
   double totalFlops = 0;
-  for (auto [original, copy] : copies.getCopies()) {
+  for (Operation *copy : copies) {
     int64_t bytes = 0;
-    for (Value result : original->getResults())
+    for (Value result : copy->getResults())
       bytes += getValueBytes(result);
-    double flops = getOpCost(original).flops;
-    auto id = original->getAttrOfType<StringAttr>(kIdAttrName);
-    remark::passed(original->getLoc(),
+    double flops = getOpCost(copy).flops;
+    auto id = copy->getAttrOfType<StringAttr>(kIdAttrName);
+    remark::passed(copy->getLoc(),
                    remark::RemarkOpts::name("recomputed").category(DEBUG_TYPE))
         << remark::add("'{0}' is computed again in backward",
                        id ? id.getValue().str()
-                          : original->getName().getStringRef().str())
+                          : copy->getName().getStringRef().str())
         << remark::metric("bytes", bytes) << remark::metric("flops", flops);
     totalBytes += bytes;
     totalFlops += flops;
   }
-  if (!copies.getCopies().empty())
+  if (!copies.empty())
     remark::analysis(func.getLoc(),
                      remark::RemarkOpts::name("total").category(DEBUG_TYPE))
-        << remark::metric("recomputed", copies.getCopies().size())
+        << remark::metric("recomputed", copies.size())
         << remark::metric("bytes", totalBytes)
         << remark::metric("flops", totalFlops);
 }
 
-void Rematerialize::recompute(FunctionOpInterface func) {
+/// Returns true if that took further gathers.
+bool Rematerialize::recompute(FunctionOpInterface func) {
   StepGraph graph(func.getFunctionBody().front());
   ParameterChains chains(func, graph);
   emitUnrepeatable(graph);
@@ -110,7 +154,24 @@ void Rematerialize::recompute(FunctionOpInterface func) {
                isRecomputed(value, /*preferred=*/true);
       });
   copies.run();
-  emitRecomputed(func, copies);
-  numOps += copies.getCopies().size();
+  bool gathers = llvm::any_of(copies.getCopies(), [](const auto &pair) {
+    return isa<AllGatherOp>(pair.second);
+  });
   copies.eraseDeadOriginals();
+  return gathers;
+}
+
+LogicalResult Rematerialize::rematerialize(FunctionOpInterface func) {
+  NewInBackward added(func);
+  markRecomputedChains(func);
+  bool gathers = recompute(func);
+  // What is recomputed may read parameters, gathered once more in front of it,
+  // and so before backward has gathered them by itself.
+  FailureOr<Regathers> regathers = regatherParameters(func);
+  if (failed(regathers))
+    return failure();
+  if ((gathers || regathers->gathers > 0) && failed(mergeGathers(func, &added)))
+    return failure();
+  report(func, added.find(func));
+  return success();
 }

@@ -9,6 +9,7 @@
 #include "ParameterRegathers.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/CrossingValues.h"
 #include "regather/Dialect/TG/Utils/ModulePattern.h"
 #include "regather/Dialect/TG/Utils/ModuleUnits.h"
 #include "regather/Dialect/TG/Utils/Policies.h"
@@ -30,23 +31,31 @@ namespace {
 struct GatheredParameter {
   BlockArgument argument;
   StringRef module;
-  /// What its wait, the first one, gives.
-  Value gathered;
+  /// What its first wait waits for, and where it does.
+  AllGatherOp gather;
+  Location loc;
   /// Place of the first forward operation that computes with it.
   std::optional<unsigned> firstUse;
-  /// Bytes of gathered values that backward reads.
-  int64_t crossingBytes = 0;
-  /// The same of values that a policy keeps.
-  int64_t savedBytes = 0;
 };
 
-/// What becomes of a parameter, and why.
+/// What is to become of a parameter, and why.
 struct Decision {
   ReshardKind kind;
   std::string reason;
 };
 
-/// Gathered parameters, and bytes that backward reads of them.
+/// What lives on of one parameter from forward to backward.
+struct Crossing {
+  /// Bytes of gathered values, and of parts that groups gather from.
+  int64_t bytes = 0, partBytes = 0;
+  /// A gathered value that lives on and is marked so; null if there is none.
+  Operation *marked = nullptr;
+  /// True if backward has a gather of its own.
+  bool isRegathered = false;
+};
+using Crossings = llvm::DenseMap<BlockArgument, Crossing>;
+
+/// Gathered parameters, and bytes that live on of them, or no longer do.
 struct Totals {
   int64_t kept = 0, keptBytes = 0;
   int64_t released = 0, releasedBytes = 0;
@@ -61,24 +70,24 @@ struct ReshardAfterForward
     if (failed(checkOptions()))
       return signalPassFailure();
     for (FunctionOpInterface func : getSteps(getOperation())) {
-      if (failed(decide(func)))
+      if (failed(reshard(func)))
         return signalPassFailure();
-      FailureOr<Regathers> regathers = regatherParameters(func);
-      if (failed(regathers))
-        return signalPassFailure();
-      numGathers += regathers->gathers;
-      numOps += regathers->ops;
     }
   }
 
 private:
   LogicalResult checkOptions();
-  LogicalResult decide(FunctionOpInterface func);
+  LogicalResult reshard(FunctionOpInterface func);
   FailureOr<std::vector<Decision>>
   getDecisions(FunctionOpInterface func,
                ArrayRef<GatheredParameter> parameters);
-  void record(FunctionOpInterface func, const GatheredParameter &parameter,
-              const Decision &decision, Totals &totals);
+  LogicalResult chooseGroups(ArrayRef<GatheredParameter> parameters,
+                             MutableArrayRef<Decision> decisions);
+  void mark(FunctionOpInterface func, BlockArgument parameter,
+            Decision &decision);
+  void report(FunctionOpInterface func, const GatheredParameter &parameter,
+              const Decision &decision, const Crossing &before,
+              const Crossing &after, Totals &totals);
 
   /// `modules`, taken apart.
   std::vector<std::string> patterns;
@@ -88,20 +97,25 @@ private:
 
 LogicalResult ReshardAfterForward::checkOptions() {
   if (group != 0 && group < 2)
-    return getOperation().emitError()
+    return emitError(getOperation().getLoc())
            << "'group' must be at least 2, got " << group.getValue();
   patterns.clear();
   patternKinds.clear();
   for (const std::string &text : modules) {
     auto [pattern, kind] = StringRef(text).rsplit(':');
     if (kind != "always" && kind != "never")
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "'modules' expects PATTERN:always or PATTERN:never, got \""
              << text << '"';
     patterns.push_back(pattern.str());
     patternKinds.push_back(kind == "always" ? ReshardKind::Always
                                             : ReshardKind::Never);
   }
+  if (group != 0 && mode == ReshardMode::Never &&
+      !llvm::is_contained(patternKinds, ReshardKind::Always))
+    return emitError(getOperation().getLoc())
+           << "'group' has no effect with 'mode=never', got "
+           << group.getValue();
   return success();
 }
 
@@ -122,27 +136,22 @@ static std::vector<GatheredParameter> findGathered(FunctionOpInterface func) {
       if (inserted) {
         auto module = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                         kModuleAttrName);
-        parameters.push_back({argument,
-                              module ? module.getValue() : StringRef(), value,
-                              std::nullopt});
+        parameters.push_back(
+            {argument, module ? module.getValue() : StringRef(),
+             cast<WaitOp>(op).getFuture().getDefiningOp<AllGatherOp>(),
+             value.getLoc(), std::nullopt});
       }
       GatheredParameter &parameter = parameters[it->second];
-      bool crosses = false;
       for (Operation *user : value.getUsers()) {
         if (user == graph.getBlock().getTerminator())
           continue;
         unsigned place = graph.getNumber(user);
-        crosses |= graph.isBackward(place);
         bool computes = user->getNumResults() == 0 ||
                         chains.getParameter(user->getResult(0)) != argument;
         if (computes && !graph.isBackward(place))
           parameter.firstUse =
               std::min(parameter.firstUse.value_or(place), place);
       }
-      if (crosses)
-        (isMarkedSaved(value) ? parameter.savedBytes
-                              : parameter.crossingBytes) +=
-            getValueBytes(value);
     }
   }
   return parameters;
@@ -196,35 +205,109 @@ ReshardAfterForward::getDecisions(FunctionOpInterface func,
   return decisions;
 }
 
-void ReshardAfterForward::record(FunctionOpInterface func,
-                                 const GatheredParameter &parameter,
-                                 const Decision &decision, Totals &totals) {
-  unsigned number = parameter.argument.getArgNumber();
-  ReshardAttr reshard = getReshard(func, parameter.argument);
-  std::string reason = decision.reason;
-  if (reshard) {
-    reason = "it is marked so";
-  } else {
-    bool inGroup = group != 0 && decision.kind == ReshardKind::Always;
-    reshard = ReshardAttr::get(func.getContext(),
-                               inGroup ? ReshardKind::Group : decision.kind,
-                               inGroup ? group.getValue() : 0);
-    func.setArgAttr(number, kReshardAttrName, reshard);
+/// Lets backward gather in groups what more ranks than a group have gathered.
+LogicalResult
+ReshardAfterForward::chooseGroups(ArrayRef<GatheredParameter> parameters,
+                                  MutableArrayRef<Decision> decisions) {
+  AllGatherOp whole;
+  bool anyGroup = false;
+  for (auto [parameter, decision] : llvm::zip(parameters, decisions)) {
+    if (decision.kind != ReshardKind::Always)
+      continue;
+    AllGatherOp gather = parameter.gather;
+    MeshOp mesh = lookupMesh(gather, gather.getMeshAttr());
+    if (mesh.getGroupSize(gather.getAxes()) == group) {
+      whole = gather;
+    } else {
+      decision.kind = ReshardKind::Group;
+      anyGroup = true;
+    }
   }
-  bool isKept = reshard.getKind() == ReshardKind::Never;
-  if (!isKept && parameter.crossingBytes == 0)
-    reason = "backward does not read it";
-  ++(isKept ? numKept : numReleased);
+  if (!whole || anyGroup)
+    return success();
+  return whole.emitError() << "'group' must be less than the "
+                           << group.getValue() << " ranks that gather, got "
+                           << group.getValue()
+                           << "; without it, all of them gather again";
+}
+
+/// Writes `decision` down at `parameter`, or takes over what is written there.
+void ReshardAfterForward::mark(FunctionOpInterface func,
+                               BlockArgument parameter, Decision &decision) {
+  if (ReshardAttr reshard = getReshard(func, parameter)) {
+    decision = {reshard.getKind(), "it is marked so"};
+    return;
+  }
+  int64_t ranks = decision.kind == ReshardKind::Group ? group.getValue() : 0;
+  func.setArgAttr(parameter.getArgNumber(), kReshardAttrName,
+                  ReshardAttr::get(func.getContext(), decision.kind, ranks));
+}
+
+/// What lives on, as the step stands.
+static Crossings findCrossings(FunctionOpInterface func) {
+  StepGraph graph(func.getFunctionBody().front());
+  ParameterChains chains(func, graph);
+  Crossings crossings;
+  std::vector<CrossingValue> values = findCrossingValues(func, graph, chains);
+  for (auto [parameter, bytes] : countGathered(values))
+    crossings[parameter].bytes = bytes;
+  for (const CrossingValue &crossing : values) {
+    Operation *def = crossing.value.getDefiningOp();
+    if (crossing.gathered) {
+      if (isMarkedSaved(crossing.value))
+        crossings[crossing.gathered].marked = def;
+      continue;
+    }
+    BlockArgument parameter = chains.getParameter(crossing.value);
+    bool isPart = false;
+    forEachInput(def, [&](Value input) { isPart |= chains.isGathered(input); });
+    if (parameter && isPart)
+      crossings[parameter].partBytes += crossing.bytes;
+  }
+  for (auto [number, op] : llvm::enumerate(graph.getOps()))
+    if (auto gather = dyn_cast<AllGatherOp>(op);
+        gather && graph.isBackward(number))
+      for (unsigned member : chains.getMembers(gather))
+        crossings[chains.getParameter(gather.getInputs()[member])]
+            .isRegathered = true;
+  return crossings;
+}
+
+/// Why the parameter is kept or released, as far as the step itself shows.
+static std::string getReason(const Decision &decision, const Crossing &before,
+                             const Crossing &after) {
+  if (after.bytes > 0 && decision.kind != ReshardKind::Never && after.marked) {
+    Policy policy = getPolicy(after.marked).value();
+    auto id = after.marked->getAttrOfType<StringAttr>(kIdAttrName);
+    return llvm::formatv("'{0}' is marked {1}",
+                         id ? id.getValue()
+                            : after.marked->getName().getStringRef(),
+                         stringifyPolicy(policy))
+        .str();
+  }
+  if (before.bytes > 0)
+    return decision.reason;
+  return before.isRegathered ? "backward gathers it by itself"
+                             : "backward does not read it";
+}
+
+void ReshardAfterForward::report(FunctionOpInterface func,
+                                 const GatheredParameter &parameter,
+                                 const Decision &decision,
+                                 const Crossing &before, const Crossing &after,
+                                 Totals &totals) {
+  bool isKept = after.bytes > 0;
+  std::string reason = getReason(decision, before, after);
   std::string name = getParameterName(func, parameter.argument);
-  Location loc = parameter.gathered.getLoc();
   auto options = remark::RemarkOpts::name(isKept ? "kept" : "released")
                      .category(DEBUG_TYPE);
-  int64_t kept = parameter.savedBytes + (isKept ? parameter.crossingBytes : 0);
-  int64_t released = isKept ? 0 : parameter.crossingBytes;
+  int64_t kept = after.bytes + after.partBytes;
+  int64_t released = std::max<int64_t>(before.bytes - after.bytes, 0);
   ++(isKept ? totals.kept : totals.released);
   totals.keptBytes += kept;
   totals.releasedBytes += released;
-  (isKept ? remark::missed(loc, options) : remark::passed(loc, options))
+  (isKept ? remark::missed(parameter.loc, options)
+          : remark::passed(parameter.loc, options))
       << remark::reason("\"{0}\" is {1} after forward: {2}", name,
                         isKept ? "kept" : "released", reason)
       << remark::metric("kept_bytes", kept)
@@ -232,14 +315,28 @@ void ReshardAfterForward::record(FunctionOpInterface func,
       << remark::metric("parameter", name) << remark::metric("why", reason);
 }
 
-LogicalResult ReshardAfterForward::decide(FunctionOpInterface func) {
+LogicalResult ReshardAfterForward::reshard(FunctionOpInterface func) {
   std::vector<GatheredParameter> parameters = findGathered(func);
   FailureOr<std::vector<Decision>> decisions = getDecisions(func, parameters);
-  if (failed(decisions))
+  if (failed(decisions) ||
+      (group != 0 && failed(chooseGroups(parameters, *decisions))))
     return failure();
+  for (auto [parameter, decision] : llvm::zip(parameters, *decisions))
+    mark(func, parameter.argument, decision);
+  Crossings before = findCrossings(func);
+  FailureOr<Regathers> regathers = regatherParameters(func);
+  if (failed(regathers))
+    return failure();
+  numGathers += regathers->gathers;
+  numOps += regathers->ops;
+  // What is said is what the step is now.
+  Crossings after = findCrossings(func);
   Totals totals;
   for (auto [parameter, decision] : llvm::zip(parameters, *decisions))
-    record(func, parameter, decision, totals);
+    report(func, parameter, decision, before.lookup(parameter.argument),
+           after.lookup(parameter.argument), totals);
+  numKept += totals.kept;
+  numReleased += totals.released;
   if (!parameters.empty())
     remark::analysis(func.getLoc(),
                      remark::RemarkOpts::name("total").category(DEBUG_TYPE))

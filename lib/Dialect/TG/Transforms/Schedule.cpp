@@ -28,13 +28,15 @@ struct Schedule : public regather::tg::impl::SchedulePassBase<Schedule> {
   using SchedulePassBase::SchedulePassBase;
 
   void runOnOperation() override {
+    if (failed(checkOptions()))
+      return signalPassFailure();
     if (mode == ScheduleMode::None)
       return;
     if (failed(readMemoryLimit()))
       return signalPassFailure();
     llvm::Expected<Cluster> known = loadCluster(cluster);
     if (!known) {
-      getOperation().emitError() << llvm::toString(known.takeError());
+      emitError(getOperation().getLoc()) << llvm::toString(known.takeError());
       return signalPassFailure();
     }
     CostModel model(std::move(*known));
@@ -47,6 +49,7 @@ struct Schedule : public regather::tg::impl::SchedulePassBase<Schedule> {
   }
 
 private:
+  LogicalResult checkOptions();
   LogicalResult readMemoryLimit();
   OverlapOptions getOptions(const TimedProgram &program) const;
   LogicalResult orderStep(FunctionOpInterface func, StepCosts &costs);
@@ -58,6 +61,27 @@ private:
 };
 } // namespace
 
+/// Refuses options that another mode has.
+LogicalResult Schedule::checkOptions() {
+  bool isManual = mode == ScheduleMode::Manual;
+  bool isAuto = mode == ScheduleMode::Auto;
+  const std::tuple<StringRef, bool, bool> options[] = {
+      {"prefetch", prefetch.hasValue(), isManual},
+      {"memory-limit", memoryLimit.hasValue(), isAuto},
+      {"in-flight", inFlight.hasValue(), isAuto},
+      {"effort", effort.hasValue(), isAuto},
+      {"overlap-groups", overlapGroups.hasValue(), isAuto}};
+  for (auto [name, isGiven, hasEffect] : options)
+    if (isGiven && !hasEffect)
+      return emitError(getOperation().getLoc())
+             << "'" << name << "' has no effect with 'mode="
+             << (isManual ? "manual"
+                 : isAuto ? "auto"
+                          : "none")
+             << "'";
+  return success();
+}
+
 LogicalResult Schedule::readMemoryLimit() {
   StringRef text = memoryLimit;
   bool isRatio = text.consume_back("x");
@@ -68,7 +92,7 @@ LogicalResult Schedule::readMemoryLimit() {
   else if (!isRatio && !text.getAsInteger(10, bytes) && bytes >= 0)
     limitBytes = bytes;
   else
-    return getOperation().emitError()
+    return emitError(getOperation().getLoc())
            << "'memory-limit' must be a number of bytes, or a multiple such as "
               "1.05x, got \""
            << memoryLimit << '"';

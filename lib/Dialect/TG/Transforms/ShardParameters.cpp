@@ -120,7 +120,7 @@ private:
   LogicalResult repeatStep(Step &step, const DataMesh &dataMesh,
                            const ElementTypes &types) {
     if (microBatches < 1)
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "option 'micro-batches' must be at least one, got "
              << static_cast<int64_t>(microBatches);
     if (microBatches == 1)
@@ -141,12 +141,12 @@ private:
 
   LogicalResult checkLayout() {
     if (alignment < 1 || !llvm::isPowerOf2_64(alignment))
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "option 'alignment' must be a power of two, got "
              << static_cast<int64_t>(alignment);
     if (layout == ParameterLayout::Flat || optimizerGroups.empty())
       return success();
-    return getOperation().emitError()
+    return emitError(getOperation().getLoc())
            << "option 'optimizer-groups' is for layout=flat, but the layout is "
               "per-parameter";
   }

@@ -17,6 +17,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace regather::tg;
 
@@ -81,6 +83,14 @@ SubgroupGathers::Group SubgroupGathers::splitAxis(MeshOp mesh, StringRef axis,
 FailureOr<SubgroupGathers::Group> SubgroupGathers::getGroup(AllGatherOp gather,
                                                             int64_t ranks) {
   MeshOp mesh = lookupMesh(gather, gather.getMeshAttr());
+  if (mesh.getGroupSize(gather.getAxes()) == ranks) {
+    InFlightDiagnostic diag = gather.emitError()
+                              << "expects groups of fewer than the " << ranks
+                              << " ranks of this gather, got " << ranks
+                              << "; without a group, all of them gather again";
+    diag.attachNote(mesh.getLoc()) << "mesh declared here";
+    return diag;
+  }
   // The last axes vary fastest: neighbours differ in them.
   ArrayRef<StringAttr> names = gather.getAxes().getNames();
   SmallVector<StringRef> inner;
@@ -176,7 +186,8 @@ LogicalResult SubgroupGathers::replace(AllGatherOp original, AllGatherOp copy,
                                        ArrayRef<Member> members) {
   WaitOp wait = getWait(original), copyWait = getWait(copy);
   // One gather for each group size; there is hardly ever more than one.
-  llvm::MapVector<int64_t, SmallVector<Member>> bySize;
+  llvm::MapVector<int64_t, SmallVector<Member>, std::map<int64_t, unsigned>>
+      bySize;
   for (const Member &member : members)
     bySize[member.ranks].push_back(member);
   llvm::SmallDenseSet<unsigned> replaced;

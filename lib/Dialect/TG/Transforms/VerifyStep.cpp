@@ -256,20 +256,21 @@ static LogicalResult verifyRoles(FunctionOpInterface func) {
              << stringifyRoleKind(role.getKind()) << " of argument "
              << role.getArgument();
   }
-  // A step that gives gradients away may still update its buffers.
-  auto isParameter = [&](unsigned argument) {
+  // A step without an optimizer gives its gradients away. It may still update
+  // buffers, and parameters that the model itself changes.
+  auto isOfOptimizer = [&](unsigned argument) {
     auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
-    return role && role.getKind() == RoleKind::Parameter;
+    return role && (role.getKind() == RoleKind::LearningRate ||
+                    role.getKind() == RoleKind::OptimizerState);
   };
-  if (llvm::none_of(updates,
-                    [&](auto &update) { return isParameter(update.first); }))
+  if (llvm::none_of(llvm::seq(0u, func.getNumArguments()), isOfOptimizer))
     return success();
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
     if (gradients.count(i) && !updates.count(i))
       return func.emitError() << "argument " << i << " has a gradient (result "
                               << gradients.lookup(i)
-                              << ") but no update, although the step updates "
-                                 "other parameters";
+                              << ") but no update, although the step has an "
+                                 "optimizer";
   return success();
 }
 

@@ -37,8 +37,9 @@ static FailureOr<PathPattern> parseRegex(FunctionOpInterface func,
   std::string error;
   if (pattern.regex->isValid(error))
     return pattern;
-  return func.emitError() << "regular expression \"" << text << "\" of option '"
-                          << option << "' is malformed: " << error;
+  return emitError(func.getLoc())
+         << "regular expression \"" << text << "\" of option '" << option
+         << "' is malformed: " << error;
 }
 
 static FailureOr<PathPattern> parsePattern(FunctionOpInterface func,
@@ -51,12 +52,13 @@ static FailureOr<PathPattern> parsePattern(FunctionOpInterface func,
   for (StringRef part : parts) {
     llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(part);
     if (!glob)
-      return func.emitError()
+      return emitError(func.getLoc())
              << "pattern \"" << text << "\" of option '" << option
              << "' is malformed: " << llvm::toString(glob.takeError());
     if (part.empty())
-      return func.emitError() << "pattern \"" << text << "\" of option '"
-                              << option << "' has an empty component";
+      return emitError(func.getLoc())
+             << "pattern \"" << text << "\" of option '" << option
+             << "' has an empty component";
     pattern.components.push_back(std::move(*glob));
   }
   pattern.atAnyDepth = parts.size() > 1 && parts.front() == "*";
@@ -161,10 +163,11 @@ static LogicalResult emitUnmatched(FunctionOpInterface func, StringRef option,
                                    ArrayRef<StringRef> paths,
                                    ArrayRef<PatternMatch> matches,
                                    StringRef what) {
-  InFlightDiagnostic diag =
-      func.emitError() << "pattern \"" << patterns.front() << "\" of option '"
-                       << option << "' matches no " << what << "; there are "
-                       << summarizeChoices(pattern, paths);
+  InFlightDiagnostic diag = emitError(func.getLoc())
+                            << "pattern \"" << patterns.front()
+                            << "\" of option '" << option << "' matches no "
+                            << what << "; there are "
+                            << summarizeChoices(pattern, paths);
   if (pattern.atAnyDepth)
     return diag;
   std::vector<PathPattern> others;
@@ -202,7 +205,7 @@ regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
         continue;
       any = true;
       if (found.pattern)
-        return func.emitError()
+        return emitError(func.getLoc())
                << "\"" << path << "\" is claimed by two patterns of option '"
                << option << "': \"" << patterns[*found.pattern] << "\" and \""
                << text << '"';

@@ -52,8 +52,14 @@ static int getStrength(Policy policy) {
 
 LogicalResult regather::tg::combinePolicies(Operation *op,
                                             Operation *duplicate) {
+  return combinePolicies(op,
+                         duplicate->getAttrOfType<PolicyAttr>(kPolicyAttrName),
+                         duplicate->getLoc());
+}
+
+LogicalResult regather::tg::combinePolicies(Operation *op, PolicyAttr other,
+                                            Location location) {
   auto policy = op->getAttrOfType<PolicyAttr>(kPolicyAttrName);
-  auto other = duplicate->getAttrOfType<PolicyAttr>(kPolicyAttrName);
   if (!other || policy == other)
     return success();
   if (!policy) {
@@ -63,7 +69,7 @@ LogicalResult regather::tg::combinePolicies(Operation *op,
   Policy ours = policy.getValue(), theirs = other.getValue();
   if ((saves(ours) && theirs == Policy::MustRecompute) ||
       (saves(theirs) && ours == Policy::MustRecompute)) {
-    InFlightDiagnostic diag = duplicate->emitError()
+    InFlightDiagnostic diag = emitError(location)
                               << "'" << stringifyPolicy(theirs)
                               << "' contradicts the policy of an operation "
                                  "that computes the same value";

@@ -1,8 +1,11 @@
 // RUN: regather-opt %s -split-input-file '--exec-form-graphs=mode=modules modules=*.attention' --exec-plan-memory --tg-verify-step | FileCheck %s
+// RUN: regather-opt %s -split-input-file '--exec-form-graphs=mode=unit min-ops=100000' 2>&1 | FileCheck %s --check-prefix=FEW
 // RUN: regather-opt %s -split-input-file '--exec-form-graphs=mode=modules modules=*.attention min-ops=1' --tg-verify-step | FileCheck %s --check-prefix=SINGLE
 // RUN: regather-opt %s -split-input-file --exec-form-graphs=mode=full --exec-plan-memory --tg-verify-step | FileCheck %s --check-prefix=FULL
 // RUN: regather-opt %s -split-input-file --exec-form-graphs -o - | FileCheck %s --check-prefix=NONE
 // RUN: regather-opt %s -split-input-file --exec-plan-memory '--exec-form-graphs=mode=modules modules=*.attention' --tg-verify-step -o /dev/null
+// FEW: warning: no graph is formed: no unit of the step has 100000 operations ('min-ops') that can be launched together
+// FEW-NOT: exec.graph
 
 // A gather for later starts before the graph, and what it is waited for is
 // complete before the next one.

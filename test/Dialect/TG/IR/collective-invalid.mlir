@@ -376,3 +376,22 @@ func.func @uneven_pairs(%a: tensor<2xf32>) {
       : (tensor<2xf32>) -> !tg.future<tensor<2xf32>>
   return
 }
+
+// -----
+
+func.func @no_future(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'tg.wait' op expects a future, got 'tensor<4xf32>'}}
+  %0 = tg.wait %x : tensor<4xf32>
+  return
+}
+
+// -----
+
+// The largest numbers are no more special than others.
+tg.mesh @mesh [dp = 2]
+func.func @large_ranks(%x: tensor<4xf32>) {
+  // expected-error@+1 {{pairs name rank 9223372036854775807, but the group has 2}}
+  %0 = tg.permute %x on @mesh [dp] pairs [0 to 1, 1 to 9223372036854775807] phase forward
+    : (tensor<4xf32>) -> !tg.future<tensor<4xf32>>
+  return
+}

@@ -466,3 +466,17 @@ func.func @random(%seed: tensor<i64>, %offset: tensor<1xi64>) {
   %0 = "tg.random"(%seed, %offset) <{stream = 0 : i64}> : (tensor<i64>, tensor<1xi64>) -> tensor<4xi32>
   return
 }
+
+// -----
+
+tg.mesh @mesh [dp = 5]
+// expected-error@+1 {{dimension 9223372036854775807 is sharded, but the tensor is 'tensor<2xf32>'}}
+func.func private @placement(tensor<2xf32> {tg.placement = #tg.placement<@mesh [[dp] = shard 9223372036854775807]>})
+
+// -----
+
+func.func @offload_is_not_implemented(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'tg.node' op has policy offload, which is not implemented; must_save keeps the value on the device}}
+  %y = tg.node "aten.exp.default"(%x) {tg.policy = #tg.policy<offload>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -159,6 +159,7 @@ func.func @sharded(
 // CHECK-NOT: tg.name = "v.exp_avg"
 // CHECK-NOT: tg.name = "learning_rate"
 // CHECK-SAME: -> (tensor<2xf32> {tg.role = #tg.role<update of 1>}, tensor<2xf32> {tg.role = #tg.role<gradient of 1>}, tensor<2xf32> {tg.role = #tg.role<update of 0>},
+// expected-warning@+1 {{1 of 2 parameters with a gradient get no update from the optimizer, since the step updates them already; the first is "v"}}
 func.func @captured(
     %w: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
     %v: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.name = "v"},

@@ -53,3 +53,38 @@ func.func @step(
   %20 = tg.wait %19 : !tg.future<tensor<8xf32>>
   return %18, %20, %12, %14 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Without gathers there is no unit whose size buckets could have; reductions
+// that nothing hides are one all the same. One that is read before the other
+// one is there cannot be.
+// CHECK-LABEL: @exposed_reductions
+// CHECK:       tg.all_reduce sum %{{[0-9]+}}, %{{[0-9]+}} on @mesh [dp] phase backward {tg.bucket = "auto.{{[0-9]}}"}
+// CHECK-NOT:   tg.all_reduce
+// CHECK-LABEL: @dependent
+// CHECK-COUNT-2: tg.all_reduce sum %{{[0-9a-z]+}} on @mesh
+tg.mesh @mesh [dp = 2]
+
+func.func @exposed_reductions(%a: tensor<8x4xf32> {tg.role = #tg.role<parameter>, tg.module = "a"},
+                              %b: tensor<8x4xf32> {tg.role = #tg.role<parameter>, tg.module = "b"}, %x: tensor<8x4xf32>)
+    -> (tensor<8x4xf32> {tg.role = #tg.role<gradient of 0>}, tensor<8x4xf32> {tg.role = #tg.role<gradient of 1>}) {
+  %0 = tg.node "aten.add.Tensor"(%x, %a) {tg.phase = #tg.phase<backward>} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = tg.all_reduce sum %0 on @mesh [dp] phase backward : (tensor<8x4xf32>) -> !tg.future<tensor<8x4xf32>>
+  %2 = tg.wait %1 : !tg.future<tensor<8x4xf32>>
+  %3 = tg.node "aten.add.Tensor"(%x, %b) {tg.phase = #tg.phase<backward>} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %4 = tg.all_reduce sum %3 on @mesh [dp] phase backward : (tensor<8x4xf32>) -> !tg.future<tensor<8x4xf32>>
+  %5 = tg.wait %4 : !tg.future<tensor<8x4xf32>>
+  return %2, %5 : tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+func.func private @dependent(%a: tensor<8x4xf32> {tg.role = #tg.role<parameter>, tg.module = "a"},
+                             %b: tensor<8x4xf32> {tg.role = #tg.role<parameter>, tg.module = "b"}, %x: tensor<8x4xf32>)
+    -> (tensor<8x4xf32> {tg.role = #tg.role<gradient of 0>}, tensor<8x4xf32> {tg.role = #tg.role<gradient of 1>}) {
+  %1 = tg.all_reduce sum %x on @mesh [dp] phase backward : (tensor<8x4xf32>) -> !tg.future<tensor<8x4xf32>>
+  %2 = tg.wait %1 : !tg.future<tensor<8x4xf32>>
+  %3 = tg.node "aten.add.Tensor"(%2, %b) {tg.phase = #tg.phase<backward>} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %4 = tg.all_reduce sum %3 on @mesh [dp] phase backward : (tensor<8x4xf32>) -> !tg.future<tensor<8x4xf32>>
+  %5 = tg.wait %4 : !tg.future<tensor<8x4xf32>>
+  return %2, %5 : tensor<8x4xf32>, tensor<8x4xf32>
+}

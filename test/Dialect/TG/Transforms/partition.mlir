@@ -92,3 +92,24 @@ func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// A mark on the gather of a weight holds for a view of it, which would keep it.
+// CHECK-LABEL: @forward
+// CHECK-SAME:    -> (tensor<4x4xf32> {tg.name = "result0"})
+// CHECK-LABEL: @backward
+// CHECK:         %[[FUTURE:.*]] = tg.all_gather %arg0 {{.*}} phase backward generation 1
+// CHECK-NEXT:    %[[W:.*]] = tg.wait %[[FUTURE]]
+// CHECK-NEXT:    %[[VIEW:.*]] = tg.node "aten.view.default"(%[[W]])
+// CHECK-NEXT:    tg.node "aten.mm.default"(%arg1, %[[VIEW]])
+tg.mesh @mesh [dp = 2]
+
+func.func @marked_gather(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>}, %x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = tg.all_gather %w on @mesh [dp] dim 0 phase forward {tg.policy = #tg.policy<must_recompute>} : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %whole = tg.wait %0 : !tg.future<tensor<4x4xf32>>
+  %view = tg.node "aten.view.default"(%whole) args [#tg.operand<0>, [4, 4]] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = tg.node "aten.mm.default"(%view, %x) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = tg.node "aten.mm.default"(%x, %view) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y, %g : tensor<4x4xf32>, tensor<4x4xf32>
+}

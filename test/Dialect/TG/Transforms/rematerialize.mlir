@@ -148,3 +148,60 @@ func.func @marked_gather(%w: tensor<2xf32> {tg.role = #tg.role<parameter>}) -> (
   %g = tg.node "aten.neg.default"(%a) {tg.phase = #tg.phase<backward>} : (tensor<4xbf16>) -> tensor<4xbf16>
   return %y, %g : tensor<4xbf16>, tensor<4xbf16>
 }
+
+// -----
+
+// Backward gathers the weight that it reads already: a gather that is to be
+// recomputed adds no second one. Two operations have come to backward, the
+// product and its view of the weight.
+// CHECK-LABEL: @gathered_once
+// CHECK:         phase forward
+// CHECK:         %[[FUTURE:.*]] = tg.all_gather %arg0 {{.*}} phase backward generation 1
+// CHECK-NEXT:    %[[W:.*]] = tg.wait %[[FUTURE]]
+// CHECK-NEXT:    %[[T:.*]] = tg.node "aten.t.default"(%[[W]])
+// CHECK-NEXT:    %[[Y:.*]] = tg.node "aten.mm.default"(%arg1, %[[T]])
+// CHECK-NOT:     tg.all_gather
+// CHECK:         tg.node "aten.mm.default"(%{{.*}}, %[[W]])
+// REMARK:        'transposed' is computed again
+// REMARK:        'product' is computed again
+// REMARK:        total {{.*}} bytes=128, {{.*}}recomputed=2
+tg.mesh @mesh [dp = 2]
+
+func.func @gathered_once(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>, tg.reshard = #tg.reshard<always>},
+                         %x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = tg.all_gather %w on @mesh [dp] dim 0 phase forward {tg.policy = #tg.policy<must_recompute>, tg.id = "start"} : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %whole = tg.wait %0 {tg.id = "arrival"} : !tg.future<tensor<4x4xf32>>
+  %t = tg.node "aten.t.default"(%whole) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>, tg.id = "transposed"} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = tg.node "aten.mm.default"(%x, %t) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>, tg.id = "product"}
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = tg.node "aten.neg.default"(%y) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = tg.all_gather %w on @mesh [dp] dim 0 phase backward generation 1 {tg.id = "start"} : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %again = tg.wait %1 {tg.phase = #tg.phase<backward>, tg.id = "arrival"} : !tg.future<tensor<4x4xf32>>
+  %h = tg.node "aten.mm.default"(%g, %again) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y, %h : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// The mark on the gather reaches what backward reads through a view without a
+// mark, but neither a view that is to be saved nor what is no view: the sum.
+// CHECK-LABEL: @chain_of_marked_gather
+// CHECK:         %[[KEPT:.*]] = tg.node "aten.t.default"{{.*}}must_save
+// CHECK:         %[[SUM:.*]] = tg.node "aten.sum.default"
+// CHECK:         %[[FUTURE:.*]] = tg.all_gather %arg0 {{.*}} phase backward generation 1
+// CHECK-NEXT:    %[[W:.*]] = tg.wait %[[FUTURE]]
+// CHECK-NEXT:    %[[VIEW:.*]] = tg.node "aten.view.default"(%[[W]])
+// CHECK-NEXT:    %[[G:.*]] = tg.node "aten.mul.Tensor"(%[[VIEW]], %[[SUM]])
+// CHECK-NEXT:    tg.node "aten.mul.Tensor"(%[[G]], %[[KEPT]])
+tg.mesh @mesh [dp = 2]
+
+func.func @chain_of_marked_gather(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>}) -> tensor<4x4xf32> {
+  %0 = tg.all_gather %w on @mesh [dp] dim 0 phase forward {tg.policy = #tg.policy<must_recompute>} : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %whole = tg.wait %0 : !tg.future<tensor<4x4xf32>>
+  %view = tg.node "aten.view.default"(%whole) args [#tg.operand<0>, [4, 4]] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %t = tg.node "aten.t.default"(%view) {tg.policy = #tg.policy<must_save>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %sum = tg.node "aten.sum.default"(%view) : (tensor<4x4xf32>) -> tensor<f32>
+  %g = tg.node "aten.mul.Tensor"(%view, %sum) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %h = tg.node "aten.mul.Tensor"(%g, %t) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %h : tensor<4x4xf32>
+}

@@ -1,12 +1,19 @@
 // RUN: not regather-opt %s --tg-reshard-after-forward="group=1" 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: not regather-opt %s --tg-reshard-after-forward="mode=always group=3" 2>&1 | FileCheck %s --check-prefix=GROUP
+// RUN: not regather-opt %s --tg-reshard-after-forward="mode=always group=4" 2>&1 | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/tg.module = "layers.0"/tg.reshard = #tg.reshard<group of 4>/' %s | not regather-opt --tg-reshard-after-forward 2>&1 | FileCheck %s --check-prefix=MARKED
+// RUN: not regather-opt %s --tg-reshard-after-forward="mode=always group=9223372036854775807" 2>&1 | FileCheck %s --check-prefix=LARGE
 // RUN: not regather-opt %s --tg-reshard-after-forward="modules=layers.0" 2>&1 | FileCheck %s --check-prefix=NO-MODE
 // RUN: not regather-opt %s --tg-reshard-after-forward="modules=layers.7:always" 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: not regather-opt %s --tg-reshard-after-forward="modules=layers.*:always,*:never" 2>&1 | FileCheck %s --check-prefix=TWICE
 
 // SMALL: error: 'group' must be at least 2, got 1
 // GROUP: error: the 4 ranks of this gather cannot be cut into groups of 3, in which backward is to gather again
+// LARGE: error: the 4 ranks of this gather cannot be cut into groups of 9223372036854775807
 // GROUP: note: mesh declared here
+// WHOLE: error: 'group' must be less than the 4 ranks that gather, got 4; without it, all of them gather again
+// MARKED: error: expects groups of fewer than the 4 ranks of this gather, got 4; without a group, all of them gather again
+// MARKED: note: mesh declared here
 // NO-MODE: error: 'modules' expects PATTERN:always or PATTERN:never, got "layers.0"
 // NOTHING: error: pattern "layers.7" of option 'modules' matches no module of a gathered parameter
 // TWICE: error: "layers.0" is claimed by two patterns of option 'modules': "layers.*" and "*"

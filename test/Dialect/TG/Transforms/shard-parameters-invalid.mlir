@@ -71,3 +71,11 @@ func.func @blocks(%w: tensor<8xf32> {tg.role = #tg.role<parameter>}) {
 ^next:
   return
 }
+
+// -----
+
+// expected-error@+1 {{arguments 0 and 1 have the same name "w"}}
+func.func @names(%a: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+                 %b: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "w"}) {
+  return
+}

@@ -141,8 +141,9 @@ func.func @two_updates(%a: f32 {tg.role = #tg.role<parameter>})
 
 // -----
 
-// expected-error@+1 {{argument 1 has a gradient (result 1) but no update, although the step updates other parameters}}
-func.func @missing_update(%a: f32 {tg.role = #tg.role<parameter>}, %b: f32 {tg.role = #tg.role<parameter>})
+// expected-error@+1 {{argument 1 has a gradient (result 1) but no update, although the step has an optimizer}}
+func.func @missing_update(%a: f32 {tg.role = #tg.role<parameter>}, %b: f32 {tg.role = #tg.role<parameter>},
+                          %rate: tensor<f32> {tg.role = #tg.role<learning_rate>})
     -> (f32 {tg.role = #tg.role<update of 0>}, f32 {tg.role = #tg.role<gradient of 1>}) {
   return %a, %b : f32, f32
 }

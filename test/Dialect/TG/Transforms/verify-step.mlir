@@ -100,3 +100,13 @@ func.func @not_recomputed_yet(%x: tensor<4xf32>) -> tensor<4xf32> {
   %g = tg.node "aten.neg.default"(%a) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>) -> tensor<4xf32>
   return %g : tensor<4xf32>
 }
+
+// -----
+
+// Without an optimizer, a parameter that the model itself changes may have an
+// update, while the caller gets the gradients.
+// CHECK-LABEL: func.func @changes_one_parameter(
+func.func @changes_one_parameter(%a: f32 {tg.role = #tg.role<parameter>}, %b: f32 {tg.role = #tg.role<parameter>})
+    -> (f32 {tg.role = #tg.role<update of 0>}, f32 {tg.role = #tg.role<gradient of 1>}) {
+  return %a, %b : f32, f32
+}

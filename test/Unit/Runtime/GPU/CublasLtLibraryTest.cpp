@@ -88,7 +88,7 @@ std::vector<rg_gemm_operand *> getOperands(rg_gemm_desc &desc) {
 }
 
 constexpr int64_t kMaxBuffers = 5;
-constexpr int64_t kBufferBytes = 1 << 17;
+constexpr int64_t kProductBytes = 1 << 17;
 
 void CublasLtLibrary::setProgram(std::vector<rg_gemm_desc> newDescs,
                                  int64_t offset) {
@@ -105,7 +105,7 @@ void CublasLtLibrary::setProgram(std::vector<rg_gemm_desc> newDescs,
     instructions.push_back(instruction);
     for (int64_t p = 0; p < kMaxBuffers; ++p)
       places.push_back(
-          {RG_SPACE_ARENA, 0, p * 2 * kBufferBytes + offset, kBufferBytes});
+          {RG_SPACE_ARENA, 0, p * 2 * kProductBytes + offset, kProductBytes});
   }
   program = {};
   program.gemm_count = static_cast<int64_t>(descs.size());
@@ -121,7 +121,7 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
   auto library = createDeviceLibrary(getOptions());
   ASSERT_TRUE(prepare(*library)) << message;
   ASSERT_TRUE(library->computes(instructions[0]));
-  DeviceBuffer arena(driver, kMaxBuffers * 2 * kBufferBytes);
+  DeviceBuffer arena(driver, kMaxBuffers * 2 * kProductBytes);
   DeviceBuffer workspace(driver,
                          static_cast<size_t>(library->getWorkspaceBytes()) + 1);
   std::vector<CuAddress> addresses;
@@ -132,7 +132,7 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
   rg_gemm_desc operands = desc;
   for (const rg_gemm_operand *operand : getOperands(operands)) {
     auto *data = reinterpret_cast<char *>(addresses[operand->buffer]);
-    for (int64_t i = 0; i < kBufferBytes / getElementBytes(operand->dtype);
+    for (int64_t i = 0; i < kProductBytes / getElementBytes(operand->dtype);
          ++i) {
       float value = static_cast<float>(random() % 7) - 3;
       if (operand->dtype != RG_F32)
@@ -144,7 +144,7 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
   }
   for (CuAddress address : addresses) {
     const char *data = reinterpret_cast<const char *>(address);
-    copies.emplace_back(data, data + kBufferBytes);
+    copies.emplace_back(data, data + kProductBytes);
   }
   for (std::vector<char> &copy : copies)
     pointers.push_back(copy.data());
@@ -158,7 +158,7 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
   for (size_t i = 0; i < copies.size(); ++i)
     ASSERT_EQ(memcmp(copies[i].data(),
                      reinterpret_cast<const void *>(addresses[i]),
-                     kBufferBytes),
+                     kProductBytes),
               0)
         << "buffer " << i << " of " << planProduct(desc).plan->describe();
 }
@@ -347,7 +347,7 @@ TEST_F(CublasLtLibrary, ReportsWhatTheLibraryRejects) {
   setProgram({makeDesc(4, 4, 4)});
   auto library = createDeviceLibrary(getOptions());
   ASSERT_TRUE(prepare(*library)) << message;
-  DeviceBuffer arena(driver, kMaxBuffers * 2 * kBufferBytes);
+  DeviceBuffer arena(driver, kMaxBuffers * 2 * kProductBytes);
   std::vector<CuAddress> addresses;
   for (const rg_place &place : places)
     addresses.push_back(arena.address + CuAddress(place.offset));

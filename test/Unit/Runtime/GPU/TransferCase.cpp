@@ -13,7 +13,7 @@ using namespace regather::runtime;
 static constexpr rg_dtype kTypes[] = {RG_F32, RG_F64, RG_BF16, RG_F16, RG_I1,
                                       RG_I8,  RG_I16, RG_I32,  RG_I64};
 
-static bool isFloat(rg_dtype dtype) {
+static bool isFloatingPoint(rg_dtype dtype) {
   return dtype == RG_F32 || dtype == RG_F64 || dtype == RG_BF16 ||
          dtype == RG_F16;
 }
@@ -51,7 +51,7 @@ static void addReductions(int32_t ranks, std::vector<TransferCase> &cases) {
   for (rg_dtype dtype : kTypes)
     for (rg_reduction reduction : {RG_SUM, RG_AVG, RG_MAX})
       for (rg_dtype accumulate : {RG_DTYPE_AUTO, RG_F64}) {
-        if (!isFloat(dtype) &&
+        if (!isFloatingPoint(dtype) &&
             (reduction == RG_AVG || accumulate != RG_DTYPE_AUTO))
           continue;
         TransferCase item;

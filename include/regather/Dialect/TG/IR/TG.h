@@ -96,6 +96,9 @@ WaitOp keepMembers(CollectiveOpInterface op, llvm::ArrayRef<unsigned> kept,
 /// Size of a tensor in bytes; i1 elements take one byte. The shape is static.
 int64_t getTensorBytes(mlir::RankedTensorType type);
 
+/// Sum over the tensors of static shape among the types.
+int64_t getTensorBytes(mlir::TypeRange types);
+
 /// ceil(size / ranks): the padded size of one shard.
 inline int64_t getShardSize(int64_t size, int64_t ranks) {
   return (size + ranks - 1) / ranks;

@@ -53,7 +53,8 @@ def TG_PolicyAttr : EnumAttr<TG_Dialect, TG_Policy, "policy"> {
   let summary = "save or recompute the results of an operation for backward";
   let description = [{
     `must_save` and `must_recompute` are constraints, `prefer_save` and
-    `prefer_recompute` finite costs, `offload` saves to host memory.
+    `prefer_recompute` finite costs, `offload` would save to host memory: it is
+    not implemented, and operations may not have it.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

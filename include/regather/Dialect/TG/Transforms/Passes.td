@@ -52,9 +52,9 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
     are `weight-decay`, `learning-rate-scale` and, for AdamW, `eps`. A group
     that is not the first to match any parameter is an error.
 
-    A parameter that the step updates already is left alone. A step without
-    anything to do is left alone too, with a remark if it updates its
-    parameters, and with a warning if it has parameters but no gradient.
+    A parameter that the step updates already is left alone, with a warning. A
+    step without anything to do is left alone too, with a remark if it updates
+    its parameters, and with a warning if it has parameters but no gradient.
   }];
   let options = [
     Option<"optimizer", "optimizer", "OptimizerKind",
@@ -118,8 +118,8 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
       `every-second-product` recomputes every second library call.
 
     Values that forward reads outside of the unit, such as those that go on to
-    the next unit, are saved, and so is what would not come out the same again:
-    opaque values, effects.
+    the next unit, are saved, and so are opaque values and effects, which would
+    not come out the same again.
 
     - `budget` is a plan for the whole of forward, units or not: it marks what
       `tg-partition=mode=budget` would save and what it would recompute. It
@@ -197,12 +197,14 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     those of tensor parallelism on activations, are left alone.
 
     With `mode=auto`, schedules decide, with times of `cluster`: the step is
-    ordered, in a quick form of tg-schedule that keeps to 1.05 times its peak,
-    without buckets and with some of several sizes, and the shortest one counts;
-    of those that are as short, the one that merges less. Buckets are filled in
-    the order in which members are needed, or are there, up to a multiple of the
-    bytes that saturate the link (`saturation`) and to `max-bytes`; the first
-    gathers and the last reductions, which nothing hides, less. Operands of one
+    ordered, in a quick form of tg-schedule that keeps to 1.05 times its peak
+    (or 1 MiB more), without buckets and with some of several sizes, and the
+    shortest one counts; of those as short, the one that merges less. Buckets
+    are filled in the order in which members are needed, or are there, up to a
+    multiple of the bytes that saturate the link (`saturation`) and to
+    `max-bytes`, or a fraction of that; the first gathers and the last
+    reductions, which nothing hides, less. What a smaller `max-bytes` allows is tried with a larger one,
+    too, as long as the step is not too long to judge all of it. Operands of one
     reduction are at most `max-compute` apart. Another choice is that of a dry
     run in the order of the step, which joins neighbours that wait.
 
@@ -217,8 +219,7 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     Precondition: none. Postcondition: the step computes the same values, bit
     for bit on engines that reduce in rank order. Merged collectives carry the
     name of their bucket (`tg.bucket`), and the `tg.id`s of their members,
-    separated by commas. Remarks say what was merged, and what stays apart and
-    why.
+    separated by commas. Remarks say what was merged, what stays apart, and why.
   }];
   let options = [
     Option<"mode", "mode", "BucketMode", /*default=*/"BucketMode::Plan",
@@ -236,7 +237,8 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
            "mode=auto: part of the bandwidth that saturates a link">,
     Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"0",
            "mode=auto: most bytes that the whole tensors of a bucket may have; 0 "
-           "for those of the largest unit (see tg-shard-parameters)">,
+           "for those of the largest unit (see tg-shard-parameters) or, where "
+           "nothing is gathered, what saturates the link">,
     Option<"maxCompute", "max-compute", "double", /*default=*/"0",
            "mode=auto: most seconds of computation between the operands of one "
            "reduction; 0 to leave that to the schedule">
@@ -257,9 +259,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group operations that generated code runs as one";
   let description = [{
     Replaces groups of connected operations by a `tg.launch` of a `tg.kernel`
-    that holds them. Groups that compute the same thing, such as those of equal
-    layers, share one kernel. Constants are repeated in the kernels that read
-    them.
+    that holds them. Groups that compute the same, such as those of equal layers,
+    share one kernel. Constants are repeated in the kernels that read them.
 
     What a routine of the runtime computes (products of matrices in f32 and
     bf16, attention without dropout) comes first and becomes a kernel with the
@@ -284,9 +285,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     another one has written them. So there are reductions over other dimensions,
     normalizations and gathers in a group, but none over its rows. The
     attribute `tg.rows` says which dimension of an argument or a result holds
-    the rows; an argument that is needed whole has none. A value that is read
-    in both ways is passed twice. Small values without rows join the group that
-    alone reads them.
+    the rows; an argument that is needed whole has none. A value read in both
+    ways is passed twice. Small values without rows join their only reader.
 
     Operations are visited in program order, and merged first with what gives
     them most bytes. No group depends on itself through an operation outside; a
@@ -322,9 +322,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
 def MergeGathersPass : Pass<"tg-merge-gathers", "::mlir::ModuleOp"> {
   let summary = "Gather a parameter once in each phase";
   let description = [{
-    Captured graphs gather a parameter wherever a module reads it: a weight that
-    is read twice, or tied to another one, arrives twice. Afterwards each phase
-    gathers it once.
+    Captured graphs gather a parameter wherever a module reads it: a weight read
+    twice, or tied to another one, arrives twice. Now each phase gathers it once.
 
     Two members of gathers are one if they gather the same value of a parameter
     over the same axes and along the same dimension, in the same phase and
@@ -338,11 +337,10 @@ def MergeGathersPass : Pass<"tg-merge-gathers", "::mlir::ModuleOp"> {
     says more: `must_save`, `offload` and `must_recompute` win over preferences.
     It is an error if one must be saved and the other one recomputed.
 
-    Precondition: none. Gathers of anything but a parameter are left alone, as
-    are other collectives.
+    Precondition: none. Gathers of what is no parameter, and other collectives,
+    are left alone.
 
-    Postcondition: the step computes the same values. Collectives keep their
-    order.
+    Postcondition: the step computes the same values, collectives in their order.
   }];
   let statistics = [
     Statistic<"numGathers", "num-gathers",
@@ -385,15 +383,15 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
       below the minimum is an error that names the minimum.
 
     In all modes `must_recompute` comes first, and then `must_save`, which saves
-    all results of an operation. Except for `replay`, parameters that
-    `tg.reshard` releases after forward are not saved but gathered again. What
-    would not give the same again (opaque values, effects) is always saved.
-    Numbers and constants never are. Operations of backward that nobody reads
-    keep nothing alive.
+    all results of an operation. Where the gather of a parameter is to be
+    recomputed, so is what is made of it and has no mark of its own. Except for
+    `replay`, parameters that `tg.reshard` releases after forward are not saved
+    but gathered again. What would not give the same again (opaque values,
+    effects) is always saved; numbers and constants never are. Operations of
+    backward that nobody reads keep nothing alive.
 
     Precondition: forward reads no value of backward, as it does with
-    micro-batches. A step without a backward part gets an empty one, with a
-    remark.
+    micro-batches. A step without backward gets an empty one, with a remark.
 
     Postcondition: `regather run` computes the same, bit for bit. Operations
     whose results are saved have `tg.saved_results`; with `split=false`, this
@@ -452,19 +450,22 @@ def RematerializePass : Pass<"tg-rematerialize", "::mlir::ModuleOp"> {
     nodes that draw numbers of their own) is saved, with a remark.
 
     What is recomputed reads parameters that are released after forward
-    (`tg.reshard`) from gathers of backward, of which each is gathered once.
+    (`tg.reshard`) from gathers of backward, of which each is gathered once. A
+    mark on the gather of a parameter holds for all that is made of the
+    parameter alone and has no mark of its own: no view keeps it.
 
     Precondition: none; a step without marks or without a backward part is left
     alone. Postcondition: the step computes the same values, bit for bit, and
     no operation of backward reads a value of forward that must be recomputed.
-    Copies have phase backward and no policy. A remark names each of them, with
-    the bytes that need not be saved and the arithmetic that this costs.
+    Copies have phase backward and no policy. A remark names each operation that
+    has come to backward, with the bytes of its results and its arithmetic.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
   ];
   let statistics = [
-    Statistic<"numOps", "num-ops", "Number of operations copied to backward">
+    Statistic<"numOps", "num-ops",
+              "Number of operations that have come to backward">
   ];
 }
 
@@ -489,11 +490,12 @@ def ReshardAfterForwardPass : Pass<"tg-reshard-after-forward", "::mlir::ModuleOp
     keeps it. With `group=N`, forward keeps of a released parameter this rank's
     part over a group of N neighbours, and backward gathers in these groups
     (ZeRO++ hpZ); a mesh with the axis cut in two is declared where it takes
-    one.
+    one. Groups of all ranks that gather are an error; where other parameters
+    are gathered by more ranks, these are gathered again as they were.
 
     The policies of operations do not matter, with one exception: a value in a
     chain that is marked as `must_save` or `offload` is kept, and what backward
-    makes of it is copied from there on.
+    makes of it is copied from there on. Such a parameter counts as kept.
 
     Gathers of anything but a parameter, such as those of tensor parallelism,
     are left alone. What backward gathers already is not gathered once more.
@@ -502,7 +504,8 @@ def ReshardAfterForwardPass : Pass<"tg-reshard-after-forward", "::mlir::ModuleOp
     Postcondition: the step computes the same values, bit for bit. Each
     gathered parameter has a `tg.reshard`, which `tg-verify-step` checks: none
     that is `always` or `group` lives on from forward to backward. A remark
-    names each parameter, what becomes of it and why, with its bytes.
+    names each parameter, what has become of it and why, with the bytes that
+    live on in the step that results, and those that no longer do.
   }];
   let options = [
     Option<"mode", "mode", "ReshardMode", /*default=*/"ReshardMode::Default",
@@ -537,9 +540,8 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
   let summary = "Order a step so that it computes while it communicates";
   let description = [{
     Moves the operations of each step, nodes and launches of kernels alike, to
-    other places: collectives start earlier, their waits come later, and what
-    does not depend on a collective is computed while it is in flight. Nothing
-    else changes.
+    other places, and nothing else: collectives start earlier, their waits come
+    later, and what depends on neither is computed meanwhile.
 
     With `mode=auto`, times come from the cost model of `cluster`, and memory is
     what is live at each place. List schedules begin with the order of the step,
@@ -549,8 +551,7 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
     first; a reduction goes before a gather that has time to spare. Where the
     device would wait, they compute something else. A local search improves the
     best of them until a lower bound is reached or its effort, which is counted,
-    is spent. So the order depends on the step and the options alone: all ranks
-    have the same.
+    is spent. So the order, a function of step and options, is that of all ranks.
 
     With `mode=manual`, the distance is fixed, as in SimpleFSDP: gathers of
     parameters start before the wait of the one `prefetch` gathers earlier, in
@@ -680,8 +681,7 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     dimension 0. Loss and gradients are means over them, buffers go from one to
     the next; parameters are gathered once, and gradients reduced once. Inputs
     are gathered, because the rows that a rank holds are not those of its part
-    of each batch, unless they are of batches of its own. The step may not have
-    an optimizer yet.
+    of each batch, unless its batches are its own. There is no optimizer yet.
 
     Postcondition: the step passes `tg-verify-step`. On a mesh of one rank it
     computes, bit for bit, what it did before.
@@ -764,8 +764,8 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
     - Names of arguments, and of what flat ones hold, are unique, there is at
       most one loss, learning rate and step number, and no argument has two
       updates or two gradients.
-    - If the step updates a parameter, it updates every parameter that has a
-      gradient.
+    - If the step has an optimizer (an argument of role `learning_rate` or
+      `optimizer_state`), it updates every parameter that has a gradient.
     - In an `exec.program`, what is read was written before, to the same buffer;
       nothing that another stream may still read or write is touched without an
       event in between; operands share bytes only where the operation can work

@@ -26,6 +26,11 @@ bool isMarkedSaved(mlir::Value value);
 llvm::LogicalResult combinePolicies(mlir::Operation *op,
                                     mlir::Operation *duplicate);
 
+/// Gives `op` the policy `other` in the same way, for what it stands for at
+/// `location`. A null policy changes nothing.
+llvm::LogicalResult combinePolicies(mlir::Operation *op, PolicyAttr other,
+                                    mlir::Location location);
+
 /// True if a recorded decision saves result `index` of `op`.
 bool isRecordedSaved(mlir::Operation *op, unsigned index);
 

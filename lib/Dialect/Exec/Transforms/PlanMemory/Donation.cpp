@@ -38,7 +38,7 @@ private:
 };
 } // namespace
 
-static int64_t getBytes(Value value) {
+static int64_t getPlannedBytes(Value value) {
   return getBufferBytes(cast<MemRefType>(value.getType()));
 }
 
@@ -46,7 +46,7 @@ static int64_t getBytes(Value value) {
 bool Donor::canTakeOver(Value update, BlockArgument argument) {
   BufferPlace place = getPlace(update);
   if (!place.base.getDefiningOp<SliceOp>() || place.offset != 0 ||
-      getBytes(place.base) != getBytes(argument))
+      getPlannedBytes(place.base) != getPlannedBytes(argument))
     return false;
   std::optional<uint32_t> slice = accesses.getNumber(place.base);
   std::optional<uint32_t> old = accesses.getNumber(argument);

@@ -43,23 +43,24 @@ static std::optional<unsigned> findFirstUse(const StepGraph &graph,
   return first;
 }
 
-/// Bytes of the gathered parameters of the largest unit.
+/// Bytes that are gathered, or reduced, of the largest unit.
 static int64_t getLargestUnit(FunctionOpInterface func, const StepGraph &graph,
-                              ArrayRef<Candidate> candidates) {
+                              ArrayRef<Candidate> candidates, bool gathers) {
   std::vector<ModuleUse> uses;
   std::vector<int64_t> bytes;
   llvm::SmallDenseSet<BlockArgument> seen;
   for (const Candidate &candidate : candidates) {
-    if (!isa<AllGatherOp>(candidate.op))
+    CollectiveOpInterface op = candidate.op;
+    if (isa<AllGatherOp>(op) != gathers)
       continue;
-    for (auto [parameter, tensor] :
-         llvm::zip_equal(candidate.parameters, candidate.getTensors())) {
+    for (auto [parameter, input, tensor] : llvm::zip_equal(
+             candidate.parameters, op.getInputs(), candidate.getTensors())) {
       if (!parameter || !seen.insert(parameter).second)
         continue;
       SmallVector<StringRef> modules = getModules(func, parameter);
       uses.push_back({modules.empty() ? StringRef() : modules.front(),
                       findFirstUse(graph, candidate)});
-      bytes.push_back(getValueBytes(tensor));
+      bytes.push_back(std::max(getValueBytes(input), getValueBytes(tensor)));
     }
   }
   int64_t largest = 0;
@@ -70,6 +71,21 @@ static int64_t getLargestUnit(FunctionOpInterface func, const StepGraph &graph,
     largest = std::max(largest, sum);
   }
   return largest;
+}
+
+/// What buckets may have if nobody says so: the largest unit, as FSDP gathers
+/// it. Where nothing is gathered, units are no measure, and buckets may have
+/// what saturates the link.
+static int64_t getDefaultCap(const BucketSizeProblem &sizes) {
+  if (llvm::any_of(sizes.collectives,
+                   [](const SizedCollective &sized) { return sized.isGather; }))
+    return sizes.unitBytes;
+  double cap = static_cast<double>(sizes.unitBytes);
+  // A rank receives no less than half of a whole tensor.
+  for (const SizedCollective &sized : sizes.collectives)
+    cap = std::max(cap, 2 * sized.saturatingBytes);
+  constexpr double kMost = 1e15;
+  return static_cast<int64_t>(std::min(cap, kMost));
 }
 
 namespace {
@@ -89,11 +105,15 @@ private:
 };
 } // namespace
 
-/// As much memory as tg-schedule may take by default.
+/// As much memory as tg-schedule may take by default, but always room for some
+/// small tensors.
 static int64_t getMemoryLimit(const TimedProgram &program) {
   constexpr double kMemoryRatio = 1.05;
+  constexpr int64_t kRoom = 1 << 20;
   int64_t peak = computeMemoryCurve(program, program.getStepOrder()).peakBytes;
-  return static_cast<int64_t>(static_cast<double>(peak) * kMemoryRatio);
+  return std::max(
+      static_cast<int64_t>(static_cast<double>(peak) * kMemoryRatio),
+      peak + kRoom);
 }
 
 AutoBuckets regather::tg::buckets::chooseAutoBuckets(
@@ -106,9 +126,9 @@ AutoBuckets regather::tg::buckets::chooseAutoBuckets(
   problem.memoryLimit = getMemoryLimit(problem.program);
   problem.isEarly = found.isEarly;
   BucketSizeProblem &sizes = problem.sizes;
-  sizes.maxBytes = options.maxBytes > 0
-                       ? options.maxBytes
-                       : getLargestUnit(func, graph, candidates);
+  for (bool gathers : {true, false})
+    sizes.unitBytes = std::max(
+        sizes.unitBytes, getLargestUnit(func, graph, candidates, gathers));
   sizes.maxCompute = options.maxCompute;
   Numbering<std::pair<MergeKey, Attribute>> keys;
   // Numbers of candidates, by collective of the problem.
@@ -131,6 +151,8 @@ AutoBuckets regather::tg::buckets::chooseAutoBuckets(
     problem.collectives.push_back(
         {candidate.number, graph.getNumber(candidate.wait)});
   }
+  sizes.maxBytes =
+      options.maxBytes > 0 ? options.maxBytes : getDefaultCap(sizes);
   sizes.getSeconds = [&](uint32_t i, double bytes) {
     CollectiveOpInterface op = candidates[numbers[i]].op;
     return model.collectiveSeconds(getCollectiveKind(op), bytes,

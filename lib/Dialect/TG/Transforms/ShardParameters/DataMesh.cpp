@@ -51,20 +51,21 @@ static FailureOr<std::pair<StringRef, int64_t>> readAxis(ModuleOp module,
   auto [name, digits] = text.split(':');
   int64_t size;
   if (name.empty() || digits.getAsInteger(10, size))
-    return module.emitError()
+    return emitError(module.getLoc())
            << "option 'mesh' expects axes such as dp:4, got \"" << text << '"';
   if (size < 1)
-    return module.emitError() << "axis \"" << name
-                              << "\" of option 'mesh' must have at least one "
-                                 "rank, got "
-                              << size;
+    return emitError(module.getLoc())
+           << "axis \"" << name
+           << "\" of option 'mesh' must have at least one "
+              "rank, got "
+           << size;
   return std::make_pair(name, size);
 }
 
 static LogicalResult readAxes(ModuleOp module, const MeshOptions &options,
                               DataMesh &mesh) {
   if (options.axes.empty())
-    return module.emitError()
+    return emitError(module.getLoc())
            << "option 'mesh' is missing; it lists the axes, such as mesh=dp:4";
   SmallVector<StringRef> names;
   int64_t ranks = 1;
@@ -73,11 +74,11 @@ static LogicalResult readAxes(ModuleOp module, const MeshOptions &options,
     if (failed(axis))
       return failure();
     if (llvm::is_contained(names, axis->first))
-      return module.emitError()
+      return emitError(module.getLoc())
              << "option 'mesh' lists axis \"" << axis->first << "\" twice";
     if (llvm::MulOverflow(ranks, axis->second, ranks) ||
         ranks > std::numeric_limits<int32_t>::max())
-      return module.emitError()
+      return emitError(module.getLoc())
              << "option 'mesh' has more ranks than 32 bits can number";
     names.push_back(axis->first);
     mesh.sizes.push_back(axis->second);
@@ -92,7 +93,7 @@ static LogicalResult checkAxis(ModuleOp module, const DataMesh &mesh,
         return axis.getValue() == name;
       }))
     return success();
-  InFlightDiagnostic diag = module.emitError()
+  InFlightDiagnostic diag = emitError(module.getLoc())
                             << "option '" << option << "' names axis \"" << name
                             << "\", which is not in option 'mesh': ";
   llvm::interleaveComma(mesh.axes.getNames(), diag, [&](StringAttr axis) {
@@ -106,7 +107,7 @@ static FailureOr<StringRef> findShardAxis(ModuleOp module, const DataMesh &mesh,
                                           const MeshOptions &options) {
   if (!options.shardAxis.empty()) {
     if (options.shardAxis == options.replicateAxis)
-      return module.emitError()
+      return emitError(module.getLoc())
              << "options 'shard-axis' and 'replicate-axis' both name axis \""
              << options.shardAxis << '"';
     return options.shardAxis;
@@ -116,7 +117,7 @@ static FailureOr<StringRef> findShardAxis(ModuleOp module, const DataMesh &mesh,
     if (axis.getValue() == options.replicateAxis)
       continue;
     if (!found.empty())
-      return module.emitError()
+      return emitError(module.getLoc())
              << "axes \"" << found << "\" and \"" << axis.getValue()
              << "\" could both be the one to shard over; name it with option "
                 "'shard-axis'";
@@ -129,7 +130,7 @@ FailureOr<DataMesh>
 regather::tg::spmd::readDataMesh(ModuleOp module, const MeshOptions &options) {
   DataMesh mesh;
   if (options.name.empty())
-    return module.emitError() << "option 'mesh-name' must not be empty";
+    return emitError(module.getLoc()) << "option 'mesh-name' must not be empty";
   mesh.symbol = FlatSymbolRefAttr::get(module.getContext(), options.name);
   if (failed(readAxes(module, options, mesh)) ||
       failed(checkAxis(module, mesh, "shard-axis", options.shardAxis)) ||
@@ -141,8 +142,15 @@ regather::tg::spmd::readDataMesh(ModuleOp module, const MeshOptions &options) {
   SmallVector<StringAttr> dataAxes;
   for (auto [axis, size] : llvm::zip_equal(mesh.axes.getNames(), mesh.sizes)) {
     bool shards = axis.getValue() == *shardAxis;
-    if (!shards && axis.getValue() != options.replicateAxis)
+    if (!shards && axis.getValue() != options.replicateAxis) {
+      if (size > 1)
+        emitWarning(module.getLoc())
+            << "axis \"" << axis.getValue()
+            << "\" of option 'mesh' splits nothing: its " << size
+            << " ranks do the same work; name it with option "
+               "'replicate-axis' to split the batch over it";
       continue;
+    }
     dataAxes.push_back(axis);
     mesh.dataRanks *= size;
     (shards ? mesh.shardRanks : mesh.replicateRanks) = size;

@@ -44,19 +44,24 @@ static std::string getName(func::FuncOp func, unsigned argument) {
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// One function of one block in which nothing is sharded yet and all shapes
-/// are known.
+/// One function of one block in which nothing is sharded yet, all shapes are
+/// known, and names tell arguments apart.
 static LogicalResult checkStep(func::FuncOp func) {
   if (!func.getBody().hasOneBlock())
     return func.emitError() << "expects a step of one block, got "
                             << func.getBody().getBlocks().size();
+  llvm::StringMap<unsigned> seen;
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    std::string name = getName(func, i);
+    auto [it, isNew] = seen.try_emplace(name, i);
+    if (!isNew)
+      return func.emitError() << "arguments " << it->second << " and " << i
+                              << " have the same name \"" << name << '"';
     auto placement =
         func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
     if (placement && !placement.getAxes().empty())
-      return func.emitError()
-             << "expects a step on one device, but argument \""
-             << getName(func, i) << "\" is sharded already: " << placement;
+      return func.emitError() << "expects a step on one device, but argument \""
+                              << name << "\" is sharded already: " << placement;
   }
   auto check = [&](Value value, Location loc) -> LogicalResult {
     auto shaped = dyn_cast<ShapedType>(value.getType());

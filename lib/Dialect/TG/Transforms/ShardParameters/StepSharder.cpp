@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
-static const ValueState shard = ValueState::getSplit(Group::Shard, 0);
+static const ValueState ownShard = ValueState::getSplit(Group::Shard, 0);
 
 StepSharder::StepSharder(const Step &step, const DataMesh &mesh,
                          const ElementTypes &types, ArrayRef<Unit> units,
@@ -63,9 +63,9 @@ void StepSharder::addArguments() {
     argumentStates[input] = ValueState::getSplit(Group::Data, 0);
   for (const Parameter &parameter : step.parameters)
     if (parameter.sharded && !parameter.flat)
-      argumentStates[parameter.argument] = shard;
+      argumentStates[parameter.argument] = ownShard;
   for (unsigned state : plan.shardedStates)
-    argumentStates[state] = shard;
+    argumentStates[state] = ownShard;
   for (const ArgumentSource &source : arguments)
     if (source.buffer)
       addFlatArgument(*source.buffer);
@@ -168,7 +168,7 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
     if (parameter.sharded) {
       byType[element].push_back(
           {&parameter, nullptr,
-           communication.castTo(partitioner.getAs(argument, shard), element),
+           communication.castTo(partitioner.getAs(argument, ownShard), element),
            RankedTensorType::get(parameter.type.getShape(), element)});
       continue;
     }
@@ -245,10 +245,10 @@ void StepSharder::reduceUnit(unsigned number, Operation *last) {
   for (const Gradient &gradient : plan.ofUnit[number]) {
     ValueState state = getGradientState(gradient.value);
     if (!state.isPartial() || state.group != Group::Data) {
-      finishGradient(
-          gradient,
-          partitioner.getAs(gradient.value,
-                            gradient.sharded ? shard : ValueState::getWhole()));
+      finishGradient(gradient, partitioner.getAs(gradient.value,
+                                                 gradient.sharded
+                                                     ? ownShard
+                                                     : ValueState::getWhole()));
       continue;
     }
     Value local = getLocalGradient(gradient.value);
@@ -308,7 +308,7 @@ void StepSharder::finishGradient(const Gradient &gradient, Value local) {
       }))
     return;
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  ValueVersion version = {gradient.sharded ? shard : ValueState::getWhole(),
+  ValueVersion version = {gradient.sharded ? ownShard : ValueState::getWhole(),
                           partitioner.getCommunication().castTo(local, element),
                           /*zeroPadding=*/getGradientState(value).isPartial()};
   if (step.hasOwnBatches && !gradient.hasLocalReaders)
