@@ -37,28 +37,47 @@ using namespace regather::cpu;
 /// How far LLVM optimises.
 static constexpr unsigned kOptLevel = 2;
 
-llvm::Expected<KernelTarget> KernelTarget::detectHost(int64_t blockBytes) {
+static void initializeHostTarget() {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
+}
+
+KernelTarget::KernelTarget(llvm::orc::JITTargetMachineBuilder builder,
+                           int64_t blockBytes)
+    : machine(std::move(builder)), blockBytes(blockBytes) {
+  std::vector<std::string> features = machine.getFeatures().getFeatures();
+  llvm::sort(features);
+  machine.setFeatures(llvm::join(features, ","));
+  machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  // What the linker of the JIT expects.
+  machine.setRelocationModel(llvm::Reloc::PIC_);
+  machine.setCodeModel(llvm::CodeModel::Small);
+
+  llvm::raw_string_ostream os(description);
+  os << kernel::describeCompiler() << 'O' << kOptLevel << '\n'
+     << machine.getTargetTriple().str() << '\n'
+     << machine.getCPU() << '\n'
+     << machine.getFeatures().getString() << '\n'
+     << blockBytes << '\n';
+}
+
+llvm::Expected<KernelTarget> KernelTarget::detectHost(int64_t blockBytes) {
+  initializeHostTarget();
   auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!machine)
     return machine.takeError();
-  std::vector<std::string> features = machine->getFeatures().getFeatures();
-  llvm::sort(features);
-  machine->setFeatures(llvm::join(features, ","));
-  machine->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
-  // What the linker of the JIT expects.
-  machine->setRelocationModel(llvm::Reloc::PIC_);
-  machine->setCodeModel(llvm::CodeModel::Small);
+  return KernelTarget(std::move(*machine), blockBytes);
+}
 
-  std::string description;
-  llvm::raw_string_ostream os(description);
-  os << kernel::describeCompiler() << 'O' << kOptLevel << '\n'
-     << machine->getTargetTriple().str() << '\n'
-     << machine->getCPU() << '\n'
-     << machine->getFeatures().getString() << '\n'
-     << blockBytes << '\n';
-  return KernelTarget(std::move(*machine), blockBytes, std::move(description));
+llvm::Expected<KernelTarget> KernelTarget::getProcessor(llvm::StringRef name,
+                                                        int64_t blockBytes) {
+  initializeHostTarget();
+  auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!machine)
+    return machine.takeError();
+  machine->setCPU(name.str());
+  machine->setFeatures("");
+  return KernelTarget(std::move(*machine), blockBytes);
 }
 
 std::string KernelTarget::getKey(llvm::StringRef text) const {

@@ -29,6 +29,11 @@ public:
   /// The machine and the compiler that this process runs on and is.
   static llvm::Expected<KernelTarget> detectHost(int64_t blockBytes);
 
+  /// A processor of the host's architecture by LLVM's name (`x86-64-v3`),
+  /// compiled for by what this process is.
+  static llvm::Expected<KernelTarget> getProcessor(llvm::StringRef name,
+                                                   int64_t blockBytes);
+
   /// Names the code that `text` becomes: a hash in hexadecimal digits. Also the
   /// name of the function in the object file, which therefore does not depend
   /// on the other kernels of a step.
@@ -40,10 +45,7 @@ public:
   int64_t getBlockBytes() const { return blockBytes; }
 
 private:
-  KernelTarget(llvm::orc::JITTargetMachineBuilder machine, int64_t blockBytes,
-               std::string description)
-      : machine(std::move(machine)), blockBytes(blockBytes),
-        description(std::move(description)) {}
+  KernelTarget(llvm::orc::JITTargetMachineBuilder machine, int64_t blockBytes);
 
   llvm::orc::JITTargetMachineBuilder machine;
   int64_t blockBytes;

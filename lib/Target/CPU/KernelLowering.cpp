@@ -8,6 +8,7 @@
 
 #include "KernelLowering.h"
 
+#include "BFloat16Bits.h"
 #include "LaneLoops.h"
 
 #include "regather/Target/Kernel/BoundsChecks.h"
@@ -84,5 +85,6 @@ regather::cpu::lowerKernelFunction(ModuleOp module) {
   buildLLVMPipeline(pm);
   if (failed(pm.run(module)))
     return failure();
+  storeBFloat16AsBits(module);
   return scratch;
 }
