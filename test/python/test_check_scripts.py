@@ -79,7 +79,7 @@ def test_keys_follow_what_a_test_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     for path in ("lib/InitAll.cpp", str(test), "examples/mlp.mlir",
                  "scripts/check.py"):
         assert key_with(path) != same, path
-    assert key_with("test/python/test_tutorial.py") == same
+    assert key_with("test/python/test_documentation.py") == same
     inputs.hash_of_trees.cache_clear()
 
 

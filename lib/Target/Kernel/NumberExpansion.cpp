@@ -106,6 +106,23 @@ struct ExpandDoubleTruncation : OpRewritePattern<arith::TruncFOp> {
 } // namespace
 
 namespace {
+/// bf16 to f64 over f32, which is exact.
+struct ExpandDoubleExtension : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getIn().getType().isBF16() || !op.getType().isF64())
+      return rewriter.notifyMatchFailure(op, "is not bf16 to f64");
+    Value single = arith::ExtFOp::create(rewriter, op.getLoc(),
+                                         rewriter.getF32Type(), op.getIn());
+    rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op.getType(), single);
+    return success();
+  }
+};
+} // namespace
+
+namespace {
 /// Integers to 16-bit floats over f64 instead of f32, which would round twice.
 /// What f64 cannot hold is too long by at most 11 bits: of large numbers the
 /// last 12 are replaced by one that says whether any was set.
@@ -168,8 +185,10 @@ regather::kernel::expandFloatConversions(ModuleOp module,
   RewritePatternSet patterns(module.getContext());
   patterns.add<ExpandDoubleTruncation>(module.getContext());
   populateByteFloatPatterns(patterns);
-  if (!hasBFloat16Conversions)
+  if (!hasBFloat16Conversions) {
+    patterns.add<ExpandDoubleExtension>(module.getContext());
     arith::populateExpandBFloat16Patterns(patterns);
+  }
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
   return applyPatternsGreedily(module, std::move(patterns),
                                GreedyRewriteConfig().enableFolding(false));
