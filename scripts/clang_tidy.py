@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs clang-tidy on the project's sources, one process on each core.
 
-What is compiled together (see REGATHER_UNITY) is checked together: most of the
-time goes to the headers. A clean result is remembered by a hash of the command
+What is compiled together (see REGATHER_UNITY) is checked together, and of large
+libraries several such batches: most of the time goes to the headers, whose
+declarations some checks visit for each file anew. A clean result is remembered by a hash of the command
 and of all that is included; findings are never remembered.
 """
 
@@ -13,26 +14,33 @@ import functools
 import json
 import os
 import re
+import shlex
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import inputs
-from project import ROOT, Case, failed, passed, report, run
+from project import ROOT, Case, Run, failed, passed, report, run
 from remembered import Remembered, cache_folder
 
 CLANG_TIDY = "clang-tidy-22"
+SUSPICIOUS = "// NOLINTNEXTLINE(bugprone-suspicious-include)"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include "([^"]+)"', re.MULTILINE)
 FINDING = re.compile(r"^(/[^:\n]+):\d+:\d+: (?:warning|error):", re.MULTILINE)
 
 
+# Files that are checked at a time, if so many are compiled alike.
+MOST_FILES = 24
+
+
 @dataclass(frozen=True)
 class Unit:
-    """What one command compiles: a file, or several of one library."""
+    """What one command checks: a file, or several of one library."""
 
-    file: str
+    sources: tuple[str, ...]  # what the build compiles; the first is the command's
     command: str
     members: tuple[Path, ...]  # absolute
 
@@ -71,19 +79,48 @@ def closure(path: Path) -> frozenset[Path]:
 
 
 def units(build: Path) -> list[Unit]:
-    found = []
+    """In the order of the build's commands."""
+    found: list[Unit] = []
+    batches: dict[str, int] = {}  # the last unit of what is compiled alike
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        file = Path(entry["file"])
-        if file.is_relative_to(build):
-            members = INCLUDE.findall(file.read_text())
-        else:
-            members = [entry["file"]]
-        own = tuple(Path(one) for one in members
-                    if Path(one).is_relative_to(ROOT)
-                    and not Path(one).is_relative_to(build))
-        if own:
-            found.append(Unit(entry["file"], entry["command"], own))
+        file, command = entry["file"], entry["command"]
+        own = members_of(file, build)
+        if not own:
+            continue
+        unit = Unit((file,), command, own)
+        if not Path(file).is_relative_to(build):
+            found.append(unit)
+            continue
+        # The command without the names of what it reads and writes.
+        alike = command.partition(" -o ")[0] + str(Path(file).parent)
+        last = batches.get(alike)
+        if (last is not None
+                and len(found[last].members) + len(own) <= MOST_FILES):
+            found[last] = join(found[last], unit)
+            continue
+        batches[alike] = len(found)
+        found.append(unit)
     return found
+
+
+def members_of(file: str, build: Path) -> tuple[Path, ...]:
+    """The files of this repository that the build compiles as `file`."""
+    members = [file]
+    if Path(file).is_relative_to(build):
+        members = INCLUDE.findall(Path(file).read_text())
+    return tuple(Path(one) for one in members
+                 if Path(one).is_relative_to(ROOT)
+                 and not Path(one).is_relative_to(build))
+
+
+def join(first: Unit, second: Unit) -> Unit:
+    return Unit(first.sources + second.sources, first.command,
+                first.members + second.members)
+
+
+def parts_of(unit: Unit, build: Path) -> list[Unit]:
+    return [Unit((source,), unit.command, members_of(source, build))
+            for source in unit.sources]
 
 
 def key(unit: Unit, build: Path) -> str:
@@ -103,11 +140,28 @@ def key(unit: Unit, build: Path) -> str:
                       inputs.hash_of_file(ROOT / ".clang-tidy"))
 
 
+def run_tidy(build: Path, unit: Unit) -> Run:
+    """With the build's command for the first source, of all of them."""
+    flags = shlex.split(unit.command.partition(" -o ")[0])[1:]
+    # In the build's folder, so that the configurations of folders apply.
+    with tempfile.TemporaryDirectory(dir=build) as folder:
+        file = Path(unit.sources[0])
+        if len(unit.sources) > 1:
+            file = Path(folder) / "sources.cpp"
+            file.write_text("".join(f'{SUSPICIOUS}\n#include "{source}"\n'
+                                    for source in unit.sources))
+        return run(["nice", "-n", "10", CLANG_TIDY, "--quiet", file, "--",
+                    *flags], timeout=1800)
+
+
 def tidy(build: Path, unit: Unit) -> list[Case]:
     """A case for each file; what is found in a header is the last one's."""
     start = time.monotonic()
-    result = run(["nice", "-n", "10", CLANG_TIDY, "-p", build, "--quiet",
-                  unit.file], timeout=1800)
+    result = run_tidy(build, unit)
+    if "[clang-diagnostic-error]" in result.output and len(unit.sources) > 1:
+        # Two batches define the same name, as the compiler does not see.
+        return [case for part in parts_of(unit, build)
+                for case in tidy(build, part)]
     seconds = (time.monotonic() - start) / len(unit.members)
     if result.code == 0:
         return [passed(str(path.relative_to(ROOT)), seconds)

@@ -22,7 +22,7 @@ struct LikelihoodArguments {
   int64_t reduction = 0, ignored = 0, rows = 0, classes = 0;
   Type compute;
 };
-enum Reduction { None, Mean, Sum };
+enum LossReduction { None, Mean, Sum };
 } // namespace
 
 static FailureOr<LikelihoodArguments> getArguments(NodeArguments &args, B &b) {

@@ -207,7 +207,7 @@ ScalarError intPower(const ScalarInstr &instr, uint64_t *slots) {
 
 using Selector = ScalarFunction (*)(ScalarType);
 
-static Selector getFloatOp(StringRef name) {
+static Selector getFloatFunction(StringRef name) {
   return llvm::StringSwitch<Selector>(name)
       .Case("math.acos", unaryInDoubleFor<Acos>)
       .Case("math.acosh", unaryInDoubleFor<Acosh>)
@@ -243,7 +243,7 @@ static Selector getFloatOp(StringRef name) {
       .Default(nullptr);
 }
 
-static ScalarFunction getOtherOp(StringRef name) {
+static ScalarFunction getOtherFunction(StringRef name) {
   return llvm::StringSwitch<ScalarFunction>(name)
       .Case("math.fma", fusedMultiplyAdd)
       .Case("math.fpowi", floatToIntPower)
@@ -286,9 +286,9 @@ bool regather::interp::appendMathOp(Operation *op, ArrayRef<unsigned> operands,
   if (name == "math.fpowi")
     instr.number =
         getScalarType(getElementTypeOrSelf(op->getOperand(1)))->width;
-  if (Selector selector = getFloatOp(name))
+  if (Selector selector = getFloatFunction(name))
     emit(selector(instr.type), 0);
-  else if (ScalarFunction function = getOtherOp(name))
+  else if (ScalarFunction function = getOtherFunction(name))
     emit(function, 0);
   else
     return false;

@@ -55,7 +55,7 @@ nvptx::AssemblyReport nvptx::parseAssemblyReport(StringRef text) {
 
 /// What all architectures that code is made for have in common. A
 /// multiprocessor has four parts, each with registers for its own warps.
-static constexpr int64_t kMaxResidentThreads = 2048;
+static constexpr int64_t kResidentThreads = 2048;
 static constexpr int64_t kMaxResidentBlocks = 32;
 static constexpr int64_t kThreadsOfWarp = 32;
 static constexpr int64_t kParts = 4;
@@ -80,8 +80,8 @@ int64_t nvptx::countResidentBlocks(const GpuArchitecture &architecture,
   };
   auto warps = static_cast<int64_t>(
       llvm::divideCeil(std::max<int64_t>(launch.threads, 1), kThreadsOfWarp));
-  int64_t blocks = std::min(kMaxResidentBlocks,
-                            kMaxResidentThreads / (warps * kThreadsOfWarp));
+  int64_t blocks =
+      std::min(kMaxResidentBlocks, kResidentThreads / (warps * kThreadsOfWarp));
   int64_t registersOfWarp =
       kThreadsOfWarp *
       roundUp(std::max<int64_t>(resources.registers, 1), kRegisterUnit);

@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace regather::nvptx;
 
 /// Bytes of the widest access.
-static constexpr int64_t kAccessBytes = 16;
+static constexpr int64_t kLoadBytes = 16;
 
 /// Bytes of an element in memory; 0 if it cannot be part of a vector there.
 static int64_t getBufferElementBytes(Value buffer) {
@@ -66,7 +66,7 @@ bool LoopPoint::isWide(OpOperand &operand) {
     return false;
   auto type = cast<MemRefType>(operand.get().getType());
   int64_t bytes = getBufferElementBytes(operand.get());
-  int64_t alignment = std::min(width * bytes, kAccessBytes);
+  int64_t alignment = std::min(width * bytes, kLoadBytes);
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
@@ -85,7 +85,7 @@ int64_t LoopPoint::findWidth(unsigned loop) {
         !isContiguous(operand, loop))
       continue;
     widest =
-        std::max(widest, kAccessBytes / getBufferElementBytes(operand.get()));
+        std::max(widest, kLoadBytes / getBufferElementBytes(operand.get()));
   }
   int64_t found = std::min(widest, kMaxWidth);
   while (found > 1 && sizes[loop] % found != 0)
@@ -135,7 +135,7 @@ SmallVector<Value> LoopPoint::shift(ArrayRef<Value> indices, int64_t steps) {
 }
 
 static llvm::MaybeAlign getAccessAlignment(int64_t bytes) {
-  return llvm::MaybeAlign(std::min(bytes, kAccessBytes));
+  return llvm::MaybeAlign(std::min(bytes, kLoadBytes));
 }
 
 SmallVector<Value> LoopPoint::emitWideLoad(OpOperand &operand,

@@ -26,7 +26,7 @@ using namespace regather;
 using namespace regather::nvptx;
 
 /// Vectors of a tile.
-static constexpr int64_t kTile = 32;
+static constexpr int64_t kRowTile = 32;
 
 namespace {
 /// What the kernels have in common.
@@ -117,21 +117,21 @@ SmallVector<Value> BackwardKernel::forEachTile(
     Value begin, Value end, ValueRange sums,
     function_ref<SmallVector<Value>(Value, Value, ValueRange)> addTile) {
   auto getPlace = [&](Value vector) {
-    Value number = b.divide(vector, kTile).first;
-    return b.mul(b.divide(number, 2).second, kTile);
+    Value number = b.divide(vector, kRowTile).first;
+    return b.mul(b.divide(number, 2).second, kRowTile);
   };
-  copy(pair, getPlace(begin), kTile, first, second, begin);
-  auto loop = scf::ForOp::create(b, begin, end, b.index(kTile), sums);
+  copy(pair, getPlace(begin), kRowTile, first, second, begin);
+  auto loop = scf::ForOp::create(b, begin, end, b.index(kRowTile), sums);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value vector = loop.getInductionVar(), next = b.add(vector, kTile);
+  Value vector = loop.getInductionVar(), next = b.add(vector, kRowTile);
   // The tile has arrived, and all warps are done with the one before.
   cores.wait(0);
   b.barrier();
   auto branch =
       scf::IfOp::create(b, b.isLess(next, end), /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
-  copy(pair, getPlace(next), kTile, first, second, next);
+  copy(pair, getPlace(next), kRowTile, first, second, next);
   b.setInsertionPointAfter(branch);
   scf::YieldOp::create(
       b, addTile(vector, getPlace(vector), loop.getRegionIterArgs()));
@@ -182,9 +182,9 @@ void QueryKernel::findRows(const HeadMatrices &head) {
 
 Sums QueryKernel::addTile(const HeadMatrices &head, Value column, Value place,
                           const Sums &sums) {
-  Sums scores = multiply(own.first, tiles.first, place, kTile);
+  Sums scores = multiply(own.first, tiles.first, place, kRowTile);
   mask(scores, head.getMask(), firstRow, column);
-  Sums gradients = multiply(own.second, tiles.second, place, kTile);
+  Sums gradients = multiply(own.second, tiles.second, place, kRowTile);
   for (int64_t i = 0; i != countOwn(); ++i)
     for (auto [score, gradient] :
          llvm::zip_equal(getOwn(scores, i), getOwn(gradients, i)))
@@ -204,7 +204,7 @@ LogicalResult QueryKernel::build() {
                     b.divide(number, desc.groups).first);
   firstRow = b.mul(tile, ownRows);
   own = makePair(ownRows);
-  tiles = makePair(2 * kTile);
+  tiles = makePair(2 * kRowTile);
   copy(own, b.index(0), ownRows, head.query, head.gradOutput, firstRow);
   findRows(head);
   Value end = b.index(desc.columns);
@@ -234,10 +234,10 @@ SmallVector<Value> KeyKernel::addTile(const HeadMatrices &head, Value row,
                                       Value place, ValueRange sums) {
   // L and D of the rows that the lane has columns of scores for.
   auto forEachRow = [&](function_ref<void(Value)> visit) {
-    for (int64_t n = 0; n != kTile; n += TensorCores::kColumns)
+    for (int64_t n = 0; n != kRowTile; n += TensorCores::kColumns)
       for (int64_t e = 0; e != 2; ++e) {
         Value number = b.add(b.add(row, cores.column), n + e);
-        if (desc.rows % kTile != 0)
+        if (desc.rows % kRowTile != 0)
           number = b.min(number, b.index(desc.rows - 1));
         visit(number);
       }
@@ -247,7 +247,7 @@ SmallVector<Value> KeyKernel::addTile(const HeadMatrices &head, Value row,
     minusLogs.push_back(
         getMinusShift(b.loadElement(*head.logs, number, b.index(0))));
   });
-  Sums weights = multiply(own.first, tiles.first, place, kTile);
+  Sums weights = multiply(own.first, tiles.first, place, kRowTile);
   mask(weights, head.getMask(), firstColumn, row);
   for (int64_t i = 0; i != countOwn(); ++i)
     for (auto [n, pair] : llvm::enumerate(getOwn(weights, i)))
@@ -261,7 +261,7 @@ SmallVector<Value> KeyKernel::addTile(const HeadMatrices &head, Value row,
     forEachRow([&](Value number) {
       products.push_back(b.load(b.getScratch(), b.add(head.firstSum, number)));
     });
-    Sums gradients = multiply(own.second, tiles.second, place, kTile);
+    Sums gradients = multiply(own.second, tiles.second, place, kRowTile);
     for (int64_t i = 0; i != countOwn(); ++i)
       for (auto [n, pair] : llvm::enumerate(getOwn(gradients, i)))
         for (auto [e, gradient] : llvm::enumerate(pair))
@@ -280,8 +280,8 @@ SmallVector<Value> KeyKernel::addHead(const HeadMatrices &head,
   // last one.
   Value begin = b.index(0);
   if (desc.causal)
-    begin = b.min(b.mul(b.divide(firstColumn, kTile).first, kTile),
-                  b.index((desc.rows - 1) / kTile * kTile));
+    begin = b.min(b.mul(b.divide(firstColumn, kRowTile).first, kRowTile),
+                  b.index((desc.rows - 1) / kRowTile * kRowTile));
   // All warps are done with the tiles of the head before.
   b.barrier();
   return forEachTile(tiles, head.query, head.gradOutput, begin,
@@ -300,7 +300,7 @@ LogicalResult KeyKernel::build() {
   Value firstHead = b.mul(keyHead, desc.groups);
   HeadMatrices first(desc, b, batch, firstHead, keyHead);
   own = makePair(ownColumns);
-  tiles = makePair(2 * kTile);
+  tiles = makePair(2 * kRowTile);
   copy(own, b.index(0), ownColumns, first.key, first.value, firstColumn);
   SmallVector<Value> sums;
   if (hasKeys)

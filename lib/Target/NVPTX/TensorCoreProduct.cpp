@@ -31,7 +31,7 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::nvptx;
 
-static constexpr int64_t kThreads = 4 * TensorCores::kLanes;
+static constexpr int64_t kProductThreads = 4 * TensorCores::kLanes;
 /// Of k, and blocks of it in shared memory.
 static constexpr int64_t kBlock = 32, kStages = 3;
 
@@ -115,8 +115,8 @@ bool nvptx::fitsTensorCores(const rg_gemm_desc &desc) {
 
 TensorCoreProduct::TensorCoreProduct(const rg_gemm_desc &desc, RoutineBlock &b,
                                      int64_t tile)
-    : ProductBlock(desc, b, tile), cores(b, kThreads, desc.a.dtype), tile(tile),
-      own(tile / 2) {
+    : ProductBlock(desc, b, tile), cores(b, kProductThreads, desc.a.dtype),
+      tile(tile), own(tile / 2) {
   auto [warpRow, warpColumn] = b.divide(cores.warp, 2);
   leftFactor =
       makeFactor(left, *getLeftLayout(desc), firstRow, b.mul(warpRow, own));
@@ -236,6 +236,6 @@ LogicalResult nvptx::buildTensorCoreProduct(const rg_gemm_desc &desc,
                                             StringRef name) {
   int64_t tile = chooseTile(desc);
   RoutineBlock block(module, name, ProductBlock::describeBuffers(desc),
-                     {ProductBlock::countBlocks(desc, tile), kThreads});
+                     {ProductBlock::countBlocks(desc, tile), kProductThreads});
   return TensorCoreProduct(desc, block, tile).build();
 }

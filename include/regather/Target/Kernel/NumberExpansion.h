@@ -32,8 +32,8 @@ mlir::LogicalResult expandIntegerConversions(mlir::ModuleOp module);
 
 /// Expands divisions that round up or down, and conversions of floats that
 /// would round twice. Without `hasBFloat16Conversions` also those to and from
-/// bf16, as integer arithmetic: the instructions of some CPUs flush subnormals, and the
-/// compiler's helper is not in every libgcc.
+/// bf16, as integer arithmetic: the instructions of some CPUs flush subnormals,
+/// and the compiler's helper is not in every libgcc.
 mlir::LogicalResult expandFloatConversions(mlir::ModuleOp module,
                                            bool hasBFloat16Conversions = false);
 
