@@ -76,15 +76,14 @@ class Remembered:
             scratch.unlink(missing_ok=True)
 
     def remove_old(self) -> None:
-        """Entries, and kernels of tests, that nobody used for long."""
+        """Entries, kernels and captures of tests that nobody used for long."""
         if not self.folder:
             return
         oldest = time.time() - DAYS * 24 * 3600
         for path in self.folder.iterdir():
             if path.stat().st_mtime < oldest:
                 path.unlink(missing_ok=True)
-        kernels = self.folder.parent / "test-kernels"
-        for path in kernels.iterdir() if kernels.is_dir() else ():
+        for path in self.folder.parent.glob("test-*/*"):
             if path.stat().st_mtime < oldest:
                 shutil.rmtree(path, ignore_errors=True)
 

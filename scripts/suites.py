@@ -159,18 +159,22 @@ def longest_first(tests: list[Path]) -> list[Path]:
     return sorted(tests, key=lambda test: (-seconds.get(test.name, 0), test))
 
 
-def kernels_of_tests(remembered: Remembered) -> dict[str, str]:
-    """Where kernels stay that tests compile: for these sources of the compiler."""
-    if not remembered.folder:
-        return {}
+def kept_by_tests(remembered: Remembered, scratch: Path) -> dict[str, str]:
+    """Where kernels that tests compile and models that they capture stay: in the
+    user's cache, kernels for these sources of the compiler; or in `scratch`."""
+    cache = remembered.folder.parent if remembered.folder else scratch
     product = inputs.hash_of_trees(inputs.PRODUCT).hex()[:16]
-    return {"REGATHER_TEST_KERNELS":
-            str(remembered.folder.parent / "test-kernels" / product)}
+    return {"REGATHER_TEST_KERNELS": str(cache / "test-kernels" / product),
+            "REGATHER_TEST_CAPTURES": str(cache / "test-captures")}
 
 
 def pytest(context: Context) -> list[Case]:
     def run_tests(tests: list[Path]) -> dict[Path, list[Case]]:
-        cases = run_junit(
+        with tempfile.TemporaryDirectory() as scratch:
+            return by_file(tests, run_files(tests, Path(scratch)))
+
+    def run_files(tests: list[Path], scratch: Path) -> list[Case]:
+        return run_junit(
             "pytest", lambda results:
             # A file stays together: its tests share captured models.
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
@@ -179,9 +183,11 @@ def pytest(context: Context) -> list[Case]:
              *longest_first(tests),
              f"--junitxml={results}"],
             {"REGATHER_BUILD_DIR": str(context.build),
-             **kernels_of_tests(context.remembered),
+             **kept_by_tests(context.remembered, scratch),
              "PYTHONPATH": str(ROOT / "python"),
              "PYTHONDONTWRITEBYTECODE": "1"})
+
+    def by_file(tests: list[Path], cases: list[Case]) -> dict[Path, list[Case]]:
         # Ended early: which files are complete is not known.
         if any(case.name == "pytest" for case in cases):
             return {tests[0]: cases}

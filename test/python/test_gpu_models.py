@@ -12,10 +12,10 @@ pytest.importorskip("transformers", reason="most models are from there")
 safetensors = pytest.importorskip("safetensors.torch",
                                   reason="arguments are passed in files")
 
+from captured_models import (execute, find_errors, lower,  # noqa: E402
+                             make_step)
 from gpu_tools import compile_bundle, run_bundle  # noqa: E402
 from model_cases import MODELS  # noqa: E402
-from test_captured_steps import (execute, find_errors, lower,  # noqa: E402
-                                 make_step)
 
 # Kernels and products add in other orders than those for CPUs.
 TOLERANCE = 1e-5
@@ -23,7 +23,7 @@ TOLERANCE = 1e-5
 
 @pytest.mark.parametrize("name", MODELS)
 def test_equals_the_cpu(name: str, tmp_path: Path) -> None:
-    lower(make_step(name), tmp_path)
+    lower(name, make_step(name), tmp_path)
     expected = execute(tmp_path, "cpu", "step.fx.json")
     bundle = compile_bundle(tmp_path / "step.fx.json", tmp_path / "step.rgb",
                             "--cuda-graph=full")
