@@ -76,9 +76,14 @@ static Failure writeFiles(const RunOptions &options, Engine &engine,
       if (Failure failure = writeSafetensors(options.outputs, *tensors))
         return explain(failure, options.outputs);
   }
+  auto waitForAll = [&]() -> Failure {
+    auto parts = engine.gather(HostTensor::zeros(ElementType::I8, {0}));
+    return parts ? Failure()
+                 : Failure("cannot save the results: " + parts.getMessage());
+  };
   if (!options.outputsSharded.empty())
     if (Failure failure = writeShardFolder(options.outputsSharded, report.step,
-                                           report.training))
+                                           report.training, waitForAll))
       return failure;
   // What is left is about the whole job.
   if (report.training.onlyRank.value_or(0) != 0)

@@ -84,7 +84,7 @@ llvm::Error KernelCache::store(StringRef key, StringRef object) const {
     return explain(error.message());
   std::string header = makeHeader(key, object);
   Failure failure = writeFileAtomically(getPath(key), {header, object},
-                                        FileAccess::OwnerOnly);
+                                        FileKind::Internal);
   return failure ? explain(failure.getMessage()) : llvm::Error::success();
 }
 
