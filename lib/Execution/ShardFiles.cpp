@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 /// Where files of a save are that is not complete, and of one that is.
 static constexpr const char *kSaving = "regather-saving",
-                             *kSaved = "regather-saved";
+                            *kSaved = "regather-saved";
 
 static std::string getShardName(int64_t rank, int64_t ranks) {
   return "rank-" + std::to_string(rank) + "-of-" + std::to_string(ranks) +

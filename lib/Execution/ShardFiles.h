@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // The files of a save replace those of the one before it all at once. They are
-// written to the folder `regather-saving` in the folder of shards. When all are on the
-// disk, it is renamed to `regather-saved`: from then on its files are the ones that
-// count. They move up one by one, and at last `regather-saved` disappears.
+// written to the folder `regather-saving` in the folder of shards. When all are
+// on the disk, it is renamed to `regather-saved`: from then on its files are
+// the ones that count. They move up one by one, and at last `regather-saved`
+// disappears.
 //
 // Whenever a process is killed, either the old save can be read, or the new
-// one: a file in `regather-saved` counts instead of its namesake in the folder, and what
-// is left in `regather-saving` is never read. Other files in the folder are left alone.
+// one: a file in `regather-saved` counts instead of its namesake in the folder,
+// and what is left in `regather-saving` is never read. Other files in the
+// folder are left alone.
 //
 //===----------------------------------------------------------------------===//
 

@@ -39,8 +39,7 @@ static Failure writeParts(int file,
 
 /// Waits until the file is on the disk, where the file system can say so.
 static Failure sync(int file) {
-  if (fsync(file) == 0 || errno == EINVAL || errno == EROFS ||
-      errno == ENOTSUP)
+  if (fsync(file) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
     return Failure();
   return explain(errno);
 }

@@ -199,6 +199,43 @@ def test_a_rank_that_is_killed(four_ranks: Path, tmp_path: Path) -> None:
         assert f"rank {rank} is in collective " in messages[rank]
 
 
+def test_a_signal_to_one_rank_ends_all_after_the_same_step(
+        four_ranks: Path, tmp_path: Path) -> None:
+    port, saved = get_free_port(), tmp_path / "saved"
+    (tmp_path / "nccl").mkdir()
+    processes = [
+        subprocess.Popen([BUILD / "bin" / "regather-run", four_ranks,
+                          "--comm=nccl,reproducible", "--random-inputs=1",
+                          "--steps=1000000", "--quiet", "--timeout=20",
+                          "--outputs-sharded", saved, "--save-every=2"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env={**os.environ, **get_environment(rank, 4, port),
+                              "REGATHER_STAND_IN_NCCL_FOLDER":
+                                  str(tmp_path / "nccl")})
+        for rank in range(4)]
+    try:
+        while b"step 3/" not in processes[0].stdout.readline():
+            assert processes[0].poll() is None, processes[0].stderr.read()
+        # What is saved between steps is complete.
+        assert len(list(saved.glob("rank-*-of-4.safetensors"))) == 4
+        processes[2].terminate()
+        ends = [process.communicate(timeout=60) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [143] * 4, ends
+    assert [stderr for _, stderr in ends[1:]] == [b""] * 3
+    last = int(re.search(rb"stopped by SIGTERM after step (\d+)",
+                         ends[0][1])[1])
+    whole = tmp_path / "whole"
+    results = run_job(four_ranks, tmp_path / "again",
+                      "--comm=nccl,reproducible", f"--steps={last}",
+                      "--outputs-sharded", whole)
+    assert [result.code for result in results] == [0] * 4, results
+    assert {path.name: path.read_bytes() for path in saved.iterdir()} == {
+        path.name: path.read_bytes() for path in whole.iterdir()}
+
+
 def test_ranks_use_the_algorithms_of_rank_zero(tmp_path: Path) -> None:
     matrix = "tensor<64x64xf32>"
     step = tmp_path / "product.mlir"

@@ -10,6 +10,8 @@
 
 #include "regather/Import/ImportFx.h"
 #include "regather/InitAll.h"
+#include "regather/Support/AtomicFile.h"
+#include "regather/Support/Signals.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -33,6 +35,33 @@ bool regather::isQuiet() { return quiet; }
 int regather::reportError(const llvm::Twine &message) {
   llvm::errs() << "regather: error: " << message << '\n';
   return 1;
+}
+
+Failure regather::rejectEmpty(
+    llvm::ArrayRef<const llvm::cl::opt<std::string> *> options) {
+  for (const llvm::cl::opt<std::string> *option : options)
+    if (option->getNumOccurrences() && option->empty())
+      return Failure((option->ArgStr.size() == 1 ? "-" : "--") +
+                     option->ArgStr.str() + " needs the name of a file");
+  return Failure();
+}
+
+bool regather::canWrite(
+    llvm::ArrayRef<const llvm::cl::opt<std::string> *> options) {
+  if (Failure failure = rejectEmpty(options)) {
+    reportError(failure.getMessage());
+    return false;
+  }
+  bool isGood = true;
+  for (const llvm::cl::opt<std::string> *option : options) {
+    if (option->empty())
+      continue;
+    if (Failure failure = checkWritable(*option)) {
+      reportError("cannot write '" + *option + "': " + failure.getMessage());
+      isGood = false;
+    }
+  }
+  return isGood;
 }
 
 std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
@@ -65,17 +94,7 @@ std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
   return input;
 }
 
-int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  // Pipelines are put together from the names of passes.
-  registerAllPasses();
-  for (llvm::cl::SubCommand *command :
-       {&runCommand, &checkCallsCommand, &compileCommand, &manifestCommand,
-        &reportCommand, &simulateCommand, &statsCommand, &treeCommand})
-    llvm::cl::HideUnrelatedOptions(getCategory(), *command);
-  llvm::cl::HideUnrelatedOptions(getCategory());
-  llvm::cl::ParseCommandLineOptions(
-      argc, argv, "Regather: the MLIR compiler for sharded training\n");
+static int runSubcommand() {
   if (runCommand)
     return runMain();
   if (checkCallsCommand)
@@ -94,4 +113,26 @@ int main(int argc, char **argv) {
     return treeMain();
   llvm::cl::PrintHelpMessage();
   return 1;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  ignoreFileSizeSignal();
+  // Pipelines are put together from the names of passes.
+  registerAllPasses();
+  for (llvm::cl::SubCommand *command :
+       {&runCommand, &checkCallsCommand, &compileCommand, &manifestCommand,
+        &reportCommand, &simulateCommand, &statsCommand, &treeCommand})
+    llvm::cl::HideUnrelatedOptions(getCategory(), *command);
+  llvm::cl::HideUnrelatedOptions(getCategory());
+  llvm::cl::ParseCommandLineOptions(
+      argc, argv, "Regather: the MLIR compiler for sharded training\n");
+  int code = runSubcommand();
+  llvm::raw_fd_ostream &os = llvm::outs();
+  os.flush();
+  if (!os.has_error())
+    return code;
+  reportError("cannot write to standard output: " + os.error().message());
+  os.clear_error();
+  return code ? code : 1;
 }

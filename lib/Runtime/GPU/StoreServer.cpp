@@ -113,8 +113,9 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   bool isPut = what == "put" && request.size() == 3;
   bool isGet = (what == "get" || what == "take") && request.size() == 2;
   bool isBarrier = what == "barrier" && request.size() == 2;
-  if (!isHello &&
-      (client.rank < 0 || (!isSet && !isPut && !isGet && !isBarrier)))
+  bool isStop = what == "stop" && request.size() == 3;
+  if (!isHello && (client.rank < 0 ||
+                   (!isSet && !isPut && !isGet && !isBarrier && !isStop)))
     return false;
   if (isHello) {
     std::string problem = admit(client, request);
@@ -128,6 +129,13 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   if (isSet) {
     values[request[1]] = request[2];
     return client.socket.send(encodeStoreMessage({"ok", ""}));
+  }
+  if (isStop) {
+    // The others may be in the next step already, but not after it.
+    if (request[2] == "1" && !lastStep)
+      lastStep = std::strtoll(request[1].c_str(), nullptr, 10) + 1;
+    std::string last = lastStep ? std::to_string(*lastStep) : "";
+    return client.socket.send(encodeStoreMessage({"ok", last}));
   }
   if (isBarrier)
     barriers[request[1]].insert(client.rank);

@@ -12,6 +12,8 @@
 //   ["set", key, value]              at once
 //   ["get", key]                     when the key is set
 //   ["barrier", name]                when all ranks have asked
+//   ["stop", step, wants]            at once, by the step after which to stop,
+//                                    if a rank wants to, or by nothing
 //
 // An answer that is not possible in time is an error that says why.
 //
@@ -26,6 +28,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -85,6 +88,8 @@ private:
   /// Ranks that are here, and that have asked for each barrier.
   std::set<int32_t> present;
   std::map<std::string, std::set<int32_t>> barriers;
+  /// After which step all ranks stop, if one wants to.
+  std::optional<int64_t> lastStep;
   /// Why nothing can succeed any more; empty if it can.
   std::string failure;
   std::thread thread;

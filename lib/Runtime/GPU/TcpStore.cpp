@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <netdb.h>
 #include <poll.h>
@@ -165,4 +166,19 @@ bool TcpStore::barrier(const std::string &name, std::string &message) {
     return true;
   std::string none;
   return request({"barrier", name}, none, message);
+}
+
+bool TcpStore::agreeToStop(int64_t step, bool wants, bool &stops,
+                           std::string &message) {
+  stops = wants;
+  if (!socket)
+    return true;
+  std::string last;
+  if (!request({"stop", std::to_string(step), wants ? "1" : "0"}, last,
+               message))
+    return false;
+  stops = !last.empty() && step >= std::strtoll(last.c_str(), nullptr, 10);
+  // Results of different steps must not be saved as one.
+  return !stops ||
+         barrier("the end after step " + std::to_string(step), message);
 }

@@ -39,6 +39,11 @@ public:
   /// Waits for a key as `get` does, and removes its value.
   bool take(const std::string &key, std::string &value, std::string &message);
 
+  /// Asked by all ranks after each step, which none finishes before all have
+  /// begun it: whether to stop after it. When a rank wants to, all stop after
+  /// the next step; false, with a message, if one does not.
+  bool agreeToStop(int64_t step, bool wants, bool &stops, std::string &message);
+
 private:
   bool open(const LaunchEnvironment &environment, std::string &message);
   bool request(const StoreMessage &request, std::string &value,

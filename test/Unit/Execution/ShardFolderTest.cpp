@@ -226,8 +226,8 @@ TEST_F(ShardFolderTest, InterruptedSavesCanBeRead) {
 // another one, of other ranks, was begun.
 TEST_F(ShardFolderTest, SavesReplaceThoseOfOtherRanks) {
   std::filesystem::create_directory(folder / "regather-saved");
-  for (const char *name : {"rank-0-of-2.safetensors",
-                           "rank-1-of-2.safetensors"}) {
+  for (const char *name :
+       {"rank-0-of-2.safetensors", "rank-1-of-2.safetensors"}) {
     std::filesystem::rename(folder / name, folder / "regather-saved" / name);
   }
   std::ofstream(folder / "rank-0-of-3.safetensors");
