@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -28,45 +29,57 @@ static constexpr size_t kMaxListed = 16;
 // Listening
 //===----------------------------------------------------------------------===//
 
+/// True if an address leads to the machine itself on every machine.
+static bool isLoopback(const std::string &address) {
+  return address == "localhost" || address == "127.0.0.1" || address == "::1";
+}
+
 /// Listens for both versions of the protocol, or for the older one where the
-/// system has but that.
-static Socket listenOn(int32_t port) {
+/// system has but that; `onlyHere`, for the version of the address.
+static Socket listenOn(const std::string &address, int32_t port) {
+  bool onlyHere = isLoopback(address);
   for (int family : {AF_INET6, AF_INET}) {
+    if (onlyHere && (family == AF_INET6) != (address == "::1"))
+      continue;
     Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket)
       continue;
     int yes = 1, no = 0;
     setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    sockaddr_storage address = {};
+    sockaddr_storage place = {};
     socklen_t length = 0;
     if (family == AF_INET6) {
       setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-      auto *six = reinterpret_cast<sockaddr_in6 *>(&address);
+      auto *six = reinterpret_cast<sockaddr_in6 *>(&place);
       six->sin6_family = AF_INET6;
       six->sin6_port = htons(uint16_t(port));
+      six->sin6_addr = onlyHere ? in6addr_loopback : in6addr_any;
       length = sizeof(*six);
     } else {
-      auto *four = reinterpret_cast<sockaddr_in *>(&address);
+      auto *four = reinterpret_cast<sockaddr_in *>(&place);
       four->sin_family = AF_INET;
       four->sin_port = htons(uint16_t(port));
+      four->sin_addr.s_addr = htonl(onlyHere ? INADDR_LOOPBACK : INADDR_ANY);
       length = sizeof(*four);
     }
-    if (bind(socket.get(), reinterpret_cast<sockaddr *>(&address), length) ==
-            0 &&
-        listen(socket.get(), SOMAXCONN) == 0)
+    if (bind(socket.get(), reinterpret_cast<sockaddr *>(&place), length) == 0 &&
+        listen(socket.get(), SOMAXCONN) == 0) {
+      // Whom the thread finds waiting may be gone when it accepts.
+      fcntl(socket.get(), F_SETFL, O_NONBLOCK);
       return socket;
+    }
     if (errno == EADDRINUSE)
       break;
   }
   return Socket();
 }
 
-bool StoreServer::start(int32_t wanted, std::string &message) {
-  listener = listenOn(wanted);
+bool StoreServer::start(std::string &message) {
+  listener = listenOn(environment.address, environment.port);
   int pipe[2] = {-1, -1};
   if (!listener || socketpair(AF_UNIX, SOCK_STREAM, 0, pipe) != 0) {
-    message = "rank 0 cannot listen on port " + std::to_string(wanted) + ": " +
-              std::strerror(errno);
+    message = "rank 0 cannot listen on port " +
+              std::to_string(environment.port) + ": " + std::strerror(errno);
     return false;
   }
   wakeReader = Socket(pipe[0]);
@@ -91,16 +104,20 @@ StoreServer::~StoreServer() {
 // Requests
 //===----------------------------------------------------------------------===//
 
-/// What is wrong with the first message of a rank; empty if nothing is.
+/// What is wrong with the first message of a client that knows the token; empty
+/// if nothing is.
 std::string StoreServer::admit(Client &client, const StoreMessage &hello) {
-  auto rank = int32_t(std::strtol(hello[1].c_str(), nullptr, 10));
   if (hello[2] != std::to_string(ranks))
     return "rank " + hello[1] + " was started with " + hello[2] +
            " ranks, but rank 0 with " + std::to_string(ranks);
-  if (hello[3] != std::to_string(restart))
+  if (hello[3] != std::to_string(environment.restart))
     return "rank " + hello[1] + " belongs to start " + hello[3] +
-           " of the job, but rank 0 to start " + std::to_string(restart);
-  if (rank < 0 || rank >= ranks || !present.insert(rank).second)
+           " of the job, but rank 0 to start " +
+           std::to_string(environment.restart);
+  auto rank = int32_t(std::strtol(hello[1].c_str(), nullptr, 10));
+  if (hello[1] != std::to_string(rank) || rank < 0 || rank >= ranks)
+    return "there is no rank " + hello[1] + " of " + std::to_string(ranks);
+  if (!present.insert(rank).second)
     return "two processes are rank " + hello[1];
   client.rank = rank;
   return "";
@@ -108,7 +125,7 @@ std::string StoreServer::admit(Client &client, const StoreMessage &hello) {
 
 bool StoreServer::handle(Client &client, const StoreMessage &request) {
   const std::string &what = request[0];
-  bool isHello = what == "hello" && request.size() == 4 && client.rank < 0;
+  bool isHello = what == "hello" && request.size() == 5 && client.rank < 0;
   bool isSet = what == "set" && request.size() == 3;
   bool isPut = what == "put" && request.size() == 3;
   bool isGet = (what == "get" || what == "take") && request.size() == 2;
@@ -117,17 +134,34 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   if (!isHello && (client.rank < 0 ||
                    (!isSet && !isPut && !isGet && !isBarrier && !isStop)))
     return false;
+  // A rank waits for each answer.
+  for (const Waiting &item : waiting)
+    if (item.client == &client)
+      return false;
   if (isHello) {
-    std::string problem = admit(client, request);
+    bool isOfJob = request[4] == environment.token;
+    std::string problem = isOfJob
+                              ? admit(client, request)
+                              : "a process that says to be rank " + request[1] +
+                                    " belongs to another job than rank 0";
     if (!problem.empty()) {
-      // Whoever it is, the ranks that are waited for will not be complete.
-      failure = problem;
+      // The ranks of the job will not be complete; others do not matter to it.
+      (isOfJob ? failure : lastRefusal) = problem;
       client.socket.send(encodeStoreMessage({"error", problem}));
       return false;
     }
   }
+  if (isSet || isPut) {
+    size_t added = request[1].size() + request[2].size();
+    if (valueBytes + added > getMaxBytes()) {
+      client.socket.send(encodeStoreMessage(
+          {"error", "the store holds " + std::to_string(valueBytes) +
+                        " bytes already"}));
+      return true;
+    }
+  }
   if (isSet) {
-    values[request[1]] = request[2];
+    setValue(request[1], request[2]);
     return client.socket.send(encodeStoreMessage({"ok", ""}));
   }
   if (isStop) {
@@ -143,6 +177,25 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
       std::chrono::duration<double>(seconds));
   waiting.push_back({&client, request, Clock::now() + wait});
   return true;
+}
+
+/// A message for each rank that is being sent on, and some more.
+size_t StoreServer::getMaxBytes() const {
+  return (size_t(ranks) + 16) * kMaxStoreMessage;
+}
+
+void StoreServer::setValue(const std::string &key, std::string value) {
+  valueBytes += key.size() + value.size();
+  auto [place, isNew] = values.try_emplace(key);
+  if (!isNew)
+    valueBytes -= key.size() + place->second.size();
+  place->second = std::move(value);
+}
+
+std::string StoreServer::takeValue(const std::string &key) {
+  std::string value = std::move(values.extract(key).mapped());
+  valueBytes -= key.size() + value.size();
+  return value;
 }
 
 static std::string listMissing(const std::set<int32_t> &present,
@@ -168,7 +221,8 @@ std::string StoreServer::describeMissing(const Waiting &item) const {
   const std::string &what = item.request[0];
   if (what == "hello")
     return listMissing(present, ranks) + " of " + std::to_string(ranks) +
-           " did not arrive within " + time;
+           " did not arrive within " + time +
+           (lastRefusal.empty() ? "" : "; " + lastRefusal);
   if (what == "barrier")
     return listMissing(barriers.at(item.request[1]), ranks) + " of " +
            std::to_string(ranks) + " did not come to '" + item.request[1] +
@@ -183,7 +237,7 @@ std::string StoreServer::describeMissing(const Waiting &item) const {
 bool StoreServer::isReady(const Waiting &item) const {
   const std::string &what = item.request[0];
   if (what == "hello")
-    return present.size() == size_t(ranks);
+    return isComplete();
   if (what == "barrier")
     return barriers.at(item.request[1]).size() == size_t(ranks);
   bool hasValue = values.count(item.request[1]) != 0;
@@ -194,11 +248,11 @@ StoreMessage StoreServer::carryOut(Waiting &item) {
   const std::string &what = item.request[0], &key = item.request[1];
   StoreMessage reply = {"ok", ""};
   if (what == "put")
-    values[key] = std::move(item.request[2]);
+    setValue(key, std::move(item.request[2]));
   else if (what == "get")
     reply[1] = values.at(key);
   else if (what == "take")
-    reply[1] = std::move(values.extract(key).mapped());
+    reply[1] = takeValue(key);
   return reply;
 }
 
@@ -225,16 +279,48 @@ void StoreServer::answerWaiting() {
     }
     waiting = std::move(kept);
   }
+  // Where all have been, nobody waits any more.
+  for (auto it = barriers.begin(); it != barriers.end();)
+    it =
+        it->second.size() == size_t(ranks) ? barriers.erase(it) : std::next(it);
 }
 
 //===----------------------------------------------------------------------===//
 // The thread
 //===----------------------------------------------------------------------===//
 
+/// What a client may send before it is known: its first message.
+static constexpr size_t kMaxHello = 1024;
+/// How many connections strangers may hold, and for how long. Ranks are no
+/// strangers for longer than their first message takes.
+static constexpr size_t kMaxStrangers = 64;
+static constexpr std::chrono::seconds kStrangerPatience(10);
+
 void StoreServer::accept() {
   Socket socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (socket)
-    clients.push_back({std::move(socket), "", -1});
+  if (!socket) {
+    // Without a descriptor for it, a connection stays the next one.
+    nextAccept = Clock::now() + std::chrono::milliseconds(100);
+    return;
+  }
+  // All ranks may come at once, and before them as many strangers as may.
+  if (clients.size() >= size_t(ranks) + kMaxStrangers) {
+    auto oldest =
+        std::find_if(clients.begin(), clients.end(),
+                     [](const Client &client) { return client.rank < 0; });
+    if (oldest != clients.end())
+      clients.erase(oldest);
+  }
+  clients.push_back(
+      {std::move(socket), "", -1, Clock::now() + kStrangerPatience});
+}
+
+void StoreServer::dismissStrangers() {
+  if (isComplete())
+    listener = Socket();
+  clients.remove_if([&](const Client &client) {
+    return client.rank < 0 && (isComplete() || Clock::now() >= client.deadline);
+  });
 }
 
 bool StoreServer::read(Client &client) {
@@ -242,7 +328,8 @@ bool StoreServer::read(Client &client) {
     return false;
   StoreMessage request;
   while (true) {
-    switch (decodeStoreMessage(client.received, request)) {
+    size_t maxBytes = client.rank < 0 ? kMaxHello : kMaxStoreMessage;
+    switch (decodeStoreMessage(client.received, request, maxBytes)) {
     case StoreDecoding::Incomplete:
       return true;
     case StoreDecoding::Malformed:
@@ -263,26 +350,45 @@ void StoreServer::remove(Client &client) {
   // Whoever waits for it, or begins to, waits for ever.
   if (client.rank >= 0 && failure.empty())
     failure = "rank " + std::to_string(client.rank) + " has ended";
-  client.socket = Socket();
+  clients.remove_if([&](const Client &other) { return &other == &client; });
+}
+
+int StoreServer::getPause() const {
+  std::optional<Clock::time_point> next;
+  auto add = [&](Clock::time_point time) {
+    next = std::min(next.value_or(time), time);
+  };
+  for (const Waiting &item : waiting)
+    add(item.deadline);
+  for (const Client &client : clients)
+    if (client.rank < 0)
+      add(client.deadline);
+  if (listener && nextAccept > Clock::now())
+    add(nextAccept);
+  if (!next)
+    return -1;
+  auto pause = std::chrono::duration_cast<std::chrono::milliseconds>(
+                   *next - Clock::now())
+                   .count();
+  return int(std::clamp<int64_t>(pause, 0, 60000)) + 1;
 }
 
 void StoreServer::run() {
   while (true) {
+    // A descriptor below 0 is passed over.
+    bool accepts = listener && Clock::now() >= nextAccept;
     std::vector<pollfd> files = {{wakeReader.get(), POLLIN, 0},
-                                 {listener.get(), POLLIN, 0}};
+                                 {accepts ? listener.get() : -1, POLLIN, 0}};
     std::vector<Client *> readers;
-    for (Client &client : clients)
-      if (client.socket) {
-        files.push_back({client.socket.get(), POLLIN, 0});
-        readers.push_back(&client);
-      }
-    Clock::duration pause = std::chrono::seconds(60);
-    for (const Waiting &item : waiting)
-      pause = std::min(pause, item.deadline - Clock::now());
-    auto milliseconds =
-        std::chrono::duration_cast<std::chrono::milliseconds>(pause).count();
-    poll(files.data(), files.size(),
-         waiting.empty() ? -1 : int(std::max<int64_t>(milliseconds, 0) + 1));
+    for (Client &client : clients) {
+      files.push_back({client.socket.get(), POLLIN, 0});
+      readers.push_back(&client);
+    }
+    if (poll(files.data(), files.size(), getPause()) < 0) {
+      // More descriptors than the process may have now: it may have some again.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      continue;
+    }
     if (files[0].revents)
       return;
     for (size_t i = 0; i < readers.size(); ++i)
@@ -291,5 +397,6 @@ void StoreServer::run() {
     if (files[1].revents)
       accept();
     answerWaiting();
+    dismissStrangers();
   }
 }

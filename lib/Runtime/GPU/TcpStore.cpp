@@ -89,18 +89,18 @@ bool TcpStore::connect(const LaunchEnvironment &given, double newSeconds,
     return true;
   LaunchEnvironment environment = given;
   if (environment.rank == 0) {
-    server = std::make_unique<StoreServer>(environment.ranks,
-                                           environment.restart, seconds);
-    if (!server->start(environment.port, message))
+    server = std::make_unique<StoreServer>(environment, seconds);
+    if (!server->start(message))
       return false;
-    environment.address = "localhost";
+    if (environment.address != "::1")
+      environment.address = "localhost";
     environment.port = server->getPort();
   }
   std::string value;
   return open(environment, message) &&
          request({"hello", std::to_string(environment.rank),
                   std::to_string(environment.ranks),
-                  std::to_string(environment.restart)},
+                  std::to_string(environment.restart), environment.token},
                  value, message);
 }
 

@@ -18,8 +18,9 @@
 namespace regather::runtime {
 
 /// A rank's connection to the store, which a thread of rank 0 serves. Meant for
-/// the network of a cluster: whoever reaches the port is believed. A rank that
-/// is alone has nobody to tell something to, and no connection.
+/// the network of a cluster: whoever reaches the port and knows the token of
+/// the job is believed, and nothing is encrypted. A rank that is alone has
+/// nobody to tell something to, and no connection.
 class TcpStore : public RankStore {
 public:
   /// Waits until all ranks are here, at most `seconds`, which is also how long
