@@ -11,6 +11,7 @@
 #include "regather/Import/ImportFx.h"
 #include "regather/InitAll.h"
 #include "regather/Support/AtomicFile.h"
+#include "regather/Support/NestingDepth.h"
 #include "regather/Support/Signals.h"
 
 #include "mlir/IR/Verifier.h"
@@ -72,6 +73,12 @@ std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
     reportError(message);
     return nullptr;
   }
+  bool isCapture = path.ends_with(".fx.json");
+  if (!isCapture)
+    if (Failure failure = checkNestingDepth(path.str(), buffer->getBuffer())) {
+      llvm::errs() << failure.getMessage() << '\n';
+      return nullptr;
+    }
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   auto input = std::make_unique<InputFile>();
@@ -81,7 +88,7 @@ std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
   input->diagnostics = std::make_unique<SourceDiagnostics>(
       input->sourceMgr, input->context.get());
   mlir::MLIRContext *context = input->context.get();
-  if (path.ends_with(".fx.json")) {
+  if (isCapture) {
     input->module = importFx(input->sourceMgr, context);
     if (input->module && failed(mlir::verify(*input->module)))
       return nullptr;
