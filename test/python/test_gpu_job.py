@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -197,6 +198,40 @@ def test_a_rank_that_is_killed(four_ranks: Path, tmp_path: Path) -> None:
     for rank in (0, 1, 3):
         assert "the step is not done after 3 seconds" in messages[rank]
         assert f"rank {rank} is in collective " in messages[rank]
+
+
+@pytest.mark.parametrize("stopped", [0, 2])
+def test_a_rank_that_stops_while_communicators_are_made(
+        four_ranks: Path, tmp_path: Path, stopped: int) -> None:
+    """The others end in time, and say who is missing."""
+    port = get_free_port()
+    begin = time.monotonic()
+    processes = [
+        subprocess.Popen([BUILD / "bin" / "regather-run", four_ranks,
+                          "--comm=nccl", *RUN, "--timeout=2"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env={**os.environ, **get_environment(rank, 4, port),
+                              "REGATHER_STAND_IN_NCCL_FAULT":
+                                  f"stop:{stopped}:0",
+                              "REGATHER_STAND_IN_NCCL_FOLDER": str(tmp_path)})
+        for rank in range(4)]
+    try:
+        messages = {rank: process.communicate(timeout=60)[1].decode()
+                    for rank, process in enumerate(processes)
+                    if rank != stopped}
+        seconds = time.monotonic() - begin
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    for rank, message in messages.items():
+        assert processes[rank].returncode == 1
+        # Rank 0 answers the others, perhaps not even when they ask for an id.
+        assert ("rank 0 does not answer any more" if stopped == 0 else
+                "ncclCommInitRankConfig for gathers of group [0, 1, 2, 3] is "
+                "not done after 1.5 seconds; rank 2 of 4 did not answer "
+                "within 0.5 seconds") in message, message
+    assert seconds < (4.5 if stopped == 0 else 3.5)
 
 
 def test_a_signal_to_one_rank_ends_all_after_the_same_step(

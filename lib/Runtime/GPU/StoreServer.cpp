@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <numeric>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -123,16 +124,26 @@ std::string StoreServer::admit(Client &client, const StoreMessage &hello) {
   return "";
 }
 
+/// How long a request waits, in seconds.
+double StoreServer::getPatience(const StoreMessage &request) const {
+  return request[0] == "roll"
+             ? std::min(std::strtod(request[2].c_str(), nullptr), seconds)
+             : seconds;
+}
+
 bool StoreServer::handle(Client &client, const StoreMessage &request) {
   const std::string &what = request[0];
   bool isHello = what == "hello" && request.size() == 5 && client.rank < 0;
   bool isSet = what == "set" && request.size() == 3;
   bool isPut = what == "put" && request.size() == 3;
-  bool isGet = (what == "get" || what == "take") && request.size() == 2;
+  bool isGet = what == "get" && request.size() == 3;
+  bool isTake = what == "take" && request.size() == 2;
+  bool isRoll = what == "roll" && request.size() > 3;
   bool isBarrier = what == "barrier" && request.size() == 2;
   bool isStop = what == "stop" && request.size() == 3;
-  if (!isHello && (client.rank < 0 ||
-                   (!isSet && !isPut && !isGet && !isBarrier && !isStop)))
+  bool isOfRank =
+      isSet || isPut || isGet || isTake || isBarrier || isRoll || isStop;
+  if (!isHello && (client.rank < 0 || !isOfRank))
     return false;
   // A rank waits for each answer.
   for (const Waiting &item : waiting)
@@ -171,10 +182,10 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
     std::string last = lastStep ? std::to_string(*lastStep) : "";
     return client.socket.send(encodeStoreMessage({"ok", last}));
   }
-  if (isBarrier)
+  if (isBarrier || isRoll)
     barriers[request[1]].insert(client.rank);
   auto wait = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(seconds));
+      std::chrono::duration<double>(getPatience(request)));
   waiting.push_back({&client, request, Clock::now() + wait});
   return true;
 }
@@ -198,11 +209,12 @@ std::string StoreServer::takeValue(const std::string &key) {
   return value;
 }
 
+/// Those of some ranks that are not there.
 static std::string listMissing(const std::set<int32_t> &present,
-                               int32_t ranks) {
+                               const std::vector<int32_t> &ranks) {
   std::string text;
   size_t number = 0;
-  for (int32_t rank = 0; rank < ranks; ++rank) {
+  for (int32_t rank : ranks) {
     if (present.count(rank))
       continue;
     if (number++ == kMaxListed) {
@@ -214,11 +226,26 @@ static std::string listMissing(const std::set<int32_t> &present,
   return (number == 1 ? "rank " : "ranks ") + text;
 }
 
+static std::string listMissing(const std::set<int32_t> &present,
+                               int32_t ranks) {
+  std::vector<int32_t> all(static_cast<size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return listMissing(present, all);
+}
+
+/// The ranks that a roll is about.
+static std::vector<int32_t> getRoll(const StoreMessage &request) {
+  std::vector<int32_t> ranks;
+  for (size_t i = 3; i < request.size(); ++i)
+    ranks.push_back(int32_t(std::strtol(request[i].c_str(), nullptr, 10)));
+  return ranks;
+}
+
 /// Why a request could not be answered in time.
 std::string StoreServer::describeMissing(const Waiting &item) const {
-  char time[32];
-  std::snprintf(time, sizeof(time), "%g seconds", seconds);
   const std::string &what = item.request[0];
+  char time[32];
+  std::snprintf(time, sizeof(time), "%g seconds", getPatience(item.request));
   if (what == "hello")
     return listMissing(present, ranks) + " of " + std::to_string(ranks) +
            " did not arrive within " + time +
@@ -231,7 +258,11 @@ std::string StoreServer::describeMissing(const Waiting &item) const {
     return item.request[1] + " were not taken within " + time;
   if (what == "take")
     return item.request[1] + " did not arrive within " + time;
-  return "no rank has set '" + item.request[1] + "' within " + time;
+  if (what == "roll")
+    return listMissing(barriers.at(item.request[1]), getRoll(item.request)) +
+           " of " + std::to_string(ranks) + " did not answer within " + time;
+  return "rank " + item.request[2] + " has not set '" + item.request[1] +
+         "' within " + time;
 }
 
 bool StoreServer::isReady(const Waiting &item) const {
@@ -240,6 +271,12 @@ bool StoreServer::isReady(const Waiting &item) const {
     return isComplete();
   if (what == "barrier")
     return barriers.at(item.request[1]).size() == size_t(ranks);
+  if (what == "roll") {
+    std::vector<int32_t> roll = getRoll(item.request);
+    const std::set<int32_t> &asked = barriers.at(item.request[1]);
+    return std::all_of(roll.begin(), roll.end(),
+                       [&](int32_t rank) { return asked.count(rank) != 0; });
+  }
   bool hasValue = values.count(item.request[1]) != 0;
   return what == "put" ? !hasValue : hasValue;
 }
@@ -389,8 +426,12 @@ void StoreServer::run() {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       continue;
     }
-    if (files[0].revents)
-      return;
+    if (files[0].revents) {
+      // Whoever still waits hears why it waits in vain.
+      if (failure.empty())
+        failure = "rank 0 has ended";
+      return answerWaiting();
+    }
     for (size_t i = 0; i < readers.size(); ++i)
       if (files[i + 2].revents && !read(*readers[i]))
         remove(*readers[i]);

@@ -11,8 +11,10 @@
 //   ["hello", rank, ranks, restart, token]
 //                                    when all ranks are here
 //   ["set", key, value]              at once
-//   ["get", key]                     when the key is set
+//   ["get", key, owner]              when the key is set, by rank `owner`
 //   ["barrier", name]                when all ranks have asked
+//   ["roll", name, seconds, rank...] when all of these ranks have asked, for
+//                                    which it waits so long
 //   ["stop", step, wants]            at once, by the step after which to stop,
 //                                    if a rank wants to, or by nothing
 //
@@ -91,6 +93,7 @@ private:
   bool isReady(const Waiting &waiting) const;
   /// Carries out a request that is ready, and returns the answer.
   StoreMessage carryOut(Waiting &waiting);
+  double getPatience(const StoreMessage &request) const;
   void answerWaiting();
   size_t getMaxBytes() const;
   void setValue(const std::string &key, std::string value);
@@ -113,7 +116,7 @@ private:
   size_t valueBytes = 0;
   /// Why the last stranger was refused, for who waits for a rank in vain.
   std::string lastRefusal;
-  /// Ranks that are here, and that have asked for each barrier.
+  /// Ranks that are here, and that have asked for each barrier and each roll.
   std::set<int32_t> present;
   std::map<std::string, std::set<int32_t>> barriers;
   /// After which step all ranks stop, if one wants to.

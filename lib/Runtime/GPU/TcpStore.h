@@ -30,9 +30,11 @@ public:
 
   bool set(const std::string &key, const std::string &value,
            std::string &message) override;
-  bool get(const std::string &key, std::string &value,
+  bool get(const std::string &key, int32_t owner, std::string &value,
            std::string &message) override;
   bool barrier(const std::string &name, std::string &message) override;
+  bool callRoll(const std::string &name, const std::vector<int32_t> &group,
+                double seconds, std::string &message) override;
 
   /// Sets a key, for which it waits until it has no value.
   bool put(const std::string &key, const std::string &value,
@@ -47,8 +49,13 @@ public:
 
 private:
   bool open(const LaunchEnvironment &environment, std::string &message);
+  /// Sends a request, for which the server waits at most so long.
   bool request(const StoreMessage &request, std::string &value,
-               std::string &message);
+               std::string &message) {
+    return this->request(request, seconds, value, message);
+  }
+  bool request(const StoreMessage &request, double waitSeconds,
+               std::string &value, std::string &message);
 
   double seconds = 0;
   std::unique_ptr<StoreServer> server;

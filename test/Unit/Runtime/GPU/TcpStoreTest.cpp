@@ -164,7 +164,7 @@ TEST(TcpStoreTest, ExchangesValues) {
     std::string value(128, char(rank));
     isGood = isGood && store.set(std::to_string(rank), value, message);
     for (int32_t other = 0; isGood && other < ranks; ++other) {
-      isGood = store.get(std::to_string(other), value, message);
+      isGood = store.get(std::to_string(other), other, value, message);
       if (value == std::string(128, char(other)))
         text += std::to_string(other);
     }
@@ -204,6 +204,43 @@ TEST(TcpStoreTest, NamesRanksThatDoNotComeToABarrier) {
             std::vector<std::string>({expected, expected, "1"}));
   close(ends[0]);
   close(ends[1]);
+}
+
+// Ranks that wait for something else hear of it, too.
+TEST(TcpStoreTest, FindsOutWhoDoesNotAnswer) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message;
+    if (!store.connect(getEnvironment(rank, 5, port), 20, message))
+      return message;
+    if (!store.callRoll("all", {0, 1, 2, 3, 4}, 20, message))
+      return message;
+    if (rank == 3)
+      store.barrier("end", message);
+    else if (rank == 4)
+      sleep(2);
+    else
+      store.callRoll("some", {1, 2, 0, 4}, 0.5, message);
+    return message;
+  };
+  std::string expected = "rank 4 of 5 did not answer within 0.5 seconds";
+  EXPECT_EQ(
+      runProcesses({0, 1, 2, 3, 4}, body),
+      (std::vector<std::string>{expected, expected, expected, expected, ""}));
+}
+
+TEST(TcpStoreTest, NamesWhoHasNotSetAKey) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message, value;
+    if (store.connect(getEnvironment(rank, 2, port), 0.5, message))
+      store.get("id", 1, value, message);
+    return message;
+  };
+  EXPECT_EQ(runProcesses({0, 1}, body)[0],
+            "rank 1 has not set 'id' within 0.5 seconds");
 }
 
 TEST(TcpStoreTest, NoticesRanksThatEnd) {
