@@ -169,6 +169,15 @@ Result<std::vector<HostTensor>> GpuEngine::gather(const HostTensor &tensor) {
   return parts;
 }
 
+Result<bool> GpuEngine::agreeToStop(int64_t step, bool wants) {
+  int32_t stops = 0;
+  if (rg_gpu_executor_agree_to_stop(executor, step, wants ? 1 : 0, &stops) !=
+      RG_OK)
+    return Failure(std::string("the ranks do not stop together: ") +
+                   rg_gpu_executor_error(executor));
+  return stops != 0;
+}
+
 std::vector<double> GpuEngine::getDeviceSeconds() const {
   std::vector<double> seconds;
   for (int32_t rank = 0; rank < rg_gpu_executor_ranks(executor); ++rank)

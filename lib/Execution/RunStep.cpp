@@ -8,20 +8,32 @@
 
 #include "regather/Execution/RunStep.h"
 
-#include "regather/Execution/RunTrace.h"
-#include "regather/Execution/ShardFolder.h"
-#include "regather/Execution/TextBatches.h"
-#include "regather/Support/AtomicFile.h"
+#include "RunOutputs.h"
 
+#include "regather/Execution/TextBatches.h"
+#include "regather/Support/Signals.h"
+
+#include <cerrno>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 using namespace regather;
 
 int regather::printError(const std::string &message) {
   std::fprintf(stderr, "regather: error: %s\n", message.c_str());
   return 1;
+}
+
+int regather::finishOutput(int code) {
+  // A line that failed before leaves no reason behind.
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return code;
+  std::string reason = errno ? std::string(": ") + std::strerror(errno) : "";
+  printError("cannot write to standard output" + reason);
+  return code ? code : 1;
 }
 
 static void printWarning(const std::string &message) {
@@ -34,6 +46,11 @@ Failure regather::checkRunOptions(const RunOptions &options) {
                    std::to_string(options.steps));
   if (options.text.empty() && !options.textInputs.empty())
     return Failure("--text-inputs needs --text");
+  if (options.saveEvery < 0)
+    return Failure("--save-every must be at least 1, got " +
+                   std::to_string(options.saveEvery));
+  if (options.saveEvery > 0 && options.outputsSharded.empty())
+    return Failure("--save-every needs --outputs-sharded");
   // Step lines and JSON go to standard output.
   const std::pair<const char *, const std::string &> files[] = {
       {"--outputs", options.outputs},
@@ -63,37 +80,6 @@ static void printStep(const RunOptions &options, int64_t index,
   std::fflush(stdout);
 }
 
-static Failure writeFiles(const RunOptions &options, Engine &engine,
-                          const RunReport &report) {
-  auto explain = [](const Failure &failure, const std::string &path) {
-    return Failure("cannot write '" + path + "': " + failure.getMessage());
-  };
-  if (!options.outputs.empty()) {
-    auto tensors = collectOutputs(engine, report.step, report.training);
-    if (!tensors)
-      return tensors.getFailure();
-    if (report.training.onlyRank.value_or(0) == 0)
-      if (Failure failure = writeSafetensors(options.outputs, *tensors))
-        return explain(failure, options.outputs);
-  }
-  if (!options.outputsSharded.empty())
-    if (Failure failure = writeShardFolder(options.outputsSharded, report.step,
-                                           report.training))
-      return failure;
-  // What is left is about the whole job.
-  if (report.training.onlyRank.value_or(0) != 0)
-    return Failure();
-  if (!options.report.empty())
-    if (Failure failure =
-            writeFileAtomically(options.report, {formatJson(report)}))
-      return explain(failure, options.report);
-  if (!options.trace.empty())
-    if (Failure failure = writeFileAtomically(
-            options.trace, {formatTrace(report.engine.getSpans())}))
-      return explain(failure, options.trace);
-  return Failure();
-}
-
 /// Compares the plan of the memory with what was touched.
 static Failure checkPlan(const Engine &engine) {
   auto arena = engine.getArena();
@@ -108,6 +94,22 @@ static Failure checkPlan(const Engine &engine) {
                  std::to_string(*arena->touched));
 }
 
+/// Says where a run ended that was asked to end, and how to go on.
+static int reportStop(int signal, int64_t last, const RunOptions &options,
+                      bool isSilent) {
+  std::string text = std::string("stopped by ") +
+                     (signal == SIGINT ? "SIGINT" : "SIGTERM") +
+                     " after step " + std::to_string(last);
+  bool isSaved = !options.outputs.empty() || !options.outputsSharded.empty();
+  text += isSaved ? "; its results are written, and --first-step=" +
+                        std::to_string(last + 1) + " goes on"
+                  : "; its results are lost: neither --outputs nor "
+                    "--outputs-sharded was given";
+  if (!isSilent)
+    printWarning(text);
+  return 128 + signal;
+}
+
 int regather::runStep(const RunOptions &options, const RunSubject &subject,
                       Progress &progress) {
   const StepSignature &step = subject.step;
@@ -117,6 +119,11 @@ int regather::runStep(const RunOptions &options, const RunSubject &subject,
   bool isSilent = subject.onlyRank.value_or(0) != 0;
   if (isSilent)
     progress.silence();
+  std::vector<Failure> unwritable = checkOutputs(options, subject.onlyRank);
+  for (const Failure &failure : unwritable)
+    printError(failure.getMessage());
+  if (!unwritable.empty())
+    return 1;
   std::optional<TextBatches> batches;
   if (!options.text.empty()) {
     auto opened = TextBatches::create(step, options.text, options.textInputs);
@@ -152,9 +159,23 @@ int regather::runStep(const RunOptions &options, const RunSubject &subject,
     if (batches)
       batches->fill(options.inputs.firstStep - 1 + index, values);
   };
+  StopSignals signals;
+  Failure saveFailure;
+  TrainingHooks hooks{report, feed, [&] { return signals.get() != 0; }};
+  hooks.saveEvery = options.saveEvery;
+  hooks.save = [&](int64_t index, const TrainingResult &now) {
+    saveFailure = writeShards(options, *engine, step, now);
+    if (!saveFailure)
+      progress.note("saved step " +
+                    std::to_string(options.inputs.firstStep + index) + " to '" +
+                    options.outputsSharded + "'");
+    return !saveFailure;
+  };
   auto training =
-      train(*engine, step, std::move(*arguments), options.steps, report, feed);
+      train(*engine, step, std::move(*arguments), options.steps, hooks);
   progress.end();
+  if (saveFailure)
+    return printError(saveFailure.getMessage());
   if (!training) {
     // The engine has said why, unless there is something to add.
     if (!training.getMessage().empty())
@@ -169,12 +190,18 @@ int regather::runStep(const RunOptions &options, const RunSubject &subject,
                     *engine,      *training, std::nullopt};
   if (batches)
     summary.tokensPerStep = batches->getTokensPerStep();
-  if (Failure failure = writeFiles(options, *engine, summary))
+  if (Failure failure = writeOutputs(options, *engine, summary))
     return printError(failure.getMessage());
-  if (isSilent)
-    return 0;
-  std::string text =
-      options.json ? formatJson(summary) : formatSummary(summary);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return 0;
+  if (!isSilent) {
+    std::string text =
+        options.json ? formatJson(summary) : formatSummary(summary);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  auto done = static_cast<int64_t>(training->seconds.size());
+  if (done == options.steps)
+    return finishOutput(0);
+  // Another rank of the job may have been asked.
+  int signal = signals.get() ? signals.get() : SIGTERM;
+  return finishOutput(reportStop(signal, options.inputs.firstStep + done - 1,
+                                 options, isSilent));
 }

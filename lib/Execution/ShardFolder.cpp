@@ -8,27 +8,19 @@
 
 #include "regather/Execution/ShardFolder.h"
 
+#include "ShardFiles.h"
 #include "StepText.h"
 #include "TensorParts.h"
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <set>
-#include <string_view>
 
 using namespace regather;
 using OrderedJson = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-static std::string getPath(const std::string &directory, int64_t rank,
-                           int64_t ranks) {
-  return (fs::path(directory) / ("rank-" + std::to_string(rank) + "-of-" +
-                                 std::to_string(ranks) + ".safetensors"))
-      .string();
-}
 
 //===----------------------------------------------------------------------===//
 // Writing
@@ -118,22 +110,20 @@ static std::string getSaveId(const std::vector<RankFile> &files,
 
 Failure regather::writeShardFolder(const std::string &directory,
                                    const StepSignature &step,
-                                   const TrainingResult &training) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error)
-    return Failure("cannot make folder '" + directory +
-                   "': " + error.message());
+                                   const TrainingResult &training,
+                                   const JobBarrier &waitForAll) {
   std::vector<RankFile> files(step.ranks);
   for (size_t i = 0; i != step.results.size(); ++i)
     if (Failure failure = addResult(step, training, i, files))
       return failure;
   std::string save = getSaveId(files, training);
+  if (Failure failure = prepareSave(directory, step.ranks))
+    return failure;
   for (size_t rank = 0; rank != files.size(); ++rank) {
     if (training.onlyRank && static_cast<size_t>(*training.onlyRank) != rank)
       continue;
     std::string path =
-        getPath(directory, static_cast<int64_t>(rank), step.ranks);
+        getSavingPath(directory, static_cast<int64_t>(rank), step.ranks);
     Failure failure =
         writeSafetensors(path, files[rank].tensors,
                          {{"regather.rank", std::to_string(rank)},
@@ -143,7 +133,12 @@ Failure regather::writeShardFolder(const std::string &directory,
     if (failure)
       return Failure("cannot write '" + path + "': " + failure.getMessage());
   }
-  return Failure();
+  if (training.onlyRank)
+    if (Failure failure = waitForAll())
+      return failure;
+  if (Failure failure = commitSave(directory))
+    return failure;
+  return training.onlyRank ? waitForAll() : Failure();
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,58 +198,6 @@ private:
 };
 } // namespace
 
-/// Reads a number from the beginning of `text`, and takes it off.
-static std::optional<int64_t> takeNumber(std::string_view &text) {
-  int64_t number = 0;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0)
-    return std::nullopt;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return number;
-}
-
-/// Takes `prefix` off the beginning of `text`, if it is there.
-static bool takePrefix(std::string_view &text, std::string_view prefix) {
-  if (text.substr(0, prefix.size()) != prefix)
-    return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
-/// Reads `rank-2-of-4.safetensors`: 4; nothing if that is not what it is.
-static std::optional<int64_t> getRanks(std::string_view name) {
-  if (!takePrefix(name, "rank-") || !takeNumber(name) ||
-      !takePrefix(name, "-of-"))
-    return std::nullopt;
-  std::optional<int64_t> ranks = takeNumber(name);
-  return name == ".safetensors" ? ranks : std::nullopt;
-}
-
-/// How many ranks wrote the files in a folder.
-static Result<int64_t> findRanks(const std::string &directory) {
-  std::optional<int64_t> found;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end;
-       it.increment(error)) {
-    auto ranks = getRanks(it->path().filename().string());
-    if (!ranks)
-      continue;
-    if (found && *found != *ranks)
-      return Failure("folder '" + directory + "' holds shards of " +
-                     std::to_string(std::min(*found, *ranks)) + " and of " +
-                     std::to_string(std::max(*found, *ranks)) + " ranks");
-    found = ranks;
-  }
-  if (error)
-    return Failure("cannot read folder '" + directory +
-                   "': " + error.message());
-  if (!found || *found < 1)
-    return Failure("folder '" + directory +
-                   "' holds no shards, such as rank-0-of-1.safetensors");
-  return *found;
-}
-
 Result<std::unique_ptr<TensorSource>>
 ShardFolder::open(const std::string &directory) {
   Result<int64_t> ranks = findRanks(directory);
@@ -281,7 +224,7 @@ static std::string getText(const SafetensorsFile &file, const char *key) {
 Failure ShardFolder::openFiles(int64_t ranks) {
   for (int64_t rank = 0; rank != ranks; ++rank) {
     Result<SafetensorsFile> file =
-        SafetensorsFile::open(getPath(directory, rank, ranks));
+        SafetensorsFile::open(findShard(directory, rank, ranks));
     if (!file)
       return file.getFailure();
     if (getText(*file, "regather.rank") != std::to_string(rank) ||

@@ -49,17 +49,26 @@ static void advance(const StepSignature &step,
   }
 }
 
-Result<TrainingResult>
-regather::train(Engine &engine, const StepSignature &step,
-                std::vector<RankValues> arguments, int64_t steps,
-                const StepCallback &callback, const FeedCallback &feed) {
+/// Saves what has been trained so far.
+static bool save(Engine &engine, const TrainingResult &training, int64_t index,
+                 const TrainingHooks &hooks) {
+  // The engine goes on with what it has kept.
+  TrainingResult fetched = training;
+  return engine.fetch(fetched.results) && hooks.save(index, fetched);
+}
+
+Result<TrainingResult> regather::train(Engine &engine,
+                                       const StepSignature &step,
+                                       std::vector<RankValues> arguments,
+                                       int64_t steps,
+                                       const TrainingHooks &hooks) {
   using Clock = std::chrono::steady_clock;
   TrainingResult training;
   training.onlyRank = engine.getOnlyRank();
   for (int64_t i = 0; i != steps; ++i) {
     training.results.clear();
-    if (feed)
-      feed(i, arguments);
+    if (hooks.feed)
+      hooks.feed(i, arguments);
     Clock::time_point start = Clock::now();
     if (!engine.run(arguments, training.results))
       return Failure(std::string());
@@ -77,7 +86,18 @@ regather::train(Engine &engine, const StepSignature &step,
     if (*loss)
       training.losses.push_back(**loss);
     advance(step, training.results, arguments);
-    callback(i, *loss, seconds);
+    hooks.callback(i, *loss, seconds);
+    if (i + 1 == steps)
+      break;
+    if (hooks.saveEvery && (i + 1) % hooks.saveEvery == 0)
+      if (!save(engine, training, i, hooks))
+        return Failure(std::string());
+    Result<bool> stops =
+        engine.agreeToStop(i, hooks.shouldStop && hooks.shouldStop());
+    if (!stops)
+      return stops.getFailure();
+    if (*stops)
+      break;
   }
   if (!engine.fetch(training.results))
     return Failure(std::string());

@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -197,6 +198,77 @@ def test_a_rank_that_is_killed(four_ranks: Path, tmp_path: Path) -> None:
     for rank in (0, 1, 3):
         assert "the step is not done after 3 seconds" in messages[rank]
         assert f"rank {rank} is in collective " in messages[rank]
+
+
+@pytest.mark.parametrize("stopped", [0, 2])
+def test_a_rank_that_stops_while_communicators_are_made(
+        four_ranks: Path, tmp_path: Path, stopped: int) -> None:
+    """The others end in time, and say who is missing."""
+    port = get_free_port()
+    begin = time.monotonic()
+    processes = [
+        subprocess.Popen([BUILD / "bin" / "regather-run", four_ranks,
+                          "--comm=nccl", *RUN, "--timeout=2"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env={**os.environ, **get_environment(rank, 4, port),
+                              "REGATHER_STAND_IN_NCCL_FAULT":
+                                  f"stop:{stopped}:0",
+                              "REGATHER_STAND_IN_NCCL_FOLDER": str(tmp_path)})
+        for rank in range(4)]
+    try:
+        messages = {rank: process.communicate(timeout=60)[1].decode()
+                    for rank, process in enumerate(processes)
+                    if rank != stopped}
+        seconds = time.monotonic() - begin
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    for rank, message in messages.items():
+        assert processes[rank].returncode == 1
+        # Rank 0 answers the others, perhaps not even when they ask for an id.
+        assert ("rank 0 does not answer any more" if stopped == 0 else
+                "ncclCommInitRankConfig for gathers of group [0, 1, 2, 3] is "
+                "not done after 1.5 seconds; rank 2 of 4 did not answer "
+                "within 0.5 seconds") in message, message
+    assert seconds < (4.5 if stopped == 0 else 3.5)
+
+
+def test_a_signal_to_one_rank_ends_all_after_the_same_step(
+        four_ranks: Path, tmp_path: Path) -> None:
+    port, saved = get_free_port(), tmp_path / "saved"
+    (tmp_path / "nccl").mkdir()
+    processes = [
+        subprocess.Popen([BUILD / "bin" / "regather-run", four_ranks,
+                          "--comm=nccl,reproducible", "--random-inputs=1",
+                          "--steps=1000000", "--quiet", "--timeout=20",
+                          "--outputs-sharded", saved, "--save-every=2"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env={**os.environ, **get_environment(rank, 4, port),
+                              "REGATHER_STAND_IN_NCCL_FOLDER":
+                                  str(tmp_path / "nccl")})
+        for rank in range(4)]
+    try:
+        while b"step 3/" not in processes[0].stdout.readline():
+            assert processes[0].poll() is None, processes[0].stderr.read()
+        # What is saved between steps is complete.
+        assert len(list(saved.glob("rank-*-of-4.safetensors"))) == 4
+        processes[2].terminate()
+        ends = [process.communicate(timeout=60) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [143] * 4, ends
+    assert [stderr for _, stderr in ends[1:]] == [b""] * 3
+    last = int(re.search(rb"stopped by SIGTERM after step (\d+)",
+                         ends[0][1])[1])
+    whole = tmp_path / "whole"
+    results = run_job(four_ranks, tmp_path / "again",
+                      "--comm=nccl,reproducible", f"--steps={last}",
+                      "--outputs-sharded", whole)
+    assert [result.code for result in results] == [0] * 4, results
+    assert {path.name: path.read_bytes() for path in saved.iterdir()} == {
+        path.name: path.read_bytes() for path in whole.iterdir()}
 
 
 def test_ranks_use_the_algorithms_of_rank_zero(tmp_path: Path) -> None:

@@ -56,11 +56,28 @@ static bool parse(const std::string &text, std::optional<T> &value) {
   return parse(text, value.emplace());
 }
 
+namespace {
+/// The name of a file, which is not empty.
+struct FileName {
+  std::string &name;
+};
+} // namespace
+
+static bool parse(const std::string &text, FileName file) {
+  return parse(text, file.name) && !text.empty();
+}
+
 /// A flag whose value goes to one place.
 #define REGATHER_FLAG(name, value, help, place)                                \
   Flag {                                                                       \
     name, value, help, [](RunFlags &flags, const std::string &text) {          \
       return parse(text, flags.place);                                         \
+    }                                                                          \
+  }
+#define REGATHER_FILE_FLAG(name, value, help, place)                           \
+  Flag {                                                                       \
+    name, value, help, [](RunFlags &flags, const std::string &text) {          \
+      return parse(text, FileName{flags.place});                               \
     }                                                                          \
   }
 #define REGATHER_SWITCH(name, help, place)                                     \
@@ -79,9 +96,10 @@ static const std::vector<Flag> &getFlags() {
                     ranks),
       REGATHER_FLAG("steps", "N", "Number of steps; updates are fed back",
                     options.steps),
-      REGATHER_FLAG("inputs", "FILE",
-                    "Read arguments from a safetensors file of global tensors",
-                    options.inputs.file),
+      REGATHER_FILE_FLAG(
+          "inputs", "FILE",
+          "Read arguments from a safetensors file of global tensors",
+          options.inputs.file),
       Flag{"random-inputs", "SEED[,integers]",
            "Draw the arguments that no file holds",
            [](RunFlags &flags, const std::string &text) {
@@ -96,22 +114,27 @@ static const std::vector<Flag> &getFlags() {
       REGATHER_FLAG("first-step", "N",
                     "Number of the first step, to go on with a run",
                     options.inputs.firstStep),
-      REGATHER_FLAG("text", "FILE",
-                    "Train on the bytes of a file, a new batch each step",
-                    options.text),
+      REGATHER_FILE_FLAG("text", "FILE",
+                         "Train on the bytes of a file, a new batch each step",
+                         options.text),
       REGATHER_FLAG("text-inputs", "TOKENS,LABELS", "Inputs that --text feeds",
                     options.textInputs),
-      REGATHER_FLAG("outputs", "FILE",
-                    "Write the results of the last step as global tensors",
-                    options.outputs),
-      REGATHER_FLAG("outputs-sharded", "DIR",
-                    "Write them to a folder, one file for each rank",
-                    options.outputsSharded),
-      REGATHER_FLAG("report", "FILE", "Write what --json prints to a file",
-                    options.report),
-      REGATHER_FLAG("trace", "FILE",
-                    "Write what ranks did in the last step, for Perfetto",
-                    options.trace),
+      REGATHER_FILE_FLAG("outputs", "FILE",
+                         "Write the results of the last step as global tensors",
+                         options.outputs),
+      REGATHER_FILE_FLAG("outputs-sharded", "DIR",
+                         "Write them to a folder, one file for each rank",
+                         options.outputsSharded),
+      Flag{"save-every", "N", "Write that folder after each N steps, too",
+           [](RunFlags &flags, const std::string &text) {
+             return parse(text, flags.options.saveEvery) &&
+                    flags.options.saveEvery > 0;
+           }},
+      REGATHER_FILE_FLAG("report", "FILE", "Write what --json prints to a file",
+                         options.report),
+      REGATHER_FILE_FLAG("trace", "FILE",
+                         "Write what ranks did in the last step, for Perfetto",
+                         options.trace),
       REGATHER_FLAG(
           "comm",
           "threads[,latency=SECONDS][,bandwidth=RATE] | nccl[,reproducible]",

@@ -12,14 +12,17 @@
 
 #include "RunFlags.h"
 
+#include "regather/Support/Signals.h"
+
 using namespace regather;
 
 int main(int argc, char **argv) {
+  ignoreFileSizeSignal();
   std::vector<std::string> arguments(argv + 1, argv + argc);
   RunFlags flags;
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
     std::fputs(getUsage().c_str(), arguments.empty() ? stderr : stdout);
-    return arguments.empty() ? 1 : 0;
+    return finishOutput(arguments.empty() ? 1 : 0);
   }
   if (Failure failure = parseRunFlags(arguments, flags))
     return printError(failure.getMessage());

@@ -11,6 +11,8 @@
 
 #include "SourceDiagnostics.h"
 
+#include "regather/Support/Result.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -34,6 +36,13 @@ std::unique_ptr<InputFile> readModule(llvm::StringRef path);
 
 /// Prints `error: message` on stderr and returns the exit code of a failure.
 int reportError(const llvm::Twine &message);
+
+/// An error for each of these options that is given without the name of a file.
+Failure rejectEmpty(llvm::ArrayRef<const llvm::cl::opt<std::string> *> options);
+
+/// The same; and true if files can be written where they say. Prints an error
+/// for each where that is not so, before long work whose result would be lost.
+bool canWrite(llvm::ArrayRef<const llvm::cl::opt<std::string> *> options);
 
 /// True if --quiet asks for no progress; all subcommands take it.
 bool isQuiet();

@@ -263,6 +263,8 @@ static int writeGpuBundle(const AnalyzedStep &step,
 }
 
 int regather::compileMain() {
+  if (!canWrite({&output, &reportPage}))
+    return 1;
   if (Failure failure = readStepFlags())
     return reportError(failure.getMessage());
   if (target == "cpu" && emitted != OutputKind::Bundle)

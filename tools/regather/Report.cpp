@@ -30,6 +30,8 @@ static cl::opt<std::string>
          cl::cat(getCategory()));
 
 int regather::reportMain() {
+  if (!canWrite({&output, &json}))
+    return 1;
   if (output.empty() && json.empty())
     return reportError("nothing to write: give -o, --json, or both");
   if (Failure failure = readStepFlags())

@@ -77,6 +77,11 @@ static cl::opt<std::string> outputsSharded(
     cl::desc("Write the results of the last step to a folder, one file for "
              "each rank"),
     cl::value_desc("DIR"), cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<int64_t>
+    saveEvery("save-every",
+              cl::desc("Write that folder after each N steps, too"),
+              cl::value_desc("N"), cl::init(0), cl::sub(runCommand),
+              cl::cat(getCategory()));
 static cl::opt<uint64_t>
     seed("seed",
          cl::desc("Order in which the interpreter completes collectives"),
@@ -135,6 +140,9 @@ static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
 static CommunicatorOptions communicator;
 
 static Failure readOptions(RunOptions &options) {
+  if (Failure failure = rejectEmpty(
+          {&inputs, &text, &outputs, &outputsSharded, &reportFile, &traceFile}))
+    return failure;
   if (!(timeout > 0))
     return Failure("--timeout must be positive");
   if (checkPlan && engineKind == EngineKind::Interpreter)
@@ -154,6 +162,9 @@ static Failure readOptions(RunOptions &options) {
   options.textInputs = textInputs;
   options.outputs = outputs;
   options.outputsSharded = outputsSharded;
+  options.saveEvery = saveEvery;
+  if (saveEvery.getNumOccurrences() && saveEvery == 0)
+    return Failure("--save-every must be at least 1, got 0");
   options.report = reportFile;
   options.trace = traceFile;
   options.json = json;

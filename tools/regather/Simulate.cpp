@@ -107,6 +107,8 @@ static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module,
 }
 
 int regather::simulateMain() {
+  if (!canWrite({&tracePath, &pagePath, &jsonPath}))
+    return 1;
   if (Failure failure = readStepFlags())
     return reportError(failure.getMessage());
   if (!orderPath.empty())

@@ -66,6 +66,11 @@ public:
     return Failure("the engine runs no job");
   }
 
+  /// Asked after each step, in a job by all ranks: true if the training is to
+  /// end after it. `wants` says that this process was asked to; the ranks of a
+  /// job then end after the next step, which is the same one for all.
+  virtual Result<bool> agreeToStop(int64_t step, bool wants) { return wants; }
+
   /// Runs the step once on all ranks. `arguments[r]` are the arguments of rank
   /// r (none for the ranks of other processes) and match the step's types;
   /// those that the step updates may hold the update afterwards. On success

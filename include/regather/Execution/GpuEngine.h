@@ -31,6 +31,7 @@ public:
   /// What could not be done but is no error; empty for nothing.
   std::string getNote() const { return rg_gpu_executor_note(executor); }
   std::optional<int32_t> getOnlyRank() const override;
+  Result<bool> agreeToStop(int64_t step, bool wants) override;
   Result<std::vector<HostTensor>> gather(const HostTensor &tensor) override;
   std::vector<double> getDeviceSeconds() const override;
   bool run(std::vector<RankValues> &arguments,

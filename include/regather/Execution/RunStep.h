@@ -29,8 +29,10 @@ struct RunOptions {
   std::string textInputs;
   /// Files to write; empty for none.
   std::string outputs;
-  /// A folder for one file of each rank.
+  /// A folder for one file of each rank, and after how many steps it is written
+  /// in between; 0 for never.
   std::string outputsSharded;
+  int64_t saveEvery = 0;
   std::string report;
   /// A file for the trace of the last step.
   std::string trace;
@@ -57,12 +59,18 @@ struct RunSubject {
 };
 
 /// Loads the inputs, trains, writes the outputs and prints the report. Returns
-/// the exit code; all errors have been printed.
+/// the exit code; all errors have been printed. SIGINT and SIGTERM end the
+/// training after a step, with the outputs of that one, and 128 more than their
+/// number is the exit code.
 int runStep(const RunOptions &options, const RunSubject &subject,
             Progress &progress);
 
 /// Prints `error: message` on stderr and returns the exit code of a failure.
 int printError(const std::string &message);
+
+/// The exit code of a program that wanted to end with `code`: that of a
+/// failure, after an error, if standard output could not be written.
+int finishOutput(int code);
 
 } // namespace regather
 

@@ -42,14 +42,28 @@ using StepCallback = std::function<void(
 using FeedCallback =
     std::function<void(int64_t step, std::vector<RankValues> &arguments)>;
 
-/// Runs `steps` steps from `arguments`. After each, the updates become the
-/// arguments that they belong to, and the number of the step goes up by one;
-/// other arguments stay as they are, unless `feed` gives them new values. If
-/// the engine fails, it has said why, and the message is empty.
+/// What happens around the steps of a training.
+struct TrainingHooks {
+  StepCallback callback;
+  FeedCallback feed = {};
+  /// Asked after each step but the last; if it is true, the training ends. In a
+  /// job, all ranks end after the same step when one of them is asked to.
+  std::function<bool()> shouldStop = {};
+  /// Called after each `saveEvery` steps but the last, with what has been
+  /// trained so far, fetched. The training fails, without a message, if it is
+  /// false.
+  int64_t saveEvery = 0;
+  std::function<bool(int64_t step, const TrainingResult &training)> save = {};
+};
+
+/// Runs `steps` steps from `arguments`, or fewer if it should stop. After each,
+/// the updates become the arguments that they belong to, and the number of the
+/// step goes up by one; other arguments stay as they are, unless `feed` gives
+/// them new values. If the engine fails, it has said why, and the message is
+/// empty.
 Result<TrainingResult> train(Engine &engine, const StepSignature &step,
                              std::vector<RankValues> arguments, int64_t steps,
-                             const StepCallback &callback,
-                             const FeedCallback &feed = {});
+                             const TrainingHooks &hooks);
 
 /// The results of the last step as global tensors under the names of the
 /// signature. Fails if copies that should be equal differ. In a job, rank 0

@@ -168,6 +168,16 @@ RG_EXPORT rg_status rg_gpu_executor_gather(rg_gpu_executor *executor,
                                            const void *data, int64_t bytes,
                                            void *const *parts);
 
+/** Asked after each step, by all processes of a job: `stops` becomes 1 if the
+ * training is to end after it, else 0. When `wants` of one of them is not 0,
+ * all end after the step that follows; a process that is no rank of a job ends
+ * at once. Each step has to exchange data between all ranks. One message to
+ * rank 0 and back. Errors: RG_ERROR_TIMEOUT if a rank has ended, or does not
+ * end after the same step. */
+RG_EXPORT rg_status rg_gpu_executor_agree_to_stop(rg_gpu_executor *executor,
+                                                  int64_t step, int32_t wants,
+                                                  int32_t *stops);
+
 /** Seconds that the last step of a rank took on the device. */
 RG_EXPORT double rg_gpu_executor_seconds(const rg_gpu_executor *executor,
                                          int32_t rank);

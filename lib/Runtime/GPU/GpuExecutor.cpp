@@ -92,6 +92,16 @@ rg_status GpuExecutor::gather(const char *data, int64_t bytes,
              : fail(RG_ERROR_TIMEOUT, message);
 }
 
+rg_status GpuExecutor::agreeToStop(int64_t step, bool wants, int32_t *stops) {
+  // Ranks of one process have nobody to agree with, nor has one without store.
+  bool isAgreed = wants;
+  std::string message;
+  if (isJob && !store.agreeToStop(step, wants, isAgreed, message))
+    return fail(RG_ERROR_TIMEOUT, message);
+  *stops = isAgreed ? 1 : 0;
+  return RG_OK;
+}
+
 int64_t GpuExecutor::findTouchedBytes() {
   if (!watchesArena || !error.empty())
     return -1;

@@ -37,6 +37,7 @@ public:
   rg_status downloadResult(int32_t rank, int64_t result, void *data);
   rg_status downloadArgument(int32_t rank, int64_t argument, void *data);
   rg_status gather(const char *data, int64_t bytes, char *const *parts);
+  rg_status agreeToStop(int64_t step, bool wants, int32_t *stops);
   int64_t findTouchedBytes();
 
   const char *getError() const { return error.c_str(); }

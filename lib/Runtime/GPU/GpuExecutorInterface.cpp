@@ -100,6 +100,13 @@ rg_status rg_gpu_executor_gather(rg_gpu_executor *executor, const void *data,
              : RG_ERROR_ARGUMENT;
 }
 
+rg_status rg_gpu_executor_agree_to_stop(rg_gpu_executor *executor, int64_t step,
+                                        int32_t wants, int32_t *stops) {
+  return executor && stops
+             ? unwrap(executor)->agreeToStop(step, wants != 0, stops)
+             : RG_ERROR_ARGUMENT;
+}
+
 double rg_gpu_executor_seconds(const rg_gpu_executor *executor, int32_t rank) {
   return unwrap(executor)->getSeconds(rank);
 }

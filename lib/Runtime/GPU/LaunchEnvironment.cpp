@@ -14,6 +14,7 @@ using namespace regather::runtime;
 
 /// Ports that are derived from a job lie below those that systems hand out.
 static constexpr int32_t kFirstPort = 20000, kNumPorts = 10000;
+static constexpr size_t kMaxToken = 512;
 static constexpr int32_t kMaxRanks = 1 << 20, kMaxPort = 65535;
 
 namespace {
@@ -42,7 +43,7 @@ private:
 
   const LaunchEnvironment::Reader &getVariable;
   std::string &message;
-  /// Identifies the job where no port is given.
+  /// Identifies the job.
   std::string job;
 };
 } // namespace
@@ -130,6 +131,7 @@ bool EnvironmentParser::parse(LaunchEnvironment &environment) {
   if (has("RANK") || has("WORLD_SIZE")) {
     if (!readRanks("RANK", "WORLD_SIZE", "LOCAL_RANK", environment))
       return false;
+    job = get("TORCHELASTIC_RUN_ID");
   } else if (has("OMPI_COMM_WORLD_RANK")) {
     if (!readRanks("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                    "OMPI_COMM_WORLD_LOCAL_RANK", environment))
@@ -142,6 +144,14 @@ bool EnvironmentParser::parse(LaunchEnvironment &environment) {
     job = get("SLURM_JOB_ID") + "." + get("SLURM_STEP_ID");
   } else {
     return true;
+  }
+  environment.token =
+      has("REGATHER_JOB_TOKEN") ? get("REGATHER_JOB_TOKEN") : job;
+  if (environment.token.size() > kMaxToken) {
+    message = "REGATHER_JOB_TOKEN has " +
+              std::to_string(environment.token.size()) +
+              " characters, expected at most " + std::to_string(kMaxToken);
+    return false;
   }
   if (has("TORCHELASTIC_RESTART_COUNT") &&
       !readNumber("TORCHELASTIC_RESTART_COUNT", 0, kMaxRanks,

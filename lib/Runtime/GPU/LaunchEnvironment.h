@@ -30,6 +30,9 @@ struct LaunchEnvironment {
   int32_t port = 0;
   /// How often the launcher has begun anew.
   int32_t restart = 0;
+  /// What processes of the same job know, and others should not: what the user
+  /// has chosen, else what the launcher calls the job. Empty if it has no name.
+  std::string token;
 
   /// The value of a variable; null if there is none.
   using Reader = std::function<const char *(const char *)>;

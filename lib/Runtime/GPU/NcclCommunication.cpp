@@ -116,12 +116,18 @@ bool NcclCommunication::createCommunicators(std::string &message) {
       communicators.push_back(
           std::make_unique<NcclCommunicator>(nccl, std::move(group), use));
       ofAxes[axes] = communicators.back().get();
-      if (!ofAxes[axes]->create(name, options.rank, store, options.setupSeconds,
+      // All begin at the same time, so that who is late can be told from who
+      // waits for it. Groups of other ranks have other names.
+      if (!store.barrier(
+              "the communicators of axes " + std::to_string(axes) +
+                  (use == Use::Move ? " for gathers" : " for reductions"),
+              message) ||
+          !ofAxes[axes]->create(name, options.rank, store, options.setupSeconds,
                                 message))
         return false;
-      for (const Arena &arena : arenas)
-        if (nccl.hasWindows() &&
-            !ofAxes[axes]->registerMemory(arena.address, arena.bytes,
+      for (size_t i = 0; nccl.hasWindows() && i < arenas.size(); ++i)
+        if (!ofAxes[axes]->registerMemory(arenas[i].address, arenas[i].bytes,
+                                          name + "/" + std::to_string(i), store,
                                           options.setupSeconds, message))
           return false;
     }
@@ -222,12 +228,14 @@ bool NcclCommunication::prepare(const rg_gpu_program &gpuProgram,
               " ranks, but there are " + std::to_string(options.ranks);
     return false;
   }
-  if (!planTransfers(message) || !makeStaging(message) || !makeMarks(message) ||
-      !createCommunicators(message))
+  if (!planTransfers(message) || !makeStaging(message) || !makeMarks(message))
     return false;
   // No rank begins to wait for others before all can be waited for.
-  if (!store.barrier("prepared", message))
+  if (!createCommunicators(message) || !store.barrier("prepared", message)) {
+    // To end them in order would wait for the ranks that are missing.
+    abort();
     return false;
+  }
   watchdog = std::make_unique<Watchdog>(
       options.watchdog,
       [this](std::string &reason) { return pollCommunicators(reason); },

@@ -71,7 +71,7 @@ bool NcclCommunicator::call(NcclResult result, const char *what,
 
 /// Waits until the last call is done on the host.
 bool NcclCommunicator::await(const char *what, double seconds,
-                             std::string &message) {
+                             std::string &message, bool *isLate) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kLongestPause(200);
   Clock::time_point begin = Clock::now();
@@ -97,6 +97,8 @@ bool NcclCommunicator::await(const char *what, double seconds,
       std::snprintf(text, sizeof(text), "%g", seconds);
       message = std::string(what) + " for " + describeGroup() +
                 " is not done after " + text + " seconds";
+      if (isLate)
+        *isLate = true;
       return false;
     }
     std::this_thread::sleep_for(pause);
@@ -134,7 +136,7 @@ bool NcclCommunicator::create(const std::string &name, int32_t rank,
     if (group.size() > 1 && !store.set(name, bytes, message))
       return false;
   } else {
-    if (!store.get(name, bytes, message))
+    if (!store.get(name, group.front(), bytes, message))
       return false;
     if (bytes.size() != sizeof(id.internal)) {
       message = "the store has " + std::to_string(bytes.size()) +
@@ -151,17 +153,36 @@ bool NcclCommunicator::create(const std::string &name, int32_t rank,
                                         int(position), &config),
             "ncclCommInitRankConfig", message))
     return false;
-  return await("ncclCommInitRankConfig", seconds, message);
+  return awaitAll("ncclCommInitRankConfig", name, store, seconds, message);
+}
+
+/// Waits for what all ranks of the group have begun at about the same time, and
+/// finds out which of them have stopped if it is not done in time. Both
+/// together take no longer than `seconds`.
+bool NcclCommunicator::awaitAll(const char *what, const std::string &name,
+                                RankStore &store, double seconds,
+                                std::string &message) {
+  double rollSeconds = std::min(seconds / 4, 5.0);
+  bool isLate = false;
+  if (await(what, seconds - rollSeconds, message, &isLate))
+    return true;
+  std::string absent;
+  if (isLate)
+    message += store.callRoll(name + "/" + what, group, rollSeconds, absent)
+                   ? ", although all its ranks answer"
+                   : "; " + absent;
+  return false;
 }
 
 bool NcclCommunicator::registerMemory(CuAddress address, int64_t bytes,
+                                      const std::string &name, RankStore &store,
                                       double seconds, std::string &message) {
   NcclWindow window = nullptr;
   if (!call(nccl.ncclCommWindowRegister(comm, getPointer(address),
                                         size_t(bytes), &window,
                                         kNcclWindowSymmetric),
             "ncclCommWindowRegister", message) ||
-      !await("ncclCommWindowRegister", seconds, message))
+      !awaitAll("ncclCommWindowRegister", name, store, seconds, message))
     return false;
   // Null where the ranks have no memory in common: buffers are used as they
   // are.

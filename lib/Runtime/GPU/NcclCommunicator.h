@@ -35,9 +35,10 @@ public:
   /// all of them and is no other communicator's.
   bool create(const std::string &name, int32_t rank, RankStore &store,
               double seconds, std::string &message);
-  /// Makes memory known, which all ranks do with as many bytes.
-  bool registerMemory(CuAddress address, int64_t bytes, double seconds,
-                      std::string &message);
+  /// Makes memory known, which all ranks do with as many bytes, and a name that
+  /// is no other memory's.
+  bool registerMemory(CuAddress address, int64_t bytes, const std::string &name,
+                      RankStore &store, double seconds, std::string &message);
 
   /// Enqueues the exchange of a phase.
   bool exchange(const PlanPhase &phase, const PlanMemory &memory,
@@ -55,7 +56,10 @@ public:
 
 private:
   bool call(NcclResult result, const char *what, std::string &message);
-  bool await(const char *what, double seconds, std::string &message);
+  bool await(const char *what, double seconds, std::string &message,
+             bool *isLate = nullptr);
+  bool awaitAll(const char *what, const std::string &name, RankStore &store,
+                double seconds, std::string &message);
   NcclResult enqueue(const PlanPhase &phase, const PlanMemory &memory,
                      CuStream stream);
   NcclResult enqueue(const PlanCall &item, const PlanMemory &memory,

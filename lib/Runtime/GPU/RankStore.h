@@ -9,7 +9,9 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_RANKSTORE_H
 #define REGATHER_LIB_RUNTIME_GPU_RANKSTORE_H
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace regather::runtime {
 
@@ -22,14 +24,21 @@ public:
   virtual bool set(const std::string &key, const std::string &value,
                    std::string &message) = 0;
 
-  /// Waits until some rank has set the key. False, with a message, if none does
-  /// in time.
-  virtual bool get(const std::string &key, std::string &value,
+  /// Waits until rank `owner` has set the key. False, with a message, if it
+  /// does not in time.
+  virtual bool get(const std::string &key, int32_t owner, std::string &value,
                    std::string &message) = 0;
 
   /// Waits until all ranks are here. False, with a message that names those who
   /// are not, when time is over.
   virtual bool barrier(const std::string &name, std::string &message) = 0;
+
+  /// Asked by all of some ranks at about the same time, when they have waited
+  /// for each other in vain: false, with a message that names them, if some do
+  /// not ask within `seconds`, as they have stopped.
+  virtual bool callRoll(const std::string &name,
+                        const std::vector<int32_t> &group, double seconds,
+                        std::string &message) = 0;
 };
 
 } // namespace regather::runtime

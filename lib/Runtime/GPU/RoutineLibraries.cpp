@@ -101,7 +101,7 @@ bool regather::runtime::chooseAlgorithmsTogether(DeviceLibrary &library,
     return library.chooseAlgorithms(nullptr, message) &&
            store.set(key, library.printAlgorithms(), message);
   std::string given;
-  return store.get(key, given, message) &&
+  return store.get(key, /*owner=*/0, given, message) &&
          library.chooseAlgorithms(&given, message);
 }
 

@@ -40,11 +40,12 @@ std::string regather::runtime::encodeStoreMessage(const StoreMessage &message) {
 }
 
 StoreDecoding regather::runtime::decodeStoreMessage(std::string &received,
-                                                    StoreMessage &message) {
+                                                    StoreMessage &message,
+                                                    size_t maxBytes) {
   if (received.size() < kLengthBytes)
     return StoreDecoding::Incomplete;
   size_t length = readLength(received, 0);
-  if (length > kMaxStoreMessage)
+  if (length > maxBytes)
     return StoreDecoding::Malformed;
   if (received.size() - kLengthBytes < length)
     return StoreDecoding::Incomplete;

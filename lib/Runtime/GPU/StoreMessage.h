@@ -25,8 +25,10 @@ std::string encodeStoreMessage(const StoreMessage &message);
 
 enum class StoreDecoding { Complete, Incomplete, Malformed };
 
-/// Takes the first message off what was received.
-StoreDecoding decodeStoreMessage(std::string &received, StoreMessage &message);
+/// Takes the first message off what was received. One of more than `maxBytes`
+/// is malformed, so that no more needs to be kept of it.
+StoreDecoding decodeStoreMessage(std::string &received, StoreMessage &message,
+                                 size_t maxBytes = kMaxStoreMessage);
 
 /// A file descriptor of a socket, which is closed at the end of the scope.
 class Socket {

@@ -13,7 +13,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <numeric>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,45 +30,57 @@ static constexpr size_t kMaxListed = 16;
 // Listening
 //===----------------------------------------------------------------------===//
 
+/// True if an address leads to the machine itself on every machine.
+static bool isLoopback(const std::string &address) {
+  return address == "localhost" || address == "127.0.0.1" || address == "::1";
+}
+
 /// Listens for both versions of the protocol, or for the older one where the
-/// system has but that.
-static Socket listenOn(int32_t port) {
+/// system has but that; `onlyHere`, for the version of the address.
+static Socket listenOn(const std::string &address, int32_t port) {
+  bool onlyHere = isLoopback(address);
   for (int family : {AF_INET6, AF_INET}) {
+    if (onlyHere && (family == AF_INET6) != (address == "::1"))
+      continue;
     Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket)
       continue;
     int yes = 1, no = 0;
     setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    sockaddr_storage address = {};
+    sockaddr_storage place = {};
     socklen_t length = 0;
     if (family == AF_INET6) {
       setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-      auto *six = reinterpret_cast<sockaddr_in6 *>(&address);
+      auto *six = reinterpret_cast<sockaddr_in6 *>(&place);
       six->sin6_family = AF_INET6;
       six->sin6_port = htons(uint16_t(port));
+      six->sin6_addr = onlyHere ? in6addr_loopback : in6addr_any;
       length = sizeof(*six);
     } else {
-      auto *four = reinterpret_cast<sockaddr_in *>(&address);
+      auto *four = reinterpret_cast<sockaddr_in *>(&place);
       four->sin_family = AF_INET;
       four->sin_port = htons(uint16_t(port));
+      four->sin_addr.s_addr = htonl(onlyHere ? INADDR_LOOPBACK : INADDR_ANY);
       length = sizeof(*four);
     }
-    if (bind(socket.get(), reinterpret_cast<sockaddr *>(&address), length) ==
-            0 &&
-        listen(socket.get(), SOMAXCONN) == 0)
+    if (bind(socket.get(), reinterpret_cast<sockaddr *>(&place), length) == 0 &&
+        listen(socket.get(), SOMAXCONN) == 0) {
+      // Whom the thread finds waiting may be gone when it accepts.
+      fcntl(socket.get(), F_SETFL, O_NONBLOCK);
       return socket;
+    }
     if (errno == EADDRINUSE)
       break;
   }
   return Socket();
 }
 
-bool StoreServer::start(int32_t wanted, std::string &message) {
-  listener = listenOn(wanted);
+bool StoreServer::start(std::string &message) {
+  listener = listenOn(environment.address, environment.port);
   int pipe[2] = {-1, -1};
   if (!listener || socketpair(AF_UNIX, SOCK_STREAM, 0, pipe) != 0) {
-    message = "rank 0 cannot listen on port " + std::to_string(wanted) + ": " +
-              std::strerror(errno);
+    message = "rank 0 cannot listen on port " +
+              std::to_string(environment.port) + ": " + std::strerror(errno);
     return false;
   }
   wakeReader = Socket(pipe[0]);
@@ -91,57 +105,116 @@ StoreServer::~StoreServer() {
 // Requests
 //===----------------------------------------------------------------------===//
 
-/// What is wrong with the first message of a rank; empty if nothing is.
+/// What is wrong with the first message of a client that knows the token; empty
+/// if nothing is.
 std::string StoreServer::admit(Client &client, const StoreMessage &hello) {
-  auto rank = int32_t(std::strtol(hello[1].c_str(), nullptr, 10));
   if (hello[2] != std::to_string(ranks))
     return "rank " + hello[1] + " was started with " + hello[2] +
            " ranks, but rank 0 with " + std::to_string(ranks);
-  if (hello[3] != std::to_string(restart))
+  if (hello[3] != std::to_string(environment.restart))
     return "rank " + hello[1] + " belongs to start " + hello[3] +
-           " of the job, but rank 0 to start " + std::to_string(restart);
-  if (rank < 0 || rank >= ranks || !present.insert(rank).second)
+           " of the job, but rank 0 to start " +
+           std::to_string(environment.restart);
+  auto rank = int32_t(std::strtol(hello[1].c_str(), nullptr, 10));
+  if (hello[1] != std::to_string(rank) || rank < 0 || rank >= ranks)
+    return "there is no rank " + hello[1] + " of " + std::to_string(ranks);
+  if (!present.insert(rank).second)
     return "two processes are rank " + hello[1];
   client.rank = rank;
   return "";
 }
 
+/// How long a request waits, in seconds.
+double StoreServer::getPatience(const StoreMessage &request) const {
+  return request[0] == "roll"
+             ? std::min(std::strtod(request[2].c_str(), nullptr), seconds)
+             : seconds;
+}
+
 bool StoreServer::handle(Client &client, const StoreMessage &request) {
   const std::string &what = request[0];
-  bool isHello = what == "hello" && request.size() == 4 && client.rank < 0;
+  bool isHello = what == "hello" && request.size() == 5 && client.rank < 0;
   bool isSet = what == "set" && request.size() == 3;
   bool isPut = what == "put" && request.size() == 3;
-  bool isGet = (what == "get" || what == "take") && request.size() == 2;
+  bool isGet = what == "get" && request.size() == 3;
+  bool isTake = what == "take" && request.size() == 2;
+  bool isRoll = what == "roll" && request.size() > 3;
   bool isBarrier = what == "barrier" && request.size() == 2;
-  if (!isHello &&
-      (client.rank < 0 || (!isSet && !isPut && !isGet && !isBarrier)))
+  bool isStop = what == "stop" && request.size() == 3;
+  bool isOfRank =
+      isSet || isPut || isGet || isTake || isBarrier || isRoll || isStop;
+  if (!isHello && (client.rank < 0 || !isOfRank))
     return false;
+  // A rank waits for each answer.
+  for (const Waiting &item : waiting)
+    if (item.client == &client)
+      return false;
   if (isHello) {
-    std::string problem = admit(client, request);
+    bool isOfJob = request[4] == environment.token;
+    std::string problem = isOfJob
+                              ? admit(client, request)
+                              : "a process that says to be rank " + request[1] +
+                                    " belongs to another job than rank 0";
     if (!problem.empty()) {
-      // Whoever it is, the ranks that are waited for will not be complete.
-      failure = problem;
+      // The ranks of the job will not be complete; others do not matter to it.
+      (isOfJob ? failure : lastRefusal) = problem;
       client.socket.send(encodeStoreMessage({"error", problem}));
       return false;
     }
   }
+  if (isSet || isPut) {
+    size_t added = request[1].size() + request[2].size();
+    if (valueBytes + added > getMaxBytes()) {
+      client.socket.send(encodeStoreMessage(
+          {"error", "the store holds " + std::to_string(valueBytes) +
+                        " bytes already"}));
+      return true;
+    }
+  }
   if (isSet) {
-    values[request[1]] = request[2];
+    setValue(request[1], request[2]);
     return client.socket.send(encodeStoreMessage({"ok", ""}));
   }
-  if (isBarrier)
+  if (isStop) {
+    // The others may be in the next step already, but not after it.
+    if (request[2] == "1" && !lastStep)
+      lastStep = std::strtoll(request[1].c_str(), nullptr, 10) + 1;
+    std::string last = lastStep ? std::to_string(*lastStep) : "";
+    return client.socket.send(encodeStoreMessage({"ok", last}));
+  }
+  if (isBarrier || isRoll)
     barriers[request[1]].insert(client.rank);
   auto wait = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(seconds));
+      std::chrono::duration<double>(getPatience(request)));
   waiting.push_back({&client, request, Clock::now() + wait});
   return true;
 }
 
+/// A message for each rank that is being sent on, and some more.
+size_t StoreServer::getMaxBytes() const {
+  return (size_t(ranks) + 16) * kMaxStoreMessage;
+}
+
+void StoreServer::setValue(const std::string &key, std::string value) {
+  valueBytes += key.size() + value.size();
+  auto [place, isNew] = values.try_emplace(key);
+  if (!isNew)
+    valueBytes -= key.size() + place->second.size();
+  place->second = std::move(value);
+}
+
+std::string StoreServer::takeValue(const std::string &key) {
+  std::string value = std::move(values.extract(key).mapped());
+  valueBytes -= key.size() + value.size();
+  return value;
+}
+
+/// Those of some ranks that are not there.
 static std::string listMissing(const std::set<int32_t> &present,
-                               int32_t ranks) {
+                               const std::vector<int32_t> &ranks) {
   std::string text;
   size_t number = 0;
-  for (int32_t rank = 0; rank < ranks; ++rank) {
+  for (int32_t rank : ranks) {
     if (present.count(rank))
       continue;
     if (number++ == kMaxListed) {
@@ -153,14 +226,30 @@ static std::string listMissing(const std::set<int32_t> &present,
   return (number == 1 ? "rank " : "ranks ") + text;
 }
 
+static std::string listMissing(const std::set<int32_t> &present,
+                               int32_t ranks) {
+  std::vector<int32_t> all(static_cast<size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return listMissing(present, all);
+}
+
+/// The ranks that a roll is about.
+static std::vector<int32_t> getRoll(const StoreMessage &request) {
+  std::vector<int32_t> ranks;
+  for (size_t i = 3; i < request.size(); ++i)
+    ranks.push_back(int32_t(std::strtol(request[i].c_str(), nullptr, 10)));
+  return ranks;
+}
+
 /// Why a request could not be answered in time.
 std::string StoreServer::describeMissing(const Waiting &item) const {
-  char time[32];
-  std::snprintf(time, sizeof(time), "%g seconds", seconds);
   const std::string &what = item.request[0];
+  char time[32];
+  std::snprintf(time, sizeof(time), "%g seconds", getPatience(item.request));
   if (what == "hello")
     return listMissing(present, ranks) + " of " + std::to_string(ranks) +
-           " did not arrive within " + time;
+           " did not arrive within " + time +
+           (lastRefusal.empty() ? "" : "; " + lastRefusal);
   if (what == "barrier")
     return listMissing(barriers.at(item.request[1]), ranks) + " of " +
            std::to_string(ranks) + " did not come to '" + item.request[1] +
@@ -169,15 +258,25 @@ std::string StoreServer::describeMissing(const Waiting &item) const {
     return item.request[1] + " were not taken within " + time;
   if (what == "take")
     return item.request[1] + " did not arrive within " + time;
-  return "no rank has set '" + item.request[1] + "' within " + time;
+  if (what == "roll")
+    return listMissing(barriers.at(item.request[1]), getRoll(item.request)) +
+           " of " + std::to_string(ranks) + " did not answer within " + time;
+  return "rank " + item.request[2] + " has not set '" + item.request[1] +
+         "' within " + time;
 }
 
 bool StoreServer::isReady(const Waiting &item) const {
   const std::string &what = item.request[0];
   if (what == "hello")
-    return present.size() == size_t(ranks);
+    return isComplete();
   if (what == "barrier")
     return barriers.at(item.request[1]).size() == size_t(ranks);
+  if (what == "roll") {
+    std::vector<int32_t> roll = getRoll(item.request);
+    const std::set<int32_t> &asked = barriers.at(item.request[1]);
+    return std::all_of(roll.begin(), roll.end(),
+                       [&](int32_t rank) { return asked.count(rank) != 0; });
+  }
   bool hasValue = values.count(item.request[1]) != 0;
   return what == "put" ? !hasValue : hasValue;
 }
@@ -186,11 +285,11 @@ StoreMessage StoreServer::carryOut(Waiting &item) {
   const std::string &what = item.request[0], &key = item.request[1];
   StoreMessage reply = {"ok", ""};
   if (what == "put")
-    values[key] = std::move(item.request[2]);
+    setValue(key, std::move(item.request[2]));
   else if (what == "get")
     reply[1] = values.at(key);
   else if (what == "take")
-    reply[1] = std::move(values.extract(key).mapped());
+    reply[1] = takeValue(key);
   return reply;
 }
 
@@ -217,16 +316,48 @@ void StoreServer::answerWaiting() {
     }
     waiting = std::move(kept);
   }
+  // Where all have been, nobody waits any more.
+  for (auto it = barriers.begin(); it != barriers.end();)
+    it =
+        it->second.size() == size_t(ranks) ? barriers.erase(it) : std::next(it);
 }
 
 //===----------------------------------------------------------------------===//
 // The thread
 //===----------------------------------------------------------------------===//
 
+/// What a client may send before it is known: its first message.
+static constexpr size_t kMaxHello = 1024;
+/// How many connections strangers may hold, and for how long. Ranks are no
+/// strangers for longer than their first message takes.
+static constexpr size_t kMaxStrangers = 64;
+static constexpr std::chrono::seconds kStrangerPatience(10);
+
 void StoreServer::accept() {
   Socket socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (socket)
-    clients.push_back({std::move(socket), "", -1});
+  if (!socket) {
+    // Without a descriptor for it, a connection stays the next one.
+    nextAccept = Clock::now() + std::chrono::milliseconds(100);
+    return;
+  }
+  // All ranks may come at once, and before them as many strangers as may.
+  if (clients.size() >= size_t(ranks) + kMaxStrangers) {
+    auto oldest =
+        std::find_if(clients.begin(), clients.end(),
+                     [](const Client &client) { return client.rank < 0; });
+    if (oldest != clients.end())
+      clients.erase(oldest);
+  }
+  clients.push_back(
+      {std::move(socket), "", -1, Clock::now() + kStrangerPatience});
+}
+
+void StoreServer::dismissStrangers() {
+  if (isComplete())
+    listener = Socket();
+  clients.remove_if([&](const Client &client) {
+    return client.rank < 0 && (isComplete() || Clock::now() >= client.deadline);
+  });
 }
 
 bool StoreServer::read(Client &client) {
@@ -234,7 +365,8 @@ bool StoreServer::read(Client &client) {
     return false;
   StoreMessage request;
   while (true) {
-    switch (decodeStoreMessage(client.received, request)) {
+    size_t maxBytes = client.rank < 0 ? kMaxHello : kMaxStoreMessage;
+    switch (decodeStoreMessage(client.received, request, maxBytes)) {
     case StoreDecoding::Incomplete:
       return true;
     case StoreDecoding::Malformed:
@@ -255,33 +387,57 @@ void StoreServer::remove(Client &client) {
   // Whoever waits for it, or begins to, waits for ever.
   if (client.rank >= 0 && failure.empty())
     failure = "rank " + std::to_string(client.rank) + " has ended";
-  client.socket = Socket();
+  clients.remove_if([&](const Client &other) { return &other == &client; });
+}
+
+int StoreServer::getPause() const {
+  std::optional<Clock::time_point> next;
+  auto add = [&](Clock::time_point time) {
+    next = std::min(next.value_or(time), time);
+  };
+  for (const Waiting &item : waiting)
+    add(item.deadline);
+  for (const Client &client : clients)
+    if (client.rank < 0)
+      add(client.deadline);
+  if (listener && nextAccept > Clock::now())
+    add(nextAccept);
+  if (!next)
+    return -1;
+  auto pause = std::chrono::duration_cast<std::chrono::milliseconds>(
+                   *next - Clock::now())
+                   .count();
+  return int(std::clamp<int64_t>(pause, 0, 60000)) + 1;
 }
 
 void StoreServer::run() {
   while (true) {
+    // A descriptor below 0 is passed over.
+    bool accepts = listener && Clock::now() >= nextAccept;
     std::vector<pollfd> files = {{wakeReader.get(), POLLIN, 0},
-                                 {listener.get(), POLLIN, 0}};
+                                 {accepts ? listener.get() : -1, POLLIN, 0}};
     std::vector<Client *> readers;
-    for (Client &client : clients)
-      if (client.socket) {
-        files.push_back({client.socket.get(), POLLIN, 0});
-        readers.push_back(&client);
-      }
-    Clock::duration pause = std::chrono::seconds(60);
-    for (const Waiting &item : waiting)
-      pause = std::min(pause, item.deadline - Clock::now());
-    auto milliseconds =
-        std::chrono::duration_cast<std::chrono::milliseconds>(pause).count();
-    poll(files.data(), files.size(),
-         waiting.empty() ? -1 : int(std::max<int64_t>(milliseconds, 0) + 1));
-    if (files[0].revents)
-      return;
+    for (Client &client : clients) {
+      files.push_back({client.socket.get(), POLLIN, 0});
+      readers.push_back(&client);
+    }
+    if (poll(files.data(), files.size(), getPause()) < 0) {
+      // More descriptors than the process may have now: it may have some again.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      continue;
+    }
+    if (files[0].revents) {
+      // Whoever still waits hears why it waits in vain.
+      if (failure.empty())
+        failure = "rank 0 has ended";
+      return answerWaiting();
+    }
     for (size_t i = 0; i < readers.size(); ++i)
       if (files[i + 2].revents && !read(*readers[i]))
         remove(*readers[i]);
     if (files[1].revents)
       accept();
     answerWaiting();
+    dismissStrangers();
   }
 }

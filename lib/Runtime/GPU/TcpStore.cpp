@@ -8,9 +8,11 @@
 
 #include "TcpStore.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <netdb.h>
 #include <poll.h>
@@ -21,8 +23,10 @@ using namespace regather::runtime;
 using Clock = std::chrono::steady_clock;
 
 /// The server answers in time even if it is to say that something is missing;
-/// only a machine that is gone takes longer.
-static constexpr double kReplyPatience = 10;
+/// only a process that has stopped, or a machine that is gone, takes longer.
+static double getReplyPatience(double seconds) {
+  return std::clamp(seconds / 4, 1.0, 10.0);
+}
 
 static std::string formatSeconds(double seconds) {
   char text[32];
@@ -88,23 +92,23 @@ bool TcpStore::connect(const LaunchEnvironment &given, double newSeconds,
     return true;
   LaunchEnvironment environment = given;
   if (environment.rank == 0) {
-    server = std::make_unique<StoreServer>(environment.ranks,
-                                           environment.restart, seconds);
-    if (!server->start(environment.port, message))
+    server = std::make_unique<StoreServer>(environment, seconds);
+    if (!server->start(message))
       return false;
-    environment.address = "localhost";
+    if (environment.address != "::1")
+      environment.address = "localhost";
     environment.port = server->getPort();
   }
   std::string value;
   return open(environment, message) &&
          request({"hello", std::to_string(environment.rank),
                   std::to_string(environment.ranks),
-                  std::to_string(environment.restart)},
+                  std::to_string(environment.restart), environment.token},
                  value, message);
 }
 
-bool TcpStore::request(const StoreMessage &request, std::string &value,
-                       std::string &message) {
+bool TcpStore::request(const StoreMessage &request, double waitSeconds,
+                       std::string &value, std::string &message) {
   if (!socket.send(encodeStoreMessage(request))) {
     message = "the connection to rank 0 is lost: has it ended?";
     return false;
@@ -120,7 +124,7 @@ bool TcpStore::request(const StoreMessage &request, std::string &value,
       return false;
     }
     pollfd file = {socket.get(), POLLIN, 0};
-    double rest = seconds + kReplyPatience - getElapsed(begin);
+    double rest = waitSeconds + getReplyPatience(seconds) - getElapsed(begin);
     if (rest <= 0 || poll(&file, 1, int(rest * 1000) + 1) == 0) {
       message = "rank 0 does not answer any more";
       return false;
@@ -144,9 +148,9 @@ bool TcpStore::set(const std::string &key, const std::string &value,
   return request({"set", key, value}, none, message);
 }
 
-bool TcpStore::get(const std::string &key, std::string &value,
+bool TcpStore::get(const std::string &key, int32_t owner, std::string &value,
                    std::string &message) {
-  return request({"get", key}, value, message);
+  return request({"get", key, std::to_string(owner)}, value, message);
 }
 
 bool TcpStore::put(const std::string &key, const std::string &value,
@@ -165,4 +169,31 @@ bool TcpStore::barrier(const std::string &name, std::string &message) {
     return true;
   std::string none;
   return request({"barrier", name}, none, message);
+}
+
+bool TcpStore::callRoll(const std::string &name,
+                        const std::vector<int32_t> &group, double rollSeconds,
+                        std::string &message) {
+  if (!socket)
+    return true;
+  std::string none;
+  StoreMessage call = {"roll", name, std::to_string(rollSeconds)};
+  for (int32_t rank : group)
+    call.push_back(std::to_string(rank));
+  return request(call, rollSeconds, none, message);
+}
+
+bool TcpStore::agreeToStop(int64_t step, bool wants, bool &stops,
+                           std::string &message) {
+  stops = wants;
+  if (!socket)
+    return true;
+  std::string last;
+  if (!request({"stop", std::to_string(step), wants ? "1" : "0"}, last,
+               message))
+    return false;
+  stops = !last.empty() && step >= std::strtoll(last.c_str(), nullptr, 10);
+  // Results of different steps must not be saved as one.
+  return !stops ||
+         barrier("the end after step " + std::to_string(step), message);
 }

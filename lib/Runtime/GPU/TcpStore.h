@@ -18,8 +18,9 @@
 namespace regather::runtime {
 
 /// A rank's connection to the store, which a thread of rank 0 serves. Meant for
-/// the network of a cluster: whoever reaches the port is believed. A rank that
-/// is alone has nobody to tell something to, and no connection.
+/// the network of a cluster: whoever reaches the port and knows the token of
+/// the job is believed, and nothing is encrypted. A rank that is alone has
+/// nobody to tell something to, and no connection.
 class TcpStore : public RankStore {
 public:
   /// Waits until all ranks are here, at most `seconds`, which is also how long
@@ -29,9 +30,11 @@ public:
 
   bool set(const std::string &key, const std::string &value,
            std::string &message) override;
-  bool get(const std::string &key, std::string &value,
+  bool get(const std::string &key, int32_t owner, std::string &value,
            std::string &message) override;
   bool barrier(const std::string &name, std::string &message) override;
+  bool callRoll(const std::string &name, const std::vector<int32_t> &group,
+                double seconds, std::string &message) override;
 
   /// Sets a key, for which it waits until it has no value.
   bool put(const std::string &key, const std::string &value,
@@ -39,10 +42,20 @@ public:
   /// Waits for a key as `get` does, and removes its value.
   bool take(const std::string &key, std::string &value, std::string &message);
 
+  /// Asked by all ranks after each step, which none finishes before all have
+  /// begun it: whether to stop after it. When a rank wants to, all stop after
+  /// the next step; false, with a message, if one does not.
+  bool agreeToStop(int64_t step, bool wants, bool &stops, std::string &message);
+
 private:
   bool open(const LaunchEnvironment &environment, std::string &message);
+  /// Sends a request, for which the server waits at most so long.
   bool request(const StoreMessage &request, std::string &value,
-               std::string &message);
+               std::string &message) {
+    return this->request(request, seconds, value, message);
+  }
+  bool request(const StoreMessage &request, double waitSeconds,
+               std::string &value, std::string &message);
 
   double seconds = 0;
   std::unique_ptr<StoreServer> server;

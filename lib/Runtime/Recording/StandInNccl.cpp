@@ -9,6 +9,7 @@
 #include "NcclFolder.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -32,9 +33,25 @@ NcclResult StandInNccl::fail(NcclResult result, const std::string &text) {
   return result;
 }
 
+/// What a member is to suffer in its next exchange, of which it has begun
+/// `numExchanges`; 0 is its creation: 'h', 'e', 's' or nothing.
+static char getFault(int memberPosition, size_t numExchanges) {
+  const char *text = std::getenv("REGATHER_STAND_IN_NCCL_FAULT");
+  const char *colon = text ? std::strchr(text, ':') : nullptr;
+  if (!colon)
+    return 0;
+  char *end = nullptr;
+  long position = std::strtol(colon + 1, &end, 10);
+  bool isHere = *end == ':' && position == memberPosition &&
+                std::strtoull(end + 1, nullptr, 10) == numExchanges;
+  return isHere ? *text : '\0';
+}
+
 std::shared_ptr<NcclCommTag> StandInNccl::create(const std::string &id,
                                                  int ranks, int position,
                                                  NcclResult &result) {
+  if (getFault(position, 0) == 's')
+    raise(SIGSTOP);
   std::shared_ptr<NcclGroup> &group = groups[id];
   if (!group) {
     group = std::make_shared<NcclGroup>();
@@ -83,19 +100,6 @@ NcclResult StandInNccl::getState(const NcclCommTag &comm) {
   return isPending ? kNcclInProgress : kNcclSuccess;
 }
 
-/// What a member is to suffer in its next exchange: 'h', 'e' or nothing.
-static char getFault(const NcclCommTag &comm) {
-  const char *text = std::getenv("REGATHER_STAND_IN_NCCL_FAULT");
-  const char *colon = text ? std::strchr(text, ':') : nullptr;
-  if (!colon)
-    return 0;
-  char *end = nullptr;
-  long position = std::strtol(colon + 1, &end, 10);
-  bool isHere = *end == ':' && position == comm.position &&
-                std::strtoull(end + 1, nullptr, 10) == comm.numExchanges;
-  return isHere ? *text : '\0';
-}
-
 void StandInNccl::advance(NcclGroup &group, NcclExchange &exchange) {
   if (exchange.isDone)
     return;
@@ -142,7 +146,7 @@ NcclResult StandInNccl::arrive(const std::shared_ptr<NcclCommTag> &comm,
   if (group.folder && comm->last && comm->last->isDone && number > 2)
     group.folder->remove(number - 2, comm->position);
   comm->last = exchange;
-  char fault = getFault(*comm);
+  char fault = getFault(comm->position, comm->numExchanges);
   if (fault == 'e') {
     comm->error = fail(kNcclRemoteError, "an injected failure");
     return kNcclSuccess;

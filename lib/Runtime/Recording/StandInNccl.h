@@ -16,7 +16,8 @@
 //
 // REGATHER_STAND_IN_NCCL is the version (23007). REGATHER_STAND_IN_NCCL_FAULT
 // makes a member fail: "hang:RANK:K" never comes to its k-th exchange, from 1
-// on, and "error:RANK:K" has an asynchronous error in it.
+// on, and "error:RANK:K" has an asynchronous error in it; "stop:RANK:0" stops
+// the process, as SIGSTOP does, when it makes a communicator.
 //
 //===----------------------------------------------------------------------===//
 

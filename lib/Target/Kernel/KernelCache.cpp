@@ -83,8 +83,8 @@ llvm::Error KernelCache::store(StringRef key, StringRef object) const {
           directory, /*IgnoreExisting=*/true, fs::owner_all))
     return explain(error.message());
   std::string header = makeHeader(key, object);
-  Failure failure = writeFileAtomically(getPath(key), {header, object},
-                                        FileAccess::OwnerOnly);
+  Failure failure =
+      writeFileAtomically(getPath(key), {header, object}, FileKind::Internal);
   return failure ? explain(failure.getMessage()) : llvm::Error::success();
 }
 

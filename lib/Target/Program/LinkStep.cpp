@@ -63,7 +63,7 @@ static Expected<std::string> findLinker(StringRef linker) {
 }
 
 static Error writeFile(const std::string &path, StringRef bytes) {
-  if (Failure failure = writeFileAtomically(path, {bytes}))
+  if (Failure failure = writeFileAtomically(path, {bytes}, FileKind::Internal))
     return llvm::createStringError("cannot write '" + path +
                                    "': " + failure.getMessage());
   return Error::success();

@@ -10,7 +10,14 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace regather;
 
@@ -58,7 +65,37 @@ protected:
     addResult(flat, 100);
     addResult(makeValue("columns", {2, 2}, {2, 3}, 1), 200);
     addResult(makeValue("copy", {2}, {2}, std::nullopt), 300);
-    ASSERT_FALSE(bool(writeShardFolder(folder.string(), step, training)));
+    ASSERT_FALSE(bool(write()));
+  }
+
+  Failure write() {
+    return writeShardFolder(folder.string(), step, training, {});
+  }
+
+  /// The first number of the tensor that is a copy; none if the folder cannot
+  /// be read.
+  std::optional<double> readCopy() {
+    auto source = openTensorSource(folder.string());
+    if (!source)
+      return std::nullopt;
+    auto tensor = (*source)->read("copy", ElementType::F32, {2});
+    return tensor ? std::optional<double>(tensor->getAsDouble(0))
+                  : std::nullopt;
+  }
+
+  /// Sets the number that `readCopy` reads.
+  void setCopy(double number) {
+    for (RankValues &values : training.results)
+      values[2].setFromDouble(0, number);
+  }
+
+  /// What the folder holds, by name.
+  std::vector<std::string> list() {
+    std::vector<std::string> names;
+    for (const auto &entry : std::filesystem::directory_iterator(folder))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
   }
 
   std::string openError() {
@@ -74,17 +111,34 @@ protected:
 
 // Each process writes the file of its rank, and has no data of the others.
 TEST_F(ShardFolderTest, ProcessesOfAJobWriteTheirFiles) {
-  std::filesystem::remove_all(folder);
   training.losses = {3, 2.5};
-  for (int32_t rank : {1, 0}) {
+  setCopy(7);
+  auto save = [&](int32_t rank) {
     TrainingResult own = training;
     own.onlyRank = rank;
     for (HostTensor &result : own.results[static_cast<size_t>(1 - rank)])
       result = HostTensor();
-    ASSERT_FALSE(bool(writeShardFolder(folder.string(), step, own)));
-    // Not before the other one has written.
-    EXPECT_EQ(openError().empty(), rank == 0);
-  }
+    auto waitForAll = [&] {
+      // What all have not written yet does not count.
+      EXPECT_EQ(readCopy(), std::optional<double>(300));
+      return Failure("rank " + std::to_string(1 - rank) + " has ended");
+    };
+    Failure failure = writeShardFolder(folder.string(), step, own, waitForAll);
+    EXPECT_TRUE(bool(failure));
+  };
+  save(1);
+  save(0);
+  EXPECT_EQ(readCopy(), std::optional<double>(300));
+  // Both have written now.
+  int calls = 0;
+  TrainingResult own = training;
+  own.onlyRank = 0;
+  ASSERT_FALSE(bool(writeShardFolder(folder.string(), step, own, [&] {
+    ++calls;
+    return Failure();
+  })));
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(readCopy(), std::optional<double>(7));
   auto source = openTensorSource(folder.string());
   ASSERT_TRUE(bool(source)) << source.getMessage();
   auto columns = (*source)->read("columns", ElementType::F32, {2, 3});
@@ -137,4 +191,74 @@ TEST_F(ShardFolderTest, RefusesIncompleteFolders) {
   EXPECT_NE(openError().find("rank-1-of-2.safetensors"), std::string::npos);
   std::filesystem::remove(folder / "rank-0-of-2.safetensors");
   EXPECT_NE(openError().find("holds no shards"), std::string::npos);
+}
+
+// After each step of a save that a kill can follow, the old or the new one.
+TEST_F(ShardFolderTest, InterruptedSavesCanBeRead) {
+  auto at = [&](const char *name) { return folder / name; };
+  const char *names[] = {"rank-0-of-2.safetensors", "rank-1-of-2.safetensors"};
+  std::filesystem::path old = folder.string() + "-old";
+  std::filesystem::remove_all(old);
+  std::filesystem::copy(folder, old);
+  setCopy(7);
+  ASSERT_FALSE(bool(write()));
+  std::filesystem::create_directory(at("regather-saving"));
+  for (const char *name : names) {
+    std::filesystem::rename(at(name), at("regather-saving") / name);
+    std::filesystem::rename(old / name, at(name));
+  }
+  EXPECT_EQ(readCopy(), std::optional<double>(300));
+  std::filesystem::rename(at("regather-saving"), at("regather-saved"));
+  EXPECT_EQ(readCopy(), std::optional<double>(7));
+  for (const char *name : names) {
+    std::filesystem::rename(at("regather-saved") / name, at(name));
+    EXPECT_EQ(readCopy(), std::optional<double>(7));
+  }
+  std::filesystem::remove(old);
+  // The next save cleans up.
+  setCopy(8);
+  ASSERT_FALSE(bool(write()));
+  EXPECT_EQ(readCopy(), std::optional<double>(8));
+  EXPECT_EQ(list(), (std::vector<std::string>{names[0], names[1]}));
+}
+
+// A complete save counts, even if the process that made it was killed before
+// another one, of other ranks, was begun.
+TEST_F(ShardFolderTest, SavesReplaceThoseOfOtherRanks) {
+  std::filesystem::create_directory(folder / "regather-saved");
+  for (const char *name :
+       {"rank-0-of-2.safetensors", "rank-1-of-2.safetensors"}) {
+    std::filesystem::rename(folder / name, folder / "regather-saved" / name);
+  }
+  std::ofstream(folder / "rank-0-of-3.safetensors");
+  std::ofstream(folder / "notes.txt");
+  EXPECT_EQ(readCopy(), std::optional<double>(300));
+  step.ranks = 1;
+  step.results = {makeValue("copy", {2}, {2}, std::nullopt)};
+  training.results = {{training.results[0][2]}};
+  ASSERT_FALSE(bool(write()));
+  EXPECT_EQ(readCopy(), std::optional<double>(300));
+  EXPECT_EQ(list(),
+            (std::vector<std::string>{"notes.txt", "rank-0-of-1.safetensors"}));
+}
+
+// Kills a process that writes over and over, wherever that hits it.
+TEST_F(ShardFolderTest, KilledProcessesLeaveTheOldOrTheNewSave) {
+  constexpr int kKills = 25;
+  for (int i = 0; i != kKills; ++i) {
+    pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0)
+      for (double number = 1;; ++number) {
+        setCopy(number);
+        if (write())
+          _exit(1);
+      }
+    std::this_thread::sleep_for(std::chrono::microseconds(3000 + 137 * i));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_TRUE(readCopy()) << openError();
+  }
 }

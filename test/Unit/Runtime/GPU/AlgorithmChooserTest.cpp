@@ -373,12 +373,16 @@ public:
     values[key] = value;
     return true;
   }
-  bool get(const std::string &key, std::string &value,
+  bool get(const std::string &key, int32_t owner, std::string &value,
            std::string &message) override {
     auto it = values.find(key);
     message = it == values.end() ? "nobody has set " + key : "";
     value = it == values.end() ? "" : it->second;
     return it != values.end();
+  }
+  bool callRoll(const std::string &name, const std::vector<int32_t> &group,
+                double seconds, std::string &message) override {
+    return false;
   }
   bool barrier(const std::string &, std::string &) override { return true; }
 

@@ -121,6 +121,20 @@ TEST(LaunchEnvironmentTest, ReadsSlurm) {
   EXPECT_NE(read(variables).port, environment.port);
 }
 
+// By it ranks are told from strangers.
+TEST(LaunchEnvironmentTest, KnowsTheTokenOfTheJob) {
+  EXPECT_EQ(read(torchrun).token, "");
+  Variables variables = torchrun;
+  variables["TORCHELASTIC_RUN_ID"] = "7";
+  EXPECT_EQ(read(variables).token, "7");
+  EXPECT_EQ(read(mpirun).token, "1234567");
+  variables["REGATHER_JOB_TOKEN"] = "secret";
+  EXPECT_EQ(read(variables).token, "secret");
+  variables["REGATHER_JOB_TOKEN"] = std::string(513, 'x');
+  EXPECT_EQ(fail(variables), "REGATHER_JOB_TOKEN has 513 characters, expected "
+                             "at most 512");
+}
+
 TEST(LaunchEnvironmentTest, FindsTheFirstNode) {
   EXPECT_EQ(getFirstNode("node1"), "node1");
   EXPECT_EQ(getFirstNode("a,b"), "a");

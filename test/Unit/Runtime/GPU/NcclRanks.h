@@ -31,7 +31,7 @@ public:
     wake.notify_all();
     return true;
   }
-  bool get(const std::string &key, std::string &value,
+  bool get(const std::string &key, int32_t owner, std::string &value,
            std::string &message) override {
     std::unique_lock<std::mutex> lock(mutex);
     wake.wait(lock, [&] { return values.count(key) != 0; });
@@ -43,6 +43,11 @@ public:
     ++numArrived[name];
     wake.notify_all();
     wake.wait(lock, [&] { return numArrived[name] == ranks; });
+    return true;
+  }
+
+  bool callRoll(const std::string &name, const std::vector<int32_t> &group,
+                double seconds, std::string &message) override {
     return true;
   }
 

@@ -14,10 +14,15 @@
 
 #include "gtest/gtest.h"
 
+#include <cerrno>
+#include <ctime>
 #include <functional>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace regather::runtime;
@@ -159,7 +164,7 @@ TEST(TcpStoreTest, ExchangesValues) {
     std::string value(128, char(rank));
     isGood = isGood && store.set(std::to_string(rank), value, message);
     for (int32_t other = 0; isGood && other < ranks; ++other) {
-      isGood = store.get(std::to_string(other), value, message);
+      isGood = store.get(std::to_string(other), other, value, message);
       if (value == std::string(128, char(other)))
         text += std::to_string(other);
     }
@@ -201,6 +206,43 @@ TEST(TcpStoreTest, NamesRanksThatDoNotComeToABarrier) {
   close(ends[1]);
 }
 
+// Ranks that wait for something else hear of it, too.
+TEST(TcpStoreTest, FindsOutWhoDoesNotAnswer) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message;
+    if (!store.connect(getEnvironment(rank, 5, port), 20, message))
+      return message;
+    if (!store.callRoll("all", {0, 1, 2, 3, 4}, 20, message))
+      return message;
+    if (rank == 3)
+      store.barrier("end", message);
+    else if (rank == 4)
+      sleep(2);
+    else
+      store.callRoll("some", {1, 2, 0, 4}, 0.5, message);
+    return message;
+  };
+  std::string expected = "rank 4 of 5 did not answer within 0.5 seconds";
+  EXPECT_EQ(
+      runProcesses({0, 1, 2, 3, 4}, body),
+      (std::vector<std::string>{expected, expected, expected, expected, ""}));
+}
+
+TEST(TcpStoreTest, NamesWhoHasNotSetAKey) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message, value;
+    if (store.connect(getEnvironment(rank, 2, port), 0.5, message))
+      store.get("id", 1, value, message);
+    return message;
+  };
+  EXPECT_EQ(runProcesses({0, 1}, body)[0],
+            "rank 1 has not set 'id' within 0.5 seconds");
+}
+
 TEST(TcpStoreTest, NoticesRanksThatEnd) {
   const int32_t port = getFreePort();
   Body body = [=](int32_t rank) {
@@ -238,9 +280,9 @@ TEST(TcpStoreTest, RefusesTwoEqualRanks) {
 }
 
 TEST(TcpStoreTest, SaysThatThePortIsTaken) {
-  StoreServer other(1, 0, 1);
+  StoreServer other(getEnvironment(0, 1, 0), 1);
   std::string message;
-  ASSERT_TRUE(other.start(0, message));
+  ASSERT_TRUE(other.start(message));
   TcpStore store;
   EXPECT_FALSE(
       store.connect(getEnvironment(0, 2, other.getPort()), 1, message));
@@ -249,27 +291,195 @@ TEST(TcpStoreTest, SaysThatThePortIsTaken) {
                          ": Address already in use");
 }
 
+/// A connection to a server on this machine; none if it does not listen.
+Socket connectTo(int32_t port) {
+  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(uint16_t(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address),
+                   sizeof(address)) == 0
+             ? std::move(socket)
+             : Socket();
+}
+
+/// True if the other side ends the connection within two seconds.
+bool isEnded(const Socket &socket) {
+  timeval time = {2, 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+  std::string bytes;
+  errno = 0;
+  while (socket.receive(bytes))
+    ;
+  return errno == 0 || errno == ECONNRESET;
+}
+
+LaunchEnvironment withToken(LaunchEnvironment environment, const char *token) {
+  environment.token = token;
+  return environment;
+}
+
 // Whoever else connects does not stop the ranks.
 TEST(TcpStoreTest, IgnoresStrangers) {
-  StoreServer server(1, 0, 60);
+  StoreServer server(withToken(getEnvironment(0, 2, 0), "ours"), 60);
   std::string message;
-  ASSERT_TRUE(server.start(0, message)) << message;
-  for (const char *text : {"GET / HTTP/1.1\r\n\r\n", "\x04\0\0\0", ""}) {
+  ASSERT_TRUE(server.start(message)) << message;
+  const int32_t port = server.getPort();
+  // Requests of nobody, one that is longer than a first message may be, and a
+  // rank without the token.
+  for (const StoreMessage &request :
+       {StoreMessage{"set", "key", "value"}, StoreMessage{"hello", "1", "2"},
+        StoreMessage{"hello", std::string(2000, '1')},
+        StoreMessage{"hello", "1", "2", "0", "theirs"}}) {
+    Socket socket = connectTo(port);
+    ASSERT_TRUE(bool(socket));
+    socket.send(encodeStoreMessage(request));
+    EXPECT_TRUE(isEnded(socket)) << request[0];
+  }
+  Socket silent = connectTo(port);
+  // Rank 0 itself would serve.
+  Socket zero = connectTo(port);
+  zero.send(encodeStoreMessage({"hello", "0", "2", "0", "ours"}));
+  std::thread other([&] {
+    StoreMessage reply;
+    std::string received;
+    while (decodeStoreMessage(received, reply) != StoreDecoding::Complete)
+      ASSERT_TRUE(zero.receive(received));
+    EXPECT_EQ(reply[0], "ok");
+    // All are here: nobody can come any more, and strangers are sent away.
+    EXPECT_TRUE(isEnded(silent));
+    EXPECT_FALSE(bool(connectTo(port)));
+    zero.send(encodeStoreMessage({"barrier", "end"}));
+  });
+  TcpStore store;
+  EXPECT_TRUE(
+      store.connect(withToken(getEnvironment(1, 2, port), "ours"), 60, message))
+      << message;
+  EXPECT_TRUE(store.barrier("end", message)) << message;
+  other.join();
+}
+
+TEST(TcpStoreTest, SaysWhomItHasRefused) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message;
+    store.connect(
+        withToken(getEnvironment(rank, 2, port), rank ? "theirs" : "ours"), 0.5,
+        message);
+    return message;
+  };
+  std::string refusal = "a process that says to be rank 1 belongs to another "
+                        "job than rank 0";
+  EXPECT_EQ(runProcesses({0, 1}, body),
+            (std::vector<std::string>{
+                "rank 1 of 2 did not arrive within 0.5 seconds; " + refusal,
+                refusal}));
+}
+
+// Strangers cannot fill the memory or the table of descriptors of rank 0.
+TEST(TcpStoreTest, HoldsOnlySoManyConnections) {
+  StoreServer server(getEnvironment(0, 2, 0), 60);
+  std::string message;
+  ASSERT_TRUE(server.start(message)) << message;
+  std::vector<Socket> sockets;
+  for (int i = 0; i < 80; ++i) {
+    sockets.push_back(connectTo(server.getPort()));
+    ASSERT_TRUE(bool(sockets.back()));
+  }
+  EXPECT_TRUE(isEnded(sockets.front()));
+}
+
+// A rank that has lost its way cannot do so, either.
+TEST(TcpStoreTest, HoldsOnlySoManyValues) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message;
+    bool isGood = store.connect(getEnvironment(rank, 2, port), 60, message);
+    std::string value(kMaxStoreMessage / 2, 'x');
+    for (int i = 0; isGood && rank == 1 && i < 80; ++i)
+      // The same key again takes no more.
+      isGood = store.set(std::to_string(i / 2), value, message);
+    std::string ignored;
+    store.barrier("end", ignored);
+    return message.substr(0, 20);
+  };
+  EXPECT_EQ(runProcesses({0, 1}, body),
+            (std::vector<std::string>{"", "the store holds 1835"}));
+}
+
+// Out of descriptors, the server waits; when there are some again, it goes on.
+TEST(TcpStoreTest, WaitsForDescriptors) {
+  Body body = [](int32_t) -> std::string {
+    StoreServer server(getEnvironment(0, 2, 0), 60);
+    std::string message;
+    if (!server.start(message))
+      return message;
     Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(uint16_t(server.getPort()));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr *>(&address),
-                        sizeof(address)),
-              0);
-    socket.send(text);
+    rlimit limit = {};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 100;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    std::vector<Socket> others;
+    while (others.empty() || others.back())
+      others.emplace_back(::socket(AF_INET, SOCK_STREAM, 0));
+    ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address),
+              sizeof(address));
+    std::clock_t begin = std::clock();
+    usleep(400000);
+    double used = double(std::clock() - begin) / CLOCKS_PER_SEC;
+    others.clear();
+    socket.send(encodeStoreMessage({"hello", "7", "2", "0", ""}));
+    bool isAnswered = isEnded(socket);
+    return std::string(used < 0.1 ? "idle" : "busy") +
+           (isAnswered ? ", answered" : ", lost");
+  };
+  EXPECT_EQ(runProcesses({0}, body)[0], "idle, answered");
+}
+
+TEST(TcpStoreTest, ListensOnlyWhereRanksAre) {
+  for (const char *address : {"localhost", "node7"}) {
+    LaunchEnvironment environment = getEnvironment(0, 2, 0);
+    environment.address = address;
+    StoreServer server(environment, 60);
+    std::string message;
+    ASSERT_TRUE(server.start(message)) << message;
+    // Another address of this machine, which is not the one of localhost.
+    Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in place = {};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(uint16_t(server.getPort()));
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    bool isOpen = ::connect(socket.get(), reinterpret_cast<sockaddr *>(&place),
+                            sizeof(place)) == 0;
+    EXPECT_EQ(isOpen, address != std::string("localhost"));
   }
-  // Not a rank of this server, so that nobody else serves.
-  TcpStore store;
-  EXPECT_FALSE(
-      store.connect(getEnvironment(1, 2, server.getPort()), 60, message));
-  EXPECT_EQ(message, "rank 1 was started with 2 ranks, but rank 0 with 1");
+}
+
+// A rank that is asked to stop takes the others with it, after the same step.
+TEST(TcpStoreTest, RanksStopAfterTheSameStep) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message;
+    if (!store.connect(getEnvironment(rank, 3, port), 60, message))
+      return message;
+    bool stops = false;
+    int64_t step = 0;
+    for (; !stops; ++step)
+      // What the barrier stands for is the collectives of a step.
+      if (!store.barrier("step " + std::to_string(step), message) ||
+          !store.agreeToStop(step, rank == 1 && step >= 5, stops, message))
+        return message;
+    return std::to_string(step);
+  };
+  EXPECT_EQ(runProcesses({0, 1, 2}, body), std::vector<std::string>(3, "7"));
 }
 
 TEST(StoreMessageTest, KeepsTexts) {
