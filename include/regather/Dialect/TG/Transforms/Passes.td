@@ -564,7 +564,9 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
 
     `memory-limit` is the most memory at any place, arguments of the step
     included: a number of bytes, or a multiple of the peak of the step as it
-    comes, such as `1.05x`. It is an error if the step needs more than that.
+    comes, such as `1.05x`. It is an error if no order is found that keeps to
+    it: finding the one of least memory is hard, so the error says what the best
+    order found takes, and what every order takes at least.
 
     Precondition: none. Steps without collectives, and functions of several
     blocks, are left alone. Regions are not looked into.
