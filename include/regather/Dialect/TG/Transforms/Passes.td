@@ -10,6 +10,7 @@
 #define REGATHER_DIALECT_TG_TRANSFORMS_PASSES
 
 include "mlir/Pass/PassBase.td"
+include "regather/Dialect/TG/Transforms/VerificationPasses.td"
 
 def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
   let summary = "Update parameters from their gradients";
@@ -131,7 +132,8 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
     about them. A policy that is there already stays.
 
     Precondition: forward is marked as such. Postcondition: only `tg.policy`
-    has changed; `tg-rematerialize` and `tg-partition` follow it.
+    has changed; `tg-rematerialize` and `tg-partition` follow it. The marks are
+    `planned`, because a record of an earlier partition counts more.
   }];
   let options = [
     Option<"policy", "policy", "PolicyPlan", /*default=*/"PolicyPlan::None",
@@ -383,7 +385,8 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
       below the minimum is an error that names the minimum.
 
     In all modes `must_recompute` comes first, and then `must_save`, which saves
-    all results of an operation. Where the gather of a parameter is to be
+    all results of an operation. Where there is a record to replay, this holds
+    for marks of the model, and not for those that are `planned`. Where the gather of a parameter is to be
     recomputed, so is what is made of it and has no mark of its own. Except for
     `replay`, parameters that `tg.reshard` releases after forward are not saved
     but gathered again. What would not give the same again (opaque values,
@@ -748,54 +751,6 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
               "Number of operations carried out on parts">,
     Statistic<"numKeptWhole", "num-kept-whole",
               "Number of operations for which values were gathered">
-  ];
-}
-
-def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
-  let summary = "Check what must hold of a training step as a whole";
-  let description = [{
-    Checks, for every function with a body, what the verifier of a single
-    operation cannot see. Independent of the passes that produced the step,
-    linear in its size, and without communication.
-
-    - All ranks start the same collectives in the same order: no collective is
-      nested in control flow that depends on `tg.axis_index`, or on data that
-      differs between ranks (sharded or partial arguments, scattered results).
-    - Every value has a static shape.
-    - No future enters or leaves a function.
-    - Names of arguments, and of what flat ones hold, are unique, there is at
-      most one loss, learning rate and step number, and no argument has two
-      updates or two gradients.
-    - If the step has an optimizer (an argument of role `learning_rate` or
-      `optimizer_state`), it updates every parameter that has a gradient.
-    - In an `exec.program`, what is read was written before, to the same buffer;
-      nothing that another stream may still read or write is touched without an
-      event in between; operands share bytes only where the operation can work
-      in place; nothing is in flight when a region ends; and neither constants
-      nor arguments that are not donated are written to. With that, no two
-      buffers that are in use at one time overlap.
-    - No operation of backward reads a gathered parameter of forward whose
-      `tg.reshard` says that it is released, unless a policy saves the value;
-      the forward part of a partitioned step does not return one.
-    - A collective and its wait are not marked to be saved and recomputed.
-    - With `policies`, after `tg-rematerialize`, no operation of backward reads
-      a value of forward that must be recomputed.
-
-    The IR is left as it is. With `fingerprint`, a remark on each function that
-    communicates holds a hash of its collectives (kinds, attributes, types and
-    order): two ranks may run together only if theirs are equal.
-  }];
-  let options = [
-    Option<"policies", "policies", "bool", /*default=*/"false",
-           "Check that what must be recomputed is">,
-    Option<"fingerprint", "fingerprint", "bool", /*default=*/"false",
-           "Print a hash of the collectives of each function as a remark">
-  ];
-  let statistics = [
-    Statistic<"numCollectives", "num-collectives",
-              "Number of collectives checked">,
-    Statistic<"numRankDependent", "num-rank-dependent-values",
-              "Number of values that may differ between ranks">
   ];
 }
 
