@@ -188,9 +188,9 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     parameters have, and lists inside of it share it. With `each`, every module
     that a pattern matches has a bucket of its own: `[layers.*] each`. A pattern
     names modules as everywhere (`layers.*` is `layers.3` with all that is in
-    it); a regular expression has to match the path of a module that the
-    parameter is in. `plan=@FILE` reads the plan from a file, in which `#`
-    begins a comment. It is an error if a pattern matches no module of a
+    it, and `.` the root module without what is in it); a regular expression has
+    to match the path of a module that the parameter is in. `plan=@FILE` reads
+    the plan from a file, in which `#` begins a comment. It is an error if a pattern matches no module of a
     parameter that is gathered or reduced, or if two of them match the same. A
     collective whose parameters belong to several buckets is taken apart.
 
@@ -386,9 +386,9 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
 
     In all modes `must_recompute` comes first, and then `must_save`, which saves
     all results of an operation. Where there is a record to replay, this holds
-    for marks of the model, and not for those that are `planned`. Where the gather of a parameter is to be
-    recomputed, so is what is made of it and has no mark of its own. Except for
-    `replay`, parameters that `tg.reshard` releases after forward are not saved
+    for marks of the model, and not for those that are `planned`. Where the
+    gather of a parameter is to be recomputed, so is what is made of it and has
+    no mark of its own. Except for `replay`, parameters that `tg.reshard` releases after forward are not saved
     but gathered again. What would not give the same again (opaque values,
     effects) is always saved; numbers and constants never are. Operations of
     backward that nobody reads keep nothing alive.
