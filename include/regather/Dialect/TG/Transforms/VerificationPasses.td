@@ -15,6 +15,41 @@
 
 include "mlir/Pass/PassBase.td"
 
+def InferPhasesPass : Pass<"tg-infer-phases", "::mlir::ModuleOp"> {
+  let summary = "Tell forward, backward and optimizer apart";
+  let description = [{
+    Gives each operation of a step that has no `tg.phase` the one that follows
+    from who needs it:
+
+    - forward: what the loss needs, and other results, such as updates of
+      buffers, that depend on no gradient; and what operations that are marked
+      as forward read;
+    - backward: what gradients need besides, be they returned or read by
+      operations that are marked as optimizer;
+    - optimizer: what updates of parameters and of optimizer states need
+      besides.
+
+    What nobody needs comes with the last of what it reads. Marks that are there
+    stay, and a wait has the phase of its collective.
+
+    Precondition: results have roles. Where gradients are returned, one result is
+    the loss. A parameter that is updated has a gradient that is returned, or
+    its backward is marked. Steps without operations that lack a phase are left
+    alone, and so are functions of several blocks.
+
+    Postcondition: every operation of the step has a phase; nothing else has
+    changed.
+  }];
+  let statistics = [
+    Statistic<"numForward", "num-forward",
+              "Number of operations that became forward">,
+    Statistic<"numBackward", "num-backward",
+              "Number of operations that became backward">,
+    Statistic<"numOptimizer", "num-optimizer",
+              "Number of operations that became optimizer">
+  ];
+}
+
 def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
   let summary = "Check what must hold of a training step as a whole";
   let description = [{
@@ -38,6 +73,9 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
       in place; nothing is in flight when a region ends; and neither constants
       nor arguments that are not donated are written to. With that, no two
       buffers that are in use at one time overlap.
+    - Where a loss and gradients are returned, whatever only gradients need is
+      marked as backward, or reads what is; see `tg-infer-phases`. What is made
+      of constants alone needs no mark.
     - No operation of backward reads a gathered parameter of forward whose
       `tg.reshard` says that it is released, unless a policy saves the value;
       the forward part of a partitioned step does not return one.
