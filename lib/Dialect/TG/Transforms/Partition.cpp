@@ -12,6 +12,7 @@
 #include "Partition/BudgetPlan.h"
 #include "Partition/SavedValues.h"
 #include "Partition/StepSplitter.h"
+#include "RecomputedBits.h"
 #include "RecomputedChains.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
@@ -201,8 +202,10 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   if (mode == PartitionMode::Replay)
     preferRecord(func);
   // A record speaks of views itself, and PyTorch goes by the marks it sees.
-  if (mode != PartitionMode::Replay && !matchPyTorch)
+  if (mode != PartitionMode::Replay && !matchPyTorch) {
     markRecomputedChains(func);
+    markRecomputedBits(func);
+  }
   FailureOr<SavedValues> values = decide(func, *costs);
   if (failed(values))
     return failure();

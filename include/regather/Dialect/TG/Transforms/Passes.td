@@ -388,8 +388,9 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
     all results of an operation. Where there is a record to replay, this holds
     for marks of the model, and not for those that are `planned`. Where the
     gather of a parameter is to be recomputed, so is what is made of it and has
-    no mark of its own. Except for `replay`, parameters that `tg.reshard` releases after forward are not saved
-    but gathered again. What would not give the same again (opaque values,
+    no mark of its own, and where what reads random bits is, so are they. Except
+    for `replay`, parameters that `tg.reshard` releases after forward are not
+    saved but gathered again. What would not give the same again (opaque values,
     effects) is always saved; numbers and constants never are. Operations of
     backward that nobody reads keep nothing alive.
 
@@ -447,10 +448,11 @@ def RematerializePass : Pass<"tg-rematerialize", "::mlir::ModuleOp"> {
     marked is saved. The original dies where forward has last read it.
 
     A copy of a random operation draws the numbers of the original (equal seed,
-    offset and stream). A collective is copied only if it is marked as
-    `must_recompute` itself; its wait follows, as do all results of an
-    operation. What would not give the same again (opaque values, effects,
-    nodes that draw numbers of their own) is saved, with a remark.
+    offset and stream); without a mark, it has that of what is computed from its
+    bits. A collective is copied only if it is marked as `must_recompute`
+    itself; its wait follows, as do all results of an operation. What would not
+    give the same again (opaque values, effects, nodes that draw numbers of their
+    own) is saved, with a remark.
 
     What is recomputed reads parameters that are released after forward
     (`tg.reshard`) from gathers of backward, of which each is gathered once. A
