@@ -60,7 +60,8 @@ def record_name(records: dict, record: dict) -> str:
 
 
 def passes() -> list[Definition]:
-    files = [file for file in project_files(".td") if file.name == "Passes.td"]
+    files = [file for file in project_files(".td")
+             if file.name.endswith("Passes.td")]
     return [one for file in files for one in definitions(file, "PassBase")]
 
 

@@ -119,6 +119,7 @@ private:
   bool consider(Order order, StringRef strategy);
   void addListSchedules(ArrayRef<uint32_t> base);
   void addPutOffSchedules(ArrayRef<uint32_t> base);
+  Error refuseLimit(int64_t least) const;
   bool isGoodEnough() const {
     return !result.order.empty() &&
            result.score.seconds <= result.lowerBound * (1 + kTolerance);
@@ -196,22 +197,45 @@ void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
   graph.priorities = std::move(tails);
 }
 
+/// No order keeps to the limit, or none that has been found: to find the one of
+/// least memory is NP-hard. `least` is the lowest peak of those found.
+Error OverlapScheduler::refuseLimit(int64_t least) const {
+  int64_t bound = getMemoryBound(graph);
+  if (limits.bytes >= bound)
+    return makeError("no order found keeps to a memory limit of {0} bytes: the "
+                     "best one takes {1}, and the step needs at least {2}",
+                     limits.bytes, least, bound);
+  std::string found = least > bound
+                          ? formatv("; the best order found takes {0}", least)
+                          : std::string();
+  return makeError("a memory limit of {0} bytes is too low, the step needs at "
+                   "least {1}{2}",
+                   limits.bytes, bound, found);
+}
+
 Expected<OverlapSchedule> OverlapScheduler::run() {
   Order given = getGivenOrder(graph);
-  if (result.given.peakBytes <= limits.bytes &&
-      keepsStreamLimits(graph, given, limits.inFlight))
+  bool isGivenKnown = keepsStreamLimits(graph, given, limits.inFlight);
+  if (isGivenKnown && result.given.peakBytes <= limits.bytes)
     consider(std::move(given), "given order");
   Order blocking = getBlockingOrder(graph), frugal = getFrugalOrder(graph);
   int64_t blockingPeak = getPeakBytes(graph, blocking);
   int64_t frugalPeak = getPeakBytes(graph, frugal);
-  if (std::min(blockingPeak, frugalPeak) > limits.bytes && result.order.empty())
-    return makeError("a memory limit of {0} bytes is too low, the step needs "
-                     "at least {1}",
-                     limits.bytes, std::min(blockingPeak, frugalPeak));
+  if (std::min(blockingPeak, frugalPeak) > limits.bytes) {
+    Order least = getLeastMemoryOrder(graph);
+    if (int64_t peak = getPeakBytes(graph, least); peak < frugalPeak) {
+      frugal = std::move(least);
+      frugalPeak = peak;
+    }
+  }
   for (const Order &order : options.candidates)
     if (getPeakBytes(graph, order) <= limits.bytes &&
         keepsStreamLimits(graph, order, limits.inFlight))
       consider(order, "candidate");
+  if (int64_t least = std::min(blockingPeak, frugalPeak);
+      least > limits.bytes && result.order.empty())
+    return refuseLimit(isGivenKnown ? std::min(least, result.given.peakBytes)
+                                    : least);
   // What gathers a parameter late leaves most room. Rules on paths are quick,
   // and often meet the bound of paths.
   if (frugalPeak <= limits.bytes) {
@@ -257,6 +281,8 @@ regather::estimateOverlap(const TimedProgram &program,
   Order base = getFrugalOrder(graph);
   if (getPeakBytes(graph, base) > limits.bytes)
     base = getBlockingOrder(graph);
+  if (getPeakBytes(graph, base) > limits.bytes)
+    base = getLeastMemoryOrder(graph);
   if (getPeakBytes(graph, base) > limits.bytes)
     return std::nullopt;
   double best = getScore(graph, getListSchedule(graph, base, limits,

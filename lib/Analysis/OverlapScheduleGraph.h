@@ -156,6 +156,9 @@ Order getBlockingOrder(const Graph &graph);
 /// memory comes right before its first use, what releases memory as soon as it
 /// can.
 Order getFrugalOrder(const Graph &graph);
+/// Of several such orders that go by who is the last to use something, the one
+/// that takes least. Some of them hardly depend on the given order. O(n log n).
+Order getLeastMemoryOrder(const Graph &graph);
 
 } // namespace regather::overlap
 

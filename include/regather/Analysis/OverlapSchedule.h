@@ -85,7 +85,8 @@ llvm::Error checkTimedProgram(const TimedProgram &program);
 /// that keeps to the limits.
 ///
 /// O(n log n). Fails if the program is malformed, and if no order that is known
-/// keeps to the limit; the message states the least that is needed.
+/// keeps to the limit; the message states the least that one takes, and what
+/// every order takes at least.
 llvm::Expected<OverlapSchedule>
 scheduleOverlap(const TimedProgram &program,
                 const OverlapOptions &options = OverlapOptions());

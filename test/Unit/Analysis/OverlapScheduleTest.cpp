@@ -352,6 +352,64 @@ TEST(OverlapScheduleTest, reordersWhatTakesTooMuchMemory) {
             "a memory limit of 9 bytes is too low, the step needs at least 10");
 }
 
+TEST(OverlapScheduleTest, needsNoMoreMemoryInAnotherTextualOrder) {
+  // Of 10 bytes, `shrink` leaves 6, but only as the last one to read them.
+  for (bool shrinksLate : {false, true}) {
+    ScheduleProgramBuilder builder;
+    uint32_t large = builder.compute(1, {}, 10);
+    uint32_t kept = builder.compute(1, {large}, 2), shrink = 0;
+    if (!shrinksLate)
+      shrink = builder.compute(1, {large}, 6);
+    uint32_t other =
+        builder.compute(1, builder.wait(builder.start(1, {}, 10)), 1);
+    if (shrinksLate)
+      shrink = builder.compute(1, {large}, 6);
+    builder.compute(1, {shrink});
+    builder.keep(kept);
+    builder.keep(other);
+    OverlapOptions options;
+    options.memoryLimit = 19;
+    EXPECT_FALSE(schedule(builder.build(), options).order.empty());
+  }
+}
+
+// What an error says that every order takes is indeed too little for none.
+TEST(OverlapScheduleTest, statesALowerBoundOnMemory) {
+  std::mt19937 random(7);
+  constexpr int kPrograms = 100;
+  int numTight = 0;
+  for (int i = 0; i != kPrograms; ++i) {
+    TimedProgram program = makeRandomProgram(8 + random() % 7, random);
+    OverlapOptions options;
+    options.memoryLimit = -1;
+    std::string error = getError(program, options);
+    StringRef text = error;
+    int64_t bound = 0;
+    text = text.split("needs at least ").second;
+    ASSERT_FALSE(text.consumeInteger(10, bound)) << error;
+    EXPECT_GE(ExhaustiveSearch(program, bound - 1).run(), 1e9) << error;
+    numTight += ExhaustiveSearch(program, bound).run() < 1e9;
+  }
+  EXPECT_GE(numTight, kPrograms / 2);
+}
+
+TEST(OverlapScheduleTest, saysWhatItDoesNotKnow) {
+  // Two results of 3 bytes, each made of 10: one after the other.
+  ScheduleProgramBuilder builder;
+  for (int i = 0; i != 2; ++i)
+    builder.keep(builder.compute(1, builder.compute(1, {}, 10), 3));
+  TimedProgram program = builder.build();
+  OverlapOptions options;
+  options.memoryLimit = 14;
+  EXPECT_EQ(getError(program, options),
+            "no order found keeps to a memory limit of 14 bytes: the best one "
+            "takes 16, and the step needs at least 13");
+  options.memoryLimit = 12;
+  EXPECT_EQ(getError(program, options),
+            "a memory limit of 12 bytes is too low, the step needs at least "
+            "13; the best order found takes 16");
+}
+
 TEST(OverlapScheduleTest, prefetchesByAFixedDistance) {
   ScheduleProgramBuilder builder;
   PrefetchPlan plan;

@@ -67,7 +67,8 @@ TEST(ModuleNames, SummarizesPaths) {
   EXPECT_EQ(summarize({"model.norm", "model.layers.0.w", "model.layers.1.w"}),
             "model.norm, model.layers.{0..1}");
   EXPECT_EQ(summarize({}), "none");
-  EXPECT_EQ(summarize({"", "a"}), "a");
+  EXPECT_EQ(summarize({"", "a"}), "., a");
+  EXPECT_EQ(summarize({""}), ".");
   EXPECT_EQ(summarize({"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}),
             "a, b, c, d, e, f, g, h, 2 more");
 }

@@ -360,6 +360,38 @@ void ReshardAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+//===----------------------------------------------------------------------===//
+// PolicyAttr: <must_save>, <must_recompute, planned>
+//===----------------------------------------------------------------------===//
+
+Attribute PolicyAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return {};
+  std::optional<Policy> policy = symbolizePolicy(keyword);
+  if (!policy) {
+    parser.emitError(loc) << "expects must_save, prefer_save, "
+                             "prefer_recompute, must_recompute or offload, "
+                             "got \""
+                          << keyword << '"';
+    return {};
+  }
+  bool planned = succeeded(parser.parseOptionalComma());
+  if ((planned && parser.parseKeyword("planned")) || parser.parseGreater())
+    return {};
+  return PolicyAttr::get(parser.getContext(), *policy, planned);
+}
+
+void PolicyAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyPolicy(getValue());
+  if (getPlanned())
+    printer << ", planned";
+  printer << '>';
+}
+
 void TGDialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST

@@ -200,9 +200,10 @@ static bool leavesUnit(Operation *op, ArrayRef<Plan> plans,
 }
 
 void ApplyPolicy::mark(Operation *op, bool isSaved) {
-  op->setAttr(kPolicyAttrName,
-              PolicyAttr::get(&getContext(), isSaved ? Policy::MustSave
-                                                     : Policy::MustRecompute));
+  op->setAttr(kPolicyAttrName, PolicyAttr::get(&getContext(),
+                                               isSaved ? Policy::MustSave
+                                                       : Policy::MustRecompute,
+                                               /*planned=*/true));
   ++(isSaved ? savedHere : recomputedHere);
 }
 

@@ -10,6 +10,7 @@
 #include "BucketCollectives/BucketPlan.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Utils/ModuleNames.h"
 #include "regather/Dialect/TG/Utils/ModulePattern.h"
 #include "regather/Dialect/TG/Utils/ParameterChains.h"
 
@@ -145,7 +146,9 @@ FailureOr<PlannedNames> BucketCollectives::planNames(ArrayRef<Step> steps) {
       continue;
     const BucketPlan::Bucket &bucket =
         read->buckets[read->bucketOf[*match.pattern]];
-    std::string name = bucket.isEach ? match.prefix.str() : bucket.name;
+    std::string name = bucket.name;
+    if (bucket.isEach)
+      name = match.prefix.empty() ? kRootPattern.str() : match.prefix.str();
     auto [it, inserted] = names.try_emplace(owner.parameter, name);
     if (inserted)
       reasons[owner.parameter] = owner.module;

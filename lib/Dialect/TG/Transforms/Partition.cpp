@@ -12,6 +12,7 @@
 #include "Partition/BudgetPlan.h"
 #include "Partition/SavedValues.h"
 #include "Partition/StepSplitter.h"
+#include "RecomputedBits.h"
 #include "RecomputedChains.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
@@ -69,6 +70,7 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
 private:
   void eraseDeadBackward(func::FuncOp step);
   LogicalResult readRecord(func::FuncOp func);
+  void preferRecord(func::FuncOp func);
   FailureOr<SavedValues> decide(func::FuncOp func, StepCosts &costs);
   FailureOr<SavedValues> keepBudget(const Step &step, StepCosts &costs);
   LogicalResult recompute(func::FuncOp func, const CostModel &model);
@@ -129,6 +131,29 @@ LogicalResult Partition::readRecord(func::FuncOp func) {
   return success();
 }
 
+/// A record is exact. Of the marks beside it, those of the model count, but not
+/// those of a plan, which would turn the partition into another one.
+void Partition::preferRecord(func::FuncOp func) {
+  StepGraph graph(func.getBody().front());
+  if (llvm::none_of(graph.getOps(), hasRecord))
+    return;
+  int64_t count = 0;
+  for (Operation *op : graph.getOps()) {
+    auto policy = op->getAttrOfType<PolicyAttr>(kPolicyAttrName);
+    if (!policy || !policy.getPlanned())
+      continue;
+    op->removeAttr(kPolicyAttrName);
+    ++count;
+  }
+  if (count > 0)
+    remark::missed(
+        func.getLoc(),
+        remark::RemarkOpts::name("plan-has-no-effect").category(DEBUG_TYPE))
+        << remark::reason("what is recorded is replayed; the marks that "
+                          "tg-apply-policy has given do not count")
+        << remark::metric("marks", count);
+}
+
 FailureOr<SavedValues> Partition::keepBudget(const Step &step,
                                              StepCosts &costs) {
   FailureOr<BudgetPlan> plan = saveWithinBudget(step, budget, costs);
@@ -174,9 +199,13 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
   if (failed(costs))
     return failure();
+  if (mode == PartitionMode::Replay)
+    preferRecord(func);
   // A record speaks of views itself, and PyTorch goes by the marks it sees.
-  if (mode != PartitionMode::Replay && !matchPyTorch)
+  if (mode != PartitionMode::Replay && !matchPyTorch) {
     markRecomputedChains(func);
+    markRecomputedBits(func);
+  }
   FailureOr<SavedValues> values = decide(func, *costs);
   if (failed(values))
     return failure();

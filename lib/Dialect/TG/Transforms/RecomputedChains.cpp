@@ -24,13 +24,15 @@ void regather::tg::markRecomputedChains(FunctionOpInterface func) {
         op->getNumResults() == 0 || getPolicy(op) ||
         !chains.isGathered(op->getResult(0)))
       continue;
-    bool isRecomputed = false;
+    PolicyAttr mark;
     forEachInput(op, [&](Value input) {
-      isRecomputed |= chains.isGathered(input) &&
-                      getPolicy(input.getDefiningOp()) == Policy::MustRecompute;
+      if (mark || !chains.isGathered(input))
+        return;
+      PolicyAttr policy = getPolicyAttr(input.getDefiningOp());
+      if (policy && policy.getValue() == Policy::MustRecompute)
+        mark = policy;
     });
-    if (isRecomputed)
-      op->setAttr(kPolicyAttrName,
-                  PolicyAttr::get(func.getContext(), Policy::MustRecompute));
+    if (mark)
+      op->setAttr(kPolicyAttrName, mark);
   }
 }

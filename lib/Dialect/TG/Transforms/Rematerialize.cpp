@@ -9,6 +9,7 @@
 #include "BackwardCopies.h"
 #include "GatherMerger.h"
 #include "ParameterRegathers.h"
+#include "RecomputedBits.h"
 #include "RecomputedChains.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
@@ -164,6 +165,7 @@ bool Rematerialize::recompute(FunctionOpInterface func) {
 LogicalResult Rematerialize::rematerialize(FunctionOpInterface func) {
   NewInBackward added(func);
   markRecomputedChains(func);
+  markRecomputedBits(func);
   bool gathers = recompute(func);
   // What is recomputed may read parameters, gathered once more in front of it,
   // and so before backward has gathered them by itself.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifyStep/Boundary.h"
+#include "VerifyStep/Phases.h"
 
 #include "regather/Dialect/Exec/Analysis/MemoryChecks.h"
 #include "regather/Dialect/TG/IR/TG.h"
@@ -298,7 +299,7 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
     func.walk([&](CollectiveOpInterface) { ++collectives; });
     numCollectives += collectives;
     if (failed(verifyEqualOrder(func, dependence)) ||
-        failed(verifyBoundary(func, policies)))
+        failed(verifyPhases(func)) || failed(verifyBoundary(func, policies)))
       return failure();
     if (fingerprint && collectives > 0)
       emitRemark(func.getLoc())

@@ -78,6 +78,9 @@ std::string regather::tg::summarizePaths(ArrayRef<StringRef> paths) {
   ModuleNames names;
   for (StringRef path : paths)
     names.add(path);
+  SmallVector<std::string> listed;
+  if (llvm::is_contained(paths, ""))
+    listed.push_back(kRootPattern.str());
   // What all are in says nothing.
   unsigned top = 0;
   while (names.getChildren(top).size() == 1 &&
@@ -87,7 +90,6 @@ std::string regather::tg::summarizePaths(ArrayRef<StringRef> paths) {
   std::string prefix = names.getPath(top);
   if (!prefix.empty())
     prefix += ".";
-  SmallVector<std::string> listed;
   for (const ModuleRun &run : foldChildren(names, top, always)) {
     std::string path = prefix + run.name;
     // A container is its numbered children.

@@ -23,6 +23,8 @@ using namespace regather::tg;
 namespace {
 /// A pattern, component by component, or a regular expression.
 struct PathPattern {
+  /// The root module: no component.
+  bool isRoot = false;
   SmallVector<llvm::GlobPattern, 4> components;
   /// The first component stands for one or more.
   bool atAnyDepth = false;
@@ -47,6 +49,10 @@ static FailureOr<PathPattern> parsePattern(FunctionOpInterface func,
   if (text.size() > 1 && text.front() == '/' && text.back() == '/')
     return parseRegex(func, option, text);
   PathPattern pattern;
+  if (text == kRootPattern) {
+    pattern.isRoot = true;
+    return pattern;
+  }
   SmallVector<StringRef> parts;
   text.split(parts, '.');
   for (StringRef part : parts) {
@@ -66,14 +72,15 @@ static FailureOr<PathPattern> parsePattern(FunctionOpInterface func,
 }
 
 /// The shortest path of a module that `path` is in, or is, and that the regular
-/// expression matches; empty if it matches none.
-static StringRef matchRegex(const llvm::Regex &regex, StringRef path) {
+/// expression matches; nothing if it matches none.
+static std::optional<StringRef> matchRegex(const llvm::Regex &regex,
+                                           StringRef path) {
   for (size_t end = path.find('.');; end = path.find('.', end + 1)) {
     StringRef module = path.take_front(end);
     if (regex.match(module))
       return module;
     if (end == StringRef::npos)
-      return {};
+      return std::nullopt;
   }
 }
 
@@ -90,8 +97,11 @@ static bool consume(ArrayRef<llvm::GlobPattern> components, StringRef &path) {
   return true;
 }
 
-/// The prefix of `path` that the pattern matches; empty if it does not.
-static StringRef match(const PathPattern &pattern, StringRef path) {
+/// The prefix of `path` that the pattern matches; nothing if it does not.
+static std::optional<StringRef> match(const PathPattern &pattern,
+                                      StringRef path) {
+  if (pattern.isRoot)
+    return path.empty() ? std::optional(path) : std::nullopt;
   if (pattern.regex)
     return matchRegex(*pattern.regex, path);
   ArrayRef<llvm::GlobPattern> components = pattern.components;
@@ -100,7 +110,8 @@ static StringRef match(const PathPattern &pattern, StringRef path) {
   };
   StringRef rest = path;
   if (!pattern.atAnyDepth)
-    return consume(components, rest) ? getPrefix(rest) : StringRef();
+    return consume(components, rest) ? std::optional(getPrefix(rest))
+                                     : std::nullopt;
   // The shortest one.
   while (!rest.empty()) {
     rest = rest.split('.').second;
@@ -108,7 +119,7 @@ static StringRef match(const PathPattern &pattern, StringRef path) {
     if (consume(components.drop_front(), candidate))
       return getPrefix(candidate);
   }
-  return {};
+  return std::nullopt;
 }
 
 /// The outermost modules of `paths` that no pattern claims, those with a number
@@ -121,9 +132,11 @@ static std::vector<std::string> findUnclaimed(ArrayRef<StringRef> paths,
   for (auto [i, found] : llvm::enumerate(matches)) {
     StringRef path = paths[i];
     auto [top, rest] = path.split('.');
+    if (path.empty())
+      top = kRootPattern;
     bool isClaimed =
         found.pattern || llvm::any_of(others, [&](const PathPattern &other) {
-          return !match(other, path).empty();
+          return match(other, path).has_value();
         });
     (isClaimed ? claimed : open).insert(top);
     unsigned number;
@@ -181,8 +194,9 @@ static LogicalResult emitUnmatched(FunctionOpInterface func, StringRef option,
   }
   std::vector<std::string> names = findUnclaimed(paths, matches, others);
   // A pattern inside of the only module is no slip of its name.
+  StringRef text = patterns.front();
   std::string first =
-      ("\"" + StringRef(patterns.front()).split('.').first + "\"").str();
+      ("\"" + (pattern.isRoot ? text : text.split('.').first) + "\"").str();
   if (!names.empty() && !llvm::is_contained(names, first))
     diag.attachNote() << "did you mean " << (names.size() > 1 ? "one of " : "")
                       << llvm::join(names, ", ") << '?';
@@ -200,17 +214,18 @@ regather::tg::matchPatterns(FunctionOpInterface func, StringRef option,
       return failure();
     bool any = false;
     for (auto [path, found] : llvm::zip_equal(paths, matches)) {
-      StringRef prefix = match(*pattern, path);
-      if (prefix.empty())
+      std::optional<StringRef> prefix = match(*pattern, path);
+      if (!prefix)
         continue;
       any = true;
       if (found.pattern)
         return emitError(func.getLoc())
-               << "\"" << path << "\" is claimed by two patterns of option '"
-               << option << "': \"" << patterns[*found.pattern] << "\" and \""
-               << text << '"';
+               << "\"" << (path.empty() ? StringRef(kRootPattern) : path)
+               << "\" is claimed by two patterns of option '" << option
+               << "': \"" << patterns[*found.pattern] << "\" and \"" << text
+               << '"';
       found.pattern = number;
-      found.prefix = prefix;
+      found.prefix = *prefix;
     }
     if (!any)
       return emitUnmatched(func, option, *pattern, patterns.drop_front(number),

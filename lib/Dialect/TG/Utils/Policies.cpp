@@ -11,14 +11,17 @@
 using namespace mlir;
 using namespace regather::tg;
 
-std::optional<Policy> regather::tg::getPolicy(Operation *op) {
+PolicyAttr regather::tg::getPolicyAttr(Operation *op) {
   auto policy = op->getAttrOfType<PolicyAttr>(kPolicyAttrName);
   if (auto wait = dyn_cast<WaitOp>(op); wait && !policy)
     policy = wait.getFuture().getDefiningOp()->getAttrOfType<PolicyAttr>(
         kPolicyAttrName);
-  if (!policy)
-    return std::nullopt;
-  return policy.getValue();
+  return policy;
+}
+
+std::optional<Policy> regather::tg::getPolicy(Operation *op) {
+  PolicyAttr policy = getPolicyAttr(op);
+  return policy ? std::optional(policy.getValue()) : std::nullopt;
 }
 
 /// True for policies under which backward reads the value itself.
@@ -67,8 +70,16 @@ LogicalResult regather::tg::combinePolicies(Operation *op, PolicyAttr other,
     return success();
   }
   Policy ours = policy.getValue(), theirs = other.getValue();
-  if ((saves(ours) && theirs == Policy::MustRecompute) ||
-      (saves(theirs) && ours == Policy::MustRecompute)) {
+  bool contradict = (saves(ours) && theirs == Policy::MustRecompute) ||
+                    (saves(theirs) && ours == Policy::MustRecompute);
+  // A plan gives way to what the model says.
+  if (policy.getPlanned() != other.getPlanned() &&
+      (contradict || ours == theirs)) {
+    if (policy.getPlanned())
+      op->setAttr(kPolicyAttrName, other);
+    return success();
+  }
+  if (contradict) {
     InFlightDiagnostic diag = emitError(location)
                               << "'" << stringifyPolicy(theirs)
                               << "' contradicts the policy of an operation "
@@ -86,6 +97,10 @@ LogicalResult regather::tg::combinePolicies(Operation *op, PolicyAttr other,
 static ArrayRef<int64_t> getSavedResults(Operation *op) {
   auto results = op->getAttrOfType<DenseI64ArrayAttr>(kSavedResultsAttrName);
   return results ? results.asArrayRef() : ArrayRef<int64_t>();
+}
+
+bool regather::tg::hasRecord(Operation *op) {
+  return op->hasAttr(kSavedResultsAttrName);
 }
 
 bool regather::tg::isRecordedSaved(Operation *op, unsigned index) {

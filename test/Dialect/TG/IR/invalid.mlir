@@ -181,6 +181,14 @@ func.func @bucket_without_name() {
 
 // -----
 
+func.func @policy() {
+  // expected-error@+1 {{expects must_save, prefer_save, prefer_recompute, must_recompute or offload, got "save"}}
+  %0 = arith.constant {tg.policy = #tg.policy<save>} 1.0 : f32
+  return
+}
+
+// -----
+
 func.func @attribute() {
   // expected-error@+1 {{attribute 'tg.policy' must be a #tg.policy, got "must_save"}}
   %0 = arith.constant {tg.policy = "must_save"} 1.0 : f32

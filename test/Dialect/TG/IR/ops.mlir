@@ -48,10 +48,10 @@ func.func @attributes(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %relu : tensor<4xf32>
 }
 
-// CHECK: #tg.policy<must_save>, #tg.policy<prefer_save>, #tg.policy<must_recompute>, #tg.policy<offload>
+// CHECK: #tg.policy<must_save>, #tg.policy<prefer_save>, #tg.policy<must_recompute, planned>, #tg.policy<offload>
 // CHECK-SAME: #tg.axes<[dp, tp]>, #tg.axis_placement<[dp] = shard 1>
 module attributes {test.attributes = [
-  #tg.policy<must_save>, #tg.policy<prefer_save>, #tg.policy<must_recompute>, #tg.policy<offload>,
+  #tg.policy<must_save>, #tg.policy<prefer_save>, #tg.policy<must_recompute, planned>, #tg.policy<offload>,
   #tg.axes<[dp, tp]>, #tg.axis_placement<[dp] = shard 1>
 ]} {}
 

@@ -8,8 +8,8 @@
 // but for what the user has marked. Gathers of parameters get no mark.
 // FULL-LABEL: @step
 // FULL: tg.all_gather {{.*}} {tg.module = "layers.0"} :
-// FULL: aten.mm.default{{.*}}tg.module = "layers.0.up", tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>
-// FULL: aten.relu.default{{.*}}tg.module = "layers.0", tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_save>
+// FULL: aten.mm.default{{.*}}tg.module = "layers.0.up", tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute, planned>
+// FULL: aten.relu.default{{.*}}tg.module = "layers.0", tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_save, planned>
 // FULL: aten.mm.default{{.*}}tg.module = "layers.1.up", {{.*}}must_recompute
 // FULL: aten.exp.default{{.*}}must_save
 // FULL: tg.all_reduce {{.*}}must_recompute

@@ -128,3 +128,21 @@ func.func @marks(%w: tensor<2x8xf32> {tg.role = #tg.role<parameter>}) -> (tensor
   %u = tg.node "aten.t.default"(%b) {tg.policy = #tg.policy<prefer_save>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
   return %t, %u : tensor<8x4xf32>, tensor<8x4xf32>
 }
+
+// -----
+
+// A plan gives way to what the model says, whichever comes first.
+// CHECK-LABEL: @plan_and_model
+// CHECK: tg.wait {{.*}} {tg.policy = #tg.policy<must_recompute>}
+// CHECK: "aten.t.default"{{.*}}tg.policy = #tg.policy<must_save>
+tg.mesh @mesh [dp = 2]
+
+func.func @plan_and_model(%w: tensor<2x8xf32> {tg.role = #tg.role<parameter>}) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %0 = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<2x8xf32>) -> !tg.future<tensor<4x8xf32>>
+  %a = tg.wait %0 {tg.policy = #tg.policy<must_save, planned>} : !tg.future<tensor<4x8xf32>>
+  %t = tg.node "aten.t.default"(%a) {tg.policy = #tg.policy<must_save>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %1 = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<2x8xf32>) -> !tg.future<tensor<4x8xf32>>
+  %b = tg.wait %1 {tg.policy = #tg.policy<must_recompute>} : !tg.future<tensor<4x8xf32>>
+  %u = tg.node "aten.t.default"(%b) {tg.policy = #tg.policy<must_save, planned>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  return %t, %u : tensor<8x4xf32>, tensor<8x4xf32>
+}

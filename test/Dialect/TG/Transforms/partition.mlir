@@ -113,3 +113,19 @@ func.func @marked_gather(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>}, %x
   %g = tg.node "aten.mm.default"(%x, %view) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %y, %g : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// Bits are drawn again with the mask that is made of them, which is not saved.
+// CHECK-LABEL: @forward
+// CHECK-SAME:    -> (tensor<4xf32> {tg.name = "result0"})
+// CHECK-LABEL: @backward
+// CHECK:         %[[BITS:.*]] = tg.random
+// CHECK-NEXT:    "aten.native_dropout.default"(%arg0, %[[BITS]])
+func.func @unmarked_bits(%x: tensor<4xf32>, %n: tensor<i64>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %bits = tg.random %n, %n stream 0 {tg.phase = #tg.phase<forward>} : tensor<4xi32>
+  %y, %mask = tg.node "aten.native_dropout.default"(%x, %bits) args [#tg.operand<0>, 0.5, true] kwargs {bits = #tg.operand<1>}
+      {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi1>)
+  %g = tg.node "aten.mul.Tensor"(%x, %mask) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xi1>) -> tensor<4xf32>
+  return %y, %g : tensor<4xf32>, tensor<4xf32>
+}

@@ -82,6 +82,29 @@ func.func @random(%x: tensor<4xf32>, %n: tensor<i64>) -> (tensor<4xf32>, tensor<
 
 // -----
 
+// Bits without a mark are drawn again with what is computed from them: four bytes
+// an element are not saved for a mask that is computed again. Those of what is
+// saved, which backward reads by itself, are saved.
+// CHECK-LABEL: @unmarked_bits
+// CHECK:         tg.random %arg1, %arg1 stream 0
+// CHECK:         %[[SAVED:.*]] = tg.random %arg1, %arg1 stream 1 {{.*}}forward
+// CHECK:         %[[BITS:.*]] = tg.random %arg1, %arg1 stream 0 {tg.phase = #tg.phase<backward>}
+// CHECK-NEXT:    tg.node "aten.native_dropout.default"(%arg0, %[[BITS]]) {{.*}}backward
+// CHECK-NOT:     tg.random
+// CHECK:         "test.from_bits"(%{{.*}}, %[[SAVED]])
+func.func @unmarked_bits(%x: tensor<4xf32>, %n: tensor<i64>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %bits = tg.random %n, %n stream 0 {tg.phase = #tg.phase<forward>} : tensor<4xi32>
+  %y, %mask = tg.node "aten.native_dropout.default"(%x, %bits) args [#tg.operand<0>, 0.5, true] kwargs {bits = #tg.operand<1>}
+      {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_recompute>} : (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi1>)
+  %more = tg.random %n, %n stream 1 {tg.phase = #tg.phase<forward>} : tensor<4xi32>
+  %z = tg.node "test.from_bits"(%y, %more) {tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_save>} : (tensor<4xf32>, tensor<4xi32>) -> tensor<4xf32>
+  %g = tg.node "aten.mul.Tensor"(%z, %mask) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xi1>) -> tensor<4xf32>
+  %h = tg.node "test.from_bits"(%g, %more) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xi32>) -> tensor<4xf32>
+  return %z, %g, %h : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // A collective that is not marked is not repeated: its tensor is saved. One
 // that is marked takes its wait along.
 // CHECK-LABEL: @collectives

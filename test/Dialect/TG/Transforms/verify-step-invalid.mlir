@@ -150,6 +150,20 @@ func.func @missing_update(%a: f32 {tg.role = #tg.role<parameter>}, %b: f32 {tg.r
 
 // -----
 
+// Forward is marked, backward is not: all of it would count as forward.
+// expected-note@+1 {{result 1 is a gradient}}
+func.func @backward_without_phase(%w: tensor<4xf32> {tg.role = #tg.role<parameter>})
+    -> (tensor<f32> {tg.role = #tg.role<loss>}, tensor<4xf32> {tg.role = #tg.role<gradient of 0>}) {
+  %y = tg.node "aten.exp.default"(%w) {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xf32>
+  %loss = tg.node "aten.sum.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<f32>
+  // expected-error@+1 {{only gradients need this operation, but it has no 'tg.phase' and counts as forward; tg-infer-phases marks what is backward}}
+  %dy = tg.node "aten.full_like.default"(%y) : (tensor<4xf32>) -> tensor<4xf32>
+  %dw = tg.node "aten.mul.Tensor"(%dy, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %loss, %dw : tensor<f32>, tensor<4xf32>
+}
+
+// -----
+
 // expected-error@+1 {{arguments 0 and 2 both have role "learning_rate"}}
 func.func @two_learning_rates(%a: tensor<f32> {tg.role = #tg.role<learning_rate>}, %b: tensor<i64> {tg.role = #tg.role<step>},
                               %c: tensor<f32> {tg.role = #tg.role<learning_rate>}) {

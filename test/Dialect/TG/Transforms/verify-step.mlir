@@ -103,6 +103,30 @@ func.func @not_recomputed_yet(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// What reads a value of backward is backward without a phase of its own, and
+// what is made of constants needs none. Forward needs none at all.
+// CHECK-LABEL: func.func @backward_by_its_operands(
+func.func @backward_by_its_operands(%w: tensor<4xf32> {tg.role = #tg.role<parameter>})
+    -> (tensor<f32> {tg.role = #tg.role<loss>}, tensor<4xf32> {tg.role = #tg.role<gradient of 0>}) {
+  %loss = tg.node "aten.sum.default"(%w) : (tensor<4xf32>) -> tensor<f32>
+  %one = tg.node "aten.ones.default"() : () -> tensor<4xf32>
+  %two = tg.node "aten.add.Tensor"(%one, %one) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %d = tg.node "aten.mul.Tensor"(%w, %two) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %dw = tg.node "aten.neg.default"(%d) : (tensor<4xf32>) -> tensor<4xf32>
+  return %loss, %dw : tensor<f32>, tensor<4xf32>
+}
+
+// -----
+
+// Without a loss, nothing tells which operations only gradients need.
+// CHECK-LABEL: func.func @gradients_alone(
+func.func @gradients_alone(%w: tensor<4xf32> {tg.role = #tg.role<parameter>}) -> (tensor<4xf32> {tg.role = #tg.role<gradient of 0>}) {
+  %dw = tg.node "aten.exp.default"(%w) : (tensor<4xf32>) -> tensor<4xf32>
+  return %dw : tensor<4xf32>
+}
+
+// -----
+
 // Without an optimizer, a parameter that the model itself changes may have an
 // update, while the caller gets the gradients.
 // CHECK-LABEL: func.func @changes_one_parameter(

@@ -49,14 +49,28 @@ def TG_Policy : I32Enum<"Policy", "What becomes of a value that backward reads",
   let cppNamespace = "::regather::tg";
 }
 
-def TG_PolicyAttr : EnumAttr<TG_Dialect, TG_Policy, "policy"> {
+def TG_PolicyAttr : TG_Attr<"Policy", "policy"> {
   let summary = "save or recompute the results of an operation for backward";
   let description = [{
     `must_save` and `must_recompute` are constraints, `prefer_save` and
     `prefer_recompute` finite costs, `offload` would save to host memory: it is
     not implemented, and operations may not have it.
+
+    What `tg-apply-policy` has decided is `planned`. It counts as much as what
+    the model says itself, except beside a record of an earlier partition.
+
+    ```
+    #tg.policy<must_save>
+    #tg.policy<must_recompute, planned>
+    ```
   }];
-  let assemblyFormat = "`<` $value `>`";
+  let parameters = (ins "::regather::tg::Policy":$value, "bool":$planned);
+  let builders = [
+    AttrBuilder<(ins "::regather::tg::Policy":$value), [{
+      return $_get($_ctxt, value, /*planned=*/false);
+    }]>
+  ];
+  let hasCustomAssemblyFormat = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,6 +10,7 @@
 #define REGATHER_DIALECT_TG_TRANSFORMS_PASSES
 
 include "mlir/Pass/PassBase.td"
+include "regather/Dialect/TG/Transforms/VerificationPasses.td"
 
 def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
   let summary = "Update parameters from their gradients";
@@ -131,7 +132,8 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
     about them. A policy that is there already stays.
 
     Precondition: forward is marked as such. Postcondition: only `tg.policy`
-    has changed; `tg-rematerialize` and `tg-partition` follow it.
+    has changed; `tg-rematerialize` and `tg-partition` follow it. The marks are
+    `planned`, because a record of an earlier partition counts more.
   }];
   let options = [
     Option<"policy", "policy", "PolicyPlan", /*default=*/"PolicyPlan::None",
@@ -186,9 +188,9 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     parameters have, and lists inside of it share it. With `each`, every module
     that a pattern matches has a bucket of its own: `[layers.*] each`. A pattern
     names modules as everywhere (`layers.*` is `layers.3` with all that is in
-    it); a regular expression has to match the path of a module that the
-    parameter is in. `plan=@FILE` reads the plan from a file, in which `#`
-    begins a comment. It is an error if a pattern matches no module of a
+    it, and `.` the root module without what is in it); a regular expression has
+    to match the path of a module that the parameter is in. `plan=@FILE` reads
+    the plan from a file, in which `#` begins a comment. It is an error if a pattern matches no module of a
     parameter that is gathered or reduced, or if two of them match the same. A
     collective whose parameters belong to several buckets is taken apart.
 
@@ -383,10 +385,12 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
       below the minimum is an error that names the minimum.
 
     In all modes `must_recompute` comes first, and then `must_save`, which saves
-    all results of an operation. Where the gather of a parameter is to be
-    recomputed, so is what is made of it and has no mark of its own. Except for
-    `replay`, parameters that `tg.reshard` releases after forward are not saved
-    but gathered again. What would not give the same again (opaque values,
+    all results of an operation. Where there is a record to replay, this holds
+    for marks of the model, and not for those that are `planned`. Where the
+    gather of a parameter is to be recomputed, so is what is made of it and has
+    no mark of its own, and where what reads random bits is, so are they. Except
+    for `replay`, parameters that `tg.reshard` releases after forward are not
+    saved but gathered again. What would not give the same again (opaque values,
     effects) is always saved; numbers and constants never are. Operations of
     backward that nobody reads keep nothing alive.
 
@@ -444,10 +448,11 @@ def RematerializePass : Pass<"tg-rematerialize", "::mlir::ModuleOp"> {
     marked is saved. The original dies where forward has last read it.
 
     A copy of a random operation draws the numbers of the original (equal seed,
-    offset and stream). A collective is copied only if it is marked as
-    `must_recompute` itself; its wait follows, as do all results of an
-    operation. What would not give the same again (opaque values, effects,
-    nodes that draw numbers of their own) is saved, with a remark.
+    offset and stream); without a mark, it has that of what is computed from its
+    bits. A collective is copied only if it is marked as `must_recompute`
+    itself; its wait follows, as do all results of an operation. What would not
+    give the same again (opaque values, effects, nodes that draw numbers of their
+    own) is saved, with a remark.
 
     What is recomputed reads parameters that are released after forward
     (`tg.reshard`) from gathers of backward, of which each is gathered once. A
@@ -564,7 +569,9 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
 
     `memory-limit` is the most memory at any place, arguments of the step
     included: a number of bytes, or a multiple of the peak of the step as it
-    comes, such as `1.05x`. It is an error if the step needs more than that.
+    comes, such as `1.05x`. It is an error if no order is found that keeps to
+    it: finding the one of least memory is hard, so the error says what the best
+    order found takes, and what every order takes at least.
 
     Precondition: none. Steps without collectives, and functions of several
     blocks, are left alone. Regions are not looked into.
@@ -746,54 +753,6 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
               "Number of operations carried out on parts">,
     Statistic<"numKeptWhole", "num-kept-whole",
               "Number of operations for which values were gathered">
-  ];
-}
-
-def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
-  let summary = "Check what must hold of a training step as a whole";
-  let description = [{
-    Checks, for every function with a body, what the verifier of a single
-    operation cannot see. Independent of the passes that produced the step,
-    linear in its size, and without communication.
-
-    - All ranks start the same collectives in the same order: no collective is
-      nested in control flow that depends on `tg.axis_index`, or on data that
-      differs between ranks (sharded or partial arguments, scattered results).
-    - Every value has a static shape.
-    - No future enters or leaves a function.
-    - Names of arguments, and of what flat ones hold, are unique, there is at
-      most one loss, learning rate and step number, and no argument has two
-      updates or two gradients.
-    - If the step has an optimizer (an argument of role `learning_rate` or
-      `optimizer_state`), it updates every parameter that has a gradient.
-    - In an `exec.program`, what is read was written before, to the same buffer;
-      nothing that another stream may still read or write is touched without an
-      event in between; operands share bytes only where the operation can work
-      in place; nothing is in flight when a region ends; and neither constants
-      nor arguments that are not donated are written to. With that, no two
-      buffers that are in use at one time overlap.
-    - No operation of backward reads a gathered parameter of forward whose
-      `tg.reshard` says that it is released, unless a policy saves the value;
-      the forward part of a partitioned step does not return one.
-    - A collective and its wait are not marked to be saved and recomputed.
-    - With `policies`, after `tg-rematerialize`, no operation of backward reads
-      a value of forward that must be recomputed.
-
-    The IR is left as it is. With `fingerprint`, a remark on each function that
-    communicates holds a hash of its collectives (kinds, attributes, types and
-    order): two ranks may run together only if theirs are equal.
-  }];
-  let options = [
-    Option<"policies", "policies", "bool", /*default=*/"false",
-           "Check that what must be recomputed is">,
-    Option<"fingerprint", "fingerprint", "bool", /*default=*/"false",
-           "Print a hash of the collectives of each function as a remark">
-  ];
-  let statistics = [
-    Statistic<"numCollectives", "num-collectives",
-              "Number of collectives checked">,
-    Statistic<"numRankDependent", "num-rank-dependent-values",
-              "Number of values that may differ between ranks">
   ];
 }
 

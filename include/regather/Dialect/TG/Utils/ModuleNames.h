@@ -19,6 +19,10 @@
 
 namespace regather::tg {
 
+/// What stands for the root module, whose path is empty, in options and in what
+/// is listed.
+inline constexpr llvm::StringLiteral kRootPattern = ".";
+
 /// Modules by number, as a tree: number 0 is the model, whose path is empty.
 /// Parents have smaller numbers than their children, and siblings are in the
 /// order in which they were added.

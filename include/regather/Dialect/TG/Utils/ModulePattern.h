@@ -17,14 +17,16 @@ namespace regather::tg {
 struct PatternMatch {
   /// Number of the pattern; nothing if none matches.
   std::optional<unsigned> pattern;
-  /// The part of the path that it matched, such as `layers.3`.
+  /// The part of the path that it matched, such as `layers.3`; empty for the
+  /// root module.
   llvm::StringRef prefix;
 };
 
 /// Matches module patterns with paths. A pattern is a path in which `*` stands
 /// for any part of a component: `layers.*` matches `layers.3` and everything
 /// in it. At the beginning, `*.` stands for one or more components:
-/// `*.attention` matches `layers.3.attention`. `/layers\.[0-3]/` is a regular
+/// `*.attention` matches `layers.3.attention`. `.` is the root module,
+/// whose path is empty, without what is in it. `/layers\.[0-3]/` is a regular
 /// expression, which matches a whole path and everything in it. Emits an error
 /// at `func` for a pattern that matches no path, and for a path that two
 /// patterns match, naming `option`; `what` says what has the paths.

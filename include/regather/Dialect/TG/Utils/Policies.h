@@ -17,12 +17,15 @@ namespace regather::tg {
 /// of its collective.
 std::optional<Policy> getPolicy(mlir::Operation *op);
 
+/// The same with who has decided; null if nobody has.
+PolicyAttr getPolicyAttr(mlir::Operation *op);
+
 /// True if `value` is marked as `must_save` or `offload`: backward may read it.
 bool isMarkedSaved(mlir::Value value);
 
 /// Gives `op` the policy of `duplicate`, which it is about to replace: the one
 /// that says more wins. Emits an error if one must be saved and the other one
-/// recomputed.
+/// recomputed, unless a plan says one of it: then the other one wins.
 llvm::LogicalResult combinePolicies(mlir::Operation *op,
                                     mlir::Operation *duplicate);
 
@@ -33,6 +36,9 @@ llvm::LogicalResult combinePolicies(mlir::Operation *op, PolicyAttr other,
 
 /// True if a recorded decision saves result `index` of `op`.
 bool isRecordedSaved(mlir::Operation *op, unsigned index);
+
+/// True if the operation has a recorded decision.
+bool hasRecord(mlir::Operation *op);
 
 /// Records that result `index` of `op` is saved.
 void recordSaved(mlir::Operation *op, unsigned index);

@@ -137,7 +137,8 @@ static std::string show(Attribute attr) {
   else if (auto reduction = dyn_cast<ReductionAttr>(attr))
     stream << stringifyReduction(reduction.getValue());
   else if (auto policy = dyn_cast<PolicyAttr>(attr))
-    stream << stringifyPolicy(policy.getValue());
+    stream << stringifyPolicy(policy.getValue())
+           << (policy.getPlanned() ? ", planned" : "");
   else if (auto axes = dyn_cast<AxesAttr>(attr))
     llvm::interleaveComma(axes.getNames(), stream << '[',
                           [&](StringAttr name) { stream << name.getValue(); }),
