@@ -13,9 +13,6 @@
 
 using namespace regather::runtime;
 
-/// Shared memory that a launch may ask for without saying so before.
-static constexpr int32_t kDefaultSharedBytes = 48 << 10;
-
 //===----------------------------------------------------------------------===//
 // Images
 //===----------------------------------------------------------------------===//
@@ -114,7 +111,9 @@ bool LoadedKernels::findEntries(const rg_gpu_kernel *kernels, int64_t count,
       if (!device->check(
               driver.cuModuleGetFunction(&function, module, launch.symbol),
               "cuModuleGetFunction", message) ||
-          (launch.dynamic_shared_bytes > kDefaultSharedBytes &&
+          // Without that a launch may ask for 48 KiB less the static shared
+          // memory of the kernel, which only the driver knows.
+          (launch.dynamic_shared_bytes > 0 &&
            !device->check(
                driver.cuFuncSetAttribute(function, kCuFunctionDynamicShared,
                                          launch.dynamic_shared_bytes),

@@ -17,6 +17,7 @@
 
 #include "regather/Runtime/Runtime.h"
 
+#include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -24,9 +25,15 @@
 
 using namespace regather::runtime;
 
-/// Shared memory that a block may have at most, as on GPUs of compute
-/// capability 9.0.
-static constexpr int64_t kMaxDynamicSharedBytes = 227 << 10;
+/// Shared memory, static and dynamic, that a block may have at most on a device
+/// of an architecture.
+static int64_t getMaxSharedBytes(int64_t architecture) {
+  if (architecture >= 90)
+    return architecture < 120 ? 227 << 10 : 99 << 10;
+  if (architecture == 80 || architecture == 87)
+    return 163 << 10;
+  return architecture > 80 ? 99 << 10 : 64 << 10;
+}
 
 /// Opens a shared object that lies in memory.
 static void *openObject(const void *image, int64_t bytes) {
@@ -60,6 +67,9 @@ static void addPtx(CuModule module, const char *text) {
     if (auto found = ptx->functions.find(name); found != ptx->functions.end()) {
       function->ptx = found->second.get();
       function->ptxModule = ptx;
+      function->staticSharedBytes = function->ptx->staticSharedBytes;
+      function->dynamicSharedBytes = std::max<int64_t>(
+          kDefaultSharedBytes - function->staticSharedBytes, 0);
     }
 }
 
@@ -139,8 +149,11 @@ RG_EXPORT CuResult cuFuncSetAttribute(CuFunction function, int attribute,
       .add("value", value)
       .require(attribute == kCuFunctionDynamicShared, kCuInvalidValue,
                "the stand-in knows one attribute of functions")
-      .require(value >= 0 && value <= kMaxDynamicSharedBytes, kCuInvalidValue,
-               "a block cannot have so much shared memory");
+      .require(value >= 0 &&
+                   value <= getMaxSharedBytes(
+                                call.getDevice().settings.architecture) -
+                                function->staticSharedBytes,
+               kCuInvalidValue, "a block cannot have so much shared memory");
   if (call.getResult() == kCuSuccess)
     function->dynamicSharedBytes = value;
   return call.finish();

@@ -276,6 +276,23 @@ TEST(GpuImages, DeviceDecidesBetweenArchitectures) {
   expect("75", "has code for sm_80 (PTX), sm_90a (PTX), but device 0");
 }
 
+// Static memory leaves less than 48 KiB to a launch that has not asked.
+TEST(GpuImages, AsksForDynamicSharedMemoryBelow48KiB) {
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 1,
+                ".version 8.0\n.target sm_90a\n.address_size 64\n"
+                ".shared .align 16 .b8 tile[4224];\n"
+                ".extern .shared .align 16 .b8 scratch[];\n"
+                ".visible .entry add(.param .u64 a) {\n"
+                "\tmov.b64 %rd1, tile;\n\tmov.b64 %rd2, scratch;\n"
+                "\tret;\n}\n");
+  int32_t kernel = test.addKernel({"add"}, 0, 7);
+  test.setDynamicSharedBytes(47232);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0, 7)});
+  GpuTestExecutor executor(test);
+  EXPECT_EQ(executor.run(), RG_OK) << executor.getError();
+}
+
 TEST(GpuImages, RecordsLaunchesOfPtx) {
   RecordFile record;
   GpuTestProgram test;
