@@ -84,14 +84,8 @@ bool CublasLtLibrary::reportProblems(std::string &message) const {
 }
 
 bool CublasLtLibrary::open(std::string &message) {
-  if (!api.load(options.path, message))
+  if (!api.start(options.path, *driver, handle, message))
     return false;
-  LtStatus status = api.cublasLtCreate(&handle);
-  if (status != kLtSuccess) {
-    message = std::string("cuBLASLt does not start: ") +
-              api.cublasLtGetStatusName(status);
-    return false;
-  }
   file = std::make_unique<AlgorithmFile>(getVersion(), options.deviceName);
   return true;
 }

@@ -81,11 +81,8 @@ bool LoadedKernels::loadImage(const rg_gpu_program &programs,
   for (auto [owner, image] : images) {
     program = owner;
     std::string problem;
-    if (device->check(device->getDriver().cuModuleLoadDataEx(
-                          &module, image->data, 0, nullptr, nullptr),
-                      "cuModuleLoadDataEx", problem))
+    if (device->getDriver().loadModule(image->data, module, problem))
       return true;
-    module = nullptr;
     problems += (problems.empty() ? "" : "; ") + problem;
   }
   message = "the kernels cannot be loaded: " + problems;

@@ -239,6 +239,8 @@ const char *regather::runtime::getErrorName(CuResult result) {
     return "CUDA_ERROR_NO_BINARY_FOR_GPU";
   case kCuInvalidPtx:
     return "CUDA_ERROR_INVALID_PTX";
+  case kCuUnsupportedPtx:
+    return "CUDA_ERROR_UNSUPPORTED_PTX_VERSION";
   case kCuInvalidHandle:
     return "CUDA_ERROR_INVALID_HANDLE";
   case kCuNotFound:

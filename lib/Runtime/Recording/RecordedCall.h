@@ -81,6 +81,7 @@ inline constexpr CuResult kCuNotInitialized = 3;
 inline constexpr CuResult kCuInvalidDevice = 101;
 inline constexpr CuResult kCuInvalidImage = 200;
 inline constexpr CuResult kCuInvalidPtx = 218;
+inline constexpr CuResult kCuUnsupportedPtx = 222;
 inline constexpr CuResult kCuInvalidHandle = 400;
 inline constexpr CuResult kCuNotFound = 500;
 inline constexpr CuResult kCuIllegalAddress = 700;

@@ -35,6 +35,32 @@ static int64_t getMaxSharedBytes(int64_t architecture) {
   return architecture > 80 ? 99 << 10 : 64 << 10;
 }
 
+/// The newest PTX of a driver, ten times the major number and the minor one:
+/// CUDA 12.5 and 12.6 have the same.
+static int64_t getPtxVersion(int64_t driver) {
+  int64_t major = driver / 1000, minor = driver % 1000 / 10;
+  return 10 * (major - 4) + (major == 12 && minor > 5 ? minor - 1 : minor);
+}
+
+static std::string formatPtxVersion(int64_t version) {
+  return std::to_string(version / 10) + "." + std::to_string(version % 10);
+}
+
+/// Writes to the log that a caller has given by options; cut if it is short.
+static void writeLog(unsigned count, const int *options, void **values,
+                     const std::string &text) {
+  char *log = nullptr;
+  size_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == kCuJitErrorLog)
+      log = static_cast<char *>(values[i]);
+    if (options[i] == kCuJitErrorLogBytes)
+      bytes = reinterpret_cast<size_t>(values[i]);
+  }
+  if (log && bytes)
+    log[text.copy(log, bytes - 1)] = 0;
+}
+
 /// Opens a shared object that lies in memory.
 static void *openObject(const void *image, int64_t bytes) {
   int file = memfd_create("kernels", MFD_CLOEXEC);
@@ -86,6 +112,14 @@ RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
   call.add("architecture", image.architecture)
       .require(image.runsOn(device.settings.architecture), kCuNoBinaryForDevice,
                "the image is for sm_" + std::to_string(image.architecture));
+  int64_t known = getPtxVersion(device.settings.driver);
+  if (call.getResult() == kCuSuccess && image.ptxVersion > known) {
+    std::string text = "PTX " + formatPtxVersion(image.ptxVersion) +
+                       " is newer than " + formatPtxVersion(known) +
+                       ", the newest of the driver";
+    writeLog(count, options, values, "stand-in: " + text + '\n');
+    call.require(false, kCuUnsupportedPtx, text);
+  }
   if (call.getResult() == kCuSuccess && image.format == ImageFormat::Cubin &&
       device.settings.machineCode == 0) {
     // No mistake of the caller, which tries the next image.

@@ -364,6 +364,18 @@ TEST(GpuBadInput, OtherArchitecture) {
               "('stand-in device') is sm_80");
 }
 
+TEST(GpuBadInput, PtxThatIsTooNewForTheDriver) {
+  ScopedVariable version("REGATHER_STAND_IN_DRIVER", "12040");
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 0,
+                ".version 8.6\n.target sm_90\n.address_size 64\n");
+  expectError(test, RG_ERROR_DEVICE,
+              "the kernels cannot be loaded: cuModuleLoadDataEx has failed: "
+              "CUDA_ERROR_UNSUPPORTED_PTX_VERSION: reported by the stand-in "
+              "driver:\nstand-in: PTX 8.6 is newer than 8.4, the newest of the "
+              "driver");
+}
+
 TEST(GpuBadInput, NotEnoughMemory) {
   ScopedVariable memory("REGATHER_STAND_IN_MEMORY", "5000");
   GpuTestProgram test;
