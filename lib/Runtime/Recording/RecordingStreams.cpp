@@ -248,9 +248,12 @@ RG_EXPORT CuResult cuStreamEndCapture(CuStream stream, CuGraph *graph) {
       member->capture = nullptr;
       member->tail.clear();
     }
+  // Events keep the capture, but not what was captured.
+  std::vector<GraphNode> nodes = std::move(capture->nodes);
+  capture->nodes.clear();
   if (call.getResult() == kCuSuccess) {
     *graph = device.graphs.create();
-    (*graph)->nodes = std::move(capture->nodes);
+    (*graph)->nodes = std::move(nodes);
     call.add("graph", (*graph)->number);
   }
   return call.finish();
