@@ -200,6 +200,7 @@ static bool isCreation(StringRef name) {
   return StringSwitch<bool>(name)
       .Cases({"cuEventCreate", "cuEventDestroy_v2", "cuModuleLoadDataEx"}, true)
       .Cases({"cuModuleUnload", "cuStreamCreate", "cuStreamDestroy_v2"}, true)
+      .Case("cuStreamCreateWithPriority", true)
       .Cases({"cublasLtCreate", "cudnnCreate", "ncclCommInitRank"}, true)
       .Cases({"ncclCommInitRankConfig", "ncclCommSplit"}, true)
       .Default(false);

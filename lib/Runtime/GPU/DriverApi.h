@@ -115,7 +115,10 @@ struct DriverApi {
     (CuFunction function, unsigned gridX, unsigned gridY, unsigned gridZ,      \
      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
      CuStream stream, void **arguments, void **extra))                         \
+  X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                  \
   X(cuStreamCreate, (CuStream * stream, unsigned flags))                       \
+  X(cuStreamCreateWithPriority,                                                \
+    (CuStream * stream, unsigned flags, int priority))                         \
   X(cuStreamDestroy_v2, (CuStream stream))                                     \
   X(cuStreamSynchronize, (CuStream stream))                                    \
   X(cuStreamQuery, (CuStream stream))                                          \

@@ -89,7 +89,7 @@ bool NcclCommunication::allocate(int64_t bytes, CuAddress &address,
   return true;
 }
 
-NcclCommunicator::Use NcclCommunication::getUse(const rg_transfer &transfer) {
+static NcclCommunicator::Use getUse(const rg_transfer &transfer) {
   int32_t kind = transfer.collective.kind;
   return kind == RG_REDUCE_SCATTER || kind == RG_ALL_REDUCE
              ? NcclCommunicator::Use::Reduce
@@ -98,6 +98,32 @@ NcclCommunicator::Use NcclCommunication::getUse(const rg_transfer &transfer) {
 
 /// Creates the communicators that transfers need, in the order of the axes and,
 /// for equal groups, of their use.
+/// Which axes have transfers of a use.
+static std::vector<bool> findAxes(const rg_program &program,
+                                  NcclCommunicator::Use use) {
+  std::vector<bool> found(size_t(program.axes_count));
+  for (int64_t i = 0; i < program.transfer_count; ++i)
+    if (getUse(program.transfers[i]) == use)
+      found[size_t(program.transfers[i].axes)] = true;
+  return found;
+}
+
+int64_t NcclCommunication::estimateLibraryBytes(
+    const rg_gpu_program &gpuProgram) const {
+  // Buffers for some tens of channels to each peer.
+  constexpr int64_t kBytesOfCommunicator = int64_t(256) << 20;
+  using Use = NcclCommunicator::Use;
+  const rg_program &tables = *gpuProgram.program;
+  int64_t bytes = 0;
+  for (Use use : {Use::Move, Use::Reduce}) {
+    std::vector<bool> isUsed = findAxes(tables, use);
+    for (size_t axes = 0; axes < isUsed.size(); ++axes)
+      if (isUsed[axes] && getGroup(tables.axes[axes], options.rank).size() > 1)
+        bytes += kBytesOfCommunicator;
+  }
+  return bytes;
+}
+
 /// True if a graph of the program holds a transfer.
 static bool capturesTransfers(const rg_gpu_program &gpu) {
   for (int64_t i = 0; i < gpu.graph_count; ++i)
@@ -118,10 +144,7 @@ bool NcclCommunication::createCommunicators(bool inGraphs,
   auto numAxes = size_t(program->axes_count);
   for (Use use : {Use::Move, Use::Reduce}) {
     std::vector<NcclCommunicator *> ofAxes(numAxes);
-    std::vector<bool> isUsed(numAxes);
-    for (int64_t i = 0; i < program->transfer_count; ++i)
-      if (getUse(program->transfers[i]) == use)
-        isUsed[size_t(program->transfers[i].axes)] = true;
+    std::vector<bool> isUsed = findAxes(*program, use);
     for (size_t axes = 0; axes < numAxes; ++axes) {
       if (!isUsed[axes])
         continue;

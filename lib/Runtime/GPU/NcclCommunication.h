@@ -65,6 +65,7 @@ public:
   void replay(int64_t instruction) override;
   bool poll(std::string &message) override;
   void abort() override;
+  int64_t estimateLibraryBytes(const rg_gpu_program &program) const override;
   int64_t getStagingBytes() const override { return stagingBytes; }
 
   /// What collectives have been enqueued.
@@ -82,7 +83,6 @@ private:
   bool pollFailure(std::string &message);
   void fail(const std::string &message);
   void startAbort();
-  static NcclCommunicator::Use getUse(const rg_transfer &transfer);
 
   struct Transfer {
     TransferPlan plan;

@@ -188,7 +188,7 @@ TEST(GpuExecutor, FreesWhatItHasMade) {
   EXPECT_GT(count("cuMemAlloc_v2"), 0u);
   EXPECT_EQ(count("cuMemAlloc_v2"), count("cuMemFree_v2"));
   EXPECT_EQ(count("cuMemHostAlloc"), count("cuMemFreeHost"));
-  EXPECT_EQ(count("cuStreamCreate"), count("cuStreamDestroy_v2"));
+  EXPECT_EQ(count("cuStreamCreateWithPriority"), count("cuStreamDestroy_v2"));
   EXPECT_EQ(count("cuEventCreate"), count("cuEventDestroy_v2"));
   for (const std::string &line : record.getCalls())
     EXPECT_EQ(line.find("\"problem\""), std::string::npos) << line;
@@ -385,7 +385,25 @@ TEST(GpuBadInput, NotEnoughMemory) {
               "the step needs 8704 bytes on device 0 ('stand-in device'): for "
               "each of 2 ranks 4096 for its arena, 256 for its arguments and 0 "
               "for its kernels, and for all 0 for constants; but 5000 of 5000 "
-              "bytes are free");
+              "bytes are free, of which 268435456 are left to libraries "
+              "(REGATHER_LIBRARY_MEMORY)");
+}
+
+TEST(GpuBadInput, NotEnoughMemoryForLibraries) {
+  constexpr int64_t need = 4096 + 256, left = int64_t(256) << 20;
+  GpuTestProgram test;
+  test.addArgument(3);
+  auto create = [&](int64_t bytes) {
+    ScopedVariable memory("REGATHER_STAND_IN_MEMORY", std::to_string(bytes));
+    return GpuTestExecutor(test).status;
+  };
+  EXPECT_EQ(create(need + left), RG_OK);
+  EXPECT_EQ(create(need + left - 1), RG_ERROR_MEMORY);
+  ScopedVariable none("REGATHER_LIBRARY_MEMORY", "0");
+  EXPECT_EQ(create(need), RG_OK);
+  ScopedVariable wrong("REGATHER_LIBRARY_MEMORY", "1G");
+  expectError(test, RG_ERROR_ARGUMENT,
+              "REGATHER_LIBRARY_MEMORY is '1G', expected a number of bytes");
 }
 
 TEST(GpuBadInput, KernelThatTheImageLacks) {

@@ -152,6 +152,20 @@ TEST_F(NcclCallsTest, HasCommunicatorsForGathersAndForReductions) {
     EXPECT_EQ(contains(calls[i], "\"policy\": 2"), i < 2) << calls[i];
 }
 
+TEST_F(NcclCallsTest, EstimatesWhatCommunicatorsTake) {
+  auto estimate = [&](int32_t ranks, const std::vector<TransferCase> &cases) {
+    TransferProgram program(ranks, cases);
+    int64_t bytes = 0;
+    runNcclRanks(driver, 1, {}, [&](const NcclRank &rank) {
+      bytes = rank.communication.estimateLibraryBytes(program.get());
+    });
+    return bytes;
+  };
+  EXPECT_EQ(estimate(1, {getAllReduce()}), 0);
+  EXPECT_EQ(estimate(2, {getAllReduce()}), 256 << 20);
+  EXPECT_EQ(estimate(2, {getGather(), getAllReduce(), getGather()}), 512 << 20);
+}
+
 TEST_F(NcclCallsTest, GathersOfGraphsDoWithoutCopyEngines) {
   RecordFile record;
   openRecord(driver);
