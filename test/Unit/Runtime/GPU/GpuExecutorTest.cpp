@@ -307,6 +307,20 @@ TEST(GpuImages, RecordsLaunchesOfPtx) {
             std::string::npos);
 }
 
+TEST(GpuImages, TellsTheScratchMemoryOfKernels) {
+  RecordFile record;
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 1, getPtx("sm_90a"));
+  int32_t kernel = test.addKernel({"add"}, 2, 7, /*scratch=*/512);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0, 7), arena(8, 7), arena(16, 7)});
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  std::string launch = record.getCalls("cuLaunchKernel")[0];
+  size_t field = launch.find("\"scratch\": [[");
+  ASSERT_NE(field, std::string::npos) << launch;
+  EXPECT_NE(launch.find(", 512]]", field), std::string::npos) << launch;
+}
+
 //===----------------------------------------------------------------------===//
 // What goes wrong
 //===----------------------------------------------------------------------===//
