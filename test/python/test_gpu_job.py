@@ -175,6 +175,24 @@ def test_a_rank_that_does_not_come_to_a_collective(
         assert log["collectives"][-1]["sequence"] == 3
 
 
+def test_a_failure_within_a_graph(tmp_path: Path) -> None:
+    """Graphs go before communicators, which NCCL does not end while they are in
+    one; the message is that of the library."""
+    bundle = compile_bundle(ROOT / "examples" / "mlp-fsdp.mlir", tmp_path,
+                            "--cuda-graph=full")
+    begin = time.monotonic()
+    # The second step captures; each has five gathers.
+    results = run_job(bundle, tmp_path, "--timeout=3",
+                      REGATHER_STAND_IN_NCCL_FAULT="error:2:7")
+    # NCCL would have been waited for as long.
+    assert time.monotonic() - begin < 10
+    for rank, result in enumerate(results):
+        assert result.code == 1, result.stderr
+        assert (f"rank {rank} stopped: an exchange for gathers of group "
+                "[0, 1, 2, 3]: remote process exited" if rank == 2
+                else "the step is not done after 3 seconds") in result.stderr
+
+
 def test_a_rank_that_is_killed(four_ranks: Path, tmp_path: Path) -> None:
     port = get_free_port()
     processes = [
@@ -322,8 +340,8 @@ def test_a_bundle_for_another_mesh(four_ranks: Path) -> None:
     ({"RANK": "7"}, ("RANK is '7', expected a number from 0 to 0",)),
     ({"REGATHER_NCCL_LIBRARY": "/nowhere/libnccl.so"},
      ("cannot open NCCL", "/nowhere/libnccl.so")),
-    ({"REGATHER_STAND_IN_NCCL": "21705"},
-     ("version 2.17.5, but 2.18.0 or newer is needed",)),
+    ({"REGATHER_STAND_IN_NCCL": "22501"},
+     ("version 2.25.1, but 2.26.2 or newer is needed",)),
 ])
 def test_jobs_that_cannot_run(one_rank: Path, variables: dict[str, str],
                               words: tuple[str, ...]) -> None:

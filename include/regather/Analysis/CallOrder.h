@@ -47,12 +47,15 @@ struct RecordedCall {
   int64_t stream = 0, event = 0, graph = 0, executable = 0, comm = 0;
   /// Of an allocation.
   CallRange allocation;
-  /// Elements of a collective, and the number of what combines them.
-  int64_t count = 0, reduction = 0;
+  /// Elements of a collective, the numbers of their type and of what combines
+  /// them, and the position of its root.
+  int64_t count = 0, type = 0, reduction = 0, peer = 0;
   std::string description, kernel;
   /// Of a call that failed.
   std::string result, problem;
   std::vector<CallRange> reads, writes;
+  /// Memory for intermediate values. What is there before does not matter.
+  std::vector<CallRange> scratch;
 };
 
 /// Reads a record: one JSON object in a line. An error names the line.

@@ -95,6 +95,14 @@ void CallChecker::read(const CallAccess &access, CallRange range) {
   });
 }
 
+/// True if a call has bytes for intermediate values.
+static bool isScratch(const CallAccess &access, CallRange part) {
+  return any_of(access.call->scratch, [&](CallRange range) {
+    return range.address <= part.address &&
+           part.address - range.address < range.bytes;
+  });
+}
+
 void CallChecker::write(const CallAccess &access, CallRange range) {
   history.visit(range, [&](CallRange part, ByteHistoryState *state) {
     if (!state)
@@ -102,9 +110,15 @@ void CallChecker::write(const CallAccess &access, CallRange range) {
                     formatv("{0} writes {1}, which are not allocated",
                             callorder::describe(*access.call, access.launch),
                             describe(part)));
-    checkOrder(state->writer, access, part, "writes", "writes");
+    auto describeUse = [&](const CallAccess &user, const char *otherwise) {
+      return isScratch(user, part) ? "has as scratch memory" : otherwise;
+    };
+    const char *does = describeUse(access, "writes");
+    if (state->writer.call)
+      checkOrder(state->writer, access, part,
+                 describeUse(state->writer, "writes"), does);
     for (const CallAccess &reader : state->readers)
-      checkOrder(reader, access, part, "reads", "writes");
+      checkOrder(reader, access, part, "reads", does);
     *state = {access, {}};
   });
 }
@@ -120,6 +134,8 @@ void CallChecker::touch(const RecordedCall &call, const RecordedCall *launch,
   for (CallRange range : call.reads)
     read(access, range);
   for (CallRange range : call.writes)
+    write(access, range);
+  for (CallRange range : call.scratch)
     write(access, range);
   start(call, launch);
 }
@@ -200,6 +216,7 @@ static bool isCreation(StringRef name) {
   return StringSwitch<bool>(name)
       .Cases({"cuEventCreate", "cuEventDestroy_v2", "cuModuleLoadDataEx"}, true)
       .Cases({"cuModuleUnload", "cuStreamCreate", "cuStreamDestroy_v2"}, true)
+      .Case("cuStreamCreateWithPriority", true)
       .Cases({"cublasLtCreate", "cudnnCreate", "ncclCommInitRank"}, true)
       .Cases({"ncclCommInitRankConfig", "ncclCommSplit"}, true)
       .Default(false);
@@ -298,7 +315,8 @@ void CallChecker::runStreamCall(const RecordedCall &call) {
     return;
   }
   // Without bytes it may still be a collective.
-  if (call.reads.empty() && call.writes.empty() && call.comm == 0)
+  if (call.reads.empty() && call.writes.empty() && call.scratch.empty() &&
+      call.comm == 0)
     return;
   int64_t group = 0;
   if (StringRef(call.name).starts_with("nccl")) {

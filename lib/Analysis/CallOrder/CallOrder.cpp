@@ -53,14 +53,24 @@ struct RankCollectives {
 /// Processes number their communicators by themselves.
 static bool areAlike(const StartedCollective &a, const StartedCollective &b) {
   return a.communicator == b.communicator && a.call->name == b.call->name &&
-         a.call->count == b.call->count &&
-         a.call->reduction == b.call->reduction;
+         a.call->count == b.call->count && a.call->type == b.call->type &&
+         a.call->reduction == b.call->reduction && a.call->peer == b.call->peer;
+}
+
+static bool combines(const RecordedCall &call) {
+  return StringRef(call.name).contains("Reduce");
 }
 
 static std::string describeCollective(const StartedCollective &collective) {
   const RecordedCall &call = *collective.call;
-  return formatv("{0} of {1} elements over communicator {2}",
-                 describe(call, collective.launch), call.count, call.comm);
+  return formatv(
+      "{0} of {1} elements of type {2}{3}{4} over communicator {5}",
+      describe(call, collective.launch), call.count, call.type,
+      combines(call) ? formatv(" by reduction {0}", call.reduction).str() : "",
+      call.name == "ncclBroadcast"
+          ? formatv(" from position {0}", call.peer).str()
+          : "",
+      call.comm);
 }
 
 /// Compares what a rank starts with what the first one does.

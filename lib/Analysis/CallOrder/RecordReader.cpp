@@ -63,6 +63,8 @@ static Expected<RecordedCall> readCall(StringRef text) {
         {"address", &address},
         {"bytes", &bytes},
         {"count", &call.count},
+        {"type", &call.type},
+        {"peer", &call.peer},
         {"reduction", &call.reduction}}) {
     const json::Value *found = object->get(field);
     std::optional<int64_t> number =
@@ -86,7 +88,8 @@ static Expected<RecordedCall> readCall(StringRef text) {
       *target = found->str();
   for (auto [field, target] :
        {std::pair<StringRef, std::vector<CallRange> *>{"reads", &call.reads},
-        {"writes", &call.writes}})
+        {"writes", &call.writes},
+        {"scratch", &call.scratch}})
     if (!readRanges(*object, field, *target))
       return createStringError(formatv(
           "field '{0}' must be a list of pairs of address and bytes", field));

@@ -16,9 +16,9 @@ static std::string formatVersion(size_t version) {
          std::to_string(version % 100);
 }
 
-bool CublasLtApi::load(const std::string &path, std::string &message) {
+bool CublasLtApi::load(const std::string &file, std::string &message) {
   std::string reason;
-  if (!library.open(path, {"libcublasLt.so.13", "libcublasLt.so.12"}, reason)) {
+  if (!library.open(file, {}, reason)) {
     message = "cannot open cuBLASLt: " + reason;
     return false;
   }
@@ -36,6 +36,29 @@ bool CublasLtApi::load(const std::string &path, std::string &message) {
     return false;
   }
   return true;
+}
+
+bool CublasLtApi::start(const std::string &path, const DriverApi &driver,
+                        LtHandle &handle, std::string &message) {
+  std::vector<std::string> files = {"libcublasLt.so.13", "libcublasLt.so.12"};
+  if (!path.empty())
+    files = {path};
+  message.clear();
+  for (const std::string &file : files) {
+    std::string reason;
+    if (load(file, reason)) {
+      LtStatus status = cublasLtCreate(&handle);
+      if (status == kLtSuccess)
+        return true;
+      // Such as a library of CUDA 13 on a driver of CUDA 12.
+      reason = "cuBLASLt '" + file + "', version " + getVersion() +
+               ", does not start on a driver for CUDA " + driver.getVersion() +
+               ": " + cublasLtGetStatusName(status);
+    }
+    message += (message.empty() ? "" : "; ") + reason;
+  }
+  handle = nullptr;
+  return false;
 }
 
 std::string CublasLtApi::getVersion() const {

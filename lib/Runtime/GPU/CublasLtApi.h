@@ -123,14 +123,17 @@ struct CublasLtApi {
 #undef REGATHER_DECLARE
   // NOLINTEND(readability-identifier-naming)
 
-  /// Opens the library, or the one at `path`. False, with a message, if there
-  /// is none or it is too old.
-  bool load(const std::string &path, std::string &message);
+  /// Opens the newest library that starts on the driver, or the one at `path`.
+  /// False, with a message that says of each why not, if there is none.
+  bool start(const std::string &path, const DriverApi &driver, LtHandle &handle,
+             std::string &message);
 
   /// Such as "13.1.2".
   std::string getVersion() const;
 
 private:
+  bool load(const std::string &file, std::string &message);
+
   SharedLibrary library;
 };
 

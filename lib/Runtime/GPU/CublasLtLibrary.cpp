@@ -45,7 +45,8 @@ private:
   void prepareProduct(size_t number, ProductPlanning planning);
   bool prepareProducts(const rg_gpu_program &program, std::string &message);
   std::string getVersion() const { return "cuBLASLt " + api.getVersion(); }
-  int64_t getTimingBytes() const;
+  /// For products that are large, or for all.
+  int64_t getTimingBytes(bool all) const;
   /// Unless generated kernels compute it.
   void addProblem(size_t number, const std::string &reason);
   bool reportProblems(std::string &message) const;
@@ -84,14 +85,8 @@ bool CublasLtLibrary::reportProblems(std::string &message) const {
 }
 
 bool CublasLtLibrary::open(std::string &message) {
-  if (!api.load(options.path, message))
+  if (!api.start(options.path, *driver, handle, message))
     return false;
-  LtStatus status = api.cublasLtCreate(&handle);
-  if (status != kLtSuccess) {
-    message = std::string("cuBLASLt does not start: ") +
-              api.cublasLtGetStatusName(status);
-    return false;
-  }
   file = std::make_unique<AlgorithmFile>(getVersion(), options.deviceName);
   return true;
 }
@@ -148,10 +143,10 @@ bool CublasLtLibrary::prepare(const rg_gpu_program &program,
 // Algorithms
 //===----------------------------------------------------------------------===//
 
-int64_t CublasLtLibrary::getTimingBytes() const {
+int64_t CublasLtLibrary::getTimingBytes(bool all) const {
   int64_t bytes = 0;
   for (const Routine &routine : routines)
-    if (routine.product)
+    if (routine.product && (all || routine.product->isLarge()))
       bytes = std::max(bytes, routine.product->getTimingBytes());
   return bytes;
 }
@@ -161,8 +156,12 @@ bool CublasLtLibrary::chooseAlgorithms(const std::string *given,
   if (!file)
     return true;
   file->parse(given ? *given : AlgorithmFile::load(options.algorithmFile));
-  bool isTimed = options.timesAlgorithms && !given;
-  AlgorithmChooser chooser(*file, *driver, isTimed ? getTimingBytes() : 0);
+  using Mode = AlgorithmChooser::Mode;
+  Mode mode = given                     ? Mode::Given
+              : options.timesAlgorithms ? Mode::Timed
+                                        : Mode::First;
+  AlgorithmChooser chooser(*file, *driver, mode,
+                           getTimingBytes(/*all=*/mode == Mode::Timed));
   for (size_t i = 0; i < routines.size(); ++i) {
     std::unique_ptr<CublasLtProduct> &product = routines[i].product;
     if (!product)

@@ -132,6 +132,8 @@ bool CublasLtProduct::propose(int count, std::vector<LtProposal> &proposals,
                               std::string &message) {
   std::vector<LtHeuristicResult> results(static_cast<size_t>(count));
   int found = 0;
+  // An algorithm that was tried before may have failed.
+  status = kLtSuccess;
   LtPreference preference = nullptr;
   if (check(api.cublasLtMatmulPreferenceCreate(&preference))) {
     check(api.cublasLtMatmulPreferenceSetAttribute(
@@ -233,9 +235,8 @@ CublasLtProduct::placeForTiming(CuAddress memory, CuAddress &end) const {
       return 0;
     // Aligned to that and not to more.
     CuAddress address = end + getAlignment(matrix) % kMaxAlignment;
-    int64_t elements = (plan.batch - 1) * matrix.batchStride +
-                       (matrix.columns - 1) * matrix.leading + matrix.rows;
-    end = address + static_cast<CuAddress>(elements * getElementBytes(matrix));
+    end = address + static_cast<CuAddress>(matrix.getSpan(plan.batch) *
+                                           getElementBytes(matrix));
     end = (end + kMaxAlignment - 1) / kMaxAlignment * kMaxAlignment;
     return address;
   };

@@ -49,6 +49,8 @@ public:
   void use(const LtProposal &newProposal) { chosen = newProposal; }
 
   size_t getWorkspaceBytes() const { return chosen.workspaceBytes; }
+  /// As in ProductPlan.
+  bool isLarge() const { return plan.isLarge(); }
 
   /// Bytes of memory that `runForTiming` needs.
   int64_t getTimingBytes() const;

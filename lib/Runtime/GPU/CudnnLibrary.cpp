@@ -59,6 +59,7 @@ private:
 
   DeviceLibraryOptions options;
   CudnnApi api;
+  const DriverApi *driver = nullptr;
   DnnTarget target;
   std::unique_ptr<EngineFile> file;
   const rg_program *program = nullptr;
@@ -104,7 +105,9 @@ bool CudnnLibrary::open(std::string &message) {
     return false;
   DnnStatus status = api.cudnnCreate(&target.handle);
   if (status != kDnnSuccess) {
-    message = "cuDNN does not start: " + api.describeError(status);
+    message = "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) +
+              " does not start on a driver for CUDA " + driver->getVersion() +
+              ": " + api.describeError(status);
     return false;
   }
   file = std::make_unique<EngineFile>(
@@ -131,7 +134,7 @@ void CudnnLibrary::prepareRoutine(const rg_attention_desc &desc,
 }
 
 bool CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
-                           const DriverApi & /*driver*/, std::string &message) {
+                           const DriverApi &newDriver, std::string &message) {
   if (!options.attention.empty() && !isRequired() &&
       options.attention != "generated") {
     message = "attention is computed by 'cudnn' or by 'generated' kernels, not "
@@ -139,6 +142,7 @@ bool CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
               options.attention + "'";
     return false;
   }
+  driver = &newDriver;
   program = gpuProgram.program;
   for (RoutineUse &use : readRoutineUses(*program, RG_OP_ATTENTION)) {
     Routine &routine = routines.emplace_back();

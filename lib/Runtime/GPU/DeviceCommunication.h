@@ -60,8 +60,16 @@ public:
   /// it has.
   virtual bool poll(std::string &message) = 0;
 
-  /// Ends all that is in flight, on all communicators, after a failure.
+  /// Ends all that is in flight, on all communicators, after a failure. Graphs
+  /// with transfers have to be destroyed before. Waits for a while at most.
   virtual void abort() = 0;
+
+  /// Device memory that its library will take, about, for the transfers of a
+  /// program.
+  virtual int64_t
+  estimateLibraryBytes(const rg_gpu_program & /*program*/) const {
+    return 0;
+  }
 
   /// Device memory that it holds for each rank besides the arena.
   virtual int64_t getStagingBytes() const = 0;

@@ -38,6 +38,17 @@ static std::vector<bool> findComputing(const rg_program &program) {
   return found;
 }
 
+/// Which streams transfer, but for stream 0, where the step computes.
+static std::vector<bool> findTransferring(const rg_program &program) {
+  std::vector<bool> found(size_t(program.stream_count));
+  for (int64_t i = 0; i < program.instruction_count; ++i) {
+    const rg_instruction &instruction = program.instructions[i];
+    if (instruction.opcode == RG_OP_TRANSFER && instruction.stream != 0)
+      found[size_t(instruction.stream)] = true;
+  }
+  return found;
+}
+
 static int64_t getMostScratch(const rg_gpu_kernel *kernels, int64_t count) {
   int64_t most = 0;
   for (int64_t i = 0; i < count; ++i)
@@ -114,11 +125,20 @@ bool DeviceRank::createEvent(CuEvent &event, unsigned flags,
 }
 
 bool DeviceRank::createStreams(std::string &message) {
+  const DriverApi &driver = device.getDriver();
+  int least = 0, greatest = 0;
+  if (!device.check(driver.cuCtxGetStreamPriorityRange(&least, &greatest),
+                    "cuCtxGetStreamPriorityRange", message))
+    return false;
+  std::vector<bool> isTransferring = findTransferring(program);
   for (int32_t i = 0; i < program.stream_count; ++i) {
     CuStream stream = nullptr;
-    if (!device.check(
-            device.getDriver().cuStreamCreate(&stream, kCuStreamNonBlocking),
-            "cuStreamCreate", message))
+    // The few blocks of a transfer would else come behind all blocks of a
+    // kernel that runs beside it.
+    int priority = isTransferring[size_t(i)] ? greatest : least;
+    if (!device.check(driver.cuStreamCreateWithPriority(
+                          &stream, kCuStreamNonBlocking, priority),
+                      "cuStreamCreateWithPriority", message))
       return false;
     streams.push_back(stream);
     CuEvent joint = nullptr;

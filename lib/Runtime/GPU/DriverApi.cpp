@@ -34,19 +34,37 @@ bool DriverApi::load(const std::string &path, std::string &message) {
     message = "the CUDA driver does not start: " + describe(result);
     return false;
   }
-  int version = 0;
   result = cuDriverGetVersion(&version);
   if (result != kCuSuccess) {
     message = "the CUDA driver has no version: " + describe(result);
     return false;
   }
   if (version < kMinDriverVersion) {
-    message = "the CUDA driver supports CUDA " + formatVersion(version) +
-              ", but " + formatVersion(kMinDriverVersion) +
-              " or newer is needed";
+    message = "the CUDA driver supports CUDA " + getVersion() + ", but " +
+              formatVersion(kMinDriverVersion) + " or newer is needed";
     return false;
   }
   return true;
+}
+
+std::string DriverApi::getVersion() const { return formatVersion(version); }
+
+bool DriverApi::loadModule(const void *image, CuModule &module,
+                           std::string &message) const {
+  char log[4096] = {};
+  int options[] = {kCuJitErrorLog, kCuJitErrorLogBytes};
+  // A number is given as a pointer of this value.
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};
+  CuResult result = cuModuleLoadDataEx(&module, image, 2, options, values);
+  if (result == kCuSuccess)
+    return true;
+  module = nullptr;
+  message = "cuModuleLoadDataEx has failed: " + describe(result);
+  std::string text = log;
+  text.resize(text.find_last_not_of(" \n") + 1);
+  if (!text.empty())
+    message += ":\n" + text;
+  return false;
 }
 
 std::string DriverApi::describe(CuResult result) const {

@@ -46,6 +46,12 @@ inline constexpr int kCuCaptureThreadLocal = 1;
 inline constexpr int kCuAttributeMajor = 75;
 inline constexpr int kCuAttributeMinor = 76;
 inline constexpr int kCuFunctionDynamicShared = 8;
+/// CUjit_option: where the translator of PTX writes what is wrong, and how many
+/// bytes it may write.
+inline constexpr int kCuJitErrorLog = 5;
+inline constexpr int kCuJitErrorLogBytes = 6;
+/// The largest pitch of cuMemcpy2DAsync_v2, in bytes, on all devices.
+inline constexpr int64_t kCuMaxPitch = 2147483647;
 
 /// Parameters of cuMemcpy2DAsync_v2.
 struct CuCopy2D {
@@ -109,7 +115,10 @@ struct DriverApi {
     (CuFunction function, unsigned gridX, unsigned gridY, unsigned gridZ,      \
      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
      CuStream stream, void **arguments, void **extra))                         \
+  X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                  \
   X(cuStreamCreate, (CuStream * stream, unsigned flags))                       \
+  X(cuStreamCreateWithPriority,                                                \
+    (CuStream * stream, unsigned flags, int priority))                         \
   X(cuStreamDestroy_v2, (CuStream stream))                                     \
   X(cuStreamSynchronize, (CuStream stream))                                    \
   X(cuStreamQuery, (CuStream stream))                                          \
@@ -136,10 +145,19 @@ struct DriverApi {
   /// the next one of this function belong to. See Recording.h.
   void (*annotate)(const struct CallAnnotation *annotation) = nullptr;
 
+  /// As cuDriverGetVersion counts: 12040 for CUDA 12.4.
+  int version = 0;
+
   /// Opens the driver, or the library at `path`, and starts it. False, with a
   /// message, if there is none or it is too old.
   bool load(const std::string &path, std::string &message);
 
+  /// The newest CUDA that it supports, such as "12.4".
+  std::string getVersion() const;
+  /// Loads an image of kernels. False, with a message that ends with what the
+  /// driver's assembler says of PTX, if the driver does not take it.
+  bool loadModule(const void *image, CuModule &module,
+                  std::string &message) const;
   /// Such as "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
   std::string describe(CuResult result) const;
 

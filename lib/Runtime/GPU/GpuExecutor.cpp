@@ -129,8 +129,9 @@ rg_status GpuExecutor::failStep(rg_status status, int32_t rank,
                                 int64_t instruction,
                                 const std::string &message) {
   failure = {status, firstRank + rank, instruction};
+  // NCCL does not end a communicator while a graph holds its collectives.
   if (graphs)
-    graphs->abandon();
+    graphs->destroy();
   communication->abort();
   communication->endStep();
   return fail(status, message);

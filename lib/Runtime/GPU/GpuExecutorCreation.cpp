@@ -161,16 +161,39 @@ int64_t GpuExecutor::getBytes() const {
          (communication ? communication->getStagingBytes() : 0);
 }
 
+/// Bytes of device memory that are left to libraries and the driver, which take
+/// them later: what the environment says, or `estimate`. False if it says no
+/// number.
+static bool readLibraryBytes(int64_t estimate, int64_t &bytes) {
+  bytes = estimate;
+  std::string text = getChoice(nullptr, "REGATHER_LIBRARY_MEMORY");
+  if (text.empty())
+    return true;
+  char *end = nullptr;
+  bytes = std::strtoll(text.c_str(), &end, 10);
+  return !*end && bytes >= 0;
+}
+
 rg_status GpuExecutor::checkMemory() {
+  // Modules that libraries load when they are first called, and graphs.
+  constexpr int64_t kModuleBytes = int64_t(256) << 20;
   need = getMemoryNeed(kernels.getProgram(), library->getWorkspaceBytes());
   size_t free = 0, total = 0;
   std::string message;
   if (!device.check(device.getDriver().cuMemGetInfo_v2(&free, &total),
                     "cuMemGetInfo", message))
     return fail(RG_ERROR_DEVICE, message);
-  // Communication says itself if there is no memory for it.
+  int64_t libraryBytes = 0;
+  if (!readLibraryBytes(kModuleBytes + communication->estimateLibraryBytes(
+                                           kernels.getProgram()),
+                        libraryBytes))
+    return fail(RG_ERROR_ARGUMENT,
+                "REGATHER_LIBRARY_MEMORY is '" +
+                    getChoice(nullptr, "REGATHER_LIBRARY_MEMORY") +
+                    "', expected a number of bytes");
+  // Communication says itself if there is no staging memory for it.
   int64_t bytes = need.getTotal(numRanks);
-  if (bytes <= int64_t(free))
+  if (bytes + libraryBytes <= int64_t(free))
     return RG_OK;
   return fail(
       RG_ERROR_MEMORY,
@@ -181,7 +204,8 @@ rg_status GpuExecutor::checkMemory() {
           std::to_string(need.scratch) + " for its kernels, and for all " +
           std::to_string(need.constants) + " for constants; but " +
           std::to_string(free) + " of " + std::to_string(total) +
-          " bytes are free");
+          " bytes are free, of which " + std::to_string(libraryBytes) +
+          " are left to libraries (REGATHER_LIBRARY_MEMORY)");
 }
 
 rg_status GpuExecutor::createRanks() {

@@ -13,13 +13,9 @@
 using namespace regather::runtime;
 
 GraphCapture::~GraphCapture() {
-  const DriverApi &driver = device.getDriver();
-  abandon();
-  for (CuGraphExec executable : executables)
-    if (executable)
-      driver.cuGraphExecDestroy(executable);
+  destroy();
   for (CuEvent event : events)
-    driver.cuEventDestroy_v2(event);
+    device.getDriver().cuEventDestroy_v2(event);
 }
 
 bool GraphCapture::create(const std::vector<std::unique_ptr<DeviceRank>> &ranks,
@@ -107,6 +103,15 @@ bool GraphCapture::launch(int64_t graph, std::string &message) {
                                                 streams[0]),
                "cuGraphLaunch", message) &&
          fork(message);
+}
+
+void GraphCapture::destroy() {
+  abandon();
+  for (CuGraphExec &executable : executables) {
+    if (executable)
+      device.getDriver().cuGraphExecDestroy(executable);
+    executable = nullptr;
+  }
 }
 
 void GraphCapture::abandon() {

@@ -43,10 +43,13 @@ public:
   bool end(int64_t graph, std::string &message);
   /// Enqueues the graph for all ranks.
   bool launch(int64_t graph, std::string &message);
-  /// Forgets what is being captured, after a failure.
-  void abandon();
+  /// Ends what is being captured and destroys all graphs, after a failure. One
+  /// in flight is destroyed by the driver when it has ended. Nothing can be
+  /// launched afterwards.
+  void destroy();
 
 private:
+  void abandon();
   bool check(CuResult result, const char *call, std::string &message) const {
     return device.check(result, call, message);
   }

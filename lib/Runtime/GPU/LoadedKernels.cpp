@@ -13,9 +13,6 @@
 
 using namespace regather::runtime;
 
-/// Shared memory that a launch may ask for without saying so before.
-static constexpr int32_t kDefaultSharedBytes = 48 << 10;
-
 //===----------------------------------------------------------------------===//
 // Images
 //===----------------------------------------------------------------------===//
@@ -84,11 +81,8 @@ bool LoadedKernels::loadImage(const rg_gpu_program &programs,
   for (auto [owner, image] : images) {
     program = owner;
     std::string problem;
-    if (device->check(device->getDriver().cuModuleLoadDataEx(
-                          &module, image->data, 0, nullptr, nullptr),
-                      "cuModuleLoadDataEx", problem))
+    if (device->getDriver().loadModule(image->data, module, problem))
       return true;
-    module = nullptr;
     problems += (problems.empty() ? "" : "; ") + problem;
   }
   message = "the kernels cannot be loaded: " + problems;
@@ -114,7 +108,9 @@ bool LoadedKernels::findEntries(const rg_gpu_kernel *kernels, int64_t count,
       if (!device->check(
               driver.cuModuleGetFunction(&function, module, launch.symbol),
               "cuModuleGetFunction", message) ||
-          (launch.dynamic_shared_bytes > kDefaultSharedBytes &&
+          // Without that a launch may ask for 48 KiB less the static shared
+          // memory of the kernel, which only the driver knows.
+          (launch.dynamic_shared_bytes > 0 &&
            !device->check(
                driver.cuFuncSetAttribute(function, kCuFunctionDynamicShared,
                                          launch.dynamic_shared_bytes),

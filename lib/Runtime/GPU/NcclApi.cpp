@@ -67,7 +67,8 @@ NcclConfig NcclApi::getConfig() const {
     config.version = 22700;
   } else {
     config.size = offsetof(NcclConfig, trafficClass);
-    config.version = kMinNcclVersion;
+    // The struct of version 2.18 ends there.
+    config.version = 21800;
   }
   return config;
 }

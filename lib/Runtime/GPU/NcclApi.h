@@ -140,8 +140,10 @@ private:
   SharedLibrary library;
 };
 
-/// The version that is needed, for communicators that do not block.
-inline constexpr int kMinNcclVersion = 21800;
+/// The first version that keeps kernels of several communicators in one order
+/// on the device (NCCL_LAUNCH_ORDER_IMPLICIT); those before ignore the
+/// variable.
+inline constexpr int kMinNcclVersion = 22602;
 /// Before it, kernels on windows may read what is not written yet.
 inline constexpr int kMinWindowVersion = 23007;
 

@@ -11,6 +11,7 @@
 #include "../RankGroups.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -31,8 +32,8 @@ NcclCommunication::~NcclCommunication() {
     abort();
   communicators.clear();
   for (const Arena &arena : arenas)
-    if (nccl.hasWindows())
-      nccl.ncclMemFree(reinterpret_cast<void *>(arena.address));
+    if (nccl->hasWindows())
+      nccl->ncclMemFree(reinterpret_cast<void *>(arena.address));
     else
       driver.cuMemFree_v2(arena.address);
   for (CuAddress address : staging)
@@ -63,7 +64,7 @@ bool NcclCommunication::open(std::string &message) {
   std::call_once(isSet, [] {
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", /*overwrite=*/0);
   });
-  return nccl.load(options.library, message);
+  return nccl->load(options.library, message);
 }
 
 bool NcclCommunication::allocate(int64_t bytes, CuAddress &address,
@@ -71,12 +72,12 @@ bool NcclCommunication::allocate(int64_t bytes, CuAddress &address,
   address = 0;
   if (bytes == 0)
     return true;
-  if (nccl.hasWindows()) {
+  if (nccl->hasWindows()) {
     void *memory = nullptr;
-    NcclResult result = nccl.ncclMemAlloc(&memory, size_t(bytes));
+    NcclResult result = nccl->ncclMemAlloc(&memory, size_t(bytes));
     if (result != kNcclSuccess) {
       message = "cannot allocate " + std::to_string(bytes) +
-                " bytes for the arena: " + nccl.describe(result, nullptr);
+                " bytes for the arena: " + nccl->describe(result, nullptr);
       return false;
     }
     address = CuAddress(reinterpret_cast<uintptr_t>(memory));
@@ -88,7 +89,7 @@ bool NcclCommunication::allocate(int64_t bytes, CuAddress &address,
   return true;
 }
 
-NcclCommunicator::Use NcclCommunication::getUse(const rg_transfer &transfer) {
+static NcclCommunicator::Use getUse(const rg_transfer &transfer) {
   int32_t kind = transfer.collective.kind;
   return kind == RG_REDUCE_SCATTER || kind == RG_ALL_REDUCE
              ? NcclCommunicator::Use::Reduce
@@ -97,15 +98,53 @@ NcclCommunicator::Use NcclCommunication::getUse(const rg_transfer &transfer) {
 
 /// Creates the communicators that transfers need, in the order of the axes and,
 /// for equal groups, of their use.
-bool NcclCommunication::createCommunicators(std::string &message) {
+/// Which axes have transfers of a use.
+static std::vector<bool> findAxes(const rg_program &program,
+                                  NcclCommunicator::Use use) {
+  std::vector<bool> found(size_t(program.axes_count));
+  for (int64_t i = 0; i < program.transfer_count; ++i)
+    if (getUse(program.transfers[i]) == use)
+      found[size_t(program.transfers[i].axes)] = true;
+  return found;
+}
+
+int64_t NcclCommunication::estimateLibraryBytes(
+    const rg_gpu_program &gpuProgram) const {
+  // Buffers for some tens of channels to each peer.
+  constexpr int64_t kBytesOfCommunicator = int64_t(256) << 20;
   using Use = NcclCommunicator::Use;
+  const rg_program &tables = *gpuProgram.program;
+  int64_t bytes = 0;
+  for (Use use : {Use::Move, Use::Reduce}) {
+    std::vector<bool> isUsed = findAxes(tables, use);
+    for (size_t axes = 0; axes < isUsed.size(); ++axes)
+      if (isUsed[axes] && getGroup(tables.axes[axes], options.rank).size() > 1)
+        bytes += kBytesOfCommunicator;
+  }
+  return bytes;
+}
+
+/// True if a graph of the program holds a transfer.
+static bool capturesTransfers(const rg_gpu_program &gpu) {
+  for (int64_t i = 0; i < gpu.graph_count; ++i)
+    for (int64_t k = gpu.graphs[i].first; k < gpu.graphs[i].end; ++k)
+      if (gpu.program->instructions[k].opcode == RG_OP_TRANSFER)
+        return true;
+  return false;
+}
+
+bool NcclCommunication::createCommunicators(bool inGraphs,
+                                            std::string &message) {
+  using Use = NcclCommunicator::Use;
+  // Gathers by copy engines in a graph wait for events that a step before the
+  // capture may have recorded, and count on flags that such a step has left.
+  auto getPolicy = [&](Use use) {
+    return use == Use::Move && !inGraphs ? kNcclPolicyZero : kNcclUndefined;
+  };
   auto numAxes = size_t(program->axes_count);
   for (Use use : {Use::Move, Use::Reduce}) {
     std::vector<NcclCommunicator *> ofAxes(numAxes);
-    std::vector<bool> isUsed(numAxes);
-    for (int64_t i = 0; i < program->transfer_count; ++i)
-      if (getUse(program->transfers[i]) == use)
-        isUsed[size_t(program->transfers[i].axes)] = true;
+    std::vector<bool> isUsed = findAxes(*program, use);
     for (size_t axes = 0; axes < numAxes; ++axes) {
       if (!isUsed[axes])
         continue;
@@ -113,8 +152,8 @@ bool NcclCommunication::createCommunicators(std::string &message) {
       std::string name = "nccl/" + std::to_string(axes) + "/" +
                          std::to_string(group.front()) +
                          (use == Use::Move ? "/move" : "/reduce");
-      communicators.push_back(
-          std::make_unique<NcclCommunicator>(nccl, std::move(group), use));
+      communicators.push_back(std::make_shared<NcclCommunicator>(
+          nccl, std::move(group), use, getPolicy(use)));
       ofAxes[axes] = communicators.back().get();
       // All begin at the same time, so that who is late can be told from who
       // waits for it. Groups of other ranks have other names.
@@ -125,7 +164,7 @@ bool NcclCommunication::createCommunicators(std::string &message) {
           !ofAxes[axes]->create(name, options.rank, store, options.setupSeconds,
                                 message))
         return false;
-      for (size_t i = 0; nccl.hasWindows() && i < arenas.size(); ++i)
+      for (size_t i = 0; nccl->hasWindows() && i < arenas.size(); ++i)
         if (!ofAxes[axes]->registerMemory(arenas[i].address, arenas[i].bytes,
                                           name + "/" + std::to_string(i), store,
                                           options.setupSeconds, message))
@@ -231,14 +270,15 @@ bool NcclCommunication::prepare(const rg_gpu_program &gpuProgram,
   if (!planTransfers(message) || !makeStaging(message) || !makeMarks(message))
     return false;
   // No rank begins to wait for others before all can be waited for.
-  if (!createCommunicators(message) || !store.barrier("prepared", message)) {
+  if (!createCommunicators(capturesTransfers(gpuProgram), message) ||
+      !store.barrier("prepared", message)) {
     // To end them in order would wait for the ranks that are missing.
     abort();
     return false;
   }
   watchdog = std::make_unique<Watchdog>(
       options.watchdog,
-      [this](std::string &reason) { return pollCommunicators(reason); },
+      [this](std::string &reason) { return pollFailure(reason); },
       [this](const std::string &reason) { fail(reason); });
   return true;
 }
@@ -323,6 +363,19 @@ bool NcclCommunication::pollCommunicators(std::string &message) {
   return true;
 }
 
+/// What has failed before counts, too: another thread may have found it, and
+/// communicators that were ended report nothing.
+bool NcclCommunication::pollFailure(std::string &message) {
+  {
+    std::lock_guard<std::mutex> lock(failureMutex);
+    if (!failure.empty()) {
+      message = failure;
+      return false;
+    }
+  }
+  return pollCommunicators(message);
+}
+
 bool NcclCommunication::poll(std::string &message) {
   std::string reason;
   if (!pollCommunicators(reason))
@@ -348,14 +401,32 @@ void NcclCommunication::fail(const std::string &reason) {
       failure += options.logFile + "'";
     }
   }
-  abort();
+  startAbort();
+}
+
+/// Does not wait: graphs may hold collectives, and whoever destroys them may be
+/// the thread that calls.
+void NcclCommunication::startAbort() {
+  // At once, as ending one may wait for another.
+  for (const std::shared_ptr<NcclCommunicator> &communicator : communicators) {
+    if (!communicator->close())
+      continue;
+    {
+      std::lock_guard<std::mutex> lock(ending->mutex);
+      ++ending->numLeft;
+    }
+    std::thread([communicator, ending = ending] {
+      communicator->abort();
+      std::lock_guard<std::mutex> lock(ending->mutex);
+      --ending->numLeft;
+      ending->wake.notify_all();
+    }).detach();
+  }
 }
 
 void NcclCommunication::abort() {
-  // At once, as ending one may wait for another.
-  std::vector<std::thread> threads;
-  for (const auto &communicator : communicators)
-    threads.emplace_back([&communicator] { communicator->abort(); });
-  for (std::thread &thread : threads)
-    thread.join();
+  startAbort();
+  std::chrono::duration<double> limit(options.abortSeconds);
+  std::unique_lock<std::mutex> lock(ending->mutex);
+  ending->wake.wait_for(lock, limit, [this] { return ending->numLeft == 0; });
 }

@@ -14,7 +14,9 @@
 #include "NcclCommunicator.h"
 #include "Watchdog.h"
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 
 namespace regather::runtime {
 
@@ -30,6 +32,9 @@ struct NcclOptions {
   int64_t reductionBytes = int64_t(64) << 20;
   /// Seconds that ranks wait for each other when communicators are made.
   double setupSeconds = 300;
+  /// How long a failed step waits for communicators to end. What is left ends
+  /// in the background, or with the process.
+  double abortSeconds = 10;
   Watchdog::Options watchdog;
   /// Collectives that are remembered, and the file that they are written to on
   /// a failure; none if it is empty.
@@ -48,7 +53,7 @@ public:
 
   /// Opens the library. Before all else.
   bool open(std::string &message);
-  const NcclApi &getApi() const { return nccl; }
+  const NcclApi &getApi() const { return *nccl; }
 
   bool allocate(int64_t bytes, CuAddress &address,
                 std::string &message) override;
@@ -60,6 +65,7 @@ public:
   void replay(int64_t instruction) override;
   bool poll(std::string &message) override;
   void abort() override;
+  int64_t estimateLibraryBytes(const rg_gpu_program &program) const override;
   int64_t getStagingBytes() const override { return stagingBytes; }
 
   /// What collectives have been enqueued.
@@ -68,14 +74,15 @@ public:
 private:
   bool check(CuResult result, const char *what, std::string &message) const;
   bool planTransfers(std::string &message);
-  bool createCommunicators(std::string &message);
+  bool createCommunicators(bool inGraphs, std::string &message);
   bool makeStaging(std::string &message);
   bool makeMarks(std::string &message);
   bool mark(const volatile uint32_t &place, uint32_t value, CuStream stream,
             std::string &message);
   bool pollCommunicators(std::string &message);
+  bool pollFailure(std::string &message);
   void fail(const std::string &message);
-  static NcclCommunicator::Use getUse(const rg_transfer &transfer);
+  void startAbort();
 
   struct Transfer {
     TransferPlan plan;
@@ -90,11 +97,19 @@ private:
   const DriverApi &driver;
   RankStore &store;
   const NcclOptions options;
-  NcclApi nccl;
+  /// With the communicators, also of threads that end these.
+  std::shared_ptr<NcclApi> nccl = std::make_shared<NcclApi>();
   PlanRunner runner;
   const rg_program *program = nullptr;
   std::vector<Transfer> transfers;
-  std::vector<std::unique_ptr<NcclCommunicator>> communicators;
+  std::vector<std::shared_ptr<NcclCommunicator>> communicators;
+  /// Counts the communicators that are being ended.
+  struct Ending {
+    std::mutex mutex;
+    std::condition_variable wake;
+    size_t numLeft = 0;
+  };
+  std::shared_ptr<Ending> ending = std::make_shared<Ending>();
   std::vector<Arena> arenas;
   /// For each stream.
   std::vector<CuAddress> staging;

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 using namespace regather::runtime;
 
@@ -113,7 +114,8 @@ NcclCommunicator::~NcclCommunicator() {
   if (!comm)
     return;
   for (NcclWindow window : windows)
-    nccl.ncclCommWindowDeregister(comm, window);
+    if (window)
+      nccl.ncclCommWindowDeregister(comm, window);
   std::string message;
   if (!call(nccl.ncclCommFinalize(comm), "ncclCommFinalize", message) ||
       !await("ncclCommFinalize", /*seconds=*/10, message))
@@ -147,8 +149,7 @@ bool NcclCommunicator::create(const std::string &name, int32_t rank,
     std::memcpy(id.internal, bytes.data(), sizeof(id.internal));
   }
   NcclConfig config = nccl.getConfig();
-  if (use == Use::Move)
-    config.policy = kNcclPolicyZero;
+  config.policy = policy;
   if (!call(nccl.ncclCommInitRankConfig(&comm, int(group.size()), id,
                                         int(position), &config),
             "ncclCommInitRankConfig", message))
@@ -177,18 +178,14 @@ bool NcclCommunicator::awaitAll(const char *what, const std::string &name,
 bool NcclCommunicator::registerMemory(CuAddress address, int64_t bytes,
                                       const std::string &name, RankStore &store,
                                       double seconds, std::string &message) {
-  NcclWindow window = nullptr;
-  if (!call(nccl.ncclCommWindowRegister(comm, getPointer(address),
-                                        size_t(bytes), &window,
-                                        kNcclWindowSymmetric),
-            "ncclCommWindowRegister", message) ||
-      !awaitAll("ncclCommWindowRegister", name, store, seconds, message))
-    return false;
   // Null where the ranks have no memory in common: buffers are used as they
-  // are.
-  if (window)
-    windows.push_back(window);
-  return true;
+  // are. NCCL writes it when the registration is complete, perhaps after this.
+  NcclWindow &window = windows.emplace_back(nullptr);
+  return call(nccl.ncclCommWindowRegister(comm, getPointer(address),
+                                           size_t(bytes), &window,
+                                           kNcclWindowSymmetric),
+              "ncclCommWindowRegister", message) &&
+         awaitAll("ncclCommWindowRegister", name, store, seconds, message);
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,10 +273,13 @@ bool NcclCommunicator::poll(std::string &message) {
 }
 
 void NcclCommunicator::abort() {
-  if (isAborted.exchange(true))
-    return;
-  std::unique_lock<std::timed_mutex> lock(mutex, kAbortPatience);
-  if (comm)
-    nccl.ncclCommAbort(comm);
-  comm = nullptr;
+  isAborted = true;
+  NcclComm ended = nullptr;
+  {
+    std::unique_lock<std::timed_mutex> lock(mutex, kAbortPatience);
+    std::swap(ended, comm);
+  }
+  // Without the lock, as this may block: the others see that it has ended.
+  if (ended)
+    nccl.ncclCommAbort(ended);
 }

@@ -14,6 +14,8 @@
 #include "RankStore.h"
 
 #include <atomic>
+#include <deque>
+#include <memory>
 #include <mutex>
 
 namespace regather::runtime {
@@ -26,8 +28,11 @@ public:
   /// reductions.
   enum class Use { Move, Reduce };
 
-  NcclCommunicator(const NcclApi &nccl, std::vector<int32_t> group, Use use)
-      : nccl(nccl), group(std::move(group)), use(use) {}
+  /// `policy` is kNcclPolicyZero or kNcclUndefined.
+  NcclCommunicator(std::shared_ptr<const NcclApi> api,
+                   std::vector<int32_t> group, Use use, int policy)
+      : api(std::move(api)), nccl(*this->api), group(std::move(group)),
+        use(use), policy(policy) {}
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator &) = delete;
 
@@ -46,7 +51,10 @@ public:
 
   /// False, with a message, if the library has noticed a failure.
   bool poll(std::string &message);
-  /// Ends what is in flight; nothing can be exchanged afterwards.
+  /// From now on nothing can be exchanged. True for the first call, after which
+  /// `abort` has to be called.
+  bool close() { return !isAborted.exchange(true); }
+  /// Ends what is in flight. Blocks as long as a graph holds its collectives.
   void abort();
 
   const std::vector<int32_t> &getGroup() const { return group; }
@@ -66,15 +74,20 @@ private:
                      CuStream stream);
   std::string describeGroup() const;
 
+  const std::shared_ptr<const NcclApi> api;
   const NcclApi &nccl;
   const std::vector<int32_t> group;
   const Use use;
+  const int policy;
   /// Held while the handle is used. A thread that ends all waits for it only
   /// for a while.
   std::timed_mutex mutex;
   std::atomic<bool> isAborted{false};
   NcclComm comm = nullptr;
-  std::vector<NcclWindow> windows;
+  /// The library writes them some time after they were asked for, so they stay
+  /// where they are. Null where the ranks have no memory in common: buffers are
+  /// then used as they are.
+  std::deque<NcclWindow> windows;
   int64_t numCollectives = 0;
 };
 

@@ -63,11 +63,11 @@ bool PlanRunner::check(CuResult result, const char *what,
 bool PlanRunner::prepare(const TransferPlan &plan, std::string &message) {
   for (const PlanPhase &phase : plan.phases)
     for (const PlanReduction &reduction : phase.reductions) {
-      if (!module && !check(driver.cuModuleLoadDataEx(
-                                &module, writeReductionKernels().c_str(), 0,
-                                nullptr, nullptr),
-                            "cannot load the kernels for reductions", message))
+      if (!module && !driver.loadModule(writeReductionKernels().c_str(), module,
+                                        message)) {
+        message = "cannot load the kernels for reductions: " + message;
         return false;
+      }
       std::string name = getReductionKernelName(reduction.type);
       auto [place, isNew] = functions.try_emplace(name);
       if (isNew &&
@@ -113,6 +113,19 @@ bool PlanRunner::reduce(const PlanReduction &reduction, int64_t ranks,
                "cannot launch a reduction", message);
 }
 
+bool PlanRunner::copyRows(const PlanCopy &copy, CuAddress target,
+                          CuAddress source, CuStream stream,
+                          std::string &message) {
+  for (int64_t row = 0; row < copy.rows; ++row)
+    if (!check(driver.cuMemcpyDtoDAsync_v2(
+                   target + CuAddress(row * copy.targetPitch),
+                   source + CuAddress(row * copy.sourcePitch),
+                   size_t(copy.width), stream),
+               "cannot copy", message))
+      return false;
+  return true;
+}
+
 bool PlanRunner::copy(const PlanCopy &copy, const PlanMemory &memory,
                       CuStream stream, std::string &message) {
   CuAddress target = memory.get(copy.target);
@@ -126,6 +139,8 @@ bool PlanRunner::copy(const PlanCopy &copy, const PlanMemory &memory,
     return check(driver.cuMemcpyDtoDAsync_v2(
                      target, source, size_t(copy.width * copy.rows), stream),
                  "cannot copy", message);
+  if (std::max(copy.sourcePitch, copy.targetPitch) > kCuMaxPitch)
+    return copyRows(copy, target, source, stream, message);
   CuCopy2D parameters = {};
   parameters.srcMemoryType = parameters.dstMemoryType = kDeviceMemory;
   parameters.srcDevice = source;

@@ -70,6 +70,10 @@ private:
               const TransferLabel &label, std::string &message);
   bool copy(const PlanCopy &copy, const PlanMemory &memory, CuStream stream,
             std::string &message);
+  /// Row by row, where the driver does not take the pitch: of such rows, a
+  /// device has room for a few.
+  bool copyRows(const PlanCopy &copy, CuAddress target, CuAddress source,
+                CuStream stream, std::string &message);
   bool check(CuResult result, const char *what, std::string &message) const;
 
   const DriverApi &driver;

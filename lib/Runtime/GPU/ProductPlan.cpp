@@ -44,6 +44,16 @@ static std::string describe(const PlannedMatrix &matrix) {
          std::to_string(matrix.batchStride) + "]";
 }
 
+bool ProductPlan::isLarge() const {
+  constexpr int64_t kLargeSpan = int64_t(1) << 31;
+  constexpr int64_t kLargeSize = int64_t(1) << 21;
+  for (const PlannedMatrix *matrix : {&a, &b, &c, &d})
+    if (*matrix && (matrix->getSpan(batch) >= kLargeSpan ||
+                    std::max(matrix->rows, matrix->columns) >= kLargeSize))
+      return true;
+  return false;
+}
+
 std::string ProductPlan::describe() const {
   return std::string("a") + (transposesA ? "'=" : "=") + ::describe(a) + " b" +
          (transposesB ? "'=" : "=") + ::describe(b) + " c=" + ::describe(c) +

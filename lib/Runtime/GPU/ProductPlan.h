@@ -45,6 +45,10 @@ struct PlannedMatrix {
   std::vector<int64_t> callStrides;
 
   explicit operator bool() const { return buffer >= 0; }
+  /// Elements from the first to the last one of a batch.
+  int64_t getSpan(int64_t batch) const {
+    return (batch - 1) * batchStride + (columns - 1) * leading + rows;
+  }
 };
 
 struct ProductPlan {
@@ -65,6 +69,10 @@ struct ProductPlan {
 
   /// The first element of a matrix in a call.
   int64_t getOffset(const PlannedMatrix &matrix, int64_t call) const;
+
+  /// True if a matrix spans 2^31 elements or has a dimension of 2^21. cuBLASLt
+  /// may propose algorithms for such that fail when they run.
+  bool isLarge() const;
 
   /// All that decides which algorithm fits, but for alignments.
   std::string describe() const;

@@ -35,7 +35,7 @@ bool ProductTimer::check(CuResult result, const char *call,
                          std::string &message) const {
   if (result == kCuSuccess)
     return true;
-  message = std::string("cannot time products of matrices: ") + call +
+  message = std::string("cannot try products of matrices: ") + call +
             " has failed: " + driver.describe(result);
   return false;
 }
@@ -45,7 +45,7 @@ bool ProductTimer::create(int64_t bytes, std::string &message) {
   if (driver.cuMemAlloc_v2(&memory, size) != kCuSuccess) {
     size_t free = 0, total = 0;
     if (check(driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo", message))
-      message = "timing products of matrices needs " + std::to_string(bytes) +
+      message = "trying products of matrices needs " + std::to_string(bytes) +
                 " bytes on the device, but " + std::to_string(free) + " of " +
                 std::to_string(total) + " bytes are free";
     return false;
@@ -56,6 +56,13 @@ bool ProductTimer::create(int64_t bytes, std::string &message) {
          check(driver.cuEventCreate(&end, 0), "cuEventCreate", message) &&
          check(driver.cuMemsetD8Async(memory, kFill, size, stream),
                "cuMemsetD8Async", message);
+}
+
+bool ProductTimer::runOnce(const Work &work, bool &isDone,
+                           std::string &message) {
+  isDone = work(stream);
+  return check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize",
+               message);
 }
 
 bool ProductTimer::measure(const Work &work, double &microseconds,

@@ -35,6 +35,10 @@ public:
   /// False if the work cannot be enqueued.
   using Work = std::function<bool(CuStream stream)>;
 
+  /// Runs the work once. `isDone` is false if it cannot be enqueued. False,
+  /// with a message, if the device fails.
+  bool runOnce(const Work &work, bool &isDone, std::string &message);
+
   /// The median over several runs, after one that does not count; NaN if the
   /// work cannot be enqueued. False, with a message, if the device fails.
   bool measure(const Work &work, double &microseconds, std::string &message);

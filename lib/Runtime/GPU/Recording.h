@@ -13,7 +13,7 @@
 //
 //   {"call": "cuLaunchKernel", "rank": 0, "stream": 3, "instruction": 17,
 //    "kernel": "k_f00d", "reads": [[address, bytes], ...],
-//    "writes": [[address, bytes], ...]}
+//    "writes": [[address, bytes], ...], "scratch": [[address, bytes]]}
 //
 // `stream`, `event`, `capture`, `graph`, `executable` and `comm` are small
 // numbers in the order of their creation, from 1 on; addresses are numbers; and
@@ -51,6 +51,8 @@ struct CallAnnotation {
   int64_t readCount;
   const DeviceRange *writes;
   int64_t writeCount;
+  /// Memory for intermediate values of a kernel; no bytes if it has none.
+  DeviceRange scratch = {0, 0};
 };
 
 } // namespace regather::runtime

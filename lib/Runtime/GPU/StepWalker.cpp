@@ -115,6 +115,9 @@ void StepWalker::annotate(const rg_instruction &instruction) {
       instruction.description, reads.data(),
       int64_t(reads.size()),   writes.data(),
       int64_t(writes.size())};
+  if (const rg_gpu_kernel *kernel = findKernel(instruction))
+    annotation.scratch = {rank.getScratch(instruction.stream),
+                          uint64_t(kernel->scratch_bytes)};
   driver.annotate(&annotation);
 }
 
@@ -158,19 +161,27 @@ bool StepWalker::launch(const rg_instruction &instruction,
                                   rank.getStream(instruction.stream), message);
 }
 
+const rg_gpu_kernel *
+StepWalker::findKernel(const rg_instruction &instruction) const {
+  const rg_gpu_program &tables = resources.program;
+  if (instruction.opcode == RG_OP_LAUNCH)
+    return &tables.kernels[instruction.index];
+  if (instruction.opcode != RG_OP_GEMM && instruction.opcode != RG_OP_ATTENTION)
+    return nullptr;
+  if (resources.library.computes(instruction))
+    return nullptr;
+  return instruction.opcode == RG_OP_GEMM
+             ? &tables.gemms[instruction.index]
+             : &tables.attentions[instruction.index];
+}
+
 bool StepWalker::compute(const rg_instruction &instruction,
                          std::string &message) {
-  if (instruction.opcode == RG_OP_LAUNCH)
-    return launch(instruction, resources.program.kernels[instruction.index],
-                  message);
-  if (resources.library.computes(instruction))
-    return resources.library.run(instruction, buffers.data(),
-                                 rank.getScratch(instruction.stream),
-                                 rank.getStream(instruction.stream), message);
-  const rg_gpu_kernel *kernels = instruction.opcode == RG_OP_GEMM
-                                     ? resources.program.gemms
-                                     : resources.program.attentions;
-  return launch(instruction, kernels[instruction.index], message);
+  if (const rg_gpu_kernel *kernel = findKernel(instruction))
+    return launch(instruction, *kernel, message);
+  return resources.library.run(instruction, buffers.data(),
+                               rank.getScratch(instruction.stream),
+                               rank.getStream(instruction.stream), message);
 }
 
 //===----------------------------------------------------------------------===//

@@ -70,6 +70,9 @@ private:
   bool issue(const rg_instruction &instruction, int64_t &next,
              std::string &message);
   bool compute(const rg_instruction &instruction, std::string &message);
+  /// The generated kernel that computes an instruction; null if a library does,
+  /// or if it computes nothing.
+  const rg_gpu_kernel *findKernel(const rg_instruction &instruction) const;
   bool launch(const rg_instruction &instruction, const rg_gpu_kernel &kernel,
               std::string &message);
   bool copy(const rg_instruction &instruction, std::string &message);

@@ -63,11 +63,15 @@ void Watchdog::run() {
                     limit);
       message = text;
     }
+    std::thread failing;
     if (hasFailed || isLate)
-      fail(message);
+      failing = std::thread(fail, message);
     lock.lock();
-    if (hasFailed || isLate)
-      return endProcess(lock, message);
+    if (!failing.joinable())
+      continue;
+    endProcess(lock, message);
+    lock.unlock();
+    return failing.join();
   }
 }
 

@@ -34,8 +34,9 @@ public:
     int exitCode = 70;
   };
 
-  /// `poll` returns false, with a message, if something has failed; `fail` is
-  /// called once, by the thread, with what has.
+  /// `poll` returns false, with a message, if something has failed; it must not
+  /// block. `fail` is called once with what has, by a thread of its own: if it
+  /// blocks, the process is ended all the same.
   Watchdog(const Options &options, std::function<bool(std::string &)> poll,
            std::function<void(const std::string &)> fail);
   ~Watchdog();

@@ -58,12 +58,19 @@ static int64_t count(std::string_view text, std::string_view word) {
 }
 
 bool KernelImage::readPtx(const char *data) {
-  constexpr std::string_view kTarget = ".target ", kEntry = ".entry ";
+  constexpr std::string_view kVersion = ".version ", kTarget = ".target ",
+                             kEntry = ".entry ";
   std::string_view text = data;
   size_t target = text.find(kTarget);
   if (target == std::string_view::npos)
     return false;
   format = ImageFormat::Ptx;
+  if (size_t version = text.find(kVersion); version != std::string_view::npos) {
+    char *minor = nullptr;
+    ptxVersion =
+        10 * std::strtoll(data + version + kVersion.size(), &minor, 10);
+    ptxVersion += *minor == '.' ? std::strtoll(minor + 1, nullptr, 10) : 0;
+  }
   std::string name(getName(text.substr(target + kTarget.size())));
   if (name.compare(0, 3, "sm_") != 0)
     return false;

@@ -31,6 +31,8 @@ struct KernelImage {
   /// For this architecture alone, such as sm_90a.
   bool isSpecific = false;
   std::vector<ImageEntry> entries;
+  /// Of PTX: ten times the major number and the minor one; else 0.
+  int64_t ptxVersion = 0;
   /// Of a shared object.
   int64_t bytes = 0;
 

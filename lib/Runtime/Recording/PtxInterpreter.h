@@ -116,8 +116,11 @@ struct PtxFunction {
   int carry = 0;
   /// Of a thread.
   int64_t localBytes = 0;
-  /// Of a block, without what launches ask for.
+  /// Of a block, without what launches ask for: that of all kernels of the
+  /// file.
   int64_t sharedBytes = 0;
+  /// What a device gives a block: the variables that the function itself names.
+  int64_t staticSharedBytes = 0;
   /// The first opcode that is not known; the function cannot run then.
   std::string unknown;
 };

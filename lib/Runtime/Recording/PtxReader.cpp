@@ -21,12 +21,19 @@ using Kind = PtxInstruction::Kind;
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// A variable of a file: an offset in shared memory, or the address of a table.
+struct Symbol {
+  int64_t address;
+  /// Of a variable in static shared memory; else 0.
+  int64_t sharedBytes;
+};
+using SymbolTable = std::map<std::string, Symbol, std::less<>>;
+
 /// Reads the body of one function.
 class FunctionReader {
 public:
-  /// `symbols` are the addresses of shared memory.
   FunctionReader(const PtxModule &module, PtxFunction &function,
-                 const std::map<std::string, int64_t, std::less<>> &symbols)
+                 const SymbolTable &symbols)
       : module(module), function(function), symbols(symbols) {}
 
   int getRegister(std::string_view name);
@@ -64,7 +71,7 @@ private:
 
   const PtxModule &module;
   PtxFunction &function;
-  const std::map<std::string, int64_t, std::less<>> &symbols;
+  const SymbolTable &symbols;
   std::map<std::string, int, std::less<>> registers;
   std::map<std::string, size_t, std::less<>> labels;
   /// Instructions that branch, and where to.
@@ -79,9 +86,10 @@ int FunctionReader::getRegister(std::string_view name) {
     return found->second;
   uint64_t value = 0;
   std::string text(name);
-  if (auto symbol = symbols.find(name); symbol != symbols.end())
-    value = uint64_t(symbol->second);
-  else if (startsWith(name, "0f") || startsWith(name, "0d"))
+  if (auto symbol = symbols.find(name); symbol != symbols.end()) {
+    value = uint64_t(symbol->second.address);
+    function.staticSharedBytes += symbol->second.sharedBytes;
+  } else if (startsWith(name, "0f") || startsWith(name, "0d"))
     value = std::strtoull(text.c_str() + 2, nullptr, 16);
   else if (name[0] == '-')
     value = uint64_t(std::strtoll(text.c_str(), nullptr, 0));
@@ -426,8 +434,7 @@ private:
 
   std::string_view text;
   std::shared_ptr<PtxModule> module = std::make_shared<PtxModule>();
-  /// Offsets in shared memory and addresses of tables, by name.
-  std::map<std::string, int64_t, std::less<>> symbols;
+  SymbolTable symbols;
   int64_t sharedBytes = 0;
 };
 } // namespace
@@ -452,12 +459,12 @@ void ModuleReader::readShared() {
       continue;
     }
     int64_t bytes = std::abs(getTypeBytes(words[words.size() - 2].substr(1)));
-    symbols.emplace(name, sharedBytes);
+    symbols.emplace(name, Symbol{sharedBytes, count * bytes});
     sharedBytes = (sharedBytes + count * bytes + kAlignment - 1) / kAlignment *
                   kAlignment;
   }
   for (std::string_view name : dynamic)
-    symbols.emplace(name, sharedBytes);
+    symbols.emplace(name, Symbol{sharedBytes, 0});
 }
 
 /// `.global .align 4 .b8 name[2] = {65, 144};`.
@@ -479,8 +486,9 @@ void ModuleReader::readConstants() {
          split(declaration.substr(brace + 1, declaration.find('}') - brace - 1),
                ','))
       bytes->push_back(char(readNumber(value)));
-    symbols.emplace(name.substr(name.find_last_of(kSpace) + 1),
-                    int64_t(reinterpret_cast<uintptr_t>(bytes->data())));
+    symbols.emplace(
+        name.substr(name.find_last_of(kSpace) + 1),
+        Symbol{int64_t(reinterpret_cast<uintptr_t>(bytes->data())), 0});
     module->constants.push_back(std::move(bytes));
   }
 }

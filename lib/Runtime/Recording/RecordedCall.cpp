@@ -32,6 +32,7 @@ struct ThreadAnnotation {
   int64_t instruction = -1;
   std::string description;
   std::vector<DeviceRange> reads, writes;
+  DeviceRange scratch = {0, 0};
 };
 } // namespace
 
@@ -63,6 +64,7 @@ extern "C" RG_EXPORT void regather_annotate_call(const CallAnnotation *call) {
   annotation.description = call->description ? call->description : "";
   annotation.reads.assign(call->reads, call->reads + call->readCount);
   annotation.writes.assign(call->writes, call->writes + call->writeCount);
+  annotation.scratch = call->scratch;
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,12 +170,19 @@ RecordedCall &RecordedCall::write(DeviceRange range) {
   return require(device.contains(range), kCuIllegalAddress, describe(range));
 }
 
+RecordedCall &RecordedCall::useScratch(DeviceRange range) {
+  if (range.bytes == 0)
+    return *this;
+  scratch.push_back(range);
+  return require(device.contains(range), kCuIllegalAddress, describe(range));
+}
+
 RecordedCall &RecordedCall::touchAnnotated() {
   for (DeviceRange range : annotation.reads)
     read(range);
   for (DeviceRange range : annotation.writes)
     write(range);
-  return *this;
+  return useScratch(annotation.scratch);
 }
 
 RecordedCall &RecordedCall::mayWait() {
@@ -192,6 +201,7 @@ RecordedCall &RecordedCall::mayWait() {
 CuResult RecordedCall::finish() {
   addRanges("reads", reads);
   addRanges("writes", writes);
+  addRanges("scratch", scratch);
   if (result != kCuSuccess) {
     const char *name = getErrorName(result);
     add("result", name ? std::string_view(name)
@@ -209,7 +219,8 @@ CuResult RecordedCall::enqueue(DeviceWork work) {
   if (result == kCuSuccess && stream->capture) {
     StreamCapture &capture = *stream->capture;
     GraphNode node = {std::move(work), reads, stream->tail};
-    node.ranges.insert(node.ranges.end(), writes.begin(), writes.end());
+    for (const std::vector<DeviceRange> *list : {&writes, &scratch})
+      node.ranges.insert(node.ranges.end(), list->begin(), list->end());
     stream->tail = {capture.nodes.size()};
     capture.nodes.push_back(std::move(node));
     return finish();
@@ -239,6 +250,8 @@ const char *regather::runtime::getErrorName(CuResult result) {
     return "CUDA_ERROR_NO_BINARY_FOR_GPU";
   case kCuInvalidPtx:
     return "CUDA_ERROR_INVALID_PTX";
+  case kCuUnsupportedPtx:
+    return "CUDA_ERROR_UNSUPPORTED_PTX_VERSION";
   case kCuInvalidHandle:
     return "CUDA_ERROR_INVALID_HANDLE";
   case kCuNotFound:

@@ -43,6 +43,8 @@ public:
   /// allocation.
   RecordedCall &read(DeviceRange range);
   RecordedCall &write(DeviceRange range);
+  /// The work has bytes of the device for intermediate values.
+  RecordedCall &useScratch(DeviceRange range);
   /// The work touches what the caller has announced by regather_annotate_call.
   RecordedCall &touchAnnotated();
   /// The call may wait for the device, which a thread that captures must not.
@@ -69,7 +71,7 @@ private:
   std::string problem;
   CuResult result = kCuSuccess;
   CuStream stream = nullptr;
-  std::vector<DeviceRange> reads, writes;
+  std::vector<DeviceRange> reads, writes, scratch;
 };
 
 /// Such as "CUDA_ERROR_INVALID_VALUE"; null for a number that the stand-in does
@@ -81,6 +83,7 @@ inline constexpr CuResult kCuNotInitialized = 3;
 inline constexpr CuResult kCuInvalidDevice = 101;
 inline constexpr CuResult kCuInvalidImage = 200;
 inline constexpr CuResult kCuInvalidPtx = 218;
+inline constexpr CuResult kCuUnsupportedPtx = 222;
 inline constexpr CuResult kCuInvalidHandle = 400;
 inline constexpr CuResult kCuNotFound = 500;
 inline constexpr CuResult kCuIllegalAddress = 700;

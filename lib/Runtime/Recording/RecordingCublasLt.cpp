@@ -326,7 +326,7 @@ RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
   if (product.hasBias())
     call.read(product.getBiasRange());
   call.write(product.getRange(d, layoutD));
-  call.write({memory, chosen.workspaceBytes});
+  call.useScratch({memory, chosen.workspaceBytes});
   StandInDevice &device = call.getDevice();
   CuResult result = call.enqueue([product, workspace, chosen, added, &device] {
     // What was there before must not matter.

@@ -281,7 +281,8 @@ extern "C" RG_EXPORT DnnStatus cudnnBackendExecute(DnnHandle handle,
   constexpr uintptr_t kWorkspaceAlignment = 256;
   require(reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment == 0,
           "the workspace is not aligned");
-  call.write({reinterpret_cast<CuAddress>(workspace), kEngineWorkspaceBytes});
+  call.useScratch(
+      {reinterpret_cast<CuAddress>(workspace), kEngineWorkspaceBytes});
   CuResult result = call.enqueue([graph, pointers, scalars, workspace] {
     // What was there before must not matter.
     std::memset(workspace, 0x5a, kEngineWorkspaceBytes);

@@ -247,7 +247,9 @@ RG_EXPORT CuResult cuMemcpy2DAsync_v2(const CuCopy2D *copy, CuStream stream) {
       .require(isKnown(copy->srcMemoryType) && isKnown(copy->dstMemoryType),
                kCuInvalidValue, "memory is of the host or of the device")
       .require(srcPitch >= width && dstPitch >= width, kCuInvalidValue,
-               "a pitch is below the width");
+               "a pitch is below the width")
+      .require(srcPitch <= kCuMaxPitch && dstPitch <= kCuMaxPitch,
+               kCuInvalidValue, "a pitch is above the largest one");
   for (size_t row = 0; width && row < height; ++row) {
     if (copy->srcMemoryType == 2)
       call.read({reinterpret_cast<CuAddress>(source + row * srcPitch), width});

@@ -17,6 +17,7 @@
 
 #include "regather/Runtime/Runtime.h"
 
+#include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -24,9 +25,41 @@
 
 using namespace regather::runtime;
 
-/// Shared memory that a block may have at most, as on GPUs of compute
-/// capability 9.0.
-static constexpr int64_t kMaxDynamicSharedBytes = 227 << 10;
+/// Shared memory, static and dynamic, that a block may have at most on a device
+/// of an architecture.
+static int64_t getMaxSharedBytes(int64_t architecture) {
+  if (architecture >= 90)
+    return architecture < 120 ? 227 << 10 : 99 << 10;
+  if (architecture == 80 || architecture == 87)
+    return 163 << 10;
+  return architecture > 80 ? 99 << 10 : 64 << 10;
+}
+
+/// The newest PTX of a driver, ten times the major number and the minor one:
+/// CUDA 12.5 and 12.6 have the same.
+static int64_t getPtxVersion(int64_t driver) {
+  int64_t major = driver / 1000, minor = driver % 1000 / 10;
+  return 10 * (major - 4) + (major == 12 && minor > 5 ? minor - 1 : minor);
+}
+
+static std::string formatPtxVersion(int64_t version) {
+  return std::to_string(version / 10) + "." + std::to_string(version % 10);
+}
+
+/// Writes to the log that a caller has given by options; cut if it is short.
+static void writeLog(unsigned count, const int *options, void **values,
+                     const std::string &text) {
+  char *log = nullptr;
+  size_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == kCuJitErrorLog)
+      log = static_cast<char *>(values[i]);
+    if (options[i] == kCuJitErrorLogBytes)
+      bytes = reinterpret_cast<size_t>(values[i]);
+  }
+  if (log && bytes)
+    log[text.copy(log, bytes - 1)] = 0;
+}
 
 /// Opens a shared object that lies in memory.
 static void *openObject(const void *image, int64_t bytes) {
@@ -60,6 +93,9 @@ static void addPtx(CuModule module, const char *text) {
     if (auto found = ptx->functions.find(name); found != ptx->functions.end()) {
       function->ptx = found->second.get();
       function->ptxModule = ptx;
+      function->staticSharedBytes = function->ptx->staticSharedBytes;
+      function->dynamicSharedBytes = std::max<int64_t>(
+          kDefaultSharedBytes - function->staticSharedBytes, 0);
     }
 }
 
@@ -76,6 +112,14 @@ RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
   call.add("architecture", image.architecture)
       .require(image.runsOn(device.settings.architecture), kCuNoBinaryForDevice,
                "the image is for sm_" + std::to_string(image.architecture));
+  int64_t known = getPtxVersion(device.settings.driver);
+  if (call.getResult() == kCuSuccess && image.ptxVersion > known) {
+    std::string text = "PTX " + formatPtxVersion(image.ptxVersion) +
+                       " is newer than " + formatPtxVersion(known) +
+                       ", the newest of the driver";
+    writeLog(count, options, values, "stand-in: " + text + '\n');
+    call.require(false, kCuUnsupportedPtx, text);
+  }
   if (call.getResult() == kCuSuccess && image.format == ImageFormat::Cubin &&
       device.settings.machineCode == 0) {
     // No mistake of the caller, which tries the next image.
@@ -139,8 +183,11 @@ RG_EXPORT CuResult cuFuncSetAttribute(CuFunction function, int attribute,
       .add("value", value)
       .require(attribute == kCuFunctionDynamicShared, kCuInvalidValue,
                "the stand-in knows one attribute of functions")
-      .require(value >= 0 && value <= kMaxDynamicSharedBytes, kCuInvalidValue,
-               "a block cannot have so much shared memory");
+      .require(value >= 0 &&
+                   value <= getMaxSharedBytes(
+                                call.getDevice().settings.architecture) -
+                                function->staticSharedBytes,
+               kCuInvalidValue, "a block cannot have so much shared memory");
   if (call.getResult() == kCuSuccess)
     function->dynamicSharedBytes = value;
   return call.finish();

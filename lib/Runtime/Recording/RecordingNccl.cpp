@@ -11,7 +11,9 @@
 
 #include "regather/Runtime/Runtime.h"
 
+#include <chrono>
 #include <cstring>
+#include <pthread.h>
 #include <unistd.h>
 
 using namespace regather::runtime;
@@ -51,6 +53,20 @@ static std::shared_ptr<NcclCommTag> findComm(NcclComm comm) {
   return StandInNccl::get().find(comm);
 }
 
+/// True if memory belongs to the stack of this thread.
+static bool isOnStack(const void *memory) {
+  pthread_attr_t attributes;
+  void *stack = nullptr;
+  size_t bytes = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes))
+    return false;
+  pthread_attr_getstack(&attributes, &stack, &bytes);
+  pthread_attr_destroy(&attributes);
+  auto begin = reinterpret_cast<uintptr_t>(stack);
+  auto place = reinterpret_cast<uintptr_t>(memory);
+  return place >= begin && place - begin < bytes;
+}
+
 /// Enqueues what a thread has called in a group.
 static NcclResult submit() {
   NcclResult result = pending.error;
@@ -63,11 +79,14 @@ static NcclResult submit() {
     call.onStream(part.stream).add("comm", part.comm->number);
     isEager = true;
     CuResult status = call.enqueue([comm = part.comm,
+                                    captured = part.comm->captured,
                                     operations = std::move(part.operations)] {
       // A graph has nobody who would ask whether it is done.
       bool isAwaited = !isEager || comm->isBlocking;
       NcclResult state = StandInNccl::get().arrive(comm, operations, isAwaited);
-      return isAwaited && state != kNcclSuccess ? kCuLaunchFailed : kCuSuccess;
+      // That another rank is gone, only the library notices.
+      bool isGood = state == kNcclSuccess || state == kNcclRemoteError;
+      return isAwaited && !isGood ? kCuLaunchFailed : kCuSuccess;
     });
     isEager = false;
     auto lock = lockNccl();
@@ -220,6 +239,9 @@ static NcclResult endComm(const char *name, NcclComm handle, bool isAbort) {
   call.add("comm", comm->number).finish();
   auto lock = lockNccl();
   StandInNccl::get().destroy(handle, isAbort);
+  // As NCCL does from 2.26 on.
+  while (comm->captured.use_count() > 1)
+    StandInNccl::get().wake.wait_for(lock, std::chrono::milliseconds(1));
   return kNcclSuccess;
 }
 
@@ -266,8 +288,11 @@ RG_EXPORT NcclResult ncclCommWindowRegister(NcclComm handle, void *memory,
   call.add("comm", comm->number)
       .add("address", int64_t(address))
       .add("bytes", int64_t(bytes))
-      .add("flags", flags)
-      .finish();
+      .add("flags", flags);
+  if (!comm->isBlocking && isOnStack(window))
+    return reject(call, "the window is written later, but its place is on the "
+                        "stack of the caller");
+  call.finish();
   *window = static_cast<NcclWindow>(memory);
   return kNcclSuccess;
 }

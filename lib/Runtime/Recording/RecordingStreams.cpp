@@ -15,6 +15,9 @@
 
 using namespace regather::runtime;
 
+/// Smaller numbers are served first.
+static constexpr int kGreatestPriority = -5;
+
 static double getSeconds() {
   using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
@@ -30,6 +33,21 @@ RG_EXPORT CuResult cuStreamCreate(CuStream *stream, unsigned flags) {
   RecordedCall call("cuStreamCreate");
   *stream = call.getDevice().streams.create();
   return call.add("stream", (*stream)->number).finish();
+}
+
+RG_EXPORT CuResult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0;
+  *greatest = kGreatestPriority;
+  return kCuSuccess;
+}
+
+RG_EXPORT CuResult cuStreamCreateWithPriority(CuStream *stream, unsigned flags,
+                                              int priority) {
+  RecordedCall call("cuStreamCreateWithPriority");
+  *stream = call.getDevice().streams.create();
+  return call.add("stream", (*stream)->number)
+      .add("priority", priority)
+      .finish();
 }
 
 RG_EXPORT CuResult cuStreamDestroy_v2(CuStream stream) {
@@ -248,9 +266,12 @@ RG_EXPORT CuResult cuStreamEndCapture(CuStream stream, CuGraph *graph) {
       member->capture = nullptr;
       member->tail.clear();
     }
+  // Events keep the capture, but not what was captured.
+  std::vector<GraphNode> nodes = std::move(capture->nodes);
+  capture->nodes.clear();
   if (call.getResult() == kCuSuccess) {
     *graph = device.graphs.create();
-    (*graph)->nodes = std::move(capture->nodes);
+    (*graph)->nodes = std::move(nodes);
     call.add("graph", (*graph)->number);
   }
   return call.finish();

@@ -31,6 +31,9 @@
 
 namespace regather::runtime {
 
+/// Shared memory, static and dynamic, of a block that has not asked for more.
+inline constexpr int64_t kDefaultSharedBytes = 48 << 10;
+
 /// Runs when it is its turn; returns an error of the driver.
 using DeviceWork = std::function<CuResult()>;
 
@@ -99,8 +102,11 @@ struct CuFunctionTag {
   std::string name;
   /// Number of parameters, or -1 if the image does not say. All are addresses.
   int64_t parameters = -1;
-  /// Dynamic shared memory that launches may ask for.
-  int64_t dynamicSharedBytes = 48 << 10;
+  /// Shared memory of the kernel itself; 0 if the image does not say.
+  int64_t staticSharedBytes = 0;
+  /// Dynamic shared memory that launches may ask for: without more ado what
+  /// static memory leaves of kDefaultSharedBytes.
+  int64_t dynamicSharedBytes = kDefaultSharedBytes;
   /// Null if launches are recorded only.
   const HostKernel *code = nullptr;
   /// Of a kernel in PTX, and the file that holds it. Parameters of the

@@ -77,6 +77,8 @@ struct NcclCommTag {
   int position = 0;
   bool isBlocking = true;
   bool isAborted = false;
+  /// Graphs with exchanges of it have copies.
+  std::shared_ptr<const char> captured = std::make_shared<const char>();
   NcclResult error = kNcclSuccess;
   size_t numExchanges = 0;
   /// The last one that was enqueued.

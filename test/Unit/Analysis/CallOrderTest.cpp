@@ -70,6 +70,20 @@ TEST_F(CallOrderTest, TwoReadersNeedNoOrder) {
   EXPECT_EQ(calls.check(), "race@7");
 }
 
+// Streams have scratch memory of their own.
+TEST_F(CallOrderTest, ScratchMemoryOfTwoStreams) {
+  calls.useScratch("cublasLtMatmul", 1, {0, 64});
+  calls.useScratch("cublasLtMatmul", 2, {64, 64});
+  EXPECT_EQ(calls.check(), "");
+  calls.useScratch("cudnnBackendExecute", 2, {0, 8});
+  std::vector<CallFinding> findings = checkCalls({calls.calls});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].message,
+            "cudnnBackendExecute on stream 2 (line 4) has as scratch memory "
+            "bytes 0 to 7 of the allocation in line 1, which cublasLtMatmul on "
+            "stream 1 (line 2) has as scratch memory; nothing orders the two");
+}
+
 TEST_F(CallOrderTest, EventsStandForWhatWasEnqueuedBefore) {
   calls.record(1, 1);
   calls.launch(1, {}, {kA});
@@ -370,9 +384,29 @@ TEST(CallOrderRanksTest, TheSameOnAllRanks) {
   EXPECT_EQ(findings[0].record, 1u);
   EXPECT_EQ(findings[0].message,
             "collective 2 of rank 1 is ncclAllReduce on stream 2 (line 2) of 4 "
-            "elements over communicator 2, but that of rank 0 is ncclAllReduce "
-            "on stream 2 (line 2) of 8 elements over communicator 2");
+            "elements of type 0 by reduction 0 over communicator 2, but that "
+            "of rank 0 is ncclAllReduce on stream 2 (line 2) of 8 elements of "
+            "type 0 by reduction 0 over communicator 2");
   std::swap(second.calls[0], second.calls[1]);
+  EXPECT_EQ(checkCalls({first.calls, second.calls}).size(), 1u);
+}
+
+// As many bytes, but other values; and values of another rank.
+TEST(CallOrderRanksTest, ComparesTypesAndRoots) {
+  CallSequence first, second;
+  first.collective("ncclBroadcast", 0, 1, 16).type = 7;
+  second.collective("ncclBroadcast", 1, 1, 16).type = 7;
+  EXPECT_TRUE(checkCalls({first.calls, second.calls}).empty());
+  second.calls[0].type = 2;
+  second.calls[0].peer = 1;
+  std::vector<CallFinding> findings = checkCalls({first.calls, second.calls});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].message,
+            "collective 1 of rank 1 is ncclBroadcast on stream 2 (line 1) of "
+            "16 elements of type 2 from position 1 over communicator 1, but "
+            "that of rank 0 is ncclBroadcast on stream 2 (line 1) of 16 "
+            "elements of type 7 from position 0 over communicator 1");
+  second.calls[0].type = 7;
   EXPECT_EQ(checkCalls({first.calls, second.calls}).size(), 1u);
 }
 
@@ -385,8 +419,8 @@ TEST(CallOrderRanksTest, OneMoreOnOneRank) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].message,
             "rank 1 starts 1 collectives, but rank 0 starts 2: the next is "
-            "ncclAllReduce on stream 2 (line 2) of 8 elements over "
-            "communicator 1");
+            "ncclAllReduce on stream 2 (line 2) of 8 elements of type 0 by "
+            "reduction 0 over communicator 1");
 }
 
 TEST(CallOrderRanksTest, GraphsReplayCollectives) {

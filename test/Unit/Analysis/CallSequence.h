@@ -42,6 +42,12 @@ public:
       call.writes.push_back({kBase + range.address, range.bytes});
     return call;
   }
+  /// A routine that has scratch memory and nothing else.
+  RecordedCall &useScratch(const char *name, int64_t stream, CallRange range) {
+    RecordedCall &call = onStream(name, stream);
+    call.scratch = {{kBase + range.address, range.bytes}};
+    return call;
+  }
   RecordedCall &record(int64_t event, int64_t stream) {
     RecordedCall &call = onStream("cuEventRecord", stream);
     call.event = event;

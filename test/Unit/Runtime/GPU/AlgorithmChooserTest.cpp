@@ -230,12 +230,42 @@ TEST_F(AlgorithmChooser, SaysThatThereIsNoMemoryForTiming) {
   options.timesAlgorithms = true;
   setProgram({makeDesc(4, 4)});
   EXPECT_FALSE(prepare());
-  EXPECT_NE(message.find("timing products of matrices needs 33555"),
+  EXPECT_NE(message.find("trying products of matrices needs 33555"),
             std::string::npos)
       << message;
   EXPECT_NE(message.find("of 1000000 bytes are free"), std::string::npos)
       << message;
   driver = loadStandIn();
+}
+
+//===----------------------------------------------------------------------===//
+// Large products
+//===----------------------------------------------------------------------===//
+
+// The library may propose for sizes like these what it cannot run.
+constexpr int64_t kLargeSize = 1 << 21;
+
+TEST_F(AlgorithmChooser, TriesLargeProducts) {
+  ScopedVariable seconds(kSeconds, "-1,3,1");
+  options.algorithmFile = path;
+  setProgram({makeDesc(kLargeSize, 1), makeDesc(kLargeSize - 1, 1),
+              makeDesc(kLargeSize, 1)});
+  auto library = createDeviceLibrary(options);
+  ASSERT_TRUE(prepare(*library)) << message;
+  // The second proposal runs; it is no question which one is faster.
+  EXPECT_EQ(countProducts(), 2U);
+  EXPECT_NE(read().find("\"proposal\": 1"), std::string::npos) << read();
+  EXPECT_EQ(read().find("microseconds"), std::string::npos) << read();
+}
+
+TEST_F(AlgorithmChooser, TriesWhatTheFileSaysOfLargeProducts) {
+  options.algorithmFile = path;
+  setProgram({makeDesc(kLargeSize, 1)});
+  ASSERT_TRUE(prepare()) << message;
+  EXPECT_NE(read().find("\"proposal\": 0"), std::string::npos) << read();
+  ScopedVariable seconds(kSeconds, "-1,0");
+  ASSERT_TRUE(prepare()) << message;
+  EXPECT_NE(read().find("\"proposal\": 1"), std::string::npos) << read();
 }
 
 //===----------------------------------------------------------------------===//

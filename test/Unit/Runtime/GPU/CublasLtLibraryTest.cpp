@@ -12,6 +12,7 @@
 #include "RecordedDriver.h"
 
 #include <algorithm>
+#include <dlfcn.h>
 #include <numeric>
 #include <random>
 
@@ -341,6 +342,29 @@ TEST_F(CublasLtLibrary, SaysThatTheLibraryIsTooOld) {
   EXPECT_NE(message.find("is version 12.1.3, but 12.4.0 or newer is needed"),
             std::string::npos)
       << message;
+}
+
+TEST_F(CublasLtLibrary, SaysWhichLibraryDoesNotStart) {
+  setProgram({makeDesc(4, 4, 4)});
+  DeviceLibraryOptions options;
+  options.path = REGATHER_NEWER_CUBLASLT;
+  auto library = createDeviceLibrary(options);
+  EXPECT_FALSE(prepare(*library));
+  EXPECT_EQ(message, "cuBLASLt '" REGATHER_NEWER_CUBLASLT
+                     "', version 13.1.2, does not start on a driver for CUDA "
+                     "13.0: CUBLAS_STATUS_NOT_INITIALIZED");
+}
+
+TEST_F(CublasLtLibrary, TakesAnOlderLibraryIfTheNewestDoesNotStart) {
+  // The search by name then finds these.
+  void *newer = dlopen(REGATHER_NEWER_CUBLASLT, RTLD_NOW | RTLD_LOCAL);
+  void *older = dlopen(REGATHER_OLDER_CUBLASLT, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(newer && older) << dlerror();
+  setProgram({makeDesc(4, 4, 4)});
+  auto library = createDeviceLibrary({});
+  EXPECT_TRUE(prepare(*library)) << message;
+  dlclose(newer);
+  dlclose(older);
 }
 
 TEST_F(CublasLtLibrary, ReportsWhatTheLibraryRejects) {

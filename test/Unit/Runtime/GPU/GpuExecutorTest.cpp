@@ -188,7 +188,7 @@ TEST(GpuExecutor, FreesWhatItHasMade) {
   EXPECT_GT(count("cuMemAlloc_v2"), 0u);
   EXPECT_EQ(count("cuMemAlloc_v2"), count("cuMemFree_v2"));
   EXPECT_EQ(count("cuMemHostAlloc"), count("cuMemFreeHost"));
-  EXPECT_EQ(count("cuStreamCreate"), count("cuStreamDestroy_v2"));
+  EXPECT_EQ(count("cuStreamCreateWithPriority"), count("cuStreamDestroy_v2"));
   EXPECT_EQ(count("cuEventCreate"), count("cuEventDestroy_v2"));
   for (const std::string &line : record.getCalls())
     EXPECT_EQ(line.find("\"problem\""), std::string::npos) << line;
@@ -276,6 +276,23 @@ TEST(GpuImages, DeviceDecidesBetweenArchitectures) {
   expect("75", "has code for sm_80 (PTX), sm_90a (PTX), but device 0");
 }
 
+// Static memory leaves less than 48 KiB to a launch that has not asked.
+TEST(GpuImages, AsksForDynamicSharedMemoryBelow48KiB) {
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 1,
+                ".version 8.0\n.target sm_90a\n.address_size 64\n"
+                ".shared .align 16 .b8 tile[4224];\n"
+                ".extern .shared .align 16 .b8 scratch[];\n"
+                ".visible .entry add(.param .u64 a) {\n"
+                "\tmov.b64 %rd1, tile;\n\tmov.b64 %rd2, scratch;\n"
+                "\tret;\n}\n");
+  int32_t kernel = test.addKernel({"add"}, 0, 7);
+  test.setDynamicSharedBytes(47232);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0, 7)});
+  GpuTestExecutor executor(test);
+  EXPECT_EQ(executor.run(), RG_OK) << executor.getError();
+}
+
 TEST(GpuImages, RecordsLaunchesOfPtx) {
   RecordFile record;
   GpuTestProgram test;
@@ -288,6 +305,20 @@ TEST(GpuImages, RecordsLaunchesOfPtx) {
   ASSERT_EQ(launches.size(), 1u);
   EXPECT_NE(launches[0].find("\"kernel\": \"add\", \"blocks\": 7"),
             std::string::npos);
+}
+
+TEST(GpuImages, TellsTheScratchMemoryOfKernels) {
+  RecordFile record;
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 1, getPtx("sm_90a"));
+  int32_t kernel = test.addKernel({"add"}, 2, 7, /*scratch=*/512);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0, 7), arena(8, 7), arena(16, 7)});
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+  std::string launch = record.getCalls("cuLaunchKernel")[0];
+  size_t field = launch.find("\"scratch\": [[");
+  ASSERT_NE(field, std::string::npos) << launch;
+  EXPECT_NE(launch.find(", 512]]", field), std::string::npos) << launch;
 }
 
 //===----------------------------------------------------------------------===//
@@ -347,6 +378,18 @@ TEST(GpuBadInput, OtherArchitecture) {
               "('stand-in device') is sm_80");
 }
 
+TEST(GpuBadInput, PtxThatIsTooNewForTheDriver) {
+  ScopedVariable version("REGATHER_STAND_IN_DRIVER", "12040");
+  GpuTestProgram test;
+  test.addImage(RG_GPU_IMAGE_PTX, 90, 0,
+                ".version 8.6\n.target sm_90\n.address_size 64\n");
+  expectError(test, RG_ERROR_DEVICE,
+              "the kernels cannot be loaded: cuModuleLoadDataEx has failed: "
+              "CUDA_ERROR_UNSUPPORTED_PTX_VERSION: reported by the stand-in "
+              "driver:\nstand-in: PTX 8.6 is newer than 8.4, the newest of the "
+              "driver");
+}
+
 TEST(GpuBadInput, NotEnoughMemory) {
   ScopedVariable memory("REGATHER_STAND_IN_MEMORY", "5000");
   GpuTestProgram test;
@@ -356,7 +399,25 @@ TEST(GpuBadInput, NotEnoughMemory) {
               "the step needs 8704 bytes on device 0 ('stand-in device'): for "
               "each of 2 ranks 4096 for its arena, 256 for its arguments and 0 "
               "for its kernels, and for all 0 for constants; but 5000 of 5000 "
-              "bytes are free");
+              "bytes are free, of which 268435456 are left to libraries "
+              "(REGATHER_LIBRARY_MEMORY)");
+}
+
+TEST(GpuBadInput, NotEnoughMemoryForLibraries) {
+  constexpr int64_t need = 4096 + 256, left = int64_t(256) << 20;
+  GpuTestProgram test;
+  test.addArgument(3);
+  auto create = [&](int64_t bytes) {
+    ScopedVariable memory("REGATHER_STAND_IN_MEMORY", std::to_string(bytes));
+    return GpuTestExecutor(test).status;
+  };
+  EXPECT_EQ(create(need + left), RG_OK);
+  EXPECT_EQ(create(need + left - 1), RG_ERROR_MEMORY);
+  ScopedVariable none("REGATHER_LIBRARY_MEMORY", "0");
+  EXPECT_EQ(create(need), RG_OK);
+  ScopedVariable wrong("REGATHER_LIBRARY_MEMORY", "1G");
+  expectError(test, RG_ERROR_ARGUMENT,
+              "REGATHER_LIBRARY_MEMORY is '1G', expected a number of bytes");
 }
 
 TEST(GpuBadInput, KernelThatTheImageLacks) {

@@ -48,6 +48,22 @@ TEST(GpuRanks, ShareADevice) {
   }
 }
 
+// The computation is on stream 0.
+TEST(GpuRanks, StreamsWithTransfersComeFirst) {
+  RecordFile record;
+  GpuTestProgram test;
+  addSumAndGather(test, 1, 1);
+  GpuTestExecutor executor(test);
+  ASSERT_EQ(executor.status, RG_OK) << executor.getError();
+  std::vector<std::string> calls =
+      record.getCalls("cuStreamCreateWithPriority");
+  ASSERT_EQ(calls.size(), 3u);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_NE(calls[i].find(i ? "\"priority\": -5" : "\"priority\": 0"),
+              std::string::npos)
+        << calls[i];
+}
+
 /// What torchrun says to a job of one process.
 namespace {
 struct JobOfOne {

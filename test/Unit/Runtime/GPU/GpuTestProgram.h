@@ -40,6 +40,11 @@ public:
     kernels.push_back({list.data(), int64_t(list.size()), scratch, arguments});
     return TestProgram::addKernel(nullptr);
   }
+  /// Shared memory that the launches of the last kernel ask for.
+  void setDynamicSharedBytes(int32_t bytes) {
+    for (rg_gpu_launch &launch : launches.back())
+      launch.dynamic_shared_bytes = bytes;
+  }
   void addImage(int32_t kind, int32_t architecture, int32_t specific,
                 const std::string &data) {
     texts.push_back(data);

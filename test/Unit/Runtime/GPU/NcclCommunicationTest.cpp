@@ -152,6 +152,31 @@ TEST_F(NcclCallsTest, HasCommunicatorsForGathersAndForReductions) {
     EXPECT_EQ(contains(calls[i], "\"policy\": 2"), i < 2) << calls[i];
 }
 
+TEST_F(NcclCallsTest, EstimatesWhatCommunicatorsTake) {
+  auto estimate = [&](int32_t ranks, const std::vector<TransferCase> &cases) {
+    TransferProgram program(ranks, cases);
+    int64_t bytes = 0;
+    runNcclRanks(driver, 1, {}, [&](const NcclRank &rank) {
+      bytes = rank.communication.estimateLibraryBytes(program.get());
+    });
+    return bytes;
+  };
+  EXPECT_EQ(estimate(1, {getAllReduce()}), 0);
+  EXPECT_EQ(estimate(2, {getAllReduce()}), 256 << 20);
+  EXPECT_EQ(estimate(2, {getGather(), getAllReduce(), getGather()}), 512 << 20);
+}
+
+TEST_F(NcclCallsTest, GathersOfGraphsDoWithoutCopyEngines) {
+  RecordFile record;
+  openRecord(driver);
+  TransferProgram program(2, {getGather()});
+  program.formGraph();
+  run(program, NcclOptions());
+  for (const std::string &call : record.getCalls("ncclCommInitRankConfig"))
+    EXPECT_TRUE(contains(call, "\"policy\": " + std::to_string(kNcclUndefined)))
+        << call;
+}
+
 /// Allocates an arena and prepares, and returns the recorded calls.
 std::vector<std::string> getCalls(const DriverApi &driver, const char *version,
                                   const char *call) {
@@ -177,11 +202,11 @@ TEST_F(NcclCallsTest, RegistersTheArenaWhereWindowsAreRight) {
 using NcclErrorTest = NcclCommunicationTest;
 
 TEST_F(NcclErrorTest, RefusesOldVersions) {
-  ScopedVariable variable("REGATHER_STAND_IN_NCCL", "21705");
+  ScopedVariable variable("REGATHER_STAND_IN_NCCL", "22501");
   NcclApi nccl;
   std::string message;
   EXPECT_FALSE(nccl.load(REGATHER_RECORDING_LIBRARY, message));
-  EXPECT_TRUE(contains(message, "has version 2.17.5, but 2.18.0 or newer is "
+  EXPECT_TRUE(contains(message, "has version 2.25.1, but 2.26.2 or newer is "
                                 "needed"))
       << message;
   EXPECT_FALSE(nccl.load("/no/such/library.so", message));
@@ -250,6 +275,62 @@ TEST_F(NcclErrorTest, ReportsAsynchronousErrors) {
   EXPECT_EQ(messages[0],
             "the step is not done after 0.1 seconds; rank 0 is in collective 1 "
             "of group [0, 1]: 'tg.collective' in model.layer");
+}
+
+// A graph that holds a collective keeps NCCL from ending the communicator.
+TEST_F(NcclErrorTest, WaitsForGraphsForAWhileOnly) {
+  TransferProgram program(1, {getAllReduce()});
+  program.formGraph();
+  TransferBuffers buffers(driver, program.getCase(0), 1, 0);
+  NcclOptions options;
+  options.abortSeconds = 0.01;
+  RecordFile record;
+  openRecord(driver);
+  runNcclRanks(driver, 1, options, [&](const NcclRank &rank) {
+    std::string message;
+    ASSERT_TRUE(rank.communication.prepare(program.get(), message)) << message;
+    auto start = [&] {
+      return rank.communication.start(0, 0, buffers.get(0), rank.stream,
+                                      message);
+    };
+    ASSERT_TRUE(start()) << message;
+    ASSERT_EQ(
+        driver.cuStreamBeginCapture_v2(rank.stream, kCuCaptureThreadLocal), 0);
+    ASSERT_TRUE(start()) << message;
+    CuGraph graph = nullptr;
+    ASSERT_EQ(driver.cuStreamEndCapture(rank.stream, &graph), 0);
+    rank.communication.abort();
+    EXPECT_FALSE(start());
+    EXPECT_EQ(driver.cuGraphDestroy(graph), 0);
+  });
+  EXPECT_EQ(record.getCalls("ncclCommAbort").size(), 1u);
+}
+
+/// Fails in a step that never ends.
+static void failWithoutEnd(const DriverApi &driver) {
+  ScopedVariable fault("REGATHER_STAND_IN_NCCL_FAULT", "error:0:1");
+  TransferProgram program(1, {getAllReduce()});
+  TransferBuffers buffers(driver, program.getCase(0), 1, 0);
+  NcclOptions options;
+  options.watchdog.pollSeconds = 0.001;
+  options.watchdog.firstStepSeconds = 1;
+  options.watchdog.graceSeconds = 0.01;
+  runNcclRanks(driver, 1, options, [&](const NcclRank &rank) {
+    std::string message;
+    ASSERT_TRUE(rank.communication.prepare(program.get(), message)) << message;
+    rank.communication.beginStep();
+    EXPECT_FALSE(
+        rank.communication.start(0, 0, buffers.get(0), rank.stream, message));
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  });
+}
+
+// The step found the failure; the watchdog, which ends the process, tells it.
+TEST_F(NcclErrorTest, TheLastWordIsWhatHasFailed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(failWithoutEnd(driver), testing::ExitedWithCode(70),
+              "error: an exchange for reductions of group .0.: remote process "
+              "exited or there was a network error: an injected failure");
 }
 
 // A rank that does not come is waited for until time is over, and then all

@@ -47,6 +47,19 @@ TEST(ProductPlan, ComputesTheTransposeOfRowMajorResults) {
             "batch=1");
 }
 
+TEST(ProductPlan, IsLargeIfASpanOrASizeIs) {
+  auto isLarge = [](const rg_gemm_desc &desc) {
+    return planProduct(desc).plan->isLarge();
+  };
+  EXPECT_FALSE(isLarge(makeDesc(2, (1 << 21) - 1, 4)));
+  EXPECT_TRUE(isLarge(makeDesc(2, 1 << 21, 4)));
+  EXPECT_TRUE(isLarge(makeDesc(1 << 16, 1 << 15, 1)));
+  EXPECT_FALSE(isLarge(makeDesc((1 << 16) - 1, 1 << 15, 1)));
+  rg_gemm_desc batched = makeDesc(4, 4, 4);
+  addBatch(batched, 2, int64_t(1) << 31, 16, 16);
+  EXPECT_TRUE(isLarge(batched));
+}
+
 TEST(ProductPlan, TakesTransposedFactors) {
   rg_gemm_desc desc = makeDesc(2, 3, 4);
   desc.a.strides[0] = 1;

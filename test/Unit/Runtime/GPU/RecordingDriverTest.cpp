@@ -199,6 +199,57 @@ TEST_F(RecordingDriver, RecordsLaunches) {
     EXPECT_NE(line.find(part), std::string::npos) << line;
 }
 
+constexpr char kSharedPtx[] = R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.shared .align 16 .b8 tile[4224];
+.shared .align 16 .b8 unused[30000];
+.extern .shared .align 16 .b8 scratch[];
+.visible .entry kernel()
+{
+	mov.b64 %rd1, tile;
+	mov.b64 %rd2, scratch;
+	ret;
+}
+)";
+
+/// Dynamic shared memory that a launch of the kernel above gets, at most.
+CuResult launchWithShared(const DriverApi &driver, CuStream stream, int bytes,
+                          bool asks) {
+  CuModule module = nullptr;
+  CuFunction function = nullptr;
+  EXPECT_EQ(driver.cuModuleLoadDataEx(&module, kSharedPtx, 0, nullptr, nullptr),
+            0);
+  EXPECT_EQ(driver.cuModuleGetFunction(&function, module, "kernel"), 0);
+  CuResult result =
+      asks
+          ? driver.cuFuncSetAttribute(function, kCuFunctionDynamicShared, bytes)
+          : kCuSuccess;
+  if (result == kCuSuccess)
+    result = driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, unsigned(bytes),
+                                   stream, nullptr, nullptr);
+  EXPECT_EQ(driver.cuModuleUnload(module), 0);
+  return result;
+}
+
+TEST_F(RecordingDriver, StaticSharedMemoryCountsForTheLimits) {
+  constexpr int standard = 49152 - 4224;
+  EXPECT_EQ(launchWithShared(driver, stream, standard, /*asks=*/false), 0);
+  EXPECT_EQ(getName(launchWithShared(driver, stream, standard + 1,
+                                     /*asks=*/false)),
+            "CUDA_ERROR_INVALID_VALUE");
+  for (auto [architecture, limit] :
+       {std::pair("80", 166912), {"86", 101376}, {"90", 232448}}) {
+    ScopedVariable variable("REGATHER_STAND_IN_ARCHITECTURE", architecture);
+    DriverApi other = loadStandIn();
+    EXPECT_EQ(launchWithShared(other, stream, limit - 4224, /*asks=*/true), 0);
+    EXPECT_EQ(getName(launchWithShared(other, stream, limit - 4223,
+                                       /*asks=*/true)),
+              "CUDA_ERROR_INVALID_VALUE");
+  }
+}
+
 TEST_F(RecordingDriver, RejectsImagesForOtherArchitectures) {
   ScopedVariable architecture("REGATHER_STAND_IN_ARCHITECTURE", "100");
   DriverApi newer = loadStandIn();

@@ -115,6 +115,12 @@ public:
   TransferProgram(const TransferProgram &) = delete;
 
   const rg_gpu_program &get() const { return gpuProgram; }
+  /// Makes one graph of all transfers.
+  void formGraph() {
+    gpuProgram.graph_count = 1;
+    gpuProgram.graphs = &graph;
+    graph = {"all", 0, program.instruction_count};
+  }
   int32_t getRanks() const { return program.ranks; }
   const TransferCase &getCase(int64_t number) const {
     return cases[size_t(number)];
@@ -134,6 +140,7 @@ private:
   std::vector<rg_place> places;
   rg_program program = {};
   rg_gpu_program gpuProgram = {};
+  rg_gpu_graph graph = {};
 };
 
 /// The buffers of all ranks for one transfer, with random contents, on the

@@ -76,6 +76,25 @@ TEST(WatchdogDeathTest, EndsTheProcessIfNothingHelps) {
               "not end after that");
 }
 
+// As when a library does not return that was told to end.
+TEST(WatchdogDeathTest, EndsTheProcessIfReportingBlocks) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto run = [] {
+    Watchdog::Options options = getOptions(0.01, 0.01);
+    options.graceSeconds = 0.01;
+    Watchdog watchdog(
+        options, [](std::string &) { return true; },
+        [](const std::string &) {
+          std::this_thread::sleep_for(std::chrono::hours(1));
+        });
+    watchdog.beginStep();
+    std::this_thread::sleep_for(std::chrono::seconds(10));
+    std::_Exit(1);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(70),
+              "the step is not done after 0.01 seconds");
+}
+
 //===----------------------------------------------------------------------===//
 // The log
 //===----------------------------------------------------------------------===//
