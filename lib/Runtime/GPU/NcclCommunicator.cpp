@@ -182,8 +182,8 @@ bool NcclCommunicator::registerMemory(CuAddress address, int64_t bytes,
   // are. NCCL writes it when the registration is complete, perhaps after this.
   NcclWindow &window = windows.emplace_back(nullptr);
   return call(nccl.ncclCommWindowRegister(comm, getPointer(address),
-                                           size_t(bytes), &window,
-                                           kNcclWindowSymmetric),
+                                          size_t(bytes), &window,
+                                          kNcclWindowSymmetric),
               "ncclCommWindowRegister", message) &&
          awaitAll("ncclCommWindowRegister", name, store, seconds, message);
 }
