@@ -152,6 +152,25 @@ def test_reproducible_sums_are_those_of_one_process(four_ranks: Path,
     assert losses_of(job[0]) == losses_of(one)
 
 
+@pytest.mark.parametrize("graphs", ["none", "full"])
+def test_work_that_runs_later_computes_the_same(tmp_path: Path,
+                                                graphs: str) -> None:
+    """The device is behind the host, and streams are ahead of each other: what
+    orders them are events."""
+    bundle = compile_bundle(ROOT / "examples" / "mlp-fsdp.mlir", tmp_path,
+                            f"--cuda-graph={graphs}")
+    steps = ("--json", "--steps=3")
+    expected = losses_of(run_tool("regather-run", bundle, *RUN, *steps,
+                                  env=LIBRARIES))
+    for seed in range(3):
+        late = run_tool("regather-run", bundle, *RUN, *steps,
+                        env={**LIBRARIES, "REGATHER_STAND_IN_DELAYS": str(seed)})
+        assert losses_of(late) == expected
+    job = run_job(bundle, tmp_path / "nccl", "--comm=nccl,reproducible", *steps,
+                  REGATHER_STAND_IN_DELAYS="7")
+    assert losses_of(job[0]) == expected
+
+
 # The number of the collective, and what it is.
 IN_COLLECTIVE = (r"rank \d is in collective 3 of group \[0, 1, 2, 3\]: "
                  r"tg.all_gather at [^ ]*mlp-fsdp.mlir:\d+:\d+ in module "

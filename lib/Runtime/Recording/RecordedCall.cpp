@@ -214,20 +214,28 @@ CuResult RecordedCall::finish() {
   return result;
 }
 
-CuResult RecordedCall::enqueue(DeviceWork work) {
+CuResult RecordedCall::enqueue(DeviceWork work, bool isOrdered) {
   require(stream != nullptr, kCuInvalidHandle, "there is no such stream");
   if (result == kCuSuccess && stream->capture) {
     StreamCapture &capture = *stream->capture;
-    GraphNode node = {std::move(work), reads, stream->tail};
+    GraphNode node = {std::move(work), reads, stream->tail, isOrdered};
     for (const std::vector<DeviceRange> *list : {&writes, &scratch})
       node.ranges.insert(node.ranges.end(), list->begin(), list->end());
     stream->tail = {capture.nodes.size()};
     capture.nodes.push_back(std::move(node));
     return finish();
   }
+  int64_t number = stream ? stream->number : 0;
   if (finish() != kCuSuccess)
     return result;
-  return work();
+  WorkQueues &queues = device.queues;
+  if (!queues.isDelaying())
+    return work();
+  if (isOrdered)
+    queues.addInOrder(annotation.rank, number, std::move(work));
+  else
+    queues.add(number, std::move(work));
+  return kCuSuccess;
 }
 
 const char *regather::runtime::getErrorName(CuResult result) {

@@ -57,10 +57,11 @@ public:
 
   /// Writes the line. Nothing else may be called afterwards.
   CuResult finish();
-  /// Writes the line and, if the call is right, runs the work: at once, without
-  /// holding the lock, or whenever the graph is launched that the stream is
-  /// captured into.
-  CuResult enqueue(DeviceWork work);
+  /// Writes the line and, if the call is right, runs the work: at once or when
+  /// it is its turn, without holding the lock, or whenever the graph is
+  /// launched that the stream is captured into. `isOrdered` is as in
+  /// WorkQueues::addInOrder.
+  CuResult enqueue(DeviceWork work, bool isOrdered = false);
 
 private:
   void addRanges(const char *field, const std::vector<DeviceRange> &ranges);

@@ -30,6 +30,8 @@ RG_EXPORT CuResult cuInit(unsigned flags) {
   {
     std::lock_guard<std::mutex> lock(device.mutex);
     device.settings = StandInSettings::read();
+    device.queues.start(device.settings.delays >= 0,
+                        uint64_t(device.settings.delays));
     device.isStarted = true;
     openRecord();
   }
@@ -108,7 +110,9 @@ RG_EXPORT CuResult cuCtxSetCurrent(CuContext context) {
 
 RG_EXPORT CuResult cuCtxSynchronize() {
   RecordedCall call("cuCtxSynchronize");
-  return call.mayWait().finish();
+  CuResult result = call.mayWait().finish();
+  CuResult work = call.getDevice().queues.finishAll();
+  return result ? result : work;
 }
 
 //===----------------------------------------------------------------------===//
@@ -147,6 +151,8 @@ RG_EXPORT CuResult cuMemAlloc_v2(CuAddress *address, size_t bytes) {
 }
 
 RG_EXPORT CuResult cuMemFree_v2(CuAddress address) {
+  // As the driver does, which may be asked to free what is in use.
+  StandInDevice::get().queues.finishAll();
   RecordedCall call("cuMemFree_v2");
   StandInDevice &device = call.getDevice();
   auto found = device.allocations.find(address);
@@ -173,6 +179,7 @@ RG_EXPORT CuResult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
 }
 
 RG_EXPORT CuResult cuMemFreeHost(void *memory) {
+  StandInDevice::get().queues.finishAll();
   RecordedCall call("cuMemFreeHost");
   call.mayWait().require(call.getDevice().hostAllocations.erase(memory) != 0,
                          kCuInvalidValue, "no allocation begins there");
@@ -194,8 +201,14 @@ RG_EXPORT CuResult cuMemcpyHtoDAsync_v2(CuAddress target, const void *source,
                                         size_t bytes, CuStream stream) {
   RecordedCall call("cuMemcpyHtoDAsync_v2");
   call.onStream(stream).write({target, bytes});
-  return call.enqueue([=] {
-    std::memcpy(at(target), source, bytes);
+  // The driver has read memory that is not its own when the call returns.
+  std::string copy;
+  StandInDevice &device = call.getDevice();
+  bool isCopied = device.queues.isDelaying() && !device.isPinned(source);
+  if (isCopied)
+    copy.assign(static_cast<const char *>(source), bytes);
+  return call.enqueue([=, copy = std::move(copy)] {
+    std::memcpy(at(target), isCopied ? copy.data() : source, bytes);
     return kCuSuccess;
   });
 }
@@ -204,10 +217,16 @@ RG_EXPORT CuResult cuMemcpyDtoHAsync_v2(void *target, CuAddress source,
                                         size_t bytes, CuStream stream) {
   RecordedCall call("cuMemcpyDtoHAsync_v2");
   call.onStream(stream).read({source, bytes});
-  return call.enqueue([=] {
+  StandInDevice &device = call.getDevice();
+  bool isAwaited = device.queues.isDelaying() && !device.isPinned(target);
+  CuResult result = call.enqueue([=] {
     std::memcpy(target, at(source), bytes);
     return kCuSuccess;
   });
+  // The driver has written memory that is not its own when the call returns.
+  return result == kCuSuccess && isAwaited && !stream->capture
+             ? device.queues.finish(stream->number)
+             : result;
 }
 
 RG_EXPORT CuResult cuMemcpyDtoDAsync_v2(CuAddress target, CuAddress source,

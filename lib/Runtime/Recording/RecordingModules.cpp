@@ -152,6 +152,7 @@ RG_EXPORT CuResult cuModuleLoadDataEx(CuModule *module, const void *data,
 }
 
 RG_EXPORT CuResult cuModuleUnload(CuModule module) {
+  StandInDevice::get().queues.finishAll();
   RecordedCall call("cuModuleUnload");
   // Code of the host stays loaded: work may still run it.
   call.mayWait().require(call.getDevice().modules.erase(module),

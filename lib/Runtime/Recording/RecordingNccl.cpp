@@ -77,17 +77,23 @@ static NcclResult submit() {
       return result;
     RecordedCall call("ncclGroupEnd");
     call.onStream(part.stream).add("comm", part.comm->number);
+    // Only what a graph holds keeps the communicator from ending.
+    std::shared_ptr<const char> captured;
+    if (call.getResult() == kCuSuccess && part.stream->capture)
+      captured = part.comm->captured;
     isEager = true;
-    CuResult status = call.enqueue([comm = part.comm,
-                                    captured = part.comm->captured,
-                                    operations = std::move(part.operations)] {
-      // A graph has nobody who would ask whether it is done.
-      bool isAwaited = !isEager || comm->isBlocking;
-      NcclResult state = StandInNccl::get().arrive(comm, operations, isAwaited);
-      // That another rank is gone, only the library notices.
-      bool isGood = state == kNcclSuccess || state == kNcclRemoteError;
-      return isAwaited && !isGood ? kCuLaunchFailed : kCuSuccess;
-    });
+    CuResult status = call.enqueue(
+        [comm = part.comm, captured, operations = std::move(part.operations)] {
+          // A graph has nobody who would ask whether it is done.
+          bool isAwaited = !isEager || comm->isBlocking ||
+                           StandInDevice::get().queues.isDelaying();
+          NcclResult state =
+              StandInNccl::get().arrive(comm, operations, isAwaited);
+          // That another rank is gone, only the library notices.
+          bool isGood = state == kNcclSuccess || state == kNcclRemoteError;
+          return isAwaited && !isGood ? kCuLaunchFailed : kCuSuccess;
+        },
+        /*isOrdered=*/true);
     isEager = false;
     auto lock = lockNccl();
     if (status != kCuSuccess)
@@ -232,13 +238,20 @@ RG_EXPORT NcclResult ncclCommFinalize(NcclComm comm) {
 } // extern "C"
 
 static NcclResult endComm(const char *name, NcclComm handle, bool isAbort) {
+  if (!isAbort)
+    StandInDevice::get().queues.finishAll();
   std::shared_ptr<NcclCommTag> comm = findComm(handle);
   RecordedCall call(name);
   if (!comm)
     return reject(call, "there is no such communicator");
   call.add("comm", comm->number).finish();
+  {
+    auto lock = lockNccl();
+    StandInNccl::get().destroy(handle, isAbort);
+  }
+  // What was enqueued ends.
+  StandInDevice::get().queues.finishAll();
   auto lock = lockNccl();
-  StandInNccl::get().destroy(handle, isAbort);
   // As NCCL does from 2.26 on.
   while (comm->captured.use_count() > 1)
     StandInNccl::get().wake.wait_for(lock, std::chrono::milliseconds(1));

@@ -51,6 +51,7 @@ RG_EXPORT CuResult cuStreamCreateWithPriority(CuStream *stream, unsigned flags,
 }
 
 RG_EXPORT CuResult cuStreamDestroy_v2(CuStream stream) {
+  StandInDevice::get().queues.finishAll();
   RecordedCall call("cuStreamDestroy_v2");
   call.onStream(stream);
   call.require(call.getResult() != kCuSuccess || !stream->capture,
@@ -62,25 +63,34 @@ RG_EXPORT CuResult cuStreamDestroy_v2(CuStream stream) {
 
 } // extern "C"
 
-/// Waits for a stream, or asks whether it is done. What was enqueued has run.
-static CuResult awaitStream(const char *name, CuStream stream) {
+/// Waits for a stream, or asks whether it is done.
+static CuResult awaitStream(const char *name, CuStream stream, bool asks) {
   RecordedCall call(name);
   call.onStream(stream).mayWait();
   if (call.getResult() == kCuSuccess && stream->capture) {
     stream->capture->isInvalid = true;
     call.require(false, kCuCaptureUnsupported, "the stream is being captured");
   }
-  return call.finish();
+  if (CuResult result = call.finish())
+    return result;
+  WorkQueues &queues = call.getDevice().queues;
+  if (!queues.isDelaying())
+    return kCuSuccess;
+  if (!asks)
+    return queues.finish(stream->number);
+  CuResult result = kCuSuccess;
+  bool isDone = queues.isDone(stream->number, result);
+  return result || isDone ? result : kCuNotReady;
 }
 
 extern "C" {
 
 RG_EXPORT CuResult cuStreamSynchronize(CuStream stream) {
-  return awaitStream("cuStreamSynchronize", stream);
+  return awaitStream("cuStreamSynchronize", stream, /*asks=*/false);
 }
 
 RG_EXPORT CuResult cuStreamQuery(CuStream stream) {
-  CuResult result = awaitStream("cuStreamQuery", stream);
+  CuResult result = awaitStream("cuStreamQuery", stream, /*asks=*/true);
   bool hangs = StandInDevice::get().settings.hangs != 0;
   return result == kCuSuccess && hangs ? kCuNotReady : result;
 }
@@ -129,10 +139,31 @@ RG_EXPORT CuResult cuEventRecord(CuEvent event, CuStream stream) {
   if (!addEvent(call, event, /*isRead=*/false))
     return call.finish();
   event->isRecorded = true;
-  event->time = getSeconds() + call.getDevice().addedSeconds;
+  event->time = std::make_shared<double>(0);
+  event->mark = nullptr;
   event->capture = stream->capture;
   event->tail = stream->tail;
-  return call.finish();
+  StandInDevice &device = call.getDevice();
+  auto setTime = [time = event->time, &device] {
+    *time = getSeconds() + device.addedSeconds;
+    return kCuSuccess;
+  };
+  if (stream->capture || !device.queues.isDelaying()) {
+    setTime();
+    return call.finish();
+  }
+  event->mark = std::make_shared<bool>(false);
+  WorkMark mark = event->mark;
+  int64_t number = stream->number;
+  CuResult result = call.finish();
+  device.queues.add(
+      number,
+      [setTime, &device] {
+        std::lock_guard<std::mutex> lock(device.mutex);
+        return setTime();
+      },
+      nullptr, mark);
+  return result;
 }
 
 RG_EXPORT CuResult cuStreamWaitEvent(CuStream stream, CuEvent event,
@@ -164,28 +195,42 @@ RG_EXPORT CuResult cuStreamWaitEvent(CuStream stream, CuEvent event,
     stream->tail.erase(std::unique(stream->tail.begin(), stream->tail.end()),
                        stream->tail.end());
   }
-  return call.finish();
+  WorkMark mark = stream->capture ? nullptr : event->mark;
+  int64_t number = stream->number;
+  CuResult result = call.finish();
+  if (mark && result == kCuSuccess)
+    call.getDevice().queues.add(number, nullptr, mark);
+  return result;
 }
 
 } // extern "C"
 
-static CuResult awaitEvent(const char *name, CuEvent event) {
+static CuResult awaitEvent(const char *name, CuEvent event, bool asks) {
   RecordedCall call(name);
   call.mayWait();
   if (addEvent(call, event, /*isRead=*/false))
     call.require(!event->capture, kCuCapturedEvent,
                  "the event belongs to a capture");
-  return call.finish();
+  if (CuResult result = call.finish())
+    return result;
+  WorkQueues &queues = call.getDevice().queues;
+  if (!queues.isDelaying())
+    return kCuSuccess;
+  if (!asks)
+    return queues.finish(event->mark);
+  CuResult result = kCuSuccess;
+  bool isDone = queues.isDone(event->mark, result);
+  return result || isDone ? result : kCuNotReady;
 }
 
 extern "C" {
 
 RG_EXPORT CuResult cuEventQuery(CuEvent event) {
-  return awaitEvent("cuEventQuery", event);
+  return awaitEvent("cuEventQuery", event, /*asks=*/true);
 }
 
 RG_EXPORT CuResult cuEventSynchronize(CuEvent event) {
-  return awaitEvent("cuEventSynchronize", event);
+  return awaitEvent("cuEventSynchronize", event, /*asks=*/false);
 }
 
 RG_EXPORT CuResult cuEventElapsedTime(float *milliseconds, CuEvent begin,
@@ -195,7 +240,10 @@ RG_EXPORT CuResult cuEventElapsedTime(float *milliseconds, CuEvent begin,
       addEvent(call, end, /*isRead=*/true)) {
     call.require(begin->isTimed && end->isTimed, kCuInvalidHandle,
                  "an event was made without timing");
-    *milliseconds = float((end->time - begin->time) * 1e3);
+    auto isReached = [](CuEvent event) { return !event->mark || *event->mark; };
+    call.require(isReached(begin) && isReached(end), kCuNotReady,
+                 "an event is not reached");
+    *milliseconds = float((*end->time - *begin->time) * 1e3);
   }
   return call.finish();
 }
@@ -290,7 +338,8 @@ RG_EXPORT CuResult cuGraphInstantiateWithFlags(CuGraphExec *exec, CuGraph graph,
                "there is no such graph");
   if (call.getResult() == kCuSuccess) {
     *exec = device.executables.create();
-    (*exec)->nodes = graph->nodes;
+    (*exec)->nodes =
+        std::make_shared<const std::vector<GraphNode>>(graph->nodes);
     call.add("graph", graph->number).add("executable", (*exec)->number);
   }
   return call.finish();
@@ -306,16 +355,21 @@ RG_EXPORT CuResult cuGraphLaunch(CuGraphExec exec, CuStream stream) {
   call.add("executable", exec->number)
       .require(!stream->capture, kCuCaptureUnsupported,
                "the stand-in launches no graph into a graph");
-  for (const GraphNode &node : exec->nodes)
+  bool isOrdered = false;
+  for (const GraphNode &node : *exec->nodes) {
+    isOrdered |= node.isOrdered;
     for (DeviceRange range : node.ranges)
       call.require(device.contains(range), kCuIllegalAddress,
                    "memory that the graph uses was freed");
-  return call.enqueue([exec] {
-    for (const GraphNode &node : exec->nodes)
-      if (CuResult result = node.work())
-        return result;
-    return kCuSuccess;
-  });
+  }
+  return call.enqueue(
+      [nodes = exec->nodes] {
+        for (const GraphNode &node : *nodes)
+          if (CuResult result = node.work())
+            return result;
+        return kCuSuccess;
+      },
+      isOrdered);
 }
 
 RG_EXPORT CuResult cuGraphExecDestroy(CuGraphExec exec) {

@@ -25,6 +25,7 @@ StandInSettings StandInSettings::read() {
   readNumber("REGATHER_STAND_IN_DRIVER", settings.driver);
   readNumber("REGATHER_STAND_IN_HANGS", settings.hangs);
   readNumber("REGATHER_STAND_IN_MACHINE_CODE", settings.machineCode);
+  readNumber("REGATHER_STAND_IN_DELAYS", settings.delays);
   return settings;
 }
 
@@ -41,6 +42,15 @@ bool StandInDevice::contains(DeviceRange range) const {
   auto [base, bytes] = *std::prev(after);
   uint64_t offset = range.address - base;
   return offset <= bytes && range.bytes <= bytes - offset;
+}
+
+bool StandInDevice::isPinned(const void *memory) const {
+  auto after = hostAllocations.upper_bound(const_cast<void *>(memory));
+  if (after == hostAllocations.begin())
+    return false;
+  auto [base, bytes] = *std::prev(after);
+  return static_cast<const char *>(memory) - static_cast<const char *>(base) <
+         static_cast<ptrdiff_t>(bytes);
 }
 
 bool StandInDevice::isCapturing(std::thread::id thread) const {

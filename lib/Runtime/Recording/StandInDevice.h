@@ -9,8 +9,8 @@
 // The state behind the driver that stands in for CUDA's. Memory of the device
 // is memory of the host. Work runs when it is enqueued, by the thread that
 // enqueues it: of all orders in which a device might run a correct program that
-// is one. Work of a stream that is captured is kept, and runs when its graph is
-// launched.
+// is one; WorkQueues.h has others. Work of a stream that is captured is kept,
+// and runs when its graph is launched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,7 @@
 #include "../GPU/DriverApi.h"
 #include "../GPU/Recording.h"
 #include "PtxInterpreter.h"
+#include "WorkQueues.h"
 
 #include <functional>
 #include <map>
@@ -34,9 +35,6 @@ namespace regather::runtime {
 /// Shared memory, static and dynamic, of a block that has not asked for more.
 inline constexpr int64_t kDefaultSharedBytes = 48 << 10;
 
-/// Runs when it is its turn; returns an error of the driver.
-using DeviceWork = std::function<CuResult()>;
-
 /// One piece of work in a graph.
 struct GraphNode {
   DeviceWork work;
@@ -44,6 +42,8 @@ struct GraphNode {
   std::vector<DeviceRange> ranges;
   /// Numbers of nodes that come before it.
   std::vector<size_t> dependencies;
+  /// As in WorkQueues::addInOrder.
+  bool isOrdered = false;
 };
 
 /// The work that is captured, from the begin on one stream to the end on it.
@@ -69,8 +69,10 @@ struct CuEventTag {
   int64_t number;
   bool isRecorded = false;
   bool isTimed = false;
-  /// When it was recorded, in seconds.
-  double time = 0;
+  /// When it was reached, in seconds; of work that is delayed not yet.
+  std::shared_ptr<double> time;
+  /// Of work that is delayed.
+  WorkMark mark;
   /// Of the capture that it was last recorded in; null if outside of one.
   std::shared_ptr<StreamCapture> capture;
   std::vector<size_t> tail;
@@ -83,7 +85,8 @@ struct CuGraphTag {
 
 struct CuGraphExecTag {
   int64_t number;
-  std::vector<GraphNode> nodes;
+  /// Launches that are delayed have it, too.
+  std::shared_ptr<const std::vector<GraphNode>> nodes;
 };
 
 /// A kernel of an image that is a shared object for the host. The object has a
@@ -143,8 +146,9 @@ private:
 /// REGATHER_STAND_IN_DEVICES (1), REGATHER_STAND_IN_MEMORY (bytes, 80 GiB),
 /// REGATHER_STAND_IN_ARCHITECTURE (90), REGATHER_STAND_IN_DRIVER (13000),
 /// REGATHER_STAND_IN_HANGS (0; else streams are never done when they are
-/// asked) and REGATHER_STAND_IN_MACHINE_CODE (0; else images of machine code
-/// are taken, whose launches are recorded only).
+/// asked), REGATHER_STAND_IN_DELAYS (-1; else work is delayed, by this seed)
+/// and REGATHER_STAND_IN_MACHINE_CODE (0; else images of machine code are
+/// taken, whose launches are recorded only).
 struct StandInSettings {
   int64_t devices = 1;
   int64_t memory = int64_t(80) << 30;
@@ -152,6 +156,7 @@ struct StandInSettings {
   int64_t driver = 13000;
   int64_t hangs = 0;
   int64_t machineCode = 0;
+  int64_t delays = -1;
 
   static StandInSettings read();
 };
@@ -172,6 +177,8 @@ struct StandInDevice {
   ObjectTable<CuGraphTag> graphs;
   ObjectTable<CuGraphExecTag> executables;
   ObjectTable<CuModuleTag> modules;
+  /// Has a mutex of its own.
+  WorkQueues queues;
   int64_t numCaptures = 0;
   /// What work is said to have taken besides the time that it has.
   double addedSeconds = 0;
@@ -180,6 +187,9 @@ struct StandInDevice {
 
   /// True if all bytes lie in one allocation.
   bool contains(DeviceRange range) const;
+  /// True if the host has this memory from the driver: copies then need not be
+  /// over when the call returns.
+  bool isPinned(const void *memory) const;
   /// All allocations.
   std::vector<DeviceRange> getMemory() const;
   /// True if this thread captures a stream, which forbids calls that might wait

@@ -258,6 +258,81 @@ TEST_F(RecordingDriver, RejectsImagesForOtherArchitectures) {
             kCuNoBinaryForDevice);
 }
 
+//===----------------------------------------------------------------------===//
+// Delays
+//===----------------------------------------------------------------------===//
+
+class DelayedDriver : public RecordingDriver {
+protected:
+  /// Sets memory to 7 on a stream and copies it on another one.
+  uint16_t copyOnOtherStream(const char *seed, bool waits) {
+    ScopedVariable delays("REGATHER_STAND_IN_DELAYS", seed);
+    EXPECT_EQ(driver.cuInit(0), 0);
+    EXPECT_EQ(driver.cuMemsetD16Async(memory, 0, 2, stream), 0);
+    EXPECT_EQ(driver.cuStreamSynchronize(stream), 0);
+    EXPECT_EQ(driver.cuMemsetD16Async(memory, 7, 1, stream), 0);
+    EXPECT_EQ(driver.cuEventRecord(event, stream), 0);
+    if (waits)
+      EXPECT_EQ(driver.cuStreamWaitEvent(other, event, 0), 0);
+    EXPECT_EQ(driver.cuMemcpyDtoDAsync_v2(memory + 2, memory, 2, other), 0);
+    EXPECT_EQ(driver.cuCtxSynchronize(), 0);
+    return download(2)[1];
+  }
+  void TearDown() override {
+    // Without delays.
+    EXPECT_EQ(driver.cuInit(0), 0);
+    RecordingDriver::TearDown();
+  }
+
+  static constexpr const char *kSeeds[] = {"0", "1", "2", "3", "4", "5"};
+};
+
+TEST_F(DelayedDriver, AMissingWaitShows) {
+  int64_t right = 0;
+  for (const char *seed : kSeeds) {
+    EXPECT_EQ(copyOnOtherStream(seed, /*waits=*/true), 7);
+    right += copyOnOtherStream(seed, /*waits=*/false) == 7;
+  }
+  EXPECT_LT(right, int64_t(std::size(kSeeds)));
+}
+
+TEST_F(DelayedDriver, HostMemoryThatIsUsedAgainShows) {
+  void *host = nullptr;
+  ASSERT_EQ(driver.cuMemHostAlloc(&host, 2, 0), 0);
+  auto &pinned = *static_cast<uint16_t *>(host);
+  uint16_t plain = 0;
+  int64_t right = 0;
+  for (const char *seed : kSeeds) {
+    ScopedVariable delays("REGATHER_STAND_IN_DELAYS", seed);
+    ASSERT_EQ(driver.cuInit(0), 0);
+    pinned = plain = 7;
+    ASSERT_EQ(driver.cuMemcpyHtoDAsync_v2(memory, &pinned, 2, stream), 0);
+    ASSERT_EQ(driver.cuMemcpyHtoDAsync_v2(memory + 2, &plain, 2, stream), 0);
+    pinned = plain = 9;
+    std::vector<uint16_t> values = download(2);
+    right += values[0] == 7;
+    EXPECT_EQ(values[1], 7);
+  }
+  EXPECT_LT(right, int64_t(std::size(kSeeds)));
+  EXPECT_EQ(driver.cuMemFreeHost(host), 0);
+}
+
+TEST_F(DelayedDriver, SaysThatWorkIsNotDone) {
+  bool isEverBusy = false;
+  for (const char *seed : kSeeds) {
+    ScopedVariable delays("REGATHER_STAND_IN_DELAYS", seed);
+    ASSERT_EQ(driver.cuInit(0), 0);
+    for (int i = 0; i < 8; ++i)
+      ASSERT_EQ(driver.cuMemsetD8Async(memory, 1, 1, stream), 0);
+    CuResult result = driver.cuStreamQuery(stream);
+    isEverBusy |= result == kCuNotReady;
+    EXPECT_TRUE(result == kCuSuccess || result == kCuNotReady);
+    EXPECT_EQ(driver.cuStreamSynchronize(stream), 0);
+    EXPECT_EQ(driver.cuStreamQuery(stream), 0);
+  }
+  EXPECT_TRUE(isEverBusy);
+}
+
 TEST(StandInDriver, SaysThatThereIsNoDevice) {
   ScopedVariable devices("REGATHER_STAND_IN_DEVICES", "0");
   DriverApi driver;
