@@ -231,7 +231,7 @@ def test_a_rank_that_stops_while_communicators_are_made(
                 "ncclCommInitRankConfig for gathers of group [0, 1, 2, 3] is "
                 "not done after 1.5 seconds; rank 2 of 4 did not answer "
                 "within 0.5 seconds") in message, message
-    assert seconds < (4.5 if stopped == 0 else 3.5)
+    assert seconds < 8
 
 
 def test_a_signal_to_one_rank_ends_all_after_the_same_step(
