@@ -14,6 +14,8 @@
 #include "NcclCommunicator.h"
 #include "Watchdog.h"
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 
 namespace regather::runtime {
@@ -66,6 +68,8 @@ public:
   const CollectiveLog &getLog() const { return log; }
 
 private:
+  using Clock = std::chrono::steady_clock;
+
   bool check(CuResult result, const char *what, std::string &message) const;
   bool planTransfers(std::string &message);
   bool createCommunicators(std::string &message);
@@ -73,6 +77,9 @@ private:
   bool makeMarks(std::string &message);
   bool mark(const volatile uint32_t &place, uint32_t value, CuStream stream,
             std::string &message);
+  /// After half of its time a step takes long.
+  double getLongSeconds() const { return options.watchdog.stepSeconds / 2; }
+  bool isStepLong() const;
   bool pollCommunicators(std::string &message);
   void fail(const std::string &message);
   static NcclCommunicator::Use getUse(const rg_transfer &transfer);
@@ -108,6 +115,8 @@ private:
   CollectiveLog log;
   std::mutex failureMutex;
   std::string failure;
+  /// Read by the watchdog.
+  std::atomic<Clock::time_point> stepBegin{};
   /// Ends before all that it looks at.
   std::unique_ptr<Watchdog> watchdog;
 };
