@@ -189,6 +189,10 @@ def test_a_rank_that_does_not_come_to_a_collective(
         expect_error(result, f"rank {rank} stopped: ", "an injected failure"
                      if fails else "the step is not done after 3 seconds")
         assert len(re.findall(IN_COLLECTIVE, result.stderr)) == 1
+        # In the one case all processes are there. In the other one rank 0 has
+        # it said, and may have ended before the others ask.
+        is_named = "nothing was heard of rank 2 of 4" in result.stderr
+        assert not is_named if fault == "hang" else is_named or rank != 0
         log = json.loads((tmp_path / f"log-{rank}.json").read_text())
         assert log["rank"] == rank
         assert log["collectives"][-1]["sequence"] == 3
@@ -233,8 +237,10 @@ def test_a_rank_that_is_killed(four_ranks: Path, tmp_path: Path) -> None:
     assert [process.returncode for process in processes] == [
         1, 1, -signal.SIGKILL, 1]
     for rank in (0, 1, 3):
-        assert "the step is not done after 3 seconds" in messages[rank]
+        assert "the step is not done after 3 seconds; " in messages[rank]
         assert f"rank {rank} is in collective " in messages[rank]
+    # Rank 0 may have ended before the others ask.
+    assert "nothing was heard of rank 2 of 4 for 1.5 seconds; " in messages[0]
 
 
 @pytest.mark.parametrize("stopped", [0, 2])
@@ -268,7 +274,7 @@ def test_a_rank_that_stops_while_communicators_are_made(
                 "ncclCommInitRankConfig for gathers of group [0, 1, 2, 3] is "
                 "not done after 1.5 seconds; rank 2 of 4 did not answer "
                 "within 0.5 seconds") in message, message
-    assert seconds < (4.5 if stopped == 0 else 3.5)
+    assert seconds < 8
 
 
 def test_a_signal_to_one_rank_ends_all_after_the_same_step(

@@ -3,11 +3,14 @@ and standard output are written to, and whatever fails says so."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import resource
 import signal
 import subprocess
+import sys
+import termios
 import time
 from pathlib import Path
 
@@ -183,9 +186,12 @@ def test_results_that_nobody_asked_for_are_lost() -> None:
 
 
 def test_another_signal_ends_the_process(tmp_path: Path) -> None:
-    # Nobody reads on, so that a step is soon not done.
     process = start(f"--outputs={tmp_path / 'x'}")
-    time.sleep(0.3)
+    # Nobody reads on, so that the line of a step has soon no room.
+    unread = b"\0" * 4
+    while int.from_bytes(unread, sys.byteorder) < 3900:
+        time.sleep(0.01)
+        unread = fcntl.ioctl(process.stdout, termios.FIONREAD, b"\0" * 4)
     process.send_signal(signal.SIGTERM)
     time.sleep(1.1)
     assert process.poll() is None

@@ -278,8 +278,19 @@ bool NcclCommunication::prepare(const rg_gpu_program &gpuProgram,
   }
   watchdog = std::make_unique<Watchdog>(
       options.watchdog,
-      [this](std::string &reason) { return pollFailure(reason); },
-      [this](const std::string &reason) { fail(reason); });
+      [this](std::string &reason) {
+        // Of a step that takes long the ranks hear from each other, so that one
+        // that has stopped is known when time is over.
+        if (isStepLong())
+          store.sayAlive();
+        return pollFailure(reason);
+      },
+      [this](const std::string &reason) {
+        std::string none;
+        std::string silent =
+            pollFailure(none) ? store.describeSilent(getLongSeconds()) : "";
+        fail(reason + (silent.empty() ? "" : "; ") + silent);
+      });
   return true;
 }
 
@@ -292,7 +303,13 @@ void NcclCommunication::beginStep() {
   for (int32_t i = 0; i < program->stream_count; ++i)
     progress[i].begun = progress[i].done = 0;
   log.beginStep();
+  stepBegin = Clock::now();
   watchdog->beginStep();
+}
+
+bool NcclCommunication::isStepLong() const {
+  std::chrono::duration<double> elapsed = Clock::now() - stepBegin.load();
+  return elapsed.count() > getLongSeconds();
 }
 
 void NcclCommunication::endStep() {

@@ -14,6 +14,8 @@
 #include "NcclCommunicator.h"
 #include "Watchdog.h"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -72,6 +74,8 @@ public:
   const CollectiveLog &getLog() const { return log; }
 
 private:
+  using Clock = std::chrono::steady_clock;
+
   bool check(CuResult result, const char *what, std::string &message) const;
   bool planTransfers(std::string &message);
   bool createCommunicators(bool inGraphs, std::string &message);
@@ -79,6 +83,9 @@ private:
   bool makeMarks(std::string &message);
   bool mark(const volatile uint32_t &place, uint32_t value, CuStream stream,
             std::string &message);
+  /// After half of its time a step takes long.
+  double getLongSeconds() const { return options.watchdog.stepSeconds / 2; }
+  bool isStepLong() const;
   bool pollCommunicators(std::string &message);
   bool pollFailure(std::string &message);
   void fail(const std::string &message);
@@ -123,6 +130,8 @@ private:
   CollectiveLog log;
   std::mutex failureMutex;
   std::string failure;
+  /// Read by the watchdog.
+  std::atomic<Clock::time_point> stepBegin{};
   /// Ends before all that it looks at.
   std::unique_ptr<Watchdog> watchdog;
 };

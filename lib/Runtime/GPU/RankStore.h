@@ -39,6 +39,13 @@ public:
   virtual bool callRoll(const std::string &name,
                         const std::vector<int32_t> &group, double seconds,
                         std::string &message) = 0;
+
+  /// Lets the others know that this process has not stopped. Any thread may
+  /// call it.
+  virtual void sayAlive() {}
+  /// The ranks of which nothing was heard for some seconds, in words; empty if
+  /// there are none. Any thread may call it.
+  virtual std::string describeSilent(double seconds) { return ""; }
 };
 
 } // namespace regather::runtime

@@ -140,11 +140,16 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   bool isTake = what == "take" && request.size() == 2;
   bool isRoll = what == "roll" && request.size() > 3;
   bool isBarrier = what == "barrier" && request.size() == 2;
+  bool isSilent = what == "silent" && request.size() == 2;
   bool isStop = what == "stop" && request.size() == 3;
-  bool isOfRank =
-      isSet || isPut || isGet || isTake || isBarrier || isRoll || isStop;
+  bool isOfRank = isSet || isPut || isGet || isTake || isBarrier || isRoll ||
+                  isStop || isSilent || what == "alive";
   if (!isHello && (client.rank < 0 || !isOfRank))
     return false;
+  if (client.rank >= 0)
+    lastHeard[client.rank] = Clock::now();
+  if (client.rank >= 0 && what == "alive")
+    return true;
   // A rank waits for each answer.
   for (const Waiting &item : waiting)
     if (item.client == &client)
@@ -174,6 +179,11 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   if (isSet) {
     setValue(request[1], request[2]);
     return client.socket.send(encodeStoreMessage({"ok", ""}));
+  }
+  if (isSilent) {
+    std::string silent =
+        describeSilent(std::strtod(request[1].c_str(), nullptr));
+    return client.socket.send(encodeStoreMessage({"ok", silent}));
   }
   if (isStop) {
     // The others may be in the next step already, but not after it.
@@ -231,6 +241,23 @@ static std::string listMissing(const std::set<int32_t> &present,
   std::vector<int32_t> all(static_cast<size_t>(ranks));
   std::iota(all.begin(), all.end(), 0);
   return listMissing(present, all);
+}
+
+std::string StoreServer::describeSilent(double silentSeconds) const {
+  std::set<int32_t> others;
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    auto heard = lastHeard.find(rank);
+    if (heard != lastHeard.end() &&
+        std::chrono::duration<double>(Clock::now() - heard->second).count() <=
+            silentSeconds)
+      others.insert(rank);
+  }
+  if (others.size() == size_t(ranks))
+    return "";
+  char time[32];
+  std::snprintf(time, sizeof(time), "%g seconds", silentSeconds);
+  return "nothing was heard of " + listMissing(others, ranks) + " of " +
+         std::to_string(ranks) + " for " + time;
 }
 
 /// The ranks that a roll is about.

@@ -15,6 +15,9 @@
 //   ["barrier", name]                when all ranks have asked
 //   ["roll", name, seconds, rank...] when all of these ranks have asked, for
 //                                    which it waits so long
+//   ["alive"]                        never
+//   ["silent", seconds]              at once, by the ranks that have sent
+//                                    nothing for so long
 //   ["stop", step, wants]            at once, by the step after which to stop,
 //                                    if a rank wants to, or by nothing
 //
@@ -94,6 +97,7 @@ private:
   /// Carries out a request that is ready, and returns the answer.
   StoreMessage carryOut(Waiting &waiting);
   double getPatience(const StoreMessage &request) const;
+  std::string describeSilent(double silentSeconds) const;
   void answerWaiting();
   size_t getMaxBytes() const;
   void setValue(const std::string &key, std::string value);
@@ -119,6 +123,8 @@ private:
   /// Ranks that are here, and that have asked for each barrier and each roll.
   std::set<int32_t> present;
   std::map<std::string, std::set<int32_t>> barriers;
+  /// When each rank has sent its last message.
+  std::map<int32_t, Clock::time_point> lastHeard;
   /// After which step all ranks stop, if one wants to.
   std::optional<int64_t> lastStep;
   /// Why nothing can succeed any more; empty if it can.

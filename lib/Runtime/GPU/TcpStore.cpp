@@ -109,6 +109,7 @@ bool TcpStore::connect(const LaunchEnvironment &given, double newSeconds,
 
 bool TcpStore::request(const StoreMessage &request, double waitSeconds,
                        std::string &value, std::string &message) {
+  std::lock_guard<std::mutex> lock(mutex);
   if (!socket.send(encodeStoreMessage(request))) {
     message = "the connection to rank 0 is lost: has it ended?";
     return false;
@@ -181,6 +182,22 @@ bool TcpStore::callRoll(const std::string &name,
   for (int32_t rank : group)
     call.push_back(std::to_string(rank));
   return request(call, rollSeconds, none, message);
+}
+
+void TcpStore::sayAlive() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (socket)
+    socket.send(encodeStoreMessage({"alive"}));
+}
+
+std::string TcpStore::describeSilent(double silentSeconds) {
+  std::string text, message;
+  if (!socket)
+    return "";
+  return request({"silent", std::to_string(silentSeconds)}, /*waitSeconds=*/0,
+                 text, message)
+             ? text
+             : message;
 }
 
 bool TcpStore::agreeToStop(int64_t step, bool wants, bool &stops,

@@ -14,6 +14,7 @@
 #include "StoreServer.h"
 
 #include <memory>
+#include <mutex>
 
 namespace regather::runtime {
 
@@ -35,6 +36,9 @@ public:
   bool barrier(const std::string &name, std::string &message) override;
   bool callRoll(const std::string &name, const std::vector<int32_t> &group,
                 double seconds, std::string &message) override;
+
+  void sayAlive() override;
+  std::string describeSilent(double seconds) override;
 
   /// Sets a key, for which it waits until it has no value.
   bool put(const std::string &key, const std::string &value,
@@ -58,6 +62,8 @@ private:
                std::string &value, std::string &message);
 
   double seconds = 0;
+  /// Held by the thread whose request is to be answered.
+  std::mutex mutex;
   std::unique_ptr<StoreServer> server;
   Socket socket;
   std::string received;

@@ -230,8 +230,8 @@ TEST_F(ShardFolderTest, SavesReplaceThoseOfOtherRanks) {
        {"rank-0-of-2.safetensors", "rank-1-of-2.safetensors"}) {
     std::filesystem::rename(folder / name, folder / "regather-saved" / name);
   }
-  std::ofstream(folder / "rank-0-of-3.safetensors");
-  std::ofstream(folder / "notes.txt");
+  for (const char *name : {"rank-0-of-3.safetensors", "notes.txt"})
+    std::ofstream(folder / name) << "old";
   EXPECT_EQ(readCopy(), std::optional<double>(300));
   step.ranks = 1;
   step.results = {makeValue("copy", {2}, {2}, std::nullopt)};

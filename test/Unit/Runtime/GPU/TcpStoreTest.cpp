@@ -429,14 +429,16 @@ TEST(TcpStoreTest, WaitsForDescriptors) {
     std::vector<Socket> others;
     while (others.empty() || others.back())
       others.emplace_back(::socket(AF_INET, SOCK_STREAM, 0));
-    ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address),
-              sizeof(address));
+    // The system accepts it in place of the server.
+    bool isConnected =
+        ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address),
+                  sizeof(address)) == 0;
     std::clock_t begin = std::clock();
     usleep(400000);
     double used = double(std::clock() - begin) / CLOCKS_PER_SEC;
     others.clear();
     socket.send(encodeStoreMessage({"hello", "7", "2", "0", ""}));
-    bool isAnswered = isEnded(socket);
+    bool isAnswered = isConnected && isEnded(socket);
     return std::string(used < 0.1 ? "idle" : "busy") +
            (isAnswered ? ", answered" : ", lost");
   };
