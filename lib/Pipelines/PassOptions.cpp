@@ -25,7 +25,8 @@ LogicalResult regather::applyPassOptions(OpPassManager &pm,
       return failure();
     };
     if (failed(pass.initializeOptions(it->second, fail)))
-      return failure();
+      return errors.tell() > 0 ? failure()
+                               : fail("does not take \"" + it->second + "\"");
   }
   for (const auto &entry : found)
     texts.erase(entry.first);

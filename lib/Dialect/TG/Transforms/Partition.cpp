@@ -235,6 +235,18 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   return success(!releases || succeeded(regatherParameters(func)));
 }
 
+/// What the option `saved` calls a result: the id of the operation and, if it
+/// has several, the number of the result. What has no id is called by its
+/// operation.
+static std::string getRecordName(OpResult result) {
+  Operation *op = result.getOwner();
+  auto id = op->getAttrOfType<StringAttr>(kIdAttrName);
+  std::string name = (id ? id.getValue() : op->getName().getStringRef()).str();
+  if (op->getNumResults() > 1)
+    name += ":" + std::to_string(result.getResultNumber());
+  return name;
+}
+
 /// Records and reports what is saved in the end.
 void Partition::record(func::FuncOp func) {
   StepGraph graph(func.getBody().front());
@@ -248,12 +260,9 @@ void Partition::record(func::FuncOp func) {
     recordSaved(op, result.getResultNumber());
     int64_t bytes = getValueBytes(value);
     crossingBytes += bytes;
-    auto id = op->getAttrOfType<StringAttr>(kIdAttrName);
     remark::analysis(op->getLoc(),
                      remark::RemarkOpts::name("saved").category(DEBUG_TYPE))
-        << remark::add("'{0}' is saved for backward",
-                       id ? id.getValue().str()
-                          : op->getName().getStringRef().str())
+        << remark::add("'{0}' is saved for backward", getRecordName(result))
         << remark::metric("bytes", bytes)
         << remark::metric("flops", getOpCost(op).flops);
   }
