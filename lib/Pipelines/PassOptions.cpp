@@ -20,13 +20,17 @@ LogicalResult regather::applyPassOptions(OpPassManager &pm,
     if (it == texts.end())
       continue;
     found.insert(*it);
+    // MLIR has said itself what is wrong about a value.
     auto fail = [&](const Twine &message) {
-      errors << "pass \"" << it->first << "\": " << message << '\n';
+      std::string text = message.str();
+      errors << "pass \"" << it->first << "\""
+             << (text.empty() ? " does not take \"" + it->second + "\""
+                              : ": " + text)
+             << '\n';
       return failure();
     };
     if (failed(pass.initializeOptions(it->second, fail)))
-      return errors.tell() > 0 ? failure()
-                               : fail("does not take \"" + it->second + "\"");
+      return failure();
   }
   for (const auto &entry : found)
     texts.erase(entry.first);

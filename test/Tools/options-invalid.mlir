@@ -60,6 +60,18 @@
 
 // The module is not printed, whatever is wrong about an option.
 // RUN: not regather-opt %s --tg-shard-parameters=mesh=dp:2 --tg-reshard-after-forward=group=1 2>&1 | FileCheck %s --check-prefix=OPT --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-partition=saved=a 2>&1 | FileCheck %s --check-prefix=SAVED --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-partition='mode=replay saved=a' 2>&1 | FileCheck %s --check-prefix=RECORD --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-partition=mode=budget 2>&1 | FileCheck %s --check-prefix=BUDGET --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-apply-policy='modules=up:selective save=aten.exp.*' 2>&1 | FileCheck %s --check-prefix=SAVE --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-append-optimizer='groups=down:weight-decay=0' 2>&1 | FileCheck %s --check-prefix=PATTERN --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-shard-parameters='mesh=dp:2 optimizer-groups=down' 2>&1 | FileCheck %s --check-prefix=FLAT --implicit-check-not='see current operation'
+// SAVED: error: option 'saved' is for mode replay
+// RECORD: error: record names "a", but no operation of forward has the id "a"
+// BUDGET: error: mode budget and option 'budget', a number of bytes, need each other
+// SAVE: error: pattern "aten.exp.*" of option 'save' matches no operation whose policy is selective
+// PATTERN: error: group "down"
+// FLAT: error: pattern "down" of option 'optimizer-groups' matches no parameter
 // OPT: error: 'group' must be at least 2, got 1
 
 // An axis that splits nothing makes its ranks do the same work.

@@ -292,8 +292,9 @@ LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
 LogicalResult ApplyPolicy::checkSaveList(FunctionOpInterface func) {
   for (auto [i, isUsed] : llvm::enumerate(used))
     if (!isUsed)
-      return func.emitError() << "pattern \"" << save[i]
-                              << "\" of option 'save' matches no operation "
-                                 "whose policy is selective";
+      return emitError(func.getLoc())
+             << "pattern \"" << save[i]
+             << "\" of option 'save' matches no operation "
+                "whose policy is selective";
   return success();
 }

@@ -46,12 +46,14 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
     if (!*step || !(*step).getBody().hasOneBlock())
       return;
     if (matchPyTorch && mode != PartitionMode::MinCut) {
-      (*step).emitError() << "option 'match-pytorch' is for mode min-cut";
+      emitError(getOperation().getLoc())
+          << "option 'match-pytorch' is for mode min-cut";
       return signalPassFailure();
     }
     if ((mode == PartitionMode::Budget) != (budget >= 0)) {
-      (*step).emitError() << "mode budget and option 'budget', a number of "
-                             "bytes, need each other";
+      emitError(getOperation().getLoc())
+          << "mode budget and option 'budget', a number of "
+             "bytes, need each other";
       return signalPassFailure();
     }
     eraseDeadBackward(*step);
@@ -97,7 +99,8 @@ LogicalResult Partition::readRecord(func::FuncOp func) {
   if (saved.empty())
     return success();
   if (mode != PartitionMode::Replay)
-    return func.emitError() << "option 'saved' is for mode replay";
+    return emitError(getOperation().getLoc())
+           << "option 'saved' is for mode replay";
   llvm::StringMap<SmallVector<Operation *, 1>> byId;
   StepGraph graph(func.getBody().front());
   for (Operation *op : graph.getOps())
@@ -108,14 +111,14 @@ LogicalResult Partition::readRecord(func::FuncOp func) {
     auto [id, number] = StringRef(text).split(':');
     auto it = byId.find(id);
     if (it == byId.end())
-      return func.emitError()
+      return emitError(func.getLoc())
              << "record names \"" << text
              << "\", but no operation of forward has the id \"" << id << '"';
     unsigned index = 0;
     for (Operation *op : it->second) {
       if (!number.empty() &&
           (number.getAsInteger(10, index) || index >= op->getNumResults())) {
-        InFlightDiagnostic diag = op->emitError()
+        InFlightDiagnostic diag = emitError(op->getLoc())
                                   << "record names \"" << text
                                   << "\", but the operation has "
                                   << op->getNumResults() << " results";
