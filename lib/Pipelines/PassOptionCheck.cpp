@@ -77,6 +77,37 @@ static std::vector<GivenOption> splitOptions(StringRef text) {
   return options;
 }
 
+namespace {
+/// The values of an option of which there are few.
+struct Choices {
+  StringLiteral pass, option, values;
+};
+} // namespace
+
+static constexpr Choices kChoices[] = {
+    {"tg-append-optimizer", "optimizer", "adamw, sgd"},
+    {"tg-append-optimizer", "state-dtype", "auto, f32, bf16"},
+    {"tg-apply-policy", "policy", "none, full, selective"},
+    {"tg-bucket-collectives", "mode", "plan, auto"},
+    {"tg-partition", "mode", "default, replay, min-cut, budget"},
+    {"tg-reshard-after-forward", "mode", "default, always, never"},
+    {"tg-schedule", "mode", "none, manual, auto"},
+    {"tg-shard-parameters", "batch", "global, per-rank, auto"},
+    {"tg-shard-parameters", "layout", "flat, per-parameter"}};
+
+/// What the option takes instead of `value`; empty if it may take that.
+static std::string getOtherChoices(StringRef pass, const GivenOption &option) {
+  for (const Choices &choices : kChoices) {
+    if (choices.pass != pass || choices.option != option.name)
+      continue;
+    SmallVector<StringRef> values;
+    choices.values.split(values, ", ");
+    if (!llvm::is_contained(values, option.value))
+      return ("one of " + choices.values).str();
+  }
+  return "";
+}
+
 /// The kind of value that an option takes shows in its default.
 static StringRef getExpectation(StringRef byDefault, StringRef value) {
   double number = 0;
@@ -128,10 +159,10 @@ std::string regather::findWrongOption(StringRef pass, StringRef text,
       return (origin + " has no option \"" + option.name + "\"; there " +
               (names.empty() ? "are none" : "are " + llvm::join(names, ", ")))
           .str();
-    auto known = defaults.find(option.name);
-    StringRef expected = known == defaults.end()
-                             ? StringRef()
-                             : getExpectation(known->second, option.value);
+    std::string expected = getOtherChoices(pass, option);
+    if (auto known = defaults.find(option.name);
+        expected.empty() && known != defaults.end())
+      expected = getExpectation(known->second, option.value).str();
     if (!expected.empty())
       return (origin + " expects " + expected + " for \"" + option.name +
               "\", got \"" + option.value + "\"")

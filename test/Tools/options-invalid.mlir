@@ -27,6 +27,9 @@
 // RUN: %{simulate} --schedule='auto overlap-groups=maybe' 2>&1 | FileCheck %s --check-prefix=SWITCH --implicit-check-not=error:
 // RUN: %{simulate} --schedule='mode=autoo' 2>&1 | FileCheck %s --check-prefix=SCHEDULE --implicit-check-not=error:
 // RUN: not regather-opt %s --regather-training-pipeline='schedule={auto memorylimit=3}' 2>&1 | FileCheck %s --check-prefix=PIPELINE
+// RUN: %{simulate} --pass-option=tg-schedule:mode=autoo 2>&1 | FileCheck %s --check-prefix=CHOICE --implicit-check-not=error:
+// RUN: %{simulate} --optimizer='adamw state-dtype=f61' 2>&1 | FileCheck %s --check-prefix=DTYPE --implicit-check-not=error:
+// RUN: not regather-opt %s --regather-training-pipeline=recompute=mode=mincut 2>&1 | FileCheck %s --check-prefix=CUT
 // RUN: echo '{"tg-schedule": {"efort": 3}}' > %t.plan
 // RUN: %{simulate} --plan=%t.plan 2>&1 | FileCheck %s --check-prefix=FILE --implicit-check-not=error:
 // All kinds of options are known, and texts with braces, too.
@@ -41,6 +44,9 @@
 // NUMBER:   regather: error: --schedule expects an integer for "effort", got "much"
 // SWITCH:   regather: error: --schedule expects true or false for "overlap-groups", got "maybe"
 // PIPELINE: option 'schedule' has no option "memorylimit"; there are cluster, effort,
+// CHOICE:   regather: error: --pass-option: pass "tg-schedule" expects one of none, manual, auto for "mode", got "autoo"
+// DTYPE:    regather: error: --optimizer expects one of auto, f32, bf16 for "state-dtype", got "f61"
+// CUT:      option 'recompute' expects one of default, replay, min-cut, budget for "mode", got "mincut"
 // FILE:     regather: error: --plan={{.*}}: pass "tg-schedule" has no option "efort"; there are
 
 // GROUP:     error: 'group' has no effect with 'mode=never', got 2

@@ -21,10 +21,10 @@
 namespace regather {
 
 /// What is wrong about `text`, options of the registered pass `pass` such as
-/// "max-ops=32 max-operands=8": a name that the pass does not know, or a word
-/// where it expects a number. A sentence that begins with `origin`, the flag
-/// that holds them; empty if there is nothing wrong, and for passes that do not
-/// exist.
+/// "max-ops=32 max-operands=8": a name that the pass does not know, a word
+/// where it expects a number, or none of its choices. A sentence that begins
+/// with `origin`, the flag that holds them; empty if there is nothing wrong,
+/// and for passes that do not exist.
 std::string findWrongOption(llvm::StringRef pass, llvm::StringRef text,
                             llvm::StringRef origin);
 
