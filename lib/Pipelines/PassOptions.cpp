@@ -20,8 +20,13 @@ LogicalResult regather::applyPassOptions(OpPassManager &pm,
     if (it == texts.end())
       continue;
     found.insert(*it);
+    // MLIR has said itself what is wrong about a value.
     auto fail = [&](const Twine &message) {
-      errors << "pass \"" << it->first << "\": " << message << '\n';
+      std::string text = message.str();
+      errors << "pass \"" << it->first << "\""
+             << (text.empty() ? " does not take \"" + it->second + "\""
+                              : ": " + text)
+             << '\n';
       return failure();
     };
     if (failed(pass.initializeOptions(it->second, fail)))

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Pipelines/DefaultPlan.h"
+#include "regather/Pipelines/PassOptionCheck.h"
 #include "regather/Pipelines/Pipelines.h"
 
 #include "regather/Dialect/TG/Utils/StepGraph.h"
@@ -56,13 +57,17 @@ static std::string getPassText(StringRef pass, StringRef option,
   return (pass + "{" + (isNamed ? "" : option + "=") + options + "}").str();
 }
 
+static bool isBucketPlan(StringRef options) {
+  return options.starts_with("[") || options.starts_with("@") ||
+         options.starts_with("/");
+}
+
 /// What is neither a mode nor an option is a plan.
 static std::string getBucketText(StringRef options) {
   options = options.trim();
-  bool isPlan = options.starts_with("[") || options.starts_with("@") ||
-                options.starts_with("/");
-  return isPlan ? ("tg-bucket-collectives{plan=\"" + options + "\"}").str()
-                : getPassText("tg-bucket-collectives", "mode", options);
+  return isBucketPlan(options)
+             ? ("tg-bucket-collectives{plan=\"" + options + "\"}").str()
+             : getPassText("tg-bucket-collectives", "mode", options);
 }
 
 static bool isWanted(StringRef options) {
@@ -119,6 +124,33 @@ static std::string getPipelineText(const TrainingPipelineOptions &options) {
   return llvm::join(passes, ",");
 }
 
+std::string regather::findWrongOption(const TrainingPipelineOptions &options,
+                                      StringRef prefix, StringRef suffix) {
+  struct Text {
+    StringRef name, pass, mode, text;
+  };
+  const Text texts[] = {
+      {"policy", "tg-apply-policy", "policy", options.policy},
+      {"reshard", "tg-reshard-after-forward", "mode", options.reshard},
+      {"recompute", "tg-partition", "mode", options.recompute},
+      {"optimizer", "tg-append-optimizer", "optimizer", options.optimizer},
+      {"bucket", "tg-bucket-collectives", "mode", options.bucket},
+      {"schedule", "tg-schedule", "mode", options.schedule}};
+  for (const Text &given : texts) {
+    StringRef text = given.text.trim();
+    if (!isWanted(text) || isBucketPlan(text))
+      continue;
+    // The first word may be a mode.
+    if (!text.split(' ').first.contains('='))
+      text = text.split(' ').second;
+    std::string wrong =
+        findWrongOption(given.pass, text, (prefix + given.name + suffix).str());
+    if (!wrong.empty())
+      return wrong;
+  }
+  return "";
+}
+
 LogicalResult
 regather::buildTrainingPipeline(OpPassManager &pm,
                                 const TrainingPipelineOptions &options,
@@ -136,6 +168,11 @@ regather::buildTrainingPipeline(OpPassManager &pm,
   if (!options.layout.empty() && options.mesh.empty()) {
     errors << "layout \"" << options.layout
            << "\" needs a mesh to shard parameters over";
+    return failure();
+  }
+  std::string wrong = findWrongOption(options, "option '", "'");
+  if (!wrong.empty()) {
+    errors << wrong;
     return failure();
   }
   std::string text = getPipelineText(options);

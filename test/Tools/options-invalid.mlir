@@ -16,6 +16,39 @@
 // RUN: %{simulate} --optimizer='adam eps=1' 2>&1 | FileCheck %s --check-prefix=OPTIMIZER
 // RUN: %{simulate} --layout=flatt 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: %{simulate} --batch=mine 2>&1 | FileCheck %s --check-prefix=BATCH
+// Unknown names of options, and words where numbers are expected.
+// RUN: %{simulate} --schedule='auto memorylimit=3' 2>&1 | FileCheck %s --check-prefix=NAME --implicit-check-not=error:
+// RUN: %{simulate} --bucket='auto maxbytes=3' 2>&1 | FileCheck %s --check-prefix=NAME2 --implicit-check-not=error:
+// RUN: %{simulate} --reshard='always grop=2' 2>&1 | FileCheck %s --check-prefix=NAME3 --implicit-check-not=error:
+// RUN: %{simulate} --policy='savee=aten.mm.*' 2>&1 | FileCheck %s --check-prefix=NAME4 --implicit-check-not=error:
+// RUN: %{simulate} --pass-option=tg-schedule:efort=3 2>&1 | FileCheck %s --check-prefix=NAME5 --implicit-check-not=error:
+// RUN: %{simulate} --pass-option=tg-shedule:effort=3 2>&1 | FileCheck %s --check-prefix=PASS --implicit-check-not=error:
+// RUN: %{simulate} --schedule='auto effort=much' 2>&1 | FileCheck %s --check-prefix=NUMBER --implicit-check-not=error:
+// RUN: %{simulate} --schedule='auto overlap-groups=maybe' 2>&1 | FileCheck %s --check-prefix=SWITCH --implicit-check-not=error:
+// RUN: %{simulate} --schedule='mode=autoo' 2>&1 | FileCheck %s --check-prefix=SCHEDULE --implicit-check-not=error:
+// RUN: not regather-opt %s --regather-training-pipeline='schedule={auto memorylimit=3}' 2>&1 | FileCheck %s --check-prefix=PIPELINE
+// RUN: %{simulate} --pass-option=tg-schedule:mode=autoo 2>&1 | FileCheck %s --check-prefix=CHOICE --implicit-check-not=error:
+// RUN: %{simulate} --optimizer='adamw state-dtype=f61' 2>&1 | FileCheck %s --check-prefix=DTYPE --implicit-check-not=error:
+// RUN: not regather-opt %s --regather-training-pipeline=recompute=mode=mincut 2>&1 | FileCheck %s --check-prefix=CUT
+// RUN: echo '{"tg-schedule": {"efort": 3}}' > %t.plan
+// RUN: %{simulate} --plan=%t.plan 2>&1 | FileCheck %s --check-prefix=FILE --implicit-check-not=error:
+// All kinds of options are known, and texts with braces, too.
+// RUN: regather simulate %s --mesh=dp:2 --quiet --policy='full modules={up:none}' --optimizer='adamw betas=0.9,0.95 eps=1e-6 keep-gradients=true' --schedule='auto memory-limit=2x effort=0x10'
+
+// NAME:     regather: error: --schedule has no option "memorylimit"; there are cluster, effort, in-flight, memory-limit, mode, overlap-groups, prefetch
+// NAME2:    regather: error: --bucket has no option "maxbytes"; there are cluster, max-bytes, max-compute, mode, plan, saturation
+// NAME3:    regather: error: --reshard has no option "grop"; there are group, mode, modules
+// NAME4:    regather: error: --policy has no option "savee"; there are budget, cluster, every-second-product, modules, policy, save
+// NAME5:    regather: error: --pass-option: pass "tg-schedule" has no option "efort"; there are cluster, effort,
+// PASS:     regather: error: --pass-option names pass "tg-shedule", which does not exist; a step goes through tg-shard-parameters, {{.*}}tg-schedule
+// NUMBER:   regather: error: --schedule expects an integer for "effort", got "much"
+// SWITCH:   regather: error: --schedule expects true or false for "overlap-groups", got "maybe"
+// PIPELINE: option 'schedule' has no option "memorylimit"; there are cluster, effort,
+// CHOICE:   regather: error: --pass-option: pass "tg-schedule" expects one of none, manual, auto for "mode", got "autoo"
+// DTYPE:    regather: error: --optimizer expects one of auto, f32, bf16 for "state-dtype", got "f61"
+// CUT:      option 'recompute' expects one of default, replay, min-cut, budget for "mode", got "mincut"
+// FILE:     regather: error: --plan={{.*}}: pass "tg-schedule" has no option "efort"; there are
+
 // GROUP:     error: 'group' has no effect with 'mode=never', got 2
 // MANUAL:    error: 'memory-limit' has no effect with 'mode=manual'
 // AUTO:      error: 'prefetch' has no effect with 'mode=auto'
@@ -33,6 +66,18 @@
 
 // The module is not printed, whatever is wrong about an option.
 // RUN: not regather-opt %s --tg-shard-parameters=mesh=dp:2 --tg-reshard-after-forward=group=1 2>&1 | FileCheck %s --check-prefix=OPT --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-partition=saved=a 2>&1 | FileCheck %s --check-prefix=SAVED --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-partition='mode=replay saved=a' 2>&1 | FileCheck %s --check-prefix=RECORD --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-partition=mode=budget 2>&1 | FileCheck %s --check-prefix=BUDGET --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-apply-policy='modules=up:selective save=aten.exp.*' 2>&1 | FileCheck %s --check-prefix=SAVE --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-append-optimizer='groups=down:weight-decay=0' 2>&1 | FileCheck %s --check-prefix=PATTERN --implicit-check-not='see current operation'
+// RUN: not regather-opt %s --tg-shard-parameters='mesh=dp:2 optimizer-groups=down' 2>&1 | FileCheck %s --check-prefix=FLAT --implicit-check-not='see current operation'
+// SAVED: error: option 'saved' is for mode replay
+// RECORD: error: record names "a", but no operation of forward has the id "a"
+// BUDGET: error: mode budget and option 'budget', a number of bytes, need each other
+// SAVE: error: pattern "aten.exp.*" of option 'save' matches no operation whose policy is selective
+// PATTERN: error: group "down"
+// FLAT: error: pattern "down" of option 'optimizer-groups' matches no parameter
 // OPT: error: 'group' must be at least 2, got 1
 
 // An axis that splits nothing makes its ranks do the same work.

@@ -376,8 +376,12 @@ MISTAKES = {
                         "--reshard=modules=tail:always")),
     "cluster": Mistake(str(STEP), "cannot read cluster file 'h100'",
                        ("-o", "out.html", "--cluster=h100")),
-    "option": Mistake(str(STEP), 'options for pass "tg-nothing" are given',
-                      ("-o", "out.html", "--pass-option=tg-nothing:x=1")),
+    "pass": Mistake(str(STEP), 'names pass "tg-nothing", which does not exist',
+                    ("-o", "out.html", "--pass-option=tg-nothing:x=1")),
+    "option": Mistake(str(STEP),
+                      'options for pass "tg-append-optimizer" are given',
+                      ("-o", "out.html",
+                       "--pass-option=tg-append-optimizer:eps=1")),
 }
 
 

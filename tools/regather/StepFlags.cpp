@@ -12,8 +12,10 @@
 
 #include "regather/Execution/MergeParts.h"
 #include "regather/Pipelines/DefaultPlan.h"
+#include "regather/Pipelines/PassOptionCheck.h"
 #include "regather/Support/ParseJson.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -156,8 +158,39 @@ static void addOption(std::string &text, const llvm::Twine &option) {
   text += (text.empty() ? "" : " ") + option.str();
 }
 
-static void addPassOption(llvm::StringRef pass, const llvm::Twine &option) {
+/// The passes that a step goes through if all flags are given.
+static std::string listPasses() {
+  TrainingPipelineOptions options;
+  options.mesh = "dp:2";
+  options.policy = "none";
+  options.reshard = "always";
+  options.optimizer = "adamw";
+  options.bucket = "auto";
+  mlir::OpPassManager pm(mlir::ModuleOp::getOperationName(),
+                         mlir::OpPassManager::Nesting::Implicit);
+  for (llvm::StringRef recompute : {"none", "min-cut"}) {
+    options.recompute = recompute.str();
+    if (failed(buildTrainingPipeline(pm, options, llvm::nulls())))
+      return "";
+  }
+  buildNativePipeline(pm, /*entry=*/"", /*lowersNodes=*/true);
+  llvm::SetVector<llvm::StringRef> names;
+  for (mlir::Pass &pass : pm)
+    names.insert(pass.getArgument());
+  return llvm::join(names.getArrayRef(), ", ");
+}
+
+static Failure addPassOption(llvm::StringRef pass, const std::string &option,
+                             llvm::StringRef flag) {
+  if (!isPassKnown(pass))
+    return Failure((flag + " names pass \"" + pass +
+                    "\", which does not exist; a step goes through " +
+                    listPasses())
+                       .str());
+  std::string wrong =
+      findWrongOption(pass, option, (flag + ": pass \"" + pass + "\"").str());
   addOption(getPassOptions()[pass.str()], option);
+  return wrong.empty() ? Failure() : Failure(wrong);
 }
 
 /// The value of an option as it is written in a pipeline.
@@ -229,16 +262,22 @@ static Failure readPlan(const std::string &plan) {
       return explain("expects an object of options for pass \"" +
                      llvm::StringRef(pass) + "\"");
     for (const auto &[name, value] : *object)
-      addPassOption(pass, llvm::StringRef(name) + "=" + getText(value));
+      if (Failure failure = addPassOption(
+              pass, (llvm::StringRef(name) + "=" + getText(value)).str(),
+              "--plan=" + plan))
+        return failure;
   }
   return Failure();
 }
 
-/// Checks the first word of a flag's text, if it is no option: a mode.
+/// Checks the first word of a flag's text: a mode, alone or as `OPTION=MODE`.
 static Failure checkMode(const cl::opt<std::string> &flag,
-                         llvm::ArrayRef<llvm::StringRef> modes) {
+                         llvm::ArrayRef<llvm::StringRef> modes,
+                         llvm::StringRef option = "mode") {
   llvm::StringRef word =
       llvm::StringRef(flag.getValue()).trim().split(' ').first;
+  if (word.split('=').first == option)
+    word = word.split('=').second;
   if (word.empty() || word.contains('=') || llvm::is_contained(modes, word))
     return Failure();
   return Failure(("--" + flag.ArgStr + " expects " +
@@ -259,7 +298,8 @@ static Failure checkModes() {
     return failure;
   if (Failure failure = checkMode(layout, {"flat", "per-parameter"}))
     return failure;
-  if (Failure failure = checkMode(policy, {"none", "full", "selective"}))
+  if (Failure failure =
+          checkMode(policy, {"none", "full", "selective"}, "policy"))
     return failure;
   if (Failure failure =
           checkMode(reshard, {"always", "never", "default", "none"}))
@@ -267,13 +307,26 @@ static Failure checkModes() {
   if (Failure failure = checkMode(
           recompute, {"min-cut", "default", "replay", "budget", "none"}))
     return failure;
-  if (Failure failure = checkMode(optimizer, {"adamw", "sgd"}))
+  if (Failure failure = checkMode(optimizer, {"adamw", "sgd"}, "optimizer"))
     return failure;
   if (!isBucketPlan())
     if (Failure failure =
             checkMode(bucket, {"auto", "plan", "none", "a list of modules"}))
       return failure;
   return checkMode(schedule, {"auto", "manual", "none"});
+}
+
+/// Checks the options that the texts of flags hold.
+static Failure checkTexts() {
+  TrainingPipelineOptions texts;
+  texts.policy = policy;
+  texts.reshard = reshard;
+  texts.recompute = recompute;
+  texts.optimizer = optimizer;
+  texts.bucket = bucket;
+  texts.schedule = schedule;
+  std::string wrong = findWrongOption(texts, "--", "");
+  return wrong.empty() ? Failure() : Failure(wrong);
 }
 
 Failure regather::rejectSchedule(const llvm::Twine &reason) {
@@ -284,6 +337,8 @@ Failure regather::rejectSchedule(const llvm::Twine &reason) {
 
 Failure regather::readStepFlags() {
   if (Failure failure = checkModes())
+    return failure;
+  if (Failure failure = checkTexts())
     return failure;
   // A rank of a run is one thread at least.
   int64_t mostRanks = simulateCommand || reportCommand ? 1 << 20 : 4096;
@@ -302,7 +357,8 @@ Failure regather::readStepFlags() {
     if (pass.empty() || !option.contains('='))
       return Failure("--pass-option expects PASS:OPTION=VALUE, got \"" +
                      text.str() + "\"");
-    addPassOption(pass, option);
+    if (Failure failure = addPassOption(pass, option.str(), "--pass-option"))
+      return failure;
   }
   return Failure();
 }

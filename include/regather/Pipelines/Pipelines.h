@@ -91,6 +91,12 @@ buildTrainingPipeline(mlir::OpPassManager &pm,
                       const TrainingPipelineOptions &options,
                       llvm::raw_ostream &errors);
 
+/// What is wrong about the texts in the options, see PassOptionCheck.h; empty
+/// if nothing is. The option is called by its name between `prefix` and
+/// `suffix`.
+std::string findWrongOption(const TrainingPipelineOptions &options,
+                            llvm::StringRef prefix, llvm::StringRef suffix);
+
 /// Adds tg-schedule, which does nothing unless applyPassOptions says so. As
 /// text, since the pass refuses options that are given and have no effect.
 void addOptionalSchedule(mlir::OpPassManager &pm);

@@ -267,7 +267,7 @@ LogicalResult OptimizerAppender::assignRules() {
   for (const TrainedParameter &parameter : parameters)
     targets.push_back(getTarget(parameter));
   FailureOr<SmallVector<UpdateRule>> assigned =
-      rules.assign(targets, [&]() { return func.emitError(); });
+      rules.assign(targets, [&]() { return emitError(func.getLoc()); });
   if (failed(assigned))
     return failure();
   for (auto [parameter, rule] : llvm::zip_equal(parameters, *assigned))

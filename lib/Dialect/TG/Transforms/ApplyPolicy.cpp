@@ -99,6 +99,16 @@ LogicalResult ApplyPolicy::parseOptions() {
     patterns.push_back(pattern.str());
     patternPlans.push_back(*kind);
   }
+  if (budget < 0 && cluster.hasValue())
+    return emitError(getOperation().getLoc())
+           << "'cluster' has no effect without 'budget'";
+  bool selects = policy == PolicyPlan::Selective ||
+                 llvm::is_contained(patternPlans, PolicyPlan::Selective);
+  if (everySecondProduct && !(selects && save.empty()))
+    return emitError(getOperation().getLoc())
+           << "'every-second-product' has no effect "
+           << (selects ? "with 'save', which lists what is saved"
+                       : "without 'policy=selective'");
   for (const std::string &text : save) {
     llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text);
     if (!glob)
@@ -282,8 +292,9 @@ LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
 LogicalResult ApplyPolicy::checkSaveList(FunctionOpInterface func) {
   for (auto [i, isUsed] : llvm::enumerate(used))
     if (!isUsed)
-      return func.emitError() << "pattern \"" << save[i]
-                              << "\" of option 'save' matches no operation "
-                                 "whose policy is selective";
+      return emitError(func.getLoc())
+             << "pattern \"" << save[i]
+             << "\" of option 'save' matches no operation "
+                "whose policy is selective";
   return success();
 }

@@ -153,7 +153,7 @@ FailureOr<PlannedNames> BucketCollectives::planNames(ArrayRef<Step> steps) {
     if (inserted)
       reasons[owner.parameter] = owner.module;
     else if (it->second != name)
-      return owner.func.emitError()
+      return emitError(owner.func.getLoc())
              << "flat parameter \""
              << getParameterName(owner.func, owner.parameter)
              << "\" holds parameters of module \"" << reasons[owner.parameter]

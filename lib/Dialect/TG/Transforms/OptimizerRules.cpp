@@ -77,6 +77,10 @@ static LogicalResult readSgd(const AppendOptimizerPassOptions &options,
                        << rule.dampening;
   if (rule.dampening != 0 && rule.momentum == 0)
     return emitError() << "option 'dampening' has no effect without momentum";
+  if (options.stateDtype != StateType::Update && rule.momentum == 0)
+    return emitError()
+           << "option 'state-dtype' has no effect without momentum: "
+              "there are no states";
   if (rule.nesterov && (rule.momentum == 0 || rule.dampening != 0))
     return emitError()
            << "option 'nesterov' needs momentum and no dampening, got momentum "

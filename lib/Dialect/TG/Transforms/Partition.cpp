@@ -46,12 +46,14 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
     if (!*step || !(*step).getBody().hasOneBlock())
       return;
     if (matchPyTorch && mode != PartitionMode::MinCut) {
-      (*step).emitError() << "option 'match-pytorch' is for mode min-cut";
+      emitError(getOperation().getLoc())
+          << "option 'match-pytorch' is for mode min-cut";
       return signalPassFailure();
     }
     if ((mode == PartitionMode::Budget) != (budget >= 0)) {
-      (*step).emitError() << "mode budget and option 'budget', a number of "
-                             "bytes, need each other";
+      emitError(getOperation().getLoc())
+          << "mode budget and option 'budget', a number of "
+             "bytes, need each other";
       return signalPassFailure();
     }
     eraseDeadBackward(*step);
@@ -97,7 +99,8 @@ LogicalResult Partition::readRecord(func::FuncOp func) {
   if (saved.empty())
     return success();
   if (mode != PartitionMode::Replay)
-    return func.emitError() << "option 'saved' is for mode replay";
+    return emitError(getOperation().getLoc())
+           << "option 'saved' is for mode replay";
   llvm::StringMap<SmallVector<Operation *, 1>> byId;
   StepGraph graph(func.getBody().front());
   for (Operation *op : graph.getOps())
@@ -108,14 +111,14 @@ LogicalResult Partition::readRecord(func::FuncOp func) {
     auto [id, number] = StringRef(text).split(':');
     auto it = byId.find(id);
     if (it == byId.end())
-      return func.emitError()
+      return emitError(func.getLoc())
              << "record names \"" << text
              << "\", but no operation of forward has the id \"" << id << '"';
     unsigned index = 0;
     for (Operation *op : it->second) {
       if (!number.empty() &&
           (number.getAsInteger(10, index) || index >= op->getNumResults())) {
-        InFlightDiagnostic diag = op->emitError()
+        InFlightDiagnostic diag = emitError(op->getLoc())
                                   << "record names \"" << text
                                   << "\", but the operation has "
                                   << op->getNumResults() << " results";
@@ -235,6 +238,18 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   return success(!releases || succeeded(regatherParameters(func)));
 }
 
+/// What the option `saved` calls a result: the id of the operation and, if it
+/// has several, the number of the result. What has no id is called by its
+/// operation.
+static std::string getRecordName(OpResult result) {
+  Operation *op = result.getOwner();
+  auto id = op->getAttrOfType<StringAttr>(kIdAttrName);
+  std::string name = (id ? id.getValue() : op->getName().getStringRef()).str();
+  if (op->getNumResults() > 1)
+    name += ":" + std::to_string(result.getResultNumber());
+  return name;
+}
+
 /// Records and reports what is saved in the end.
 void Partition::record(func::FuncOp func) {
   StepGraph graph(func.getBody().front());
@@ -248,12 +263,9 @@ void Partition::record(func::FuncOp func) {
     recordSaved(op, result.getResultNumber());
     int64_t bytes = getValueBytes(value);
     crossingBytes += bytes;
-    auto id = op->getAttrOfType<StringAttr>(kIdAttrName);
     remark::analysis(op->getLoc(),
                      remark::RemarkOpts::name("saved").category(DEBUG_TYPE))
-        << remark::add("'{0}' is saved for backward",
-                       id ? id.getValue().str()
-                          : op->getName().getStringRef().str())
+        << remark::add("'{0}' is saved for backward", getRecordName(result))
         << remark::metric("bytes", bytes)
         << remark::metric("flops", getOpCost(op).flops);
   }

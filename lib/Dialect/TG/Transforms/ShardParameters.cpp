@@ -144,10 +144,13 @@ private:
       return emitError(getOperation().getLoc())
              << "option 'alignment' must be a power of two, got "
              << static_cast<int64_t>(alignment);
-    if (layout == ParameterLayout::Flat || optimizerGroups.empty())
+    bool hasGroups = !optimizerGroups.empty();
+    if (layout == ParameterLayout::Flat ||
+        (!hasGroups && !alignment.hasValue()))
       return success();
     return emitError(getOperation().getLoc())
-           << "option 'optimizer-groups' is for layout=flat, but the layout is "
+           << "option '" << (hasGroups ? "optimizer-groups" : "alignment")
+           << "' is for layout=flat, but the layout is "
               "per-parameter";
   }
 

@@ -3,7 +3,9 @@
 // RUN: not regather-opt %s -split-input-file --exec-form-graphs=mode=full 2>&1 | FileCheck %s --check-prefix=FULL
 // RUN: not regather-opt %s -split-input-file --exec-form-graphs=mode=modules 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not regather-opt %s -split-input-file '--exec-form-graphs=mode=full modules=head' 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not regather-opt %s -split-input-file '--exec-form-graphs=mode=full min-ops=3' 2>&1 | FileCheck %s --check-prefix=FEW
 
+// FEW: error: option 'min-ops' has a meaning in modes 'unit' and 'modules' only
 // UNIT: error: 'exec.if' op cannot be captured into the graph of module "layers": the host decides what it runs
 // FULL: error: 'exec.if' op cannot be captured into the graph of the whole program: the host decides what it runs
 // NONE: error: mode 'modules' expects patterns in option 'modules'

@@ -15,6 +15,7 @@
 // RUN: not regather-opt %t/step.mlir --tg-append-optimizer='weight-decay=-2' 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: not regather-opt %t/step.mlir --tg-append-optimizer='momentum=0.9' 2>&1 | FileCheck %s --check-prefix=MOMENTUM
 // RUN: not regather-opt %t/step.mlir --tg-append-optimizer='optimizer=sgd betas=0.9,0.9' 2>&1 | FileCheck %s --check-prefix=SGD_BETAS
+// RUN: not regather-opt %t/step.mlir --tg-append-optimizer='optimizer=sgd state-dtype=bf16' 2>&1 | FileCheck %s --check-prefix=STATES
 // RUN: not regather-opt %t/step.mlir --tg-append-optimizer='optimizer=sgd dampening=0.5' 2>&1 | FileCheck %s --check-prefix=DAMPENING
 // RUN: not regather-opt %t/step.mlir --tg-append-optimizer='optimizer=sgd momentum=0.9 dampening=0.5 nesterov' 2>&1 | FileCheck %s --check-prefix=NESTEROV
 //
@@ -31,6 +32,7 @@
 // DECAY: error: option 'weight-decay' must be a finite number of at least 0, got -2.0
 // MOMENTUM: error: option 'momentum' belongs to optimizer sgd, but the optimizer is adamw
 // SGD_BETAS: error: option 'betas' belongs to optimizer adamw, but the optimizer is sgd
+// STATES: error: option 'state-dtype' has no effect without momentum: there are no states
 // DAMPENING: error: option 'dampening' has no effect without momentum
 // NESTEROV: error: option 'nesterov' needs momentum and no dampening, got momentum 9.000000e-01 and dampening 5.000000e-01
 

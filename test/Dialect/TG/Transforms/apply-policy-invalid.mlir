@@ -5,7 +5,14 @@
 // RUN: not regather-opt %s --tg-apply-policy="policy=selective save=aten.[" 2>&1 | FileCheck %s --check-prefix=GLOB
 // RUN: not regather-opt %s --tg-apply-policy="budget=1 policy=full" 2>&1 | FileCheck %s --check-prefix=BUDGET
 // RUN: not regather-opt %s --tg-apply-policy="budget=1 cluster=none.json" 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: not regather-opt %s --tg-apply-policy="policy=full cluster=h100-8" 2>&1 | FileCheck %s --check-prefix=UNUSED-CLUSTER
+// RUN: not regather-opt %s --tg-apply-policy="policy=full every-second-product=true" 2>&1 | FileCheck %s --check-prefix=SECOND
+// RUN: not regather-opt %s --tg-apply-policy="policy=selective save=aten.exp.* every-second-product=true" 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: regather-opt %s --tg-apply-policy="modules=layers.0:selective every-second-product=true" -o %t
 
+// UNUSED-CLUSTER: error: 'cluster' has no effect without 'budget'
+// SECOND: error: 'every-second-product' has no effect without 'policy=selective'
+// BOTH: error: 'every-second-product' has no effect with 'save', which lists what is saved
 // PLAN: error: 'modules' expects PATTERN:none, PATTERN:full or PATTERN:selective, got "layers.0"
 // KIND: error: 'modules' expects PATTERN:none, PATTERN:full or PATTERN:selective, got "layers.0:some"
 // NOTHING: error: pattern "head" of option 'modules' matches no module of forward

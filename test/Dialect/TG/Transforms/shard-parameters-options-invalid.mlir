@@ -6,6 +6,8 @@
 // RUN: not regather-opt %s --tg-shard-parameters=mesh=rep:2,dp:2 2>&1 | FileCheck %s --check-prefix=AMBIGUOUS
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 replicate-axis=rep" 2>&1 | FileCheck %s --check-prefix=UNKNOWN-AXIS
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 shard-axis=dp replicate-axis=dp" 2>&1 | FileCheck %s --check-prefix=SAME-AXIS
+// RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 layout=per-parameter alignment=128" 2>&1 | FileCheck %s --check-prefix=ALIGNMENT
+// ALIGNMENT: error: option 'alignment' is for layout=flat, but the layout is per-parameter
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 mesh-name=" 2>&1 | FileCheck %s --check-prefix=NO-NAME
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 units=blocks.*" 2>&1 | FileCheck %s --check-prefix=NO-MATCH
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 units=layers.*,layers.0" 2>&1 | FileCheck %s --check-prefix=CLAIMED

@@ -400,7 +400,7 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
     Postcondition: `regather run` computes the same, bit for bit. Operations
     whose results are saved have `tg.saved_results`; with `split=false`, this
     record, and copies in backward, are all that changes. A remark names each
-    saved value, its bytes, and the arithmetic that saving it avoids; others say
+    saved value, as `saved` takes it, its bytes, and the arithmetic that saving it avoids; others say
     how much is saved and computed again in all, and the value of the cut.
   }];
   let options = [

@@ -81,10 +81,10 @@ matchGroups(const Step &step, ArrayRef<std::string> patterns) {
   for (auto [number, text] : llvm::enumerate(patterns)) {
     llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text);
     if (!glob)
-      return func.emitError() << "pattern \"" << text
-                              << "\" of option 'optimizer-groups' is "
-                                 "malformed: "
-                              << llvm::toString(glob.takeError());
+      return emitError(func.getLoc()) << "pattern \"" << text
+                                      << "\" of option 'optimizer-groups' is "
+                                         "malformed: "
+                                      << llvm::toString(glob.takeError());
     bool any = false;
     for (auto [parameter, group] : llvm::zip_equal(step.parameters, groups)) {
       if (llvm::none_of(getNames(step, parameter),
@@ -95,7 +95,7 @@ matchGroups(const Step &step, ArrayRef<std::string> patterns) {
         group = number;
     }
     if (!any)
-      return func.emitError()
+      return emitError(func.getLoc())
              << "pattern \"" << text
              << "\" of option 'optimizer-groups' matches no parameter";
   }
