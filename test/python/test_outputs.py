@@ -187,11 +187,13 @@ def test_results_that_nobody_asked_for_are_lost() -> None:
 
 def test_another_signal_ends_the_process(tmp_path: Path) -> None:
     process = start(f"--outputs={tmp_path / 'x'}")
-    # Nobody reads on, so that the line of a step has soon no room.
-    unread = b"\0" * 4
-    while int.from_bytes(unread, sys.byteorder) < 3900:
-        time.sleep(0.01)
-        unread = fcntl.ioctl(process.stdout, termios.FIONREAD, b"\0" * 4)
+    # Nobody reads on, so that the line of a step has soon no room: nothing more
+    # is written.
+    unread, before = 0, -1
+    while unread < 3900 or unread != before:
+        time.sleep(0.3)
+        before, unread = unread, int.from_bytes(fcntl.ioctl(
+            process.stdout, termios.FIONREAD, b"\0" * 4), sys.byteorder)
     process.send_signal(signal.SIGTERM)
     time.sleep(1.1)
     assert process.poll() is None
