@@ -114,7 +114,8 @@ def hash_of_sources() -> str:
     for path in (*sorted((ROOT / "python").rglob("*.py")),
                  *sorted((ROOT / "examples").glob("*.py")), here,
                  here.with_name("capture_cases.py"),
-                 here.with_name("model_cases.py")):
+                 here.with_name("model_cases.py"),
+                 here.with_name("random_models.py")):
         hashed.update(f"{path.name} {path.stat().st_size}\n".encode())
         hashed.update(path.read_bytes())
     return hashed.hexdigest()[:32]
