@@ -192,7 +192,7 @@ def check_partition(before: Function, parts: list[Function], stats: dict[str, An
                  if one.id and one.phase == "forward"}
         return Counter(one.id for one in function.operations
                        if one.id in names and one.phase == "backward")
-    most = again(backward, before) - again(before, before)
+    most = again(backward, before)
     least = again(backward, forward) - again(before, forward)
     of_parameters = Kept(before).ids
     assert (sum(count for name, count in least.items()
