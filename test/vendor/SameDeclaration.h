@@ -82,7 +82,8 @@ struct CalledAlike<OurResult (*)(OurParameters...),
                 #ours " is not " #theirs)
 #define SAME_FIELD(Ours, ours, Theirs, theirs)                                 \
   static_assert(offsetof(Ours, ours) == offsetof(Theirs, theirs) &&            \
-                    sizeof(Ours::ours) == sizeof(Theirs::theirs),              \
+                    sizeof(decltype(Ours::ours)) ==                            \
+                        sizeof(decltype(Theirs::theirs)),                      \
                 #Ours "::" #ours " lies elsewhere")
 #define SAME_SIZE(Ours, Theirs)                                                \
   static_assert(sizeof(Ours) == sizeof(Theirs) &&                              \
