@@ -22,6 +22,7 @@ from pathlib import Path
 import changed
 import suites
 import torch_newest
+import vendor
 from project import ROOT, Case, failed, summary
 from remembered import Remembered, cache_folder
 
@@ -29,7 +30,7 @@ SLOWEST = 20
 # Above, suites run side by side; below, they would only slow each other.
 FEW_CORES = 4
 # Suites that have to be asked for.
-EXTRA = {"torch-newest": torch_newest.check}
+EXTRA = {"torch-newest": torch_newest.check, "vendor": vendor.check}
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ inline constexpr int kNcclWindowSymmetric = 1;
 /// Gathers by copy engines, without multiprocessors.
 inline constexpr int kNcclPolicyZero = 2;
 inline constexpr int kNcclUndefined = INT_MIN;
+inline constexpr unsigned kNcclConfigMagic = 0xcafebeef;
 
 struct NcclUniqueId {
   char internal[128];
@@ -61,7 +62,7 @@ struct NcclUniqueId {
 /// not be more than it knows, and sets the rest to defaults.
 struct NcclConfig {
   size_t size;
-  unsigned magic = 0xcafebeef;
+  unsigned magic = kNcclConfigMagic;
   /// Of the header in which the struct ends where `size` says.
   unsigned version;
   int blocking = 0;

@@ -302,7 +302,7 @@ RG_EXPORT NcclResult ncclCommWindowRegister(NcclComm handle, void *memory,
       .add("address", int64_t(address))
       .add("bytes", int64_t(bytes))
       .add("flags", flags);
-  if (!comm->isBlocking && isOnStack(window))
+  if (!comm->isBlocking && isOnStack(static_cast<const void *>(window)))
     return reject(call, "the window is written later, but its place is on the "
                         "stack of the caller");
   call.finish();
