@@ -175,7 +175,10 @@ def check_partition(before: Function, parts: list[Function], stats: dict[str, An
     assert total.number("saved") == len(saved)
     assert total.number("saved_bytes") == sum(one.number("bytes")
                                               for one in saved)
-    assert total.number("saved_bytes") == stats["saved_bytes"]
+    # Views of one gathered parameter count there as their memory.
+    assert total.number("saved_bytes") >= stats["saved_bytes"]
+    if not Kept(before).views:
+        assert total.number("saved_bytes") == stats["saved_bytes"]
     # Each is computed in forward, and its bytes are those of its type.
     sizes: dict[str, set[int]] = {}
     for _, operation, kind in forward.results():
@@ -186,12 +189,14 @@ def check_partition(before: Function, parts: list[Function], stats: dict[str, An
             assert remark.number("bytes") in sizes[remark.subject[1]]
     # What backward computes again has the name of what forward computes. Some
     # was computed twice before, and perhaps in another place now; of operations
-    # that compute the same, forward keeps one.
+    # that compute the same, forward keeps one. Parameters that are taken out of a
+    # buffer again have no name.
     def again(function: Function, first: Function) -> Counter[str | None]:
         names = {one.id for one in first.operations
                  if one.id and one.phase == "forward"}
         return Counter(one.id for one in function.operations
-                       if one.id in names and one.phase == "backward")
+                       if one.phase == "backward"
+                       and (one.id in names or one.name == "tg.unflatten"))
     most = again(backward, before)
     least = again(backward, forward) - again(before, forward)
     of_parameters = Kept(before).ids

@@ -34,6 +34,28 @@ using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::partition;
 
+/// Of an operation of forward, while the pass runs.
+static constexpr llvm::StringLiteral kNumberAttrName = "tg.forward_number";
+
+/// Numbers what forward computes, so that copies can be told: they keep the
+/// number. Not integers, which places are computed with, and not what is made
+/// of a gathered parameter alone, which has a report of its own.
+static void numberForward(func::FuncOp func) {
+  StepGraph graph(func.getBody().front());
+  ParameterChains chains(func, graph);
+  Builder builder(func.getContext());
+  auto isCounted = [&](Operation *op) {
+    if (auto gather = dyn_cast<AllGatherOp>(op))
+      return chains.getMembers(gather).empty();
+    return llvm::none_of(op->getResults(), [&](Value value) {
+      return value.getType().isIntOrIndexOrFloat() || chains.isGathered(value);
+    });
+  };
+  for (auto [number, op] : llvm::enumerate(graph.getOps()))
+    if (!graph.isBackward(number) && isCounted(op))
+      op->setAttr(kNumberAttrName, builder.getI64IntegerAttr(number));
+}
+
 namespace {
 struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
   using PartitionPassBase::PartitionPassBase;
@@ -57,9 +79,14 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
       return signalPassFailure();
     }
     eraseDeadBackward(*step);
+    numberForward(*step);
     FailureOr<CostModel> model = loadCostModel(*step, cluster);
     if (failed(model) || failed(readRecord(*step)) ||
         failed(recompute(*step, *model)))
+      return signalPassFailure();
+    // Before gathers are compared, which may differ by a number alone. Of what
+    // is counted, none goes with them.
+    if (failed(countRepeated(*step, *model)))
       return signalPassFailure();
     // PyTorch keeps the gathers that it is given.
     if (!matchPyTorch && failed(mergeGathers(*step)))
@@ -76,12 +103,13 @@ private:
   FailureOr<SavedValues> decide(func::FuncOp func, StepCosts &costs);
   FailureOr<SavedValues> keepBudget(const Step &step, StepCosts &costs);
   LogicalResult recompute(func::FuncOp func, const CostModel &model);
+  LogicalResult countRepeated(func::FuncOp func, const CostModel &model);
   void record(func::FuncOp func);
 
   /// What the step at hand computes twice.
-  int64_t numCopies = 0;
-  double copiedFlops = 0;
-  double copiedSeconds = 0;
+  int64_t numRepeated = 0;
+  double repeatedFlops = 0;
+  double repeatedSeconds = 0;
 };
 } // namespace
 
@@ -225,16 +253,6 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   copies.run();
   // What forward computes no longer moves, and is not computed again.
   copies.eraseDeadOriginals();
-  numCopies = copies.getCopies().size();
-  copiedFlops = copiedSeconds = 0;
-  for (auto [original, copy] : copies.getCopies()) {
-    copiedFlops += getOpCost(copy).flops;
-    auto collective = dyn_cast<CollectiveOpInterface>(copy);
-    copiedSeconds += collective ? costs->getCollective(collective).seconds
-                                : costs->getComputeSeconds(copy);
-  }
-  numRecomputed += numCopies;
-  recomputedFlops += static_cast<uint64_t>(copiedFlops);
   return success(!releases || succeeded(regatherParameters(func)));
 }
 
@@ -248,6 +266,38 @@ static std::string getRecordName(OpResult result) {
   if (op->getNumResults() > 1)
     name += ":" + std::to_string(result.getResultNumber());
   return name;
+}
+
+/// Counts what backward repeats in the end, and removes the numbers. What is
+/// gone from forward is computed once.
+LogicalResult Partition::countRepeated(func::FuncOp func,
+                                       const CostModel &model) {
+  FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
+  if (failed(costs))
+    return failure();
+  StepGraph graph(func.getBody().front());
+  llvm::DenseSet<Attribute> forward;
+  numRepeated = 0;
+  repeatedFlops = repeatedSeconds = 0;
+  for (auto [place, op] : llvm::enumerate(graph.getOps())) {
+    Attribute number = op->removeAttr(kNumberAttrName);
+    if (!number)
+      continue;
+    if (!graph.isBackward(place)) {
+      forward.insert(number);
+      continue;
+    }
+    if (!forward.contains(number))
+      continue;
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    ++numRepeated;
+    repeatedFlops += getOpCost(op).flops;
+    repeatedSeconds += collective ? costs->getCollective(collective).seconds
+                                  : costs->getComputeSeconds(op);
+  }
+  numRecomputed += numRepeated;
+  recomputedFlops += static_cast<uint64_t>(repeatedFlops);
+  return success();
 }
 
 /// Records and reports what is saved in the end.
@@ -275,7 +325,7 @@ void Partition::record(func::FuncOp func) {
                    remark::RemarkOpts::name("total").category(DEBUG_TYPE))
       << remark::metric("saved", crossing.size())
       << remark::metric("saved_bytes", crossingBytes)
-      << remark::metric("recomputed", numCopies)
-      << remark::metric("recomputed_flops", copiedFlops)
-      << remark::metric("recomputed_seconds", copiedSeconds);
+      << remark::metric("recomputed", numRepeated)
+      << remark::metric("recomputed_flops", repeatedFlops)
+      << remark::metric("recomputed_seconds", repeatedSeconds);
 }
