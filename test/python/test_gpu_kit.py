@@ -75,8 +75,12 @@ def test_all_cases_pass(kit: Path, tmp_path: Path) -> None:
     assert report["counts"]["passed"] >= 20
     assert cases["mlp-full"]["figures"]["same bits as"] == "mlp"
     assert cases["llama-bf16"]["figures"]["losses off by"] < 1e-2
-    assert cases["job-reproducible"]["status"] == "passed"
-    assert cases["kill-full"]["figures"]["seconds until all ended"] < 30
+    assert (cases["job-4-ranks-reproducible"]["figures"]["same bits as"]
+            == "shared-4-ranks")
+    assert cases["kill-2-ranks-full"]["figures"]["seconds until all ended"] < 30
+    # PyTorch has run, too, on the CPU.
+    assert cases["torch-gemm"]["figures"].keys() >= {"gemm-bf16", "gemm-f32"}
+    assert cases["torch-block"]["figures"]["block"] > 0
     # Nothing is written beside the output, which has the report alone.
     assert files_of(kit) == before
     assert {path.name for path in output.iterdir()} == {
@@ -140,6 +144,37 @@ def test_a_missing_library(kit: Path, tmp_path: Path) -> None:
     cudnn, = [one for one in report["libraries"] if one["name"] == "cuDNN"]
     assert cudnn["path"] is None
     assert "/nowhere/libcudnn.so.9" in cudnn["refused"][0]
+
+
+def test_there_is_no_pytorch(kit: Path, tmp_path: Path) -> None:
+    """In the Python of the system alone."""
+    code, report = run_kit(kit, tmp_path / "output", "--stand-in",
+                           "--only=gemm-*,torch-gemm", PATH="/usr/bin:/bin",
+                           HOME=str(tmp_path), VIRTUAL_ENV="", CONDA_PREFIX="")
+    assert code == 0, report
+    assert by_name(report)["gemm-f32"]["status"] == "passed"
+    assert (by_name(report)["torch-gemm"]["reason"]
+            == "no Python environment here has PyTorch")
+
+
+@pytest.mark.parametrize(("says", "code", "status", "words"), [
+    ("========= Error: Device not supported", 1, "skipped",
+     "compute-sanitizer refuses: Device not supported"),
+    ("========= ERROR SUMMARY: 1 error", 9, "failed", "ERROR SUMMARY: 1 error"),
+])
+def test_compute_sanitizer(kit: Path, tmp_path: Path, says: str, code: int,
+                           status: str, words: str) -> None:
+    name = "compute-sanitizer-racecheck"
+    changed = change(kit, tmp_path / "kit", name, stand_in_steps=1)
+    tool = tmp_path / "bin" / "compute-sanitizer"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\necho '{says}'\nexit {code}\n")
+    tool.chmod(0o755)
+    _, report = run_kit(changed, tmp_path / "output", "--stand-in",
+                        f"--only={name}",
+                        PATH=f"{tool.parent}:{os.environ['PATH']}")
+    case, = report["cases"]
+    assert (case["status"], case["reason"]) == (status, words)
 
 
 def test_time_is_up(kit: Path, tmp_path: Path) -> None:

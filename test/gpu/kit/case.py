@@ -13,6 +13,8 @@ A case in `cases.json` has
     outputs         false if its results are too large to be written
     algorithms      name of the file of algorithms that it shares with others
     ranks, nccl     of a job: processes, and the oldest version of NCCL
+
+Those of PyTorch have other fields: see torch_cases.py.
 """
 
 from __future__ import annotations
@@ -86,20 +88,25 @@ class Run:
     def steps(self, case: dict[str, Any]) -> int:
         return case["stand_in_steps"] if self.stand_in else case["steps"]
 
+    def environment_of_torch(self) -> dict[str, str]:
+        """Caches stay in the output; PyTorch finds its libraries by itself."""
+        work = str(self.work)
+        return {**os.environ, "TMPDIR": work, "XDG_CACHE_HOME": work,
+                "CUDA_CACHE_PATH": f"{work}/cuda",
+                "TORCHINDUCTOR_CACHE_DIR": f"{work}/inductor",
+                "TRITON_CACHE_DIR": f"{work}/triton", "TRITON_HOME": work,
+                "PYTHONDONTWRITEBYTECODE": "1"}
+
     def environment(self, case: dict[str, Any]) -> dict[str, str]:
         """Libraries that were found, and caches that stay in the output."""
-        work = str(self.work)
         paths = [folder for library in self.libraries.values()
                  for folder in library.folders]
         if loader := os.environ.get("LD_LIBRARY_PATH"):
             paths.insert(0, loader)
         algorithms = case.get("algorithms", case["name"])
         environment = {
-            **os.environ, "TMPDIR": work, "XDG_CACHE_HOME": work,
-            "CUDA_CACHE_PATH": f"{work}/cuda",
-            "TORCHINDUCTOR_CACHE_DIR": f"{work}/inductor",
-            "TRITON_CACHE_DIR": f"{work}/triton",
-            "TRITON_HOME": work, "PYTHONDONTWRITEBYTECODE": "1",
+            **os.environ, "CUDA_CACHE_PATH": str(self.work / "cuda"),
+            "TMPDIR": str(self.work), "XDG_CACHE_HOME": str(self.work),
             "REGATHER_ALGORITHM_FILE":
                 str(self.work / f"{algorithms}.algorithms.json"),
             **{library.variable: library.path

@@ -122,5 +122,15 @@ def run_torch(run: Run, case: dict[str, Any]) -> dict[str, Any]:
     return torch_cases.compare(run, case)
 
 
+def find_gaps(run: Run, case: dict[str, Any]) -> dict[str, Any]:
+    """What cases say about each other: the same step, launched in other ways."""
+    eager, graph = (run.results[checks.get_other(run, name)].figures
+                    for name in case["of"])
+    return {"saved on device by a graph, time":
+                eager["on device"] - graph["on device"],
+            "host beyond device, time": eager["step"] - eager["on device"],
+            "the same with a graph, time": graph["step"] - graph["on device"]}
+
+
 KINDS = {"run": run_bundle, "sanitizer": run_sanitizer, "job": run_job,
-         "kill": run_kill, "torch": run_torch}
+         "kill": run_kill, "torch": run_torch, "gaps": find_gaps}

@@ -110,7 +110,7 @@ def probe(kind: Kind, path: str, folders: list[str]
     loader = [part for part in (os.environ.get("LD_LIBRARY_PATH"), *folders)
               if part]
     text, error = ask(
-        [sys.executable, "-B", "-c", PROBE, path, kind.version, kind.create], 60,
+        [sys.executable, "-B", "-c", PROBE, path, kind.version, kind.create], 20,
         {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(loader)})
     if error:
         return path, (), error
