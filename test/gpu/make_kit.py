@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -43,6 +44,12 @@ def make_folder(path: Path) -> None:
         shutil.rmtree(path)
     path.mkdir(parents=True, exist_ok=True)
     (path / MARK).write_text("{}\n")
+
+
+def get_glibc(program: Path) -> str:
+    """The newest version that a program asks for."""
+    minors = re.findall(rb"GLIBC_2\.(\d+)\0", program.read_bytes())
+    return f"2.{max(map(int, minors))}"
 
 
 def copy_programs(kit: Path, runner: Path, build: Path) -> None:
@@ -109,7 +116,8 @@ def main() -> None:
         raise SystemExit(f"gpu-kit: {kit} has {size >> 20} MiB, expected at "
                          f"most {LIMIT >> 20}")
     (kit / MARK).write_text(json.dumps({"target": args.target}) + "\n")
-    print(f"{kit}: {size / 1e6:.1f} MB; run {kit / 'run.sh'}")
+    print(f"{kit}: {size / 1e6:.1f} MB, for glibc {get_glibc(args.runner)} or "
+          f"newer; run {kit / 'run.sh'}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,42 @@ def test_time_is_up(kit: Path, tmp_path: Path) -> None:
     assert code == 2
     assert {case["reason"] for case in report["cases"]} == {
         "the time for all cases is used up"}
+
+
+def test_an_output_that_cannot_be_written(kit: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = subprocess.run(["sh", str(kit / "run.sh"), "-o",
+                           str(tmp_path / "file" / "output")],
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, timeout=60)
+    assert done.returncode == 2
+    assert "cannot write to the output" in done.stderr
+
+
+def is_named_by_a_process(words: str) -> bool:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if words.encode() in path.read_bytes():
+                return True
+        except OSError:
+            pass
+    return False
+
+
+def test_a_signal_ends_all(kit: Path, tmp_path: Path) -> None:
+    """Whoever stops the kit leaves no job behind."""
+    process = subprocess.Popen(
+        ["sh", str(kit / "run.sh"), "-o", str(tmp_path), "--stand-in",
+         "--only=kill-2-ranks"], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL)
+    log = tmp_path / "logs" / "kill-2-ranks-rank-0.log"
+    end = time.monotonic() + 60
+    while not (log.exists() and "loss" in log.read_text()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    process.terminate()
+    assert process.wait(30) == 143
+    assert not is_named_by_a_process(str(tmp_path))
 
 
 def test_a_machine_without_a_driver(kit: Path, tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ def add_cases(cases: Cases) -> None:
     cases.add_graphs(step, "llama", flags,
                      {"modules": "modules=*.attention", "unit": "unit",
                       "full": "full"}, optimizer, "--ranks=1")
+    cases.add_case({"kind": "gaps", "name": "llama-gaps",
+                    "of": ["llama", "llama-full"], "stand_in_steps": 1})
     cases.add("llama-nccl", "llama.rgb", [*flags, "--comm=nccl"], kind="job",
               ranks=1, check=reaches)
     # The file pins what was found to be fastest.

@@ -70,8 +70,13 @@ def start_job(run: Run, case: dict[str, Any]) -> list[Popen]:
 def wait_for_all(run: Run, case: dict[str, Any], started: list[Popen],
                  deadline: float) -> list[processes.Ended]:
     begin = time.monotonic()
-    return [processes.wait(process, log_of(run, case, rank), begin, deadline)
-            for rank, process in enumerate(started)]
+    try:
+        return [processes.wait(process, log_of(run, case, rank), begin,
+                               deadline)
+                for rank, process in enumerate(started)]
+    finally:
+        for process in started:
+            processes.kill(process)
 
 
 def run_job(run: Run, case: dict[str, Any]) -> list[processes.Ended]:

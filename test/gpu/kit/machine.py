@@ -51,7 +51,7 @@ def describe(run: Run) -> dict[str, Any]:
     if (tool := shutil.which("nvidia-smi")) and not run.stand_in:
         about["nvidia-smi"] = ask([tool, "--query-gpu=name,driver_version,"
                                    "memory.total,clocks.sm,power.limit",
-                                   "--format=csv,noheader"], 20)[0].split("\n")
+                                   "--format=csv,noheader"], 20)[0].splitlines()
     return about
 
 

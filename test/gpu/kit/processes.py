@@ -51,7 +51,8 @@ def wait(process: subprocess.Popen, log: Path, begin: float,
         code = process.wait(max(0.1, begin + deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         pass
-    kill(process)
+    finally:
+        kill(process)
     return Ended(code, Path(f"{log}.log").read_text(errors="replace"),
                  Path(f"{log}.err").read_text(errors="replace"),
                  time.monotonic() - begin)

@@ -71,4 +71,6 @@ def find() -> list[Environment]:
 
 
 def with_torch(environments: list[Environment]) -> Environment | None:
-    return next((one for one in environments if one.torch), None)
+    """The first one; builds for CPUs alone come last."""
+    found = [one for one in environments if one.torch]
+    return min(found, key=lambda one: "+cpu" in str(one.torch), default=None)

@@ -6,9 +6,11 @@ import argparse
 import fnmatch
 import json
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import archive
 import kinds
@@ -21,6 +23,11 @@ from case import Result, Run, Skipped
 KIT = Path(__file__).resolve().parent.parent
 # What writing the report may take of the time that all may take.
 RESERVE = 10
+
+
+def give_up(reason: str) -> NoReturn:
+    print(f"run.sh: {reason}", file=sys.stderr)
+    sys.exit(2)
 
 
 def prepare_output(output: Path) -> None:
@@ -65,7 +72,7 @@ def select(cases: list[dict], patterns: str) -> list[dict]:
         fnmatch.fnmatchcase(case["name"], pattern)
         for pattern in patterns.split(","))]
     if not chosen:
-        sys.exit(f"run.sh: no case matches {patterns}")
+        give_up(f"no case matches {patterns}")
     return chosen
 
 
@@ -83,10 +90,15 @@ def main() -> int:
                         help="for everything (default %(default)s)")
     args = parser.parse_args()
     start = time.monotonic()
+    # As by Ctrl-C: what was started is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     cases = select(json.loads((KIT / "cases" / "cases.json").read_text()),
                    args.only)
     output = args.output.resolve()
-    prepare_output(output)
+    try:
+        prepare_output(output)
+    except OSError as error:
+        give_up(f"cannot write to the output, -o names another: {error}")
     environments = pythons.find()
     found = libraries.find(KIT, environments, args.stand_in)
     run = Run(kit=KIT, output=output, stand_in=args.stand_in,
