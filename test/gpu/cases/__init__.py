@@ -1,0 +1,1 @@
+"""What the GPU kit runs, one module for each family of cases."""
