@@ -42,7 +42,8 @@ def run_kit(kit: Path, output: Path, *options: str,
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", str(kit / "run.sh"), "-o", str(output), *options],
-        env={**os.environ, "PATH": path, **variables}, stdin=subprocess.DEVNULL,
+        env={**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "",
+             **variables}, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, timeout=300)
     report = json.loads((output / "gpu-report.json").read_text())
     return done.returncode, report
@@ -147,6 +148,23 @@ def test_a_missing_library(kit: Path, tmp_path: Path) -> None:
     cudnn, = [one for one in report["libraries"] if one["name"] == "cuDNN"]
     assert cudnn["path"] is None
     assert "/nowhere/libcudnn.so.9" in cudnn["refused"][0]
+
+
+@pytest.mark.parametrize(("size", "least", "most"), [
+    ("40k", 32 << 10, 48 << 10), ("48k", 48 << 10, 48 << 10),
+    ("60k", 48 << 10, 1 << 20)])
+def test_shared_memory(kit: Path, tmp_path: Path, size: str, least: int,
+                       most: int) -> None:
+    """Cases at the limits take what their names say."""
+    record = tmp_path / "calls.jsonl"
+    code, _ = run_kit(kit, tmp_path / "output", "--stand-in",
+                      f"--only=softmax-{size}-small",
+                      REGATHER_RECORD=str(record))
+    calls = map(json.loads, record.read_text().splitlines())
+    taken = max(call["dynamic_shared_bytes"] for call in calls
+                if call["call"] == "cuLaunchKernel")
+    assert code == 0
+    assert least <= taken <= most
 
 
 def test_there_is_no_pytorch(kit: Path, tmp_path: Path) -> None:

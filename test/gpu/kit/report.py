@@ -46,8 +46,8 @@ def make_rows(results: list[Result]) -> Iterator[str]:
 
 
 def make_page(run: Run, results: list[Result], seconds: float) -> str:
-    counts = ", ".join(f'<span class="{status}">{number} {status}</span>'
-                       for status, number in count(results).items())
+    counts = ", ".join(f'<span class="{status if number else ""}">{number} '
+                       f'{status}</span>' for status, number in count(results).items())
     parts = ['<!DOCTYPE html><html lang="en"><meta charset="utf-8">',
              f"<title>Regather on a GPU</title><style>{STYLE}</style>",
              "<h1>Regather on a GPU</h1>",
