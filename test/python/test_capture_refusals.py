@@ -373,6 +373,16 @@ def test_fully_sharded_model(mesh):
     assert refusal(model).startswith("module 'b' is sharded by 'fully_shard', whose")
 
 
+def test_fully_sharded_wrapper(mesh):
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    model = Net()
+    model.b = FullyShardedDataParallel(model.b, process_group=mesh.get_group(),
+                                       device_id=torch.device("cpu"))
+    assert refusal(model).startswith(
+        "module 'b' is sharded by 'FullyShardedDataParallel', whose")
+
+
 def test_collective_that_works_in_place(mesh):
     class Reduces(Net):
         def forward(self, x):
