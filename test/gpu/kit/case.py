@@ -14,6 +14,9 @@ A case in `cases.json` has
     algorithms      name of the file of algorithms that it shares with others
     ranks, nccl     of a job: processes, and the oldest version of NCCL
 
+    tool            of compute-sanitizer
+    of              the cases that are compared, eager and as a graph
+
 Those of PyTorch have other fields: see torch_cases.py.
 """
 
