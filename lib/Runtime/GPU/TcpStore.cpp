@@ -208,7 +208,9 @@ bool TcpStore::agreeToStop(int64_t step, bool wants, bool &stops,
   std::string last;
   if (!request({"stop", std::to_string(step), wants ? "1" : "0"}, last,
                message))
-    return false;
+    // Rank 0 may have finished its steps before this one, where no collective
+    // keeps them together. If it has failed, collectives say so.
+    return !wants;
   stops = !last.empty() && step >= std::strtoll(last.c_str(), nullptr, 10);
   // Results of different steps must not be saved as one.
   return !stops ||

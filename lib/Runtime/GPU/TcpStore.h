@@ -48,7 +48,8 @@ public:
 
   /// Asked by all ranks after each step, which none finishes before all have
   /// begun it: whether to stop after it. When a rank wants to, all stop after
-  /// the next step; false, with a message, if one does not.
+  /// the next step; false, with a message, if one does not. Ranks go on if rank
+  /// 0 has ended.
   bool agreeToStop(int64_t step, bool wants, bool &stops, std::string &message);
 
 private:

@@ -484,6 +484,27 @@ TEST(TcpStoreTest, RanksStopAfterTheSameStep) {
   EXPECT_EQ(runProcesses({0, 1, 2}, body), std::vector<std::string>(3, "7"));
 }
 
+// Without collectives, rank 0 may have done all of its steps before another
+// one.
+TEST(TcpStoreTest, RanksGoOnWhenRankZeroHasFinished) {
+  const int32_t port = getFreePort();
+  Body body = [=](int32_t rank) {
+    TcpStore store;
+    std::string message, value;
+    if (!store.connect(getEnvironment(rank, 2, port), 60, message))
+      return message;
+    if (rank == 0)
+      return std::string("done");
+    // Nobody sets the key: it is refused when rank 0 is gone.
+    store.get("none", /*owner=*/0, value, message);
+    bool stops = true;
+    bool goesOn =
+        store.agreeToStop(/*step=*/0, /*wants=*/false, stops, message);
+    return std::string(goesOn && !stops ? "done" : message);
+  };
+  EXPECT_EQ(runProcesses({0, 1}, body), std::vector<std::string>(2, "done"));
+}
+
 TEST(StoreMessageTest, KeepsTexts) {
   StoreMessage message = {"set", std::string("a\0b", 3), ""}, decoded;
   std::string bytes = encodeStoreMessage(message);
