@@ -147,10 +147,9 @@ std::string regather::findWrongOption(StringRef pass, StringRef text,
   std::string printed;
   llvm::raw_string_ostream stream(printed);
   instance.printAsTextualPipeline(stream);
-  StringRef shown = printed;
-  shown = shown.drop_front(std::min(shown.find('{'), shown.size()))
-              .drop_front()
-              .drop_back();
+  // Without options there are no braces.
+  StringRef shown = StringRef(printed).split('{').second;
+  shown.consume_back("}");
   std::map<StringRef, StringRef> defaults;
   for (const GivenOption &option : splitOptions(shown))
     defaults[option.name] = option.value;

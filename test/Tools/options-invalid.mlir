@@ -23,6 +23,7 @@
 // RUN: %{simulate} --policy='savee=aten.mm.*' 2>&1 | FileCheck %s --check-prefix=NAME4 --implicit-check-not=error:
 // RUN: %{simulate} --pass-option=tg-schedule:efort=3 2>&1 | FileCheck %s --check-prefix=NAME5 --implicit-check-not=error:
 // RUN: %{simulate} --pass-option=tg-shedule:effort=3 2>&1 | FileCheck %s --check-prefix=PASS --implicit-check-not=error:
+// RUN: %{simulate} --pass-option=tg-rematerialize:effort=3 2>&1 | FileCheck %s --check-prefix=NONE --implicit-check-not=error:
 // RUN: %{simulate} --schedule='auto effort=much' 2>&1 | FileCheck %s --check-prefix=NUMBER --implicit-check-not=error:
 // RUN: %{simulate} --schedule='auto overlap-groups=maybe' 2>&1 | FileCheck %s --check-prefix=SWITCH --implicit-check-not=error:
 // RUN: %{simulate} --schedule='mode=autoo' 2>&1 | FileCheck %s --check-prefix=SCHEDULE --implicit-check-not=error:
@@ -41,6 +42,8 @@
 // NAME4:    regather: error: --policy has no option "savee"; there are budget, cluster, every-second-product, modules, policy, save
 // NAME5:    regather: error: --pass-option: pass "tg-schedule" has no option "efort"; there are cluster, effort,
 // PASS:     regather: error: --pass-option names pass "tg-shedule", which does not exist; a step goes through tg-shard-parameters, {{.*}}tg-schedule
+// PASS-NOT: inline
+// NONE:     regather: error: --pass-option: pass "tg-rematerialize" has no option "effort"; there are none
 // NUMBER:   regather: error: --schedule expects an integer for "effort", got "much"
 // SWITCH:   regather: error: --schedule expects true or false for "overlap-groups", got "maybe"
 // PIPELINE: option 'schedule' has no option "memorylimit"; there are cluster, effort,

@@ -158,7 +158,7 @@ static void addOption(std::string &text, const llvm::Twine &option) {
   text += (text.empty() ? "" : " ") + option.str();
 }
 
-/// The passes that a step goes through if all flags are given.
+/// The passes of ours that a step goes through if all flags are given.
 static std::string listPasses() {
   TrainingPipelineOptions options;
   options.mesh = "dp:2";
@@ -176,7 +176,8 @@ static std::string listPasses() {
   buildNativePipeline(pm, /*entry=*/"", /*lowersNodes=*/true);
   llvm::SetVector<llvm::StringRef> names;
   for (mlir::Pass &pass : pm)
-    names.insert(pass.getArgument());
+    if (isPassKnown(pass.getArgument()))
+      names.insert(pass.getArgument());
   return llvm::join(names.getArrayRef(), ", ");
 }
 

@@ -63,6 +63,18 @@ RG_EXPORT CuResult cuStreamDestroy_v2(CuStream stream) {
 
 } // extern "C"
 
+/// Waits for what a stream has to do, or for a mark, or asks whether it is done.
+template <typename Work>
+static CuResult awaitWork(WorkQueues &queues, const Work &work, bool asks) {
+  if (!queues.isDelaying())
+    return kCuSuccess;
+  if (!asks)
+    return queues.finish(work);
+  CuResult result = kCuSuccess;
+  bool isDone = queues.isDone(work, result);
+  return result || isDone ? result : kCuNotReady;
+}
+
 /// Waits for a stream, or asks whether it is done.
 static CuResult awaitStream(const char *name, CuStream stream, bool asks) {
   RecordedCall call(name);
@@ -73,14 +85,7 @@ static CuResult awaitStream(const char *name, CuStream stream, bool asks) {
   }
   if (CuResult result = call.finish())
     return result;
-  WorkQueues &queues = call.getDevice().queues;
-  if (!queues.isDelaying())
-    return kCuSuccess;
-  if (!asks)
-    return queues.finish(stream->number);
-  CuResult result = kCuSuccess;
-  bool isDone = queues.isDone(stream->number, result);
-  return result || isDone ? result : kCuNotReady;
+  return awaitWork(call.getDevice().queues, stream->number, asks);
 }
 
 extern "C" {
@@ -213,14 +218,7 @@ static CuResult awaitEvent(const char *name, CuEvent event, bool asks) {
                  "the event belongs to a capture");
   if (CuResult result = call.finish())
     return result;
-  WorkQueues &queues = call.getDevice().queues;
-  if (!queues.isDelaying())
-    return kCuSuccess;
-  if (!asks)
-    return queues.finish(event->mark);
-  CuResult result = kCuSuccess;
-  bool isDone = queues.isDone(event->mark, result);
-  return result || isDone ? result : kCuNotReady;
+  return awaitWork(call.getDevice().queues, event->mark, asks);
 }
 
 extern "C" {

@@ -79,7 +79,7 @@ def trace(step: Step, device: str = "cpu", keep_outputs: bool = False) -> Trace:
     first: tuple[str, CaptureError] | None = None
     while True:
         state = [*buffers, *attributes.promoted]
-        attempt = _Attempt(step, parameters, state, attributes, device)
+        attempt = _Attempt(_Subject(step, parameters, state, attributes), device)
         try:
             traced = attempt.run(keep_outputs)
         except WritesUntraced as error:
@@ -99,24 +99,28 @@ def trace(step: Step, device: str = "cpu", keep_outputs: bool = False) -> Trace:
         before = PythonState(step.model, losses)
 
 
+@dataclass(frozen=True)
+class _Subject:
+    """What is traced."""
+
+    step: Step
+    parameters: list[Tensor]
+    buffers: list[Tensor]
+    attributes: Attributes
+
+    @property
+    def state(self) -> list[Tensor]:
+        return [*self.parameters, *self.buffers]
+
+
 class _Attempt:
     """One run of the tracer over the step."""
 
-    def __init__(
-        self,
-        step: Step,
-        parameters: list[Tensor],
-        buffers: list[Tensor],
-        attributes: Attributes,
-        device: str,
-    ) -> None:
-        self._step = step
-        self._parameters = parameters
-        self._buffers = buffers
-        self._attributes = attributes
+    def __init__(self, subject: _Subject, device: str) -> None:
+        self._subject = subject
         self._device = device
-        self._state = [*parameters, *buffers]
-        self._names, self._values, self._rebuild = step.batch()
+        self._state = subject.state
+        self._names, self._values, self._rebuild = subject.step.batch()
         self._batch = [
             i for i, v in enumerate(self._values) if isinstance(v, torch.Tensor)
         ]
@@ -156,8 +160,8 @@ class _Attempt:
             )
         return Trace(
             module,
-            self._parameters,
-            self._buffers,
+            self._subject.parameters,
+            self._subject.buffers,
             [(self._names[i], self._values[i]) for i in self._batch],
             self._outputs,
         )
@@ -167,7 +171,7 @@ class _Attempt:
     ) -> list[torch.Tensor]:
         """The step on traced tensors, and which of its results are kept."""
         tracer = private.get_proxy_mode().tracer
-        recorder = Recorder(tracer.graph, self._step.model, __file__)
+        recorder = Recorder(tracer.graph, self._subject.step.model, __file__)
         with (
             private.below_functionalisation(),
             private.enable_python_dispatcher(),
@@ -180,9 +184,7 @@ class _Attempt:
                 if original.requires_grad:
                     stand_in.requires_grad_()
             count = len(self._state)
-            run = _Run(
-                self._step, self._parameters, self._buffers, self._attributes, recorder
-            )
+            run = _Run(self._subject, recorder)
             leaves = list(self._values)
             for index, stand_in in zip(self._batch, whole[count:]):
                 leaves[index] = stand_in
@@ -195,7 +197,7 @@ class _Attempt:
                         f"the model writes into its input '{self._names[index]}'; "
                         "expects inputs that are only read"
                     )
-            for tensor, before, after in zip(self._parameters, flat, wrapped):
+            for tensor, before, after in zip(self._subject.parameters, flat, wrapped):
                 if plain(after) is not before:
                     results.append((Output("update", tensor.name), after))
             return self._kept(results, flat)
@@ -244,18 +246,8 @@ def _nothing(record: logging.LogRecord) -> bool:
 class _Run:
     """The step itself: forward, loss, backward, new values of buffers."""
 
-    def __init__(
-        self,
-        step: Step,
-        parameters: list[Tensor],
-        buffers: list[Tensor],
-        attributes: Attributes,
-        recorder: Recorder,
-    ) -> None:
-        self._step = step
-        self._parameters = parameters
-        self._buffers = buffers
-        self._attributes = attributes
+    def __init__(self, subject: _Subject, recorder: Recorder) -> None:
+        self._subject = subject
         self._recorder = recorder
 
     def __call__(
@@ -263,13 +255,13 @@ class _Run:
     ) -> list[tuple[Output, Any]]:
         """Results of the step; ``state`` stands in for the model's tensors."""
         args, kwargs, targets = batch
-        tensors = [*self._parameters, *self._buffers]
+        subject, tensors = self._subject, self._subject.state
         stand_ins = StandIns(tensors, state, __file__)
         backward = ParameterHooks(tensors, state, self._recorder, stand_ins)
         known = _python_attributes(tensors, state)
         with (
             replaced(tensors, state),
-            self._attributes.observing(),
+            subject.attributes.observing(),
             WholeAttention(),
             as_tags(self._recorder),
             self._recorder.following_modules(),
@@ -277,9 +269,9 @@ class _Run:
             private.backward_in_modes(),
             stand_ins,
         ):
-            result = self._step.model(*args, **kwargs)
-            loss = loss_of(self._step, result, targets)
-            after = [current(tensor) for tensor in self._buffers]
+            result = subject.step.model(*args, **kwargs)
+            loss = loss_of(subject.step, result, targets)
+            after = [current(tensor) for tensor in subject.buffers]
             self._recorder.phase = "backward"
             gradients = backward.gradients(loss)
             self._recorder.phase = "forward"
@@ -287,7 +279,7 @@ class _Run:
         results = [(Output("loss"), loss.detach())]
         trained = [
             (tensor, value)
-            for tensor, value in zip(self._parameters, state)
+            for tensor, value in zip(subject.parameters, state)
             if tensor.requires_grad
         ]
         for (tensor, value), gradient in zip(trained, gradients):
@@ -296,7 +288,7 @@ class _Run:
             if is_distributed(value) and gradient.placements != value.placements:
                 gradient = gradient.redistribute(placements=value.placements)
             results.append((Output("gradient", tensor.name), gradient))
-        for tensor, value in zip(self._buffers, after):
+        for tensor, value in zip(subject.buffers, after):
             results.append((Output("buffer", tensor.name), value))
         if keep_outputs:
             for leaf in pytree.tree_leaves(result):

@@ -22,6 +22,22 @@ using namespace regather::tg;
 #define GET_ATTRDEF_CLASSES
 #include "regather/Dialect/TG/IR/TGAttributes.cpp.inc"
 
+/// Parses a keyword of an enumeration. Before the keyword that is none, the
+/// error says `problem`.
+template <typename Kind>
+static std::optional<Kind>
+parseKind(AsmParser &parser, std::optional<Kind> (*symbolize)(StringRef),
+          const char *problem) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return std::nullopt;
+  std::optional<Kind> kind = symbolize(keyword);
+  if (!kind)
+    parser.emitError(loc) << problem << " \"" << keyword << '"';
+  return kind;
+}
+
 //===----------------------------------------------------------------------===//
 // AxesAttr: <[dp, tp]>, within operations [dp, tp]
 //===----------------------------------------------------------------------===//
@@ -93,32 +109,20 @@ static AxisPlacementAttr parseAxisPlacement(AsmParser &parser) {
   AxesAttr axes;
   if (parseAxisList(parser, axes) || parser.parseEqual())
     return {};
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef keyword;
-  if (parser.parseKeyword(&keyword))
+  auto kind = parseKind(parser, symbolizePlacementKind,
+                        "expects \"shard\" or \"partial\", got");
+  if (!kind)
     return {};
-  std::optional<PlacementKind> kind = symbolizePlacementKind(keyword);
-  if (!kind) {
-    parser.emitError(loc) << "expects \"shard\" or \"partial\", got \""
-                          << keyword << '"';
-    return {};
-  }
   int64_t dim = 0;
   Reduction reduction = Reduction::Sum;
   if (*kind == PlacementKind::Shard) {
     if (parser.parseInteger(dim))
       return {};
   } else {
-    SMLoc reductionLoc = parser.getCurrentLocation();
-    StringRef name;
-    if (parser.parseKeyword(&name))
+    auto parsed = parseKind(parser, symbolizeReduction,
+                            "expects a reduction (sum, avg or max), got");
+    if (!parsed)
       return {};
-    std::optional<Reduction> parsed = symbolizeReduction(name);
-    if (!parsed) {
-      parser.emitError(reductionLoc)
-          << "expects a reduction (sum, avg or max), got \"" << name << '"';
-      return {};
-    }
     reduction = *parsed;
   }
   return AxisPlacementAttr::get(parser.getContext(), axes, *kind, dim,
@@ -290,14 +294,9 @@ Attribute RoleAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess())
     return {};
   SMLoc loc = parser.getCurrentLocation();
-  StringRef keyword;
-  if (parser.parseKeyword(&keyword))
+  auto kind = parseKind(parser, symbolizeRoleKind, "unknown role");
+  if (!kind)
     return {};
-  std::optional<RoleKind> kind = symbolizeRoleKind(keyword);
-  if (!kind) {
-    parser.emitError(loc) << "unknown role \"" << keyword << '"';
-    return {};
-  }
   RoleAttr role = RoleAttr::get(parser.getContext(), *kind);
   int64_t argument = -1;
   if (role.namesArgument()) {
@@ -329,15 +328,10 @@ Attribute ReshardAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess())
     return {};
   SMLoc loc = parser.getCurrentLocation();
-  StringRef keyword;
-  if (parser.parseKeyword(&keyword))
+  auto kind = parseKind(parser, symbolizeReshardKind,
+                        "expects always, never or group, got");
+  if (!kind)
     return {};
-  std::optional<ReshardKind> kind = symbolizeReshardKind(keyword);
-  if (!kind) {
-    parser.emitError(loc) << "expects always, never or group, got \"" << keyword
-                          << '"';
-    return {};
-  }
   int64_t ranks = 0;
   if (*kind == ReshardKind::Group) {
     if (parser.parseKeyword("of") || parser.parseInteger(ranks))
@@ -367,18 +361,11 @@ void ReshardAttr::print(AsmPrinter &printer) const {
 Attribute PolicyAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess())
     return {};
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef keyword;
-  if (parser.parseKeyword(&keyword))
+  auto policy = parseKind(parser, symbolizePolicy,
+                          "expects must_save, prefer_save, prefer_recompute, "
+                          "must_recompute or offload, got");
+  if (!policy)
     return {};
-  std::optional<Policy> policy = symbolizePolicy(keyword);
-  if (!policy) {
-    parser.emitError(loc) << "expects must_save, prefer_save, "
-                             "prefer_recompute, must_recompute or offload, "
-                             "got \""
-                          << keyword << '"';
-    return {};
-  }
   bool planned = succeeded(parser.parseOptionalComma());
   if ((planned && parser.parseKeyword("planned")) || parser.parseGreater())
     return {};
