@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Target/Program/CompileStep.h"
+#include "regather/Program/CompileStep.h"
 
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_TARGET_PROGRAM_ELEMENTBYTES_H
-#define REGATHER_LIB_TARGET_PROGRAM_ELEMENTBYTES_H
+#ifndef REGATHER_LIB_PROGRAM_ELEMENTBYTES_H
+#define REGATHER_LIB_PROGRAM_ELEMENTBYTES_H
 
 #include "regather/Runtime/Runtime.h"
 
@@ -26,4 +26,4 @@ std::vector<char> getElementBytes(mlir::ElementsAttr elements);
 
 } // namespace regather
 
-#endif // REGATHER_LIB_TARGET_PROGRAM_ELEMENTBYTES_H
+#endif // REGATHER_LIB_PROGRAM_ELEMENTBYTES_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Target/Program/LinkStep.h"
+#include "regather/Program/LinkStep.h"
 
 #include "regather/Support/AtomicFile.h"
 

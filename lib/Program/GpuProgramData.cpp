@@ -8,8 +8,8 @@
 
 #include "DataEmitter.h"
 
-#include "regather/Target/Program/GpuCode.h"
-#include "regather/Target/Program/ProgramTables.h"
+#include "regather/Program/GpuCode.h"
+#include "regather/Program/ProgramTables.h"
 
 using namespace regather;
 using llvm::ArrayRef;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_TARGET_PROGRAM_GPUCODE_H
-#define REGATHER_TARGET_PROGRAM_GPUCODE_H
+#ifndef REGATHER_PROGRAM_GPUCODE_H
+#define REGATHER_PROGRAM_GPUCODE_H
 
 #include "regather/Runtime/GpuProgram.h"
 #include "regather/Target/NVPTX/LaunchPlan.h"
@@ -38,4 +38,4 @@ struct GpuCode {
 
 } // namespace regather
 
-#endif // REGATHER_TARGET_PROGRAM_GPUCODE_H
+#endif // REGATHER_PROGRAM_GPUCODE_H

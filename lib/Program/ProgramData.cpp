@@ -8,7 +8,7 @@
 
 #include "DataEmitter.h"
 
-#include "regather/Target/Program/ProgramTables.h"
+#include "regather/Program/ProgramTables.h"
 
 using namespace regather;
 using llvm::ArrayRef;

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Target/Program/ProgramTables.h"
+#include "regather/Program/ProgramTables.h"
 
 #include "regather/InitAll.h"
 #include "regather/Runtime/Executor.h"

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_TARGET_PROGRAM_LINKSTEP_H
-#define REGATHER_TARGET_PROGRAM_LINKSTEP_H
+#ifndef REGATHER_PROGRAM_LINKSTEP_H
+#define REGATHER_PROGRAM_LINKSTEP_H
 
-#include "regather/Target/Program/CompileGpuStep.h"
-#include "regather/Target/Program/CompileStep.h"
+#include "regather/Program/CompileGpuStep.h"
+#include "regather/Program/CompileStep.h"
 
 #include "llvm/Support/Error.h"
 
@@ -28,4 +28,4 @@ linkStep(CompiledGpuStep &step, llvm::StringRef linker);
 
 } // namespace regather
 
-#endif // REGATHER_TARGET_PROGRAM_LINKSTEP_H
+#endif // REGATHER_PROGRAM_LINKSTEP_H

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_TARGET_PROGRAM_COMPILESTEP_H
-#define REGATHER_TARGET_PROGRAM_COMPILESTEP_H
+#ifndef REGATHER_PROGRAM_COMPILESTEP_H
+#define REGATHER_PROGRAM_COMPILESTEP_H
 
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/Program/ProgramTables.h"
 #include "regather/Target/CPU/CompileKernels.h"
-#include "regather/Target/Program/ProgramTables.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -50,4 +50,4 @@ compileStep(mlir::func::FuncOp entry, const cpu::KernelCompileOptions &options,
 
 } // namespace regather
 
-#endif // REGATHER_TARGET_PROGRAM_COMPILESTEP_H
+#endif // REGATHER_PROGRAM_COMPILESTEP_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_TARGET_PROGRAM_PROGRAMTABLES_H
-#define REGATHER_TARGET_PROGRAM_PROGRAMTABLES_H
+#ifndef REGATHER_PROGRAM_PROGRAMTABLES_H
+#define REGATHER_PROGRAM_PROGRAMTABLES_H
 
 #include "regather/Dialect/Exec/IR/Exec.h"
 #include "regather/Runtime/GpuProgram.h"
@@ -89,4 +89,4 @@ private:
 
 } // namespace regather
 
-#endif // REGATHER_TARGET_PROGRAM_PROGRAMTABLES_H
+#endif // REGATHER_PROGRAM_PROGRAMTABLES_H

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_TARGET_PROGRAM_COMPILEGPUSTEP_H
-#define REGATHER_TARGET_PROGRAM_COMPILEGPUSTEP_H
+#ifndef REGATHER_PROGRAM_COMPILEGPUSTEP_H
+#define REGATHER_PROGRAM_COMPILEGPUSTEP_H
 
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/Program/GpuCode.h"
+#include "regather/Program/ProgramTables.h"
 #include "regather/Target/NVPTX/CompileKernels.h"
-#include "regather/Target/Program/GpuCode.h"
-#include "regather/Target/Program/ProgramTables.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -45,4 +45,4 @@ compileGpuStep(mlir::func::FuncOp entry, const GpuCompileOptions &options,
 
 } // namespace regather
 
-#endif // REGATHER_TARGET_PROGRAM_COMPILEGPUSTEP_H
+#endif // REGATHER_PROGRAM_COMPILEGPUSTEP_H

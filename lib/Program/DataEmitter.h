@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_TARGET_PROGRAM_DATAEMITTER_H
-#define REGATHER_LIB_TARGET_PROGRAM_DATAEMITTER_H
+#ifndef REGATHER_LIB_PROGRAM_DATAEMITTER_H
+#define REGATHER_LIB_PROGRAM_DATAEMITTER_H
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Constants.h"
@@ -94,4 +94,4 @@ private:
 
 } // namespace regather
 
-#endif // REGATHER_LIB_TARGET_PROGRAM_DATAEMITTER_H
+#endif // REGATHER_LIB_PROGRAM_DATAEMITTER_H

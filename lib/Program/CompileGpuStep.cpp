@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Target/Program/CompileGpuStep.h"
+#include "regather/Program/CompileGpuStep.h"
 
+#include "regather/Program/CompileStep.h"
 #include "regather/Target/NVPTX/CompileRoutines.h"
 #include "regather/Target/NVPTX/PtxFile.h"
-#include "regather/Target/Program/CompileStep.h"
 
 using namespace mlir;
 using namespace regather;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Target/Program/ProgramTables.h"
+#include "regather/Program/ProgramTables.h"
 
 #include "ElementBytes.h"
 
