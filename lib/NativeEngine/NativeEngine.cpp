@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Execution/Engines/CpuEngine.h"
+#include "regather/Program/CompileStep.h"
 #include "regather/StepAnalysis/CreateEngine.h"
-#include "regather/Target/Program/CompileStep.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"

@@ -14,7 +14,7 @@
 #include "regather/Execution/Bundle/Bundle.h"
 #include "regather/Execution/Bundle/TargetMachine.h"
 #include "regather/Execution/Training/Progress.h"
-#include "regather/Target/Program/LinkStep.h"
+#include "regather/Program/LinkStep.h"
 
 #include "llvm/ADT/StringExtras.h"
 
