@@ -1,4 +1,4 @@
-//===- RecordingStreams.cpp - Streams of the stand-in driver --------------===//
+//===- StreamFunctions.cpp - Streams of the stand-in driver ---------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -63,7 +63,8 @@ RG_EXPORT CuResult cuStreamDestroy_v2(CuStream stream) {
 
 } // extern "C"
 
-/// Waits for what a stream has to do, or for a mark, or asks whether it is done.
+/// Waits for what a stream has to do, or for a mark, or asks whether it is
+/// done.
 template <typename Work>
 static CuResult awaitWork(WorkQueues &queues, const Work &work, bool asks) {
   if (!queues.isDelaying())
