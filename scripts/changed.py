@@ -26,11 +26,11 @@ UNIT_PROGRAMS = {
     "Analysis": "RegatherAnalysisTests", "Dialect/TG": "RegatherDialectTests",
     "Dialect/Exec": "RegatherExecTests", "Execution": "RegatherExecutionTests",
     "Execution/Interpreter": "RegatherInterpreterTests",
-    "Report": "RegatherReportTests", "Runtime": "RegatherRuntimeTests",
+    "Program": "RegatherProgramTests", "Report": "RegatherReportTests",
+    "Runtime": "RegatherRuntimeTests",
     "Target/CPU": "RegatherTargetCPUTests",
     "Target/Kernel": "RegatherTargetKernelTests",
     "Target/NVPTX": "RegatherTargetNVPTXTests",
-    "Target/Program": "RegatherProgramTests",
     "Timeline": "RegatherTimelineTests"}
 TOOLS = ("regather-opt", "regather-translate", "regather")
 

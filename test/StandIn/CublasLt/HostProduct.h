@@ -9,7 +9,7 @@
 #ifndef REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H
 #define REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H
 
-#include "GPU/CublasLtApi.h"
+#include "GPU/CublasLt/CublasLtApi.h"
 #include "GPU/Recording.h"
 
 namespace regather::runtime {

@@ -9,7 +9,7 @@
 #ifndef REGATHER_TEST_STANDIN_CUDNN_HOSTGRAPH_H
 #define REGATHER_TEST_STANDIN_CUDNN_HOSTGRAPH_H
 
-#include "GPU/CudnnGraph.h"
+#include "GPU/Cudnn/Graph.h"
 #include "GPU/Recording.h"
 
 #include <map>

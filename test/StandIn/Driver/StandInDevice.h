@@ -17,7 +17,7 @@
 #ifndef REGATHER_TEST_STANDIN_DRIVER_STANDINDEVICE_H
 #define REGATHER_TEST_STANDIN_DRIVER_STANDINDEVICE_H
 
-#include "GPU/DriverApi.h"
+#include "GPU/Driver/DriverApi.h"
 #include "GPU/Recording.h"
 #include "StandIn/Ptx/PtxInterpreter.h"
 #include "WorkQueues.h"

@@ -17,7 +17,7 @@
 #ifndef REGATHER_TEST_STANDIN_DRIVER_WORKQUEUES_H
 #define REGATHER_TEST_STANDIN_DRIVER_WORKQUEUES_H
 
-#include "GPU/DriverApi.h"
+#include "GPU/Driver/DriverApi.h"
 
 #include <condition_variable>
 #include <cstdint>

@@ -24,7 +24,7 @@
 #ifndef REGATHER_TEST_STANDIN_NCCL_STANDINNCCL_H
 #define REGATHER_TEST_STANDIN_NCCL_STANDINNCCL_H
 
-#include "GPU/NcclApi.h"
+#include "GPU/Nccl/NcclApi.h"
 
 #include <condition_variable>
 #include <deque>
