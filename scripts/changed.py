@@ -27,9 +27,10 @@ UNIT_PROGRAMS = {
     "Dialect/Exec": "RegatherExecTests", "Execution": "RegatherExecutionTests",
     "Execution/Interpreter": "RegatherInterpreterTests",
     "Report": "RegatherReportTests", "Runtime": "RegatherRuntimeTests",
-    "Target/CPU": "RegatherTargetCPUTests",
-    "Target/Kernel": "RegatherTargetKernelTests",
-    "Target/NVPTX": "RegatherTargetNVPTXTests",
+    "Kernel/Compilation": "RegatherKernelCompilationTests",
+    "Kernel/CPU": "RegatherKernelCPUTests",
+    "Kernel/Transforms": "RegatherKernelTransformsTests",
+    "Kernel/NVPTX": "RegatherKernelNVPTXTests",
     "Target/Program": "RegatherProgramTests",
     "Timeline": "RegatherTimelineTests"}
 TOOLS = ("regather-opt", "regather-translate", "regather")

@@ -63,7 +63,8 @@ RG_EXPORT CuResult cuStreamDestroy_v2(CuStream stream) {
 
 } // extern "C"
 
-/// Waits for what a stream has to do, or for a mark, or asks whether it is done.
+/// Waits for what a stream has to do, or for a mark, or asks whether it is
+/// done.
 template <typename Work>
 static CuResult awaitWork(WorkQueues &queues, const Work &work, bool asks) {
   if (!queues.isDelaying())

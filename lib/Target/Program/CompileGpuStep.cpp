@@ -8,8 +8,8 @@
 
 #include "regather/Target/Program/CompileGpuStep.h"
 
-#include "regather/Target/NVPTX/CompileRoutines.h"
-#include "regather/Target/NVPTX/PtxFile.h"
+#include "regather/Kernel/NVPTX/CompileRoutines.h"
+#include "regather/Kernel/NVPTX/PtxFile.h"
 #include "regather/Target/Program/CompileStep.h"
 
 using namespace mlir;

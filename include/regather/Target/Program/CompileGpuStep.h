@@ -9,8 +9,8 @@
 #ifndef REGATHER_TARGET_PROGRAM_COMPILEGPUSTEP_H
 #define REGATHER_TARGET_PROGRAM_COMPILEGPUSTEP_H
 
+#include "regather/Kernel/NVPTX/CompileKernels.h"
 #include "regather/Pipelines/Pipelines.h"
-#include "regather/Target/NVPTX/CompileKernels.h"
 #include "regather/Target/Program/GpuCode.h"
 #include "regather/Target/Program/ProgramTables.h"
 

@@ -9,8 +9,8 @@
 #ifndef REGATHER_TARGET_PROGRAM_COMPILESTEP_H
 #define REGATHER_TARGET_PROGRAM_COMPILESTEP_H
 
+#include "regather/Kernel/CPU/CompileKernels.h"
 #include "regather/Pipelines/Pipelines.h"
-#include "regather/Target/CPU/CompileKernels.h"
 #include "regather/Target/Program/ProgramTables.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
