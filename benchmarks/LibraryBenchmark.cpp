@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TaskPool.h"
+#include "CPU/TaskPool.h"
 
 #include "regather/Runtime/Attention.h"
 #include "regather/Runtime/Gemm.h"

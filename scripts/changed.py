@@ -26,12 +26,12 @@ UNIT_PROGRAMS = {
     "Analysis": "RegatherAnalysisTests", "Dialect/TG": "RegatherDialectTests",
     "Dialect/Exec": "RegatherExecTests", "Execution": "RegatherExecutionTests",
     "Execution/Interpreter": "RegatherInterpreterTests",
-    "Report": "RegatherReportTests", "Runtime": "RegatherRuntimeTests",
     "Kernel/Compilation": "RegatherKernelCompilationTests",
     "Kernel/CPU": "RegatherKernelCPUTests",
-    "Kernel/Transforms": "RegatherKernelTransformsTests",
     "Kernel/NVPTX": "RegatherKernelNVPTXTests",
-    "Target/Program": "RegatherProgramTests",
+    "Kernel/Transforms": "RegatherKernelTransformsTests",
+    "Program": "RegatherProgramTests", "Report": "RegatherReportTests",
+    "Runtime": "RegatherRuntimeTests",
     "Timeline": "RegatherTimelineTests"}
 TOOLS = ("regather-opt", "regather-translate", "regather")
 

@@ -8,7 +8,7 @@
 
 #include "SameDeclaration.h"
 
-#include "GPU/CublasLtApi.h"
+#include "GPU/CublasLt/CublasLtApi.h"
 #include <cublasLt.h>
 
 using namespace regather::runtime;

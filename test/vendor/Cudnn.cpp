@@ -8,7 +8,7 @@
 
 #include "SameDeclaration.h"
 
-#include "GPU/CudnnApi.h"
+#include "GPU/Cudnn/CudnnApi.h"
 #include <cudnn_graph.h>
 
 using namespace regather::runtime;

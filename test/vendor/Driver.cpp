@@ -8,7 +8,7 @@
 
 #include "SameDeclaration.h"
 
-#include "GPU/DriverApi.h"
+#include "GPU/Driver/DriverApi.h"
 #include <cuda.h>
 
 using namespace regather::runtime;

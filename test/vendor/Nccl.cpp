@@ -8,7 +8,7 @@
 
 #include "SameDeclaration.h"
 
-#include "GPU/NcclApi.h"
+#include "GPU/Nccl/NcclApi.h"
 #include <nccl.h>
 
 using namespace regather::runtime;

@@ -14,7 +14,7 @@
 #include "regather/Execution/Bundle.h"
 #include "regather/Execution/Progress.h"
 #include "regather/Execution/TargetMachine.h"
-#include "regather/Target/Program/LinkStep.h"
+#include "regather/Program/LinkStep.h"
 
 #include "llvm/ADT/StringExtras.h"
 

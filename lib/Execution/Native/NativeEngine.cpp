@@ -8,7 +8,7 @@
 
 #include "regather/Execution/CreateEngine.h"
 #include "regather/Execution/ProgramEngine.h"
-#include "regather/Target/Program/CompileStep.h"
+#include "regather/Program/CompileStep.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"

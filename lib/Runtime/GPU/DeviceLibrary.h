@@ -9,8 +9,8 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_DEVICELIBRARY_H
 #define REGATHER_LIB_RUNTIME_GPU_DEVICELIBRARY_H
 
-#include "DriverApi.h"
-#include "RankStore.h"
+#include "GPU/Driver/DriverApi.h"
+#include "Store/RankStore.h"
 
 #include "regather/Runtime/GpuProgram.h"
 

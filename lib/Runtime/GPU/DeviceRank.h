@@ -9,8 +9,8 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_DEVICERANK_H
 #define REGATHER_LIB_RUNTIME_GPU_DEVICERANK_H
 
-#include "DeviceCommunication.h"
-#include "GpuDevice.h"
+#include "GPU/Communication/DeviceCommunicator.h"
+#include "GPU/Driver/GpuDevice.h"
 
 #include "regather/Runtime/GpuProgram.h"
 

@@ -11,10 +11,10 @@
 
 #include "regather/Runtime/GpuExecutor.h"
 
-#include "GraphCapture.h"
-#include "RankGather.h"
+#include "GPU/Driver/GraphCapture.h"
 #include "StepWalker.h"
-#include "TcpStore.h"
+#include "Store/RankGather.h"
+#include "Store/TcpStore.h"
 
 #include <memory>
 #include <optional>

@@ -8,9 +8,9 @@
 
 #include "GpuExecutor.h"
 
+#include "GPU/Communication/SharedDeviceCommunicator.h"
+#include "GPU/Nccl/NcclCommunicator.h"
 #include "GpuProgramCheck.h"
-#include "NcclCommunication.h"
-#include "SharedDeviceCommunication.h"
 
 #include <algorithm>
 #include <cstdlib>

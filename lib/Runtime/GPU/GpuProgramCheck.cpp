@@ -8,7 +8,7 @@
 
 #include "GpuProgramCheck.h"
 
-#include "../ProgramCheck.h"
+#include "Program/ProgramCheck.h"
 
 using namespace regather::runtime;
 

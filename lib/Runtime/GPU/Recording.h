@@ -30,7 +30,7 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_RECORDING_H
 #define REGATHER_LIB_RUNTIME_GPU_RECORDING_H
 
-#include "DriverApi.h"
+#include "GPU/Driver/DriverApi.h"
 
 namespace regather::runtime {
 

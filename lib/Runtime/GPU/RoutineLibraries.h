@@ -9,8 +9,8 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_ROUTINELIBRARIES_H
 #define REGATHER_LIB_RUNTIME_GPU_ROUTINELIBRARIES_H
 
-#include "AlgorithmFile.h"
 #include "DeviceLibrary.h"
+#include "GPU/CublasLt/AlgorithmFile.h"
 
 namespace regather::runtime {
 

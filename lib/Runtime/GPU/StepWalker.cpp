@@ -8,8 +8,8 @@
 
 #include "StepWalker.h"
 
-#include "../RankGroups.h"
-#include "PlaceAccess.h"
+#include "Program/RankGroups.h"
+#include "SliceAccess.h"
 
 #include <algorithm>
 #include <cstring>

@@ -11,8 +11,8 @@
 
 #include "DeviceLibrary.h"
 #include "DeviceRank.h"
-#include "DeviceWait.h"
-#include "LoadedKernels.h"
+#include "GPU/Driver/DeviceWait.h"
+#include "GPU/Driver/LoadedKernels.h"
 #include "Recording.h"
 
 namespace regather::runtime {

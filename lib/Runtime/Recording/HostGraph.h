@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_RUNTIME_RECORDING_HOSTGRAPH_H
 #define REGATHER_LIB_RUNTIME_RECORDING_HOSTGRAPH_H
 
-#include "../GPU/CudnnGraph.h"
+#include "../GPU/Cudnn/Graph.h"
 #include "../GPU/Recording.h"
 
 #include <map>

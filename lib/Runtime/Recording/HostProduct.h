@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_RUNTIME_RECORDING_HOSTPRODUCT_H
 #define REGATHER_LIB_RUNTIME_RECORDING_HOSTPRODUCT_H
 
-#include "../GPU/CublasLtApi.h"
+#include "../GPU/CublasLt/CublasLtApi.h"
 #include "../GPU/Recording.h"
 
 namespace regather::runtime {

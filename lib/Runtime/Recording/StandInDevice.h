@@ -17,7 +17,7 @@
 #ifndef REGATHER_LIB_RUNTIME_RECORDING_STANDINDEVICE_H
 #define REGATHER_LIB_RUNTIME_RECORDING_STANDINDEVICE_H
 
-#include "../GPU/DriverApi.h"
+#include "../GPU/Driver/DriverApi.h"
 #include "../GPU/Recording.h"
 #include "PtxInterpreter.h"
 #include "WorkQueues.h"

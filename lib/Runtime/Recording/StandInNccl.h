@@ -24,7 +24,7 @@
 #ifndef REGATHER_LIB_RUNTIME_RECORDING_STANDINNCCL_H
 #define REGATHER_LIB_RUNTIME_RECORDING_STANDINNCCL_H
 
-#include "../GPU/NcclApi.h"
+#include "../GPU/Nccl/NcclApi.h"
 
 #include <condition_variable>
 #include <deque>

@@ -17,7 +17,7 @@
 #ifndef REGATHER_LIB_RUNTIME_RECORDING_WORKQUEUES_H
 #define REGATHER_LIB_RUNTIME_RECORDING_WORKQUEUES_H
 
-#include "../GPU/DriverApi.h"
+#include "../GPU/Driver/DriverApi.h"
 
 #include <condition_variable>
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 #include "../StepStatistics.h"
 
-#include "regather/Target/Program/CompileStep.h"
+#include "regather/Program/CompileStep.h"
 
 #include "llvm/ADT/StringExtras.h"
 

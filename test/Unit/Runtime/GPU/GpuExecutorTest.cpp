@@ -9,7 +9,7 @@
 #include "GpuTestProgram.h"
 #include "RecordedDriver.h"
 
-#include "GPU/LoadedKernels.h"
+#include "GPU/Driver/LoadedKernels.h"
 
 using namespace regather::runtime;
 using namespace regather::test;

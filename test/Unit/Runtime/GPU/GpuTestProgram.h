@@ -9,7 +9,7 @@
 #ifndef REGATHER_TEST_UNIT_RUNTIME_GPU_GPUTESTPROGRAM_H
 #define REGATHER_TEST_UNIT_RUNTIME_GPU_GPUTESTPROGRAM_H
 
-#include "../TestProgram.h"
+#include "../Program/TestProgram.h"
 
 #include "regather/Runtime/GpuExecutor.h"
 

@@ -9,7 +9,7 @@
 #ifndef REGATHER_UNITTEST_RUNTIME_GPU_RECORDEDDRIVER_H
 #define REGATHER_UNITTEST_RUNTIME_GPU_RECORDEDDRIVER_H
 
-#include "GPU/DriverApi.h"
+#include "GPU/Driver/DriverApi.h"
 #include "GPU/Recording.h"
 
 #include "gtest/gtest.h"

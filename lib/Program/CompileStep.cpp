@@ -1,0 +1,96 @@
+//===- CompileStep.cpp - From a step to tables and code -------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Program/CompileStep.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace regather;
+
+/// Lets the step write its updates over the arguments that they replace.
+static void donateUpdated(func::FuncOp entry) {
+  for (unsigned i = 0, e = entry.getNumResults(); i != e; ++i)
+    if (auto role =
+            entry.getResultAttrOfType<tg::RoleAttr>(i, tg::kRoleAttrName);
+        role && role.getKind() == tg::RoleKind::Update)
+      entry.setArgAttr(role.getArgument(), tg::kDonatedAttrName,
+                       UnitAttr::get(entry.getContext()));
+}
+
+/// True if a node has values that a program does not hold before nodes are
+/// lowered: complex numbers become pairs, unsigned bytes signless ones.
+static bool needsLowerNodes(ModuleOp module) {
+  auto isForeign = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return isa<ComplexType>(element) || element.isUnsignedInteger();
+  };
+  return module
+      ->walk([&](tg::NodeOp node) {
+        return llvm::any_of(node->getOperandTypes(), isForeign) ||
+                       llvm::any_of(node->getResultTypes(), isForeign)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static LogicalResult lower(ModuleOp module, StringRef entry,
+                           PassOptionTexts &passOptions) {
+  PassManager pm(module->getContext());
+  buildNativePipeline(pm, entry, needsLowerNodes(module));
+  std::string message;
+  llvm::raw_string_ostream errors(message);
+  if (failed(applyPassOptions(pm, passOptions, errors)))
+    return module.emitError() << StringRef(message).rtrim();
+  return pm.run(module);
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+regather::lowerToProgram(func::FuncOp entry, PassOptionTexts &passOptions) {
+  OwningOpRef<ModuleOp> module = entry->getParentOfType<ModuleOp>().clone();
+  donateUpdated(module->lookupSymbol<func::FuncOp>(entry.getName()));
+  if (failed(lower(*module, entry.getName(), passOptions)))
+    return failure();
+  return module;
+}
+
+LogicalResult regather::lowerToTables(func::FuncOp entry,
+                                      PassOptionTexts &passOptions,
+                                      OwningOpRef<ModuleOp> &module,
+                                      std::unique_ptr<ProgramTables> &tables) {
+  FailureOr<OwningOpRef<ModuleOp>> lowered = lowerToProgram(entry, passOptions);
+  if (failed(lowered))
+    return failure();
+  module = std::move(*lowered);
+  FailureOr<std::unique_ptr<ProgramTables>> built = ProgramTables::build(
+      module->lookupSymbol<exec::ProgramOp>(entry.getName()));
+  if (failed(built))
+    return failure();
+  tables = std::move(*built);
+  return success();
+}
+
+FailureOr<CompiledStep>
+regather::compileStep(func::FuncOp entry,
+                      const cpu::KernelCompileOptions &options,
+                      PassOptionTexts &passOptions) {
+  CompiledStep step;
+  if (failed(lowerToTables(entry, passOptions, step.module, step.tables)))
+    return failure();
+  FailureOr<std::vector<cpu::KernelCode>> kernels =
+      cpu::compileKernels(step.tables->getKernels(), options, step.statistics);
+  if (failed(kernels))
+    return failure();
+  step.kernels = std::move(*kernels);
+  for (auto [i, kernel] : llvm::enumerate(step.kernels))
+    step.tables->setKernel(i, nullptr, kernel.rows, kernel.grain,
+                           kernel.scratchBytes);
+  return step;
+}

@@ -1,0 +1,226 @@
+//===- Backward.cpp - Gradients of attention ------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A task is one head of K and V, with all heads of Q that it serves: no two
+// tasks write to the same place. With the gradient G of the output:
+//
+//   for head, block of rows:
+//     D = sum(G * O) along each row
+//     for block of columns that the rows see:
+//       P = exp(scale * Q K^T + mask - L)
+//       S = P * (G V^T - D) * scale
+//       grad V += P^T G, grad K += S^T Q, grad Q += S K
+//
+//===----------------------------------------------------------------------===//
+
+#include "Attention.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace regather::runtime;
+
+namespace {
+class AttentionBackward final : public Attention {
+public:
+  using Attention::Attention;
+
+  int64_t getNumTasks() const override {
+    return desc.batch * (desc.heads / desc.groups);
+  }
+  size_t getScratchBytes() const override {
+    return Memory(*this, nullptr).bytes;
+  }
+  void run(void *const *buffers, int64_t task, void *scratch) const override;
+
+private:
+  /// The scratch memory of a task.
+  struct Memory {
+    Memory(const AttentionBackward &attention, void *scratch);
+    /// Packed for all columns: rows of K and V, and the elements of K.
+    float *keyRows, *valueRows, *keyElements;
+    /// Packed for one block of rows.
+    float *queryRows, *queryElements, *gradRows, *gradElements;
+    /// Of one block of scores: P, S, and these packed.
+    float *powers, *scores, *packed;
+    float *gradQuery, *gradKey, *gradValue;
+    /// One row.
+    float *mask, *first, *second;
+    /// D and L.
+    float *along, *logs;
+    size_t bytes;
+  };
+  struct Sums {
+    TiledSums query, key, value;
+  };
+
+  void packColumns(const HeadView &key, const HeadView &value,
+                   const Memory &memory) const;
+  void runRows(void *const *buffers, int64_t batch, int64_t head, int64_t row,
+               const Memory &memory, Sums &sums) const;
+  void addBlock(int64_t row, int64_t numRows, int64_t column,
+                const HeadView &mask, const Memory &memory, Sums &sums) const;
+};
+} // namespace
+
+AttentionBackward::Memory::Memory(const AttentionBackward &attention,
+                                  void *scratch) {
+  const BlockKernels &kernels = attention.kernels;
+  const rg_attention_desc &desc = attention.desc;
+  ScratchParts parts(scratch);
+  int64_t width = roundUp(desc.width, kernels.columns);
+  int64_t valueWidth = roundUp(desc.value_width, kernels.columns);
+  int64_t columns = roundUp(desc.columns, kColumnBlock);
+  int64_t numRows = roundUp(kRowBlock, kernels.rows);
+  int64_t numColumns = roundUp(kColumnBlock, kernels.rows);
+  keyRows = parts.take(columns * desc.width);
+  valueRows = parts.take(columns * desc.value_width);
+  keyElements = parts.take(columns * width);
+  queryRows = parts.take(numRows * desc.width);
+  queryElements = parts.take(kRowBlock * width);
+  gradRows = parts.take(numRows * desc.value_width);
+  gradElements = parts.take(kRowBlock * valueWidth);
+  powers = parts.take(kRowBlock * kColumnBlock);
+  scores = parts.take(kRowBlock * kColumnBlock);
+  packed = parts.take(std::max(numRows * kColumnBlock, numColumns * kRowBlock));
+  gradQuery = parts.take(kRowBlock * width);
+  gradKey = parts.take(columns * width);
+  gradValue = parts.take(columns * valueWidth);
+  int64_t longest = std::max({kColumnBlock, width, valueWidth});
+  mask = parts.take(longest);
+  first = parts.take(longest);
+  second = parts.take(longest);
+  along = parts.take(kRowBlock);
+  logs = parts.take(kRowBlock);
+  bytes = parts.getBytes();
+}
+
+void AttentionBackward::packColumns(const HeadView &key, const HeadView &value,
+                                    const Memory &memory) const {
+  int64_t width = roundUp(desc.width, kernels.columns);
+  for (int64_t j = 0; j < desc.columns; j += kColumnBlock) {
+    int64_t count = std::min(kColumnBlock, desc.columns - j);
+    kernels.pack(key.getRows(j, count, desc.width), kernels.columns,
+                 memory.keyRows + j * desc.width);
+    kernels.pack(value.getRows(j, count, desc.value_width), kernels.columns,
+                 memory.valueRows + j * desc.value_width);
+    kernels.pack(key.getElements(j, count, desc.width), kernels.columns,
+                 memory.keyElements + j * width);
+  }
+}
+
+/// Adds the gradients by one block of scores.
+void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
+                                 const HeadView &mask, const Memory &memory,
+                                 Sums &sums) const {
+  constexpr int64_t vector = 16;
+  int64_t numColumns = std::min(kColumnBlock, desc.columns - column);
+  multiplyBlock(kernels, memory.queryRows, memory.keyRows + column * desc.width,
+                desc.width, numRows, numColumns, getVisibleInBlock(row, column),
+                memory.powers, kColumnBlock);
+  multiplyBlock(kernels, memory.gradRows,
+                memory.valueRows + column * desc.value_width, desc.value_width,
+                numRows, numColumns, desc.columns, memory.scores, kColumnBlock);
+  int64_t count = roundUp(numColumns, vector);
+  for (int64_t i = 0; i < numRows; ++i) {
+    float *powers = memory.powers + i * kColumnBlock;
+    int64_t visible =
+        std::clamp<int64_t>(getVisible(row + i) - column, 0, numColumns);
+    if (desc.masked)
+      mask.readMask(row + i, column, numColumns, memory.mask);
+    kernels.scaleScores(powers, visible, count, desc.scale,
+                        desc.masked ? memory.mask : nullptr);
+    bool isMasked = memory.logs[i] == -std::numeric_limits<float>::infinity();
+    kernels.exponentials(powers, count, isMasked ? 0.0f : memory.logs[i]);
+    kernels.gradientsOfScores(powers, memory.scores + i * kColumnBlock, count,
+                              memory.along[i], desc.scale);
+  }
+  auto packTransposed = [&](const float *block) {
+    kernels.pack({block, false, numColumns, 1, numRows, kColumnBlock},
+                 kernels.rows, memory.packed);
+  };
+  packTransposed(memory.powers);
+  sums.value.add(memory.packed, memory.gradElements, column, numColumns,
+                 numRows);
+  packTransposed(memory.scores);
+  sums.key.add(memory.packed, memory.queryElements, column, numColumns,
+               numRows);
+  kernels.pack({memory.scores, false, numRows, kColumnBlock, numColumns, 1},
+               kernels.rows, memory.packed);
+  sums.query.add(memory.packed,
+                 memory.keyElements +
+                     column * roundUp(desc.width, kernels.columns),
+                 0, numRows, numColumns);
+}
+
+void AttentionBackward::runRows(void *const *buffers, int64_t batch,
+                                int64_t head, int64_t row, const Memory &memory,
+                                Sums &sums) const {
+  int64_t numRows = std::min(kRowBlock, desc.rows - row);
+  HeadView query(desc.q, buffers, batch, head);
+  HeadView grad(desc.grad_o, buffers, batch, head);
+  HeadView output(desc.o, buffers, batch, head);
+  HeadView logs(desc.l, buffers, batch, head);
+  HeadView mask(desc.masked ? desc.mask : desc.q, buffers, batch, head);
+  HeadView gradQuery(desc.grad_q, buffers, batch, head);
+  for (int64_t i = 0; i < numRows; ++i) {
+    grad.read(row + i, desc.value_width, memory.first);
+    output.read(row + i, desc.value_width, memory.second);
+    memory.along[i] = kernels.sumProducts(memory.first, memory.second,
+                                          roundUp(desc.value_width, 16));
+    float log[16];
+    logs.read(row + i, 1, log);
+    memory.logs[i] = log[0];
+  }
+  kernels.pack(query.getRows(row, numRows, desc.width), kernels.rows,
+               memory.queryRows);
+  kernels.pack(query.getElements(row, numRows, desc.width), kernels.columns,
+               memory.queryElements);
+  kernels.pack(grad.getRows(row, numRows, desc.value_width), kernels.rows,
+               memory.gradRows);
+  kernels.pack(grad.getElements(row, numRows, desc.value_width),
+               kernels.columns, memory.gradElements);
+  sums.query.clear();
+  int64_t end = getVisible(row + numRows - 1);
+  for (int64_t column = 0; column < end; column += kColumnBlock)
+    addBlock(row, numRows, column, mask, memory, sums);
+  for (int64_t i = 0; i < numRows; ++i) {
+    sums.query.getRow(i, memory.first);
+    gradQuery.write(row + i, desc.width, memory.first);
+  }
+}
+
+void AttentionBackward::run(void *const *buffers, int64_t task,
+                            void *scratch) const {
+  Memory memory(*this, scratch);
+  int64_t keyHeads = desc.heads / desc.groups;
+  int64_t batch = task / keyHeads, head = task % keyHeads;
+  Sums sums = {{kernels, kRowBlock, desc.width, memory.gradQuery},
+               {kernels, desc.columns, desc.width, memory.gradKey},
+               {kernels, desc.columns, desc.value_width, memory.gradValue}};
+  sums.key.clear();
+  sums.value.clear();
+  packColumns(HeadView(desc.k, buffers, batch, head),
+              HeadView(desc.v, buffers, batch, head), memory);
+  for (int64_t g = 0; g < desc.groups; ++g)
+    for (int64_t row = 0; row < desc.rows; row += kRowBlock)
+      runRows(buffers, batch, head * desc.groups + g, row, memory, sums);
+  HeadView gradKey(desc.grad_k, buffers, batch, head);
+  HeadView gradValue(desc.grad_v, buffers, batch, head);
+  for (int64_t j = 0; j < desc.columns; ++j) {
+    sums.key.getRow(j, memory.first);
+    gradKey.write(j, desc.width, memory.first);
+    sums.value.getRow(j, memory.first);
+    gradValue.write(j, desc.value_width, memory.first);
+  }
+}
+
+std::unique_ptr<Attention>
+regather::runtime::createAttentionBackward(const rg_attention_desc &desc) {
+  return std::make_unique<AttentionBackward>(desc);
+}

@@ -1,0 +1,238 @@
+//===- GemmLoops.h - Loops of the block products ----------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Included by one source file for each instruction set, which is compiled for
+// it. Nothing here may call an inline function from elsewhere: the linker could
+// pick the copy made here for machines that lack the instructions.
+//
+// `Lanes` stands for 16 numbers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_CPU_BLOCKS_GEMMLOOPS_H
+#define REGATHER_LIB_RUNTIME_CPU_BLOCKS_GEMMLOOPS_H
+
+#include "BlockKernels.h"
+
+#include "regather/Runtime/Runtime.h"
+
+namespace regather::runtime {
+namespace {
+
+constexpr int64_t kLanes = 16;
+/// What is copied or transposed at a time.
+constexpr int64_t kPart = 8;
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// The product of `numRows` rows and `numVectors` times 16 columns of panels
+/// that are `panelRows` and `panelColumns` wide.
+template <typename Lanes, int panelRows, int panelColumns, int numRows,
+          int numVectors>
+void multiplyTile(const float *left, const float *right, int64_t depth,
+                  const float *base, float *tile, int64_t stride) {
+  Lanes sums[numRows][numVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < numRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < numVectors; ++j)
+      sums[i][j] = Lanes::broadcast(0.0f);
+  for (int64_t l = 0; l < depth; ++l) {
+    Lanes row[numVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < numVectors; ++j)
+      row[j] = Lanes::load(right + j * kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < numRows; ++i) {
+      Lanes factor = Lanes::broadcast(left[i]);
+#pragma GCC unroll 4
+      for (int j = 0; j < numVectors; ++j)
+        sums[i][j] = Lanes::multiplyAdd(factor, row[j], sums[i][j]);
+    }
+    left += panelRows;
+    right += panelColumns;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < numRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < numVectors; ++j) {
+      if (base)
+        sums[i][j] = Lanes::add(
+            Lanes::load(base + i * panelColumns + j * kLanes), sums[i][j]);
+      sums[i][j].store(tile + i * stride + j * kLanes);
+    }
+}
+
+using TileFunction = void (*)(const float *, const float *, int64_t,
+                              const float *, float *, int64_t);
+
+/// One function for each number of rows and of vectors.
+template <typename Lanes, int panelRows, int panelVectors> struct TileTable {
+  TileFunction functions[panelRows][panelVectors];
+
+  template <int numRows = panelRows, int numVectors = panelVectors>
+  constexpr void fill() {
+    functions[numRows - 1][numVectors - 1] =
+        multiplyTile<Lanes, panelRows, panelVectors * kLanes, numRows,
+                     numVectors>;
+    if constexpr (numVectors > 1)
+      fill<numRows, numVectors - 1>();
+    else if constexpr (numRows > 1)
+      fill<numRows - 1, panelVectors>();
+  }
+  constexpr TileTable() : functions() { fill(); }
+};
+
+template <typename Lanes, int panelRows, int panelVectors>
+void multiplyPanels(const float *left, const float *right, int64_t depth,
+                    int64_t numRows, int64_t numColumns, const float *base,
+                    float *tile, int64_t stride) {
+  static constexpr TileTable<Lanes, panelRows, panelVectors> table;
+  int64_t numVectors = (numColumns + kLanes - 1) / kLanes;
+  table.functions[numRows - 1][numVectors - 1](left, right, depth, base, tile,
+                                               stride);
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+/// Elements of 16 bits.
+struct BF16 {
+  uint16_t bits;
+};
+struct F16 {
+  uint16_t bits;
+};
+
+inline float toFloat(uint32_t bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+inline float widen(float value) { return value; }
+inline float widen(BF16 value) {
+  return toFloat(static_cast<uint32_t>(value.bits) << 16);
+}
+/// Without branches, so that loops over it vectorize.
+inline float widen(F16 value) {
+  constexpr uint32_t one = 1u << 23, rebias = 112 * one, infinite = 31 * one;
+  uint32_t sign = (value.bits & 0x8000u) << 16;
+  uint32_t magnitude = (value.bits & 0x7FFFu) << 13;
+  uint32_t normal = magnitude + (magnitude < infinite ? rebias : 2 * rebias);
+  // Zero and subnormals: what they add to 2^-14.
+  float small = toFloat((rebias + one) | magnitude) - toFloat(rebias + one);
+  uint32_t smallBits;
+  __builtin_memcpy(&smallBits, &small, sizeof(small));
+  return toFloat(sign | (magnitude < one ? smallBits : normal));
+}
+
+/// Packs one panel element by element, `count` of whose `width` rows exist.
+template <typename T>
+void packElements(const T *source, int64_t step, int64_t depthStep,
+                  int64_t count, int64_t begin, int64_t depth, int64_t width,
+                  float *panel) {
+  for (int64_t l = begin; l < depth; ++l) {
+    for (int64_t i = 0; i < count; ++i)
+      panel[l * width + i] = widen(source[i * step + l * depthStep]);
+    for (int64_t i = count; i < width; ++i)
+      panel[l * width + i] = 0;
+  }
+}
+
+/// Where a block of 8 rows begins, so that it ends within `width` rows. Blocks
+/// may overlap: the same numbers are written twice.
+inline int64_t clampBlock(int64_t i, int64_t width) {
+  return i + kPart <= width ? i : width - kPart;
+}
+
+/// Packs full panels whose rows lie beside each other. What is contiguous in
+/// memory is read in one go.
+template <typename Lanes>
+void packRows(const float *source, int64_t depthStep, int64_t depth,
+              int64_t numPanels, int64_t width, float *panels) {
+  // Rows are far apart, so that the hardware does not see what comes next.
+  constexpr int64_t ahead = 8;
+  for (int64_t l = 0; l < depth; ++l) {
+    const float *from = source + l * depthStep;
+    const float *next = from + (l + ahead < depth ? ahead * depthStep : 0);
+    for (int64_t p = 0; p < numPanels; ++p, from += width, next += width) {
+      for (int64_t i = 0; i < width; i += kLanes)
+        __builtin_prefetch(next + i);
+      float *to = panels + (p * depth + l) * width;
+      int64_t i = 0;
+      for (; i + kLanes <= width; i += kLanes)
+        Lanes::load(from + i).store(to + i);
+      if (width < kPart)
+        for (; i < width; ++i)
+          to[i] = from[i];
+      for (; i < width; i += kPart)
+        Lanes::copyPart(from + clampBlock(i, width), to + clampBlock(i, width));
+    }
+  }
+}
+
+/// Packs full panels whose depth is contiguous, 8 by 8 elements at a time.
+template <typename Lanes>
+void packColumns(const float *source, int64_t step, int64_t depth,
+                 int64_t width, float *panel) {
+  int64_t l = 0;
+  for (; width >= kPart && l + kPart <= depth; l += kPart)
+    for (int64_t i = 0; i < width; i += kPart) {
+      int64_t row = clampBlock(i, width);
+      Lanes::transpose(source + row * step + l, step, panel + l * width + row,
+                       width);
+    }
+  packElements(source, step, 1, width, l, depth, width, panel);
+}
+
+/// Packs panels of elements that have to be widened.
+template <typename T>
+void packNarrow(const BlockSource &block, int64_t width, float *panels) {
+  const auto *source = static_cast<const T *>(block.data);
+  for (int64_t i = 0; i < block.count; i += width) {
+    int64_t rest = block.count - i;
+    packElements(source + i * block.step, block.step, block.depthStep,
+                 rest < width ? rest : width, 0, block.depth, width,
+                 panels + i * block.depth);
+  }
+}
+
+template <typename Lanes>
+void packPanels(const BlockSource &block, int64_t width, float *panels) {
+  if (block.dtype == RG_BF16)
+    return packNarrow<BF16>(block, width, panels);
+  if (block.dtype == RG_F16)
+    return packNarrow<F16>(block, width, panels);
+  const auto *wide = static_cast<const float *>(block.data);
+  int64_t first = 0;
+  if (block.step == 1) {
+    first = block.count / width * width;
+    packRows<Lanes>(wide, block.depthStep, block.depth, first / width, width,
+                    panels);
+  }
+  for (int64_t i = first; i < block.count; i += width) {
+    int64_t rest = block.count - i;
+    int64_t count = rest < width ? rest : width;
+    float *panel = panels + i * block.depth;
+    if (count == width && block.depthStep == 1)
+      packColumns<Lanes>(wide + i * block.step, block.step, block.depth, width,
+                         panel);
+    else
+      packElements(wide + i * block.step, block.step, block.depthStep, count, 0,
+                   block.depth, width, panel);
+  }
+}
+
+} // namespace
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_CPU_BLOCKS_GEMMLOOPS_H

@@ -1,0 +1,295 @@
+//===- Executor.cpp - Run a compiled step ---------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program/ProgramCheck.h"
+#include "RankExecutor.h"
+
+#include <algorithm>
+#include <memory>
+
+using namespace regather::runtime;
+
+namespace {
+/// What rg_executor stands for.
+class Executor {
+public:
+  explicit Executor(const rg_program &program) : program(program) {}
+  ~Executor();
+
+  rg_status create(const rg_executor_options &options);
+  rg_status run(void *const *const *arguments);
+  const void *getResult(int32_t rank, int64_t result) const;
+  int64_t getBytes() const;
+  int64_t getTouchedBytes() const;
+
+  const char *getError() const { return error.c_str(); }
+  rg_failure getFailure() const { return failure; }
+  int32_t getNumRanks() const { return int32_t(ranks.size()); }
+  int32_t getNumThreads() const { return threads; }
+  double getWaitSeconds(int32_t rank) const {
+    return ranks[size_t(rank)]->getWaitSeconds();
+  }
+  const std::vector<rg_span> &getSpans(int32_t rank) const {
+    return ranks[size_t(rank)]->getSpans();
+  }
+
+private:
+  rg_status fail(rg_status status, const std::string &message);
+  rg_status chooseNumbers(const rg_executor_options &options);
+  rg_status checkMemory();
+  rg_status createWorld(const rg_executor_options &options);
+  rg_status createLibrary();
+  rg_status createRanks(const rg_executor_options &options);
+
+  const rg_program &program;
+  int32_t numRanks = 0;
+  int32_t threads = 0;
+  bool watchesArena = false;
+  /// Helpers may look for work without sleeping: each has a processor.
+  bool canSpin = false;
+  rg_world *world = nullptr;
+  LibraryCalls library;
+  std::vector<std::unique_ptr<RankExecutor>> ranks;
+  std::vector<rg_failure> failures;
+  rg_failure failure = {RG_OK, 0, -1};
+  std::string error;
+  /// A thread for each rank.
+  TaskPool pool;
+};
+} // namespace
+
+static Executor *unwrap(rg_executor *executor) {
+  return reinterpret_cast<Executor *>(executor);
+}
+static const Executor *unwrap(const rg_executor *executor) {
+  return reinterpret_cast<const Executor *>(executor);
+}
+
+Executor::~Executor() {
+  rg_world_destroy(world);
+  ranks.clear();
+}
+
+rg_status Executor::fail(rg_status status, const std::string &message) {
+  if (error.empty())
+    error = message;
+  return status;
+}
+
+rg_status Executor::chooseNumbers(const rg_executor_options &options) {
+  if (options.ranks < 0 || options.threads < 0 ||
+      !(options.timeout_seconds >= 0) || !(options.latency_seconds >= 0) ||
+      !(options.bandwidth >= 0))
+    return fail(RG_ERROR_ARGUMENT,
+                "numbers of ranks and threads, the timeout, latency and "
+                "bandwidth must not be negative");
+  numRanks = options.ranks ? options.ranks : std::max(program.ranks, 1);
+  if (program.ranks && numRanks != program.ranks)
+    return fail(RG_ERROR_ARGUMENT, "the program was compiled for " +
+                                       std::to_string(program.ranks) +
+                                       " ranks, not for " +
+                                       std::to_string(numRanks));
+  for (int64_t i = 0; i < program.axes_count; ++i) {
+    const rg_axes &axes = program.axes[i];
+    int64_t last = 0;
+    for (int32_t k = 0; k < axes.count; ++k) {
+      if (axes.sizes[k] < 1 || axes.strides[k] < 1)
+        return fail(RG_ERROR_ARGUMENT, "axes have sizes or strides below 1");
+      last += (axes.sizes[k] - 1) * axes.strides[k];
+    }
+    if (last >= numRanks)
+      return fail(RG_ERROR_ARGUMENT, "axes have more members than there are "
+                                     "ranks");
+  }
+  int64_t hardware = std::max(std::thread::hardware_concurrency(), 1u);
+  threads = options.threads
+                ? options.threads
+                : int32_t(std::max<int64_t>(hardware / numRanks, 1));
+  canSpin = int64_t(threads) * numRanks <= hardware;
+  watchesArena = options.watch_arena != 0;
+  return RG_OK;
+}
+
+int64_t Executor::getBytes() const {
+  return program.arena_bytes + getScratchBytes(program, library) * threads;
+}
+
+rg_status Executor::checkMemory() {
+  int64_t memory = getMachineMemory();
+  if (getBytes() <= memory / numRanks)
+    return RG_OK;
+  return fail(RG_ERROR_MEMORY,
+              "the step needs " + std::to_string(program.arena_bytes) +
+                  " bytes for its arena and " +
+                  std::to_string(getBytes() - program.arena_bytes) +
+                  " for its kernels on each of " + std::to_string(numRanks) +
+                  " ranks, but this machine has " + std::to_string(memory));
+}
+
+rg_status Executor::createWorld(const rg_executor_options &options) {
+  rg_world_options worldOptions = {};
+  worldOptions.ranks = numRanks;
+  worldOptions.timeout_seconds = options.timeout_seconds;
+  worldOptions.latency_seconds = options.latency_seconds;
+  worldOptions.bandwidth = options.bandwidth;
+  rg_status status = rg_world_create(&worldOptions, &world);
+  return status == RG_OK
+             ? RG_OK
+             : fail(status, "cannot start " + std::to_string(numRanks) +
+                                " ranks: " + rg_status_name(status));
+}
+
+rg_status Executor::createLibrary() {
+  std::string problem;
+  rg_status status = library.create(program, problem);
+  return status == RG_OK ? RG_OK : fail(status, problem);
+}
+
+rg_status Executor::createRanks(const rg_executor_options &options) {
+  for (int32_t rank = 0; rank < numRanks; ++rank) {
+    auto created =
+        std::make_unique<RankExecutor>(program, library, world, rank);
+    if (!created->allocate(threads))
+      return fail(RG_ERROR_MEMORY, "cannot get " + std::to_string(getBytes()) +
+                                       " bytes for the arena of rank " +
+                                       std::to_string(rank) + " of " +
+                                       std::to_string(numRanks));
+    if (options.record_spans)
+      created->recordSpans();
+    if (watchesArena)
+      created->getArena().fillWithPattern();
+    if (rg_status status = created->findGroups())
+      return fail(status, rg_world_error(world));
+    if (!created->startHelpers(threads, canSpin))
+      return fail(RG_ERROR_ABORTED, "cannot start " + std::to_string(threads) +
+                                        " threads for each rank");
+    ranks.push_back(std::move(created));
+  }
+  // Ranks follow each other at once, but wait for long while others prepare
+  // the next step.
+  if (!pool.start(numRanks - 1, /*canSpin=*/false))
+    return fail(RG_ERROR_ABORTED, "cannot start a thread for each of " +
+                                      std::to_string(numRanks) + " ranks");
+  failures.resize(size_t(numRanks));
+  return RG_OK;
+}
+
+rg_status Executor::create(const rg_executor_options &options) {
+  std::string problem = checkProgram(program);
+  if (!problem.empty())
+    return fail(RG_ERROR_ARGUMENT, problem);
+  rg_status status = chooseNumbers(options);
+  if (status == RG_OK)
+    status = createLibrary();
+  if (status == RG_OK)
+    status = checkMemory();
+  if (status == RG_OK)
+    status = createWorld(options);
+  return status == RG_OK ? createRanks(options) : status;
+}
+
+rg_status Executor::run(void *const *const *arguments) {
+  if (!error.empty())
+    return RG_ERROR_ABORTED;
+  for (int32_t rank = 0; rank < numRanks; ++rank)
+    rg_rank_resume(world, rank);
+  RankExecutor::Clock::time_point begin = RankExecutor::Clock::now();
+  pool.run(numRanks, [&](int64_t rank, int64_t) {
+    failures[size_t(rank)] = ranks[size_t(rank)]->run(arguments[rank], begin);
+  });
+  // One failure stops all ranks. What says most is where a rank stopped that
+  // was not stopped by another.
+  for (const rg_failure &candidate : failures)
+    if (candidate.status != RG_OK &&
+        (failure.status == RG_OK || (failure.status == RG_ERROR_ABORTED &&
+                                     candidate.status != RG_ERROR_ABORTED)))
+      failure = candidate;
+  if (failure.status == RG_OK)
+    return RG_OK;
+  return fail(rg_status(failure.status), rg_world_error(world));
+}
+
+const void *Executor::getResult(int32_t rank, int64_t result) const {
+  return ranks[size_t(rank)]->resolve(program.results[result].place);
+}
+
+int64_t Executor::getTouchedBytes() const {
+  if (!watchesArena)
+    return -1;
+  int64_t touched = 0;
+  for (const std::unique_ptr<RankExecutor> &rank : ranks)
+    touched = std::max(touched, rank->getArena().findTouchedEnd());
+  int64_t alignment = program.arena_alignment;
+  return std::min((touched + alignment - 1) / alignment * alignment,
+                  program.arena_bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// The C interface
+//===----------------------------------------------------------------------===//
+
+rg_status rg_executor_create(const rg_program *program,
+                             const rg_executor_options *options,
+                             rg_executor **executor) {
+  if (!executor)
+    return RG_ERROR_ARGUMENT;
+  *executor = nullptr;
+  if (!program || !options)
+    return RG_ERROR_ARGUMENT;
+  auto *created = new Executor(*program);
+  *executor = reinterpret_cast<rg_executor *>(created);
+  return created->create(*options);
+}
+
+void rg_executor_destroy(rg_executor *executor) { delete unwrap(executor); }
+
+const char *rg_executor_error(const rg_executor *executor) {
+  return executor ? unwrap(executor)->getError() : "";
+}
+
+rg_failure rg_executor_failure(const rg_executor *executor) {
+  return unwrap(executor)->getFailure();
+}
+
+int32_t rg_executor_ranks(const rg_executor *executor) {
+  return executor ? unwrap(executor)->getNumRanks() : 0;
+}
+
+int32_t rg_executor_threads(const rg_executor *executor) {
+  return executor ? unwrap(executor)->getNumThreads() : 0;
+}
+
+rg_status rg_executor_run(rg_executor *executor,
+                          void *const *const *arguments) {
+  return executor && arguments ? unwrap(executor)->run(arguments)
+                               : RG_ERROR_ARGUMENT;
+}
+
+const void *rg_executor_result(const rg_executor *executor, int32_t rank,
+                               int64_t result) {
+  return unwrap(executor)->getResult(rank, result);
+}
+
+double rg_executor_wait_seconds(const rg_executor *executor, int32_t rank) {
+  return unwrap(executor)->getWaitSeconds(rank);
+}
+
+const rg_span *rg_executor_spans(const rg_executor *executor, int32_t rank,
+                                 int64_t *count) {
+  const std::vector<rg_span> &spans = unwrap(executor)->getSpans(rank);
+  *count = int64_t(spans.size());
+  return spans.empty() ? nullptr : spans.data();
+}
+
+int64_t rg_executor_bytes(const rg_executor *executor) {
+  return executor ? unwrap(executor)->getBytes() : 0;
+}
+
+int64_t rg_executor_touched_bytes(const rg_executor *executor) {
+  return executor ? unwrap(executor)->getTouchedBytes() : -1;
+}

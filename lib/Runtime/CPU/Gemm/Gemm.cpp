@@ -1,0 +1,90 @@
+//===- Gemm.cpp - Matrix products of the runtime --------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gemm.h"
+#include "CPU/Scratch.h"
+#include "Numeric/Elements.h"
+
+using namespace regather::runtime;
+
+static MatrixProduct *unwrap(rg_gemm *gemm) {
+  return reinterpret_cast<MatrixProduct *>(gemm);
+}
+static const MatrixProduct *unwrap(const rg_gemm *gemm) {
+  return reinterpret_cast<const MatrixProduct *>(gemm);
+}
+
+static bool isValid(const rg_gemm_operand &operand) {
+  return operand.buffer >= 0 && isRoutineFloat(operand.dtype);
+}
+
+static bool isValid(const rg_gemm_desc &desc) {
+  if (desc.m < 0 || desc.n < 0 || desc.k < 0 || desc.batch_rank < 0 ||
+      desc.batch_rank > RG_GEMM_MAX_BATCH || desc.addend_count < 0 ||
+      desc.addend_count > RG_GEMM_MAX_ADDENDS)
+    return false;
+  for (int64_t i = 0; i < desc.batch_rank; ++i)
+    if (desc.batch_sizes[i] < 0)
+      return false;
+  for (int32_t i = 0; i < desc.addend_count; ++i)
+    if (!isValid(desc.addends[i]))
+      return false;
+  return isValid(desc.a) && isValid(desc.b) && isValid(desc.c) &&
+         desc.a.dtype == desc.b.dtype;
+}
+
+bool MatrixProduct::run(void *const *buffers, int64_t task,
+                        void *scratch) const {
+  int64_t end = tasks.getFirstTile(task + 1);
+  for (int64_t tile = tasks.getFirstTile(task); tile < end; ++tile)
+    if (!runTile(buffers, tasks.getTile(tile), scratch))
+      return false;
+  return true;
+}
+
+rg_status rg_gemm_create(const rg_gemm_desc *desc, rg_gemm **gemm) {
+  if (!desc || !gemm || !isValid(*desc))
+    return RG_ERROR_ARGUMENT;
+  std::unique_ptr<MatrixProduct> product;
+  if (desc->a.dtype == RG_BF16)
+    product = createOneDNNProduct(*desc);
+  if (!product)
+    product = createBlockedProduct(*desc);
+  *gemm = reinterpret_cast<rg_gemm *>(product.release());
+  return RG_OK;
+}
+
+int64_t rg_gemm_tasks(const rg_gemm *gemm) {
+  return gemm ? unwrap(gemm)->getNumTasks() : 0;
+}
+
+size_t rg_gemm_scratch(const rg_gemm *gemm) {
+  return gemm ? unwrap(gemm)->getScratchBytes() : 0;
+}
+
+rg_status rg_gemm_run_task(const rg_gemm *gemm, void *const *buffers,
+                           int64_t task, void *scratch) {
+  if (!gemm || task < 0 || task >= unwrap(gemm)->getNumTasks())
+    return RG_ERROR_ARGUMENT;
+  return unwrap(gemm)->run(buffers, task, scratch) ? RG_OK : RG_ERROR_ABORTED;
+}
+
+rg_status rg_gemm_run(const rg_gemm *gemm, void *const *buffers) {
+  if (!gemm)
+    return RG_ERROR_ARGUMENT;
+  return runTasks(rg_gemm_tasks(gemm), rg_gemm_scratch(gemm),
+                  [&](int64_t task, void *scratch) {
+                    return rg_gemm_run_task(gemm, buffers, task, scratch);
+                  });
+}
+
+const char *rg_gemm_library(const rg_gemm *gemm) {
+  return gemm ? unwrap(gemm)->getName() : "none";
+}
+
+void rg_gemm_destroy(rg_gemm *gemm) { delete unwrap(gemm); }

@@ -1,0 +1,51 @@
+//===- GemmTasks.h - Cut a matrix product into tasks ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The result of each matrix is cut into tiles of nearly equal size, and a task
+// computes some tiles that follow each other. Tiles are small enough that what
+// belongs to one stays in the cache of a core, large enough that packing their
+// operands costs little, and there are enough of them for several threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_CPU_GEMM_GEMMTASKS_H
+#define REGATHER_LIB_RUNTIME_CPU_GEMM_GEMMTASKS_H
+
+#include "regather/Runtime/Gemm.h"
+
+namespace regather::runtime {
+
+/// A part of the result of one matrix of the batch.
+struct ProductTile {
+  int64_t batch;
+  int64_t row, numRows;
+  int64_t column, numColumns;
+};
+
+class ProductTasks {
+public:
+  explicit ProductTasks(const rg_gemm_desc &desc);
+
+  int64_t getNumTasks() const { return numTasks; }
+  /// Tiles of a task are [first, last).
+  int64_t getFirstTile(int64_t task) const;
+  ProductTile getTile(int64_t tile) const;
+
+  /// Of the largest tile.
+  int64_t getTileRows() const { return rowsPerTile; }
+  int64_t getTileColumns() const { return columnsPerTile; }
+
+private:
+  int64_t m, n;
+  int64_t rowsPerTile, columnsPerTile;
+  int64_t rowTiles, columnTiles, numTiles, numTasks;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_CPU_GEMM_GEMMTASKS_H

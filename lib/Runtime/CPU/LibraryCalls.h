@@ -1,0 +1,47 @@
+//===- LibraryCalls.h - Routines that a program calls -----------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_CPU_LIBRARYCALLS_H
+#define REGATHER_LIB_RUNTIME_CPU_LIBRARYCALLS_H
+
+#include "regather/Runtime/Program.h"
+
+#include <string>
+#include <vector>
+
+namespace regather::runtime {
+
+/// The matrix products and attentions of a program, ready to run. All ranks
+/// share them.
+class LibraryCalls {
+public:
+  LibraryCalls() = default;
+  LibraryCalls(const LibraryCalls &) = delete;
+  LibraryCalls &operator=(const LibraryCalls &) = delete;
+  ~LibraryCalls();
+
+  /// Prepares all of them; what is malformed is named in `problem`.
+  rg_status create(const rg_program &program, std::string &problem);
+
+  /// Bytes of scratch memory that every task finds enough.
+  int64_t getScratchBytes() const { return scratchBytes; }
+
+  /// The number of tasks of an instruction, and one of them.
+  int64_t getNumTasks(const rg_instruction &instruction) const;
+  rg_status runTask(const rg_instruction &instruction, void *const *buffers,
+                    int64_t task, void *scratch) const;
+
+private:
+  std::vector<rg_gemm *> gemms;
+  std::vector<rg_attention *> attentions;
+  int64_t scratchBytes = 0;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_CPU_LIBRARYCALLS_H

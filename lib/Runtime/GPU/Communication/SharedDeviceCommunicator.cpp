@@ -1,0 +1,287 @@
+//===- SharedDeviceCommunicator.cpp - Ranks on one device -----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SharedDeviceCommunicator.h"
+
+#include "Program/RankGroups.h"
+
+#include <algorithm>
+#include <deque>
+
+using namespace regather::runtime;
+
+SharedDeviceCommunication::~SharedDeviceCommunication() {
+  for (const std::vector<CuEvent> &list : events)
+    for (CuEvent event : list)
+      if (event)
+        driver.cuEventDestroy_v2(event);
+  for (CuAddress address : allocations)
+    driver.cuMemFree_v2(address);
+}
+
+bool SharedDeviceCommunication::check(CuResult result, const char *what,
+                                      std::string &message) const {
+  if (result == kCuSuccess)
+    return true;
+  message = std::string(what) + ": " + driver.describe(result);
+  return false;
+}
+
+bool SharedDeviceCommunication::allocate(int64_t bytes, CuAddress &address,
+                                         std::string &message) {
+  address = 0;
+  if (bytes == 0)
+    return true;
+  CuResult result = driver.cuMemAlloc_v2(&address, size_t(bytes));
+  if (result == kCuSuccess) {
+    allocations.push_back(address);
+    return true;
+  }
+  size_t free = 0, total = 0;
+  driver.cuMemGetInfo_v2(&free, &total);
+  message = "cannot allocate " + std::to_string(bytes) +
+            " bytes on the device, of which " + std::to_string(free) +
+            " are free: " + driver.describe(result);
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Set-up
+//===----------------------------------------------------------------------===//
+
+/// The k-th message that a position sends to another one is the k-th that the
+/// other receives from it.
+template <typename Delivery>
+static bool matchMessages(const std::vector<TransferPlan> &plans, size_t phase,
+                          std::vector<Delivery> &deliveries) {
+  size_t numRanks = plans.size();
+  std::vector<std::deque<const PlanMessage *>> sent(numRanks * numRanks);
+  for (size_t from = 0; from < numRanks; ++from)
+    if (phase < plans[from].phases.size())
+      for (const PlanMessage &message : plans[from].phases[phase].sends)
+        sent[from * numRanks + size_t(message.peer)].push_back(&message);
+  size_t numSent = 0, numReceived = 0;
+  for (const auto &list : sent)
+    numSent += list.size();
+  for (size_t to = 0; to < numRanks; ++to) {
+    if (phase >= plans[to].phases.size())
+      continue;
+    for (const PlanMessage &message : plans[to].phases[phase].receives) {
+      auto &list = sent[size_t(message.peer) * numRanks + to];
+      if (list.empty() || list.front()->bytes != message.bytes)
+        return false;
+      deliveries.push_back({message.peer, int64_t(to), list.front()->address,
+                            message.address, message.bytes});
+      list.pop_front();
+      ++numReceived;
+    }
+  }
+  return numSent == numReceived;
+}
+
+bool SharedDeviceCommunication::planTransfers(std::string &message) {
+  for (int64_t i = 0; i < program->transfer_count; ++i) {
+    const rg_transfer &transfer = program->transfers[i];
+    const std::string name = "transfer " + std::to_string(i);
+    auto groupRanks = int64_t(getGroup(program->axes[transfer.axes], 0).size());
+    Collective collective;
+    message = readTransfer(transfer, groupRanks, collective);
+    if (!message.empty()) {
+      message = name + ": " + message;
+      return false;
+    }
+    GroupPlan &plan = transfers.emplace_back();
+    size_t numPhases = 0;
+    for (int64_t position = 0; position < groupRanks; ++position) {
+      PlanOptions options;
+      options.ranks = groupRanks;
+      options.position = position;
+      options.reductionBytes = reductionBytes;
+      plan.plans.push_back(planTransfer(collective, options));
+      numPhases = std::max(numPhases, plan.plans.back().phases.size());
+      if (!runner.prepare(plan.plans.back(), message))
+        return false;
+    }
+    plan.deliveries.resize(numPhases);
+    for (size_t phase = 0; phase < numPhases; ++phase)
+      if (!matchMessages(plan.plans, phase, plan.deliveries[phase])) {
+        message = name + ": messages of its ranks do not match";
+        return false;
+      }
+  }
+  return true;
+}
+
+bool SharedDeviceCommunication::makeGroups() {
+  groupNumbers.resize(size_t(program->axes_count));
+  for (size_t axes = 0; axes < groupNumbers.size(); ++axes) {
+    groupNumbers[axes].resize(size_t(ranks));
+    for (int32_t rank = 0; rank < ranks; ++rank) {
+      std::vector<int32_t> members = getGroup(program->axes[axes], rank);
+      if (members.back() >= ranks)
+        return false;
+      if (members.front() == rank) {
+        groupNumbers[axes][size_t(rank)] = groups.size();
+        Group &group = groups.emplace_back();
+        group.arrivals.resize(members.size());
+        group.members = std::move(members);
+      } else {
+        groupNumbers[axes][size_t(rank)] =
+            groupNumbers[axes][size_t(members.front())];
+      }
+    }
+  }
+  return true;
+}
+
+bool SharedDeviceCommunication::makeStreams(std::string &message) {
+  auto numStreams = size_t(program->stream_count);
+  std::vector<int64_t> needed(numStreams);
+  for (int64_t i = 0; i < program->instruction_count; ++i) {
+    const rg_instruction &instruction = program->instructions[i];
+    if (instruction.opcode != RG_OP_TRANSFER)
+      continue;
+    for (const TransferPlan &plan : transfers[size_t(instruction.index)].plans)
+      needed[size_t(instruction.stream)] =
+          std::max(needed[size_t(instruction.stream)], plan.stagingBytes);
+  }
+  for (int64_t bytes : needed)
+    stagingBytes += bytes;
+  events.assign(size_t(ranks), std::vector<CuEvent>(numStreams));
+  staging.assign(size_t(ranks), std::vector<CuAddress>(numStreams));
+  for (size_t rank = 0; rank < size_t(ranks); ++rank)
+    for (size_t stream = 0; stream < numStreams; ++stream)
+      if (!check(driver.cuEventCreate(&events[rank][stream],
+                                      kCuEventDisableTiming),
+                 "cannot create an event", message) ||
+          !allocate(needed[stream], staging[rank][stream], message))
+        return false;
+  return true;
+}
+
+bool SharedDeviceCommunication::prepare(const rg_gpu_program &gpuProgram,
+                                        std::string &message) {
+  program = gpuProgram.program;
+  if (!makeGroups()) {
+    message =
+        "the program is for more than " + std::to_string(ranks) + " ranks";
+    return false;
+  }
+  return planTransfers(message) && makeStreams(message);
+}
+
+//===----------------------------------------------------------------------===//
+// Transfers
+//===----------------------------------------------------------------------===//
+
+/// What a stream does next begins when all streams of the group are here.
+bool SharedDeviceCommunication::joinStreams(const Group &group,
+                                            std::string &message) {
+  const Arrival &first = group.arrivals.front();
+  auto record = [&](const Arrival &arrival) {
+    return check(driver.cuEventRecord(arrival.event, arrival.stream),
+                 "cannot record an event", message);
+  };
+  auto wait = [&](const Arrival &arrival, const Arrival &other) {
+    return check(driver.cuStreamWaitEvent(arrival.stream, other.event, 0),
+                 "cannot wait for an event", message);
+  };
+  for (size_t i = 1; i < group.arrivals.size(); ++i)
+    if (!record(group.arrivals[i]) || !wait(first, group.arrivals[i]))
+      return false;
+  if (!record(first))
+    return false;
+  for (size_t i = 1; i < group.arrivals.size(); ++i)
+    if (!wait(group.arrivals[i], first))
+      return false;
+  return true;
+}
+
+bool SharedDeviceCommunication::run(Group &group, const GroupPlan &plan,
+                                    std::string &message) {
+  auto getMemory = [&](int64_t position) {
+    const Arrival &arrival = group.arrivals[size_t(position)];
+    return PlanMemory{arrival.buffers.data(), arrival.staging};
+  };
+  auto getLabel = [&](size_t position) {
+    int64_t number = group.arrivals[position].instruction;
+    return TransferLabel{group.members[position], number,
+                         program->instructions[number].description};
+  };
+  for (size_t phase = 0; phase < plan.deliveries.size(); ++phase) {
+    for (size_t i = 0; i < group.members.size(); ++i) {
+      const std::vector<PlanPhase> &phases = plan.plans[i].phases;
+      const Arrival &arrival = group.arrivals[i];
+      if (phase < phases.size() &&
+          !runner.run(phases[phase], int64_t(group.members.size()),
+                      getMemory(int64_t(i)), arrival.stream, getLabel(i),
+                      message))
+        return false;
+    }
+    if (plan.deliveries[phase].empty())
+      continue;
+    // What is sent has been written, and what is received may be overwritten;
+    // afterwards, what was sent may be overwritten.
+    if (!joinStreams(group, message))
+      return false;
+    for (const Delivery &delivery : plan.deliveries[phase]) {
+      annotate(driver, getLabel(size_t(delivery.receiver)));
+      if (!check(driver.cuMemcpyDtoDAsync_v2(
+                     getMemory(delivery.receiver).get(delivery.target),
+                     getMemory(delivery.sender).get(delivery.source),
+                     size_t(delivery.bytes),
+                     group.arrivals[size_t(delivery.receiver)].stream),
+                 "cannot copy between ranks", message))
+        return false;
+    }
+    if (!joinStreams(group, message))
+      return false;
+  }
+  return true;
+}
+
+bool SharedDeviceCommunication::start(int32_t rank, int64_t number,
+                                      const CuAddress *buffers, CuStream stream,
+                                      std::string &message) {
+  const rg_instruction &instruction = program->instructions[number];
+  const rg_transfer &transfer = program->transfers[instruction.index];
+  Group &group = groups[groupNumbers[size_t(transfer.axes)][size_t(rank)]];
+  auto position = size_t(getPosition(program->axes[transfer.axes], rank));
+  Arrival &arrival = group.arrivals[position];
+  auto describe = [&](int32_t of, int64_t at) {
+    const char *description = program->instructions[at].description;
+    return "rank " + std::to_string(of) + " starts " +
+           (description ? description : "instruction " + std::to_string(at));
+  };
+  if (arrival.instruction >= 0) {
+    message = describe(rank, number) + " before all ranks of its group " +
+              formatList(group.members) + " have started instruction " +
+              std::to_string(arrival.instruction);
+    return false;
+  }
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    int64_t other = group.arrivals[i].instruction;
+    if (other >= 0 && other != number) {
+      message =
+          describe(rank, number) + ", but " + describe(group.members[i], other);
+      return false;
+    }
+  }
+  arrival.instruction = number;
+  arrival.buffers.assign(buffers, buffers + instruction.place_count);
+  arrival.stream = stream;
+  arrival.event = events[size_t(rank)][size_t(instruction.stream)];
+  arrival.staging = staging[size_t(rank)][size_t(instruction.stream)];
+  if (++group.numArrived < group.members.size())
+    return true;
+  bool isGood = run(group, transfers[size_t(instruction.index)], message);
+  group.numArrived = 0;
+  for (Arrival &each : group.arrivals)
+    each.instruction = -1;
+  return isGood;
+}

@@ -1,0 +1,57 @@
+//===- GemmTimer.h - How long work takes on a device ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_GPU_CUBLASLT_GEMMTIMER_H
+#define REGATHER_LIB_RUNTIME_GPU_CUBLASLT_GEMMTIMER_H
+
+#include "GPU/Driver/DriverApi.h"
+
+#include <functional>
+#include <string>
+
+namespace regather::runtime {
+
+/// Times work by events, on a stream and in memory of its own. Both are gone
+/// with it, before a step needs memory.
+class ProductTimer {
+public:
+  explicit ProductTimer(const DriverApi &driver) : driver(driver) {}
+  ProductTimer(const ProductTimer &) = delete;
+  ProductTimer &operator=(const ProductTimer &) = delete;
+  ~ProductTimer();
+
+  /// Makes memory that is filled with numbers close to 0.01 in f32 and bf16,
+  /// and to 1 in f16. Called once. False, with a message, if that fails.
+  bool create(int64_t bytes, std::string &message);
+
+  /// Aligned to 256 bytes.
+  CuAddress getMemory() const { return memory; }
+
+  /// False if the work cannot be enqueued.
+  using Work = std::function<bool(CuStream stream)>;
+
+  /// Runs the work once. `isDone` is false if it cannot be enqueued. False,
+  /// with a message, if the device fails.
+  bool runOnce(const Work &work, bool &isDone, std::string &message);
+
+  /// The median over several runs, after one that does not count; NaN if the
+  /// work cannot be enqueued. False, with a message, if the device fails.
+  bool measure(const Work &work, double &microseconds, std::string &message);
+
+private:
+  bool check(CuResult result, const char *call, std::string &message) const;
+
+  const DriverApi &driver;
+  CuAddress memory = 0;
+  CuStream stream = nullptr;
+  CuEvent begin = nullptr, end = nullptr;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_GPU_CUBLASLT_GEMMTIMER_H

@@ -1,0 +1,236 @@
+//===- Library.cpp - Attention by cuDNN -----------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Attention.h"
+#include "EngineFile.h"
+#include "GPU/RoutineLibraries.h"
+#include "GPU/RoutineUses.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace regather::runtime;
+
+namespace {
+class CudnnLibrary final : public DeviceLibrary {
+public:
+  explicit CudnnLibrary(const DeviceLibraryOptions &options)
+      : options(options) {}
+  ~CudnnLibrary() override;
+
+  bool prepare(const rg_gpu_program &program, const DriverApi &driver,
+               std::string &message) override;
+  bool chooseAlgorithms(const std::string *given,
+                        std::string &message) override;
+  std::string printAlgorithms() const override {
+    return file ? file->print() : "{}";
+  }
+  std::string getNote() const override { return note; }
+  bool computes(const rg_instruction &instruction) const override;
+  int64_t getWorkspaceBytes() const override { return workspaceBytes; }
+  bool run(const rg_instruction &instruction, const CuAddress *buffers,
+           CuAddress workspace, CuStream stream, std::string &message) override;
+  std::string describe() const override;
+
+private:
+  /// What becomes of one attention of the program.
+  struct Routine {
+    RoutineUse use;
+    /// Why a generated kernel computes it; empty if the library does.
+    std::string reason;
+    bool hasKernels = false;
+    std::unique_ptr<CudnnAttention> attention;
+  };
+
+  bool isRequired() const { return options.attention == "cudnn"; }
+  CudnnAttentionPlan plan(const rg_attention_desc &desc, const Routine &routine,
+                          size_t version) const;
+  /// Gives each routine a reason that the library is not needed for.
+  bool needsLibrary();
+  bool open(std::string &message);
+  void prepareRoutine(const rg_attention_desc &desc, Routine &routine);
+  std::string describe(size_t number) const;
+  std::string listProblems() const;
+
+  DeviceLibraryOptions options;
+  CudnnApi api;
+  const DriverApi *driver = nullptr;
+  DnnTarget target;
+  std::unique_ptr<EngineFile> file;
+  const rg_program *program = nullptr;
+  std::vector<Routine> routines;
+  int64_t workspaceBytes = 0;
+  std::string note;
+};
+} // namespace
+
+CudnnLibrary::~CudnnLibrary() {
+  routines.clear();
+  if (target.handle)
+    api.cudnnDestroy(target.handle);
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+CudnnAttentionPlan CudnnLibrary::plan(const rg_attention_desc &desc,
+                                      const Routine &routine,
+                                      size_t version) const {
+  return planCudnnAttention(
+      desc, {routine.use.alignments, options.architecture, version});
+}
+
+bool CudnnLibrary::needsLibrary() {
+  bool isNeeded = false;
+  for (size_t i = 0; i < routines.size(); ++i) {
+    Routine &routine = routines[i];
+    constexpr size_t kNewest = std::numeric_limits<size_t>::max();
+    routine.reason =
+        options.attention == "generated"
+            ? "they are asked for"
+            : plan(program->attentions[i], routine, kNewest).reason;
+    isNeeded |= routine.reason.empty();
+  }
+  return isNeeded;
+}
+
+bool CudnnLibrary::open(std::string &message) {
+  if (!api.load(options.cudnnPath, message))
+    return false;
+  DnnStatus status = api.cudnnCreate(&target.handle);
+  if (status != kDnnSuccess) {
+    message = "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) +
+              " does not start on a driver for CUDA " + driver->getVersion() +
+              ": " + api.describeError(status);
+    return false;
+  }
+  file = std::make_unique<EngineFile>(
+      "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()), options.deviceName);
+  return true;
+}
+
+void CudnnLibrary::prepareRoutine(const rg_attention_desc &desc,
+                                  Routine &routine) {
+  CudnnAttentionPlan planned = plan(desc, routine, api.cudnnGetVersion());
+  routine.reason = planned.reason;
+  if (!planned.reason.empty())
+    return;
+  auto attention = std::make_unique<CudnnAttention>(api, target);
+  std::string key = describeAttention(desc), message;
+  if (!attention->prepare(desc, planned, file->find(key), message)) {
+    routine.reason =
+        "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) + ": " + message;
+    return;
+  }
+  file->set(key, attention->getChoice());
+  workspaceBytes = std::max(workspaceBytes, attention->getWorkspaceBytes());
+  routine.attention = std::move(attention);
+}
+
+bool CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
+                           const DriverApi &newDriver, std::string &message) {
+  if (!options.attention.empty() && !isRequired() &&
+      options.attention != "generated") {
+    message = "attention is computed by 'cudnn' or by 'generated' kernels, not "
+              "by '" +
+              options.attention + "'";
+    return false;
+  }
+  driver = &newDriver;
+  program = gpuProgram.program;
+  for (RoutineUse &use : readRoutineUses(*program, RG_OP_ATTENTION)) {
+    Routine &routine = routines.emplace_back();
+    routine.hasKernels = hasKernels(gpuProgram.attentions, routines.size() - 1);
+    routine.use = std::move(use);
+  }
+  std::string reason;
+  if (needsLibrary() && !open(reason))
+    for (Routine &routine : routines)
+      if (routine.reason.empty())
+        routine.reason = reason;
+  message = listProblems();
+  return message.empty();
+}
+
+bool CudnnLibrary::chooseAlgorithms(const std::string *given,
+                                    std::string &message) {
+  if (!file)
+    return true;
+  file->parse(given ? *given : AlgorithmFile::load(options.algorithmFile));
+  for (size_t i = 0; i < routines.size(); ++i)
+    if (routines[i].reason.empty())
+      prepareRoutine(program->attentions[i], routines[i]);
+  message = listProblems();
+  return message.empty() &&
+         keepAlgorithms(*file, options, given != nullptr, message, note);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+std::string CudnnLibrary::describe(size_t number) const {
+  std::string text = "attention " + std::to_string(number);
+  if (const char *description = routines[number].use.description)
+    text += std::string(" (") + description + ")";
+  return text;
+}
+
+std::string CudnnLibrary::listProblems() const {
+  std::string declined, missing;
+  for (size_t i = 0; i < routines.size(); ++i) {
+    if (routines[i].reason.empty())
+      continue;
+    std::string line = "\n" + describe(i) + ": " + routines[i].reason;
+    if (isRequired())
+      declined += line;
+    else if (!routines[i].hasKernels)
+      missing += line + ", and no kernel was generated";
+  }
+  if (!declined.empty())
+    return "cuDNN has to compute attention, but it does not compute" + declined;
+  return missing.empty() ? "" : "nothing computes" + missing;
+}
+
+std::string CudnnLibrary::describe() const {
+  std::string text;
+  for (size_t i = 0; i < routines.size(); ++i) {
+    const Routine &routine = routines[i];
+    text += describe(i) + ": ";
+    if (routine.attention)
+      text += "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) + ", " +
+              routine.attention->getChoice().describe() + ", " +
+              std::to_string(routine.attention->getWorkspaceBytes()) +
+              " bytes of workspace\n";
+    else
+      text += "generated kernels: " + routine.reason + "\n";
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+bool CudnnLibrary::computes(const rg_instruction &instruction) const {
+  return instruction.opcode == RG_OP_ATTENTION &&
+         routines[static_cast<size_t>(instruction.index)].attention;
+}
+
+bool CudnnLibrary::run(const rg_instruction &instruction,
+                       const CuAddress *buffers, CuAddress workspace,
+                       CuStream stream, std::string &message) {
+  return routines[static_cast<size_t>(instruction.index)].attention->run(
+      buffers, workspace, stream, message);
+}
+
+std::unique_ptr<DeviceLibrary>
+regather::runtime::createAttentionLibrary(const DeviceLibraryOptions &options) {
+  return std::make_unique<CudnnLibrary>(options);
+}

@@ -1,0 +1,53 @@
+//===- RankStore.h - What ranks tell each other at first --------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_STORE_RANKSTORE_H
+#define REGATHER_LIB_RUNTIME_STORE_RANKSTORE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace regather::runtime {
+
+/// Values under keys that all ranks see, with which they find each other before
+/// they have communicators.
+class RankStore {
+public:
+  virtual ~RankStore() = default;
+
+  virtual bool set(const std::string &key, const std::string &value,
+                   std::string &message) = 0;
+
+  /// Waits until rank `owner` has set the key. False, with a message, if it
+  /// does not in time.
+  virtual bool get(const std::string &key, int32_t owner, std::string &value,
+                   std::string &message) = 0;
+
+  /// Waits until all ranks are here. False, with a message that names those who
+  /// are not, when time is over.
+  virtual bool barrier(const std::string &name, std::string &message) = 0;
+
+  /// Asked by all of some ranks at about the same time, when they have waited
+  /// for each other in vain: false, with a message that names them, if some do
+  /// not ask within `seconds`, as they have stopped.
+  virtual bool callRoll(const std::string &name,
+                        const std::vector<int32_t> &group, double seconds,
+                        std::string &message) = 0;
+
+  /// Lets the others know that this process has not stopped. Any thread may
+  /// call it.
+  virtual void sayAlive() {}
+  /// The ranks of which nothing was heard for some seconds, in words; empty if
+  /// there are none. Any thread may call it.
+  virtual std::string describeSilent(double seconds) { return ""; }
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_STORE_RANKSTORE_H

@@ -1,0 +1,397 @@
+//===- AttentionTest.cpp - Attention of the runtime -----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Runtime/Attention.h"
+#include "CPU/Blocks/BlockKernels.h"
+#include "Numeric/Half.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+using namespace regather::runtime;
+
+namespace {
+enum Buffer { Q, K, V, O, L, GradO, GradQ, GradK, GradV, Mask, NumBuffers };
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Attention on random numbers, by the runtime and by the definition.
+struct Example {
+  rg_attention_desc desc = {};
+  std::vector<std::vector<float>> values{NumBuffers};
+  std::vector<std::vector<double>> expected{NumBuffers};
+
+  Example(int64_t batch, int64_t heads, int64_t groups, int64_t rows,
+          int64_t columns, int64_t width, int64_t valueWidth) {
+    desc.batch = batch;
+    desc.heads = heads;
+    desc.groups = groups;
+    desc.rows = rows;
+    desc.columns = columns;
+    desc.width = width;
+    desc.value_width = valueWidth;
+    desc.scale = static_cast<float>(1 / std::sqrt(double(width)));
+    int64_t keyHeads = heads / groups;
+    describe(desc.q, Q, heads, rows, width);
+    describe(desc.k, K, keyHeads, columns, width);
+    describe(desc.v, V, keyHeads, columns, valueWidth);
+    describe(desc.o, O, heads, rows, valueWidth);
+    describe(desc.l, L, heads, rows, 1);
+    describe(desc.grad_o, GradO, heads, rows, valueWidth);
+    describe(desc.grad_q, GradQ, heads, rows, width);
+    describe(desc.grad_k, GradK, keyHeads, columns, width);
+    describe(desc.grad_v, GradV, keyHeads, columns, valueWidth);
+    describe(desc.mask, Mask, heads, rows, columns);
+  }
+
+  /// [batch, heads, rows, elements], dense, of random numbers.
+  void describe(rg_attention_operand &operand, int32_t buffer, int64_t heads,
+                int64_t rows, int64_t elements) {
+    operand = {buffer,
+               RG_F32,
+               0,
+               {heads * rows * elements, rows * elements, elements, 1}};
+    std::mt19937 random(buffer);
+    std::normal_distribution<float> normal;
+    values[buffer].resize(desc.batch * heads * rows * elements);
+    for (float &value : values[buffer])
+      value = normal(random);
+  }
+
+  /// Stores an operand as [batch, rows, heads, elements].
+  void interleave(rg_attention_operand &operand, int64_t heads, int64_t rows,
+                  int64_t elements) {
+    std::vector<float> moved(values[operand.buffer].size());
+    rg_attention_operand old = operand;
+    operand.strides[1] = elements;
+    operand.strides[2] = heads * elements;
+    for (int64_t b = 0; b != desc.batch; ++b)
+      for (int64_t h = 0; h != heads; ++h)
+        for (int64_t i = 0; i != rows; ++i)
+          for (int64_t e = 0; e != elements; ++e)
+            moved[getPosition(operand, b, h, i, e)] =
+                values[old.buffer][getPosition(old, b, h, i, e)];
+    values[operand.buffer] = moved;
+  }
+
+  static int64_t getPosition(const rg_attention_operand &operand, int64_t b,
+                             int64_t h, int64_t i, int64_t e) {
+    return operand.offset + b * operand.strides[0] + h * operand.strides[1] +
+           i * operand.strides[2] + e * operand.strides[3];
+  }
+  double read(const rg_attention_operand &operand, int64_t b, int64_t h,
+              int64_t i, int64_t e) const {
+    return values[operand.buffer][getPosition(operand, b, h, i, e)];
+  }
+  double &expect(const rg_attention_operand &operand, int64_t b, int64_t h,
+                 int64_t i, int64_t e) {
+    return expected[operand.buffer][getPosition(operand, b, h, i, e)];
+  }
+
+  void computeRow(int64_t b, int64_t h, int64_t i);
+  void compute() {
+    for (int32_t buffer = 0; buffer != NumBuffers; ++buffer)
+      expected[buffer].assign(values[buffer].size(), 0.0);
+    for (int64_t b = 0; b != desc.batch; ++b)
+      for (int64_t h = 0; h != desc.heads; ++h)
+        for (int64_t i = 0; i != desc.rows; ++i)
+          computeRow(b, h, i);
+  }
+
+  std::vector<void *> getBuffers() {
+    std::vector<void *> buffers;
+    for (std::vector<float> &value : values)
+      buffers.push_back(value.data());
+    return buffers;
+  }
+
+  void run() {
+    for (int32_t backward : {0, 1}) {
+      desc.backward = backward;
+      rg_attention *attention = nullptr;
+      ASSERT_EQ(rg_attention_create(&desc, &attention), RG_OK);
+      ASSERT_EQ(rg_attention_run(attention, getBuffers().data()), RG_OK);
+      rg_attention_destroy(attention);
+    }
+  }
+
+  /// Within so much of the largest number of each tensor.
+  void expectNear(double tolerance = 2e-6) {
+    compute();
+    run();
+    for (int32_t buffer : {O, L, GradQ, GradK, GradV}) {
+      // Numbers that cancel are as exact as what they are sums of.
+      double largest = 1;
+      for (double value : expected[buffer])
+        if (std::isfinite(value))
+          largest = std::max(largest, std::abs(value));
+      for (size_t i = 0; i != expected[buffer].size(); ++i) {
+        if (std::isinf(expected[buffer][i]))
+          ASSERT_EQ(values[buffer][i], expected[buffer][i]) << buffer;
+        else
+          ASSERT_NEAR(values[buffer][i], expected[buffer][i],
+                      tolerance * largest)
+              << "element " << i << " of buffer " << buffer;
+      }
+    }
+  }
+};
+} // namespace
+
+/// One row of everything, in doubles.
+void Example::computeRow(int64_t b, int64_t h, int64_t i) {
+  int64_t g = h / desc.groups;
+  std::vector<double> powers(desc.columns), output(desc.value_width);
+  double max = -kInfinity, sum = 0, along = 0;
+  for (int64_t j = 0; j != desc.columns; ++j) {
+    double score = 0;
+    for (int64_t e = 0; e != desc.width; ++e)
+      score += read(desc.q, b, h, i, e) * read(desc.k, b, g, j, e);
+    score *= desc.scale;
+    if (desc.masked)
+      score += read(desc.mask, b, h, i, j);
+    powers[j] = desc.causal && j > i ? -kInfinity : score;
+    max = std::max(max, powers[j]);
+  }
+  for (double &power : powers)
+    sum += power = max == -kInfinity ? 0 : std::exp(power - max);
+  for (int64_t j = 0; j != desc.columns; ++j) {
+    powers[j] = sum == 0 ? 0 : powers[j] / sum;
+    for (int64_t e = 0; e != desc.value_width; ++e)
+      output[e] += powers[j] * read(desc.v, b, g, j, e);
+  }
+  for (int64_t e = 0; e != desc.value_width; ++e) {
+    expect(desc.o, b, h, i, e) = output[e];
+    along += output[e] * read(desc.grad_o, b, h, i, e);
+  }
+  expect(desc.l, b, h, i, 0) = max + std::log(sum);
+  for (int64_t j = 0; j != desc.columns; ++j) {
+    double gradPower = 0;
+    for (int64_t e = 0; e != desc.value_width; ++e) {
+      gradPower += read(desc.grad_o, b, h, i, e) * read(desc.v, b, g, j, e);
+      expect(desc.grad_v, b, g, j, e) +=
+          powers[j] * read(desc.grad_o, b, h, i, e);
+    }
+    double gradScore = powers[j] * (gradPower - along) * desc.scale;
+    for (int64_t e = 0; e != desc.width; ++e) {
+      expect(desc.grad_q, b, h, i, e) += gradScore * read(desc.k, b, g, j, e);
+      expect(desc.grad_k, b, g, j, e) += gradScore * read(desc.q, b, h, i, e);
+    }
+  }
+}
+
+TEST(AttentionTest, EqualsTheDefinition) {
+  for (int32_t causal : {0, 1}) {
+    Example example(2, 2, 1, 150, 150, 40, 40);
+    example.desc.causal = causal;
+    example.expectNear();
+  }
+}
+
+TEST(AttentionTest, TakesRowsAndWidthsOfAnySize) {
+  for (int64_t rows : {1, 17, 130})
+    for (int64_t columns : {1, 33, 257})
+      for (int64_t width : {1, 20, 64}) {
+        SCOPED_TRACE(testing::Message()
+                     << rows << ' ' << columns << ' ' << width);
+        Example example(1, 1, 1, rows, columns, width, width + 3);
+        example.desc.causal = width == 20;
+        // Of one column, the gradient of a score is a difference that is zero.
+        example.expectNear(1e-5);
+      }
+}
+
+TEST(AttentionTest, SharesHeadsOfTheKey) {
+  Example(1, 6, 3, 70, 90, 16, 16).expectNear();
+}
+
+TEST(AttentionTest, ReadsAndWritesHeadsWhereTheyLie) {
+  Example example(2, 3, 1, 50, 50, 16, 16);
+  for (rg_attention_operand *operand :
+       {&example.desc.q, &example.desc.k, &example.desc.v, &example.desc.o,
+        &example.desc.grad_o, &example.desc.grad_q, &example.desc.grad_k,
+        &example.desc.grad_v})
+    example.interleave(*operand, 3, 50, 16);
+  example.expectNear();
+}
+
+TEST(AttentionTest, AddsMasks) {
+  Example example(2, 2, 1, 40, 150, 16, 16);
+  example.desc.masked = 1;
+  // One for all of the batch and all heads.
+  example.desc.mask.strides[0] = example.desc.mask.strides[1] = 0;
+  example.expectNear();
+}
+
+TEST(AttentionTest, GivesZeroWhereAllIsMasked) {
+  Example example(1, 1, 1, 20, 150, 16, 16);
+  example.desc.masked = 1;
+  auto &mask = example.values[Mask];
+  for (size_t i = 0; i != mask.size(); ++i)
+    // Row 3 as a whole, and the first block of columns of row 4.
+    if (i / 150 == 3 || (i / 150 == 4 && i % 150 < 140))
+      mask[i] = -std::numeric_limits<float>::infinity();
+  example.expectNear();
+  for (int64_t e = 0; e != 16; ++e) {
+    EXPECT_EQ(example.values[O][3 * 16 + e], 0);
+    EXPECT_EQ(example.values[GradQ][3 * 16 + e], 0);
+  }
+}
+
+TEST(AttentionTest, ReadsLogicalMasks) {
+  Example example(1, 2, 1, 30, 40, 16, 16);
+  example.desc.masked = 1;
+  std::vector<char> logical(2 * 30 * 40);
+  for (size_t i = 0; i != logical.size(); ++i) {
+    logical[i] = i % 3 != 0;
+    example.values[Mask][i] =
+        logical[i] ? 0 : -std::numeric_limits<float>::infinity();
+  }
+  example.run();
+  std::vector<float> expected = example.values[O];
+  example.desc.mask.dtype = RG_I1;
+  example.desc.backward = 0;
+  std::vector<void *> buffers = example.getBuffers();
+  buffers[Mask] = logical.data();
+  rg_attention *attention = nullptr;
+  ASSERT_EQ(rg_attention_create(&example.desc, &attention), RG_OK);
+  ASSERT_EQ(rg_attention_run(attention, buffers.data()), RG_OK);
+  rg_attention_destroy(attention);
+  EXPECT_EQ(example.values[O], expected);
+}
+
+namespace {
+/// Forward on numbers of 16 bits.
+void expectComputedInF32(rg_dtype type, uint16_t (*toHalf)(float),
+                         float (*fromHalf)(uint16_t)) {
+  Example example(1, 2, 1, 100, 100, 32, 32);
+  std::vector<std::vector<uint16_t>> narrow(NumBuffers);
+  for (int32_t buffer : {Q, K, V})
+    for (float &value : example.values[buffer]) {
+      narrow[buffer].push_back(toHalf(value));
+      value = fromHalf(narrow[buffer].back());
+    }
+  example.run();
+  std::vector<float> expected = example.values[O];
+  narrow[O].resize(expected.size());
+  std::vector<void *> buffers = example.getBuffers();
+  for (rg_attention_operand *operand :
+       {&example.desc.q, &example.desc.k, &example.desc.v, &example.desc.o}) {
+    operand->dtype = type;
+    buffers[operand->buffer] = narrow[operand->buffer].data();
+  }
+  example.desc.backward = 0;
+  rg_attention *attention = nullptr;
+  ASSERT_EQ(rg_attention_create(&example.desc, &attention), RG_OK);
+  ASSERT_EQ(rg_attention_run(attention, buffers.data()), RG_OK);
+  rg_attention_destroy(attention);
+  for (size_t i = 0; i != expected.size(); ++i)
+    ASSERT_EQ(narrow[O][i], toHalf(expected[i]));
+}
+} // namespace
+
+TEST(AttentionTest, ComputesBF16InF32) {
+  expectComputedInF32(RG_BF16, toBF16, fromBF16);
+}
+
+TEST(AttentionTest, ComputesF16InF32) {
+  expectComputedInF32(RG_F16, toF16, fromF16);
+}
+
+TEST(AttentionTest, GivesTheSameBitsInAnyOrderOfTasks) {
+  Example example(1, 4, 2, 300, 300, 24, 24);
+  example.desc.causal = 1;
+  example.run();
+  std::vector<std::vector<float>> expected = example.values;
+  std::vector<void *> buffers = example.getBuffers();
+  for (int32_t backward : {0, 1}) {
+    example.desc.backward = backward;
+    rg_attention *attention = nullptr;
+    ASSERT_EQ(rg_attention_create(&example.desc, &attention), RG_OK);
+    int64_t count = rg_attention_tasks(attention);
+    EXPECT_EQ(count, backward ? 2 : 12);
+    std::vector<std::thread> threads;
+    for (int64_t task = 0; task != count; ++task)
+      threads.emplace_back([&, task] {
+        std::vector<double> memory(rg_attention_scratch(attention) / 8 + 16);
+        auto address = reinterpret_cast<uintptr_t>(memory.data());
+        rg_attention_run_task(
+            attention, buffers.data(), task,
+            reinterpret_cast<void *>((address + 63) / 64 * 64));
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    rg_attention_destroy(attention);
+  }
+  EXPECT_EQ(example.values, expected);
+}
+
+TEST(AttentionTest, RejectsWrongDescriptions) {
+  Example example(1, 4, 2, 3, 3, 4, 4);
+  rg_attention *attention = nullptr;
+  auto create = [&](void (*change)(rg_attention_desc &)) {
+    rg_attention_desc desc = example.desc;
+    change(desc);
+    return rg_attention_create(&desc, &attention);
+  };
+  EXPECT_EQ(rg_attention_create(nullptr, &attention), RG_ERROR_ARGUMENT);
+  EXPECT_EQ(rg_attention_create(&example.desc, nullptr), RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create([](rg_attention_desc &d) { d.groups = 3; }),
+            RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create([](rg_attention_desc &d) { d.rows = -1; }),
+            RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create([](rg_attention_desc &d) { d.q.dtype = RG_F64; }),
+            RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create([](rg_attention_desc &d) {
+              d.backward = 1;
+              d.l.buffer = -1;
+            }),
+            RG_ERROR_ARGUMENT);
+  EXPECT_EQ(attention, nullptr);
+  ASSERT_EQ(rg_attention_create(&example.desc, &attention), RG_OK);
+  EXPECT_EQ(rg_attention_run_task(attention, nullptr, 4, nullptr),
+            RG_ERROR_ARGUMENT);
+  rg_attention_destroy(attention);
+}
+
+// Every set of block kernels that this machine has gives the bits of the plain
+// one, which agree with the exponential to one unit in the last place.
+TEST(SoftmaxTest, ExponentialsAgreeOnEveryBit) {
+  std::vector<float> inputs;
+  for (int i = 0; i < 13795; ++i)
+    inputs.push_back(-100 + 0.0137f * float(i));
+  inputs.push_back(-std::numeric_limits<float>::infinity());
+  inputs.push_back(0);
+  inputs.resize((inputs.size() + 15) / 16 * 16, 1.0f);
+  auto run = [&](const BlockKernels &kernels, float &sum) {
+    std::vector<float> row = inputs;
+    sum = kernels.exponentials(row.data(), int64_t(row.size()), 0.0f);
+    return row;
+  };
+  float expectedSum = 0;
+  std::vector<float> expected = run(*getPlainKernels(), expectedSum);
+  for (const BlockKernels *kernels : {getAVX2Kernels(), getAVX512Kernels()}) {
+    float sum = 0;
+    if (kernels) {
+      EXPECT_EQ(run(*kernels, sum), expected) << kernels->name;
+      EXPECT_EQ(sum, expectedSum) << kernels->name;
+    }
+  }
+  for (size_t i = 0; i != inputs.size(); ++i) {
+    double exact = std::exp(double(inputs[i]));
+    double allowed = inputs[i] < -87.3f ? 1.2e-38 : exact * 1.2e-7;
+    if (inputs[i] < 88.3f) {
+      ASSERT_NEAR(expected[i], exact, allowed) << inputs[i];
+    }
+  }
+}
