@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_CUDNNOBJECT_H
-#define REGATHER_LIB_RUNTIME_RECORDING_CUDNNOBJECT_H
+#ifndef REGATHER_TEST_STANDIN_CUDNN_CUDNNOBJECT_H
+#define REGATHER_TEST_STANDIN_CUDNN_CUDNNOBJECT_H
 
 #include "HostGraph.h"
 
@@ -67,4 +67,4 @@ private:
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_CUDNNOBJECT_H
+#endif // REGATHER_TEST_STANDIN_CUDNN_CUDNNOBJECT_H

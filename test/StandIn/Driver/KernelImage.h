@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_KERNELIMAGE_H
-#define REGATHER_LIB_RUNTIME_RECORDING_KERNELIMAGE_H
+#ifndef REGATHER_TEST_STANDIN_DRIVER_KERNELIMAGE_H
+#define REGATHER_TEST_STANDIN_DRIVER_KERNELIMAGE_H
 
 #include <cstdint>
 #include <string>
@@ -49,4 +49,4 @@ private:
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_KERNELIMAGE_H
+#endif // REGATHER_TEST_STANDIN_DRIVER_KERNELIMAGE_H

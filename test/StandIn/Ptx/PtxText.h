@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_PTXTEXT_H
-#define REGATHER_LIB_RUNTIME_RECORDING_PTXTEXT_H
+#ifndef REGATHER_TEST_STANDIN_PTX_PTXTEXT_H
+#define REGATHER_TEST_STANDIN_PTX_PTXTEXT_H
 
 #include <cstddef>
 #include <cstdint>
@@ -38,4 +38,4 @@ std::string removeComments(std::string_view text);
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_PTXTEXT_H
+#endif // REGATHER_TEST_STANDIN_PTX_PTXTEXT_H

@@ -1,4 +1,4 @@
-//===- RecordingNccl.cpp - Stand-in for NCCL ------------------------------===//
+//===- NcclFunctions.cpp - Stand-in for NCCL ------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RecordedCall.h"
+#include "StandIn/Driver/RecordedCall.h"
 #include "StandInNccl.h"
 
 #include "regather/Runtime/Runtime.h"

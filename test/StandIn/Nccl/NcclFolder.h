@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_NCCLFOLDER_H
-#define REGATHER_LIB_RUNTIME_RECORDING_NCCLFOLDER_H
+#ifndef REGATHER_TEST_STANDIN_NCCL_NCCLFOLDER_H
+#define REGATHER_TEST_STANDIN_NCCL_NCCLFOLDER_H
 
 #include "StandInNccl.h"
 
@@ -51,4 +51,4 @@ private:
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_NCCLFOLDER_H
+#endif // REGATHER_TEST_STANDIN_NCCL_NCCLFOLDER_H

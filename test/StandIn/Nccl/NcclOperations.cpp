@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Communication/Reduction.h"
+#include "Communication/Reduction.h"
 #include "StandInNccl.h"
 
 #include <cstring>

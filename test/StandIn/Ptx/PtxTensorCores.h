@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_PTXTENSORCORES_H
-#define REGATHER_LIB_RUNTIME_RECORDING_PTXTENSORCORES_H
+#ifndef REGATHER_TEST_STANDIN_PTX_PTXTENSORCORES_H
+#define REGATHER_TEST_STANDIN_PTX_PTXTENSORCORES_H
 
 #include "PtxInterpreter.h"
 
@@ -33,4 +33,4 @@ void loadFragments(const PtxInstruction &instruction, const PtxRows &rows,
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_PTXTENSORCORES_H
+#endif // REGATHER_TEST_STANDIN_PTX_PTXTENSORCORES_H

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_HOSTGRAPH_H
-#define REGATHER_LIB_RUNTIME_RECORDING_HOSTGRAPH_H
+#ifndef REGATHER_TEST_STANDIN_CUDNN_HOSTGRAPH_H
+#define REGATHER_TEST_STANDIN_CUDNN_HOSTGRAPH_H
 
-#include "../GPU/Cudnn/Graph.h"
-#include "../GPU/Recording.h"
+#include "GPU/Cudnn/Graph.h"
+#include "GPU/Recording.h"
 
 #include <map>
 
@@ -59,4 +59,4 @@ struct HostGraph {
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_HOSTGRAPH_H
+#endif // REGATHER_TEST_STANDIN_CUDNN_HOSTGRAPH_H

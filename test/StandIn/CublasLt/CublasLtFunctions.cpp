@@ -1,4 +1,4 @@
-//===- RecordingCublasLt.cpp - Stands in for cuBLASLt ---------------------===//
+//===- CublasLtFunctions.cpp - Stands in for cuBLASLt ---------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HostProduct.h"
-#include "RecordedCall.h"
+#include "StandIn/Driver/RecordedCall.h"
 
 #include "regather/Runtime/Runtime.h"
 

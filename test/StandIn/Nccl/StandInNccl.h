@@ -21,10 +21,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_STANDINNCCL_H
-#define REGATHER_LIB_RUNTIME_RECORDING_STANDINNCCL_H
+#ifndef REGATHER_TEST_STANDIN_NCCL_STANDINNCCL_H
+#define REGATHER_TEST_STANDIN_NCCL_STANDINNCCL_H
 
-#include "../GPU/Nccl/NcclApi.h"
+#include "GPU/Nccl/NcclApi.h"
 
 #include <condition_variable>
 #include <deque>
@@ -145,4 +145,4 @@ void moveOperations(const std::vector<std::vector<NcclOperation>> &operations);
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_STANDINNCCL_H
+#endif // REGATHER_TEST_STANDIN_NCCL_STANDINNCCL_H

@@ -1,4 +1,4 @@
-//===- RecordingDriver.cpp - Devices and memory of the stand-in driver ----===//
+//===- DeviceFunctions.cpp - Devices and memory of the stand-in driver ----===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

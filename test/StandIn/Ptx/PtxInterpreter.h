@@ -18,10 +18,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_PTXINTERPRETER_H
-#define REGATHER_LIB_RUNTIME_RECORDING_PTXINTERPRETER_H
+#ifndef REGATHER_TEST_STANDIN_PTX_PTXINTERPRETER_H
+#define REGATHER_TEST_STANDIN_PTX_PTXINTERPRETER_H
 
-#include "../GPU/Recording.h"
+#include "GPU/Recording.h"
 
 #include <cstdint>
 #include <map>
@@ -147,4 +147,4 @@ std::string runPtx(const PtxFunction &kernel, const PtxLaunch &launch);
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_PTXINTERPRETER_H
+#endif // REGATHER_TEST_STANDIN_PTX_PTXINTERPRETER_H

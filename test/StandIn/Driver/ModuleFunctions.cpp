@@ -1,4 +1,4 @@
-//===- RecordingModules.cpp - Kernels of the stand-in driver --------------===//
+//===- ModuleFunctions.cpp - Kernels of the stand-in driver ---------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

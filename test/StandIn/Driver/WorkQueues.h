@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_WORKQUEUES_H
-#define REGATHER_LIB_RUNTIME_RECORDING_WORKQUEUES_H
+#ifndef REGATHER_TEST_STANDIN_DRIVER_WORKQUEUES_H
+#define REGATHER_TEST_STANDIN_DRIVER_WORKQUEUES_H
 
-#include "../GPU/Driver/DriverApi.h"
+#include "GPU/Driver/DriverApi.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -95,4 +95,4 @@ private:
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_WORKQUEUES_H
+#endif // REGATHER_TEST_STANDIN_DRIVER_WORKQUEUES_H

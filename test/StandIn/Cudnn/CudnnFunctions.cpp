@@ -1,4 +1,4 @@
-//===- RecordingCudnn.cpp - Stands in for cuDNN ---------------------------===//
+//===- CudnnFunctions.cpp - Stands in for cuDNN ---------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudnnObject.h"
-#include "RecordedCall.h"
+#include "StandIn/Driver/RecordedCall.h"
 
 #include "regather/Runtime/Runtime.h"
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_RECORDEDCALL_H
-#define REGATHER_LIB_RUNTIME_RECORDING_RECORDEDCALL_H
+#ifndef REGATHER_TEST_STANDIN_DRIVER_RECORDEDCALL_H
+#define REGATHER_TEST_STANDIN_DRIVER_RECORDEDCALL_H
 
 #include "StandInDevice.h"
 
@@ -100,4 +100,4 @@ inline constexpr CuResult kCuCaptureWrongThread = 908;
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_RECORDEDCALL_H
+#endif // REGATHER_TEST_STANDIN_DRIVER_RECORDEDCALL_H

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_HOSTPRODUCT_H
-#define REGATHER_LIB_RUNTIME_RECORDING_HOSTPRODUCT_H
+#ifndef REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H
+#define REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H
 
-#include "../GPU/CublasLt/CublasLtApi.h"
-#include "../GPU/Recording.h"
+#include "GPU/CublasLt/CublasLtApi.h"
+#include "GPU/Recording.h"
 
 namespace regather::runtime {
 
@@ -57,4 +57,4 @@ struct HostProduct {
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_HOSTPRODUCT_H
+#endif // REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H

@@ -8,7 +8,7 @@
 
 #include "HostProduct.h"
 
-#include "../Numeric/Elements.h"
+#include "Numeric/Elements.h"
 
 #include <string>
 

@@ -14,12 +14,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_RUNTIME_RECORDING_STANDINDEVICE_H
-#define REGATHER_LIB_RUNTIME_RECORDING_STANDINDEVICE_H
+#ifndef REGATHER_TEST_STANDIN_DRIVER_STANDINDEVICE_H
+#define REGATHER_TEST_STANDIN_DRIVER_STANDINDEVICE_H
 
-#include "../GPU/Driver/DriverApi.h"
-#include "../GPU/Recording.h"
-#include "PtxInterpreter.h"
+#include "GPU/Driver/DriverApi.h"
+#include "GPU/Recording.h"
+#include "StandIn/Ptx/PtxInterpreter.h"
 #include "WorkQueues.h"
 
 #include <functional>
@@ -201,4 +201,4 @@ struct StandInDevice {
 
 } // namespace regather::runtime
 
-#endif // REGATHER_LIB_RUNTIME_RECORDING_STANDINDEVICE_H
+#endif // REGATHER_TEST_STANDIN_DRIVER_STANDINDEVICE_H
