@@ -25,7 +25,7 @@ MOST_NAMED = 12
 UNIT_PROGRAMS = {
     "Analysis": "RegatherAnalysisTests", "Dialect/TG": "RegatherDialectTests",
     "Dialect/Exec": "RegatherExecTests", "Execution": "RegatherExecutionTests",
-    "Execution/Interpreter": "RegatherInterpreterTests",
+    "Interpreter": "RegatherInterpreterTests",
     "Kernel/Compilation": "RegatherKernelCompilationTests",
     "Kernel/CPU": "RegatherKernelCPUTests",
     "Kernel/NVPTX": "RegatherKernelNVPTXTests",
