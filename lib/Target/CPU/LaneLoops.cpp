@@ -8,7 +8,7 @@
 
 #include "LaneLoops.h"
 
-#include "regather/Dialect/TG/Utils/LaneReduction.h"
+#include "regather/Dialect/TG/Kernels/LaneReduction.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

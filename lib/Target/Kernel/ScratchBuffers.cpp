@@ -8,7 +8,7 @@
 
 #include "regather/Target/Kernel/ScratchBuffers.h"
 
-#include "regather/Analysis/MemoryPlanner.h"
+#include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"

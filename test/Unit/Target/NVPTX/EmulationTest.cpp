@@ -8,7 +8,7 @@
 
 #include "GpuEmulator.h"
 
-#include "regather/Dialect/TG/Utils/KernelInPlace.h"
+#include "regather/Dialect/TG/Kernels/KernelInPlace.h"
 #include "regather/InitAll.h"
 #include "regather/Target/CPU/CompileKernels.h"
 
