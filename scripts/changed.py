@@ -26,11 +26,12 @@ UNIT_PROGRAMS = {
     "Analysis": "RegatherAnalysisTests", "Dialect/TG": "RegatherDialectTests",
     "Dialect/Exec": "RegatherExecTests", "Execution": "RegatherExecutionTests",
     "Interpreter": "RegatherInterpreterTests",
+    "Kernel/Compilation": "RegatherKernelCompilationTests",
+    "Kernel/CPU": "RegatherKernelCPUTests",
+    "Kernel/NVPTX": "RegatherKernelNVPTXTests",
+    "Kernel/Transforms": "RegatherKernelTransformsTests",
     "Program": "RegatherProgramTests", "Report": "RegatherReportTests",
     "Runtime": "RegatherRuntimeTests",
-    "Target/CPU": "RegatherTargetCPUTests",
-    "Target/Kernel": "RegatherTargetKernelTests",
-    "Target/NVPTX": "RegatherTargetNVPTXTests",
     "Timeline": "RegatherTimelineTests"}
 TOOLS = ("regather-opt", "regather-translate", "regather")
 
