@@ -91,9 +91,9 @@ std::string MemoryMonitor::findFault(int64_t thread, const std::byte *address,
   if (kind != MemoryAccess::Read && region->kind == Kind::Argument)
     return "writes " + getPlace(offset);
   for (size_t i = 0; i < bytes; ++i)
-    if (const char *fault = touch(region->shadow[size_t(offset) + i],
-                                  region->kind == Kind::Shared, int32_t(thread),
-                                  kind)) {
+    if (const char *fault =
+            touch(region->shadow[size_t(offset) + i],
+                  region->kind == Kind::Shared, int32_t(thread), kind)) {
       std::string text = fault;
       return text.replace(text.find('$'), 1, getPlace(offset + ptrdiff_t(i)));
     }

@@ -47,15 +47,14 @@ static std::string findFault(const std::string &body, int64_t blocks = 1,
   const PtxFunction &kernel = *module->functions.at("kernel");
   EXPECT_EQ(kernel.unknown, "");
   MemoryMonitor monitor;
-  std::byte *x =
-      monitor.allocate("x", 32 * 4, MemoryMonitor::Kind::Argument);
+  std::byte *x = monitor.allocate("x", 32 * 4, MemoryMonitor::Kind::Argument);
   std::byte *y = monitor.allocate("y", 32 * 4, MemoryMonitor::Kind::Global);
-  PtxLaunch launch = {blocks,
-                      /*threads=*/32,
-                      /*dynamicSharedBytes=*/0,
-                      {reinterpret_cast<uintptr_t>(x),
-                       reinterpret_cast<uintptr_t>(y)},
-                      /*memory=*/{}};
+  PtxLaunch launch = {
+      blocks,
+      /*threads=*/32,
+      /*dynamicSharedBytes=*/0,
+      {reinterpret_cast<uintptr_t>(x), reinterpret_cast<uintptr_t>(y)},
+      /*memory=*/{}};
   launch.order = order;
   launch.monitor = &monitor;
   return runPtx(kernel, launch);
@@ -118,9 +117,9 @@ TEST(MemoryMonitorTest, FindsWritesAfterReadsOfABlockBefore) {
 
 // Each block has shared memory of its own, which holds nothing at first.
 TEST(MemoryMonitorTest, KeepsSharedMemoryOfBlocksApart) {
-  EXPECT_EQ(findFault(writeOwn + barrier + "\tld.shared.b32 %r3, [%rdother];\n",
-                      2),
-            "");
+  EXPECT_EQ(
+      findFault(writeOwn + barrier + "\tld.shared.b32 %r3, [%rdother];\n", 2),
+      "");
   std::string isFirst = "\tmov.u32 %r4, %ctaid.x;\n"
                         "\tsetp.eq.u32 %pblock, %r4, 0;\n";
   EXPECT_EQ(findFault(isFirst + "\t@%pblock st.shared.b32 [%rds], %r2;\n" +
@@ -152,9 +151,8 @@ TEST(MemoryMonitorTest, FindsAccessesThatAreNotAligned) {
 }
 
 TEST(MemoryMonitorTest, FindsReadsOfWhatIsNotThere) {
-  EXPECT_EQ(
-      findFault("\tld.global.b32 %r3, [%rdy];\n"),
-      "thread 0 of block 0 reads byte 0 of y, which nothing has written");
+  EXPECT_EQ(findFault("\tld.global.b32 %r3, [%rdy];\n"),
+            "thread 0 of block 0 reads byte 0 of y, which nothing has written");
   EXPECT_EQ(findFault(readOwn), "thread 0 of block 0 reads byte 0 of shared "
                                 "memory, which nothing has written");
   EXPECT_EQ(findFault(writeOwn + readOwn), "");
