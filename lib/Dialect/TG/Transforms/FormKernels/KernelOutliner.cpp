@@ -120,8 +120,7 @@ OwningOpRef<KernelOp> KernelBuilder::build() {
   auto type = builder.getFunctionType(TypeRange(ValueRange(inputs)),
                                       TypeRange(ValueRange(outputs)));
   OwningOpRef<KernelOp> kernel =
-      KernelOp::create(builder, loc, "kernel", type, /*arg_attrs=*/nullptr,
-                       /*res_attrs=*/nullptr);
+      KernelOp::create(builder, loc, "kernel", type);
   Block &body = kernel->getBody().emplaceBlock();
   for (Value input : inputs)
     body.addArgument(input.getType(), input.getLoc());
