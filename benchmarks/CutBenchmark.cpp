@@ -15,7 +15,7 @@
 #include "Partition/PyTorchGraph.h"
 #include "Partition/SavedValues.h"
 
-#include "regather/Dialect/TG/Utils/StepEntry.h"
+#include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/InitAll.h"
 
 #include "mlir/Parser/Parser.h"

@@ -18,7 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/InitAll.h"
-#include "regather/Target/CPU/CompileKernels.h"
+#include "regather/Kernel/CPU/CompileKernels.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"

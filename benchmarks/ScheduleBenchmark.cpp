@@ -21,8 +21,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Analysis/BucketChoice.h"
-#include "regather/Analysis/OverlapSchedule.h"
+#include "regather/Analysis/Buckets/BucketChoice.h"
+#include "regather/Analysis/OverlapSchedule/OverlapSchedule.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -216,7 +216,7 @@ private:
   /// Layers, forward and backward apart.
   uint32_t numUnits = 0;
   BenchStep result;
-  TimedProgram program;
+  TimedGraph program;
   std::vector<SmallVector<uint32_t>> needs, users;
   std::vector<uint32_t> starts;
   std::vector<SmallVector<uint32_t>> saved;
@@ -229,7 +229,7 @@ static double toRatio(int64_t bytes, int64_t of) {
 }
 
 /// The step with buckets that are chosen for it.
-static TimedProgram chooseBuckets(BenchStep &step, json::Object &fields) {
+static TimedGraph chooseBuckets(BenchStep &step, json::Object &fields) {
   BucketChoiceProblem &problem = step.choice;
   problem.sizes.getSeconds = [&](uint32_t i, double bytes) {
     return step.speeds[i].latency + bytes / step.speeds[i].bandwidth;
@@ -256,13 +256,13 @@ static bool measure(BenchStep &step, bool hasBuckets,
   auto getSeconds = [&] {
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
-  TimedProgram merged;
+  TimedGraph merged;
   if (hasBuckets) {
     step.choice.memoryLimit = options.memoryLimit;
     merged = chooseBuckets(step, fields);
     fields["bucket_seconds"] = getSeconds();
   }
-  const TimedProgram &program = hasBuckets ? merged : step.choice.program;
+  const TimedGraph &program = hasBuckets ? merged : step.choice.program;
   Expected<OverlapSchedule> schedule = scheduleOverlap(program, options);
   double seconds = getSeconds();
   if (!schedule) {
@@ -301,7 +301,7 @@ static bool measure(BenchStep &step, bool hasBuckets,
 
 static bool measureScale(uint32_t numLayers, bool hasTensorParallel) {
   BenchStep step = StepBuilder(numLayers, hasTensorParallel).build();
-  const TimedProgram &program = step.choice.program;
+  const TimedGraph &program = step.choice.program;
   OverlapOptions options;
   options.memoryLimit =
       computeMemoryCurve(program, program.getStepOrder()).peakBytes / 100 * 105;
@@ -334,7 +334,7 @@ static std::optional<BenchStep> readStep(StringRef path) {
     return std::nullopt;
   }
   BenchStep step;
-  TimedProgram &program = step.choice.program;
+  TimedGraph &program = step.choice.program;
   StringMap<uint32_t> keys;
   // By start, the place of what may be merged.
   DenseMap<uint32_t, size_t> mergeable;

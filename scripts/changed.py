@@ -25,12 +25,13 @@ MOST_NAMED = 12
 UNIT_PROGRAMS = {
     "Analysis": "RegatherAnalysisTests", "Dialect/TG": "RegatherDialectTests",
     "Dialect/Exec": "RegatherExecTests", "Execution": "RegatherExecutionTests",
-    "Execution/Interpreter": "RegatherInterpreterTests",
+    "Interpreter": "RegatherInterpreterTests",
+    "Kernel/Compilation": "RegatherKernelCompilationTests",
+    "Kernel/CPU": "RegatherKernelCPUTests",
+    "Kernel/NVPTX": "RegatherKernelNVPTXTests",
+    "Kernel/Transforms": "RegatherKernelTransformsTests",
     "Program": "RegatherProgramTests", "Report": "RegatherReportTests",
     "Runtime": "RegatherRuntimeTests",
-    "Target/CPU": "RegatherTargetCPUTests",
-    "Target/Kernel": "RegatherTargetKernelTests",
-    "Target/NVPTX": "RegatherTargetNVPTXTests",
     "Timeline": "RegatherTimelineTests"}
 TOOLS = ("regather-opt", "regather-translate", "regather")
 
@@ -108,6 +109,11 @@ def unit_program(folder: str) -> str | None:
     return None
 
 
+def needs_stand_in(test: Path) -> bool:
+    return any("libregather_recording" in text_of(module)
+               for module in inputs.python_modules(test))
+
+
 def select(base: str) -> Selection:
     changed = changed_files(base)
     lit, python = suites.lit_tests(), suites.python_tests()
@@ -126,6 +132,9 @@ def select(base: str) -> Selection:
             tests |= {test for test in python if path.stem in test.stem
                       or f"{test.stem}_".startswith("test_capture_")
                       and test.stem.split("_")[-1] not in ("large", "models")}
+        elif path.is_relative_to("test/StandIn"):
+            tests.add(Path(UNIT_PROGRAMS["Runtime"]))
+            tests |= {test for test in python if needs_stand_in(test)}
         elif path.is_relative_to("test/Unit"):
             tests.add(Path(unit_program(
                 str(path.relative_to("test/Unit").parent)) or ""))
@@ -150,6 +159,8 @@ def select(base: str) -> Selection:
             tools.add("regather-test-opt")
         if any("%plugin" in text_of(test) for test in tests if test in lit):
             tools.add("RegatherPlugin")
+        if any(needs_stand_in(test) for test in tests if test in python):
+            tools.add("RegatherRecording")
     left_lit = len(lit) - len(tests & set(lit))
     left_python = len(python) - len(tests & set(python))
     left_unit = len(UNIT_PROGRAMS) - len(programs)

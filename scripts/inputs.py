@@ -18,9 +18,9 @@ from pathlib import Path
 
 from project import ROOT, project_files, run
 
-# What the tools, libraries and runtimes are built from.
+# What the tools, libraries, runtimes and stand-ins are built from.
 PRODUCT = ("include/", "lib/", "tools/", "cmake/", "clusters/", "test/lib/",
-           "CMakeLists.txt", "CMakePresets.json")
+           "test/StandIn/", "CMakeLists.txt", "CMakePresets.json")
 # What nearly all Python tests read, named or not.
 PYTHON = ("python/", "examples/")
 # Otherwise what the text names: a test that reads docs/ says "docs".

@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_EXECUTION_STEPTEXT_H
 #define REGATHER_LIB_EXECUTION_STEPTEXT_H
 
-#include "regather/Execution/HostTensor.h"
+#include "regather/Execution/Tensors/HostTensor.h"
 
 #include <string>
 

@@ -17,7 +17,7 @@
 
 #include "FxArguments.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 using namespace mlir;
 using namespace regather;

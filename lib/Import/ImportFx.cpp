@@ -27,7 +27,7 @@
 #include "FxTypes.h"
 #include "FxValues.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSwitch.h"

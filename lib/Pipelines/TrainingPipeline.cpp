@@ -10,7 +10,7 @@
 #include "regather/Pipelines/PassOptionCheck.h"
 #include "regather/Pipelines/Pipelines.h"
 
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"

@@ -8,9 +8,9 @@
 
 #include "regather/Program/CompileGpuStep.h"
 
+#include "regather/Kernel/NVPTX/CompileRoutines.h"
+#include "regather/Kernel/NVPTX/PtxFile.h"
 #include "regather/Program/CompileStep.h"
-#include "regather/Target/NVPTX/CompileRoutines.h"
-#include "regather/Target/NVPTX/PtxFile.h"
 
 using namespace mlir;
 using namespace regather;

@@ -58,9 +58,8 @@ static std::vector<TimelinePhase> findPhases(llvm::ArrayRef<TimelineBox> boxes,
 }
 
 /// Where the bytes in use change.
-static void addMemory(const TimedProgram &program,
-                      llvm::ArrayRef<uint32_t> order, const RankTimeline &times,
-                      Timeline &timeline) {
+static void addMemory(const TimedGraph &program, llvm::ArrayRef<uint32_t> order,
+                      const RankTimeline &times, Timeline &timeline) {
   MemoryCurve curve = computeMemoryCurve(program, order);
   timeline.peakBytes = curve.peakBytes;
   if (!order.empty())
@@ -76,7 +75,7 @@ static void addMemory(const TimedProgram &program,
   }
 }
 
-Timeline regather::makeTimeline(const TimedProgram &program,
+Timeline regather::makeTimeline(const TimedGraph &program,
                                 llvm::ArrayRef<uint32_t> order,
                                 const SimulationResult &result,
                                 uint32_t rankClass,

@@ -18,7 +18,7 @@ namespace {
 /// Writes the events of the Trace Event Format.
 class TraceWriter {
 public:
-  TraceWriter(llvm::json::OStream &stream, const TimedProgram &program,
+  TraceWriter(llvm::json::OStream &stream, const TimedGraph &program,
               llvm::ArrayRef<TimelineOp> ops)
       : stream(stream), program(program), ops(ops) {}
 
@@ -37,7 +37,7 @@ private:
   void arrow(const TimelineBox &wait, unsigned process);
 
   llvm::json::OStream &stream;
-  const TimedProgram &program;
+  const TimedGraph &program;
   llvm::ArrayRef<TimelineOp> ops;
   unsigned numArrows = 0;
 };
@@ -129,7 +129,7 @@ void TraceWriter::write(const Timeline &timeline, unsigned process) {
 
 void regather::writeTrace(llvm::raw_ostream &os,
                           llvm::ArrayRef<Timeline> timelines,
-                          const TimedProgram &program,
+                          const TimedGraph &program,
                           llvm::ArrayRef<TimelineOp> ops) {
   llvm::json::OStream stream(os);
   stream.object([&] {

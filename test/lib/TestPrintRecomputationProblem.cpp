@@ -16,7 +16,7 @@
 #include "TestPasses.h"
 
 #include "Dialect/TG/Transforms/Partition/BudgetPlan.h"
-#include "regather/Dialect/TG/Utils/StepEntry.h"
+#include "regather/Dialect/TG/Steps/StepEntry.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"

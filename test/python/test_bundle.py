@@ -15,7 +15,7 @@ from regather_tools import ROOT, Result, run_tool
 
 MODULE = ROOT / "examples" / "mlp-fsdp.mlir"
 RUN = ("--random-inputs=1", "--steps=3")
-# Of Trailer in lib/Execution/Bundle.cpp.
+# Of Trailer in lib/Execution/Bundle/Bundle.cpp.
 TRAILER = struct.Struct("<8sIIQQ32s")
 
 

@@ -9,8 +9,8 @@
 #ifndef REGATHER_TOOLS_REGATHER_RUN_RUNFLAGS_H
 #define REGATHER_TOOLS_REGATHER_RUN_RUNFLAGS_H
 
-#include "regather/Execution/Bundle.h"
-#include "regather/Execution/Communicator.h"
+#include "regather/Execution/Bundle/Bundle.h"
+#include "regather/Execution/Engines/Communicator.h"
 
 namespace regather {
 

@@ -11,7 +11,7 @@
 
 #include "StepStatistics.h"
 
-#include "regather/Dialect/TG/Utils/CrossingValues.h"
+#include "regather/Dialect/TG/Chains/CrossingValues.h"
 
 namespace regather {
 

@@ -10,10 +10,10 @@
 #include "Report/ReportCollector.h"
 #include "StepFlags.h"
 
-#include "regather/Dialect/TG/Utils/Fingerprint.h"
-#include "regather/Execution/Bundle.h"
-#include "regather/Execution/Progress.h"
-#include "regather/Execution/TargetMachine.h"
+#include "regather/Dialect/TG/Steps/Fingerprint.h"
+#include "regather/Execution/Bundle/Bundle.h"
+#include "regather/Execution/Bundle/TargetMachine.h"
+#include "regather/Execution/Training/Progress.h"
 #include "regather/Program/LinkStep.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -10,8 +10,8 @@
 
 #include "Commands.h"
 
+#include "regather/Kernel/NVPTX/PtxFile.h"
 #include "regather/Support/AtomicFile.h"
-#include "regather/Target/NVPTX/PtxFile.h"
 
 #include "llvm/Support/JSON.h"
 

@@ -9,7 +9,7 @@
 #ifndef REGATHER_TOOLS_REGATHER_COMPILEGPU_H
 #define REGATHER_TOOLS_REGATHER_COMPILEGPU_H
 
-#include "regather/Target/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/CompileKernels.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

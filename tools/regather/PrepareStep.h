@@ -9,8 +9,8 @@
 #ifndef REGATHER_TOOLS_REGATHER_PREPARESTEP_H
 #define REGATHER_TOOLS_REGATHER_PREPARESTEP_H
 
-#include "regather/Execution/AnalyzeStep.h"
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/StepAnalysis/AnalyzeStep.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -8,7 +8,7 @@
 
 #include "Report/ReportCollector.h"
 
-#include "regather/Execution/Bundle.h"
+#include "regather/Execution/Bundle/Bundle.h"
 
 using namespace regather;
 namespace cl = llvm::cl;

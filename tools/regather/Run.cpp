@@ -8,9 +8,9 @@
 
 #include "StepFlags.h"
 
-#include "regather/Execution/Bundle.h"
-#include "regather/Execution/CreateEngine.h"
-#include "regather/Execution/RunStep.h"
+#include "regather/Execution/Bundle/Bundle.h"
+#include "regather/Execution/Training/RunStep.h"
+#include "regather/StepAnalysis/CreateEngine.h"
 
 using namespace regather;
 namespace cl = llvm::cl;

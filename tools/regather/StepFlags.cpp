@@ -10,9 +10,9 @@
 
 #include "StepStatistics.h"
 
-#include "regather/Execution/MergeParts.h"
 #include "regather/Pipelines/DefaultPlan.h"
 #include "regather/Pipelines/PassOptionCheck.h"
+#include "regather/StepAnalysis/MergeParts.h"
 #include "regather/Support/ParseJson.h"
 
 #include "llvm/ADT/SetVector.h"

@@ -12,10 +12,10 @@
 #include "Commands.h"
 #include "PrepareStep.h"
 
-#include "regather/Analysis/CostModel.h"
-#include "regather/Execution/AnalyzeStep.h"
-#include "regather/Execution/RunReport.h"
+#include "regather/Analysis/Cost/CostModel.h"
+#include "regather/Execution/Training/RunReport.h"
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/StepAnalysis/AnalyzeStep.h"
 
 namespace regather {
 

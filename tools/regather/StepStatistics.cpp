@@ -10,7 +10,7 @@
 
 #include "BoundaryStatistics.h"
 
-#include "regather/Dialect/TG/Utils/StepContents.h"
+#include "regather/Dialect/TG/Steps/StepContents.h"
 
 using namespace mlir;
 using namespace regather;

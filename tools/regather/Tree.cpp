@@ -8,9 +8,9 @@
 
 #include "StepFlags.h"
 
-#include "regather/Dialect/TG/Utils/ModulePattern.h"
-#include "regather/Dialect/TG/Utils/ModuleTree.h"
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Modules/ModulePattern.h"
+#include "regather/Dialect/TG/Modules/ModuleTree.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Format.h"

@@ -9,10 +9,10 @@
 #ifndef REGATHER_PROGRAM_COMPILEGPUSTEP_H
 #define REGATHER_PROGRAM_COMPILEGPUSTEP_H
 
+#include "regather/Kernel/NVPTX/CompileKernels.h"
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/Program/GpuCode.h"
 #include "regather/Program/ProgramTables.h"
-#include "regather/Target/NVPTX/CompileKernels.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -9,9 +9,9 @@
 #ifndef REGATHER_PROGRAM_COMPILESTEP_H
 #define REGATHER_PROGRAM_COMPILESTEP_H
 
+#include "regather/Kernel/CPU/CompileKernels.h"
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/Program/ProgramTables.h"
-#include "regather/Target/CPU/CompileKernels.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"

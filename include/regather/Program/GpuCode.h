@@ -9,8 +9,8 @@
 #ifndef REGATHER_PROGRAM_GPUCODE_H
 #define REGATHER_PROGRAM_GPUCODE_H
 
+#include "regather/Kernel/NVPTX/LaunchPlan.h"
 #include "regather/Runtime/GpuProgram.h"
-#include "regather/Target/NVPTX/LaunchPlan.h"
 
 namespace regather {
 

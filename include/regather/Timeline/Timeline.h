@@ -9,7 +9,7 @@
 #ifndef REGATHER_TIMELINE_TIMELINE_H
 #define REGATHER_TIMELINE_TIMELINE_H
 
-#include "regather/Analysis/Simulator.h"
+#include "regather/Analysis/Simulator/Simulator.h"
 
 #include <string>
 #include <utility>
@@ -83,8 +83,7 @@ struct Timeline {
 };
 
 /// The timeline of class `rankClass` of a simulation. `streams` are names.
-Timeline makeTimeline(const TimedProgram &program,
-                      llvm::ArrayRef<uint32_t> order,
+Timeline makeTimeline(const TimedGraph &program, llvm::ArrayRef<uint32_t> order,
                       const SimulationResult &result, uint32_t rankClass,
                       llvm::ArrayRef<TimelineOp> ops,
                       llvm::ArrayRef<std::string> streams);

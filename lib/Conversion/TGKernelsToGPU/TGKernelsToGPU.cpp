@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Conversion/Passes.h"
-#include "regather/Target/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/CompileKernels.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -10,7 +10,7 @@
 #include "NodeExpansion.h"
 
 #include "regather/Conversion/Passes.h"
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "llvm/ADT/MapVector.h"
 

@@ -11,7 +11,7 @@
 
 #include "UnsupportedOps.h"
 
-#include "regather/Dialect/TG/Utils/KernelTable.h"
+#include "regather/Dialect/TG/Kernels/KernelTable.h"
 
 namespace regather {
 

@@ -10,7 +10,7 @@
 #ifndef REGATHER_LIB_CONVERSION_TGTOEXEC_STEPLOWERING_H
 #define REGATHER_LIB_CONVERSION_TGTOEXEC_STEPLOWERING_H
 
-#include "regather/Dialect/Exec/Utils/StreamOrder.h"
+#include "regather/Dialect/Exec/Analysis/StreamOrder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

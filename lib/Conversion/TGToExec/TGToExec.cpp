@@ -10,7 +10,7 @@
 #include "StepLowering.h"
 
 #include "regather/Conversion/Passes.h"
-#include "regather/Dialect/TG/Utils/StepEntry.h"
+#include "regather/Dialect/TG/Steps/StepEntry.h"
 
 namespace regather {
 #define GEN_PASS_DEF_CONVERTTGTOEXECPASS

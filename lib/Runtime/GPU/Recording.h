@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A machine without a GPU runs the same runtime on libraries that stand in for
-// the vendor's (RecordingDriver.cpp and its neighbours): device memory is host
+// the vendor's (test/StandIn): device memory is host
 // memory, and every call is written to the file that the environment variable
 // REGATHER_RECORD names, one JSON object in a line:
 //

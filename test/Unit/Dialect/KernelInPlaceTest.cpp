@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Dialect/TG/Utils/KernelInPlace.h"
+#include "regather/Dialect/TG/Kernels/KernelInPlace.h"
 #include "regather/InitAll.h"
 
 #include "mlir/IR/BuiltinOps.h"

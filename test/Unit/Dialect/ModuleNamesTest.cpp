@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Dialect/TG/Utils/ModuleNames.h"
+#include "regather/Dialect/TG/Modules/ModuleNames.h"
 
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Dialect/TG/Utils/StepCosts.h"
+#include "regather/Dialect/TG/Steps/StepCosts.h"
 #include "regather/InitAll.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -10,7 +10,7 @@
 #define REGATHER_TEST_UNIT_INTERPRETER_INTERPRET_H
 
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Execution/CreateEngine.h"
+#include "regather/StepAnalysis/CreateEngine.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

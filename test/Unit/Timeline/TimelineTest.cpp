@@ -16,7 +16,7 @@ using namespace regather;
 namespace {
 /// A step of layers: one gather, and computation in `numParts` parts.
 struct Layers {
-  TimedProgram program;
+  TimedGraph program;
   std::vector<TimelineOp> ops;
 
   explicit Layers(unsigned numParts, std::string name = "op") {

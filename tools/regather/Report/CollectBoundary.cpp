@@ -10,7 +10,7 @@
 
 #include "../BoundaryStatistics.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 using namespace mlir;
 using namespace regather;

@@ -12,9 +12,9 @@
 #include "DecisionRemarks.h"
 
 #include "regather/Dialect/Exec/IR/Exec.h"
-#include "regather/Execution/AnalyzeStep.h"
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/Report/StepReport.h"
+#include "regather/StepAnalysis/AnalyzeStep.h"
 
 namespace regather {
 

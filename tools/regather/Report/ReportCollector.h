@@ -12,7 +12,7 @@
 #include "../StepFlags.h"
 #include "DecisionRemarks.h"
 
-#include "regather/Analysis/CostModel.h"
+#include "regather/Analysis/Cost/CostModel.h"
 #include "regather/Report/StepReport.h"
 
 namespace regather {

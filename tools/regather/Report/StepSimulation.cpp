@@ -10,7 +10,7 @@
 
 #include "../Simulate/SimulationSummary.h"
 
-#include "regather/Analysis/OverlapSchedule.h"
+#include "regather/Analysis/OverlapSchedule/OverlapSchedule.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -100,7 +100,7 @@ std::string Reasons::get(uint32_t wait) const {
 static std::vector<report::TimedCollective>
 describeCollectives(const StepSimulation &simulation,
                     const SimulationSummary &summary, const Reasons &reasons) {
-  const TimedProgram &program = simulation.step.program;
+  const TimedGraph &program = simulation.step.program;
   const RankTimeline &times = summary.getTimes();
   func::FuncOp entry = simulation.analyzed.entry;
   tg::StepGraph graph(entry.front());

@@ -25,7 +25,7 @@ struct Entry {
 
 class OrderReader {
 public:
-  OrderReader(const std::string &path, const TimedProgram &program,
+  OrderReader(const std::string &path, const TimedGraph &program,
               llvm::ArrayRef<std::string> names)
       : path(path), program(program), names(names) {}
 
@@ -41,7 +41,7 @@ private:
                   llvm::ArrayRef<uint32_t> order) const;
 
   const std::string &path;
-  const TimedProgram &program;
+  const TimedGraph &program;
   llvm::ArrayRef<std::string> names;
   std::vector<Entry> entries;
 };
@@ -138,7 +138,7 @@ Result<std::vector<uint32_t>> OrderReader::read() {
 }
 
 Result<std::vector<uint32_t>>
-regather::readOrder(const std::string &path, const TimedProgram &program,
+regather::readOrder(const std::string &path, const TimedGraph &program,
                     llvm::ArrayRef<std::string> names) {
   return OrderReader(path, program, names).read();
 }

@@ -9,7 +9,7 @@
 #ifndef REGATHER_TOOLS_REGATHER_SIMULATE_ORDERFILE_H
 #define REGATHER_TOOLS_REGATHER_SIMULATE_ORDERFILE_H
 
-#include "regather/Analysis/TimedProgram.h"
+#include "regather/Analysis/TimedGraph.h"
 #include "regather/Support/Result.h"
 
 namespace regather {
@@ -19,7 +19,7 @@ namespace regather {
 /// follows `//` are skipped. Fails, naming operations and lines, if it is no
 /// order in which the program can run.
 Result<std::vector<uint32_t>> readOrder(const std::string &path,
-                                        const TimedProgram &program,
+                                        const TimedGraph &program,
                                         llvm::ArrayRef<std::string> names);
 
 } // namespace regather

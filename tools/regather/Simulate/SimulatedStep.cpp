@@ -10,9 +10,9 @@
 
 #include "../StepStatistics.h"
 
-#include "regather/Analysis/MeshRefinement.h"
+#include "regather/Analysis/Cost/MeshRefinement.h"
+#include "regather/Dialect/TG/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/ModuleUnits.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/SetVector.h"
@@ -212,7 +212,7 @@ struct CollectiveSize {
 };
 } // namespace
 
-static std::vector<std::string> nameStreams(StepProgram &built) {
+static std::vector<std::string> nameStreams(TimedStep &built) {
   std::vector<std::string> names;
   for (auto [stream, group] : llvm::zip(built.program.streams, built.streams)) {
     std::string name;
@@ -233,7 +233,7 @@ FailureOr<SimulatedStep> regather::describeStep(const AnalyzedStep &step,
       StepCosts::create(entry->getParentOfType<ModuleOp>(), model);
   if (failed(costs))
     return failure();
-  StepProgram built = buildStepProgram(graph, makeStepTiming(*costs));
+  TimedStep built = buildTimedStep(graph, makeStepTiming(*costs));
   SimulatedStep result;
   result.ops = describeOps(graph);
   result.streams = nameStreams(built);

@@ -9,10 +9,10 @@
 #ifndef REGATHER_TOOLS_REGATHER_SIMULATE_SIMULATEDSTEP_H
 #define REGATHER_TOOLS_REGATHER_SIMULATE_SIMULATEDSTEP_H
 
-#include "regather/Analysis/Simulator.h"
-#include "regather/Dialect/TG/Utils/StepProgram.h"
-#include "regather/Execution/AnalyzeStep.h"
+#include "regather/Analysis/Simulator/Simulator.h"
+#include "regather/Dialect/TG/Steps/TimedStep.h"
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/StepAnalysis/AnalyzeStep.h"
 #include "regather/Timeline/Timeline.h"
 
 namespace regather {
@@ -29,7 +29,7 @@ ModelFlops countModelFlops(mlir::ModuleOp module);
 
 /// All that the simulator needs to know of a step, and what is shown of it.
 struct SimulatedStep {
-  TimedProgram program;
+  TimedGraph program;
   RankClasses classes;
   /// By operation and placement of the group of a collective.
   std::function<double(uint32_t, uint32_t)> groupSeconds;

@@ -76,7 +76,7 @@ static void writeRanks(llvm::json::OStream &json,
 static void writeOps(llvm::json::OStream &json,
                      const SimulationSummary &summary) {
   const RankTimeline &times = summary.getTimes();
-  const TimedProgram &program = summary.step.program;
+  const TimedGraph &program = summary.step.program;
   for (auto [place, number] : llvm::enumerate(summary.order)) {
     uint32_t op = number;
     int64_t bytes = summary.memory.bytes[place];

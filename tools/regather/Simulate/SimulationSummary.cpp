@@ -8,7 +8,7 @@
 
 #include "SimulationSummary.h"
 
-#include "regather/Analysis/OverlapSchedule.h"
+#include "regather/Analysis/OverlapSchedule/OverlapSchedule.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -10,7 +10,7 @@
 
 #include "ByteStates.h"
 
-#include "regather/Dialect/TG/Utils/KernelInPlace.h"
+#include "regather/Dialect/TG/Kernels/KernelInPlace.h"
 
 using namespace mlir;
 using namespace regather;

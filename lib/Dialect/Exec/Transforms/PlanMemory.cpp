@@ -8,7 +8,7 @@
 
 #include "PlanMemory/Donation.h"
 
-#include "regather/Analysis/MemoryPlanner.h"
+#include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
 #include "regather/Dialect/Exec/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"

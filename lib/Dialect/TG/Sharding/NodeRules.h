@@ -11,7 +11,7 @@
 
 #include "RuleParts.h"
 
-#include "regather/Dialect/TG/Utils/NodeArguments.h"
+#include "regather/Dialect/TG/Targets/NodeArguments.h"
 
 #include "llvm/ADT/StringMap.h"
 

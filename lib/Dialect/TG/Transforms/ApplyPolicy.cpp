@@ -9,11 +9,11 @@
 #include "ParameterRegathers.h"
 #include "Partition/BudgetPlan.h"
 
+#include "regather/Dialect/TG/Chains/ParameterChains.h"
+#include "regather/Dialect/TG/Modules/ModulePattern.h"
+#include "regather/Dialect/TG/Modules/ModuleUnits.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/ModulePattern.h"
-#include "regather/Dialect/TG/Utils/ModuleUnits.h"
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
-#include "regather/Dialect/TG/Utils/Policies.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"

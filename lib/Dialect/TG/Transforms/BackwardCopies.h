@@ -14,7 +14,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_BACKWARDCOPIES_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_BACKWARDCOPIES_H
 
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"

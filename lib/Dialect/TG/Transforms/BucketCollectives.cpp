@@ -9,10 +9,10 @@
 #include "BucketCollectives/AutoBuckets.h"
 #include "BucketCollectives/BucketPlan.h"
 
+#include "regather/Dialect/TG/Chains/ParameterChains.h"
+#include "regather/Dialect/TG/Modules/ModuleNames.h"
+#include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/ModuleNames.h"
-#include "regather/Dialect/TG/Utils/ModulePattern.h"
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"

@@ -18,8 +18,8 @@
 
 #include "GatherMerger.h"
 
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Chains/ParameterChains.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"

@@ -8,8 +8,8 @@
 
 #include "ParameterRegathers.h"
 
+#include "regather/Dialect/TG/Steps/PhaseInference.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/PhaseInference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"

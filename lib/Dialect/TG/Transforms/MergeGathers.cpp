@@ -8,8 +8,8 @@
 
 #include "GatherMerger.h"
 
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/StepGraph.h"
 
 #include "mlir/IR/Remarks.h"
 

@@ -11,7 +11,7 @@
 #include "BackwardCopies.h"
 #include "SubgroupGathers.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 using namespace mlir;
 using namespace regather::tg;

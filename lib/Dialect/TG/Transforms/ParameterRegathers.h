@@ -9,7 +9,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_PARAMETERREGATHERS_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_PARAMETERREGATHERS_H
 
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
+#include "regather/Dialect/TG/Chains/ParameterChains.h"
 
 namespace regather::tg {
 

@@ -15,9 +15,9 @@
 #include "RecomputedBits.h"
 #include "RecomputedChains.h"
 
+#include "regather/Dialect/TG/Steps/Policies.h"
+#include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/Policies.h"
-#include "regather/Dialect/TG/Utils/StepEntry.h"
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -8,8 +8,8 @@
 
 #include "RecomputedBits.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 using namespace mlir;
 using namespace regather::tg;

@@ -8,8 +8,8 @@
 
 #include "RecomputedChains.h"
 
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Chains/ParameterChains.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 using namespace mlir;
 using namespace regather::tg;

@@ -12,8 +12,8 @@
 #include "RecomputedBits.h"
 #include "RecomputedChains.h"
 
+#include "regather/Dialect/TG/Steps/Policies.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/Policies.h"
 
 #include "mlir/IR/Remarks.h"
 

@@ -8,11 +8,11 @@
 
 #include "ParameterRegathers.h"
 
+#include "regather/Dialect/TG/Chains/CrossingValues.h"
+#include "regather/Dialect/TG/Modules/ModulePattern.h"
+#include "regather/Dialect/TG/Modules/ModuleUnits.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/CrossingValues.h"
-#include "regather/Dialect/TG/Utils/ModulePattern.h"
-#include "regather/Dialect/TG/Utils/ModuleUnits.h"
-#include "regather/Dialect/TG/Utils/Policies.h"
 
 #include "mlir/IR/Remarks.h"
 

@@ -9,8 +9,8 @@
 #include "Schedule/PrefetchUnits.h"
 #include "Schedule/ScheduleRemarks.h"
 
+#include "regather/Dialect/TG/Steps/TimedStep.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/StepProgram.h"
 
 #define DEBUG_TYPE "tg-schedule"
 
@@ -51,7 +51,7 @@ struct Schedule : public regather::tg::impl::SchedulePassBase<Schedule> {
 private:
   LogicalResult checkOptions();
   LogicalResult readMemoryLimit();
-  OverlapOptions getOptions(const TimedProgram &program) const;
+  OverlapOptions getOptions(const TimedGraph &program) const;
   LogicalResult orderStep(FunctionOpInterface func, StepCosts &costs);
   void apply(const StepGraph &graph, const OverlapSchedule &schedule);
 
@@ -99,7 +99,7 @@ LogicalResult Schedule::readMemoryLimit() {
   return success();
 }
 
-OverlapOptions Schedule::getOptions(const TimedProgram &program) const {
+OverlapOptions Schedule::getOptions(const TimedGraph &program) const {
   OverlapOptions options;
   options.memoryLimit = limitBytes;
   if (limitRatio) {
@@ -120,7 +120,7 @@ LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
   StepGraph graph(func.getFunctionBody().front());
   if (llvm::none_of(graph.getOps(), llvm::IsaPred<CollectiveOpInterface>))
     return success();
-  TimedProgram program = buildStepProgram(graph, makeStepTiming(costs)).program;
+  TimedGraph program = buildTimedStep(graph, makeStepTiming(costs)).program;
   llvm::Expected<OverlapSchedule> schedule = schedulePrefetch(
       program, schedule::findPrefetchUnits(func, graph, prefetch));
   if (schedule && mode == ScheduleMode::Auto) {

@@ -10,8 +10,8 @@
 #include "ShardParameters/MicroBatches.h"
 #include "ShardParameters/StepSharder.h"
 
+#include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/StepEntry.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

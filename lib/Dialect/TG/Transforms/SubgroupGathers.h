@@ -9,7 +9,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_SUBGROUPGATHERS_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_SUBGROUPGATHERS_H
 
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/IR/PatternMatch.h"
 

@@ -11,8 +11,8 @@
 
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
+#include "regather/Dialect/TG/Steps/Fingerprint.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
-#include "regather/Dialect/TG/Utils/Fingerprint.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Recording/StandInDevice.h"
+#include "StandIn/Driver/StandInDevice.h"
 
 using regather::runtime::HostKernel;
 

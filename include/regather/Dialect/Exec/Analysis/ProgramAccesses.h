@@ -9,7 +9,7 @@
 #ifndef REGATHER_DIALECT_EXEC_ANALYSIS_PROGRAMACCESSES_H
 #define REGATHER_DIALECT_EXEC_ANALYSIS_PROGRAMACCESSES_H
 
-#include "regather/Analysis/BufferLifetimes.h"
+#include "regather/Analysis/MemoryPlanner/BufferLifetimes.h"
 #include "regather/Dialect/Exec/IR/Exec.h"
 
 namespace regather::exec {

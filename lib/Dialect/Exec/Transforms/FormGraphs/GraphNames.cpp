@@ -8,8 +8,8 @@
 
 #include "GraphNames.h"
 
-#include "regather/Dialect/TG/Utils/ModulePattern.h"
-#include "regather/Dialect/TG/Utils/ModuleUnits.h"
+#include "regather/Dialect/TG/Modules/ModulePattern.h"
+#include "regather/Dialect/TG/Modules/ModuleUnits.h"
 
 #include "llvm/ADT/MapVector.h"
 

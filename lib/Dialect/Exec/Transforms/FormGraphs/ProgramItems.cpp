@@ -8,7 +8,7 @@
 
 #include "ProgramItems.h"
 
-#include "regather/Dialect/Exec/Utils/StreamOrder.h"
+#include "regather/Dialect/Exec/Analysis/StreamOrder.h"
 
 using namespace mlir;
 using namespace regather::exec;

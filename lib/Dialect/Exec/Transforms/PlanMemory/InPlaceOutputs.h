@@ -10,7 +10,7 @@
 #define REGATHER_LIB_DIALECT_EXEC_TRANSFORMS_PLANMEMORY_INPLACEOUTPUTS_H
 
 #include "regather/Dialect/Exec/Analysis/ProgramAccesses.h"
-#include "regather/Dialect/TG/Utils/KernelInPlace.h"
+#include "regather/Dialect/TG/Kernels/KernelInPlace.h"
 
 namespace regather::exec {
 

@@ -8,9 +8,9 @@
 
 #include "AutoBuckets.h"
 
-#include "regather/Analysis/BucketChoice.h"
-#include "regather/Dialect/TG/Utils/ModuleUnits.h"
-#include "regather/Dialect/TG/Utils/StepProgram.h"
+#include "regather/Analysis/Buckets/BucketChoice.h"
+#include "regather/Dialect/TG/Modules/ModuleUnits.h"
+#include "regather/Dialect/TG/Steps/TimedStep.h"
 
 using namespace mlir;
 using namespace regather;
@@ -107,7 +107,7 @@ private:
 
 /// As much memory as tg-schedule may take by default, but always room for some
 /// small tensors.
-static int64_t getMemoryLimit(const TimedProgram &program) {
+static int64_t getMemoryLimit(const TimedGraph &program) {
   constexpr double kMemoryRatio = 1.05;
   constexpr int64_t kRoom = 1 << 20;
   int64_t peak = computeMemoryCurve(program, program.getStepOrder()).peakBytes;
@@ -122,7 +122,7 @@ AutoBuckets regather::tg::buckets::chooseAutoBuckets(
   ArrayRef<Candidate> candidates = found.collectives;
   const CostModel &model = costs.getModel();
   BucketChoiceProblem problem;
-  problem.program = buildStepProgram(graph, makeStepTiming(costs)).program;
+  problem.program = buildTimedStep(graph, makeStepTiming(costs)).program;
   problem.memoryLimit = getMemoryLimit(problem.program);
   problem.isEarly = found.isEarly;
   BucketSizeProblem &sizes = problem.sizes;

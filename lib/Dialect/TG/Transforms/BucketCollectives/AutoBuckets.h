@@ -11,7 +11,7 @@
 
 #include "BucketMerger.h"
 
-#include "regather/Dialect/TG/Utils/StepCosts.h"
+#include "regather/Dialect/TG/Steps/StepCosts.h"
 
 namespace regather::tg::buckets {
 

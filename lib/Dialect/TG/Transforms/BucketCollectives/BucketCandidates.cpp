@@ -8,8 +8,8 @@
 
 #include "BucketCandidates.h"
 
-#include "regather/Dialect/TG/Utils/GradientChains.h"
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
+#include "regather/Dialect/TG/Chains/GradientChains.h"
+#include "regather/Dialect/TG/Chains/ParameterChains.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

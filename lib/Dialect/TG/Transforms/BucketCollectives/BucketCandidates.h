@@ -9,7 +9,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETCANDIDATES_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETCANDIDATES_H
 
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 namespace regather::tg::buckets {
 

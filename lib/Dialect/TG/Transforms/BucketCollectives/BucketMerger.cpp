@@ -8,7 +8,7 @@
 
 #include "BucketMerger.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringExtras.h"

@@ -11,7 +11,7 @@
 
 #include "BucketCandidates.h"
 
-#include "regather/Analysis/CollectiveBuckets.h"
+#include "regather/Analysis/Buckets/CollectiveBuckets.h"
 
 namespace regather::tg::buckets {
 

@@ -8,8 +8,8 @@
 
 #include "KernelCandidates.h"
 
-#include "regather/Dialect/TG/Utils/RandomTargets.h"
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
+#include "regather/Dialect/TG/Targets/RandomTargets.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

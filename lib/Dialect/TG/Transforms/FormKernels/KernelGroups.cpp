@@ -8,8 +8,8 @@
 
 #include "KernelGroups.h"
 
-#include "regather/Dialect/TG/Utils/KernelTable.h"
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Kernels/KernelTable.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -8,7 +8,7 @@
 
 #include "KernelOutliner.h"
 
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"

@@ -10,7 +10,7 @@
 #define REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_KERNELOUTLINER_H
 
 #include "KernelGroups.h"
-#include "regather/Dialect/TG/Utils/KernelTable.h"
+#include "regather/Dialect/TG/Kernels/KernelTable.h"
 
 namespace regather::tg::kernels {
 

@@ -22,7 +22,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_LIBRARYKERNELS_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_FORMKERNELS_LIBRARYKERNELS_H
 
-#include "regather/Dialect/TG/Utils/KernelTable.h"
+#include "regather/Dialect/TG/Kernels/KernelTable.h"
 
 namespace regather::tg::kernels {
 

@@ -10,7 +10,7 @@
 
 #include "../ParameterRegathers.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringExtras.h"

@@ -11,8 +11,8 @@
 
 #include "SavedValues.h"
 
-#include "regather/Analysis/RecomputationPlanner.h"
-#include "regather/Dialect/TG/Utils/StepCosts.h"
+#include "regather/Analysis/Recomputation/RecomputationPlanner.h"
+#include "regather/Dialect/TG/Steps/StepCosts.h"
 
 namespace regather::tg::partition {
 

@@ -26,7 +26,7 @@
 
 #include "../ParameterRegathers.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "mlir/IR/Remarks.h"
 

@@ -8,8 +8,8 @@
 
 #include "PyTorchGraph.h"
 
-#include "regather/Dialect/TG/Utils/Policies.h"
-#include "regather/Dialect/TG/Utils/RandomTargets.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
+#include "regather/Dialect/TG/Targets/RandomTargets.h"
 
 #include "llvm/ADT/StringMap.h"
 

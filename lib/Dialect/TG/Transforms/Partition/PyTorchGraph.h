@@ -9,8 +9,8 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_PYTORCHGRAPH_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_PYTORCHGRAPH_H
 
-#include "regather/Analysis/PyTorchPartition.h"
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Analysis/Recomputation/PyTorchPartition.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -9,8 +9,8 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_SAVEDVALUES_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_SAVEDVALUES_H
 
-#include "regather/Analysis/MinimumCut.h"
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
+#include "regather/Analysis/Recomputation/MinimumCut.h"
+#include "regather/Dialect/TG/Chains/ParameterChains.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"

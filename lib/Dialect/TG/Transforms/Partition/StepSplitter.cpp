@@ -8,7 +8,7 @@
 
 #include "StepSplitter.h"
 
-#include "regather/Dialect/TG/Utils/StepEntry.h"
+#include "regather/Dialect/TG/Steps/StepEntry.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"

@@ -9,7 +9,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_STEPSPLITTER_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_PARTITION_STEPSPLITTER_H
 
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

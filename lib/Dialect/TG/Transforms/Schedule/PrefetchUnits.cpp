@@ -8,7 +8,7 @@
 
 #include "PrefetchUnits.h"
 
-#include "regather/Dialect/TG/Utils/ParameterChains.h"
+#include "regather/Dialect/TG/Chains/ParameterChains.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"

@@ -9,8 +9,8 @@
 #ifndef REGATHER_LIB_DIALECT_TG_TRANSFORMS_SCHEDULE_SCHEDULEREMARKS_H
 #define REGATHER_LIB_DIALECT_TG_TRANSFORMS_SCHEDULE_SCHEDULEREMARKS_H
 
-#include "regather/Analysis/OverlapSchedule.h"
-#include "regather/Dialect/TG/Utils/StepGraph.h"
+#include "regather/Analysis/OverlapSchedule/OverlapSchedule.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 

@@ -8,7 +8,7 @@
 
 #include "Step.h"
 
-#include "regather/Dialect/TG/Utils/ModulePattern.h"
+#include "regather/Dialect/TG/Modules/ModulePattern.h"
 
 using namespace mlir;
 using namespace regather::tg;

@@ -8,8 +8,8 @@
 
 #include "Units.h"
 
-#include "regather/Dialect/TG/Utils/ModulePattern.h"
-#include "regather/Dialect/TG/Utils/ModuleUnits.h"
+#include "regather/Dialect/TG/Modules/ModulePattern.h"
+#include "regather/Dialect/TG/Modules/ModuleUnits.h"
 
 using namespace mlir;
 using namespace regather::tg;

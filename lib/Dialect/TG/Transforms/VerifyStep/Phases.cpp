@@ -8,7 +8,7 @@
 
 #include "Phases.h"
 
-#include "regather/Dialect/TG/Utils/PhaseInference.h"
+#include "regather/Dialect/TG/Steps/PhaseInference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -1,0 +1,71 @@
+//===- Bundle.h - A compiled step in a file ---------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// One file: a shared object with code and tables, the manifest, and a trailer
+// by which a reader knows both before any code is loaded.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_BUNDLE_BUNDLE_H
+#define REGATHER_EXECUTION_BUNDLE_BUNDLE_H
+
+#include "regather/Execution/Bundle/Manifest.h"
+#include "regather/Execution/Engines/Communicator.h"
+#include "regather/Execution/Engines/GpuEngine.h"
+#include "regather/Execution/Training/RunStep.h"
+
+namespace regather {
+
+/// Changes whenever a reader of an older one would misread the file.
+inline constexpr uint32_t kBundleVersion = 2;
+
+/// Writes a bundle, which appears under its name when it is complete.
+Failure writeBundle(const std::string &path, std::string_view object,
+                    const Manifest &manifest);
+
+/// Reads the manifest of a bundle and checks that the file is whole. No code is
+/// loaded. Messages name the file.
+Result<Manifest> readManifest(const std::string &path);
+
+/// What a user asks of the runtime that runs a bundle.
+struct BundleOptions {
+  /// Of bundles for processors.
+  rg_executor_options executor = {};
+  /// Of bundles for GPUs.
+  rg_gpu_executor_options gpu = {};
+  /// Says what could not be done but is no error.
+  std::function<void(const std::string &)> reportNote;
+
+  /// Sets what both have.
+  void setRanks(int64_t ranks);
+  void setTimeout(double seconds);
+  void watchArena();
+  void setCommunicator(const CommunicatorOptions &communicator);
+  /// `first` or `timed`: how algorithms of products are chosen on GPUs.
+  Failure setAlgorithms(const std::string &text);
+};
+
+/// Loads the code of a bundle whose manifest was read, after checking that this
+/// processor runs it, and takes the memory that steps need. The code stays
+/// loaded until the process ends.
+Result<std::unique_ptr<Engine>>
+loadBundle(const std::string &path, const Manifest &manifest,
+           const BundleOptions &options,
+           const std::function<void(const std::string &)> &reportError);
+
+/// True if the name of a file says that it is a bundle.
+bool isBundle(const std::string &path);
+
+/// Runs a bundle from its inputs to its report. Returns the exit code; all
+/// errors have been printed.
+int runBundle(const RunOptions &options, const BundleOptions &bundle,
+              Progress &progress);
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_BUNDLE_BUNDLE_H

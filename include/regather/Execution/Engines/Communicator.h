@@ -1,0 +1,40 @@
+//===- Communicator.h - How ranks reach each other --------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_EXECUTION_ENGINES_COMMUNICATOR_H
+#define REGATHER_EXECUTION_ENGINES_COMMUNICATOR_H
+
+#include "regather/Support/Result.h"
+
+#include <string>
+
+namespace regather {
+
+/// Threads of one process, and the link that is injected between them so that
+/// collectives take as long as over a network, which has no effect on results.
+/// Or, for bundles for GPUs, NCCL between the processes of a job, of which each
+/// is one rank.
+struct CommunicatorOptions {
+  bool isNccl = false;
+  /// NCCL moves data only; sums have the bits that ranks of one process give.
+  bool isReproducible = false;
+  /// Seconds that each collective takes at least.
+  double latencySeconds = 0;
+  /// Bytes per second that a rank receives at most; 0: unlimited.
+  double bandwidth = 0;
+};
+
+/// Reads `threads[,latency=SECONDS][,bandwidth=BYTES_PER_SECOND]` or
+/// `nccl[,reproducible]`. Numbers may have units: s, ms, us or ns; B/s, kB/s,
+/// MB/s or GB/s, or bits, Mb/s or Gb/s.
+Failure parseCommunicator(const std::string &text,
+                          CommunicatorOptions &options);
+
+} // namespace regather
+
+#endif // REGATHER_EXECUTION_ENGINES_COMMUNICATOR_H

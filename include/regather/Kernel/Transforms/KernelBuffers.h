@@ -1,0 +1,31 @@
+//===- KernelBuffers.h - Kernels from tensors to buffers --------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_KERNEL_TRANSFORMS_KERNELBUFFERS_H
+#define REGATHER_KERNEL_TRANSFORMS_KERNELBUFFERS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace regather::kernel {
+
+/// Loads the dialects that kernel functions are written in, and the models that
+/// their lowering needs; the step's own context has only what a step is written
+/// in.
+void loadKernelDialects(mlir::MLIRContext *context);
+
+/// Lowers a module that holds one kernel function (`buildKernelFunction`) to
+/// loops between buffers: linalg operations without results, views, and
+/// `memref.alloc` for what passes between them. What is fused, and in which
+/// type each operation computes, depends on the kernel alone, so that all
+/// targets give the same bits to what they compute element by element. Floats
+/// are as wide as the operations round; conversions between them are left.
+mlir::LogicalResult lowerToBuffers(mlir::ModuleOp module);
+
+} // namespace regather::kernel
+
+#endif // REGATHER_KERNEL_TRANSFORMS_KERNELBUFFERS_H

@@ -1,0 +1,37 @@
+//===- KernelFunction.h - The function that a kernel becomes ----*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_KERNEL_TRANSFORMS_KERNELFUNCTION_H
+#define REGATHER_KERNEL_TRANSFORMS_KERNELFUNCTION_H
+
+#include "regather/Kernel/Transforms/BlockPlan.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace regather::kernel {
+
+/// Name of the function below.
+inline constexpr llvm::StringLiteral kKernelFunctionName = "kernel";
+
+/// The buffer that holds a tensor.
+mlir::MemRefType getBufferType(mlir::RankedTensorType type);
+
+/// Builds, in an empty module, the function that computes the blocks
+/// [begin, end) of a kernel:
+///
+///   func.func @kernel(arguments..., results..., %begin, %end)
+///
+/// Arguments and results are buffers. The blocks are written on tensors, as in
+/// the kernel, between buffers.
+mlir::func::FuncOp buildKernelFunction(mlir::ModuleOp module,
+                                       tg::KernelOp kernel,
+                                       const BlockPlan &plan);
+
+} // namespace regather::kernel
+
+#endif // REGATHER_KERNEL_TRANSFORMS_KERNELFUNCTION_H

@@ -1,0 +1,61 @@
+//===- Cluster.cpp - Devices and the links between them -------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Analysis/Cost/Cluster.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace regather;
+
+// In the order of the enumerations.
+static constexpr llvm::StringLiteral kCollectiveNames[] = {
+    "all_gather", "reduce_scatter", "all_reduce",
+    "all_to_all", "broadcast",      "permute"};
+static constexpr llvm::StringLiteral kAlgorithmNames[] = {"ring", "tree",
+                                                          "hierarchical"};
+
+llvm::StringRef regather::getCollectiveName(CollectiveKind kind) {
+  return kCollectiveNames[static_cast<unsigned>(kind)];
+}
+
+std::optional<CollectiveKind>
+regather::findCollectiveKind(llvm::StringRef name) {
+  const auto *found = llvm::find(kCollectiveNames, name);
+  if (found == std::end(kCollectiveNames))
+    return std::nullopt;
+  return static_cast<CollectiveKind>(found - kCollectiveNames);
+}
+
+llvm::StringRef regather::getAlgorithmName(CollectiveAlgorithm algorithm) {
+  return kAlgorithmNames[static_cast<unsigned>(algorithm)];
+}
+
+llvm::Error Cluster::checkRanks(int64_t ranks) const {
+  std::optional<int64_t> most = links.back().spanRanks;
+  if (!most || ranks <= *most)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "cluster \"%s\" connects %lld ranks, but the mesh has %lld", name.c_str(),
+      static_cast<long long>(*most), static_cast<long long>(ranks));
+}
+
+std::optional<unsigned> Cluster::findLink(llvm::StringRef linkName) const {
+  for (auto [number, link] : llvm::enumerate(links))
+    if (link.name == linkName)
+      return number;
+  return std::nullopt;
+}
+
+LinkClass regather::makeUniformLink(llvm::StringRef name, double latencySeconds,
+                                    double bandwidth) {
+  LinkClass link;
+  link.name = name.str();
+  link.protocols.push_back(
+      {"simple", latencySeconds, /*hopSeconds=*/0, bandwidth});
+  return link;
+}

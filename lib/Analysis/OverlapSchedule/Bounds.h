@@ -1,0 +1,44 @@
+//===- Bounds.h - What no order can beat ------------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_BOUNDS_H
+#define REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_BOUNDS_H
+
+#include "Graph.h"
+
+namespace regather::overlap {
+
+/// What one resource has to do, not before `head` and with `tail` to follow.
+struct Job {
+  double head = 0;
+  double seconds = 0;
+  double tail = 0;
+};
+
+/// The least time in which one resource can do all jobs if it may interrupt
+/// them: Jackson's rule, always the available one with the longest tail.
+/// O(n log n).
+double getOneResourceBound(std::vector<Job> jobs);
+
+/// Lengthens heads and tails, which are those of paths, by what resources have
+/// to do on the way. O(n log n) up to a constant number of looks at all.
+void tightenDistances(Graph &graph);
+
+/// No order takes less time: heads, tails, and what each resource has to do
+/// between them.
+double getLowerBound(const Graph &graph);
+
+/// No order takes less memory: what is live at an operation in every order,
+/// because what writes it comes before and something that uses it does not.
+/// Looks at all operations of a step of some 10,000, and at some of a longer
+/// one, so that it takes O(n) and a fraction of a second.
+int64_t getMemoryBound(const Graph &graph);
+
+} // namespace regather::overlap
+
+#endif // REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_BOUNDS_H

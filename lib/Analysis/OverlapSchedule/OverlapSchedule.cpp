@@ -1,0 +1,295 @@
+//===- OverlapSchedule.cpp - Orders that hide communication ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../FormattedError.h"
+#include "Bounds.h"
+#include "Search.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace llvm;
+using namespace regather;
+using namespace regather::overlap;
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t kMaxBytes = int64_t(1) << 60;
+/// Above, sums are rounded; see the seconds of a graph.
+static constexpr int kMaxSeconds = 4096;
+
+static Error checkOp(const TimedGraph &program, uint32_t number,
+                     std::vector<bool> &hasWait) {
+  const TimedOp &op = program.ops[number];
+  if (!std::isfinite(op.seconds) || op.seconds < 0 || op.seconds > kMaxSeconds)
+    return makeError("operation {0} must take between 0 and {1} s, got {2}",
+                     number, kMaxSeconds, op.seconds);
+  for (uint32_t predecessor : program.predecessors[number])
+    if (predecessor >= number)
+      return makeError("operation {0} must come after what it needs, but needs "
+                       "operation {1}",
+                       number, predecessor);
+  if (op.kind == TimedOpKind::Collective && op.stream >= program.streams.size())
+    return makeError("collective {0} runs on stream {1}, but there are {2}",
+                     number, op.stream, program.streams.size());
+  if (op.kind != TimedOpKind::Wait)
+    return Error::success();
+  if (op.collective >= number ||
+      program.ops[op.collective].kind != TimedOpKind::Collective)
+    return makeError("wait {0} must follow its collective, got operation {1}",
+                     number, op.collective);
+  if (hasWait[op.collective])
+    return makeError("collective {0} has a second wait, {1}", op.collective,
+                     number);
+  if (op.seconds != 0)
+    return makeError("wait {0} takes time of its own, {1} s", number,
+                     op.seconds);
+  if (program.predecessors[number] != ArrayRef(op.collective))
+    return makeError("wait {0} must need its collective alone", number);
+  hasWait[op.collective] = true;
+  return Error::success();
+}
+
+Error regather::checkTimedProgram(const TimedGraph &program) {
+  if (program.predecessors.size() != program.ops.size())
+    return makeError("expects predecessors of {0} operations, got {1}",
+                     program.ops.size(), program.predecessors.size());
+  if (program.users.size() != program.buffers.size())
+    return makeError("expects users of {0} buffers, got {1}",
+                     program.buffers.size(), program.users.size());
+  std::vector<bool> hasWait(program.ops.size());
+  for (uint32_t op = 0; op != program.ops.size(); ++op)
+    if (Error error = checkOp(program, op, hasWait))
+      return error;
+  int64_t sum = program.residentBytes;
+  if (sum < 0 || sum >= kMaxBytes)
+    return makeError("resident bytes are out of range: {0}", sum);
+  for (const auto &[number, buffer] : enumerate(program.buffers)) {
+    if (buffer.bytes < 0 || buffer.bytes >= kMaxBytes - sum)
+      return makeError("bytes of buffer {0} are out of range: {1}", number,
+                       buffer.bytes);
+    sum += buffer.bytes;
+    if (buffer.writer >= program.ops.size())
+      return makeError("buffer {0} is written by operation {1}, but there are "
+                       "{2}",
+                       number, buffer.writer, program.ops.size());
+    for (uint32_t user : program.users[number])
+      if (user < buffer.writer || user >= program.ops.size())
+        return makeError("buffer {0}, written by operation {1}, is used by "
+                         "operation {2}",
+                         number, buffer.writer, user);
+  }
+  for (const auto &[number, stream] : enumerate(program.streams))
+    for (uint32_t other : stream.conflicts)
+      if (other >= program.streams.size() || other == number)
+        return makeError("stream {0} conflicts with stream {1}", number, other);
+  return Error::success();
+}
+
+double OverlapSchedule::getHiddenPart() const {
+  double unavoidable = std::max(0.0, lowerBound - bounds.computeSeconds);
+  double communication = std::accumulate(bounds.linkSeconds.begin(),
+                                         bounds.linkSeconds.end(), 0.0);
+  double hideable = communication - unavoidable;
+  if (hideable <= 0)
+    return 1;
+  return std::min(1.0, (communication - score.exposedSeconds) / hideable);
+}
+
+//===----------------------------------------------------------------------===//
+// The best of several orders
+//===----------------------------------------------------------------------===//
+
+namespace {
+class OverlapScheduler {
+public:
+  OverlapScheduler(const TimedGraph &program, const OverlapOptions &options);
+  Expected<OverlapSchedule> run();
+
+private:
+  bool consider(Order order, StringRef strategy);
+  void addListSchedules(ArrayRef<uint32_t> base);
+  void addPutOffSchedules(ArrayRef<uint32_t> base);
+  Error refuseLimit(int64_t least) const;
+  bool isGoodEnough() const {
+    return !result.order.empty() &&
+           result.score.seconds <= result.lowerBound * (1 + kTolerance);
+  }
+
+  /// So often priorities are taken from what was found.
+  static constexpr unsigned kMaxRounds = 3;
+  /// Estimates of seconds are not better than this.
+  static constexpr double kTolerance = 1e-3;
+
+  const OverlapOptions &options;
+  Graph graph;
+  Limits limits;
+  std::optional<ListRule> bestRule;
+  OverlapSchedule result;
+};
+} // namespace
+
+OverlapScheduler::OverlapScheduler(const TimedGraph &program,
+                                   const OverlapOptions &options)
+    : options(options), graph(program, options.allowsConflicts) {
+  result.given = getScore(graph, getGivenOrder(graph));
+  result.bounds = computeStepBounds(program);
+  result.lowerBound = getLowerBound(graph);
+  limits.bytes = options.memoryLimit.value_or(result.given.peakBytes);
+  limits.inFlight = options.inFlight;
+  result.memoryLimit = limits.bytes;
+}
+
+/// True if `order` is the best one so far.
+bool OverlapScheduler::consider(Order order, StringRef strategy) {
+  ScheduleScore score = getScore(graph, order);
+  if (!result.order.empty() &&
+      std::tie(result.score.seconds, result.score.peakBytes) <=
+          std::tie(score.seconds, score.peakBytes))
+    return false;
+  result.order = std::move(order);
+  result.score = score;
+  result.strategy = strategy;
+  return true;
+}
+
+/// Tries all rules on the first base and, since they tell more than the base
+/// does, the best one on others.
+void OverlapScheduler::addListSchedules(ArrayRef<uint32_t> base) {
+  SmallVector<ListRule> rules;
+  if (bestRule)
+    rules = {*bestRule};
+  else
+    rules = {{false, false, true}, {false, false, false}};
+  for (const ListRule &rule : rules) {
+    if (isGoodEnough())
+      return;
+    if (consider(getListSchedule(graph, base, limits, rule), "list schedule"))
+      bestRule = rule;
+  }
+}
+
+/// Takes priorities from when things may happen at the latest, and then from
+/// when they happened in the best order, too.
+void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
+  std::vector<double> tails = graph.priorities, begins = graph.heads;
+  double worthwhile = kTolerance * result.lowerBound;
+  for (unsigned round = 0; round != kMaxRounds; ++round) {
+    double before = result.order.empty() ? 0 : result.score.seconds;
+    graph.priorities = getPriorities(graph, begins);
+    for (bool protects : {true, false})
+      if (!isGoodEnough())
+        consider(getListSchedule(graph, base, limits, {true, protects, false}),
+                 "put-off list schedule");
+    if (isGoodEnough() || before - result.score.seconds < worthwhile)
+      break;
+    begins = getBegins(graph, result.order);
+  }
+  graph.priorities = std::move(tails);
+}
+
+/// No order keeps to the limit, or none that has been found: to find the one of
+/// least memory is NP-hard. `least` is the lowest peak of those found.
+Error OverlapScheduler::refuseLimit(int64_t least) const {
+  int64_t bound = getMemoryBound(graph);
+  if (limits.bytes >= bound)
+    return makeError("no order found keeps to a memory limit of {0} bytes: the "
+                     "best one takes {1}, and the step needs at least {2}",
+                     limits.bytes, least, bound);
+  std::string found = least > bound
+                          ? formatv("; the best order found takes {0}", least)
+                          : std::string();
+  return makeError("a memory limit of {0} bytes is too low, the step needs at "
+                   "least {1}{2}",
+                   limits.bytes, bound, found);
+}
+
+Expected<OverlapSchedule> OverlapScheduler::run() {
+  Order given = getGivenOrder(graph);
+  bool isGivenKnown = keepsStreamLimits(graph, given, limits.inFlight);
+  if (isGivenKnown && result.given.peakBytes <= limits.bytes)
+    consider(std::move(given), "given order");
+  Order blocking = getBlockingOrder(graph), frugal = getFrugalOrder(graph);
+  int64_t blockingPeak = getPeakBytes(graph, blocking);
+  int64_t frugalPeak = getPeakBytes(graph, frugal);
+  if (std::min(blockingPeak, frugalPeak) > limits.bytes) {
+    Order least = getLeastMemoryOrder(graph);
+    if (int64_t peak = getPeakBytes(graph, least); peak < frugalPeak) {
+      frugal = std::move(least);
+      frugalPeak = peak;
+    }
+  }
+  for (const Order &order : options.candidates)
+    if (getPeakBytes(graph, order) <= limits.bytes &&
+        keepsStreamLimits(graph, order, limits.inFlight))
+      consider(order, "candidate");
+  if (int64_t least = std::min(blockingPeak, frugalPeak);
+      least > limits.bytes && result.order.empty())
+    return refuseLimit(isGivenKnown ? std::min(least, result.given.peakBytes)
+                                    : least);
+  // What gathers a parameter late leaves most room. Rules on paths are quick,
+  // and often meet the bound of paths.
+  if (frugalPeak <= limits.bytes) {
+    addListSchedules(frugal);
+    if (!isGoodEnough()) {
+      tightenDistances(graph);
+      result.lowerBound = std::max(result.lowerBound, getLowerBound(graph));
+      addPutOffSchedules(frugal);
+    }
+  }
+  if (blockingPeak <= limits.bytes)
+    addListSchedules(blocking);
+  if (!isGoodEnough() && !result.order.empty()) {
+    uint64_t effort =
+        std::max(options.minEffort, options.effortPerOp * graph.size());
+    consider(
+        improveSchedule(graph, result.order, limits, result.lowerBound, effort),
+        "local search");
+  }
+  return std::move(result);
+}
+
+Expected<OverlapSchedule>
+regather::scheduleOverlap(const TimedGraph &program,
+                          const OverlapOptions &options) {
+  if (Error error = checkTimedProgram(program))
+    return error;
+  return OverlapScheduler(program, options).run();
+}
+
+std::optional<double>
+regather::estimateOverlap(const TimedGraph &program,
+                          std::optional<int64_t> memoryLimit) {
+  if (Error error = checkTimedProgram(program)) {
+    consumeError(std::move(error));
+    return std::nullopt;
+  }
+  Graph graph(program, /*allowsConflicts=*/false);
+  Limits limits;
+  limits.inFlight = OverlapOptions().inFlight;
+  limits.bytes =
+      memoryLimit.value_or(getPeakBytes(graph, getGivenOrder(graph)));
+  Order base = getFrugalOrder(graph);
+  if (getPeakBytes(graph, base) > limits.bytes)
+    base = getBlockingOrder(graph);
+  if (getPeakBytes(graph, base) > limits.bytes)
+    base = getLeastMemoryOrder(graph);
+  if (getPeakBytes(graph, base) > limits.bytes)
+    return std::nullopt;
+  double best = getScore(graph, getListSchedule(graph, base, limits,
+                                                {false, false, false}))
+                    .seconds;
+  graph.priorities = getPriorities(graph, graph.heads);
+  return std::min(best, getScore(graph, getListSchedule(graph, base, limits,
+                                                        {true, true, false}))
+                            .seconds);
+}

@@ -1,0 +1,148 @@
+//===- Priorities.cpp - How late operations may be ------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a step from its end: everything is put off as long as what follows it
+// and what its resource does besides allow. What has the longer way from the
+// begin goes first, and may interrupt; waits, memory and the device that issues
+// everything do not count.
+//
+// So a reduction is due before the rush at the end if there is one, and the
+// products that it reduces before that: how much follows it does not tell.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Graph.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <limits>
+#include <queue>
+
+using namespace llvm;
+using namespace regather;
+using namespace regather::overlap;
+
+namespace {
+class PutOffSchedule {
+public:
+  PutOffSchedule(const Graph &graph, ArrayRef<double> begins);
+  std::vector<double> run();
+
+private:
+  /// Collectives whose ways from the begin differ by less than this part of the
+  /// step are taken to be equal: what is needed last begins last.
+  static constexpr double kEqualHeads = 0.001;
+
+  /// Something to do: what is greater goes first, of equals the one that was
+  /// there first.
+  struct Entry {
+    double head = 0;
+    uint32_t arrival = 0;
+    uint32_t op = 0;
+
+    bool operator<(const Entry &other) const {
+      return std::tie(head, other.arrival) < std::tie(other.head, arrival);
+    }
+  };
+
+  void finish(uint32_t op);
+  void advance();
+
+  const Graph &graph;
+  /// How long after the begin of the step each begins.
+  ArrayRef<double> heads;
+  /// The device, and the links.
+  std::vector<std::priority_queue<Entry>> resources;
+  std::vector<double> left;
+  std::vector<uint32_t> missing;
+  /// How long before the end each begins.
+  std::vector<double> begins;
+  std::vector<uint32_t> finished;
+  double equalHeads = 0;
+  double now = 0;
+  uint32_t numArrived = 0;
+};
+} // namespace
+
+PutOffSchedule::PutOffSchedule(const Graph &graph, ArrayRef<double> begins)
+    : graph(graph), heads(begins), resources(1 + graph.links.size()),
+      left(graph.seconds), missing(graph.size()), begins(graph.size()) {
+  for (uint32_t op = 0; op != graph.size(); ++op) {
+    missing[op] = graph.successors[op].size();
+    equalHeads = std::max(equalHeads, kEqualHeads * heads[op]);
+  }
+  for (uint32_t op = graph.size(); op-- != 0;)
+    if (graph.successors[op].empty())
+      finished.push_back(op);
+}
+
+/// Nothing that follows `op` is left to do.
+void PutOffSchedule::finish(uint32_t op) {
+  if (left[op] > 0) {
+    uint32_t resource = 0;
+    double head = heads[op];
+    if (graph.isStart(op)) {
+      resource = 1 + graph.linkOf[graph.streams[op]];
+      head = equalHeads > 0 ? std::floor(head / equalHeads) : 0;
+    }
+    resources[resource].push({head, numArrived++, op});
+    return;
+  }
+  begins[op] = now;
+  for (uint32_t predecessor : graph.predecessors[op])
+    if (--missing[predecessor] == 0)
+      finished.push_back(predecessor);
+}
+
+/// Goes on to the instant at which the first operation under way is done.
+void PutOffSchedule::advance() {
+  double seconds = std::numeric_limits<double>::infinity();
+  for (auto &resource : resources)
+    if (!resource.empty())
+      seconds = std::min(seconds, left[resource.top().op]);
+  now += seconds;
+  for (auto &resource : resources) {
+    if (resource.empty())
+      continue;
+    uint32_t op = resource.top().op;
+    left[op] -= seconds;
+    if (left[op] > 0)
+      continue;
+    resource.pop();
+    finished.push_back(op);
+  }
+}
+
+std::vector<double> PutOffSchedule::run() {
+  while (true) {
+    while (!finished.empty()) {
+      uint32_t op = finished.back();
+      finished.pop_back();
+      finish(op);
+    }
+    if (llvm::all_of(resources,
+                     [](auto &resource) { return resource.empty(); }))
+      return std::move(begins);
+    advance();
+  }
+}
+
+std::vector<double> overlap::getPriorities(const Graph &graph,
+                                           ArrayRef<double> begins) {
+  return PutOffSchedule(graph, begins).run();
+}
+
+std::vector<double> overlap::getBegins(const Graph &graph,
+                                       ArrayRef<uint32_t> order) {
+  std::vector<double> times, begins = graph.heads;
+  getScore(graph, order, &times);
+  for (auto [place, op] : enumerate(order))
+    begins[op] = std::max(begins[op], times[place]);
+  return begins;
+}

@@ -1,0 +1,67 @@
+//===- RecomputationPlanner.cpp - Save within a budget --------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Analysis/Recomputation/RecomputationPlanner.h"
+
+#include "Cuts.h"
+#include "Problem.h"
+#include "Programme.h"
+
+#include "llvm/ADT/Twine.h"
+
+using namespace regather;
+using namespace regather::recomputation;
+
+/// What `plan` means for the problem that has been reduced.
+static RecomputationPlan expand(const RecomputationProblem &problem,
+                                const ReducedProblem &reduced,
+                                const RecomputationPlan &plan) {
+  RecomputationPlan expanded =
+      *makePlan(problem, reduced.expand(plan.isRecomputed));
+  expanded.lowerBound = plan.lowerBound;
+  return expanded;
+}
+
+static llvm::Expected<RecomputationPlan>
+findSmallest(const ReducedProblem &reduced) {
+  PlanCutter cutter(reduced.get());
+  if (std::optional<RecomputationPlan> plan = cutter.findSmallest())
+    return std::move(*plan);
+  return llvm::createStringError(
+      "a value that is needed can be neither saved nor computed again");
+}
+
+llvm::Expected<RecomputationPlan>
+regather::findSmallestPlan(const RecomputationProblem &problem) {
+  if (llvm::Error error = verify(problem))
+    return std::move(error);
+  ReducedProblem reduced(problem);
+  llvm::Expected<RecomputationPlan> plan = findSmallest(reduced);
+  if (!plan)
+    return plan.takeError();
+  return expand(problem, reduced, *plan);
+}
+
+llvm::Expected<RecomputationPlan>
+regather::planRecomputation(const RecomputationProblem &problem, int64_t budget,
+                            const RecomputationPlannerOptions &options) {
+  if (llvm::Error error = verify(problem))
+    return std::move(error);
+  ReducedProblem reduced(problem);
+  llvm::Expected<RecomputationPlan> smallest = findSmallest(reduced);
+  if (!smallest)
+    return smallest.takeError();
+  if (smallest->savedBytes > budget)
+    return llvm::createStringError(
+        "budget of " + llvm::Twine(budget) + " bytes is below the minimum of " +
+        llvm::Twine(smallest->savedBytes) + " bytes");
+  std::optional<RecomputationPlan> plan =
+      SegmentProgramme(reduced.get(), budget, options).solve();
+  // The smallest plan fits, whatever rounding has made of the others.
+  return expand(problem, reduced, plan ? *plan : *smallest);
+}

@@ -1,0 +1,306 @@
+//===- Bundle.cpp - A compiled step in a file -----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Execution/Bundle/Bundle.h"
+
+#include "regather/Execution/Bundle/TargetMachine.h"
+#include "regather/Support/AtomicFile.h"
+#include "regather/Support/MappedFile.h"
+#include "regather/Support/Sha256.h"
+
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace regather;
+
+namespace {
+/// The last bytes of the file. Little endian, as are the machines that this
+/// runs on.
+struct Trailer {
+  char magic[8];
+  uint32_t version;
+  uint32_t reserved;
+  uint64_t objectBytes;
+  uint64_t manifestBytes;
+  /// SHA-256 of all bytes before the trailer.
+  Sha256::Digest digest;
+};
+
+/// The two parts of a bundle.
+struct Parts {
+  MappedFile file;
+  std::string_view object, manifest;
+};
+} // namespace
+
+/// How names of bundles end.
+static constexpr std::string_view kEnding = ".rgb";
+
+static constexpr char kMagic[] = {'R', 'G', 'B', 'U', 'N', 'D', 'L', 'E'};
+
+static Sha256::Digest getDigest(std::string_view object,
+                                std::string_view manifest) {
+  Sha256 sha;
+  sha.add(object);
+  sha.add(manifest);
+  return sha.finish();
+}
+
+Failure regather::writeBundle(const std::string &path, std::string_view object,
+                              const Manifest &manifest) {
+  std::string text = formatManifest(manifest);
+  Trailer trailer = {};
+  std::memcpy(trailer.magic, kMagic, sizeof(kMagic));
+  trailer.version = kBundleVersion;
+  trailer.objectBytes = object.size();
+  trailer.manifestBytes = text.size();
+  trailer.digest = getDigest(object, text);
+  std::string_view end(reinterpret_cast<const char *>(&trailer),
+                       sizeof(trailer));
+  Failure failure = writeFileAtomically(path, {object, text, end});
+  if (failure)
+    return Failure("cannot write '" + path + "': " + failure.getMessage());
+  return failure;
+}
+
+/// Opens a bundle and checks its trailer; messages do not name the file.
+static Result<Parts> openParts(const std::string &path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file)
+    return file.getFailure();
+  std::string_view bytes = file->getBytes();
+  Trailer trailer = {};
+  if (bytes.size() < sizeof(trailer))
+    return Failure("it is cut off or no bundle: it has only " +
+                   std::to_string(bytes.size()) + " bytes");
+  size_t length = bytes.size() - sizeof(trailer);
+  std::memcpy(&trailer, bytes.data() + length, sizeof(trailer));
+  if (std::memcmp(trailer.magic, kMagic, sizeof(kMagic)) != 0)
+    return Failure("it is cut off or no bundle: its end has no trailer");
+  if (trailer.version != kBundleVersion)
+    return Failure(
+        "it is a bundle of version " + std::to_string(trailer.version) +
+        ", but this program runs version " + std::to_string(kBundleVersion));
+  if (trailer.objectBytes > length ||
+      trailer.manifestBytes != length - trailer.objectBytes)
+    return Failure("it is damaged: its trailer describes other sizes");
+  Parts parts;
+  parts.object = bytes.substr(0, trailer.objectBytes);
+  parts.manifest = bytes.substr(trailer.objectBytes, trailer.manifestBytes);
+  parts.file = std::move(*file);
+  if (getDigest(parts.object, parts.manifest) != trailer.digest)
+    return Failure("it is damaged: its SHA-256 is another one");
+  return parts;
+}
+
+static Failure explain(const std::string &path, const std::string &why) {
+  return Failure("cannot run bundle '" + path + "': " + why);
+}
+
+Result<Manifest> regather::readManifest(const std::string &path) {
+  Result<Parts> parts = openParts(path);
+  if (!parts)
+    return explain(path, parts.getMessage());
+  Result<Manifest> manifest = parseManifest(parts->manifest);
+  if (!manifest)
+    return explain(path, manifest.getMessage());
+  return manifest;
+}
+
+/// The tables of a kind in the shared object of a bundle.
+template <typename T>
+static Result<const T *> loadTables(const std::string &path,
+                                    const char *symbol) {
+  // A name without a slash would be searched for elsewhere.
+  std::string name = path.find('/') == std::string::npos ? "./" + path : path;
+  void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return Failure(dlerror());
+  const void *tables = dlsym(library, symbol);
+  if (!tables)
+    return Failure("it holds no program");
+  return static_cast<const T *>(tables);
+}
+
+/// True if the tables take and give what the manifest says.
+static bool agree(const rg_value *values, int64_t count,
+                  const std::vector<StepValue> &described) {
+  if (count != static_cast<int64_t>(described.size()))
+    return false;
+  for (size_t i = 0; i < described.size(); ++i)
+    if (values[i].dtype != static_cast<int32_t>(described[i].elementType) ||
+        Shape(values[i].shape, values[i].shape + values[i].rank) !=
+            described[i].localShape)
+      return false;
+  return true;
+}
+
+static Failure checkTables(const rg_program &program,
+                           const StepSignature &step) {
+  // The runtime says what is wrong with tables of another version.
+  if (program.version != RG_PROGRAM_VERSION)
+    return Failure();
+  if (!agree(program.arguments, program.argument_count, step.arguments) ||
+      !agree(program.results, program.result_count, step.results))
+    return Failure("its manifest describes another step");
+  return Failure();
+}
+
+/// Adds to a message what runs at an instruction.
+static CpuEngine::Reporter
+makeReporter(const rg_program &program,
+             std::function<void(const std::string &)> report) {
+  return [report = std::move(report), &program](const std::string &message,
+                                                int64_t instruction) {
+    const char *description =
+        instruction < 0 ? nullptr
+                        : program.instructions[instruction].description;
+    // A collective that is not done is in the message already.
+    bool isNew = description && message.find(description) == std::string::npos;
+    report(message + (isNew ? std::string(" (") + description + ')' : ""));
+  };
+}
+
+void BundleOptions::setRanks(int64_t ranks) {
+  executor.ranks = gpu.ranks = static_cast<int32_t>(ranks);
+}
+
+void BundleOptions::setTimeout(double seconds) {
+  executor.timeout_seconds = seconds;
+  gpu.first_timeout_seconds = gpu.timeout_seconds = seconds;
+  gpu.setup_timeout_seconds = seconds;
+}
+
+void BundleOptions::watchArena() { executor.watch_arena = gpu.watch_arena = 1; }
+
+void BundleOptions::setCommunicator(const CommunicatorOptions &communicator) {
+  executor.latency_seconds = communicator.latencySeconds;
+  executor.bandwidth = communicator.bandwidth;
+  gpu.one_rank_of_job = communicator.isNccl;
+  gpu.reproducible = communicator.isReproducible;
+}
+
+Failure BundleOptions::setAlgorithms(const std::string &text) {
+  if (text != "first" && text != "timed")
+    return Failure("--algorithms expects first or timed, got \"" + text + "\"");
+  gpu.algorithms =
+      text == "first" ? RG_GPU_ALGORITHMS_FIRST : RG_GPU_ALGORITHMS_TIMED;
+  return Failure();
+}
+
+static Result<std::unique_ptr<Engine>>
+loadForCpu(const std::string &path, const Manifest &manifest,
+           const BundleOptions &options,
+           const std::function<void(const std::string &)> &report) {
+  if (options.gpu.one_rank_of_job)
+    return Failure("--comm=nccl needs a bundle for GPUs");
+  auto program = loadTables<rg_program>(path, RG_PROGRAM_SYMBOL);
+  if (!program)
+    return program.getFailure();
+  if (Failure failure = checkTables(**program, manifest.step))
+    return failure;
+  auto engine = CpuEngine::create(**program, options.executor,
+                                  makeReporter(**program, report));
+  if (!engine)
+    return engine.getFailure();
+  return std::unique_ptr<Engine>(std::move(*engine));
+}
+
+/// The file next to a bundle that keeps the algorithms of its products:
+/// `step.algorithms.json` for `step.rgb`.
+static std::string getAlgorithmFile(const std::string &path) {
+  size_t length = path.size() - (isBundle(path) ? kEnding.size() : 0);
+  return path.substr(0, length) + ".algorithms.json";
+}
+
+static Result<std::unique_ptr<Engine>>
+loadForGpu(const std::string &path, const Manifest &manifest,
+           const BundleOptions &options,
+           const std::function<void(const std::string &)> &report) {
+  auto gpu = loadTables<rg_gpu_program>(path, RG_GPU_PROGRAM_SYMBOL);
+  if (!gpu)
+    return gpu.getFailure();
+  if ((*gpu)->version == RG_GPU_PROGRAM_VERSION)
+    if (Failure failure = checkTables(*(*gpu)->program, manifest.step))
+      return failure;
+  std::string algorithmFile = getAlgorithmFile(path);
+  rg_gpu_executor_options gpuOptions = options.gpu;
+  gpuOptions.default_algorithm_file = algorithmFile.c_str();
+  auto engine = GpuEngine::create(**gpu, manifest.step, gpuOptions,
+                                  makeReporter(*(*gpu)->program, report));
+  if (!engine)
+    return engine.getFailure();
+  if (std::string note = (*engine)->getNote();
+      !note.empty() && options.reportNote)
+    options.reportNote(note);
+  return std::unique_ptr<Engine>(std::move(*engine));
+}
+
+Result<std::unique_ptr<Engine>>
+regather::loadBundle(const std::string &path, const Manifest &manifest,
+                     const BundleOptions &options,
+                     const std::function<void(const std::string &)> &report) {
+  if (Failure failure = checkHost(manifest.machine, manifest.features))
+    return explain(path, failure.getMessage());
+  auto load = manifest.device.empty() ? loadForCpu : loadForGpu;
+  auto engine = load(path, manifest, options, report);
+  if (!engine)
+    return explain(path, engine.getMessage());
+  return engine;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+bool regather::isBundle(const std::string &path) {
+  return path.size() > kEnding.size() &&
+         path.compare(path.size() - kEnding.size(), kEnding.size(), kEnding) ==
+             0;
+}
+
+/// A bundle without communication runs on any number of ranks.
+static Failure chooseRanks(StepSignature &step, int32_t ranks) {
+  if (ranks == 0 || ranks == step.ranks)
+    return Failure();
+  if (step.mesh)
+    return Failure("it was compiled for " + std::to_string(step.ranks) +
+                   " ranks, but --ranks asks for " + std::to_string(ranks));
+  step.ranks = ranks;
+  return Failure();
+}
+
+int regather::runBundle(const RunOptions &options, const BundleOptions &bundle,
+                        Progress &progress) {
+  Result<Manifest> manifest = readManifest(options.file);
+  if (!manifest)
+    return printError(manifest.getMessage());
+  Failure failure = checkHost(manifest->machine, manifest->features);
+  if (!failure)
+    failure = chooseRanks(manifest->step, bundle.executor.ranks);
+  if (failure)
+    return printError(explain(options.file, failure.getMessage()).getMessage());
+  auto report = [](const std::string &message) { printError(message); };
+  BundleOptions withRanks = bundle;
+  withRanks.setRanks(manifest->step.ranks);
+  withRanks.reportNote = [&](const std::string &note) { progress.note(note); };
+  auto load = [&]() -> std::unique_ptr<Engine> {
+    auto engine = loadBundle(options.file, *manifest, withRanks, report);
+    if (engine)
+      return std::move(*engine);
+    printError(engine.getMessage());
+    return nullptr;
+  };
+  RunSubject subject{manifest->step, manifest->collectives, load, report};
+  if (bundle.gpu.one_rank_of_job) {
+    // What is wrong with the environment is said when the engine is loaded.
+    int32_t rank = rg_gpu_job_rank();
+    subject.onlyRank = rank >= 0 && rank < manifest->step.ranks ? rank : 0;
+  }
+  return runStep(options, subject, progress);
+}

@@ -1,0 +1,140 @@
+//===- CpuEngine.cpp - Tables that run ------------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Execution/Engines/CpuEngine.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace regather;
+
+static_assert(static_cast<int>(ElementType::F32) == RG_F32 &&
+                  static_cast<int>(ElementType::I64) == RG_I64,
+              "element types have one order");
+
+Result<std::unique_ptr<CpuEngine>>
+CpuEngine::create(const rg_program &program, const rg_executor_options &options,
+                  Reporter reporter) {
+  std::unique_ptr<CpuEngine> engine(
+      new CpuEngine(program, std::move(reporter)));
+  if (rg_executor_create(&program, &options, &engine->executor) != RG_OK)
+    return Failure(rg_executor_error(engine->executor));
+  return engine;
+}
+
+CpuEngine::~CpuEngine() { rg_executor_destroy(executor); }
+
+/// True if a result is an argument, as a donated one is that was updated.
+static bool isArgument(const rg_program &program, const rg_value &result) {
+  const rg_place &place = result.place;
+  return place.space == RG_SPACE_ARGUMENT && place.offset == 0 &&
+         place.bytes == rg_value_bytes(&program.arguments[place.index]);
+}
+
+HostTensor CpuEngine::getResult(RankValues &arguments, int32_t rank,
+                                int64_t i) const {
+  const rg_value &result = program.results[i];
+  Shape shape(result.shape, result.shape + result.rank);
+  if (isArgument(program, result))
+    if (const HostTensor &argument = arguments[result.place.index];
+        argument.getShape() == shape)
+      return argument;
+  HostTensor tensor =
+      HostTensor::uninitialized(static_cast<ElementType>(result.dtype), shape);
+  std::memcpy(tensor.getData(), rg_executor_result(executor, rank, i),
+              tensor.getNumBytes());
+  return tensor;
+}
+
+bool CpuEngine::run(std::vector<RankValues> &arguments,
+                    std::vector<RankValues> &results) {
+  std::vector<std::vector<void *>> pointers(arguments.size());
+  std::vector<void *const *> ranks;
+  for (size_t rank = 0; rank < arguments.size(); ++rank) {
+    for (int64_t i = 0; i < program.argument_count; ++i) {
+      HostTensor &argument = arguments[rank][i];
+      // Others, such as another rank, may hold the same bytes.
+      if (program.arguments[i].donated && !argument.isUnique())
+        argument = argument.clone();
+      pointers[rank].push_back(argument.getData());
+    }
+    ranks.push_back(pointers[rank].data());
+  }
+  if (rg_executor_run(executor, ranks.data()) != RG_OK) {
+    rg_failure failure = rg_executor_failure(executor);
+    reporter("rank " + std::to_string(failure.rank) +
+                 " stopped: " + rg_executor_error(executor),
+             failure.instruction);
+    return false;
+  }
+  results.assign(arguments.size(), {});
+  for (size_t rank = 0; rank < arguments.size(); ++rank)
+    for (int64_t i = 0; i < program.result_count; ++i)
+      results[rank].push_back(
+          getResult(arguments[rank], static_cast<int32_t>(rank), i));
+  return true;
+}
+
+std::optional<int64_t> CpuEngine::getPeakBytes() const {
+  int64_t bytes = program.arena_bytes;
+  for (int64_t i = 0; i < program.argument_count; ++i)
+    bytes += rg_value_bytes(&program.arguments[i]);
+  return bytes;
+}
+
+std::vector<double> CpuEngine::getWaitSeconds() const {
+  std::vector<double> seconds;
+  for (int32_t rank = 0, e = rg_executor_ranks(executor); rank < e; ++rank)
+    seconds.push_back(rg_executor_wait_seconds(executor, rank));
+  return seconds;
+}
+
+/// Descriptions say what an instruction is, and then where it comes from.
+static RunSpan describeSpan(const rg_program &program, const rg_span &span) {
+  const rg_instruction &instruction = program.instructions[span.instruction];
+  RunSpan described;
+  switch (instruction.opcode) {
+  case RG_OP_TRANSFER:
+    described.kind = RunSpan::Kind::Communication;
+    break;
+  case RG_OP_WAIT:
+  case RG_OP_SYNC:
+    described.kind = RunSpan::Kind::Wait;
+    break;
+  default:
+    break;
+  }
+  std::string text = instruction.description ? instruction.description : "";
+  size_t at = std::min(text.find(" at "), text.size());
+  described.name = text.substr(0, at);
+  described.place = at < text.size() ? text.substr(at + 4) : "";
+  described.stream = instruction.stream;
+  described.begin = span.begin;
+  described.end = span.end;
+  return described;
+}
+
+std::vector<std::vector<RunSpan>> CpuEngine::getSpans() const {
+  std::vector<std::vector<RunSpan>> ranks;
+  for (int32_t rank = 0, e = rg_executor_ranks(executor); rank < e; ++rank) {
+    int64_t count = 0;
+    const rg_span *spans = rg_executor_spans(executor, rank, &count);
+    std::vector<RunSpan> &described = ranks.emplace_back();
+    for (int64_t i = 0; i < count; ++i)
+      described.push_back(describeSpan(program, spans[i]));
+  }
+  return ranks;
+}
+
+std::optional<ArenaReport> CpuEngine::getArena() const {
+  ArenaReport report = {program.arena_bytes, program.arena_lower_bound,
+                        std::nullopt};
+  if (int64_t touched = rg_executor_touched_bytes(executor); touched >= 0)
+    report.touched = touched;
+  return report;
+}

@@ -1,0 +1,32 @@
+//===- RunOutputs.h - The files that a run writes ---------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_EXECUTION_TRAINING_RUNOUTPUTS_H
+#define REGATHER_LIB_EXECUTION_TRAINING_RUNOUTPUTS_H
+
+#include "regather/Execution/Training/RunStep.h"
+
+namespace regather {
+
+/// Tries all places that are to be written to, before a run whose results would
+/// be lost; what is wrong with each that cannot be. In a job only rank 0 writes
+/// more than its shard.
+std::vector<Failure> checkOutputs(const RunOptions &options,
+                                  std::optional<int64_t> onlyRank);
+
+/// Writes all files that are asked for.
+Failure writeOutputs(const RunOptions &options, Engine &engine,
+                     const RunReport &report);
+
+/// Writes the folder of shards, with results that the engine has fetched.
+Failure writeShards(const RunOptions &options, Engine &engine,
+                    const StepSignature &step, const TrainingResult &training);
+
+} // namespace regather
+
+#endif // REGATHER_LIB_EXECUTION_TRAINING_RUNOUTPUTS_H

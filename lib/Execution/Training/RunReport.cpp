@@ -1,0 +1,159 @@
+//===- RunReport.cpp - What a run tells at its end ------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Execution/Training/RunReport.h"
+
+#include "../Bundle/ManifestJson.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace regather;
+
+static double getMedian(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+static std::optional<double> getTokensPerSecond(const RunReport &report) {
+  double seconds = getMedian(report.training.seconds);
+  if (!report.tokensPerStep || seconds <= 0)
+    return std::nullopt;
+  return static_cast<double>(*report.tokensPerStep) / seconds;
+}
+
+/// The median over the steps of each rank's exposed waits; empty if they were
+/// not measured.
+static std::vector<double> getExposedSeconds(const TrainingResult &training) {
+  std::vector<double> medians;
+  size_t ranks =
+      training.waitSeconds.empty() ? 0 : training.waitSeconds.front().size();
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    std::vector<double> steps;
+    for (const std::vector<double> &seconds : training.waitSeconds)
+      steps.push_back(seconds[rank]);
+    medians.push_back(getMedian(std::move(steps)));
+  }
+  return medians;
+}
+
+static int64_t getParameterBytes(const StepSignature &step) {
+  int64_t bytes = 0;
+  for (const StepValue &value : step.arguments)
+    if (value.role == Role::Parameter)
+      bytes +=
+          getNumElements(value.localShape) * getElementSize(value.elementType);
+  return bytes;
+}
+
+/// Null if it is not finite; whole numbers without a point.
+static OrderedJson toJson(std::optional<double> value) {
+  if (!value || !std::isfinite(*value))
+    return nullptr;
+  if (std::fabs(*value) < 0x1.0p53 && *value == std::trunc(*value))
+    return static_cast<int64_t>(*value);
+  return *value;
+}
+
+std::string regather::formatJson(const RunReport &report) {
+  OrderedJson json;
+  json["file"] = report.file;
+  json["entry"] = report.step.entry;
+  json["engine"] = report.engine.getName();
+  json["losses"] = OrderedJson::array();
+  for (double loss : report.training.losses)
+    json["losses"].push_back(toJson(loss));
+  json["ranks"] = report.step.ranks;
+  json["steps"] = report.training.seconds.size();
+  json["seconds_per_step"] = getMedian(report.training.seconds);
+  if (!report.training.deviceSeconds.empty())
+    json["device_seconds_per_step"] = getMedian(report.training.deviceSeconds);
+  std::vector<double> exposed = getExposedSeconds(report.training);
+  if (!exposed.empty()) {
+    json["exposed_seconds_per_step"] =
+        *std::max_element(exposed.begin(), exposed.end());
+    json["exposed_seconds_by_rank"] = exposed;
+  }
+  if (report.tokensPerStep)
+    json["tokens_per_second"] = toJson(getTokensPerSecond(report));
+  json["parameter_bytes_per_rank"] = getParameterBytes(report.step);
+  if (std::optional<int64_t> peak = report.engine.getPeakBytes())
+    json["peak_bytes_per_rank"] = *peak;
+  if (auto arena = report.engine.getArena()) {
+    json["arena"] = {{"planned_bytes", arena->planned},
+                     {"lower_bound_bytes", arena->lowerBound}};
+    if (arena->touched)
+      json["arena"]["touched_bytes"] = *arena->touched;
+  }
+  if (auto routines = report.engine.getRoutines(); !routines.empty())
+    json["routines"] = routines;
+  addCollectives(json, report.collectives);
+  if (auto kernels = report.engine.getKernels())
+    json["kernels"] = {{"count", kernels->count},
+                       {"compiled", kernels->compiled},
+                       {"cached", kernels->cached}};
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) +
+         '\n';
+}
+
+static std::string count(size_t number, const std::string &what) {
+  return std::to_string(number) + ' ' + what + (number == 1 ? "" : "s");
+}
+
+/// With digits in groups of three.
+static std::string group(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (int64_t i = static_cast<int64_t>(digits.size()) - 3;
+       i > (number < 0 ? 1 : 0); i -= 3)
+    digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+static std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+std::string regather::formatSummary(const RunReport &report) {
+  std::string text = count(report.training.seconds.size(), "step") + " on " +
+                     count(static_cast<size_t>(report.step.ranks), "rank") +
+                     ", " + fixed(getMedian(report.training.seconds) * 1e3, 2) +
+                     " ms a step (median)";
+  if (!report.training.deviceSeconds.empty())
+    text += ", " + fixed(getMedian(report.training.deviceSeconds) * 1e3, 2) +
+            " ms on the device";
+  std::vector<double> exposed = getExposedSeconds(report.training);
+  if (!exposed.empty())
+    text += ", of which " +
+            fixed(*std::max_element(exposed.begin(), exposed.end()) * 1e3, 2) +
+            " ms waiting for communication";
+  if (std::optional<double> rate = getTokensPerSecond(report))
+    text += ", " + fixed(*rate, 1) + " tokens per second";
+  text += "\nbytes on each rank: " + group(getParameterBytes(report.step)) +
+          " of parameters";
+  if (std::optional<int64_t> peak = report.engine.getPeakBytes())
+    text += ", " + group(*peak) + " at the peak";
+  if (auto arena = report.engine.getArena(); arena && arena->touched)
+    text += "\narena on each rank: " + group(arena->planned) +
+            " bytes planned, " + group(*arena->touched) +
+            " touched, at least " + group(arena->lowerBound) +
+            " live at one time";
+  for (const std::string &routine : report.engine.getRoutines())
+    text += '\n' + routine;
+  int64_t ops = 0, bytes = 0;
+  for (const CollectiveSummary &summary : report.collectives) {
+    ops += summary.ops;
+    bytes += summary.bytes;
+  }
+  return text + "\ncollectives in each step: " + std::to_string(ops) +
+         ", by which each rank receives " + group(bytes) + " bytes\n";
+}

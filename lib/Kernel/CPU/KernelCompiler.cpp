@@ -1,0 +1,261 @@
+//===- KernelCompiler.cpp - Kernels to object files -----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelCompiler.h"
+
+#include "KernelLowering.h"
+#include "Prefetches.h"
+#include "StreamingStores.h"
+
+#include "regather/Kernel/Compilation/ParallelCompilation.h"
+#include "regather/Kernel/Transforms/KernelBuffers.h"
+#include "regather/Kernel/Transforms/KernelFunction.h"
+
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ExecutionEngine/Orc/CompileUtils.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::cpu;
+
+/// How far LLVM optimises.
+static constexpr unsigned kOptLevel = 2;
+
+static void initializeHostTarget() {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+}
+
+KernelTarget::KernelTarget(llvm::orc::JITTargetMachineBuilder builder,
+                           int64_t blockBytes)
+    : machine(std::move(builder)), blockBytes(blockBytes) {
+  std::vector<std::string> features = machine.getFeatures().getFeatures();
+  llvm::sort(features);
+  machine.setFeatures(llvm::join(features, ","));
+  machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  // What the linker of the JIT expects.
+  machine.setRelocationModel(llvm::Reloc::PIC_);
+  machine.setCodeModel(llvm::CodeModel::Small);
+
+  llvm::raw_string_ostream os(description);
+  os << kernel::describeCompiler() << 'O' << kOptLevel << '\n'
+     << machine.getTargetTriple().str() << '\n'
+     << machine.getCPU() << '\n'
+     << machine.getFeatures().getString() << '\n'
+     << blockBytes << '\n';
+}
+
+llvm::Expected<KernelTarget> KernelTarget::detectHost(int64_t blockBytes) {
+  initializeHostTarget();
+  auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!machine)
+    return machine.takeError();
+  return KernelTarget(std::move(*machine), blockBytes);
+}
+
+llvm::Expected<KernelTarget> KernelTarget::getProcessor(llvm::StringRef name,
+                                                        int64_t blockBytes) {
+  initializeHostTarget();
+  auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!machine)
+    return machine.takeError();
+  machine->setCPU(name.str());
+  machine->setFeatures("");
+  return KernelTarget(std::move(*machine), blockBytes);
+}
+
+std::string KernelTarget::getKey(llvm::StringRef text) const {
+  return kernel::hashText(description, text);
+}
+
+KernelCompiler::KernelCompiler(const DialectRegistry &dialects,
+                               const KernelTarget &target)
+    : context(dialects, MLIRContext::Threading::DISABLED),
+      machine(target.getMachine()), blockBytes(target.getBlockBytes()) {
+  DialectRegistry translations;
+  registerBuiltinDialectTranslation(translations);
+  registerLLVMDialectTranslation(translations);
+  context.appendDialectRegistry(translations);
+}
+
+namespace {
+/// The function that a kernel is called by.
+class KernelEntry {
+public:
+  /// Adds the function; all others become private. `streamed` are the numbers
+  /// of the buffers that are to be written around the caches.
+  KernelEntry(llvm::Module &module, llvm::StringRef name,
+              const kernel::ScratchLayout &scratch,
+              ArrayRef<unsigned> streamed);
+
+private:
+  void setAttributes();
+  void build(llvm::Function *entry);
+
+  llvm::Function *kernel;
+  llvm::Function *streaming = nullptr;
+  const kernel::ScratchLayout &scratch;
+  ArrayRef<unsigned> streamed;
+};
+} // namespace
+
+KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
+                         const kernel::ScratchLayout &scratch,
+                         ArrayRef<unsigned> streamed)
+    : kernel(module.getFunction(kernel::kKernelFunctionName)), scratch(scratch),
+      streamed(streamed) {
+  setAttributes();
+  llvm::LLVMContext &context = module.getContext();
+  llvm::Type *pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type *number = llvm::Type::getInt64Ty(context);
+  auto *entry = llvm::Function::Create(
+      llvm::FunctionType::get(llvm::Type::getInt32Ty(context),
+                              {pointer, number, number, pointer},
+                              /*isVarArg=*/false),
+      llvm::GlobalValue::ExternalLinkage, name, module);
+  if (!streamed.empty() && canStream(module.getTargetTriple()))
+    streaming = cloneForStreaming(*kernel, streamed);
+  build(entry);
+  llvm::internalizeModule(
+      module, [&](const llvm::GlobalValue &value) { return &value == entry; });
+}
+
+/// Says what is known of the arguments: the buffers, two numbers and the
+/// regions of scratch memory.
+void KernelEntry::setAttributes() {
+  // In a function of its own, what is known of them is not lost.
+  kernel->addFnAttr(llvm::Attribute::NoInline);
+  kernel->addFnAttr("prefer-vector-width", "512");
+  // A result may lie where an argument lies, but only if it is computed from it
+  // element by element: then no access can move past the other.
+  for (llvm::Argument &argument : kernel->args())
+    if (argument.getType()->isPointerTy())
+      argument.addAttr(llvm::Attribute::NoAlias);
+  for (size_t i = 1; i <= scratch.offsets.size(); ++i)
+    kernel->getArg(kernel->arg_size() - i)
+        ->addAttr(llvm::Attribute::getWithAlignment(
+            kernel->getContext(), llvm::Align(kernel::kScratchAlignment)));
+}
+
+void KernelEntry::build(llvm::Function *entry) {
+  llvm::LLVMContext &context = entry->getContext();
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", entry));
+  unsigned numBuffers = kernel->arg_size() - 2 - scratch.offsets.size();
+  SmallVector<llvm::Value *> arguments;
+  for (unsigned i = 0; i != numBuffers; ++i)
+    arguments.push_back(builder.CreateLoad(
+        builder.getPtrTy(),
+        builder.CreateConstGEP1_64(builder.getPtrTy(), entry->getArg(0), i)));
+  for (unsigned i : {1, 2})
+    arguments.push_back(entry->getArg(i));
+  for (int64_t offset : scratch.offsets)
+    arguments.push_back(builder.CreateConstGEP1_64(builder.getInt8Ty(),
+                                                   entry->getArg(3), offset));
+  if (streaming) {
+    llvm::Value *bits = builder.getInt64(0);
+    for (unsigned number : streamed)
+      bits =
+          builder.CreateOr(bits, builder.CreatePtrToInt(arguments[number],
+                                                        builder.getInt64Ty()));
+    bits = builder.CreateAnd(bits, kStreamAlignment - 1);
+    auto *aligned = llvm::BasicBlock::Create(context, "", entry);
+    auto *other = llvm::BasicBlock::Create(context, "", entry);
+    builder.CreateCondBr(builder.CreateIsNull(bits), aligned, other);
+    builder.SetInsertPoint(aligned);
+    builder.CreateRet(callStreaming(builder, *streaming, arguments));
+    builder.SetInsertPoint(other);
+  }
+  builder.CreateRet(builder.CreateCall(kernel, arguments));
+}
+
+/// Numbers of the arguments that may have left the caches.
+static SmallVector<unsigned> getPrefetched(tg::KernelOp kernel) {
+  SmallVector<unsigned> prefetched;
+  for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes()))
+    if (tg::getTensorBytes(cast<RankedTensorType>(type)) >= kMinPrefetchedBytes)
+      prefetched.push_back(i);
+  return prefetched;
+}
+
+/// Numbers, among arguments and results, of the results that are too large for
+/// the caches.
+static SmallVector<unsigned> getStreamed(tg::KernelOp kernel) {
+  SmallVector<unsigned> streamed;
+  for (auto [i, type] : llvm::enumerate(kernel.getResultTypes()))
+    if (tg::getTensorBytes(cast<RankedTensorType>(type)) >= kMinStreamedBytes)
+      streamed.push_back(kernel.getNumArguments() + i);
+  return streamed;
+}
+
+FailureOr<kernel::ScratchLayout> cpu::lowerKernel(tg::KernelOp kernel,
+                                                  ModuleOp module,
+                                                  int64_t blockBytes,
+                                                  KernelShape &shape) {
+  kernel::loadKernelDialects(kernel.getContext());
+  kernel::BlockPlan plan = kernel::planBlocks(kernel, {blockBytes});
+  kernel::buildKernelFunction(module, kernel, plan);
+  FailureOr<kernel::ScratchLayout> scratch = lowerKernelFunction(module);
+  if (failed(scratch))
+    return failure();
+  shape.numBlocks = plan.getNumBlocks();
+  shape.scratchBytes = scratch->bytes;
+  return scratch;
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
+                        KernelShape &shape) {
+  // Locations mean nothing here: the caller says which kernel it is.
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (message.empty() &&
+        diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      message = diagnostic.str();
+    return success();
+  });
+  auto source = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  if (!source)
+    return llvm::createStringError(message);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(source->getLoc());
+  tg::KernelOp kernel = *source->getOps<tg::KernelOp>().begin();
+  FailureOr<kernel::ScratchLayout> scratch =
+      lowerKernel(kernel, *module, blockBytes, shape);
+  if (failed(scratch))
+    return llvm::createStringError(message);
+  llvm::LLVMContext llvmContext;
+  auto llvmModule = translateModuleToLLVMIR(*module, llvmContext, name);
+  if (!llvmModule)
+    return llvm::createStringError(message);
+
+  auto target = machine.createTargetMachine();
+  if (!target)
+    return target.takeError();
+  ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
+                                                  target->get());
+  markPrefetched(*llvmModule->getFunction(kernel::kKernelFunctionName),
+                 getPrefetched(kernel));
+  KernelEntry(*llvmModule, name, *scratch, getStreamed(kernel));
+  auto optimize =
+      makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0, target->get());
+  if (llvm::Error error = optimize(llvmModule.get()))
+    return error;
+  streamStores(*llvmModule);
+  prefetchLoads(*llvmModule);
+  return llvm::orc::SimpleCompiler(**target)(*llvmModule);
+}

@@ -1,0 +1,90 @@
+//===- KernelCompiler.h - Kernels to object files ---------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_KERNEL_CPU_KERNELCOMPILER_H
+#define REGATHER_LIB_KERNEL_CPU_KERNELCOMPILER_H
+
+#include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Kernel/Transforms/ScratchBuffers.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+#include <string>
+
+namespace regather::cpu {
+
+/// What decides, together with the text of a kernel, which machine code it
+/// becomes.
+class KernelTarget {
+public:
+  /// The machine and the compiler that this process runs on and is.
+  static llvm::Expected<KernelTarget> detectHost(int64_t blockBytes);
+
+  /// A processor of the host's architecture by LLVM's name (`x86-64-v3`),
+  /// compiled for by what this process is.
+  static llvm::Expected<KernelTarget> getProcessor(llvm::StringRef name,
+                                                   int64_t blockBytes);
+
+  /// Names the code that `text` becomes: a hash in hexadecimal digits. Also the
+  /// name of the function in the object file, which therefore does not depend
+  /// on the other kernels of a step.
+  std::string getKey(llvm::StringRef text) const;
+
+  const llvm::orc::JITTargetMachineBuilder &getMachine() const {
+    return machine;
+  }
+  int64_t getBlockBytes() const { return blockBytes; }
+
+private:
+  KernelTarget(llvm::orc::JITTargetMachineBuilder machine, int64_t blockBytes);
+
+  llvm::orc::JITTargetMachineBuilder machine;
+  int64_t blockBytes;
+  std::string description;
+};
+
+/// What a caller of the code has to know, beside the object file.
+struct KernelShape {
+  int64_t numBlocks = 1;
+  int64_t scratchBytes = 0;
+};
+
+/// Lowers a kernel to the LLVM dialect, in an empty module. Changes the kernel
+/// in a way that does not change what it computes.
+mlir::FailureOr<kernel::ScratchLayout> lowerKernel(tg::KernelOp kernel,
+                                                   mlir::ModuleOp module,
+                                                   int64_t blockBytes,
+                                                   KernelShape &shape);
+
+/// Compiles kernels one at a time. It has a context of its own, so that several
+/// compilers can work at once, and the text is all that a kernel's code depends
+/// on.
+class KernelCompiler {
+public:
+  /// `dialects` are those that kernels are written in.
+  KernelCompiler(const mlir::DialectRegistry &dialects,
+                 const KernelTarget &target);
+
+  /// Compiles a module that holds one `tg.kernel` to an object file with the
+  /// function `name`.
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+  compile(llvm::StringRef text, llvm::StringRef name, KernelShape &shape);
+
+private:
+  mlir::MLIRContext context;
+  llvm::orc::JITTargetMachineBuilder machine;
+  int64_t blockBytes;
+};
+
+} // namespace regather::cpu
+
+#endif // REGATHER_LIB_KERNEL_CPU_KERNELCOMPILER_H

@@ -1,0 +1,41 @@
+//===- Ptx.h - Functions of the gpu dialect to PTX --------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_KERNEL_NVPTX_PTX_H
+#define REGATHER_LIB_KERNEL_NVPTX_PTX_H
+
+#include "regather/Kernel/NVPTX/GpuArchitecture.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace regather::nvptx {
+
+/// Lowers what `buildGpuKernel` has built, in a `gpu.module` of `module`, to
+/// the NVVM and LLVM dialects.
+mlir::LogicalResult lowerToNVVM(mlir::ModuleOp module);
+
+/// Registers how the dialects of a kernel become those above, and these LLVM
+/// IR.
+void registerConversions(mlir::DialectRegistry &registry);
+void registerTranslations(mlir::DialectRegistry &registry);
+
+/// PTX of a lowered module with one kernel. Functions of libdevice, the bitcode
+/// at `libdevice`, are linked if any is called. Names of all but the entries
+/// begin with `prefix`. The error lists the functions that nothing defines.
+llvm::Expected<std::string> emitPtx(mlir::gpu::GPUModuleOp module,
+                                    llvm::StringRef prefix,
+                                    const GpuArchitecture &architecture,
+                                    llvm::StringRef libdevice);
+
+} // namespace regather::nvptx
+
+#endif // REGATHER_LIB_KERNEL_NVPTX_PTX_H

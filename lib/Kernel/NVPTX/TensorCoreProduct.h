@@ -1,0 +1,28 @@
+//===- TensorCoreProduct.h - Products by tensor cores -----------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_KERNEL_NVPTX_TENSORCOREPRODUCT_H
+#define REGATHER_LIB_KERNEL_NVPTX_TENSORCOREPRODUCT_H
+
+#include "regather/Runtime/Gemm.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace regather::nvptx {
+
+/// True if a kernel that uses tensor cores computes the product.
+bool fitsTensorCores(const rg_gemm_desc &desc);
+
+/// What `buildProductKernel` does then.
+mlir::LogicalResult buildTensorCoreProduct(const rg_gemm_desc &desc,
+                                           mlir::gpu::GPUModuleOp module,
+                                           llvm::StringRef name);
+
+} // namespace regather::nvptx
+
+#endif // REGATHER_LIB_KERNEL_NVPTX_TENSORCOREPRODUCT_H
