@@ -47,7 +47,7 @@ struct F16Element {
   }
 };
 
-/// True for the types that products and attention compute in f32.
+/// True for the types that GEMMs and attention compute in f32.
 inline bool isRoutineFloat(int32_t dtype) {
   return dtype == RG_F32 || dtype == RG_BF16 || dtype == RG_F16;
 }
