@@ -10,7 +10,7 @@
 
 #include "LibrarySteps.h"
 
-#include "regather/Dialect/TG/Targets/AttentionTargets.h"
+#include "regather/Dialect/TG/Nodes/AttentionTargets.h"
 
 using namespace mlir;
 using namespace regather::tg;
