@@ -36,7 +36,7 @@ static void describeBuffer(Operand &operand, tg::BufferViewAttr view,
 }
 
 static void setOperand(rg_gemm_operand &operand, tg::BufferViewAttr view,
-                     FunctionType type) {
+                       FunctionType type) {
   describeBuffer(operand, view, type);
   ArrayRef<int64_t> strides = view.getStrides();
   llvm::copy(strides.take_back(2), operand.strides);
@@ -63,7 +63,7 @@ rg_gemm_desc regather::describe(tg::GemmAttr gemm, FunctionType type) {
 
 /// Does nothing if the call has no such operand.
 static void setOperand(rg_attention_operand &operand, tg::BufferViewAttr view,
-                     FunctionType type) {
+                       FunctionType type) {
   if (!view)
     return;
   describeBuffer(operand, view, type);

@@ -16,8 +16,8 @@
 namespace regather {
 
 /// The entry of a table that describes the library call of a kernel of type
-/// `type`. What a description leaves out, padding included, is zero: equal calls
-/// have equal bytes.
+/// `type`. What a description leaves out, padding included, is zero: equal
+/// calls have equal bytes.
 rg_gemm_desc describe(tg::GemmAttr gemm, mlir::FunctionType type);
 rg_attention_desc describe(tg::AttentionAttr attention,
                            mlir::FunctionType type);

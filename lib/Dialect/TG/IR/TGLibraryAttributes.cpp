@@ -24,9 +24,9 @@ using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
 ParseResult regather::tg::parseSizeList(AsmParser &parser,
                                         SmallVector<int64_t> &sizes) {
-  return parser.parseCommaSeparatedList(
-      AsmParser::Delimiter::Square,
-      [&] { return parser.parseInteger(sizes.emplace_back()); });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parser.parseInteger(sizes.emplace_back());
+  });
 }
 
 void regather::tg::printSizeList(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
@@ -95,8 +95,7 @@ static LogicalResult verifyFactor(EmitError emitError, StringRef name,
                                   FloatAttr factor) {
   if (factor.getType().isF32())
     return success();
-  return emitError() << "expects '" << name << "' to be an f32, got "
-                     << factor;
+  return emitError() << "expects '" << name << "' to be an f32, got " << factor;
 }
 
 LogicalResult GemmAttr::verify(EmitError emitError, int64_t m, int64_t n,
@@ -124,15 +123,13 @@ LogicalResult GemmAttr::verify(EmitError emitError, int64_t m, int64_t n,
                  succeeded(verifyFactor(emitError, "alpha", alpha)));
 }
 
-LogicalResult
-AttentionAttr::verify(EmitError emitError, int64_t batch, int64_t heads,
-                      int64_t groups, int64_t rows, int64_t columns,
-                      int64_t width, int64_t valueWidth, FloatAttr scale,
-                      bool /*causal*/, BufferViewAttr q, BufferViewAttr k,
-                      BufferViewAttr v, BufferViewAttr mask, BufferViewAttr o,
-                      BufferViewAttr l, BufferViewAttr gradO,
-                      BufferViewAttr gradQ, BufferViewAttr gradK,
-                      BufferViewAttr gradV) {
+LogicalResult AttentionAttr::verify(
+    EmitError emitError, int64_t batch, int64_t heads, int64_t groups,
+    int64_t rows, int64_t columns, int64_t width, int64_t valueWidth,
+    FloatAttr scale, bool /*causal*/, BufferViewAttr q, BufferViewAttr k,
+    BufferViewAttr v, BufferViewAttr mask, BufferViewAttr o, BufferViewAttr l,
+    BufferViewAttr gradO, BufferViewAttr gradQ, BufferViewAttr gradK,
+    BufferViewAttr gradV) {
   if (failed(verifySizes(emitError,
                          {batch, heads, rows, columns, width, valueWidth})))
     return failure();
@@ -149,9 +146,9 @@ AttentionAttr::verify(EmitError emitError, int64_t batch, int64_t heads,
   if (gradO && !l)
     return emitError() << "expects 'l' beside 'grad_o'";
   std::pair<StringRef, BufferViewAttr> views[] = {
-      {"q", q}, {"k", k},           {"v", v},           {"mask", mask},
-      {"o", o}, {"grad_o", gradO}, {"grad_q", gradQ}, {"grad_k", gradK},
-      {"grad_v", gradV}};
+      {"q", q},          {"k", k},          {"v", v},
+      {"mask", mask},    {"o", o},          {"grad_o", gradO},
+      {"grad_q", gradQ}, {"grad_k", gradK}, {"grad_v", gradV}};
   for (auto [name, view] : views)
     if (failed(verifyRank(emitError, name, view, 4)))
       return failure();

@@ -16,10 +16,10 @@ using namespace regather::tg;
 /// Equal for equal kernels. Depends on addresses, so that nothing may depend on
 /// it but the speed of the search.
 static size_t getHash(KernelOp kernel) {
-  llvm::hash_code hash = llvm::hash_combine(
-      kernel.getFunctionType(), kernel.getArgAttrsAttr(),
-      kernel.getResAttrsAttr(), kernel.getLibraryCallAttr(),
-      kernel->getDiscardableAttrDictionary());
+  llvm::hash_code hash =
+      llvm::hash_combine(kernel.getFunctionType(), kernel.getArgAttrsAttr(),
+                         kernel.getResAttrsAttr(), kernel.getLibraryCallAttr(),
+                         kernel->getDiscardableAttrDictionary());
   for (Operation &op : kernel.getBody().front())
     hash =
         llvm::hash_combine(hash, OperationEquivalence::computeHash(

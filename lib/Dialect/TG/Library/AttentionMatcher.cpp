@@ -205,9 +205,9 @@ AttentionAttr AttentionMatcher::getCall() const {
       isCausal, q, k, v, mask, o, l, gradO, gradQ, gradK, gradV);
 }
 
-LibraryMatch<AttentionAttr>
-AttentionMatcher::match(ArrayRef<Operation *> ops, ValueRange kernelInputs,
-                        ValueRange outputs) {
+LibraryMatch<AttentionAttr> AttentionMatcher::match(ArrayRef<Operation *> ops,
+                                                    ValueRange kernelInputs,
+                                                    ValueRange outputs) {
   inputs = kernelInputs;
   auto isTensor = [](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());

@@ -165,9 +165,9 @@ bool GemmMatcher::addElement(const ElementStep &step) {
 bool GemmMatcher::addElements(const ElementReading &elements) {
   if (!elements.reason.empty())
     return fail(elements.reason);
-  return llvm::all_of(
-      elements.steps,
-      [&](const ElementStep &step) { return addElement(step); });
+  return llvm::all_of(elements.steps, [&](const ElementStep &step) {
+    return addElement(step);
+  });
 }
 
 bool GemmMatcher::viewChain(const ViewReading &view, OpResult result) {
@@ -315,8 +315,8 @@ static GemmAttr describe(ArrayRef<StridedView> operands, const LoopNest &nest,
     views.push_back(BufferViewAttr::get(context, input - inputs.begin(),
                                         operand.offset, strides));
   }
-  auto batch = llvm::map_to_vector(
-      nest.batch, [](const Loop &loop) { return loop.size; });
+  auto batch = llvm::map_to_vector(nest.batch,
+                                   [](const Loop &loop) { return loop.size; });
   return GemmAttr::get(
       context, nest.rows.size, nest.columns.size, nest.sum.size, batch,
       views[0], views[1], views[2], ArrayRef(views).drop_front(3), relu,
@@ -386,6 +386,6 @@ LibraryMatch<GemmAttr> regather::tg::matchGemm(KernelOp kernel) {
   SmallVector<Operation *> ops;
   for (Operation &op : body.without_terminator())
     ops.push_back(&op);
-  return GemmMatcher(/*smallest=*/0).match(ops, body.getArguments(),
-                                           end->getOperand(0));
+  return GemmMatcher(/*smallest=*/0)
+      .match(ops, body.getArguments(), end->getOperand(0));
 }

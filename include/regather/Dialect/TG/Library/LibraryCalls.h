@@ -43,9 +43,9 @@ LibraryMatch<GemmAttr> matchGemm(llvm::ArrayRef<mlir::Operation *> ops,
 /// before and views behind it. Outputs are the results of the node, in order,
 /// or views of them; the logarithms of a forward node may be missing. Dropout
 /// does not match.
-LibraryMatch<AttentionAttr> matchAttention(llvm::ArrayRef<mlir::Operation *> ops,
-                                           mlir::ValueRange inputs,
-                                           mlir::ValueRange outputs);
+LibraryMatch<AttentionAttr>
+matchAttention(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
+               mlir::ValueRange outputs);
 
 /// The same for the body of a kernel, of any size.
 LibraryMatch<GemmAttr> matchGemm(KernelOp kernel);

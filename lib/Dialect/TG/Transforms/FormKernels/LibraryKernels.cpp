@@ -93,8 +93,8 @@ static bool haveEqualSums(GemmAttr a, GemmAttr b, Type element) {
 /// Why no routine computes the candidate; empty if one does.
 StringRef LibraryCall::match(Candidate &candidate) {
   if (routine != LibraryRoutine::Gemm) {
-    auto match = matchAttention(candidate.members, candidate.inputs,
-                                candidate.outputs);
+    auto match =
+        matchAttention(candidate.members, candidate.inputs, candidate.outputs);
     candidate.call = match.call;
     return match.reason;
   }
@@ -256,8 +256,7 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
   Location loc = builder.getFusedLoc(locations);
   auto type = builder.getFunctionType(TypeRange(ValueRange(inputs)),
                                       TypeRange(ValueRange(outputs)));
-  OwningOpRef<KernelOp> kernel =
-      KernelOp::create(builder, loc, "kernel", type);
+  OwningOpRef<KernelOp> kernel = KernelOp::create(builder, loc, "kernel", type);
   kernel->setLibraryCallAttr(call);
   Block &body = kernel->getBody().emplaceBlock();
   IRMapping map;

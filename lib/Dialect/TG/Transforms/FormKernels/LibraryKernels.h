@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a library computes becomes a kernel with a `library_call` first, together
-// with its neighbours that the call takes over:
+// What a library computes becomes a kernel with a `library_call` first,
+// together with its neighbours that the call takes over:
 //
 //   for GEMM or attention in block:
 //     members = {it}
