@@ -285,8 +285,7 @@ kernel::buildRowBlock(tg::KernelOp kernel, const RowCut &cut, int64_t size) {
       getTypes(kernel.getArgumentTypes(), cut.arguments),
       getTypes(kernel.getResultTypes(), cut.results));
   OwningOpRef<tg::KernelOp> block =
-      tg::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), type,
-                           /*arg_attrs=*/nullptr, /*res_attrs=*/nullptr);
+      tg::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
   Block &target = block->getBody().emplaceBlock();
   IRMapping map;
   for (auto [argument, part] : llvm::zip(body.getArguments(), type.getInputs()))

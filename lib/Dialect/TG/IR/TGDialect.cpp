@@ -101,13 +101,6 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kSavedResultsAttrName)
     return verifySavedResults(op, attr);
-  if (name == kRoutineAttrName) {
-    if (!isa<RoutineAttr>(attr.getValue()))
-      return emitWrongType(op, attr, "a #tg.routine");
-    if (!isa<KernelOp>(op))
-      return op->emitError() << "'" << name << "' is for kernels";
-    return success();
-  }
   if (name == kDynamicSharedBytesAttrName || name == kScratchBytesAttrName) {
     auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
     if (!bytes || !bytes.getType().isSignlessInteger(64) || bytes.getInt() < 0)

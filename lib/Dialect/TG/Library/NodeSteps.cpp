@@ -231,10 +231,10 @@ ElementReading library::readNodeElements(NodeOp node, Value chain) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// GEMMs
 //===----------------------------------------------------------------------===//
 
-/// beta * self + alpha * product.
+/// beta * self + alpha * GEMM.
 static ElementReading readAddend(NodeOp node, NodeArguments &args) {
   Tensor self = args.getTensor("self");
   double beta = args.getFloat("beta", 1), alpha = args.getFloat("alpha", 1);
@@ -249,7 +249,7 @@ static ElementReading readAddend(NodeOp node, NodeArguments &args) {
   return reading;
 }
 
-std::optional<ProductReading> library::readNodeProduct(NodeOp node) {
+std::optional<GemmReading> library::readNodeGemm(NodeOp node) {
   struct Rule {
     StringRef schema, lhs, rhs;
     int64_t rank;
@@ -272,7 +272,7 @@ std::optional<ProductReading> library::readNodeProduct(NodeOp node) {
       failed(args.expectRank(rule.lhs, lhs, rule.rank)) ||
       failed(args.expectRank(rule.rhs, rhs, rule.rank)))
     return std::nullopt;
-  ProductReading reading;
+  GemmReading reading;
   reading.lhs = lhs;
   reading.rhs = rhs;
   llvm::append_range(reading.shape, result.getShape());

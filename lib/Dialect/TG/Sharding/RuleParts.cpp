@@ -8,6 +8,8 @@
 
 #include "RuleParts.h"
 
+#include "regather/Dialect/TG/Sharding/ShardingModels.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
 #include <numeric>
