@@ -21,10 +21,11 @@ using namespace regather::tg;
 using namespace regather::tg::library;
 
 std::optional<Routine> regather::tg::getAttentionRoutine(Operation *op) {
-  const AttentionTarget *target = findAttentionTarget(op);
+  std::optional<NodeTarget> target = findAttentionTarget(op);
   if (!target)
     return std::nullopt;
-  return target->isBackward ? Routine::AttentionBackward : Routine::Attention;
+  return isAttentionBackward(*target) ? Routine::AttentionBackward
+                                      : Routine::Attention;
 }
 
 namespace {
@@ -46,7 +47,7 @@ private:
     return false;
   }
   bool readOp(Operation *op);
-  bool readNode(NodeOp op, const AttentionTarget &target);
+  bool readNode(NodeOp op, NodeTarget target);
   bool readSizes(NodeArguments &args);
   bool addInput(rg_attention_operand &operand, Value value,
                 ArrayRef<int64_t> shape, bool isMask = false);
@@ -125,9 +126,9 @@ bool AttentionMatcher::readSizes(NodeArguments &args) {
   return !args.hasFailed() || fail(kNoRoutine);
 }
 
-bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
+bool AttentionMatcher::readNode(NodeOp op, NodeTarget target) {
   node = op;
-  NodeArguments args(op, target.schema, /*isQuiet=*/true);
+  NodeArguments args(op, target, /*isQuiet=*/true);
   if (!readSizes(args))
     return false;
   int64_t keyHeads = desc.heads / desc.groups;
@@ -152,7 +153,7 @@ bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
   }
   desc.l.buffer = -1;
   desc.l.dtype = RG_F32;
-  if (target.isBackward) {
+  if (isAttentionBackward(target)) {
     desc.backward = 1;
     Tensor logs = args.getTensor("logsumexp");
     if (args.hasFailed() || !logs.getType().getElementType().isF32() ||
@@ -167,7 +168,8 @@ bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
 }
 
 bool AttentionMatcher::readOp(Operation *op) {
-  if (const AttentionTarget *target = findAttentionTarget(op); target && !node)
+  if (std::optional<NodeTarget> target = findAttentionTarget(op);
+      target && !node)
     return readNode(cast<NodeOp>(op), *target);
   for (OpResult result : op->getResults()) {
     std::optional<ViewReading> reading = readView(result);
