@@ -38,7 +38,7 @@ private:
     return false;
   }
   bool readOp(Operation *op);
-  bool readNode(NodeOp op, const AttentionTarget &target);
+  bool readNode(NodeOp op, NodeTarget target);
   bool readSizes(NodeArguments &args);
   bool addInput(BufferViewAttr &operand, Value value, ArrayRef<int64_t> shape,
                 bool isMask = false);
@@ -113,9 +113,9 @@ bool AttentionMatcher::readSizes(NodeArguments &args) {
   return !args.hasFailed() || fail(kNoRoutine);
 }
 
-bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
+bool AttentionMatcher::readNode(NodeOp op, NodeTarget target) {
   node = op;
-  NodeArguments args(op, target.schema, /*isQuiet=*/true);
+  NodeArguments args(op, target, /*isQuiet=*/true);
   if (!readSizes(args))
     return false;
   int64_t keyHeads = heads / groups;
@@ -127,7 +127,7 @@ bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
   if (Tensor given = args.getOptionalTensor("attn_mask"))
     if (!addInput(mask, given, {batch, heads, rows, columns}, /*isMask=*/true))
       return false;
-  if (target.isBackward) {
+  if (isAttentionBackward(target)) {
     isBackward = true;
     int64_t outputShape[] = {batch, heads, rows, valueWidth};
     Tensor logs = args.getTensor("logsumexp");
@@ -143,7 +143,8 @@ bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
 }
 
 bool AttentionMatcher::readOp(Operation *op) {
-  if (const AttentionTarget *target = findAttentionTarget(op); target && !node)
+  if (std::optional<NodeTarget> target = findAttentionTarget(op);
+      target && !node)
     return readNode(cast<NodeOp>(op), *target);
   for (OpResult result : op->getResults()) {
     std::optional<ViewReading> reading = readView(result);
