@@ -8,7 +8,7 @@
 
 #include "PtxTensorCores.h"
 
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <cmath>
 #include <cstring>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Dialect/TG/Targets/RandomTargets.h"
+#include "regather/Dialect/TG/Nodes/RandomTargets.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

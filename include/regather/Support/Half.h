@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_RUNTIME_NUMERIC_HALF_H
-#define REGATHER_RUNTIME_NUMERIC_HALF_H
+#ifndef REGATHER_SUPPORT_HALF_H
+#define REGATHER_SUPPORT_HALF_H
 
 #include <cstdint>
 #include <cstring>
@@ -134,4 +134,4 @@ inline float fromF16(uint16_t bits) {
 
 } // namespace regather::runtime
 
-#endif // REGATHER_RUNTIME_NUMERIC_HALF_H
+#endif // REGATHER_SUPPORT_HALF_H

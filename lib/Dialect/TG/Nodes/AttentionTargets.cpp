@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Dialect/TG/Targets/AttentionTargets.h"
+#include "regather/Dialect/TG/Nodes/AttentionTargets.h"
 
-#include "regather/Dialect/TG/Targets/NodeArguments.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 using namespace mlir;
 using namespace regather::tg;

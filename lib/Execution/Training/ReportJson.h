@@ -1,4 +1,4 @@
-//===- ManifestJson.h - Values of reports as JSON ---------------*- C++ -*-===//
+//===- ReportJson.h - Values of reports as JSON -----------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_EXECUTION_BUNDLE_MANIFESTJSON_H
-#define REGATHER_LIB_EXECUTION_BUNDLE_MANIFESTJSON_H
+#ifndef REGATHER_LIB_EXECUTION_TRAINING_REPORTJSON_H
+#define REGATHER_LIB_EXECUTION_TRAINING_REPORTJSON_H
 
 #include "regather/Execution/Training/RunReport.h"
 
@@ -25,4 +25,4 @@ void addCollectives(OrderedJson &json,
 
 } // namespace regather
 
-#endif // REGATHER_LIB_EXECUTION_BUNDLE_MANIFESTJSON_H
+#endif // REGATHER_LIB_EXECUTION_TRAINING_REPORTJSON_H

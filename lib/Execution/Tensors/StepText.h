@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_EXECUTION_STEPTEXT_H
-#define REGATHER_LIB_EXECUTION_STEPTEXT_H
+#ifndef REGATHER_LIB_EXECUTION_TENSORS_STEPTEXT_H
+#define REGATHER_LIB_EXECUTION_TENSORS_STEPTEXT_H
 
 #include "regather/Execution/Tensors/HostTensor.h"
 
@@ -35,4 +35,4 @@ inline std::string formatShape(const Shape &shape) {
 
 } // namespace regather
 
-#endif // REGATHER_LIB_EXECUTION_STEPTEXT_H
+#endif // REGATHER_LIB_EXECUTION_TENSORS_STEPTEXT_H

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Dialect/TG/Targets/ContiguousViews.h"
+#include "regather/Dialect/TG/Nodes/ContiguousViews.h"
 
-#include "regather/Dialect/TG/Targets/NodeArguments.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringSwitch.h"

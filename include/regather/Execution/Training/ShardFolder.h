@@ -18,12 +18,13 @@
 //                                   and shapes of its members
 //
 // A save replaces an older one at once: whenever its process is killed, the
-// folder holds the one or the other. `lib/Execution/ShardFiles.h` says how.
+// folder holds the one or the other. `lib/Execution/Tensors/ShardFiles.h` says
+// how.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_EXECUTION_TENSORS_SHARDFOLDER_H
-#define REGATHER_EXECUTION_TENSORS_SHARDFOLDER_H
+#ifndef REGATHER_EXECUTION_TRAINING_SHARDFOLDER_H
+#define REGATHER_EXECUTION_TRAINING_SHARDFOLDER_H
 
 #include "regather/Execution/Tensors/Safetensors.h"
 #include "regather/Execution/Training/Training.h"
@@ -52,4 +53,4 @@ Result<std::unique_ptr<TensorSource>> openTensorSource(const std::string &path);
 
 } // namespace regather
 
-#endif // REGATHER_EXECUTION_TENSORS_SHARDFOLDER_H
+#endif // REGATHER_EXECUTION_TRAINING_SHARDFOLDER_H

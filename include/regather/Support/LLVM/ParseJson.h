@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_SUPPORT_PARSEJSON_H
-#define REGATHER_SUPPORT_PARSEJSON_H
+#ifndef REGATHER_SUPPORT_LLVM_PARSEJSON_H
+#define REGATHER_SUPPORT_LLVM_PARSEJSON_H
 
 #include "llvm/Support/JSON.h"
 
@@ -43,4 +43,4 @@ inline llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text) {
 
 } // namespace regather
 
-#endif // REGATHER_SUPPORT_PARSEJSON_H
+#endif // REGATHER_SUPPORT_LLVM_PARSEJSON_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_ANALYSIS_MEMORYPLANNER_EFFORT_H
-#define REGATHER_LIB_ANALYSIS_MEMORYPLANNER_EFFORT_H
+#ifndef REGATHER_LIB_ANALYSIS_EFFORT_H
+#define REGATHER_LIB_ANALYSIS_EFFORT_H
 
 #include <algorithm>
 #include <chrono>
@@ -63,4 +63,4 @@ private:
 
 } // namespace regather::planner
 
-#endif // REGATHER_LIB_ANALYSIS_MEMORYPLANNER_EFFORT_H
+#endif // REGATHER_LIB_ANALYSIS_EFFORT_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Execution/Tensors/ShardFolder.h"
+#include "regather/Execution/Training/ShardFolder.h"
 
 #include "gtest/gtest.h"
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_DIALECT_TG_TARGETS_CONTIGUOUSVIEWS_H
-#define REGATHER_DIALECT_TG_TARGETS_CONTIGUOUSVIEWS_H
+#ifndef REGATHER_DIALECT_TG_NODES_CONTIGUOUSVIEWS_H
+#define REGATHER_DIALECT_TG_NODES_CONTIGUOUSVIEWS_H
 
 #include "regather/Dialect/TG/IR/TG.h"
 
@@ -21,4 +21,4 @@ std::optional<int64_t> getContiguousViewOffset(mlir::Operation *op);
 
 } // namespace regather::tg
 
-#endif // REGATHER_DIALECT_TG_TARGETS_CONTIGUOUSVIEWS_H
+#endif // REGATHER_DIALECT_TG_NODES_CONTIGUOUSVIEWS_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_DIALECT_TG_TARGETS_ATTENTIONTARGETS_H
-#define REGATHER_DIALECT_TG_TARGETS_ATTENTIONTARGETS_H
+#ifndef REGATHER_DIALECT_TG_NODES_ATTENTIONTARGETS_H
+#define REGATHER_DIALECT_TG_NODES_ATTENTIONTARGETS_H
 
 #include "regather/Dialect/TG/IR/TG.h"
 
@@ -28,4 +28,4 @@ bool isCausalAttention(mlir::Operation *op);
 
 } // namespace regather::tg
 
-#endif // REGATHER_DIALECT_TG_TARGETS_ATTENTIONTARGETS_H
+#endif // REGATHER_DIALECT_TG_NODES_ATTENTIONTARGETS_H

@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_DIALECT_TG_TARGETS_NODEARGUMENTS_H
-#define REGATHER_DIALECT_TG_TARGETS_NODEARGUMENTS_H
+#ifndef REGATHER_DIALECT_TG_NODES_NODEARGUMENTS_H
+#define REGATHER_DIALECT_TG_NODES_NODEARGUMENTS_H
 
 #include "regather/Dialect/TG/IR/TG.h"
 
@@ -108,4 +108,4 @@ private:
 
 } // namespace regather::nodes
 
-#endif // REGATHER_DIALECT_TG_TARGETS_NODEARGUMENTS_H
+#endif // REGATHER_DIALECT_TG_NODES_NODEARGUMENTS_H

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_DIALECT_TG_TARGETS_RANDOMTARGETS_H
-#define REGATHER_DIALECT_TG_TARGETS_RANDOMTARGETS_H
+#ifndef REGATHER_DIALECT_TG_NODES_RANDOMTARGETS_H
+#define REGATHER_DIALECT_TG_NODES_RANDOMTARGETS_H
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -32,4 +32,4 @@ mlir::RankedTensorType getBitsType(llvm::StringRef target,
 
 } // namespace regather::nodes
 
-#endif // REGATHER_DIALECT_TG_TARGETS_RANDOMTARGETS_H
+#endif // REGATHER_DIALECT_TG_NODES_RANDOMTARGETS_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_SUPPORT_FUNCTIONSYNTAX_H
-#define REGATHER_SUPPORT_FUNCTIONSYNTAX_H
+#ifndef REGATHER_DIALECT_TG_IR_FUNCTIONSYNTAX_H
+#define REGATHER_DIALECT_TG_IR_FUNCTIONSYNTAX_H
 
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -39,4 +39,4 @@ void printFunctionLike(OpT op, mlir::OpAsmPrinter &printer) {
 
 } // namespace regather
 
-#endif // REGATHER_SUPPORT_FUNCTIONSYNTAX_H
+#endif // REGATHER_DIALECT_TG_IR_FUNCTIONSYNTAX_H

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Execution/Tensors/ShardFolder.h"
+#include "regather/Execution/Training/ShardFolder.h"
 
-#include "../StepText.h"
-#include "ShardFiles.h"
-#include "TensorParts.h"
+#include "../Tensors/ShardFiles.h"
+#include "../Tensors/StepText.h"
+#include "../Tensors/TensorParts.h"
 
 #include <nlohmann/json.hpp>
 
