@@ -72,9 +72,9 @@ static llvm::Constant *emitMembers(DataEmitter &emitter,
 }
 
 static llvm::Constant *emitTransfers(DataEmitter &emitter,
-                                     ArrayRef<rg_transfer> transfers) {
-  DataEmitter::Table<rg_transfer> table(emitter, transfers);
-  for (const rg_transfer &transfer : transfers) {
+                                     ArrayRef<rg_collective_entry> transfers) {
+  DataEmitter::Table<rg_collective_entry> table(emitter, transfers);
+  for (const rg_collective_entry &transfer : transfers) {
     const rg_collective &collective = transfer.collective;
     table.set(collective.sources,
               emitter.addNumbers(collective.sources, collective.pair_count));
@@ -111,9 +111,9 @@ ProgramTables::emitProgram(DataEmitter &emitter,
             DataEmitter::Table<rg_attention_desc>(emitter, attentions)
                 .emit("attentions"));
   table.set(header.axes, emitAxes(emitter, axes));
-  table.set(header.transfers, emitTransfers(emitter, transfers));
-  table.set(header.places,
-            DataEmitter::Table<rg_place>(emitter, places).emit("places"));
+  table.set(header.collectives, emitTransfers(emitter, transfers));
+  table.set(header.slices,
+            DataEmitter::Table<rg_slice>(emitter, places).emit("places"));
   table.set(header.instructions, emitInstructions(emitter, instructions));
   return table.emit("program");
 }

@@ -29,8 +29,8 @@ const rg_program &ProgramTables::get() {
   set(program.gemm_count, program.gemms, gemms);
   set(program.attention_count, program.attentions, attentions);
   set(program.axes_count, program.axes, axes);
-  set(program.transfer_count, program.transfers, transfers);
-  set(program.place_count, program.places, places);
+  set(program.collective_count, program.collectives, transfers);
+  set(program.slice_count, program.slices, places);
   set(program.instruction_count, program.instructions, instructions);
   return program;
 }
@@ -69,14 +69,14 @@ private:
 
   /// Adds an instruction and returns its number.
   size_t add(Operation *from, rg_opcode opcode, uint64_t index,
-             ArrayRef<rg_place> operands = {}, uint64_t stream = 0);
+             ArrayRef<rg_slice> operands = {}, uint64_t stream = 0);
   /// Lets an instruction go on at the next one that is added.
   void setTarget(size_t instruction) {
     tables.instructions[instruction].target =
         static_cast<int64_t>(tables.instructions.size());
   }
 
-  rg_place getPlace(Value buffer);
+  rg_slice getPlace(Value buffer);
   rg_value describe(StringRef name, Type type, bool donated);
   rg_collective describe(exec::CollectiveOp collective);
   int32_t addConstant(ElementsAttr elements);
@@ -107,9 +107,9 @@ private:
 };
 } // namespace regather
 
-rg_place ProgramTranslator::getPlace(Value buffer) {
+rg_slice ProgramTranslator::getPlace(Value buffer) {
   exec::BufferPlace found = exec::getPlace(buffer);
-  rg_place place = {RG_SPACE_ARENA, 0, found.offset,
+  rg_slice place = {RG_SPACE_ARENA, 0, found.offset,
                     exec::getBufferBytes(cast<MemRefType>(buffer.getType()))};
   if (auto argument = dyn_cast<BlockArgument>(found.base)) {
     place.space = RG_SPACE_ARGUMENT;
@@ -145,13 +145,13 @@ const char *ProgramTranslator::getDescription(Operation *op) {
 }
 
 size_t ProgramTranslator::add(Operation *from, rg_opcode opcode, uint64_t index,
-                              ArrayRef<rg_place> operands, uint64_t stream) {
+                              ArrayRef<rg_slice> operands, uint64_t stream) {
   rg_instruction instruction = {};
   instruction.opcode = opcode;
   instruction.stream = static_cast<int32_t>(stream);
   instruction.index = static_cast<int32_t>(index);
-  instruction.place_count = static_cast<int32_t>(operands.size());
-  instruction.first_place = static_cast<int64_t>(tables.places.size());
+  instruction.slice_count = static_cast<int32_t>(operands.size());
+  instruction.first_slice = static_cast<int64_t>(tables.places.size());
   instruction.description = getDescription(from);
   llvm::append_range(tables.places, operands);
   tables.operations.push_back(from);
@@ -202,7 +202,7 @@ ProgramTranslator::Callee ProgramTranslator::addKernel(tg::KernelOp kernel) {
 }
 
 void ProgramTranslator::translate(exec::LaunchOp launch) {
-  SmallVector<rg_place> operands;
+  SmallVector<rg_slice> operands;
   for (Value buffer : launch.getInputs())
     operands.push_back(getPlace(buffer));
   for (Value buffer : launch.getOutputs())
@@ -302,7 +302,7 @@ rg_collective ProgramTranslator::describe(exec::CollectiveOp op) {
 }
 
 void ProgramTranslator::translate(exec::CollectiveOp op) {
-  SmallVector<rg_place> operands;
+  SmallVector<rg_slice> operands;
   for (auto [input, output] : llvm::zip(op.getInputs(), op.getOutputs())) {
     operands.push_back(getPlace(input));
     operands.push_back(getPlace(output));
@@ -311,7 +311,7 @@ void ProgramTranslator::translate(exec::CollectiveOp op) {
       op.getCommunicator().getDefiningOp<exec::CommunicatorOp>();
   size_t number = tables.transfers.size();
   tables.transfers.push_back({describe(op), addAxes(communicator), 0});
-  add(op, RG_OP_TRANSFER, number, operands, op.getStream());
+  add(op, RG_OP_COLLECTIVE, number, operands, op.getStream());
 }
 
 //===----------------------------------------------------------------------===//
@@ -375,7 +375,7 @@ void ProgramTranslator::translate(Operation &inner) {
         if (inserted)
           it->second =
               addConstant(DenseElementsAttr::get(type, fill.getValue()));
-        rg_place value = {RG_SPACE_CONSTANT, it->second, 0,
+        rg_slice value = {RG_SPACE_CONSTANT, it->second, 0,
                           tables.constants[it->second].bytes};
         add(fill, RG_OP_FILL, 0, {getPlace(fill.getTarget()), value},
             fill.getStream());
@@ -398,7 +398,7 @@ void ProgramTranslator::translate(Operation &inner) {
       .Case<exec::ReturnOp>([&](exec::ReturnOp end) {
         for (auto [result, buffer] :
              llvm::zip(tables.results, end.getOperands()))
-          result.place = getPlace(buffer);
+          result.slice = getPlace(buffer);
       });
   // Slices, views and communicators are part of what uses them.
 }

@@ -16,7 +16,7 @@
 |* and backward the gradients of Q, K and V for one of O. The scores are      *|
 |* computed block by block and never stored. All arithmetic is f32.           *|
 |*                                                                            *|
-|* As for products of matrices, tasks and bits depend on the description      *|
+|* As for GEMMs, tasks and bits depend on the description      *|
 |* alone: not on strides, the number of threads or the machine.               *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/

@@ -48,7 +48,7 @@ typedef struct rg_executor_options {
 /** When an instruction was run. */
 typedef struct rg_span {
   int64_t instruction;
-  /** Seconds since the step began on the first rank. Of a transfer: when its
+  /** Seconds since the step began on the first rank. Of a collective: when its
    *  data was moved. Of a wait: when the rank was blocked. */
   double begin, end;
 } rg_span;
@@ -85,9 +85,6 @@ RG_EXPORT rg_failure rg_executor_failure(const rg_executor *executor);
 
 RG_EXPORT int32_t rg_executor_ranks(const rg_executor *executor);
 
-/** Threads on which each rank computes. */
-RG_EXPORT int32_t rg_executor_threads(const rg_executor *executor);
-
 /** Runs one step. `arguments[rank][i]` is aligned to the element size; only
  *  donated arguments are written. No two arguments overlap if one of them is
  *  donated. Returns when all ranks have ended.
@@ -106,7 +103,8 @@ RG_EXPORT const void *rg_executor_result(const rg_executor *executor,
 RG_EXPORT double rg_executor_wait_seconds(const rg_executor *executor,
                                           int32_t rank);
 
-/** When a rank ran the instructions of the last step, transfers among them, and
+/** When a rank ran the instructions of the last step, collectives among them,
+ * and
  *  `*count`, how many there are; in the order in which they were found to be
  *  done. Valid until the next step. Null without `record_spans`. */
 RG_EXPORT const rg_span *rg_executor_spans(const rg_executor *executor,

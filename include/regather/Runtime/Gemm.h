@@ -1,4 +1,4 @@
-/*===- Gemm.h - Matrix products of the runtime --------------------*- C -*-===*\
+/*===- Gemm.h - GEMMs of the runtime --------------------*- C -*-===*\
 |*                                                                            *|
 |* Part of Regather, under the Apache License v2.0 with LLVM Exceptions.      *|
 |* See LICENSE for license information.                                       *|
@@ -12,12 +12,12 @@
 |*                                                                            *|
 |* Every step after the sum over k rounds to f32 once, as operations that     *|
 |* come one after the other do; so it does not matter for the result what is  *|
-|* folded into a product.                                                     *|
+|* folded into a GEMM.                                                        *|
 |*                                                                            *|
 |* How a sum is split depends on k and the type of A and B alone: neither on  *|
 |* strides nor on the number of threads, and on the machine for bf16 alone.   *|
 |*                                                                            *|
-|* A product is cut into tasks, whose number depends on the description       *|
+|* A GEMM is split into tasks, whose number depends on the description *|
 |* alone. Any of them may run at the same time.                               *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
@@ -36,7 +36,7 @@ extern "C" {
 /** Most dimensions that a batch can have. */
 #define RG_GEMM_MAX_BATCH 6
 
-/** Most tensors that can be added to a product. */
+/** Most tensors that can be added to a GEMM. */
 #define RG_GEMM_MAX_ADDENDS 2
 
 /** Where the matrices of one operand lie. Offset and strides count elements. A
@@ -52,7 +52,7 @@ typedef struct rg_gemm_operand {
   int64_t batch_strides[RG_GEMM_MAX_BATCH];
 } rg_gemm_operand;
 
-/** A product, for each element of the batch, of an m x k and a k x n matrix. */
+/** A GEMM, for each element of the batch, of an m x k and a k x n matrix. */
 typedef struct rg_gemm_desc {
   int64_t m, n, k;
   int64_t batch_rank;
@@ -68,14 +68,14 @@ typedef struct rg_gemm_desc {
   float alpha;
 } rg_gemm_desc;
 
-/** A product that is ready to run. */
+/** A GEMM that is ready to run. */
 typedef struct rg_gemm rg_gemm;
 
-/** Prepares a product.
+/** Prepares a GEMM.
  *  Errors: RG_ERROR_ARGUMENT for a type or size that is not allowed. */
 RG_EXPORT rg_status rg_gemm_create(const rg_gemm_desc *desc, rg_gemm **gemm);
 
-/** The number of tasks that make up the product. */
+/** The number of tasks that make up the GEMM. */
 RG_EXPORT int64_t rg_gemm_tasks(const rg_gemm *gemm);
 
 /** Bytes of scratch memory that a task needs. */
@@ -87,12 +87,9 @@ RG_EXPORT rg_status rg_gemm_run_task(const rg_gemm *gemm, void *const *buffers,
                                      int64_t task, void *scratch);
 
 /** Runs all tasks on the calling thread. Any number of threads may run one
- *  product at a time.
+ *  GEMM at a time.
  *  Errors: RG_ERROR_ABORTED if there is no memory for scratch. */
 RG_EXPORT rg_status rg_gemm_run(const rg_gemm *gemm, void *const *buffers);
-
-/** The name of what computes the product, for reports; static. */
-RG_EXPORT const char *rg_gemm_library(const rg_gemm *gemm);
 
 RG_EXPORT void rg_gemm_destroy(rg_gemm *gemm);
 

@@ -28,7 +28,7 @@ extern "C" {
 /** The ranks of this process that run one program on one device. */
 typedef struct rg_gpu_executor rg_gpu_executor;
 
-/** Which of the algorithms that cuBLASLt proposes computes a product. */
+/** Which of the algorithms that cuBLASLt proposes computes a GEMM. */
 typedef enum rg_gpu_algorithms {
   /** As the environment variable REGATHER_ALGORITHMS says, `first` or `timed`,
    *  or else the first. */
@@ -68,7 +68,7 @@ typedef struct rg_gpu_executor_options {
    *  REGATHER_NCCL_LIBRARY say which, or else the system does. */
   const char *cuda_library;
   const char *cublaslt_library;
-  /** File that keeps which algorithm each product of matrices uses, and pins it
+  /** File that keeps which algorithm each GEMM uses, and pins it
    *  for the next run on such a device; null: the environment variable
    *  REGATHER_ALGORITHM_FILE says which, or else `default_algorithm_file`. In
    *  a job, rank 0 reads and writes it. */
@@ -122,9 +122,6 @@ RG_EXPORT int32_t rg_gpu_executor_ranks(const rg_gpu_executor *executor);
 
 /** The number in the job of this process's first rank. */
 RG_EXPORT int32_t rg_gpu_executor_first_rank(const rg_gpu_executor *executor);
-
-/** Name of the device. */
-RG_EXPORT const char *rg_gpu_executor_device(const rg_gpu_executor *executor);
 
 /** What computes each attention of the program, and why, if that is a generated
  *  kernel: one line each, with newline at the end. Valid until the executor is

@@ -66,7 +66,7 @@ typedef struct rg_gpu_kernel {
   int64_t launch_count;
   /** Aligned to 256 bytes; its contents are undefined before. */
   int64_t scratch_bytes;
-  /** How many of the places are arguments; the others are results. */
+  /** How many of the slices are arguments; the others are results. */
   int64_t argument_count;
 } rg_gpu_kernel;
 
@@ -86,9 +86,9 @@ typedef struct rg_gpu_program {
   /** As many as program->kernel_count. */
   const rg_gpu_kernel *kernels;
   /** As many as program->gemm_count and program->attention_count: what computes
-   *  them where no library does. The launches take the addresses of the places
+   *  them where no library does. The launches take the addresses of the slices
    *  of the instruction, in order. Without launches if nothing was generated,
-   *  as for products that cuBLASLt computes (rg_gpu_gemm_obstacle). */
+   *  as for GEMMs that cuBLASLt computes (rg_gpu_gemm_obstacle). */
   const rg_gpu_kernel *gemms;
   const rg_gpu_kernel *attentions;
   /** In order, without overlaps. */
@@ -100,7 +100,7 @@ typedef struct rg_gpu_program {
   const struct rg_gpu_program *next;
 } rg_gpu_program;
 
-/** Why cuBLASLt does not compute a product, so that the program needs kernels
+/** Why cuBLASLt does not compute a GEMM, so that the program needs kernels
  *  for it; static text, or null if it does. */
 RG_EXPORT const char *rg_gpu_gemm_obstacle(const rg_gemm_desc *desc);
 

@@ -45,12 +45,12 @@ typedef enum rg_space {
 } rg_space;
 
 /** The bytes of one dense, row-major buffer. */
-typedef struct rg_place {
+typedef struct rg_slice {
   int32_t space; /**< an rg_space */
   int32_t index; /**< of the constant or the argument */
   int64_t offset;
   int64_t bytes;
-} rg_place;
+} rg_slice;
 
 typedef struct rg_constant {
   const void *data;
@@ -67,7 +67,7 @@ typedef struct rg_value {
   int32_t donated;
   int32_t reserved; /**< zero, as all fields of this name */
   /** Of a result: where it lies when the step has ended. */
-  rg_place place;
+  rg_slice slice;
 } rg_value;
 
 /*===----------------------------------------------------------------------===*\
@@ -107,35 +107,35 @@ typedef struct rg_axes {
 } rg_axes;
 
 /** A collective whose shapes are fixed. */
-typedef struct rg_transfer {
+typedef struct rg_collective_entry {
   /** With null for the inputs and outputs of its members. */
   rg_collective collective;
   int32_t axes; /**< index into rg_program.axes */
   int32_t reserved;
-} rg_transfer;
+} rg_collective_entry;
 
 /*===----------------------------------------------------------------------===*\
 |* Instructions
 \*===----------------------------------------------------------------------===*/
 
-/** What an instruction does with its places. Integers that control depends on
- *  are signed and as wide as their places. */
+/** What an instruction does with its slices. Integers that control depends on
+ *  are signed and as wide as their slices. */
 typedef enum rg_opcode {
   /** Runs kernel `index` on its arguments and results. */
   RG_OP_LAUNCH = 0,
-  /** Runs matrix product or attention `index` on its buffers. */
+  /** Runs GEMM or attention `index` on its buffers. */
   RG_OP_GEMM,
   RG_OP_ATTENTION,
-  /** Starts transfer `index`; for each member its input and its output. */
-  RG_OP_TRANSFER,
+  /** Starts collective `index`; for each member its input and its output. */
+  RG_OP_COLLECTIVE,
   /** Event `index` happens when everything before it on its stream is done. */
   RG_OP_RECORD,
   /** What follows on the stream runs after event `index`; an event that was
    *  not recorded yet has nothing to wait for. */
   RG_OP_WAIT,
-  /** Copies the second place to the first, of as many bytes. */
+  /** Copies the second slice to the first, of as many bytes. */
   RG_OP_COPY,
-  /** Writes the second place, one element, all over the first. */
+  /** Writes the second slice, one element, all over the first. */
   RG_OP_FILL,
   /** Writes the rank's position along axes `index`, in 64 bits. */
   RG_OP_AXIS_INDEX,
@@ -143,13 +143,13 @@ typedef enum rg_opcode {
   RG_OP_SYNC,
   /** Goes on at `target`. */
   RG_OP_JUMP,
-  /** Goes on at `target` if the place holds zero. */
+  /** Goes on at `target` if the slice holds zero. */
   RG_OP_JUMP_IF_ZERO,
   /** Begins loop `index` over a variable from a lower bound to below an upper
-   *  one, by a step: the four places, which are read once. Goes on at `target`
+   *  one, by a step: the four slices, which are read once. Goes on at `target`
    *  if there is no iteration. */
   RG_OP_LOOP,
-  /** Writes the next value of loop `index` to the place and goes on at
+  /** Writes the next value of loop `index` to the slice and goes on at
    *  `target`, unless the loop is over. */
   RG_OP_NEXT
 } rg_opcode;
@@ -161,8 +161,8 @@ typedef struct rg_instruction {
   int32_t opcode; /**< an rg_opcode */
   int32_t stream;
   int32_t index;
-  int32_t place_count;
-  int64_t first_place; /**< index into rg_program.places */
+  int32_t slice_count;
+  int64_t first_slice; /**< index into rg_program.slices */
   int64_t target;      /**< number of an instruction, or their count */
   /** Operation and source location, for messages; may be null. */
   const char *description;
@@ -197,10 +197,10 @@ typedef struct rg_program {
   const rg_attention_desc *attentions;
   int64_t axes_count;
   const rg_axes *axes;
-  int64_t transfer_count;
-  const rg_transfer *transfers;
-  int64_t place_count;
-  const rg_place *places;
+  int64_t collective_count;
+  const rg_collective_entry *collectives;
+  int64_t slice_count;
+  const rg_slice *slices;
   int64_t instruction_count;
   const rg_instruction *instructions;
 } rg_program;

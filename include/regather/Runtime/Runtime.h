@@ -288,16 +288,17 @@ RG_EXPORT rg_status rg_wait(rg_future *future);
 
 /** When the data of a collective was moved, in seconds of the system's
  * monotonic clock (std::chrono::steady_clock). */
-typedef struct rg_flight {
+typedef struct rg_collective_times {
   /** The last rank of the group has started it. */
   double begin;
   /** Outputs are written, and have arrived if links are injected. */
   double end;
-} rg_flight;
+} rg_collective_times;
 
 /** rg_wait that also says when the data was moved. On error `*flight` stays as
  *  it is. Null for it is allowed. */
-RG_EXPORT rg_status rg_wait_flight(rg_future *future, rg_flight *flight);
+RG_EXPORT rg_status rg_wait_timed(rg_future *future,
+                                  rg_collective_times *times);
 
 /** Sets `*done` to 1 if rg_wait would return RG_OK at once, else to 0. Never
  *  blocks; frees nothing.

@@ -31,7 +31,7 @@ CpuEngine::~CpuEngine() { rg_executor_destroy(executor); }
 
 /// True if a result is an argument, as a donated one is that was updated.
 static bool isArgument(const rg_program &program, const rg_value &result) {
-  const rg_place &place = result.place;
+  const rg_slice &place = result.slice;
   return place.space == RG_SPACE_ARGUMENT && place.offset == 0 &&
          place.bytes == rg_value_bytes(&program.arguments[place.index]);
 }
@@ -41,7 +41,7 @@ HostTensor CpuEngine::getResult(RankValues &arguments, int32_t rank,
   const rg_value &result = program.results[i];
   Shape shape(result.shape, result.shape + result.rank);
   if (isArgument(program, result))
-    if (const HostTensor &argument = arguments[result.place.index];
+    if (const HostTensor &argument = arguments[result.slice.index];
         argument.getShape() == shape)
       return argument;
   HostTensor tensor =
@@ -99,7 +99,7 @@ static RunSpan describeSpan(const rg_program &program, const rg_span &span) {
   const rg_instruction &instruction = program.instructions[span.instruction];
   RunSpan described;
   switch (instruction.opcode) {
-  case RG_OP_TRANSFER:
+  case RG_OP_COLLECTIVE:
     described.kind = RunSpan::Kind::Communication;
     break;
   case RG_OP_WAIT:

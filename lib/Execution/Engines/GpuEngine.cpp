@@ -63,7 +63,7 @@ bool GpuEngine::keepUpdates(int32_t rank, const RankValues &arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].getData() || updates[i] < 0)
       continue;
-    const rg_place &place = program.results[updates[i]].place;
+    const rg_slice &place = program.results[updates[i]].slice;
     if (place.space == RG_SPACE_ARGUMENT && place.offset == 0 &&
         static_cast<size_t>(place.index) == i)
       continue;

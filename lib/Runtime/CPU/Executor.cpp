@@ -30,7 +30,6 @@ public:
   const char *getError() const { return error.c_str(); }
   rg_failure getFailure() const { return failure; }
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
-  int32_t getNumThreads() const { return threads; }
   double getWaitSeconds(int32_t rank) const {
     return ranks[size_t(rank)]->getWaitSeconds();
   }
@@ -215,7 +214,7 @@ rg_status Executor::run(void *const *const *arguments) {
 }
 
 const void *Executor::getResult(int32_t rank, int64_t result) const {
-  return ranks[size_t(rank)]->resolve(program.results[result].place);
+  return ranks[size_t(rank)]->resolve(program.results[result].slice);
 }
 
 int64_t Executor::getTouchedBytes() const {
@@ -258,10 +257,6 @@ rg_failure rg_executor_failure(const rg_executor *executor) {
 
 int32_t rg_executor_ranks(const rg_executor *executor) {
   return executor ? unwrap(executor)->getNumRanks() : 0;
-}
-
-int32_t rg_executor_threads(const rg_executor *executor) {
-  return executor ? unwrap(executor)->getNumThreads() : 0;
 }
 
 rg_status rg_executor_run(rg_executor *executor,

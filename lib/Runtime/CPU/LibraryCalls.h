@@ -16,7 +16,7 @@
 
 namespace regather::runtime {
 
-/// The matrix products and attentions of a program, ready to run. All ranks
+/// The GEMMs and attentions of a program, ready to run. All ranks
 /// share them.
 class LibraryCalls {
 public:

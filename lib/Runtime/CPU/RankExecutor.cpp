@@ -38,12 +38,12 @@ RankExecutor::RankExecutor(const rg_program &program,
       streams(size_t(program.stream_count)),
       events(size_t(program.event_count)), loops(size_t(program.loop_count)),
       arguments(size_t(program.argument_count)) {
-  int64_t mostPlaces = 0;
+  int64_t mostSlices = 0;
   for (int64_t i = 0; i < program.instruction_count; ++i)
-    mostPlaces =
-        std::max<int64_t>(mostPlaces, program.instructions[i].place_count);
-  buffers.resize(size_t(mostPlaces));
-  members.resize(size_t(mostPlaces / 2 + 1));
+    mostSlices =
+        std::max<int64_t>(mostSlices, program.instructions[i].slice_count);
+  buffers.resize(size_t(mostSlices));
+  members.resize(size_t(mostSlices / 2 + 1));
 }
 
 RankExecutor::~RankExecutor() = default;
@@ -83,16 +83,16 @@ rg_status RankExecutor::findGroups() {
 // Memory
 //===----------------------------------------------------------------------===//
 
-void *RankExecutor::resolve(const rg_place &place) const {
-  if (place.space == RG_SPACE_ARENA)
-    return arena.getData() + place.offset;
-  if (place.space == RG_SPACE_ARGUMENT)
-    return static_cast<std::byte *>(arguments[size_t(place.index)]) +
-           place.offset;
+void *RankExecutor::resolve(const rg_slice &slice) const {
+  if (slice.space == RG_SPACE_ARENA)
+    return arena.getData() + slice.offset;
+  if (slice.space == RG_SPACE_ARGUMENT)
+    return static_cast<std::byte *>(arguments[size_t(slice.index)]) +
+           slice.offset;
   // Kernels take all their buffers alike, but never write this one.
-  const void *data = program.constants[place.index].data;
+  const void *data = program.constants[slice.index].data;
   return const_cast<std::byte *>(static_cast<const std::byte *>(data)) +
-         place.offset;
+         slice.offset;
 }
 
 static int64_t readInteger(const void *data, int64_t bytes) {
@@ -146,16 +146,16 @@ bool RankExecutor::waitUntil(Stream &stream, int64_t numStarted) {
   bool ok = true;
   Clock::time_point begin = Clock::now();
   while (stream.numForgotten + int64_t(stream.numDone) < numStarted) {
-    const InFlight &oldest = stream.inFlight[stream.numDone++];
-    rg_flight flight = {};
-    ok &= check(rg_wait_flight(oldest.future, &flight), *oldest.instruction);
-    addSpan(*oldest.instruction, flight.begin, flight.end);
+    const Pending &oldest = stream.pending[stream.numDone++];
+    rg_collective_times times = {};
+    ok &= check(rg_wait_timed(oldest.future, &times), *oldest.instruction);
+    addSpan(*oldest.instruction, times.begin, times.end);
   }
   waitTime += Clock::now() - begin;
-  if (stream.numDone == stream.inFlight.size()) {
+  if (stream.numDone == stream.pending.size()) {
     stream.numForgotten += int64_t(stream.numDone);
     stream.numDone = 0;
-    stream.inFlight.clear();
+    stream.pending.clear();
   }
   return ok;
 }
@@ -168,22 +168,21 @@ bool RankExecutor::waitForAll() {
 }
 
 bool RankExecutor::start(const rg_instruction &instruction) {
-  const rg_transfer &transfer = program.transfers[instruction.index];
-  const rg_place *places = getPlaces(instruction);
-  rg_collective collective = transfer.collective;
+  const rg_collective_entry &entry = program.collectives[instruction.index];
+  const rg_slice *slices = getSlices(instruction);
+  rg_collective collective = entry.collective;
   for (int64_t i = 0; i < collective.member_count; ++i) {
     rg_member &member = members[size_t(i)];
     member = collective.members[i];
-    member.input = resolve(places[2 * i]);
-    member.output = resolve(places[2 * i + 1]);
+    member.input = resolve(slices[2 * i]);
+    member.output = resolve(slices[2 * i + 1]);
   }
   collective.members = members.data();
   rg_future *future = nullptr;
-  if (!check(rg_start(comms[size_t(transfer.axes)], &collective, &future),
+  if (!check(rg_start(comms[size_t(entry.axes)], &collective, &future),
              instruction))
     return false;
-  streams[size_t(instruction.stream)].inFlight.push_back(
-      {future, &instruction});
+  streams[size_t(instruction.stream)].pending.push_back({future, &instruction});
   return true;
 }
 
@@ -193,11 +192,11 @@ bool RankExecutor::start(const rg_instruction &instruction) {
 
 bool RankExecutor::launch(const rg_instruction &instruction) {
   const rg_kernel &kernel = program.kernels[instruction.index];
-  const rg_place *places = getPlaces(instruction);
+  const rg_slice *slices = getSlices(instruction);
   int64_t bytes = 0;
-  for (int32_t i = 0; i < instruction.place_count; ++i) {
-    buffers[size_t(i)] = resolve(places[i]);
-    bytes += places[i].bytes;
+  for (int32_t i = 0; i < instruction.slice_count; ++i) {
+    buffers[size_t(i)] = resolve(slices[i]);
+    bytes += slices[i].bytes;
   }
   // In units of the grain.
   int64_t length = divideCeil(kernel.rows, kernel.grain);
@@ -220,9 +219,9 @@ bool RankExecutor::launch(const rg_instruction &instruction) {
 }
 
 bool RankExecutor::callLibrary(const rg_instruction &instruction) {
-  const rg_place *places = getPlaces(instruction);
-  for (int32_t i = 0; i < instruction.place_count; ++i)
-    buffers[size_t(i)] = resolve(places[i]);
+  const rg_slice *slices = getSlices(instruction);
+  for (int32_t i = 0; i < instruction.slice_count; ++i)
+    buffers[size_t(i)] = resolve(slices[i]);
   std::atomic<rg_status> status{RG_OK};
   pool.run(library.getNumTasks(instruction), [&](int64_t task, int64_t thread) {
     void *memory = scratch.getData() + thread * scratchBytes;
@@ -247,7 +246,7 @@ static void fill(std::byte *target, int64_t bytes, const void *element,
 }
 
 bool RankExecutor::compute(const rg_instruction &instruction) {
-  const rg_place *places = getPlaces(instruction);
+  const rg_slice *slices = getSlices(instruction);
   switch (instruction.opcode) {
   case RG_OP_LAUNCH:
     return launch(instruction);
@@ -255,16 +254,16 @@ bool RankExecutor::compute(const rg_instruction &instruction) {
   case RG_OP_ATTENTION:
     return callLibrary(instruction);
   case RG_OP_COPY:
-    std::memmove(resolve(places[0]), resolve(places[1]),
-                 size_t(places[0].bytes));
+    std::memmove(resolve(slices[0]), resolve(slices[1]),
+                 size_t(slices[0].bytes));
     return true;
   case RG_OP_FILL:
-    fill(static_cast<std::byte *>(resolve(places[0])), places[0].bytes,
-         resolve(places[1]), places[1].bytes);
+    fill(static_cast<std::byte *>(resolve(slices[0])), slices[0].bytes,
+         resolve(slices[1]), slices[1].bytes);
     return true;
   default: {
     int64_t position = getPosition(program.axes[instruction.index], rank);
-    std::memcpy(resolve(places[0]), &position, size_t(places[0].bytes));
+    std::memcpy(resolve(slices[0]), &position, size_t(slices[0].bytes));
     return true;
   }
   }
@@ -280,9 +279,9 @@ static void writeInteger(void *data, int64_t bytes, int64_t value) {
 }
 
 void RankExecutor::control(const rg_instruction &instruction, int64_t &next) {
-  const rg_place *places = getPlaces(instruction);
+  const rg_slice *slices = getSlices(instruction);
   auto read = [&](int32_t i) {
-    return readInteger(resolve(places[i]), places[i].bytes);
+    return readInteger(resolve(slices[i]), slices[i].bytes);
   };
   bool isTaken = true;
   switch (instruction.opcode) {
@@ -294,7 +293,7 @@ void RankExecutor::control(const rg_instruction &instruction, int64_t &next) {
     loop = {read(1), read(2), read(3)};
     isTaken = loop.value >= loop.upper || loop.step <= 0;
     if (!isTaken)
-      writeInteger(resolve(places[0]), places[0].bytes, loop.value);
+      writeInteger(resolve(slices[0]), slices[0].bytes, loop.value);
     break;
   }
   case RG_OP_NEXT: {
@@ -302,7 +301,7 @@ void RankExecutor::control(const rg_instruction &instruction, int64_t &next) {
     isTaken = !__builtin_add_overflow(loop.value, loop.step, &loop.value) &&
               loop.value < loop.upper;
     if (isTaken)
-      writeInteger(resolve(places[0]), places[0].bytes, loop.value);
+      writeInteger(resolve(slices[0]), slices[0].bytes, loop.value);
     break;
   }
   default:
@@ -315,7 +314,7 @@ void RankExecutor::control(const rg_instruction &instruction, int64_t &next) {
 bool RankExecutor::runInstruction(const rg_instruction &instruction,
                                   int64_t &next) {
   switch (instruction.opcode) {
-  case RG_OP_TRANSFER:
+  case RG_OP_COLLECTIVE:
     return start(instruction);
   case RG_OP_RECORD:
     // What computes has been run by now.
@@ -373,8 +372,8 @@ rg_failure RankExecutor::run(void *const *newArguments,
     double start = recordsSpans ? getSeconds(Clock::now()) : 0;
     if (!runInstruction(instruction, next))
       break;
-    // That of a transfer is known when it is waited for.
-    if (recordsSpans && instruction.opcode != RG_OP_TRANSFER)
+    // That of a collective is known when it is waited for.
+    if (recordsSpans && instruction.opcode != RG_OP_COLLECTIVE)
       addSpan(instruction, start, getSeconds(Clock::now()));
     i = next;
   }

@@ -21,7 +21,7 @@
 
 namespace regather::runtime {
 
-/// Scratch memory that each thread needs for the kernels and products of a
+/// Scratch memory that each thread needs for the kernels and GEMMs of a
 /// program.
 int64_t getScratchBytes(const rg_program &program, const LibraryCalls &library);
 
@@ -55,26 +55,26 @@ public:
   /// Seconds that the last step spent blocked in waits.
   double getWaitSeconds() const { return waitTime.count(); }
 
-  void *resolve(const rg_place &place) const;
+  void *resolve(const rg_slice &slice) const;
   Arena &getArena() { return arena; }
 
 private:
   /// A collective that nobody waited for yet.
-  struct InFlight {
+  struct Pending {
     rg_future *future;
     const rg_instruction *instruction;
   };
   /// The collectives that the rank started on one stream. They are waited for
   /// in order, so that counts say which are done.
   struct Stream {
-    std::vector<InFlight> inFlight;
-    /// How many of `inFlight` are done.
+    std::vector<Pending> pending;
+    /// How many of `pending` are done.
     size_t numDone = 0;
-    /// Collectives that left `inFlight` before.
+    /// Collectives that left `pending` before.
     int64_t numForgotten = 0;
 
     int64_t getNumStarted() const {
-      return numForgotten + int64_t(inFlight.size());
+      return numForgotten + int64_t(pending.size());
     }
   };
   struct Event {
@@ -99,8 +99,8 @@ private:
   bool check(rg_status status, const rg_instruction &instruction);
   bool fail(const char *message, const rg_instruction &instruction);
 
-  const rg_place *getPlaces(const rg_instruction &instruction) const {
-    return program.places + instruction.first_place;
+  const rg_slice *getSlices(const rg_instruction &instruction) const {
+    return program.slices + instruction.first_slice;
   }
 
   const rg_program &program;

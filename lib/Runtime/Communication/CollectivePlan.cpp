@@ -1,4 +1,4 @@
-//===- CollectivePlan.cpp - How a transfer runs on devices ----------------===//
+//===- CollectivePlan.cpp - How a collective runs on devices --------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -66,7 +66,7 @@ public:
   Planner(const Collective &collective, const PlanOptions &options)
       : collective(collective), options(options) {}
 
-  TransferPlan plan();
+  CollectivePlan plan();
 
 private:
   int64_t getElementSize(int64_t member) const {
@@ -134,7 +134,7 @@ private:
 
   const Collective &collective;
   const PlanOptions &options;
-  TransferPlan result;
+  CollectivePlan result;
 };
 
 } // namespace
@@ -177,7 +177,7 @@ void Planner::unpack(int64_t member, const Cut &cut, int64_t position,
 }
 
 //===----------------------------------------------------------------------===//
-// Transfers that move data
+// Collectives that move data
 //===----------------------------------------------------------------------===//
 
 /// Sends to each position its shard along `split`, or all of the input if there
@@ -499,7 +499,7 @@ void Planner::planReductions() {
 // The plan
 //===----------------------------------------------------------------------===//
 
-TransferPlan Planner::plan() {
+CollectivePlan Planner::plan() {
   if (collective.kind == RG_REDUCE_SCATTER || collective.kind == RG_ALL_REDUCE)
     planReductions();
   for (size_t i = 0; i < collective.members.size(); ++i) {
@@ -525,7 +525,7 @@ TransferPlan Planner::plan() {
   return std::move(result);
 }
 
-TransferPlan regather::runtime::planTransfer(const Collective &collective,
-                                             const PlanOptions &options) {
+CollectivePlan regather::runtime::planCollective(const Collective &collective,
+                                                 const PlanOptions &options) {
   return Planner(collective, options).plan();
 }

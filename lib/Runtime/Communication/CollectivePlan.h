@@ -1,4 +1,4 @@
-//===- CollectivePlan.h - How a transfer runs on devices --------*- C++ -*-===//
+//===- CollectivePlan.h - How a collective runs on devices ------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What one rank does for a transfer of Program.h, made once from the shapes:
+// What one rank does for a collective of Program.h, made once from the shapes:
 //
 //   for each phase: reduce what arrived; clear; copy; exchange with the others
 //
@@ -90,7 +90,7 @@ struct PlanPhase {
   }
 };
 
-struct TransferPlan {
+struct CollectivePlan {
   std::vector<PlanPhase> phases;
   int64_t stagingBytes = 0;
 };
@@ -112,8 +112,8 @@ struct PlanOptions {
 bool hasLibraryReduction(const Collective &collective, rg_dtype dtype);
 
 /// Plans a checked collective. Linear in the number of members times ranks.
-TransferPlan planTransfer(const Collective &collective,
-                          const PlanOptions &options);
+CollectivePlan planCollective(const Collective &collective,
+                              const PlanOptions &options);
 
 } // namespace regather::runtime
 

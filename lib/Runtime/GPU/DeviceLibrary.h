@@ -39,7 +39,7 @@ struct DeviceLibraryOptions {
   bool timesAlgorithms = false;
 };
 
-/// Runs products of matrices by cuBLASLt, and attention by cuDNN. Whatever they
+/// Runs GEMMs by cuBLASLt, and attention by cuDNN. Whatever they
 /// do not run is computed by kernels that the compiler has generated, and that
 /// the caller launches: `rg_gpu_program.gemms` and `attentions`.
 ///
@@ -55,7 +55,7 @@ public:
   virtual bool prepare(const rg_gpu_program &program, const DriverApi &driver,
                        std::string &message) = 0;
 
-  /// Chooses how each product is computed; `prepare` was called before. Given
+  /// Chooses how each GEMM is computed; `prepare` was called before. Given
   /// what another rank has chosen, as `printAlgorithms` says it, it takes that
   /// if the rank has the same library and device, and leaves the file alone.
   virtual bool chooseAlgorithms(const std::string *given,
@@ -65,7 +65,7 @@ public:
   /// What could not be done but is no failure; empty for nothing.
   virtual std::string getNote() const = 0;
 
-  /// True if `run` computes the instruction, which is a product or attention;
+  /// True if `run` computes the instruction, which is a GEMM or attention;
   /// false if its generated kernels do.
   virtual bool computes(const rg_instruction &instruction) const = 0;
 
@@ -74,7 +74,7 @@ public:
   virtual int64_t getWorkspaceBytes() const = 0;
 
   /// Enqueues the routine of an instruction. `buffers` are the addresses of its
-  /// places.
+  /// slices.
   virtual bool run(const rg_instruction &instruction, const CuAddress *buffers,
                    CuAddress workspace, CuStream stream,
                    std::string &message) = 0;

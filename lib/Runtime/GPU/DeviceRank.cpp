@@ -38,12 +38,12 @@ static std::vector<bool> findComputing(const rg_program &program) {
   return found;
 }
 
-/// Which streams transfer, but for stream 0, where the step computes.
-static std::vector<bool> findTransferring(const rg_program &program) {
+/// Which streams collective, but for stream 0, where the step computes.
+static std::vector<bool> findCommunicating(const rg_program &program) {
   std::vector<bool> found(size_t(program.stream_count));
   for (int64_t i = 0; i < program.instruction_count; ++i) {
     const rg_instruction &instruction = program.instructions[i];
-    if (instruction.opcode == RG_OP_TRANSFER && instruction.stream != 0)
+    if (instruction.opcode == RG_OP_COLLECTIVE && instruction.stream != 0)
       found[size_t(instruction.stream)] = true;
   }
   return found;
@@ -130,12 +130,12 @@ bool DeviceRank::createStreams(std::string &message) {
   if (!device.check(driver.cuCtxGetStreamPriorityRange(&least, &greatest),
                     "cuCtxGetStreamPriorityRange", message))
     return false;
-  std::vector<bool> isTransferring = findTransferring(program);
+  std::vector<bool> isCommunicating = findCommunicating(program);
   for (int32_t i = 0; i < program.stream_count; ++i) {
     CuStream stream = nullptr;
-    // The few blocks of a transfer would else come behind all blocks of a
+    // The few blocks of a collective would else come behind all blocks of a
     // kernel that runs beside it.
-    int priority = isTransferring[size_t(i)] ? greatest : least;
+    int priority = isCommunicating[size_t(i)] ? greatest : least;
     if (!device.check(driver.cuStreamCreateWithPriority(
                           &stream, kCuStreamNonBlocking, priority),
                       "cuStreamCreateWithPriority", message))
@@ -162,7 +162,7 @@ bool DeviceRank::createStreams(std::string &message) {
 }
 
 bool DeviceRank::allocate(const MemoryNeed &need,
-                          DeviceCommunication &communication,
+                          DeviceCommunicator &communication,
                           std::string &message) {
   if (!communication.allocate(need.arena, arena, message) ||
       !argumentMemory.allocate(device, need.arguments, message) ||
@@ -182,18 +182,18 @@ bool DeviceRank::allocate(const MemoryNeed &need,
 }
 
 bool DeviceRank::create(const MemoryNeed &need,
-                        DeviceCommunication &communication,
+                        DeviceCommunicator &communication,
                         std::string &message) {
   return createStreams(message) && allocate(need, communication, message);
 }
 
-CuAddress DeviceRank::resolve(const rg_place &place) const {
+CuAddress DeviceRank::resolve(const rg_slice &slice) const {
   CuAddress base = arena;
-  if (place.space == RG_SPACE_ARGUMENT)
-    base = arguments[size_t(place.index)];
-  else if (place.space == RG_SPACE_CONSTANT)
-    base = constants.getAddress(place.index);
-  return base + CuAddress(place.offset);
+  if (slice.space == RG_SPACE_ARGUMENT)
+    base = arguments[size_t(slice.index)];
+  else if (slice.space == RG_SPACE_CONSTANT)
+    base = constants.getAddress(slice.index);
+  return base + CuAddress(slice.offset);
 }
 
 //===----------------------------------------------------------------------===//

@@ -63,10 +63,10 @@ public:
   ~DeviceRank();
 
   /// `communication` provides the arena.
-  bool create(const MemoryNeed &need, DeviceCommunication &communication,
+  bool create(const MemoryNeed &need, DeviceCommunicator &communication,
               std::string &message);
 
-  CuAddress resolve(const rg_place &place) const;
+  CuAddress resolve(const rg_slice &slice) const;
   CuAddress getArgument(int64_t i) const { return arguments[size_t(i)]; }
   CuAddress getArena() const { return arena; }
   /// Scratch memory of a stream; 0 if the stream does not compute.
@@ -91,7 +91,7 @@ public:
 
 private:
   bool createStreams(std::string &message);
-  bool allocate(const MemoryNeed &need, DeviceCommunication &communication,
+  bool allocate(const MemoryNeed &need, DeviceCommunicator &communication,
                 std::string &message);
   bool createEvent(CuEvent &event, unsigned flags, std::string &message);
   /// Records the joint of a stream, or lets a stream wait for that of another.

@@ -70,8 +70,8 @@ rg_status GpuExecutor::downloadResult(int32_t rank, int64_t result,
                                       void *data) {
   if (!hasRank(rank) || result < 0 || result >= program.result_count)
     return fail(RG_ERROR_ARGUMENT, "there is no such result");
-  const rg_place &place = program.results[result].place;
-  return download(rank, ranks[size_t(rank)]->resolve(place), place.bytes, data);
+  const rg_slice &slice = program.results[result].slice;
+  return download(rank, ranks[size_t(rank)]->resolve(slice), slice.bytes, data);
 }
 
 rg_status GpuExecutor::downloadArgument(int32_t rank, int64_t argument,
@@ -178,7 +178,7 @@ rg_status GpuExecutor::beginGraph() {
   const rg_gpu_graph &table = programs.graphs[graph];
   // First, since a launch may wait.
   for (int64_t i = table.first; isCaptured && i < table.end; ++i)
-    if (program.instructions[i].opcode == RG_OP_TRANSFER)
+    if (program.instructions[i].opcode == RG_OP_COLLECTIVE)
       communication->replay(i);
   if (isCaptured ? !graphs->launch(graph, message)
                  : !isWarmingUp && !graphs->begin(message))
@@ -200,8 +200,8 @@ rg_status GpuExecutor::endGraph() {
 }
 
 rg_status GpuExecutor::walkStep() {
-  // All ranks start a transfer before one of them goes on.
-  WalkState state = WalkState::Transfer;
+  // All ranks start a collective before one of them goes on.
+  WalkState state = WalkState::Collective;
   while (state != WalkState::End) {
     rg_status status = advance(state);
     if (status == RG_OK && state == WalkState::GraphBegin)

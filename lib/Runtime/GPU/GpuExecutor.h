@@ -45,7 +45,6 @@ public:
   const char *getNote() const { return note.c_str(); }
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   int32_t getFirstRank() const { return firstRank; }
-  const char *getDeviceName() const { return device.getName().c_str(); }
   const char *getRoutines() const { return routines.c_str(); }
   double getSeconds(int32_t rank) const {
     return ranks[size_t(rank)]->getSeconds();
@@ -101,7 +100,7 @@ private:
   std::string routines;
   TcpStore store;
   std::optional<RankGather> rankGather;
-  std::unique_ptr<DeviceCommunication> communication;
+  std::unique_ptr<DeviceCommunicator> communication;
   std::unique_ptr<DeviceWait> wait;
   MemoryNeed need;
   DeviceConstants constants;

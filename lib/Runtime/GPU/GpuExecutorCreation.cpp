@@ -125,7 +125,7 @@ GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
   const DriverApi &driver = device.getDriver();
   if (!isJob) {
     communication =
-        std::make_unique<SharedDeviceCommunication>(driver, numRanks);
+        std::make_unique<SharedDeviceCommunicator>(driver, numRanks);
     return RG_OK;
   }
   NcclOptions ncclOptions;
@@ -144,7 +144,7 @@ GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
       getChoice(options.collective_log, "REGATHER_COLLECTIVE_LOG");
   if (!ncclOptions.logFile.empty())
     ncclOptions.logFile += std::to_string(environment.rank) + ".json";
-  auto nccl = std::make_unique<NcclCommunication>(driver, store, ncclOptions);
+  auto nccl = std::make_unique<NcclCommunicator>(driver, store, ncclOptions);
   std::string message;
   // Before the ranks wait for each other, so that none waits for one that has
   // not what it needs.

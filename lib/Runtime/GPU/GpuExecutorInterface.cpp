@@ -54,10 +54,6 @@ int32_t rg_gpu_executor_first_rank(const rg_gpu_executor *executor) {
   return executor ? unwrap(executor)->getFirstRank() : 0;
 }
 
-const char *rg_gpu_executor_device(const rg_gpu_executor *executor) {
-  return executor ? unwrap(executor)->getDeviceName() : "";
-}
-
 const char *rg_gpu_executor_routines(const rg_gpu_executor *executor) {
   return executor ? unwrap(executor)->getRoutines() : "";
 }

@@ -76,11 +76,11 @@ static std::string checkLaunch(const rg_gpu_program &program,
       std::to_string(&instruction - program.program->instructions);
   if (kernel.launch_count == 0)
     return where + " runs a kernel without launches";
-  if (kernel.argument_count > instruction.place_count)
+  if (kernel.argument_count > instruction.slice_count)
     return where + " has fewer places than its kernel has arguments";
-  const rg_place *places = program.program->places + instruction.first_place;
-  for (int32_t i = 0; i < instruction.place_count; ++i)
-    if (places[i].offset % kBufferAlignment != 0)
+  const rg_slice *slices = program.program->slices + instruction.first_slice;
+  for (int32_t i = 0; i < instruction.slice_count; ++i)
+    if (slices[i].offset % kBufferAlignment != 0)
       return "place " + std::to_string(i) + " of " + where +
              " is not aligned to " + std::to_string(kBufferAlignment) +
              " bytes";

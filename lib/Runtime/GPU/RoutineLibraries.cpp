@@ -1,4 +1,4 @@
-//===- RoutineLibraries.cpp - What computes products and attention --------===//
+//===- RoutineLibraries.cpp - What computes GEMMs and attention -----------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,8 +20,8 @@ namespace {
 class RoutineLibraries final : public DeviceLibrary {
 public:
   explicit RoutineLibraries(const DeviceLibraryOptions &options)
-      : libraries{createProductLibrary(options),
-                  createAttentionLibrary(options)} {}
+      : libraries{createGemmLibrary(options), createAttentionLibrary(options)} {
+  }
 
   bool prepare(const rg_gpu_program &program, const DriverApi &driver,
                std::string &message) override;

@@ -1,4 +1,4 @@
-//===- RoutineLibraries.h - Compute products and attention ------*- C++ -*-===//
+//===- RoutineLibraries.h - Compute GEMMs and attention ---------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,9 +14,9 @@
 
 namespace regather::runtime {
 
-/// Products of matrices, by cuBLASLt.
+/// GEMMs of matrices, by cuBLASLt.
 std::unique_ptr<DeviceLibrary>
-createProductLibrary(const DeviceLibraryOptions &options);
+createGemmLibrary(const DeviceLibraryOptions &options);
 
 /// Attention, by cuDNN. Where it has to be there and is not, the message lists
 /// all that needs it.

@@ -24,12 +24,12 @@ regather::runtime::readRoutineUses(const rg_program &program, int32_t opcode) {
     RoutineUse &use = uses[static_cast<size_t>(instruction.index)];
     if (!use.description)
       use.description = instruction.description;
-    auto count = static_cast<size_t>(instruction.place_count);
+    auto count = static_cast<size_t>(instruction.slice_count);
     if (use.alignments.size() < count)
       use.alignments.resize(count, kBufferAlignment);
     for (size_t p = 0; p < count; ++p) {
       int64_t offset =
-          program.places[instruction.first_place + int64_t(p)].offset |
+          program.slices[instruction.first_slice + int64_t(p)].offset |
           use.alignments[p];
       use.alignments[p] = offset & -offset;
     }

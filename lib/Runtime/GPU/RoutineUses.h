@@ -17,7 +17,7 @@ namespace regather::runtime {
 
 /// All uses of one routine.
 struct RoutineUse {
-  /// What the places of its buffers are aligned to in all instructions with it,
+  /// What the slices of its buffers are aligned to in all instructions with it,
   /// in bytes.
   std::vector<int64_t> alignments;
   /// Of the first instruction; may be null.

@@ -12,9 +12,9 @@
 
 using namespace regather::runtime;
 
-/// A product writes where it adds to, too, if an addend lies there.
-static PlaceAccess getAccess(const rg_gemm_desc &gemm, int32_t i) {
-  PlaceAccess access;
+/// A GEMM writes where it adds to, too, if an addend lies there.
+static SliceAccess getAccess(const rg_gemm_desc &gemm, int32_t i) {
+  SliceAccess access;
   access.isWritten = gemm.c.buffer == i;
   access.isRead = gemm.a.buffer == i || gemm.b.buffer == i;
   for (int32_t k = 0; k < std::min(gemm.addend_count, RG_GEMM_MAX_ADDENDS); ++k)
@@ -22,7 +22,7 @@ static PlaceAccess getAccess(const rg_gemm_desc &gemm, int32_t i) {
   return access;
 }
 
-static PlaceAccess getAccess(const rg_attention_desc &call, int32_t i) {
+static SliceAccess getAccess(const rg_attention_desc &call, int32_t i) {
   bool isResult = call.backward
                       ? i == call.grad_q.buffer || i == call.grad_k.buffer ||
                             i == call.grad_v.buffer
@@ -30,7 +30,7 @@ static PlaceAccess getAccess(const rg_attention_desc &call, int32_t i) {
   return {!isResult, isResult};
 }
 
-PlaceAccess regather::runtime::getPlaceAccess(const rg_gpu_program &gpu,
+SliceAccess regather::runtime::getSliceAccess(const rg_gpu_program &gpu,
                                               const rg_instruction &instruction,
                                               int32_t i) {
   switch (instruction.opcode) {
@@ -42,7 +42,7 @@ PlaceAccess regather::runtime::getPlaceAccess(const rg_gpu_program &gpu,
     return getAccess(gpu.program->gemms[instruction.index], i);
   case RG_OP_ATTENTION:
     return getAccess(gpu.program->attentions[instruction.index], i);
-  case RG_OP_TRANSFER:
+  case RG_OP_COLLECTIVE:
     return {i % 2 == 0, i % 2 == 1};
   case RG_OP_JUMP_IF_ZERO:
     return {true, false};

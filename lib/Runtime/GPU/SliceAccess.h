@@ -13,14 +13,14 @@
 
 namespace regather::runtime {
 
-/// What an instruction does with one of its places.
-struct PlaceAccess {
+/// What an instruction does with one of its slices.
+struct SliceAccess {
   bool isRead = false;
   bool isWritten = false;
 };
 
-/// What the instruction does with its place `i`. The tables have been checked.
-PlaceAccess getPlaceAccess(const rg_gpu_program &program,
+/// What the instruction does with its slice `i`. The tables have been checked.
+SliceAccess getSliceAccess(const rg_gpu_program &program,
                            const rg_instruction &instruction, int32_t i);
 
 } // namespace regather::runtime

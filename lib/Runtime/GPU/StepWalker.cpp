@@ -21,10 +21,10 @@ StepWalker::StepWalker(const StepResources &resources, DeviceRank &rank)
       driver(resources.device.getDriver()), rank(rank),
       loops(size_t(program.loop_count)),
       isRecorded(size_t(program.event_count)) {
-  int32_t mostPlaces = 0;
+  int32_t mostSlices = 0;
   for (int64_t i = 0; i < program.instruction_count; ++i)
-    mostPlaces = std::max(mostPlaces, program.instructions[i].place_count);
-  buffers.resize(size_t(mostPlaces));
+    mostSlices = std::max(mostSlices, program.instructions[i].slice_count);
+  buffers.resize(size_t(mostSlices));
 }
 
 //===----------------------------------------------------------------------===//
@@ -85,15 +85,15 @@ WalkState StepWalker::advance(std::string &message) {
         status = RG_ERROR_DEVICE;
       return WalkState::Failed;
     }
-    if (instruction.opcode == RG_OP_TRANSFER)
-      return WalkState::Transfer;
+    if (instruction.opcode == RG_OP_COLLECTIVE)
+      return WalkState::Collective;
   }
 }
 
 void StepWalker::resolve(const rg_instruction &instruction) {
-  const rg_place *places = getPlaces(instruction);
-  for (int32_t i = 0; i < instruction.place_count; ++i)
-    buffers[size_t(i)] = rank.resolve(places[i]);
+  const rg_slice *slices = getSlices(instruction);
+  for (int32_t i = 0; i < instruction.slice_count; ++i)
+    buffers[size_t(i)] = rank.resolve(slices[i]);
 }
 
 void StepWalker::annotate(const rg_instruction &instruction) {
@@ -101,10 +101,10 @@ void StepWalker::annotate(const rg_instruction &instruction) {
     return;
   reads.clear();
   writes.clear();
-  const rg_place *places = getPlaces(instruction);
-  for (int32_t i = 0; i < instruction.place_count; ++i) {
-    DeviceRange range = {buffers[size_t(i)], uint64_t(places[i].bytes)};
-    PlaceAccess access = getPlaceAccess(resources.program, instruction, i);
+  const rg_slice *slices = getSlices(instruction);
+  for (int32_t i = 0; i < instruction.slice_count; ++i) {
+    DeviceRange range = {buffers[size_t(i)], uint64_t(slices[i].bytes)};
+    SliceAccess access = getSliceAccess(resources.program, instruction, i);
     if (access.isRead)
       reads.push_back(range);
     if (access.isWritten)
@@ -128,7 +128,7 @@ bool StepWalker::issue(const rg_instruction &instruction, int64_t &target,
   case RG_OP_GEMM:
   case RG_OP_ATTENTION:
     return compute(instruction, message);
-  case RG_OP_TRANSFER:
+  case RG_OP_COLLECTIVE:
     return resources.communication.start(
         rank.getRank(), current, buffers.data(),
         rank.getStream(instruction.stream), message);
@@ -156,7 +156,7 @@ bool StepWalker::issue(const rg_instruction &instruction, int64_t &target,
 bool StepWalker::launch(const rg_instruction &instruction,
                         const rg_gpu_kernel &kernel, std::string &message) {
   return resources.kernels.launch(kernel, buffers.data(),
-                                  instruction.place_count,
+                                  instruction.slice_count,
                                   rank.getScratch(instruction.stream),
                                   rank.getStream(instruction.stream), message);
 }
@@ -189,7 +189,7 @@ bool StepWalker::compute(const rg_instruction &instruction,
 //===----------------------------------------------------------------------===//
 
 bool StepWalker::copy(const rg_instruction &instruction, std::string &message) {
-  int64_t bytes = getPlaces(instruction)[0].bytes;
+  int64_t bytes = getSlices(instruction)[0].bytes;
   // Bytes that stay where they are.
   if (bytes == 0 || buffers[0] == buffers[1])
     return true;
@@ -210,9 +210,9 @@ static int64_t getPeriod(const char *element, int64_t bytes) {
 }
 
 bool StepWalker::fill(const rg_instruction &instruction, std::string &message) {
-  const rg_place *places = getPlaces(instruction);
-  const rg_place &element = places[1];
-  if (places[0].bytes == 0)
+  const rg_slice *slices = getSlices(instruction);
+  const rg_slice &element = slices[1];
+  if (slices[0].bytes == 0)
     return true;
   if (element.space != RG_SPACE_CONSTANT)
     return fillByDoubling(instruction, message);
@@ -220,7 +220,7 @@ bool StepWalker::fill(const rg_instruction &instruction, std::string &message) {
       static_cast<const char *>(program.constants[element.index].data) +
       element.offset;
   int64_t period = getPeriod(data, element.bytes);
-  size_t count = size_t(places[0].bytes / period);
+  size_t count = size_t(slices[0].bytes / period);
   CuStream stream = rank.getStream(instruction.stream);
   // Little endian: the low bytes come first.
   uint32_t pattern = 0;
@@ -247,14 +247,14 @@ bool StepWalker::fill(const rg_instruction &instruction, std::string &message) {
 
 bool StepWalker::fillByDoubling(const rg_instruction &instruction,
                                 std::string &message) {
-  const rg_place *places = getPlaces(instruction);
+  const rg_slice *slices = getSlices(instruction);
   CuStream stream = rank.getStream(instruction.stream);
   CuAddress source = buffers[1];
-  int64_t length = places[1].bytes;
-  for (int64_t done = 0; done < places[0].bytes; done += length) {
+  int64_t length = slices[1].bytes;
+  for (int64_t done = 0; done < slices[0].bytes; done += length) {
     if (done) {
       source = buffers[0];
-      length = std::min(done, places[0].bytes - done);
+      length = std::min(done, slices[0].bytes - done);
     }
     if (!check(driver.cuMemcpyDtoDAsync_v2(buffers[0] + CuAddress(done), source,
                                            size_t(length), stream),
@@ -267,26 +267,26 @@ bool StepWalker::fillByDoubling(const rg_instruction &instruction,
 bool StepWalker::writeAxisIndex(const rg_instruction &instruction,
                                 std::string &message) {
   return writeInteger(
-      getPlaces(instruction)[0],
+      getSlices(instruction)[0],
       getPosition(program.axes[instruction.index], rank.getRank()),
       rank.getStream(instruction.stream), message);
 }
 
-bool StepWalker::writeInteger(const rg_place &place, int64_t value,
+bool StepWalker::writeInteger(const rg_slice &slice, int64_t value,
                               CuStream stream, std::string &message) {
   // The value is part of the call, so that no memory of the host has to wait
   // until it is read.
-  CuAddress target = rank.resolve(place);
+  CuAddress target = rank.resolve(slice);
   auto bits = static_cast<uint64_t>(value);
-  if (place.bytes == 1)
+  if (slice.bytes == 1)
     return check(driver.cuMemsetD8Async(
                      target, static_cast<unsigned char>(bits), 1, stream),
                  "cuMemsetD8Async", message);
-  if (place.bytes == 2)
+  if (slice.bytes == 2)
     return check(driver.cuMemsetD16Async(
                      target, static_cast<unsigned short>(bits), 1, stream),
                  "cuMemsetD16Async", message);
-  for (int64_t i = 0; i < place.bytes / 4; ++i)
+  for (int64_t i = 0; i < slice.bytes / 4; ++i)
     if (!check(driver.cuMemsetD32Async(target + 4 * CuAddress(i),
                                        static_cast<unsigned>(bits >> 32 * i), 1,
                                        stream),
@@ -320,13 +320,13 @@ bool StepWalker::wait(const rg_instruction &instruction, std::string &message) {
 // Control
 //===----------------------------------------------------------------------===//
 
-bool StepWalker::readInteger(const rg_place &place, int64_t &value,
+bool StepWalker::readInteger(const rg_slice &slice, int64_t &value,
                              std::string &message) {
   CuStream stream = rank.getStream(0);
-  int64_t bytes = std::min<int64_t>(place.bytes, sizeof(value));
+  int64_t bytes = std::min<int64_t>(slice.bytes, sizeof(value));
   // A copy to other memory would wait for the device, for however long.
   uint64_t &bits = *rank.getHostValue();
-  if (!check(driver.cuMemcpyDtoHAsync_v2(&bits, rank.resolve(place),
+  if (!check(driver.cuMemcpyDtoHAsync_v2(&bits, rank.resolve(slice),
                                          size_t(bytes), stream),
              "cuMemcpyDtoHAsync", message))
     return false;
@@ -341,20 +341,20 @@ bool StepWalker::readInteger(const rg_place &place, int64_t &value,
 
 bool StepWalker::control(const rg_instruction &instruction, int64_t &target,
                          std::string &message) {
-  const rg_place *places = getPlaces(instruction);
+  const rg_slice *slices = getSlices(instruction);
   bool isTaken = true, hasValue = false;
   int64_t value = 0;
   switch (instruction.opcode) {
   case RG_OP_JUMP_IF_ZERO:
-    if (!readInteger(places[0], value, message))
+    if (!readInteger(slices[0], value, message))
       return false;
     isTaken = value == 0;
     break;
   case RG_OP_LOOP: {
     Loop &loop = loops[size_t(instruction.index)];
-    if (!readInteger(places[1], loop.value, message) ||
-        !readInteger(places[2], loop.upper, message) ||
-        !readInteger(places[3], loop.step, message))
+    if (!readInteger(slices[1], loop.value, message) ||
+        !readInteger(slices[2], loop.upper, message) ||
+        !readInteger(slices[3], loop.step, message))
       return false;
     isTaken = loop.value >= loop.upper || loop.step <= 0;
     hasValue = !isTaken;
@@ -372,7 +372,7 @@ bool StepWalker::control(const rg_instruction &instruction, int64_t &target,
   default:
     break;
   }
-  if (hasValue && !writeInteger(places[0], value, rank.getStream(0), message))
+  if (hasValue && !writeInteger(slices[0], value, rank.getStream(0), message))
     return false;
   if (isTaken)
     target = instruction.target;

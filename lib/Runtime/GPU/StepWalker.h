@@ -23,14 +23,14 @@ struct StepResources {
   const rg_gpu_program &program;
   LoadedKernels &kernels;
   DeviceLibrary &library;
-  DeviceCommunication &communication;
+  DeviceCommunicator &communication;
   DeviceWait &wait;
 };
 
 /// Where a walk has come to.
 enum class WalkState {
-  /// A transfer was started. All ranks have to come to it before one goes on.
-  Transfer,
+  /// A collective was started. All ranks have to come to it before one goes on.
+  Collective,
   /// A graph begins: the walk enters or skips it. Or it has ended.
   GraphBegin,
   GraphEnd,
@@ -45,7 +45,7 @@ public:
 
   /// Begins a step.
   bool begin(std::string &message);
-  /// Enqueues everything up to and with the next transfer, up to the begin or
+  /// Enqueues everything up to and with the next collective, up to the begin or
   /// the end of a graph, or to the end.
   WalkState advance(std::string &message);
   /// Goes on with the instructions of the graph that begins, or behind them.
@@ -83,8 +83,8 @@ private:
   bool wait(const rg_instruction &instruction, std::string &message);
   bool control(const rg_instruction &instruction, int64_t &next,
                std::string &message);
-  bool readInteger(const rg_place &place, int64_t &value, std::string &message);
-  bool writeInteger(const rg_place &place, int64_t value, CuStream stream,
+  bool readInteger(const rg_slice &slice, int64_t &value, std::string &message);
+  bool writeInteger(const rg_slice &slice, int64_t value, CuStream stream,
                     std::string &message);
 
   /// True if the walk stands at the begin or the end of a graph.
@@ -94,8 +94,8 @@ private:
   bool check(CuResult result, const char *call, std::string &message) const {
     return resources.device.check(result, call, message);
   }
-  const rg_place *getPlaces(const rg_instruction &instruction) const {
-    return program.places + instruction.first_place;
+  const rg_slice *getSlices(const rg_instruction &instruction) const {
+    return program.slices + instruction.first_slice;
   }
 
   const StepResources resources;
@@ -111,7 +111,7 @@ private:
   std::vector<Loop> loops;
   /// Events that were recorded in this step.
   std::vector<bool> isRecorded;
-  /// Addresses of the places of one instruction.
+  /// Addresses of the slices of one instruction.
   std::vector<CuAddress> buffers;
   std::vector<DeviceRange> reads, writes;
 };

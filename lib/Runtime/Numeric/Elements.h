@@ -13,7 +13,7 @@
 #ifndef REGATHER_RUNTIME_NUMERIC_ELEMENTS_H
 #define REGATHER_RUNTIME_NUMERIC_ELEMENTS_H
 
-#include "Half.h"
+#include "regather/Support/Half.h"
 
 #include "regather/Runtime/Runtime.h"
 
@@ -47,7 +47,7 @@ struct F16Element {
   }
 };
 
-/// True for the types that products and attention compute in f32.
+/// True for the types that GEMMs and attention compute in f32.
 inline bool isRoutineFloat(int32_t dtype) {
   return dtype == RG_F32 || dtype == RG_BF16 || dtype == RG_F16;
 }

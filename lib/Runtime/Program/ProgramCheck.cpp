@@ -29,16 +29,16 @@ public:
 
 private:
   bool checkTables();
-  bool checkPlace(const rg_place &place, const std::string &where);
+  bool checkSlice(const rg_slice &slice, const std::string &where);
   bool checkInstruction(int64_t number);
   bool checkIndex(const rg_instruction &instruction, int64_t count,
                   const char *table, const std::string &where);
-  bool checkPlaceCount(const rg_instruction &instruction,
+  bool checkSliceCount(const rg_instruction &instruction,
                        const std::string &where);
   bool checkBuffers(const rg_instruction &instruction,
                     const std::string &where);
-  bool checkTransfer(const rg_collective &collective, const rg_place *places,
-                     const std::string &where);
+  bool checkCollective(const rg_collective &collective, const rg_slice *slices,
+                       const std::string &where);
   bool fail(const std::string &message) {
     problem = message;
     return false;
@@ -60,7 +60,7 @@ std::string Checker::check() {
   if (!checkTables())
     return problem;
   for (int64_t i = 0; i < program.result_count; ++i)
-    if (!checkPlace(program.results[i].place, "result " + std::to_string(i)))
+    if (!checkSlice(program.results[i].slice, "result " + std::to_string(i)))
       return problem;
   for (int64_t i = 0; i < program.instruction_count; ++i)
     if (!checkInstruction(i))
@@ -86,8 +86,8 @@ bool Checker::checkTables() {
       {program.gemm_count, program.gemms},
       {program.attention_count, program.attentions},
       {program.axes_count, program.axes},
-      {program.transfer_count, program.transfers},
-      {program.place_count, program.places},
+      {program.collective_count, program.collectives},
+      {program.slice_count, program.slices},
       {program.instruction_count, program.instructions}};
   for (auto [count, table] : tables)
     if (count < 0 || (count > 0 && !table))
@@ -99,25 +99,25 @@ bool Checker::checkTables() {
         kernel.scratch_bytes < 0)
       return fail("kernel " + std::to_string(i) + " is malformed");
   }
-  for (int64_t i = 0; i < program.transfer_count; ++i)
-    if (program.transfers[i].axes < 0 ||
-        program.transfers[i].axes >= program.axes_count)
+  for (int64_t i = 0; i < program.collective_count; ++i)
+    if (program.collectives[i].axes < 0 ||
+        program.collectives[i].axes >= program.axes_count)
       return fail("transfer " + std::to_string(i) + " has no axes");
   return true;
 }
 
-bool Checker::checkPlace(const rg_place &place, const std::string &where) {
+bool Checker::checkSlice(const rg_slice &slice, const std::string &where) {
   int64_t bytes = -1;
-  if (place.space == RG_SPACE_ARENA)
+  if (slice.space == RG_SPACE_ARENA)
     bytes = program.arena_bytes;
-  else if (place.space == RG_SPACE_CONSTANT && place.index >= 0 &&
-           place.index < program.constant_count)
-    bytes = program.constants[place.index].bytes;
-  else if (place.space == RG_SPACE_ARGUMENT && place.index >= 0 &&
-           place.index < program.argument_count)
-    bytes = rg_value_bytes(&program.arguments[place.index]);
-  if (place.bytes < 0 || place.offset < 0 || place.bytes > bytes ||
-      place.offset > bytes - place.bytes)
+  else if (slice.space == RG_SPACE_CONSTANT && slice.index >= 0 &&
+           slice.index < program.constant_count)
+    bytes = program.constants[slice.index].bytes;
+  else if (slice.space == RG_SPACE_ARGUMENT && slice.index >= 0 &&
+           slice.index < program.argument_count)
+    bytes = rg_value_bytes(&program.arguments[slice.index]);
+  if (slice.bytes < 0 || slice.offset < 0 || slice.bytes > bytes ||
+      slice.offset > bytes - slice.bytes)
     return fail(where + " lies outside of its buffer");
   return true;
 }
@@ -130,7 +130,7 @@ bool Checker::checkIndex(const rg_instruction &instruction, int64_t count,
               std::to_string(instruction.index));
 }
 
-/// The buffers that a library call names are places of the instruction.
+/// The buffers that a library call names are slices of the instruction.
 bool Checker::checkBuffers(const rg_instruction &instruction,
                            const std::string &where) {
   int32_t last = 0;
@@ -156,13 +156,13 @@ bool Checker::checkBuffers(const rg_instruction &instruction,
     if (call.backward || call.l.buffer != -1)
       add(call.l.buffer);
   }
-  if (!isNegative && last < instruction.place_count)
+  if (!isNegative && last < instruction.slice_count)
     return true;
-  return fail(where + " has " + std::to_string(instruction.place_count) +
+  return fail(where + " has " + std::to_string(instruction.slice_count) +
               " places, but uses buffer " + std::to_string(last));
 }
 
-bool Checker::checkPlaceCount(const rg_instruction &instruction,
+bool Checker::checkSliceCount(const rg_instruction &instruction,
                               const std::string &where) {
   int64_t expected = 0;
   switch (instruction.opcode) {
@@ -171,8 +171,9 @@ bool Checker::checkPlaceCount(const rg_instruction &instruction,
   case RG_OP_GEMM:
   case RG_OP_ATTENTION:
     return checkBuffers(instruction, where);
-  case RG_OP_TRANSFER:
-    expected = 2 * program.transfers[instruction.index].collective.member_count;
+  case RG_OP_COLLECTIVE:
+    expected =
+        2 * program.collectives[instruction.index].collective.member_count;
     break;
   case RG_OP_LOOP:
     expected = 4;
@@ -189,28 +190,29 @@ bool Checker::checkPlaceCount(const rg_instruction &instruction,
   default:
     break;
   }
-  if (instruction.place_count != expected)
-    return fail(where + " has " + std::to_string(instruction.place_count) +
+  if (instruction.slice_count != expected)
+    return fail(where + " has " + std::to_string(instruction.slice_count) +
                 " places, expects " + std::to_string(expected));
-  const rg_place *places = program.places + instruction.first_place;
-  if (instruction.opcode == RG_OP_COPY && places[0].bytes != places[1].bytes)
-    return fail(where + " copies " + std::to_string(places[1].bytes) +
-                " bytes to " + std::to_string(places[0].bytes));
+  const rg_slice *slices = program.slices + instruction.first_slice;
+  if (instruction.opcode == RG_OP_COPY && slices[0].bytes != slices[1].bytes)
+    return fail(where + " copies " + std::to_string(slices[1].bytes) +
+                " bytes to " + std::to_string(slices[0].bytes));
   if (instruction.opcode == RG_OP_FILL &&
-      (places[1].bytes == 0 || places[0].bytes % places[1].bytes != 0))
-    return fail(where + " fills " + std::to_string(places[0].bytes) +
-                " bytes with elements of " + std::to_string(places[1].bytes));
-  if (instruction.opcode == RG_OP_AXIS_INDEX && places[0].bytes != 8)
+      (slices[1].bytes == 0 || slices[0].bytes % slices[1].bytes != 0))
+    return fail(where + " fills " + std::to_string(slices[0].bytes) +
+                " bytes with elements of " + std::to_string(slices[1].bytes));
+  if (instruction.opcode == RG_OP_AXIS_INDEX && slices[0].bytes != 8)
     return fail(where + " writes a position to " +
-                std::to_string(places[0].bytes) + " bytes");
-  if (instruction.opcode == RG_OP_TRANSFER)
-    return checkTransfer(program.transfers[instruction.index].collective,
-                         places, where);
+                std::to_string(slices[0].bytes) + " bytes");
+  if (instruction.opcode == RG_OP_COLLECTIVE)
+    return checkCollective(program.collectives[instruction.index].collective,
+                           slices, where);
   return true;
 }
 
-bool Checker::checkTransfer(const rg_collective &collective,
-                            const rg_place *places, const std::string &where) {
+bool Checker::checkCollective(const rg_collective &collective,
+                              const rg_slice *slices,
+                              const std::string &where) {
   for (int64_t i = 0; i < collective.member_count; ++i) {
     const rg_member &member = collective.members[i];
     int64_t input = int64_t(rg_dtype_size(member.dtype)), output = input;
@@ -218,7 +220,7 @@ bool Checker::checkTransfer(const rg_collective &collective,
       input *= member.input_shape[d];
       output *= member.output_shape[d];
     }
-    if (places[2 * i].bytes != input || places[2 * i + 1].bytes != output)
+    if (slices[2 * i].bytes != input || slices[2 * i + 1].bytes != output)
       return fail(where + ": member " + std::to_string(i) +
                   " has places of another size than its shapes");
   }
@@ -231,11 +233,11 @@ bool Checker::checkInstruction(int64_t number) {
   if (instruction.stream < 0 || instruction.stream >= program.stream_count)
     return fail(where + ": there is no stream " +
                 std::to_string(instruction.stream));
-  if (instruction.place_count < 0 || instruction.first_place < 0 ||
-      instruction.first_place > program.place_count - instruction.place_count)
+  if (instruction.slice_count < 0 || instruction.first_slice < 0 ||
+      instruction.first_slice > program.slice_count - instruction.slice_count)
     return fail(where + " has places that are not in the table");
-  for (int64_t i = 0; i < instruction.place_count; ++i)
-    if (!checkPlace(program.places[instruction.first_place + i],
+  for (int64_t i = 0; i < instruction.slice_count; ++i)
+    if (!checkSlice(program.slices[instruction.first_slice + i],
                     "place " + std::to_string(i) + " of " + where))
       return false;
   switch (instruction.opcode) {
@@ -251,8 +253,8 @@ bool Checker::checkInstruction(int64_t number) {
     if (!checkIndex(instruction, program.attention_count, "attention", where))
       return false;
     break;
-  case RG_OP_TRANSFER:
-    if (!checkIndex(instruction, program.transfer_count, "transfer", where))
+  case RG_OP_COLLECTIVE:
+    if (!checkIndex(instruction, program.collective_count, "transfer", where))
       return false;
     break;
   case RG_OP_RECORD:
@@ -284,7 +286,7 @@ bool Checker::checkInstruction(int64_t number) {
     return fail(where + " has the unknown opcode " +
                 std::to_string(instruction.opcode));
   }
-  return checkPlaceCount(instruction, where);
+  return checkSliceCount(instruction, where);
 }
 
 std::string regather::runtime::checkProgram(const rg_program &program,

@@ -24,7 +24,7 @@ enum class KernelCode {
 };
 
 /// What is wrong with the tables; empty if every index is within its table and
-/// every place within its buffer, so that nothing but the kernels can touch
+/// every slice within its buffer, so that nothing but the kernels can touch
 /// other memory. Linear in the size of the tables.
 std::string checkProgram(const rg_program &program,
                          KernelCode code = KernelCode::Host);

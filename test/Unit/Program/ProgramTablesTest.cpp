@@ -222,7 +222,7 @@ exec.program @step() -> (memref<9xi1>, memref<2xbf16>, memref<3xindex>,
   for (const rg_program *program : {&tables->get(), load()})
     for (int64_t i = 0; i < program->result_count; ++i) {
       const rg_constant &constant =
-          program->constants[program->results[i].place.index];
+          program->constants[program->results[i].slice.index];
       EXPECT_EQ(
           std::string(static_cast<const char *>(constant.data), constant.bytes),
           expected[i]);

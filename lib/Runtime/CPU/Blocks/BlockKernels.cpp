@@ -1,4 +1,4 @@
-//===- BlockKernels.cpp - Products of packed blocks -----------------------===//
+//===- BlockKernels.cpp - GEMMs of packed blocks --------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- BlockKernels.h - Products of packed blocks ---------------*- C++ -*-===//
+//===- BlockKernels.h - GEMMs of packed blocks ------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The inner loops of matrix products and attention, one implementation for each
+// The inner loops of GEMMs and attention, one implementation for each
 // instruction set. All of them carry out the same operations on an element in
 // the same order, with the same roundings: the bits are those of the plain one.
 //

@@ -1,4 +1,4 @@
-//===- GemmLoops.h - Loops of the block products ----------------*- C++ -*-===//
+//===- GemmLoops.h - Loops of the block GEMMs -------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,10 +29,10 @@ constexpr int64_t kLanes = 16;
 constexpr int64_t kPart = 8;
 
 //===----------------------------------------------------------------------===//
-// Products
+// GEMMs
 //===----------------------------------------------------------------------===//
 
-/// The product of `numRows` rows and `numVectors` times 16 columns of panels
+/// The GEMM of `numRows` rows and `numVectors` times 16 columns of panels
 /// that are `panelRows` and `panelColumns` wide.
 template <typename Lanes, int panelRows, int panelColumns, int numRows,
           int numVectors>

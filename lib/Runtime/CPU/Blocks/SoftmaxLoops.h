@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Included like ProductLoops.h. Sums run over 16 partial sums, which are added
+// Included like GemmLoops.h. Sums run over 16 partial sums, which are added
 // in one order: element i belongs to sum i mod 16.
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- BlockedGemm.cpp - Matrix products by packed blocks -----------------===//
+//===- BlockedGemm.cpp - GEMMs by packed blocks ---------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -34,10 +34,10 @@ using namespace regather::runtime;
 static constexpr int64_t kDepthBlock = 256;
 
 namespace {
-class BlockedProduct final : public MatrixProduct {
+class BlockedGemm final : public GemmRoutine {
 public:
-  BlockedProduct(const rg_gemm_desc &desc)
-      : MatrixProduct(desc, ProductTasks(desc)), kernels(getBlockKernels()) {
+  BlockedGemm(const rg_gemm_desc &desc)
+      : GemmRoutine(desc, GemmTasks(desc)), kernels(getBlockKernels()) {
     int64_t depth = std::min(desc.k, kDepthBlock);
     rowCapacity = roundUp(tasks.getTileRows(), kernels.rows);
     columnCapacity = roundUp(tasks.getTileColumns(), kernels.columns);
@@ -47,13 +47,12 @@ public:
                                    : kernels.rows * kernels.columns;
   }
 
-  const char *getName() const override { return kernels.name; }
   size_t getScratchBytes() const override {
     return static_cast<size_t>(leftSize + rightSize + sumSize) * sizeof(float);
   }
 
 protected:
-  bool runTile(void *const *buffers, const ProductTile &tile,
+  bool runTile(void *const *buffers, const GemmTile &tile,
                void *scratch) const override;
 
 private:
@@ -66,16 +65,16 @@ private:
 };
 } // namespace
 
-bool BlockedProduct::runTile(void *const *buffers, const ProductTile &tile,
-                             void *scratch) const {
+bool BlockedGemm::runTile(void *const *buffers, const GemmTile &tile,
+                          void *scratch) const {
   auto *left = static_cast<float *>(scratch);
   float *right = left + leftSize;
   float *sums = right + rightSize;
   const int64_t tileSize = kernels.rows * kernels.columns;
   const bool isOneBlock = desc.k <= kDepthBlock;
-  ProductOperand a(desc, desc.a, buffers, tile.batch);
-  ProductOperand b(desc, desc.b, buffers, tile.batch);
-  ProductEpilogue epilogue(desc, buffers, tile.batch);
+  GemmOperand a(desc, desc.a, buffers, tile.batch);
+  GemmOperand b(desc, desc.b, buffers, tile.batch);
+  GemmEpilogue epilogue(desc, buffers, tile.batch);
   // Once even if there is nothing to sum.
   for (int64_t l = 0; l == 0 || l < desc.k; l += kDepthBlock) {
     int64_t depth = std::min(kDepthBlock, desc.k - l);
@@ -108,9 +107,9 @@ bool BlockedProduct::runTile(void *const *buffers, const ProductTile &tile,
   return true;
 }
 
-/// The product of the transposed matrices, which writes the same numbers to the
+/// The GEMM of the transposed matrices, which writes the same numbers to the
 /// same places.
-static rg_gemm_desc transposeProduct(rg_gemm_desc desc) {
+static rg_gemm_desc transposeGemm(rg_gemm_desc desc) {
   std::swap(desc.m, desc.n);
   std::swap(desc.a, desc.b);
   for (rg_gemm_operand *operand :
@@ -119,10 +118,9 @@ static rg_gemm_desc transposeProduct(rg_gemm_desc desc) {
   return desc;
 }
 
-std::unique_ptr<MatrixProduct>
-regather::runtime::createBlockedProduct(const rg_gemm_desc &desc) {
+std::unique_ptr<GemmRoutine>
+regather::runtime::createBlockedGemm(const rg_gemm_desc &desc) {
   // Sums are written row by row.
   bool hasColumns = desc.c.strides[0] == 1 && desc.c.strides[1] != 1;
-  return std::make_unique<BlockedProduct>(hasColumns ? transposeProduct(desc)
-                                                     : desc);
+  return std::make_unique<BlockedGemm>(hasColumns ? transposeGemm(desc) : desc);
 }

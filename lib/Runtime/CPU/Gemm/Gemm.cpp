@@ -1,4 +1,4 @@
-//===- Gemm.cpp - Matrix products of the runtime --------------------------===//
+//===- Gemm.cpp - GEMMs of the runtime ------------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,11 +12,11 @@
 
 using namespace regather::runtime;
 
-static MatrixProduct *unwrap(rg_gemm *gemm) {
-  return reinterpret_cast<MatrixProduct *>(gemm);
+static GemmRoutine *unwrap(rg_gemm *gemm) {
+  return reinterpret_cast<GemmRoutine *>(gemm);
 }
-static const MatrixProduct *unwrap(const rg_gemm *gemm) {
-  return reinterpret_cast<const MatrixProduct *>(gemm);
+static const GemmRoutine *unwrap(const rg_gemm *gemm) {
+  return reinterpret_cast<const GemmRoutine *>(gemm);
 }
 
 static bool isValid(const rg_gemm_operand &operand) {
@@ -38,8 +38,7 @@ static bool isValid(const rg_gemm_desc &desc) {
          desc.a.dtype == desc.b.dtype;
 }
 
-bool MatrixProduct::run(void *const *buffers, int64_t task,
-                        void *scratch) const {
+bool GemmRoutine::run(void *const *buffers, int64_t task, void *scratch) const {
   int64_t end = tasks.getFirstTile(task + 1);
   for (int64_t tile = tasks.getFirstTile(task); tile < end; ++tile)
     if (!runTile(buffers, tasks.getTile(tile), scratch))
@@ -50,12 +49,12 @@ bool MatrixProduct::run(void *const *buffers, int64_t task,
 rg_status rg_gemm_create(const rg_gemm_desc *desc, rg_gemm **gemm) {
   if (!desc || !gemm || !isValid(*desc))
     return RG_ERROR_ARGUMENT;
-  std::unique_ptr<MatrixProduct> product;
+  std::unique_ptr<GemmRoutine> created;
   if (desc->a.dtype == RG_BF16)
-    product = createOneDNNProduct(*desc);
-  if (!product)
-    product = createBlockedProduct(*desc);
-  *gemm = reinterpret_cast<rg_gemm *>(product.release());
+    created = createOneDNNGemm(*desc);
+  if (!created)
+    created = createBlockedGemm(*desc);
+  *gemm = reinterpret_cast<rg_gemm *>(created.release());
   return RG_OK;
 }
 
@@ -81,10 +80,6 @@ rg_status rg_gemm_run(const rg_gemm *gemm, void *const *buffers) {
                   [&](int64_t task, void *scratch) {
                     return rg_gemm_run_task(gemm, buffers, task, scratch);
                   });
-}
-
-const char *rg_gemm_library(const rg_gemm *gemm) {
-  return gemm ? unwrap(gemm)->getName() : "none";
 }
 
 void rg_gemm_destroy(rg_gemm *gemm) { delete unwrap(gemm); }

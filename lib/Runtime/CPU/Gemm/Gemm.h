@@ -1,4 +1,4 @@
-//===- Gemm.h - One prepared matrix product ---------------------*- C++ -*-===//
+//===- Gemm.h - One prepared GEMM -------------------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,35 +18,34 @@
 
 namespace regather::runtime {
 
-/// What computes the tiles of a product. Several threads may do so at a time.
-class MatrixProduct {
+/// What computes the tiles of a GEMM. Several threads may do so at a time.
+class GemmRoutine {
 public:
-  explicit MatrixProduct(const rg_gemm_desc &desc, ProductTasks tasks)
+  explicit GemmRoutine(const rg_gemm_desc &desc, GemmTasks tasks)
       : desc(desc), tasks(tasks) {}
-  virtual ~MatrixProduct() = default;
+  virtual ~GemmRoutine() = default;
 
   /// Computes the tiles of one task; false if it failed.
   bool run(void *const *buffers, int64_t task, void *scratch) const;
 
-  virtual const char *getName() const = 0;
   /// Bytes of scratch memory that one tile needs.
   virtual size_t getScratchBytes() const = 0;
   int64_t getNumTasks() const { return tasks.getNumTasks(); }
 
 protected:
-  virtual bool runTile(void *const *buffers, const ProductTile &tile,
+  virtual bool runTile(void *const *buffers, const GemmTile &tile,
                        void *scratch) const = 0;
 
   rg_gemm_desc desc;
-  ProductTasks tasks;
+  GemmTasks tasks;
 };
 
-/// A product by the block kernels, on every machine.
-std::unique_ptr<MatrixProduct> createBlockedProduct(const rg_gemm_desc &desc);
+/// A GEMM by the block kernels, on every machine.
+std::unique_ptr<GemmRoutine> createBlockedGemm(const rg_gemm_desc &desc);
 
-/// A product of bf16 by oneDNN; null if this machine does not have the library,
+/// A GEMM of bf16 by oneDNN; null if this machine does not have the library,
 /// or the library has no code for the description but its slow reference.
-std::unique_ptr<MatrixProduct> createOneDNNProduct(const rg_gemm_desc &desc);
+std::unique_ptr<GemmRoutine> createOneDNNGemm(const rg_gemm_desc &desc);
 
 } // namespace regather::runtime
 

@@ -14,9 +14,9 @@
 
 using namespace regather::runtime;
 
-ProductOperand::ProductOperand(const rg_gemm_desc &desc,
-                               const rg_gemm_operand &operand,
-                               void *const *buffers, int64_t batch)
+GemmOperand::GemmOperand(const rg_gemm_desc &desc,
+                         const rg_gemm_operand &operand, void *const *buffers,
+                         int64_t batch)
     : data(nullptr), dtype(operand.dtype),
       elementBytes(static_cast<int64_t>(rg_dtype_size(dtype))),
       strides{operand.strides[0], operand.strides[1]} {
@@ -29,8 +29,8 @@ ProductOperand::ProductOperand(const rg_gemm_desc &desc,
     data = base + offset * elementBytes;
 }
 
-ProductEpilogue::ProductEpilogue(const rg_gemm_desc &desc, void *const *buffers,
-                                 int64_t batch)
+GemmEpilogue::GemmEpilogue(const rg_gemm_desc &desc, void *const *buffers,
+                           int64_t batch)
     : alpha(desc.alpha), relu(desc.relu != 0), numAddends(desc.addend_count),
       // What is not there reads as C.
       addends{
@@ -38,8 +38,8 @@ ProductEpilogue::ProductEpilogue(const rg_gemm_desc &desc, void *const *buffers,
           {desc, numAddends > 1 ? desc.addends[1] : desc.c, buffers, batch}},
       result(desc, desc.c, buffers, batch) {}
 
-float *ProductEpilogue::getTarget(int64_t row, int64_t column,
-                                  int64_t numColumns) const {
+float *GemmEpilogue::getTarget(int64_t row, int64_t column,
+                               int64_t numColumns) const {
   // Sums are written in whole vectors.
   constexpr int64_t vector = 16;
   bool isPlain = alpha == 1 && numAddends == 0 && !relu &&
@@ -69,9 +69,9 @@ static void storeRow(const float *values, void *row, int64_t stride,
     to[j * stride] = Element::store(values[j]);
 }
 
-void ProductEpilogue::apply(float *sums, int64_t stride, int64_t row,
-                            int64_t numRows, int64_t column,
-                            int64_t numColumns) const {
+void GemmEpilogue::apply(float *sums, int64_t stride, int64_t row,
+                         int64_t numRows, int64_t column,
+                         int64_t numColumns) const {
   for (int64_t i = 0; i < numRows; ++i) {
     float *values = sums + i * stride;
     if (alpha != 1)

@@ -16,9 +16,9 @@
 namespace regather::runtime {
 
 /// One matrix of an operand.
-struct ProductOperand {
-  ProductOperand(const rg_gemm_desc &desc, const rg_gemm_operand &operand,
-                 void *const *buffers, int64_t batch);
+struct GemmOperand {
+  GemmOperand(const rg_gemm_desc &desc, const rg_gemm_operand &operand,
+              void *const *buffers, int64_t batch);
 
   void *at(int64_t row, int64_t column) const {
     return static_cast<char *>(data) +
@@ -32,10 +32,9 @@ struct ProductOperand {
 };
 
 /// Turns sums into elements of C.
-class ProductEpilogue {
+class GemmEpilogue {
 public:
-  ProductEpilogue(const rg_gemm_desc &desc, void *const *buffers,
-                  int64_t batch);
+  GemmEpilogue(const rg_gemm_desc &desc, void *const *buffers, int64_t batch);
 
   /// Where the sums from (row, column) on are written to if they are the
   /// elements; null if there is more to do.
@@ -51,8 +50,8 @@ private:
   float alpha;
   bool relu;
   int32_t numAddends;
-  ProductOperand addends[RG_GEMM_MAX_ADDENDS];
-  ProductOperand result;
+  GemmOperand addends[RG_GEMM_MAX_ADDENDS];
+  GemmOperand result;
 };
 
 } // namespace regather::runtime

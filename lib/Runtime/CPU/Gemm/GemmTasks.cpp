@@ -1,4 +1,4 @@
-//===- GemmTasks.cpp - Cut a matrix product into tasks --------------------===//
+//===- GemmTasks.cpp - Cut a GEMM into tasks ------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ static constexpr double kSmallestTask = 2e6;
 
 static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-ProductTasks::ProductTasks(const rg_gemm_desc &desc) : m(desc.m), n(desc.n) {
+GemmTasks::GemmTasks(const rg_gemm_desc &desc) : m(desc.m), n(desc.n) {
   int64_t batch = 1;
   for (int64_t i = 0; i < desc.batch_rank; ++i)
     batch *= desc.batch_sizes[i];
@@ -62,13 +62,13 @@ ProductTasks::ProductTasks(const rg_gemm_desc &desc) : m(desc.m), n(desc.n) {
   numTasks = divideUp(numTiles, tilesPerTask);
 }
 
-int64_t ProductTasks::getFirstTile(int64_t task) const {
+int64_t GemmTasks::getFirstTile(int64_t task) const {
   // Without overflow, and with equal shares for all.
   return task * (numTiles / numTasks) + std::min(task, numTiles % numTasks);
 }
 
-ProductTile ProductTasks::getTile(int64_t tile) const {
-  ProductTile result;
+GemmTile GemmTasks::getTile(int64_t tile) const {
+  GemmTile result;
   result.column = tile % columnTiles * columnsPerTile;
   tile /= columnTiles;
   result.row = tile % rowTiles * rowsPerTile;

@@ -1,4 +1,4 @@
-//===- GemmTasks.h - Cut a matrix product into tasks ------------*- C++ -*-===//
+//===- GemmTasks.h - Cut a GEMM into tasks ----------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,20 +21,20 @@
 namespace regather::runtime {
 
 /// A part of the result of one matrix of the batch.
-struct ProductTile {
+struct GemmTile {
   int64_t batch;
   int64_t row, numRows;
   int64_t column, numColumns;
 };
 
-class ProductTasks {
+class GemmTasks {
 public:
-  explicit ProductTasks(const rg_gemm_desc &desc);
+  explicit GemmTasks(const rg_gemm_desc &desc);
 
   int64_t getNumTasks() const { return numTasks; }
   /// Tiles of a task are [first, last).
   int64_t getFirstTile(int64_t task) const;
-  ProductTile getTile(int64_t tile) const;
+  GemmTile getTile(int64_t tile) const;
 
   /// Of the largest tile.
   int64_t getTileRows() const { return rowsPerTile; }

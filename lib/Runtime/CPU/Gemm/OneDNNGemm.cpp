@@ -1,4 +1,4 @@
-//===- OneDNNGemm.cpp - Matrix products by oneDNN -------------------------===//
+//===- OneDNNGemm.cpp - GEMMs by oneDNN -----------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Products of bf16, for which the library uses instructions that have no like
-// for f32. It is loaded when the first product is made, so that one build runs
+// GEMMs of bf16, for which the library uses instructions that have no like
+// for f32. It is loaded when the first GEMM is made, so that one build runs
 // with and without it. Its threads are not used: with them, the way the sum
 // over k is split would depend on how many there are.
 //
 // How the library sums may depend on how matrices lie in memory. So it only
-// sees copies of blocks, which lie in one way, and the bits of a product are
+// sees copies of blocks, which lie in one way, and the bits of a GEMM are
 // those of its sizes:
 //
 //   for depth block of k:
@@ -112,17 +112,16 @@ const Library *Library::get() {
 }
 
 namespace {
-/// The product of two blocks of some size in row-major order, for which the
+/// The GEMM of two blocks of some size in row-major order, for which the
 /// library has generated code.
-class BlockProduct {
+class BlockGemm {
 public:
-  BlockProduct(const Library &library, int64_t m, int64_t n, int64_t k,
-               bool adds);
-  ~BlockProduct() {
+  BlockGemm(const Library &library, int64_t m, int64_t n, int64_t k, bool adds);
+  ~BlockGemm() {
     if (primitive)
       library.dnnl_primitive_destroy(primitive);
   }
-  BlockProduct(const BlockProduct &) = delete;
+  BlockGemm(const BlockGemm &) = delete;
 
   bool isReady() const { return primitive; }
   size_t getScratchBytes() const { return scratchBytes; }
@@ -192,8 +191,8 @@ static void useOneThread(const Library &library) {
     library.omp_set_num_threads(1);
 }
 
-BlockProduct::BlockProduct(const Library &library, int64_t m, int64_t n,
-                           int64_t k, bool adds)
+BlockGemm::BlockGemm(const Library &library, int64_t m, int64_t n, int64_t k,
+                     bool adds)
     : library(library) {
   useOneThread(library);
   auto describe = [&](dnnl_memory_desc_t &operand, dnnl_data_type_t type,
@@ -207,7 +206,7 @@ BlockProduct::BlockProduct(const Library &library, int64_t m, int64_t n,
     create(adds);
 }
 
-bool BlockProduct::create(bool adds) {
+bool BlockGemm::create(bool adds) {
   dnnl_primitive_attr_t attr = nullptr;
   if (library.dnnl_primitive_attr_create(&attr) != dnnl_success)
     return false;
@@ -226,7 +225,7 @@ bool BlockProduct::create(bool adds) {
   return ready;
 }
 
-bool BlockProduct::createPrimitive(dnnl_primitive_attr_t attr) {
+bool BlockGemm::createPrimitive(dnnl_primitive_attr_t attr) {
   // Scratch memory of the library's own would be shared between threads.
   if (library.dnnl_primitive_attr_set_scratchpad_mode(
           attr, dnnl_scratchpad_mode_user) != dnnl_success)
@@ -250,8 +249,8 @@ bool BlockProduct::createPrimitive(dnnl_primitive_attr_t attr) {
   return created;
 }
 
-bool BlockProduct::run(uint16_t *dataA, uint16_t *dataB, float *dataC,
-                       void *scratchMemory) const {
+bool BlockGemm::run(uint16_t *dataA, uint16_t *dataB, float *dataC,
+                    void *scratchMemory) const {
   Execution execution(library);
   return execution.add(DNNL_ARG_SRC, a, dataA) &&
          execution.add(DNNL_ARG_WEIGHTS, b, dataB) &&
@@ -262,21 +261,20 @@ bool BlockProduct::run(uint16_t *dataA, uint16_t *dataB, float *dataC,
 }
 
 namespace {
-class OneDNNProduct final : public MatrixProduct {
+class OneDNNGemm final : public GemmRoutine {
 public:
-  OneDNNProduct(const rg_gemm_desc &desc, const Library &library)
-      : MatrixProduct(desc, ProductTasks(desc)), library(library) {}
+  OneDNNGemm(const rg_gemm_desc &desc, const Library &library)
+      : GemmRoutine(desc, GemmTasks(desc)), library(library) {}
 
   /// Generates code for all sizes of blocks.
   bool create();
 
-  const char *getName() const override { return "oneDNN"; }
   size_t getScratchBytes() const override {
     return leftBytes + rightBytes + sumBytes + libraryBytes;
   }
 
 protected:
-  bool runTile(void *const *buffers, const ProductTile &tile,
+  bool runTile(void *const *buffers, const GemmTile &tile,
                void *scratch) const override;
 
 private:
@@ -284,7 +282,7 @@ private:
   using Key = std::tuple<int64_t, int64_t, int64_t, bool>;
 
   const Library &library;
-  std::map<Key, BlockProduct> blocks;
+  std::map<Key, BlockGemm> blocks;
   size_t leftBytes = 0, rightBytes = 0, sumBytes = 0, libraryBytes = 0;
 };
 } // namespace
@@ -292,7 +290,7 @@ private:
 /// What is summed in one call.
 static constexpr int64_t kDepthBlock = 1024;
 
-bool OneDNNProduct::create() {
+bool OneDNNGemm::create() {
   int64_t depth = std::min(desc.k, kDepthBlock);
   auto round = [](int64_t bytes) {
     constexpr size_t line = 64;
@@ -321,9 +319,8 @@ bool OneDNNProduct::create() {
 }
 
 /// Copies a block of an operand to row-major order.
-static void copyBlock(const ProductOperand &operand, int64_t row,
-                      int64_t numRows, int64_t column, int64_t numColumns,
-                      uint16_t *to) {
+static void copyBlock(const GemmOperand &operand, int64_t row, int64_t numRows,
+                      int64_t column, int64_t numColumns, uint16_t *to) {
   for (int64_t i = 0; i < numRows; ++i, to += numColumns) {
     const auto *from =
         static_cast<const uint16_t *>(operand.at(row + i, column));
@@ -335,16 +332,16 @@ static void copyBlock(const ProductOperand &operand, int64_t row,
   }
 }
 
-bool OneDNNProduct::runTile(void *const *buffers, const ProductTile &tile,
-                            void *scratch) const {
+bool OneDNNGemm::runTile(void *const *buffers, const GemmTile &tile,
+                         void *scratch) const {
   useOneThread(library);
   auto *bytes = static_cast<char *>(scratch);
   auto *left = reinterpret_cast<uint16_t *>(bytes);
   auto *right = reinterpret_cast<uint16_t *>(bytes + leftBytes);
   auto *sums = reinterpret_cast<float *>(bytes + leftBytes + rightBytes);
   void *libraryScratch = bytes + leftBytes + rightBytes + sumBytes;
-  ProductOperand a(desc, desc.a, buffers, tile.batch);
-  ProductOperand b(desc, desc.b, buffers, tile.batch);
+  GemmOperand a(desc, desc.a, buffers, tile.batch);
+  GemmOperand b(desc, desc.b, buffers, tile.batch);
   for (int64_t l = 0; l < desc.k; l += kDepthBlock) {
     int64_t depth = std::min(kDepthBlock, desc.k - l);
     copyBlock(a, tile.row, tile.numRows, l, depth, left);
@@ -354,7 +351,7 @@ bool OneDNNProduct::runTile(void *const *buffers, const ProductTile &tile,
         !it->second.run(left, right, sums, libraryScratch))
       return false;
   }
-  ProductEpilogue(desc, buffers, tile.batch)
+  GemmEpilogue(desc, buffers, tile.batch)
       .apply(sums, tile.numColumns, tile.row, tile.numRows, tile.column,
              tile.numColumns);
   return true;
@@ -368,21 +365,21 @@ static bool isEmpty(const rg_gemm_desc &desc) {
   return empty;
 }
 
-std::unique_ptr<MatrixProduct>
-regather::runtime::createOneDNNProduct(const rg_gemm_desc &desc) {
+std::unique_ptr<GemmRoutine>
+regather::runtime::createOneDNNGemm(const rg_gemm_desc &desc) {
   const Library *library = Library::get();
   if (!library || isEmpty(desc))
     return nullptr;
-  auto product = std::make_unique<OneDNNProduct>(desc, *library);
-  if (!product->create())
+  auto gemm = std::make_unique<OneDNNGemm>(desc, *library);
+  if (!gemm->create())
     return nullptr;
-  return product;
+  return gemm;
 }
 
 #else // Without the header, or with one of another version.
 
-std::unique_ptr<regather::runtime::MatrixProduct>
-regather::runtime::createOneDNNProduct(const rg_gemm_desc &desc) {
+std::unique_ptr<regather::runtime::GemmRoutine>
+regather::runtime::createOneDNNGemm(const rg_gemm_desc &desc) {
   return nullptr;
 }
 

@@ -36,7 +36,7 @@ struct Part {
 };
 
 /// Product of the sizes of the dimensions begin..end-1.
-int64_t getProduct(const Shape &shape, int64_t begin, int64_t end) {
+int64_t getGemm(const Shape &shape, int64_t begin, int64_t end) {
   int64_t product = 1;
   for (int64_t dim = begin; dim < end; ++dim)
     product *= shape[dim];
@@ -48,16 +48,16 @@ int64_t getProduct(const Shape &shape, int64_t begin, int64_t end) {
 View getView(const Shape &shape, int64_t first, int64_t second,
              int64_t elementSize) {
   int64_t rank = int64_t(shape.size());
-  return {getProduct(shape, 0, first), shape[first],
-          getProduct(shape, first + 1, second), shape[second],
-          getProduct(shape, second + 1, rank) * elementSize};
+  return {getGemm(shape, 0, first), shape[first],
+          getGemm(shape, first + 1, second), shape[second],
+          getGemm(shape, second + 1, rank) * elementSize};
 }
 
 /// Sees `shape` as [outer, 1, 1, size of `dim`, inner bytes].
 View getView(const Shape &shape, int64_t dim, int64_t elementSize) {
   int64_t rank = int64_t(shape.size());
-  return {getProduct(shape, 0, dim), 1, 1, shape[dim],
-          getProduct(shape, dim + 1, rank) * elementSize};
+  return {getGemm(shape, 0, dim), 1, 1, shape[dim],
+          getGemm(shape, dim + 1, rank) * elementSize};
 }
 
 /// Number of elements of shard `index` that are not padding.
@@ -69,7 +69,7 @@ int64_t getValidSize(int64_t size, int64_t shard, int64_t index) {
 View getWhole(const Part &part) {
   const Shape &shape = part.member.outputShape;
   return {1, 1, 1, 1,
-          getProduct(shape, 0, int64_t(shape.size())) * part.getElementSize()};
+          getGemm(shape, 0, int64_t(shape.size())) * part.getElementSize()};
 }
 
 void copyWhole(const Part &part, int64_t source) {

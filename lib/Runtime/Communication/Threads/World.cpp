@@ -325,7 +325,7 @@ static double getSeconds(InjectedLink::Clock::time_point time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-rg_status World::wait(Future *future, rg_flight *flight) {
+rg_status World::wait(Future *future, rg_collective_times *times) {
   Lock lock(mutex);
   Rendezvous &rendezvous = *future->rendezvous;
   Rank &rank = ranks[future->rank];
@@ -353,9 +353,9 @@ rg_status World::wait(Future *future, rg_flight *flight) {
                          [&] { return status != RG_OK; });
 
   rg_status result = status;
-  if (flight && result == RG_OK)
-    *flight = {getSeconds(rendezvous.begin),
-               getSeconds(std::max(rendezvous.end, rendezvous.arrival))};
+  if (times && result == RG_OK)
+    *times = {getSeconds(rendezvous.begin),
+              getSeconds(std::max(rendezvous.end, rendezvous.arrival))};
   rank.waitsFor = nullptr;
   futures.erase(future);
   if (--numWaiting == 0)

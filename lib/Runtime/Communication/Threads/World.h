@@ -126,7 +126,7 @@ public:
   rg_status start(Communicator &communicator, const rg_collective &collective,
                   Future *&future);
   /// Sets `flight` to when the data was moved, unless it is null.
-  rg_status wait(Future *future, rg_flight *flight);
+  rg_status wait(Future *future, rg_collective_times *times);
   rg_status test(const Future &future, bool &done) const;
 
   /// Keeps the message of a wrong call, which changes nothing else.

@@ -167,10 +167,10 @@ rg_status rg_start(rg_comm *comm, const rg_collective *collective,
   return status;
 }
 
-rg_status rg_wait(rg_future *future) { return rg_wait_flight(future, nullptr); }
+rg_status rg_wait(rg_future *future) { return rg_wait_timed(future, nullptr); }
 
-rg_status rg_wait_flight(rg_future *future, rg_flight *flight) {
-  return future ? unwrap(future)->world->wait(unwrap(future), flight)
+rg_status rg_wait_timed(rg_future *future, rg_collective_times *times) {
+  return future ? unwrap(future)->world->wait(unwrap(future), times)
                 : RG_ERROR_ARGUMENT;
 }
 

@@ -18,22 +18,22 @@
 namespace regather::runtime {
 
 /// How the ranks of a program exchange data: NCCL between processes
-/// (NcclCommunication), or copies between ranks that share a device
-/// (SharedDeviceCommunication). One object serves all ranks of the process.
+/// (NcclCommunicator), or copies between ranks that share a device
+/// (SharedDeviceCommunicator). One object serves all ranks of the process.
 ///
 /// Everything is made by `allocate` and `prepare`; `start` only enqueues, and
 /// can be captured into a graph.
-class DeviceCommunication {
+class DeviceCommunicator {
 public:
-  virtual ~DeviceCommunication() = default;
+  virtual ~DeviceCommunicator() = default;
 
-  /// Memory of the device for the arena of a rank, from which transfers are
+  /// Memory of the device for the arena of a rank, from which collectives are
   /// fastest. Called before `prepare`, once for each rank, with the context of
   /// the device current. It is freed with this object.
   virtual bool allocate(int64_t bytes, CuAddress &address,
                         std::string &message) = 0;
 
-  /// Makes communicators and staging memory for all transfers of the program.
+  /// Makes communicators and staging memory for all collectives of the program.
   /// Called once. False, with a message, if that fails.
   virtual bool prepare(const rg_gpu_program &program, std::string &message) = 0;
 
@@ -42,16 +42,16 @@ public:
   virtual void beginStep() = 0;
   virtual void endStep() = 0;
 
-  /// Enqueues the transfer of an instruction of `rank` on `stream`. `buffers`
-  /// are the addresses of its places: for each member its input and its output.
+  /// Enqueues the collective of an instruction of `rank` on `stream`. `buffers`
+  /// are the addresses of its slices: for each member its input and its output.
   /// With several ranks in one process, ranks are started one after the other
   /// by one thread, all of them before any rank goes on to its next
-  /// instruction: only with the last one is the transfer on all the streams.
+  /// instruction: only with the last one is the collective on all the streams.
   virtual bool start(int32_t rank, int64_t instruction,
                      const CuAddress *buffers, CuStream stream,
                      std::string &message) = 0;
 
-  /// Says that a graph starts a transfer once more, which `start` was called
+  /// Says that a graph starts a collective once more, which `start` was called
   /// for when it was captured.
   virtual void replay(int64_t instruction) {}
 
@@ -61,10 +61,10 @@ public:
   virtual bool poll(std::string &message) = 0;
 
   /// Ends all that is in flight, on all communicators, after a failure. Graphs
-  /// with transfers have to be destroyed before. Waits for a while at most.
+  /// with collectives have to be destroyed before. Waits for a while at most.
   virtual void abort() = 0;
 
-  /// Device memory that its library will take, about, for the transfers of a
+  /// Device memory that its library will take, about, for the collectives of a
   /// program.
   virtual int64_t
   estimateLibraryBytes(const rg_gpu_program & /*program*/) const {

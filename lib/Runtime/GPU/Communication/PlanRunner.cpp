@@ -1,4 +1,4 @@
-//===- PlanRunner.cpp - A rank's own work in transfers --------------------===//
+//===- PlanRunner.cpp - A rank's own work in collectives ------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,12 +18,12 @@ using namespace regather::runtime;
 /// CUmemorytype of memory of a device.
 static constexpr unsigned kDeviceMemory = 2;
 
-std::string regather::runtime::readTransfer(const rg_transfer &transfer,
-                                            int64_t ranks,
-                                            Collective &collective) {
+std::string regather::runtime::readCollective(const rg_collective_entry &entry,
+                                              int64_t ranks,
+                                              Collective &collective) {
   // A place of no interest stands for the buffers, which must not be null.
   char place = 0;
-  rg_collective from = transfer.collective;
+  rg_collective from = entry.collective;
   std::vector<rg_member> members;
   if (from.members)
     members.assign(from.members, from.members + from.member_count);
@@ -37,7 +37,7 @@ std::string regather::runtime::readTransfer(const rg_transfer &transfer,
 }
 
 void regather::runtime::annotate(const DriverApi &driver,
-                                 const TransferLabel &label) {
+                                 const CollectiveLabel &label) {
   if (!driver.annotate)
     return;
   CallAnnotation annotation = {};
@@ -60,7 +60,7 @@ bool PlanRunner::check(CuResult result, const char *what,
   return false;
 }
 
-bool PlanRunner::prepare(const TransferPlan &plan, std::string &message) {
+bool PlanRunner::prepare(const CollectivePlan &plan, std::string &message) {
   for (const PlanPhase &phase : plan.phases)
     for (const PlanReduction &reduction : phase.reductions) {
       if (!module && !driver.loadModule(writeReductionKernels().c_str(), module,
@@ -81,7 +81,7 @@ bool PlanRunner::prepare(const TransferPlan &plan, std::string &message) {
 
 bool PlanRunner::reduce(const PlanReduction &reduction, int64_t ranks,
                         const PlanMemory &memory, CuStream stream,
-                        const TransferLabel &label, std::string &message) {
+                        const CollectiveLabel &label, std::string &message) {
   uint64_t target = memory.get(reduction.target);
   uint64_t first = memory.get(reduction.sources);
   auto stride = uint64_t(reduction.stride);
@@ -155,7 +155,7 @@ bool PlanRunner::copy(const PlanCopy &copy, const PlanMemory &memory,
 
 bool PlanRunner::run(const PlanPhase &phase, int64_t ranks,
                      const PlanMemory &memory, CuStream stream,
-                     const TransferLabel &label, std::string &message) {
+                     const CollectiveLabel &label, std::string &message) {
   for (const PlanReduction &reduction : phase.reductions)
     if (!reduce(reduction, ranks, memory, stream, label, message))
       return false;

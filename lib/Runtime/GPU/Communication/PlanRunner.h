@@ -1,4 +1,4 @@
-//===- PlanRunner.h - A rank's own work in transfers ------------*- C++ -*-===//
+//===- PlanRunner.h - A rank's own work in collectives ----------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -34,7 +34,7 @@ struct PlanMemory {
 };
 
 /// What enqueued work belongs to, for records and messages.
-struct TransferLabel {
+struct CollectiveLabel {
   int32_t rank;
   int64_t instruction;
   /// Of the instruction; may be null.
@@ -42,12 +42,12 @@ struct TransferLabel {
 };
 
 /// Tells a stand-in what the next calls belong to; does nothing else.
-void annotate(const DriverApi &driver, const TransferLabel &label);
+void annotate(const DriverApi &driver, const CollectiveLabel &label);
 
-/// Copies a transfer of a program without its buffers. Returns what is wrong
+/// Copies a collective of a program without its buffers. Returns what is wrong
 /// with it, or an empty string.
-std::string readTransfer(const rg_transfer &transfer, int64_t ranks,
-                         Collective &collective);
+std::string readCollective(const rg_collective_entry &entry, int64_t ranks,
+                           Collective &collective);
 
 /// Enqueues what the phases of plans do besides the exchange. Holds the kernels
 /// for reductions.
@@ -58,16 +58,16 @@ public:
   PlanRunner(const PlanRunner &) = delete;
 
   /// Loads the kernels that a plan needs.
-  bool prepare(const TransferPlan &plan, std::string &message);
+  bool prepare(const CollectivePlan &plan, std::string &message);
 
   /// Enqueues reductions, clears and copies of a phase for a group of `ranks`.
   bool run(const PlanPhase &phase, int64_t ranks, const PlanMemory &memory,
-           CuStream stream, const TransferLabel &label, std::string &message);
+           CuStream stream, const CollectiveLabel &label, std::string &message);
 
 private:
   bool reduce(const PlanReduction &reduction, int64_t ranks,
               const PlanMemory &memory, CuStream stream,
-              const TransferLabel &label, std::string &message);
+              const CollectiveLabel &label, std::string &message);
   bool copy(const PlanCopy &copy, const PlanMemory &memory, CuStream stream,
             std::string &message);
   /// Row by row, where the driver does not take the pitch: of such rows, a

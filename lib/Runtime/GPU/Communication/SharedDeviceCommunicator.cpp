@@ -15,7 +15,7 @@
 
 using namespace regather::runtime;
 
-SharedDeviceCommunication::~SharedDeviceCommunication() {
+SharedDeviceCommunicator::~SharedDeviceCommunicator() {
   for (const std::vector<CuEvent> &list : events)
     for (CuEvent event : list)
       if (event)
@@ -24,16 +24,16 @@ SharedDeviceCommunication::~SharedDeviceCommunication() {
     driver.cuMemFree_v2(address);
 }
 
-bool SharedDeviceCommunication::check(CuResult result, const char *what,
-                                      std::string &message) const {
+bool SharedDeviceCommunicator::check(CuResult result, const char *what,
+                                     std::string &message) const {
   if (result == kCuSuccess)
     return true;
   message = std::string(what) + ": " + driver.describe(result);
   return false;
 }
 
-bool SharedDeviceCommunication::allocate(int64_t bytes, CuAddress &address,
-                                         std::string &message) {
+bool SharedDeviceCommunicator::allocate(int64_t bytes, CuAddress &address,
+                                        std::string &message) {
   address = 0;
   if (bytes == 0)
     return true;
@@ -57,8 +57,8 @@ bool SharedDeviceCommunication::allocate(int64_t bytes, CuAddress &address,
 /// The k-th message that a position sends to another one is the k-th that the
 /// other receives from it.
 template <typename Delivery>
-static bool matchMessages(const std::vector<TransferPlan> &plans, size_t phase,
-                          std::vector<Delivery> &deliveries) {
+static bool matchMessages(const std::vector<CollectivePlan> &plans,
+                          size_t phase, std::vector<Delivery> &deliveries) {
   size_t numRanks = plans.size();
   std::vector<std::deque<const PlanMessage *>> sent(numRanks * numRanks);
   for (size_t from = 0; from < numRanks; ++from)
@@ -84,25 +84,25 @@ static bool matchMessages(const std::vector<TransferPlan> &plans, size_t phase,
   return numSent == numReceived;
 }
 
-bool SharedDeviceCommunication::planTransfers(std::string &message) {
-  for (int64_t i = 0; i < program->transfer_count; ++i) {
-    const rg_transfer &transfer = program->transfers[i];
+bool SharedDeviceCommunicator::planCollectives(std::string &message) {
+  for (int64_t i = 0; i < program->collective_count; ++i) {
+    const rg_collective_entry &entry = program->collectives[i];
     const std::string name = "transfer " + std::to_string(i);
-    auto groupRanks = int64_t(getGroup(program->axes[transfer.axes], 0).size());
+    auto groupRanks = int64_t(getGroup(program->axes[entry.axes], 0).size());
     Collective collective;
-    message = readTransfer(transfer, groupRanks, collective);
+    message = readCollective(entry, groupRanks, collective);
     if (!message.empty()) {
       message = name + ": " + message;
       return false;
     }
-    GroupPlan &plan = transfers.emplace_back();
+    GroupPlan &plan = collectives.emplace_back();
     size_t numPhases = 0;
     for (int64_t position = 0; position < groupRanks; ++position) {
       PlanOptions options;
       options.ranks = groupRanks;
       options.position = position;
       options.reductionBytes = reductionBytes;
-      plan.plans.push_back(planTransfer(collective, options));
+      plan.plans.push_back(planCollective(collective, options));
       numPhases = std::max(numPhases, plan.plans.back().phases.size());
       if (!runner.prepare(plan.plans.back(), message))
         return false;
@@ -117,7 +117,7 @@ bool SharedDeviceCommunication::planTransfers(std::string &message) {
   return true;
 }
 
-bool SharedDeviceCommunication::makeGroups() {
+bool SharedDeviceCommunicator::makeGroups() {
   groupNumbers.resize(size_t(program->axes_count));
   for (size_t axes = 0; axes < groupNumbers.size(); ++axes) {
     groupNumbers[axes].resize(size_t(ranks));
@@ -139,14 +139,15 @@ bool SharedDeviceCommunication::makeGroups() {
   return true;
 }
 
-bool SharedDeviceCommunication::makeStreams(std::string &message) {
+bool SharedDeviceCommunicator::makeStreams(std::string &message) {
   auto numStreams = size_t(program->stream_count);
   std::vector<int64_t> needed(numStreams);
   for (int64_t i = 0; i < program->instruction_count; ++i) {
     const rg_instruction &instruction = program->instructions[i];
-    if (instruction.opcode != RG_OP_TRANSFER)
+    if (instruction.opcode != RG_OP_COLLECTIVE)
       continue;
-    for (const TransferPlan &plan : transfers[size_t(instruction.index)].plans)
+    for (const CollectivePlan &plan :
+         collectives[size_t(instruction.index)].plans)
       needed[size_t(instruction.stream)] =
           std::max(needed[size_t(instruction.stream)], plan.stagingBytes);
   }
@@ -164,24 +165,24 @@ bool SharedDeviceCommunication::makeStreams(std::string &message) {
   return true;
 }
 
-bool SharedDeviceCommunication::prepare(const rg_gpu_program &gpuProgram,
-                                        std::string &message) {
+bool SharedDeviceCommunicator::prepare(const rg_gpu_program &gpuProgram,
+                                       std::string &message) {
   program = gpuProgram.program;
   if (!makeGroups()) {
     message =
         "the program is for more than " + std::to_string(ranks) + " ranks";
     return false;
   }
-  return planTransfers(message) && makeStreams(message);
+  return planCollectives(message) && makeStreams(message);
 }
 
 //===----------------------------------------------------------------------===//
-// Transfers
+// Collectives
 //===----------------------------------------------------------------------===//
 
 /// What a stream does next begins when all streams of the group are here.
-bool SharedDeviceCommunication::joinStreams(const Group &group,
-                                            std::string &message) {
+bool SharedDeviceCommunicator::joinStreams(const Group &group,
+                                           std::string &message) {
   const Arrival &first = group.arrivals.front();
   auto record = [&](const Arrival &arrival) {
     return check(driver.cuEventRecord(arrival.event, arrival.stream),
@@ -202,16 +203,16 @@ bool SharedDeviceCommunication::joinStreams(const Group &group,
   return true;
 }
 
-bool SharedDeviceCommunication::run(Group &group, const GroupPlan &plan,
-                                    std::string &message) {
+bool SharedDeviceCommunicator::run(Group &group, const GroupPlan &plan,
+                                   std::string &message) {
   auto getMemory = [&](int64_t position) {
     const Arrival &arrival = group.arrivals[size_t(position)];
     return PlanMemory{arrival.buffers.data(), arrival.staging};
   };
   auto getLabel = [&](size_t position) {
     int64_t number = group.arrivals[position].instruction;
-    return TransferLabel{group.members[position], number,
-                         program->instructions[number].description};
+    return CollectiveLabel{group.members[position], number,
+                           program->instructions[number].description};
   };
   for (size_t phase = 0; phase < plan.deliveries.size(); ++phase) {
     for (size_t i = 0; i < group.members.size(); ++i) {
@@ -245,13 +246,13 @@ bool SharedDeviceCommunication::run(Group &group, const GroupPlan &plan,
   return true;
 }
 
-bool SharedDeviceCommunication::start(int32_t rank, int64_t number,
-                                      const CuAddress *buffers, CuStream stream,
-                                      std::string &message) {
+bool SharedDeviceCommunicator::start(int32_t rank, int64_t number,
+                                     const CuAddress *buffers, CuStream stream,
+                                     std::string &message) {
   const rg_instruction &instruction = program->instructions[number];
-  const rg_transfer &transfer = program->transfers[instruction.index];
-  Group &group = groups[groupNumbers[size_t(transfer.axes)][size_t(rank)]];
-  auto position = size_t(getPosition(program->axes[transfer.axes], rank));
+  const rg_collective_entry &entry = program->collectives[instruction.index];
+  Group &group = groups[groupNumbers[size_t(entry.axes)][size_t(rank)]];
+  auto position = size_t(getPosition(program->axes[entry.axes], rank));
   Arrival &arrival = group.arrivals[position];
   auto describe = [&](int32_t of, int64_t at) {
     const char *description = program->instructions[at].description;
@@ -273,13 +274,13 @@ bool SharedDeviceCommunication::start(int32_t rank, int64_t number,
     }
   }
   arrival.instruction = number;
-  arrival.buffers.assign(buffers, buffers + instruction.place_count);
+  arrival.buffers.assign(buffers, buffers + instruction.slice_count);
   arrival.stream = stream;
   arrival.event = events[size_t(rank)][size_t(instruction.stream)];
   arrival.staging = staging[size_t(rank)][size_t(instruction.stream)];
   if (++group.numArrived < group.members.size())
     return true;
-  bool isGood = run(group, transfers[size_t(instruction.index)], message);
+  bool isGood = run(group, collectives[size_t(instruction.index)], message);
   group.numArrived = 0;
   for (Arrival &each : group.arrivals)
     each.instruction = -1;

@@ -19,16 +19,16 @@ namespace regather::runtime {
 /// processes; a message is a copy, before and after which the streams of the
 /// group wait for each other by events. Reductions are always in rank order.
 ///
-/// A transfer joins streams of several ranks, so that a graph that holds one is
-/// captured for all of them together, as GraphCapture does.
-class SharedDeviceCommunication : public DeviceCommunication {
+/// A collective joins streams of several ranks, so that a graph that holds one
+/// is captured for all of them together, as GraphCapture does.
+class SharedDeviceCommunicator : public DeviceCommunicator {
 public:
   /// `reductionBytes` as in PlanOptions.
-  SharedDeviceCommunication(const DriverApi &driver, int32_t ranks,
-                            int64_t reductionBytes = int64_t(64) << 20)
+  SharedDeviceCommunicator(const DriverApi &driver, int32_t ranks,
+                           int64_t reductionBytes = int64_t(64) << 20)
       : driver(driver), ranks(ranks), reductionBytes(reductionBytes),
         runner(driver) {}
-  ~SharedDeviceCommunication() override;
+  ~SharedDeviceCommunicator() override;
 
   bool allocate(int64_t bytes, CuAddress &address,
                 std::string &message) override;
@@ -48,13 +48,13 @@ private:
     PlanAddress source, target;
     int64_t bytes;
   };
-  /// A transfer for the positions of a group.
+  /// A collective for the positions of a group.
   struct GroupPlan {
-    std::vector<TransferPlan> plans;
+    std::vector<CollectivePlan> plans;
     /// For each phase.
     std::vector<std::vector<Delivery>> deliveries;
   };
-  /// A member that has started the transfer which its group comes to next.
+  /// A member that has started the collective which its group comes to next.
   struct Arrival {
     int64_t instruction = -1;
     std::vector<CuAddress> buffers;
@@ -68,7 +68,7 @@ private:
     size_t numArrived = 0;
   };
 
-  bool planTransfers(std::string &message);
+  bool planCollectives(std::string &message);
   bool makeGroups();
   bool makeStreams(std::string &message);
   bool check(CuResult result, const char *what, std::string &message) const;
@@ -80,7 +80,7 @@ private:
   int64_t reductionBytes;
   PlanRunner runner;
   const rg_program *program = nullptr;
-  std::vector<GroupPlan> transfers;
+  std::vector<GroupPlan> collectives;
   std::vector<Group> groups;
   /// For axes and rank, the number of the group.
   std::vector<std::vector<size_t>> groupNumbers;

@@ -1,4 +1,4 @@
-//===- AlgorithmChooser.cpp - Choose how products are computed ------------===//
+//===- AlgorithmChooser.cpp - Choose how GEMMs are computed ---------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,17 +23,17 @@ static constexpr double kTolerance = 1.02;
 AlgorithmChooser::Choice AlgorithmChooser::openTimer(std::string &message) {
   if (timer)
     return Choice::Made;
-  timer = std::make_unique<ProductTimer>(driver);
+  timer = std::make_unique<GemmTimer>(driver);
   return timer->create(timingBytes, message) ? Choice::Made : Choice::Failed;
 }
 
-static std::string describeFailure(const CublasLtProduct &product) {
+static std::string describeFailure(const CublasLtGemm &gemm) {
   return "cuBLASLt runs none of the algorithms that it proposes for " +
-         product.getKey();
+         gemm.getKey();
 }
 
 AlgorithmChooser::Choice
-AlgorithmChooser::tryOut(CublasLtProduct &product,
+AlgorithmChooser::tryOut(CublasLtGemm &gemm,
                          const std::vector<LtProposal> &proposals,
                          RecordedAlgorithm &chosen, std::string &message) {
   if (Choice choice = openTimer(message); choice != Choice::Made)
@@ -41,22 +41,22 @@ AlgorithmChooser::tryOut(CublasLtProduct &product,
   for (size_t i = 0; i < proposals.size(); ++i) {
     bool isDone = false;
     auto work = [&](CuStream stream) {
-      return product.runForTiming(proposals[i], timer->getMemory(), stream);
+      return gemm.runForTiming(proposals[i], timer->getMemory(), stream);
     };
     if (!timer->runOnce(work, isDone, message))
       return Choice::Failed;
     if (!isDone)
       continue;
     chosen.proposal = static_cast<int64_t>(i);
-    tried.insert(product.getKey());
+    tried.insert(gemm.getKey());
     return Choice::Made;
   }
-  message = describeFailure(product);
+  message = describeFailure(gemm);
   return Choice::None;
 }
 
 AlgorithmChooser::Choice
-AlgorithmChooser::time(CublasLtProduct &product,
+AlgorithmChooser::time(CublasLtGemm &gemm,
                        const std::vector<LtProposal> &proposals,
                        RecordedAlgorithm &chosen, std::string &message) {
   if (Choice choice = openTimer(message); choice != Choice::Made)
@@ -65,7 +65,7 @@ AlgorithmChooser::time(CublasLtProduct &product,
   for (size_t i = 0; i < proposals.size(); ++i) {
     double microseconds = 0;
     auto work = [&](CuStream stream) {
-      return product.runForTiming(proposals[i], timer->getMemory(), stream);
+      return gemm.runForTiming(proposals[i], timer->getMemory(), stream);
     };
     if (!timer->measure(work, microseconds, message))
       return Choice::Failed;
@@ -78,44 +78,43 @@ AlgorithmChooser::time(CublasLtProduct &product,
   }
   if (best)
     return Choice::Made;
-  message = describeFailure(product);
+  message = describeFailure(gemm);
   return Choice::None;
 }
 
-AlgorithmChooser::Choice AlgorithmChooser::choose(CublasLtProduct &product,
+AlgorithmChooser::Choice AlgorithmChooser::choose(CublasLtGemm &gemm,
                                                   std::string &message) {
   const bool isTimed = mode == Mode::Timed;
-  const RecordedAlgorithm *known = file.find(product.getKey());
+  const RecordedAlgorithm *known = file.find(gemm.getKey());
   // What was timed has run.
-  const bool isTried = mode != Mode::Given && product.isLarge() && !isTimed &&
+  const bool isTried = mode != Mode::Given && gemm.isLarge() && !isTimed &&
                        !(known && known->isTimed()) &&
-                       tried.count(product.getKey()) == 0;
+                       tried.count(gemm.getKey()) == 0;
   RecordedAlgorithm chosen;
   LtProposal proposal;
   if (known && (known->isTimed() || !isTimed) &&
-      product.accepts(known->algorithm, proposal)) {
+      gemm.accepts(known->algorithm, proposal)) {
     Choice choice = Choice::Made;
     if (isTried)
-      choice = tryOut(product, {proposal}, chosen, message);
+      choice = tryOut(gemm, {proposal}, chosen, message);
     if (choice == Choice::Made)
-      product.use(proposal);
+      gemm.use(proposal);
     if (choice != Choice::None)
       return choice;
   }
   std::vector<LtProposal> proposals;
-  if (!product.propose(isTimed || isTried ? kMaxProposals : 1, proposals,
-                       message))
+  if (!gemm.propose(isTimed || isTried ? kMaxProposals : 1, proposals, message))
     return Choice::None;
   Choice choice = Choice::Made;
   if (isTimed)
-    choice = time(product, proposals, chosen, message);
+    choice = time(gemm, proposals, chosen, message);
   else if (isTried)
-    choice = tryOut(product, proposals, chosen, message);
+    choice = tryOut(gemm, proposals, chosen, message);
   if (choice != Choice::Made)
     return choice;
   proposal = proposals[static_cast<size_t>(chosen.proposal)];
-  product.use(proposal);
+  gemm.use(proposal);
   chosen.algorithm = proposal.algorithm;
-  file.set(product.getKey(), std::move(chosen));
+  file.set(gemm.getKey(), std::move(chosen));
   return Choice::Made;
 }

@@ -1,4 +1,4 @@
-//===- AlgorithmChooser.h - Choose how products are computed ----*- C++ -*-===//
+//===- AlgorithmChooser.h - Choose how GEMMs are computed -------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,21 +20,21 @@
 
 namespace regather::runtime {
 
-/// Chooses the algorithm of one product after the other: the one in the file,
+/// Chooses the algorithm of one GEMM after the other: the one in the file,
 /// else the library's first proposal, or the fastest of its first ones. Of
-/// large products it takes what has run once. What is chosen goes to the file,
-/// so that equal products are asked for, timed and tried once.
+/// large GEMMs it takes what has run once. What is chosen goes to the file,
+/// so that equal GEMMs are asked for, timed and tried once.
 class AlgorithmChooser {
 public:
   enum class Mode {
     /// Takes what the file has as it stands: another rank has tried it.
     Given,
-    /// Takes the first proposal, of large products the first that runs.
+    /// Takes the first proposal, of large GEMMs the first that runs.
     First,
     /// Takes the fastest proposal.
     Timed
   };
-  /// `timingBytes` of device memory are enough to run any of the products that
+  /// `timingBytes` of device memory are enough to run any of the GEMMs that
   /// are timed or tried.
   AlgorithmChooser(AlgorithmFile &file, const DriverApi &driver, Mode mode,
                    int64_t timingBytes)
@@ -48,27 +48,25 @@ public:
     Failed
   };
   /// The message says why there is no choice.
-  Choice choose(CublasLtProduct &product, std::string &message);
+  Choice choose(CublasLtGemm &gemm, std::string &message);
 
 private:
   Choice openTimer(std::string &message);
   /// Finds the first proposal that runs.
-  Choice tryOut(CublasLtProduct &product,
-                const std::vector<LtProposal> &proposals,
+  Choice tryOut(CublasLtGemm &gemm, const std::vector<LtProposal> &proposals,
                 RecordedAlgorithm &chosen, std::string &message);
   /// Times the proposals and fills in the times and the fastest.
-  Choice time(CublasLtProduct &product,
-              const std::vector<LtProposal> &proposals,
+  Choice time(CublasLtGemm &gemm, const std::vector<LtProposal> &proposals,
               RecordedAlgorithm &chosen, std::string &message);
 
   AlgorithmFile &file;
   const DriverApi &driver;
   Mode mode;
   int64_t timingBytes;
-  /// Keys of large products whose algorithm in the file has run.
+  /// Keys of large GEMMs whose algorithm in the file has run.
   std::set<std::string> tried;
   /// Made when it is first needed.
-  std::unique_ptr<ProductTimer> timer;
+  std::unique_ptr<GemmTimer> timer;
 };
 
 } // namespace regather::runtime

@@ -83,17 +83,17 @@ void AlgorithmFile::parse(const std::string &text) {
   Json entries = json.value("algorithms", Json::object());
   if (!entries.is_object())
     return;
-  for (const auto &[product, entry] : entries.items()) {
+  for (const auto &[gemm, entry] : entries.items()) {
     RecordedAlgorithm algorithm;
     if (parseAlgorithm(entry, algorithm))
-      algorithms[product] = std::move(algorithm);
+      algorithms[gemm] = std::move(algorithm);
   }
 }
 
 std::string AlgorithmFile::print() const {
   Json entries = Json::object();
-  for (const auto &[product, algorithm] : algorithms)
-    entries[product] = formatAlgorithm(algorithm);
+  for (const auto &[gemm, algorithm] : algorithms)
+    entries[gemm] = formatAlgorithm(algorithm);
   Json json = {
       {"library", library}, {"device", device}, {"algorithms", entries}};
   return json.dump(1);
@@ -127,13 +127,12 @@ bool AlgorithmFile::replace(const std::string &path, const std::string &text,
   return false;
 }
 
-const RecordedAlgorithm *AlgorithmFile::find(const std::string &product) const {
-  auto it = algorithms.find(product);
+const RecordedAlgorithm *AlgorithmFile::find(const std::string &gemm) const {
+  auto it = algorithms.find(gemm);
   return it == algorithms.end() ? nullptr : &it->second;
 }
 
-void AlgorithmFile::set(const std::string &product,
-                        RecordedAlgorithm algorithm) {
-  algorithms[product] = std::move(algorithm);
+void AlgorithmFile::set(const std::string &gemm, RecordedAlgorithm algorithm) {
+  algorithms[gemm] = std::move(algorithm);
   changed = true;
 }

@@ -17,7 +17,7 @@
 
 namespace regather::runtime {
 
-/// How a product is computed, and what that was chosen from.
+/// How a GEMM is computed, and what that was chosen from.
 struct RecordedAlgorithm {
   LtAlgorithm algorithm = {};
   /// Which of the library's proposals it is.
@@ -29,7 +29,7 @@ struct RecordedAlgorithm {
   bool isTimed() const { return !microseconds.empty(); }
 };
 
-/// The algorithm of each product, kept from run to run: a JSON file,
+/// The algorithm of each GEMM, kept from run to run: a JSON file,
 ///
 ///   {"library": "cuBLASLt 13.1.2", "device": "NVIDIA H100 80GB HBM3",
 ///    "algorithms": {"a'=bf16[64,...": {"words": ["0123456789abcdef", ...],
@@ -64,8 +64,8 @@ public:
                       std::string &message);
 
   /// Null if there is none.
-  const RecordedAlgorithm *find(const std::string &product) const;
-  void set(const std::string &product, RecordedAlgorithm algorithm);
+  const RecordedAlgorithm *find(const std::string &gemm) const;
+  void set(const std::string &gemm, RecordedAlgorithm algorithm);
   /// True if `set` has changed something.
   bool isChanged() const { return changed; }
 

@@ -1,4 +1,4 @@
-//===- Gemm.cpp - One product by cuBLASLt ---------------------------------===//
+//===- Gemm.cpp - One GEMM by cuBLASLt ------------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,13 +25,13 @@ static int64_t getElementBytes(const PlannedMatrix &matrix) {
   return static_cast<int64_t>(rg_dtype_size(matrix.dtype));
 }
 
-CublasLtProduct::CublasLtProduct(const CublasLtApi &api, LtHandle handle,
-                                 ProductPlan newPlan,
-                                 const std::vector<int64_t> &alignments)
+CublasLtGemm::CublasLtGemm(const CublasLtApi &api, LtHandle handle,
+                           GemmPlan newPlan,
+                           const std::vector<int64_t> &alignments)
     : api(api), handle(handle), plan(std::move(newPlan)),
       alignments(alignments) {}
 
-CublasLtProduct::~CublasLtProduct() {
+CublasLtGemm::~CublasLtGemm() {
   for (LtLayout layout : {a, b, c, d})
     if (layout)
       api.cublasLtMatrixLayoutDestroy(layout);
@@ -39,13 +39,13 @@ CublasLtProduct::~CublasLtProduct() {
     api.cublasLtMatmulDescDestroy(desc);
 }
 
-bool CublasLtProduct::check(LtStatus newStatus) {
+bool CublasLtGemm::check(LtStatus newStatus) {
   if (status == kLtSuccess)
     status = newStatus;
   return status == kLtSuccess;
 }
 
-bool CublasLtProduct::setDesc(int attribute, const void *value, size_t bytes) {
+bool CublasLtGemm::setDesc(int attribute, const void *value, size_t bytes) {
   return check(
       api.cublasLtMatmulDescSetAttribute(desc, attribute, value, bytes));
 }
@@ -54,7 +54,7 @@ bool CublasLtProduct::setDesc(int attribute, const void *value, size_t bytes) {
 // Description
 //===----------------------------------------------------------------------===//
 
-LtLayout CublasLtProduct::describeMatrix(const PlannedMatrix &matrix) {
+LtLayout CublasLtGemm::describeMatrix(const PlannedMatrix &matrix) {
   LtLayout layout = nullptr;
   if (!check(api.cublasLtMatrixLayoutCreate(
           &layout, getType(matrix), static_cast<uint64_t>(matrix.rows),
@@ -69,7 +69,7 @@ LtLayout CublasLtProduct::describeMatrix(const PlannedMatrix &matrix) {
   return layout;
 }
 
-bool CublasLtProduct::describeProduct() {
+bool CublasLtGemm::describeGemm() {
   if (!check(api.cublasLtMatmulDescCreate(&desc, kLtCompute32F, kLtF32)))
     return false;
   setDesc(kLtDescTransposeA, plan.transposesA ? kLtTransposed : kLtPlain);
@@ -94,7 +94,7 @@ bool CublasLtProduct::describeProduct() {
 // Algorithm
 //===----------------------------------------------------------------------===//
 
-uint32_t CublasLtProduct::getAlignment(const PlannedMatrix &matrix) const {
+uint32_t CublasLtGemm::getAlignment(const PlannedMatrix &matrix) const {
   auto size = static_cast<uint64_t>(getElementBytes(matrix));
   auto buffer = static_cast<size_t>(matrix.buffer);
   uint64_t steps = buffer < alignments.size()
@@ -110,26 +110,25 @@ uint32_t CublasLtProduct::getAlignment(const PlannedMatrix &matrix) const {
   return static_cast<uint32_t>(steps & (~steps + 1));
 }
 
-bool CublasLtProduct::preferAlignment(LtPreference preference, int attribute,
-                                      const PlannedMatrix &matrix) {
+bool CublasLtGemm::preferAlignment(LtPreference preference, int attribute,
+                                   const PlannedMatrix &matrix) {
   uint32_t alignment = getAlignment(matrix);
   return check(api.cublasLtMatmulPreferenceSetAttribute(
       preference, attribute, &alignment, sizeof(alignment)));
 }
 
-bool CublasLtProduct::accepts(const LtAlgorithm &algorithm,
-                              LtProposal &proposal) {
+bool CublasLtGemm::accepts(const LtAlgorithm &algorithm, LtProposal &proposal) {
   LtHeuristicResult result = {};
   proposal.algorithm = algorithm;
   if (api.cublasLtMatmulAlgoCheck(handle, desc, a, b, c, d, &algorithm,
                                   &result) != kLtSuccess)
     return false;
   proposal.workspaceBytes = result.workspaceBytes;
-  return result.workspaceBytes <= kMaxProductWorkspace;
+  return result.workspaceBytes <= kMaxGemmWorkspace;
 }
 
-bool CublasLtProduct::propose(int count, std::vector<LtProposal> &proposals,
-                              std::string &message) {
+bool CublasLtGemm::propose(int count, std::vector<LtProposal> &proposals,
+                           std::string &message) {
   std::vector<LtHeuristicResult> results(static_cast<size_t>(count));
   int found = 0;
   // An algorithm that was tried before may have failed.
@@ -137,8 +136,8 @@ bool CublasLtProduct::propose(int count, std::vector<LtProposal> &proposals,
   LtPreference preference = nullptr;
   if (check(api.cublasLtMatmulPreferenceCreate(&preference))) {
     check(api.cublasLtMatmulPreferenceSetAttribute(
-        preference, kLtPreferWorkspaceBytes, &kMaxProductWorkspace,
-        sizeof(kMaxProductWorkspace)));
+        preference, kLtPreferWorkspaceBytes, &kMaxGemmWorkspace,
+        sizeof(kMaxGemmWorkspace)));
     // Sums whose parts meet in any order would differ from run to run.
     check(api.cublasLtMatmulPreferenceSetAttribute(
         preference, kLtPreferReductionSchemes, &kLtReductionNone,
@@ -165,13 +164,13 @@ bool CublasLtProduct::propose(int count, std::vector<LtProposal> &proposals,
   return false;
 }
 
-bool CublasLtProduct::describe(std::string &message) {
+bool CublasLtGemm::describe(std::string &message) {
   key = plan.describe() + " aligned=";
   for (const PlannedMatrix *matrix :
        {&plan.a, &plan.b, &plan.c, &plan.d, &plan.bias})
     key += (*matrix ? std::to_string(getAlignment(*matrix)) : "-") + ",";
   key.pop_back();
-  if (describeProduct())
+  if (describeGemm())
     return true;
   message = "cuBLASLt does not describe " + key + ": " +
             api.cublasLtGetStatusName(status);
@@ -182,9 +181,8 @@ bool CublasLtProduct::describe(std::string &message) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-bool CublasLtProduct::enqueue(const CallPlaces &places,
-                              const LtProposal &proposal, CuAddress workspace,
-                              CuStream stream) {
+bool CublasLtGemm::enqueue(const CallPlaces &places, const LtProposal &proposal,
+                           CuAddress workspace, CuStream stream) {
   float beta = plan.c ? 1 : 0;
   auto pointer = [](CuAddress address) {
     return reinterpret_cast<void *>(address);
@@ -197,16 +195,16 @@ bool CublasLtProduct::enqueue(const CallPlaces &places,
       pointer(workspace), proposal.workspaceBytes, stream));
 }
 
-CuAddress CublasLtProduct::getAddress(const PlannedMatrix &matrix, int64_t call,
-                                      const CuAddress *buffers) const {
+CuAddress CublasLtGemm::getAddress(const PlannedMatrix &matrix, int64_t call,
+                                   const CuAddress *buffers) const {
   return matrix ? buffers[matrix.buffer] +
                       static_cast<CuAddress>(plan.getOffset(matrix, call) *
                                              getElementBytes(matrix))
                 : 0;
 }
 
-bool CublasLtProduct::run(const CuAddress *buffers, CuAddress workspace,
-                          CuStream stream, std::string &message) {
+bool CublasLtGemm::run(const CuAddress *buffers, CuAddress workspace,
+                       CuStream stream, std::string &message) {
   status = kLtSuccess;
   for (int64_t call = 0, e = plan.getNumCalls(); call < e; ++call) {
     auto at = [&](const PlannedMatrix &matrix) {
@@ -227,9 +225,9 @@ bool CublasLtProduct::run(const CuAddress *buffers, CuAddress workspace,
 // Timing
 //===----------------------------------------------------------------------===//
 
-CublasLtProduct::CallPlaces
-CublasLtProduct::placeForTiming(CuAddress memory, CuAddress &end) const {
-  end = memory + kMaxProductWorkspace;
+CublasLtGemm::CallPlaces CublasLtGemm::placeForTiming(CuAddress memory,
+                                                      CuAddress &end) const {
+  end = memory + kMaxGemmWorkspace;
   auto place = [&](const PlannedMatrix &matrix) -> CuAddress {
     if (!matrix)
       return 0;
@@ -251,14 +249,14 @@ CublasLtProduct::placeForTiming(CuAddress memory, CuAddress &end) const {
   return places;
 }
 
-int64_t CublasLtProduct::getTimingBytes() const {
+int64_t CublasLtGemm::getTimingBytes() const {
   CuAddress end = 0;
   placeForTiming(0, end);
   return static_cast<int64_t>(end);
 }
 
-bool CublasLtProduct::runForTiming(const LtProposal &proposal, CuAddress memory,
-                                   CuStream stream) {
+bool CublasLtGemm::runForTiming(const LtProposal &proposal, CuAddress memory,
+                                CuStream stream) {
   CuAddress end = 0;
   status = kLtSuccess;
   return enqueue(placeForTiming(memory, end), proposal, memory, stream);

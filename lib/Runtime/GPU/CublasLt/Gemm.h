@@ -1,4 +1,4 @@
-//===- Gemm.h - One product by cuBLASLt -------------------------*- C++ -*-===//
+//===- Gemm.h - One GEMM by cuBLASLt ----------------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,25 +16,25 @@ namespace regather::runtime {
 
 /// Most bytes of workspace that an algorithm may ask for: what NVIDIA
 /// recommends for Hopper, enough for all others.
-inline constexpr size_t kMaxProductWorkspace = size_t(32) << 20;
+inline constexpr size_t kMaxGemmWorkspace = size_t(32) << 20;
 
-/// An algorithm for a product, and the workspace that it needs.
+/// An algorithm for a GEMM, and the workspace that it needs.
 struct LtProposal {
   LtAlgorithm algorithm = {};
   size_t workspaceBytes = 0;
 };
 
 /// The descriptors and the algorithm of a plan.
-class CublasLtProduct {
+class CublasLtGemm {
 public:
   /// `alignments` are those of each buffer, in bytes, for all calls.
-  CublasLtProduct(const CublasLtApi &api, LtHandle handle, ProductPlan plan,
-                  const std::vector<int64_t> &alignments);
-  CublasLtProduct(const CublasLtProduct &) = delete;
-  CublasLtProduct &operator=(const CublasLtProduct &) = delete;
-  ~CublasLtProduct();
+  CublasLtGemm(const CublasLtApi &api, LtHandle handle, GemmPlan plan,
+               const std::vector<int64_t> &alignments);
+  CublasLtGemm(const CublasLtGemm &) = delete;
+  CublasLtGemm &operator=(const CublasLtGemm &) = delete;
+  ~CublasLtGemm();
 
-  /// Describes the product to the library. False, with a message, if it does
+  /// Describes the GEMM to the library. False, with a message, if it does
   /// not take that.
   bool describe(std::string &message);
   /// All that decides which algorithm fits.
@@ -44,12 +44,12 @@ public:
   /// one fastest. False, with a message, if it has none.
   bool propose(int count, std::vector<LtProposal> &proposals,
                std::string &message);
-  /// True if the library computes the product by an algorithm.
+  /// True if the library computes the GEMM by an algorithm.
   bool accepts(const LtAlgorithm &algorithm, LtProposal &proposal);
   void use(const LtProposal &newProposal) { chosen = newProposal; }
 
   size_t getWorkspaceBytes() const { return chosen.workspaceBytes; }
-  /// As in ProductPlan.
+  /// As in GemmPlan.
   bool isLarge() const { return plan.isLarge(); }
 
   /// Bytes of memory that `runForTiming` needs.
@@ -69,7 +69,7 @@ private:
     CuAddress a, b, c, d, bias;
   };
 
-  bool describeProduct();
+  bool describeGemm();
   LtLayout describeMatrix(const PlannedMatrix &matrix);
   bool setDesc(int attribute, const void *value, size_t bytes);
   template <typename T> bool setDesc(int attribute, T value) {
@@ -90,7 +90,7 @@ private:
 
   const CublasLtApi &api;
   LtHandle handle;
-  ProductPlan plan;
+  GemmPlan plan;
   const std::vector<int64_t> &alignments;
   LtProductDesc desc = nullptr;
   LtLayout a = nullptr, b = nullptr, c = nullptr, d = nullptr;

@@ -1,4 +1,4 @@
-//===- GemmPlan.cpp - Products as cuBLASLt computes them ------------------===//
+//===- GemmPlan.cpp - GEMMs as cuBLASLt computes them ---------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,18 +15,17 @@
 
 using namespace regather::runtime;
 
-/// Most calls that one product is split into.
+/// Most calls that one GEMM is split into.
 static constexpr int64_t kMaxCalls = 1024;
 
-int64_t ProductPlan::getNumCalls() const {
+int64_t GemmPlan::getNumCalls() const {
   int64_t count = d ? 1 : 0;
   for (int64_t size : callSizes)
     count *= size;
   return count;
 }
 
-int64_t ProductPlan::getOffset(const PlannedMatrix &matrix,
-                               int64_t call) const {
+int64_t GemmPlan::getOffset(const PlannedMatrix &matrix, int64_t call) const {
   int64_t offset = matrix.offset;
   for (size_t i = callSizes.size(); i-- > 0;) {
     offset += call % callSizes[i] * matrix.callStrides[i];
@@ -44,7 +43,7 @@ static std::string describe(const PlannedMatrix &matrix) {
          std::to_string(matrix.batchStride) + "]";
 }
 
-bool ProductPlan::isLarge() const {
+bool GemmPlan::isLarge() const {
   constexpr int64_t kLargeSpan = int64_t(1) << 31;
   constexpr int64_t kLargeSize = int64_t(1) << 21;
   for (const PlannedMatrix *matrix : {&a, &b, &c, &d})
@@ -54,7 +53,7 @@ bool ProductPlan::isLarge() const {
   return false;
 }
 
-std::string ProductPlan::describe() const {
+std::string GemmPlan::describe() const {
   return std::string("a") + (transposesA ? "'=" : "=") + ::describe(a) + " b" +
          (transposesB ? "'=" : "=") + ::describe(b) + " c=" + ::describe(c) +
          " d=" + ::describe(d) + " bias=" + ::describe(bias) +
@@ -70,9 +69,9 @@ struct Strided {
   std::vector<int64_t> batch;
 };
 
-class ProductPlanner {
+class GemmPlanner {
 public:
-  explicit ProductPlanner(const rg_gemm_desc &desc);
+  explicit GemmPlanner(const rg_gemm_desc &desc);
 
   /// Joins dimensions of the batch that lie behind each other.
   void joinBatch();
@@ -80,7 +79,7 @@ public:
   /// one matrix for all of them.
   void foldBatch();
   /// Plans D as C or as its transpose.
-  std::optional<ProductPlan> plan(bool transposed);
+  std::optional<GemmPlan> plan(bool transposed);
 
   const char *getReason() const { return reason; }
 
@@ -93,13 +92,13 @@ private:
   bool fold(size_t dim, Strided &kept, const Strided &repeated, int64_t &size,
             int along);
   void eraseDim(size_t dim);
-  void chooseBatch(ProductPlan &plan) const;
+  void chooseBatch(GemmPlan &plan) const;
   PlannedMatrix describe(const Strided &operand, size_t batchDim) const;
   /// op(matrix) has the given sizes, of which `row` and `column` are the
   /// dimensions of the operand.
   bool placeFactor(const Strided &operand, int64_t rows, int64_t columns,
                    int row, PlannedMatrix &matrix, bool &transposes);
-  bool placeAddend(const Strided &operand, int row, ProductPlan &plan);
+  bool placeAddend(const Strided &operand, int row, GemmPlan &plan);
 
   const rg_gemm_desc &desc;
   int64_t m, n;
@@ -111,7 +110,7 @@ private:
 };
 } // namespace
 
-ProductPlanner::ProductPlanner(const rg_gemm_desc &desc)
+GemmPlanner::GemmPlanner(const rg_gemm_desc &desc)
     : desc(desc), m(desc.m), n(desc.n) {
   auto add = [&](const rg_gemm_operand &operand) {
     Strided &strided = operands.emplace_back();
@@ -130,21 +129,21 @@ ProductPlanner::ProductPlanner(const rg_gemm_desc &desc)
       sizes.push_back(desc.batch_sizes[i]);
 }
 
-void ProductPlanner::eraseDim(size_t dim) {
+void GemmPlanner::eraseDim(size_t dim) {
   auto position = static_cast<ptrdiff_t>(dim);
   sizes.erase(sizes.begin() + position);
   for (Strided &operand : operands)
     operand.batch.erase(operand.batch.begin() + position);
 }
 
-bool ProductPlanner::canJoin(size_t outer, size_t inner) const {
+bool GemmPlanner::canJoin(size_t outer, size_t inner) const {
   return std::all_of(
       operands.begin(), operands.end(), [&](const Strided &operand) {
         return operand.batch[outer] == operand.batch[inner] * sizes[inner];
       });
 }
 
-void ProductPlanner::joinBatch() {
+void GemmPlanner::joinBatch() {
   for (size_t inner = 0; inner < sizes.size();) {
     size_t outer = 0;
     while (outer < sizes.size() && (outer == inner || !canJoin(outer, inner)))
@@ -160,8 +159,8 @@ void ProductPlanner::joinBatch() {
   }
 }
 
-bool ProductPlanner::fold(size_t dim, Strided &kept, const Strided &repeated,
-                          int64_t &size, int along) {
+bool GemmPlanner::fold(size_t dim, Strided &kept, const Strided &repeated,
+                       int64_t &size, int along) {
   auto follows = [&](const Strided &operand) {
     return size == 1 || operand.batch[dim] == operand.strides[along] * size;
   };
@@ -178,21 +177,21 @@ bool ProductPlanner::fold(size_t dim, Strided &kept, const Strided &repeated,
   return true;
 }
 
-void ProductPlanner::foldBatch() {
+void GemmPlanner::foldBatch() {
   for (size_t dim = sizes.size(); dim-- > 0;)
     if (!fold(dim, operands[0], operands[1], m, 0))
       fold(dim, operands[1], operands[0], n, 1);
 }
 
-void ProductPlanner::chooseBatch(ProductPlan &plan) const {
+void GemmPlanner::chooseBatch(GemmPlan &plan) const {
   plan.batch = sizes.empty() ? 1 : sizes[batchDim];
   for (size_t i = 0; i < sizes.size(); ++i)
     if (i != batchDim)
       plan.callSizes.push_back(sizes[i]);
 }
 
-PlannedMatrix ProductPlanner::describe(const Strided &operand,
-                                       size_t batchDim) const {
+PlannedMatrix GemmPlanner::describe(const Strided &operand,
+                                    size_t batchDim) const {
   PlannedMatrix matrix;
   matrix.buffer = operand.operand.buffer;
   matrix.dtype = operand.operand.dtype;
@@ -216,9 +215,9 @@ static bool place(PlannedMatrix &matrix, int64_t rows, int64_t columns,
   return true;
 }
 
-bool ProductPlanner::placeFactor(const Strided &operand, int64_t rows,
-                                 int64_t columns, int row,
-                                 PlannedMatrix &matrix, bool &transposes) {
+bool GemmPlanner::placeFactor(const Strided &operand, int64_t rows,
+                              int64_t columns, int row, PlannedMatrix &matrix,
+                              bool &transposes) {
   matrix = describe(operand, batchDim);
   int64_t rowStride = operand.strides[row];
   int64_t columnStride = operand.strides[1 - row];
@@ -227,8 +226,7 @@ bool ProductPlanner::placeFactor(const Strided &operand, int64_t rows,
          fail("a factor lies along none of its dimensions");
 }
 
-bool ProductPlanner::placeAddend(const Strided &operand, int row,
-                                 ProductPlan &plan) {
+bool GemmPlanner::placeAddend(const Strided &operand, int row, GemmPlan &plan) {
   if (operand.operand.dtype != plan.d.dtype)
     return fail("an addend has another type than the result");
   PlannedMatrix matrix = describe(operand, batchDim);
@@ -248,8 +246,8 @@ bool ProductPlanner::placeAddend(const Strided &operand, int row,
   return fail("the addends are not one tensor and one bias");
 }
 
-std::optional<ProductPlan> ProductPlanner::plan(bool transposed) {
-  ProductPlan plan;
+std::optional<GemmPlan> GemmPlanner::plan(bool transposed) {
+  GemmPlan plan;
   plan.alpha = desc.alpha;
   plan.relu = desc.relu != 0;
   batchDim = static_cast<size_t>(std::max_element(sizes.begin(), sizes.end()) -
@@ -285,17 +283,17 @@ static bool isEmpty(const rg_gemm_desc &desc) {
                      [](int64_t size) { return size == 0; });
 }
 
-ProductPlanning regather::runtime::planProduct(const rg_gemm_desc &desc) {
+GemmPlanning regather::runtime::planGemm(const rg_gemm_desc &desc) {
   if (isEmpty(desc))
-    return {ProductPlan(), ""};
+    return {GemmPlan(), ""};
   if (desc.k == 0)
     return {std::nullopt, "there is nothing to multiply"};
   if (desc.c.dtype != RG_F32 && desc.c.dtype != desc.a.dtype)
     return {std::nullopt,
             "the result is neither f32 nor of the type of the factors"};
-  ProductPlanning planning;
+  GemmPlanning planning;
   for (bool folds : {true, false}) {
-    ProductPlanner planner(desc);
+    GemmPlanner planner(desc);
     planner.joinBatch();
     if (folds)
       planner.foldBatch();
@@ -312,6 +310,6 @@ ProductPlanning regather::runtime::planProduct(const rg_gemm_desc &desc) {
 }
 
 const char *rg_gpu_gemm_obstacle(const rg_gemm_desc *desc) {
-  ProductPlanning planning = planProduct(*desc);
+  GemmPlanning planning = planGemm(*desc);
   return planning.plan ? nullptr : planning.reason;
 }

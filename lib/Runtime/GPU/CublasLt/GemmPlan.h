@@ -1,4 +1,4 @@
-//===- GemmPlan.h - Products as cuBLASLt computes them ----------*- C++ -*-===//
+//===- GemmPlan.h - GEMMs as cuBLASLt computes them -------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,7 +41,7 @@ struct PlannedMatrix {
   /// From one column to the next.
   int64_t leading = 0;
   int64_t batchStride = 0;
-  /// Along each dimension of `ProductPlan::callSizes`.
+  /// Along each dimension of `GemmPlan::callSizes`.
   std::vector<int64_t> callStrides;
 
   explicit operator bool() const { return buffer >= 0; }
@@ -51,7 +51,7 @@ struct PlannedMatrix {
   }
 };
 
-struct ProductPlan {
+struct GemmPlan {
   PlannedMatrix a, b, d;
   /// Of one column, if there is one.
   PlannedMatrix bias;
@@ -80,12 +80,12 @@ struct ProductPlan {
 
 /// A plan, or a static text that says why there is none: a reason to compute it
 /// by a generated kernel, not an error.
-struct ProductPlanning {
-  std::optional<ProductPlan> plan;
+struct GemmPlanning {
+  std::optional<GemmPlan> plan;
   const char *reason = "";
 };
 
-ProductPlanning planProduct(const rg_gemm_desc &desc);
+GemmPlanning planGemm(const rg_gemm_desc &desc);
 
 } // namespace regather::runtime
 

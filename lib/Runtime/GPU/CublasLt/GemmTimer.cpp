@@ -20,7 +20,7 @@ static constexpr size_t kRuns = 5;
 /// Each byte of the memory: 0x3c3c is 0.0115 in bf16 and 1.06 in f16.
 static constexpr unsigned char kFill = 0x3c;
 
-ProductTimer::~ProductTimer() {
+GemmTimer::~GemmTimer() {
   if (begin)
     driver.cuEventDestroy_v2(begin);
   if (end)
@@ -31,8 +31,8 @@ ProductTimer::~ProductTimer() {
     driver.cuMemFree_v2(memory);
 }
 
-bool ProductTimer::check(CuResult result, const char *call,
-                         std::string &message) const {
+bool GemmTimer::check(CuResult result, const char *call,
+                      std::string &message) const {
   if (result == kCuSuccess)
     return true;
   message = std::string("cannot try products of matrices: ") + call +
@@ -40,7 +40,7 @@ bool ProductTimer::check(CuResult result, const char *call,
   return false;
 }
 
-bool ProductTimer::create(int64_t bytes, std::string &message) {
+bool GemmTimer::create(int64_t bytes, std::string &message) {
   auto size = static_cast<size_t>(bytes);
   if (driver.cuMemAlloc_v2(&memory, size) != kCuSuccess) {
     size_t free = 0, total = 0;
@@ -58,15 +58,14 @@ bool ProductTimer::create(int64_t bytes, std::string &message) {
                "cuMemsetD8Async", message);
 }
 
-bool ProductTimer::runOnce(const Work &work, bool &isDone,
-                           std::string &message) {
+bool GemmTimer::runOnce(const Work &work, bool &isDone, std::string &message) {
   isDone = work(stream);
   return check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize",
                message);
 }
 
-bool ProductTimer::measure(const Work &work, double &microseconds,
-                           std::string &message) {
+bool GemmTimer::measure(const Work &work, double &microseconds,
+                        std::string &message) {
   microseconds = NAN;
   if (!work(stream))
     return true;

@@ -18,12 +18,12 @@ namespace regather::runtime {
 
 /// Times work by events, on a stream and in memory of its own. Both are gone
 /// with it, before a step needs memory.
-class ProductTimer {
+class GemmTimer {
 public:
-  explicit ProductTimer(const DriverApi &driver) : driver(driver) {}
-  ProductTimer(const ProductTimer &) = delete;
-  ProductTimer &operator=(const ProductTimer &) = delete;
-  ~ProductTimer();
+  explicit GemmTimer(const DriverApi &driver) : driver(driver) {}
+  GemmTimer(const GemmTimer &) = delete;
+  GemmTimer &operator=(const GemmTimer &) = delete;
+  ~GemmTimer();
 
   /// Makes memory that is filled with numbers close to 0.01 in f32 and bf16,
   /// and to 1 in f16. Called once. False, with a message, if that fails.

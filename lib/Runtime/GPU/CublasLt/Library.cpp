@@ -1,4 +1,4 @@
-//===- Library.cpp - Products of matrices by cuBLASLt ---------------------===//
+//===- Library.cpp - GEMMs of matrices by cuBLASLt ------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,19 +33,19 @@ public:
            CuAddress workspace, CuStream stream, std::string &message) override;
 
 private:
-  /// What becomes of one product of the program.
+  /// What becomes of one GEMM of the program.
   struct Routine {
     RoutineUse use;
     bool isEmpty = false;
     bool hasKernels = false;
-    std::unique_ptr<CublasLtProduct> product;
+    std::unique_ptr<CublasLtGemm> gemm;
   };
 
   bool open(std::string &message);
-  void prepareProduct(size_t number, ProductPlanning planning);
-  bool prepareProducts(const rg_gpu_program &program, std::string &message);
+  void prepareGemm(size_t number, GemmPlanning planning);
+  bool prepareGemms(const rg_gpu_program &program, std::string &message);
   std::string getVersion() const { return "cuBLASLt " + api.getVersion(); }
-  /// For products that are large, or for all.
+  /// For GEMMs that are large, or for all.
   int64_t getTimingBytes(bool all) const;
   /// Unless generated kernels compute it.
   void addProblem(size_t number, const std::string &reason);
@@ -91,27 +91,27 @@ bool CublasLtLibrary::open(std::string &message) {
   return true;
 }
 
-void CublasLtLibrary::prepareProduct(size_t number, ProductPlanning planning) {
+void CublasLtLibrary::prepareGemm(size_t number, GemmPlanning planning) {
   Routine &routine = routines[number];
   std::string reason = planning.reason;
   if (planning.plan) {
-    auto product = std::make_unique<CublasLtProduct>(
+    auto gemm = std::make_unique<CublasLtGemm>(
         api, handle, std::move(*planning.plan), routine.use.alignments);
-    if (product->describe(reason)) {
-      routine.product = std::move(product);
+    if (gemm->describe(reason)) {
+      routine.gemm = std::move(gemm);
       return;
     }
   }
   addProblem(number, reason);
 }
 
-bool CublasLtLibrary::prepareProducts(const rg_gpu_program &program,
-                                      std::string &message) {
-  std::vector<ProductPlanning> plannings;
+bool CublasLtLibrary::prepareGemms(const rg_gpu_program &program,
+                                   std::string &message) {
+  std::vector<GemmPlanning> plannings;
   bool needsLibrary = false, wantsLibrary = false;
   for (size_t i = 0; i < routines.size(); ++i) {
-    ProductPlanning &planning =
-        plannings.emplace_back(planProduct(program.program->gemms[i]));
+    GemmPlanning &planning =
+        plannings.emplace_back(planGemm(program.program->gemms[i]));
     routines[i].isEmpty = planning.plan && planning.plan->getNumCalls() == 0;
     routines[i].hasKernels = hasKernels(program.gemms, i);
     bool isPlanned = planning.plan && !routines[i].isEmpty;
@@ -125,7 +125,7 @@ bool CublasLtLibrary::prepareProducts(const rg_gpu_program &program,
     if (!isOpen)
       plannings[i].plan.reset();
     if (!routines[i].isEmpty)
-      prepareProduct(i, std::move(plannings[i]));
+      prepareGemm(i, std::move(plannings[i]));
   }
   return true;
 }
@@ -136,7 +136,7 @@ bool CublasLtLibrary::prepare(const rg_gpu_program &program,
   driver = &newDriver;
   for (RoutineUse &use : readRoutineUses(*program.program, RG_OP_GEMM))
     routines.emplace_back().use = std::move(use);
-  return prepareProducts(program, message) && reportProblems(message);
+  return prepareGemms(program, message) && reportProblems(message);
 }
 
 //===----------------------------------------------------------------------===//
@@ -146,8 +146,8 @@ bool CublasLtLibrary::prepare(const rg_gpu_program &program,
 int64_t CublasLtLibrary::getTimingBytes(bool all) const {
   int64_t bytes = 0;
   for (const Routine &routine : routines)
-    if (routine.product && (all || routine.product->isLarge()))
-      bytes = std::max(bytes, routine.product->getTimingBytes());
+    if (routine.gemm && (all || routine.gemm->isLarge()))
+      bytes = std::max(bytes, routine.gemm->getTimingBytes());
   return bytes;
 }
 
@@ -163,17 +163,17 @@ bool CublasLtLibrary::chooseAlgorithms(const std::string *given,
   AlgorithmChooser chooser(*file, *driver, mode,
                            getTimingBytes(/*all=*/mode == Mode::Timed));
   for (size_t i = 0; i < routines.size(); ++i) {
-    std::unique_ptr<CublasLtProduct> &product = routines[i].product;
-    if (!product)
+    std::unique_ptr<CublasLtGemm> &gemm = routines[i].gemm;
+    if (!gemm)
       continue;
     std::string reason;
-    switch (chooser.choose(*product, reason)) {
+    switch (chooser.choose(*gemm, reason)) {
     case AlgorithmChooser::Choice::Made:
       workspaceBytes =
-          std::max(workspaceBytes, int64_t(product->getWorkspaceBytes()));
+          std::max(workspaceBytes, int64_t(gemm->getWorkspaceBytes()));
       break;
     case AlgorithmChooser::Choice::None:
-      product.reset();
+      gemm.reset();
       addProblem(i, reason);
       break;
     case AlgorithmChooser::Choice::Failed:
@@ -191,9 +191,8 @@ std::string CublasLtLibrary::printAlgorithms() const {
     return "{}";
   AlgorithmFile used(getVersion(), options.deviceName);
   for (const Routine &routine : routines)
-    if (routine.product)
-      used.set(routine.product->getKey(),
-               *file->find(routine.product->getKey()));
+    if (routine.gemm)
+      used.set(routine.gemm->getKey(), *file->find(routine.gemm->getKey()));
   return used.print();
 }
 
@@ -205,7 +204,7 @@ bool CublasLtLibrary::computes(const rg_instruction &instruction) const {
   if (instruction.opcode != RG_OP_GEMM)
     return false;
   const Routine &routine = routines[static_cast<size_t>(instruction.index)];
-  return routine.isEmpty || routine.product;
+  return routine.isEmpty || routine.gemm;
 }
 
 bool CublasLtLibrary::run(const rg_instruction &instruction,
@@ -213,10 +212,10 @@ bool CublasLtLibrary::run(const rg_instruction &instruction,
                           CuStream stream, std::string &message) {
   const Routine &routine = routines[static_cast<size_t>(instruction.index)];
   return routine.isEmpty ||
-         routine.product->run(buffers, workspace, stream, message);
+         routine.gemm->run(buffers, workspace, stream, message);
 }
 
 std::unique_ptr<DeviceLibrary>
-regather::runtime::createProductLibrary(const DeviceLibraryOptions &options) {
+regather::runtime::createGemmLibrary(const DeviceLibraryOptions &options) {
   return std::make_unique<CublasLtLibrary>(options);
 }

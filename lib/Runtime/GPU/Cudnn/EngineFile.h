@@ -16,7 +16,7 @@
 namespace regather::runtime {
 
 /// The engine of each attention, kept from run to run in the file that has the
-/// algorithms of products (AlgorithmFile.h), as a member of its own:
+/// algorithms of GEMMs (AlgorithmFile.h), as a member of its own:
 ///
 ///   "attention": {"library": "cuDNN 9.28.0", "device": "NVIDIA H100 80GB
 ///   HBM3",

@@ -18,7 +18,7 @@ namespace regather::runtime {
 /// has failed.
 class DeviceWait {
 public:
-  DeviceWait(const GpuDevice &device, DeviceCommunication &communication)
+  DeviceWait(const GpuDevice &device, DeviceCommunicator &communication)
       : device(device), communication(communication) {}
 
   /// How long waits take at most, in seconds.
@@ -30,7 +30,7 @@ public:
 
 private:
   const GpuDevice &device;
-  DeviceCommunication &communication;
+  DeviceCommunicator &communication;
   double seconds = 0;
 };
 

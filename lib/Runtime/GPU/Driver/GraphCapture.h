@@ -17,7 +17,7 @@ namespace regather::runtime {
 
 /// The graphs of a program: captured once, and launched in each later step.
 ///
-/// All ranks of the process are captured together: a transfer between them is
+/// All ranks of the process are captured together: a collective between them is
 /// then part of the graph as well. The capture begins on stream 0 of the first
 /// rank; stream 0 of every other rank takes part from the begin to the end, and
 /// further streams between what the instructions fork and join.

@@ -48,7 +48,7 @@ public:
   const rg_gpu_program &getProgram() const { return *program; }
 
   /// Enqueues all launches of a kernel. `buffers` are the addresses of its
-  /// places, of which there are `count`.
+  /// slices, of which there are `count`.
   bool launch(const rg_gpu_kernel &kernel, const CuAddress *buffers,
               int32_t count, CuAddress scratch, CuStream stream,
               std::string &message);

@@ -8,7 +8,7 @@
 //
 // A ring of the last collectives that a rank has enqueued. How far the device
 // is, is told by numbers that it writes to memory of the host before and after
-// each transfer, so that it can be read at any time without a call.
+// each collective, so that it can be read at any time without a call.
 //
 //===----------------------------------------------------------------------===//
 

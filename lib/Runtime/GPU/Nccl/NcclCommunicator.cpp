@@ -1,4 +1,4 @@
-//===- NcclCommunicator.cpp - Collectives by NCCL -------------------------===//
+//===- NcclGroup.cpp - Collectives by NCCL --------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,19 +18,19 @@
 
 using namespace regather::runtime;
 
-NcclCommunication::NcclCommunication(const DriverApi &driver, RankStore &store,
-                                     NcclOptions options)
+NcclCommunicator::NcclCommunicator(const DriverApi &driver, RankStore &store,
+                                   NcclOptions options)
     : driver(driver), store(store), options(std::move(options)), runner(driver),
       log(this->options.rank, size_t(this->options.logEntries)) {}
 
-NcclCommunication::~NcclCommunication() {
+NcclCommunicator::~NcclCommunicator() {
   watchdog.reset();
   // All of them end before one is destroyed: a kernel of one may wait for what
   // another one does.
   std::string message;
   if (!poll(message))
     abort();
-  communicators.clear();
+  groups.clear();
   for (const Arena &arena : arenas)
     if (nccl->hasWindows())
       nccl->ncclMemFree(reinterpret_cast<void *>(arena.address));
@@ -45,8 +45,8 @@ NcclCommunication::~NcclCommunication() {
     driver.cuMemFreeHost(progress);
 }
 
-bool NcclCommunication::check(CuResult result, const char *what,
-                              std::string &message) const {
+bool NcclCommunicator::check(CuResult result, const char *what,
+                             std::string &message) const {
   if (result == kCuSuccess)
     return true;
   message = std::string(what) + ": " + driver.describe(result);
@@ -57,7 +57,7 @@ bool NcclCommunication::check(CuResult result, const char *what,
 // Set-up
 //===----------------------------------------------------------------------===//
 
-bool NcclCommunication::open(std::string &message) {
+bool NcclCommunicator::open(std::string &message) {
   // Kernels of two communicators may need each other's processors to go on.
   // All ranks start them in one order, and the library keeps to it if told so.
   static std::once_flag isSet;
@@ -67,8 +67,8 @@ bool NcclCommunication::open(std::string &message) {
   return nccl->load(options.library, message);
 }
 
-bool NcclCommunication::allocate(int64_t bytes, CuAddress &address,
-                                 std::string &message) {
+bool NcclCommunicator::allocate(int64_t bytes, CuAddress &address,
+                                std::string &message) {
   address = 0;
   if (bytes == 0)
     return true;
@@ -89,53 +89,52 @@ bool NcclCommunication::allocate(int64_t bytes, CuAddress &address,
   return true;
 }
 
-static NcclCommunicator::Use getUse(const rg_transfer &transfer) {
-  int32_t kind = transfer.collective.kind;
+static NcclGroup::Use getUse(const rg_collective_entry &entry) {
+  int32_t kind = entry.collective.kind;
   return kind == RG_REDUCE_SCATTER || kind == RG_ALL_REDUCE
-             ? NcclCommunicator::Use::Reduce
-             : NcclCommunicator::Use::Move;
+             ? NcclGroup::Use::Reduce
+             : NcclGroup::Use::Move;
 }
 
-/// Creates the communicators that transfers need, in the order of the axes and,
-/// for equal groups, of their use.
-/// Which axes have transfers of a use.
+/// Which axes have collectives of a use.
 static std::vector<bool> findAxes(const rg_program &program,
-                                  NcclCommunicator::Use use) {
+                                  NcclGroup::Use use) {
   std::vector<bool> found(size_t(program.axes_count));
-  for (int64_t i = 0; i < program.transfer_count; ++i)
-    if (getUse(program.transfers[i]) == use)
-      found[size_t(program.transfers[i].axes)] = true;
+  for (int64_t i = 0; i < program.collective_count; ++i)
+    if (getUse(program.collectives[i]) == use)
+      found[size_t(program.collectives[i].axes)] = true;
   return found;
 }
 
-int64_t NcclCommunication::estimateLibraryBytes(
-    const rg_gpu_program &gpuProgram) const {
+int64_t
+NcclCommunicator::estimateLibraryBytes(const rg_gpu_program &gpuProgram) const {
   // Buffers for some tens of channels to each peer.
-  constexpr int64_t kBytesOfCommunicator = int64_t(256) << 20;
-  using Use = NcclCommunicator::Use;
+  constexpr int64_t kBytesOfGroup = int64_t(256) << 20;
+  using Use = NcclGroup::Use;
   const rg_program &tables = *gpuProgram.program;
   int64_t bytes = 0;
   for (Use use : {Use::Move, Use::Reduce}) {
     std::vector<bool> isUsed = findAxes(tables, use);
     for (size_t axes = 0; axes < isUsed.size(); ++axes)
       if (isUsed[axes] && getGroup(tables.axes[axes], options.rank).size() > 1)
-        bytes += kBytesOfCommunicator;
+        bytes += kBytesOfGroup;
   }
   return bytes;
 }
 
-/// True if a graph of the program holds a transfer.
-static bool capturesTransfers(const rg_gpu_program &gpu) {
+/// True if a graph of the program holds a collective.
+static bool capturesCollectives(const rg_gpu_program &gpu) {
   for (int64_t i = 0; i < gpu.graph_count; ++i)
     for (int64_t k = gpu.graphs[i].first; k < gpu.graphs[i].end; ++k)
-      if (gpu.program->instructions[k].opcode == RG_OP_TRANSFER)
+      if (gpu.program->instructions[k].opcode == RG_OP_COLLECTIVE)
         return true;
   return false;
 }
 
-bool NcclCommunication::createCommunicators(bool inGraphs,
-                                            std::string &message) {
-  using Use = NcclCommunicator::Use;
+/// Creates the communicators that collectives need, in the order of the axes
+/// and, for equal groups, of their use.
+bool NcclCommunicator::createGroups(bool inGraphs, std::string &message) {
+  using Use = NcclGroup::Use;
   // Gathers by copy engines in a graph wait for events that a step before the
   // capture may have recorded, and count on flags that such a step has left.
   auto getPolicy = [&](Use use) {
@@ -143,7 +142,7 @@ bool NcclCommunication::createCommunicators(bool inGraphs,
   };
   auto numAxes = size_t(program->axes_count);
   for (Use use : {Use::Move, Use::Reduce}) {
-    std::vector<NcclCommunicator *> ofAxes(numAxes);
+    std::vector<NcclGroup *> ofAxes(numAxes);
     std::vector<bool> isUsed = findAxes(*program, use);
     for (size_t axes = 0; axes < numAxes; ++axes) {
       if (!isUsed[axes])
@@ -152,9 +151,9 @@ bool NcclCommunication::createCommunicators(bool inGraphs,
       std::string name = "nccl/" + std::to_string(axes) + "/" +
                          std::to_string(group.front()) +
                          (use == Use::Move ? "/move" : "/reduce");
-      communicators.push_back(std::make_shared<NcclCommunicator>(
-          nccl, std::move(group), use, getPolicy(use)));
-      ofAxes[axes] = communicators.back().get();
+      groups.push_back(std::make_shared<NcclGroup>(nccl, std::move(group), use,
+                                                   getPolicy(use)));
+      ofAxes[axes] = groups.back().get();
       // All begin at the same time, so that who is late can be told from who
       // waits for it. Groups of other ranks have other names.
       if (!store.barrier(
@@ -170,18 +169,18 @@ bool NcclCommunication::createCommunicators(bool inGraphs,
                                           options.setupSeconds, message))
           return false;
     }
-    for (int64_t i = 0; i < program->transfer_count; ++i)
-      if (getUse(program->transfers[i]) == use)
-        transfers[size_t(i)].communicator =
-            ofAxes[size_t(program->transfers[i].axes)];
+    for (int64_t i = 0; i < program->collective_count; ++i)
+      if (getUse(program->collectives[i]) == use)
+        collectives[size_t(i)].group =
+            ofAxes[size_t(program->collectives[i].axes)];
   }
   return true;
 }
 
-bool NcclCommunication::planTransfers(std::string &message) {
-  for (int64_t i = 0; i < program->transfer_count; ++i) {
-    const rg_transfer &transfer = program->transfers[i];
-    const rg_axes &axes = program->axes[transfer.axes];
+bool NcclCommunicator::planCollectives(std::string &message) {
+  for (int64_t i = 0; i < program->collective_count; ++i) {
+    const rg_collective_entry &entry = program->collectives[i];
+    const rg_axes &axes = program->axes[entry.axes];
     PlanOptions planOptions;
     planOptions.ranks = int64_t(getGroup(axes, options.rank).size());
     planOptions.position = getPosition(axes, options.rank);
@@ -189,13 +188,13 @@ bool NcclCommunication::planTransfers(std::string &message) {
     planOptions.useLibraryOrder = !options.isReproducible;
     planOptions.reductionBytes = options.reductionBytes;
     Collective collective;
-    message = readTransfer(transfer, planOptions.ranks, collective);
+    message = readCollective(entry, planOptions.ranks, collective);
     if (!message.empty()) {
       message = "transfer " + std::to_string(i) + ": " + message;
       return false;
     }
-    Transfer &planned = transfers.emplace_back();
-    planned.plan = planTransfer(collective, planOptions);
+    PlannedCollective &planned = collectives.emplace_back();
+    planned.plan = planCollective(collective, planOptions);
     planned.bytes = int64_t(getReceivedBytes(collective, planOptions.ranks));
     if (!runner.prepare(planned.plan, message))
       return false;
@@ -203,15 +202,15 @@ bool NcclCommunication::planTransfers(std::string &message) {
   return true;
 }
 
-bool NcclCommunication::makeStaging(std::string &message) {
+bool NcclCommunicator::makeStaging(std::string &message) {
   std::vector<int64_t> needed(size_t(program->stream_count));
   for (int64_t i = 0; i < program->instruction_count; ++i) {
     const rg_instruction &instruction = program->instructions[i];
-    if (instruction.opcode != RG_OP_TRANSFER)
+    if (instruction.opcode != RG_OP_COLLECTIVE)
       continue;
     int64_t &bytes = needed[size_t(instruction.stream)];
-    bytes =
-        std::max(bytes, transfers[size_t(instruction.index)].plan.stagingBytes);
+    bytes = std::max(bytes,
+                     collectives[size_t(instruction.index)].plan.stagingBytes);
   }
   for (int64_t bytes : needed) {
     CuAddress &address = staging.emplace_back();
@@ -226,13 +225,13 @@ bool NcclCommunication::makeStaging(std::string &message) {
   return true;
 }
 
-/// Prepares what the device writes around each transfer.
-bool NcclCommunication::makeMarks(std::string &message) {
+/// Prepares what the device writes around each collective.
+bool NcclCommunicator::makeMarks(std::string &message) {
   std::vector<uint32_t> values = {0};
   for (int64_t i = 0; i < program->instruction_count; ++i) {
-    bool isTransfer = program->instructions[i].opcode == RG_OP_TRANSFER;
-    marks.push_back(isTransfer ? uint32_t(values.size()) : 0);
-    if (isTransfer)
+    bool isCollective = program->instructions[i].opcode == RG_OP_COLLECTIVE;
+    marks.push_back(isCollective ? uint32_t(values.size()) : 0);
+    if (isCollective)
       values.push_back(uint32_t(values.size()));
   }
   size_t bytes = values.size() * sizeof(uint32_t);
@@ -259,18 +258,18 @@ bool NcclCommunication::makeMarks(std::string &message) {
   return isGood;
 }
 
-bool NcclCommunication::prepare(const rg_gpu_program &gpuProgram,
-                                std::string &message) {
+bool NcclCommunicator::prepare(const rg_gpu_program &gpuProgram,
+                               std::string &message) {
   program = gpuProgram.program;
   if (program->ranks && program->ranks != options.ranks) {
     message = "the program was compiled for " + std::to_string(program->ranks) +
               " ranks, but there are " + std::to_string(options.ranks);
     return false;
   }
-  if (!planTransfers(message) || !makeStaging(message) || !makeMarks(message))
+  if (!planCollectives(message) || !makeStaging(message) || !makeMarks(message))
     return false;
   // No rank begins to wait for others before all can be waited for.
-  if (!createCommunicators(capturesTransfers(gpuProgram), message) ||
+  if (!createGroups(capturesCollectives(gpuProgram), message) ||
       !store.barrier("prepared", message)) {
     // To end them in order would wait for the ranks that are missing.
     abort();
@@ -298,7 +297,7 @@ bool NcclCommunication::prepare(const rg_gpu_program &gpuProgram,
 // Steps
 //===----------------------------------------------------------------------===//
 
-void NcclCommunication::beginStep() {
+void NcclCommunicator::beginStep() {
   // The device has nothing to do, so nobody else writes these.
   for (int32_t i = 0; i < program->stream_count; ++i)
     progress[i].begun = progress[i].done = 0;
@@ -307,59 +306,59 @@ void NcclCommunication::beginStep() {
   watchdog->beginStep();
 }
 
-bool NcclCommunication::isStepLong() const {
+bool NcclCommunicator::isStepLong() const {
   std::chrono::duration<double> elapsed = Clock::now() - stepBegin.load();
   return elapsed.count() > getLongSeconds();
 }
 
-void NcclCommunication::endStep() {
+void NcclCommunicator::endStep() {
   watchdog->endStep();
   log.endStep();
 }
 
 /// The device writes a number to memory of the host.
-bool NcclCommunication::mark(const volatile uint32_t &place, uint32_t value,
-                             CuStream stream, std::string &message) {
+bool NcclCommunicator::mark(const volatile uint32_t &place, uint32_t value,
+                            CuStream stream, std::string &message) {
   return check(driver.cuMemcpyDtoHAsync_v2(const_cast<uint32_t *>(&place),
                                            numbers + value * sizeof(uint32_t),
                                            sizeof(uint32_t), stream),
                "cannot write progress", message);
 }
 
-void NcclCommunication::replay(int64_t number) {
+void NcclCommunicator::replay(int64_t number) {
   const rg_instruction &instruction = program->instructions[number];
-  const Transfer &transfer = transfers[size_t(instruction.index)];
-  NcclCommunicator &communicator = *transfer.communicator;
+  const PlannedCollective &planned = collectives[size_t(instruction.index)];
+  NcclGroup &group = *planned.group;
   CollectiveEntry entry;
-  entry.sequence = communicator.countCollective();
+  entry.sequence = group.countCollective();
   entry.stream = instruction.stream;
   entry.mark = marks[size_t(number)];
-  entry.bytes = transfer.bytes;
-  entry.group = &communicator.getGroup();
-  entry.collective = &program->transfers[instruction.index].collective;
+  entry.bytes = planned.bytes;
+  entry.group = &group.getMembers();
+  entry.collective = &program->collectives[instruction.index].collective;
   entry.instruction = &instruction;
   log.add(entry);
 }
 
-bool NcclCommunication::start(int32_t rank, int64_t number,
-                              const CuAddress *buffers, CuStream stream,
-                              std::string &message) {
+bool NcclCommunicator::start(int32_t rank, int64_t number,
+                             const CuAddress *buffers, CuStream stream,
+                             std::string &message) {
   // A graph writes the same marks whenever it is launched.
   replay(number);
   const rg_instruction &instruction = program->instructions[number];
-  Transfer &transfer = transfers[size_t(instruction.index)];
-  NcclCommunicator &communicator = *transfer.communicator;
+  PlannedCollective &planned = collectives[size_t(instruction.index)];
+  NcclGroup &group = *planned.group;
   uint32_t value = marks[size_t(number)];
-  TransferLabel label = {rank, number, instruction.description};
+  CollectiveLabel label = {rank, number, instruction.description};
   PlanMemory memory = {buffers, staging[size_t(instruction.stream)]};
-  auto ranks = int64_t(communicator.getGroup().size());
+  auto ranks = int64_t(group.getMembers().size());
   StreamProgress &at = progress[instruction.stream];
   bool isGood = mark(at.begun, value, stream, message);
-  for (const PlanPhase &phase : transfer.plan.phases) {
+  for (const PlanPhase &phase : planned.plan.phases) {
     isGood = isGood &&
              runner.run(phase, ranks, memory, stream, label, message) &&
              (!phase.hasExchange() ||
-              communicator.exchange(phase, memory, stream, message));
+              group.exchange(phase, memory, stream, message));
   }
   isGood = isGood && mark(at.done, value, stream, message);
   if (isGood)
@@ -373,16 +372,16 @@ bool NcclCommunication::start(int32_t rank, int64_t number,
 // Failures
 //===----------------------------------------------------------------------===//
 
-bool NcclCommunication::pollCommunicators(std::string &message) {
-  for (const auto &communicator : communicators)
-    if (!communicator->poll(message))
+bool NcclCommunicator::pollGroups(std::string &message) {
+  for (const auto &group : groups)
+    if (!group->poll(message))
       return false;
   return true;
 }
 
 /// What has failed before counts, too: another thread may have found it, and
 /// communicators that were ended report nothing.
-bool NcclCommunication::pollFailure(std::string &message) {
+bool NcclCommunicator::pollFailure(std::string &message) {
   {
     std::lock_guard<std::mutex> lock(failureMutex);
     if (!failure.empty()) {
@@ -390,12 +389,12 @@ bool NcclCommunication::pollFailure(std::string &message) {
       return false;
     }
   }
-  return pollCommunicators(message);
+  return pollGroups(message);
 }
 
-bool NcclCommunication::poll(std::string &message) {
+bool NcclCommunicator::poll(std::string &message) {
   std::string reason;
-  if (!pollCommunicators(reason))
+  if (!pollGroups(reason))
     fail(reason);
   std::lock_guard<std::mutex> lock(failureMutex);
   if (failure.empty())
@@ -405,7 +404,7 @@ bool NcclCommunication::poll(std::string &message) {
 }
 
 /// Keeps the first failure, says where the rank is, and ends all that waits.
-void NcclCommunication::fail(const std::string &reason) {
+void NcclCommunicator::fail(const std::string &reason) {
   {
     std::lock_guard<std::mutex> lock(failureMutex);
     if (!failure.empty())
@@ -423,17 +422,17 @@ void NcclCommunication::fail(const std::string &reason) {
 
 /// Does not wait: graphs may hold collectives, and whoever destroys them may be
 /// the thread that calls.
-void NcclCommunication::startAbort() {
+void NcclCommunicator::startAbort() {
   // At once, as ending one may wait for another.
-  for (const std::shared_ptr<NcclCommunicator> &communicator : communicators) {
-    if (!communicator->close())
+  for (const std::shared_ptr<NcclGroup> &group : groups) {
+    if (!group->close())
       continue;
     {
       std::lock_guard<std::mutex> lock(ending->mutex);
       ++ending->numLeft;
     }
-    std::thread([communicator, ending = ending] {
-      communicator->abort();
+    std::thread([group, ending = ending] {
+      group->abort();
       std::lock_guard<std::mutex> lock(ending->mutex);
       --ending->numLeft;
       ending->wake.notify_all();
@@ -441,7 +440,7 @@ void NcclCommunication::startAbort() {
   }
 }
 
-void NcclCommunication::abort() {
+void NcclCommunicator::abort() {
   startAbort();
   std::chrono::duration<double> limit(options.abortSeconds);
   std::unique_lock<std::mutex> lock(ending->mutex);

@@ -1,4 +1,4 @@
-//===- NcclCommunicator.h - Collectives by NCCL -----------------*- C++ -*-===//
+//===- NcclGroup.h - Collectives by NCCL ------------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -44,18 +44,17 @@ struct NcclOptions {
   std::string logFile;
 };
 
-/// One rank in each process. Groups have one communicator for transfers that
+/// One rank in each process. Groups have one communicator for collectives that
 /// move data and one for reductions, made in one order on all ranks: that of
 /// the axes of the program.
-class NcclCommunication : public DeviceCommunication {
+class NcclCommunicator : public DeviceCommunicator {
 public:
-  NcclCommunication(const DriverApi &driver, RankStore &store,
-                    NcclOptions options);
-  ~NcclCommunication() override;
+  NcclCommunicator(const DriverApi &driver, RankStore &store,
+                   NcclOptions options);
+  ~NcclCommunicator() override;
 
   /// Opens the library. Before all else.
   bool open(std::string &message);
-  const NcclApi &getApi() const { return *nccl; }
 
   bool allocate(int64_t bytes, CuAddress &address,
                 std::string &message) override;
@@ -70,15 +69,12 @@ public:
   int64_t estimateLibraryBytes(const rg_gpu_program &program) const override;
   int64_t getStagingBytes() const override { return stagingBytes; }
 
-  /// What collectives have been enqueued.
-  const CollectiveLog &getLog() const { return log; }
-
 private:
   using Clock = std::chrono::steady_clock;
 
   bool check(CuResult result, const char *what, std::string &message) const;
-  bool planTransfers(std::string &message);
-  bool createCommunicators(bool inGraphs, std::string &message);
+  bool planCollectives(std::string &message);
+  bool createGroups(bool inGraphs, std::string &message);
   bool makeStaging(std::string &message);
   bool makeMarks(std::string &message);
   bool mark(const volatile uint32_t &place, uint32_t value, CuStream stream,
@@ -86,14 +82,14 @@ private:
   /// After half of its time a step takes long.
   double getLongSeconds() const { return options.watchdog.stepSeconds / 2; }
   bool isStepLong() const;
-  bool pollCommunicators(std::string &message);
+  bool pollGroups(std::string &message);
   bool pollFailure(std::string &message);
   void fail(const std::string &message);
   void startAbort();
 
-  struct Transfer {
-    TransferPlan plan;
-    NcclCommunicator *communicator = nullptr;
+  struct PlannedCollective {
+    CollectivePlan plan;
+    NcclGroup *group = nullptr;
     int64_t bytes = 0;
   };
   struct Arena {
@@ -108,8 +104,8 @@ private:
   std::shared_ptr<NcclApi> nccl = std::make_shared<NcclApi>();
   PlanRunner runner;
   const rg_program *program = nullptr;
-  std::vector<Transfer> transfers;
-  std::vector<std::shared_ptr<NcclCommunicator>> communicators;
+  std::vector<PlannedCollective> collectives;
+  std::vector<std::shared_ptr<NcclGroup>> groups;
   /// Counts the communicators that are being ended.
   struct Ending {
     std::mutex mutex;
@@ -121,7 +117,7 @@ private:
   /// For each stream.
   std::vector<CuAddress> staging;
   int64_t stagingBytes = 0;
-  /// For each instruction that is a transfer, its number among those, from 1.
+  /// For each instruction that is a collective, its number among those, from 1.
   std::vector<uint32_t> marks;
   /// The numbers from 0 on, on the device, and where they are copied to.
   CuAddress numbers = 0;

@@ -51,7 +51,7 @@ static int getReduction(rg_reduction reduction) {
                                : kNcclMax;
 }
 
-std::string NcclCommunicator::describeGroup() const {
+std::string NcclGroup::describeGroup() const {
   return std::string(use == Use::Move ? "gathers" : "reductions") +
          " of group " + formatList(group);
 }
@@ -61,8 +61,8 @@ std::string NcclCommunicator::describeGroup() const {
 //===----------------------------------------------------------------------===//
 
 /// True if a call has been taken, whether or not it is done.
-bool NcclCommunicator::call(NcclResult result, const char *what,
-                            std::string &message) {
+bool NcclGroup::call(NcclResult result, const char *what,
+                     std::string &message) {
   if (result == kNcclSuccess || result == kNcclInProgress)
     return true;
   message = std::string(what) + " for " + describeGroup() + ": " +
@@ -71,8 +71,8 @@ bool NcclCommunicator::call(NcclResult result, const char *what,
 }
 
 /// Waits until the last call is done on the host.
-bool NcclCommunicator::await(const char *what, double seconds,
-                             std::string &message, bool *isLate) {
+bool NcclGroup::await(const char *what, double seconds, std::string &message,
+                      bool *isLate) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kLongestPause(200);
   Clock::time_point begin = Clock::now();
@@ -110,7 +110,7 @@ bool NcclCommunicator::await(const char *what, double seconds,
 // Set-up
 //===----------------------------------------------------------------------===//
 
-NcclCommunicator::~NcclCommunicator() {
+NcclGroup::~NcclGroup() {
   if (!comm)
     return;
   for (NcclWindow window : windows)
@@ -124,9 +124,8 @@ NcclCommunicator::~NcclCommunicator() {
     nccl.ncclCommDestroy(comm);
 }
 
-bool NcclCommunicator::create(const std::string &name, int32_t rank,
-                              RankStore &store, double seconds,
-                              std::string &message) {
+bool NcclGroup::create(const std::string &name, int32_t rank, RankStore &store,
+                       double seconds, std::string &message) {
   auto position = std::find(group.begin(), group.end(), rank) - group.begin();
   NcclUniqueId id = {};
   std::string bytes;
@@ -160,9 +159,9 @@ bool NcclCommunicator::create(const std::string &name, int32_t rank,
 /// Waits for what all ranks of the group have begun at about the same time, and
 /// finds out which of them have stopped if it is not done in time. Both
 /// together take no longer than `seconds`.
-bool NcclCommunicator::awaitAll(const char *what, const std::string &name,
-                                RankStore &store, double seconds,
-                                std::string &message) {
+bool NcclGroup::awaitAll(const char *what, const std::string &name,
+                         RankStore &store, double seconds,
+                         std::string &message) {
   double rollSeconds = std::min(seconds / 4, 5.0);
   bool isLate = false;
   if (await(what, seconds - rollSeconds, message, &isLate))
@@ -175,9 +174,9 @@ bool NcclCommunicator::awaitAll(const char *what, const std::string &name,
   return false;
 }
 
-bool NcclCommunicator::registerMemory(CuAddress address, int64_t bytes,
-                                      const std::string &name, RankStore &store,
-                                      double seconds, std::string &message) {
+bool NcclGroup::registerMemory(CuAddress address, int64_t bytes,
+                               const std::string &name, RankStore &store,
+                               double seconds, std::string &message) {
   // Null where the ranks have no memory in common: buffers are used as they
   // are. NCCL writes it when the registration is complete, perhaps after this.
   NcclWindow &window = windows.emplace_back(nullptr);
@@ -192,9 +191,8 @@ bool NcclCommunicator::registerMemory(CuAddress address, int64_t bytes,
 // Exchanges
 //===----------------------------------------------------------------------===//
 
-NcclResult NcclCommunicator::enqueue(const PlanCall &item,
-                                     const PlanMemory &memory,
-                                     CuStream stream) {
+NcclResult NcclGroup::enqueue(const PlanCall &item, const PlanMemory &memory,
+                              CuStream stream) {
   const void *source = getPointer(memory.get(item.source));
   void *target = getPointer(memory.get(item.target));
   auto count = size_t(item.count);
@@ -215,9 +213,8 @@ NcclResult NcclCommunicator::enqueue(const PlanCall &item,
   }
 }
 
-NcclResult NcclCommunicator::enqueue(const PlanPhase &phase,
-                                     const PlanMemory &memory,
-                                     CuStream stream) {
+NcclResult NcclGroup::enqueue(const PlanPhase &phase, const PlanMemory &memory,
+                              CuStream stream) {
   NcclResult first = kNcclSuccess;
   auto keep = [&](NcclResult result) {
     if (result != kNcclSuccess && result != kNcclInProgress &&
@@ -235,9 +232,8 @@ NcclResult NcclCommunicator::enqueue(const PlanPhase &phase,
   return first;
 }
 
-bool NcclCommunicator::exchange(const PlanPhase &phase,
-                                const PlanMemory &memory, CuStream stream,
-                                std::string &message) {
+bool NcclGroup::exchange(const PlanPhase &phase, const PlanMemory &memory,
+                         CuStream stream, std::string &message) {
   {
     std::lock_guard<std::timed_mutex> lock(mutex);
     if (isAborted) {
@@ -261,7 +257,7 @@ bool NcclCommunicator::exchange(const PlanPhase &phase,
 // Failures
 //===----------------------------------------------------------------------===//
 
-bool NcclCommunicator::poll(std::string &message) {
+bool NcclGroup::poll(std::string &message) {
   // A call that holds it finds the failure itself.
   std::unique_lock<std::timed_mutex> lock(mutex, std::try_to_lock);
   if (!lock || isAborted || !comm)
@@ -272,7 +268,7 @@ bool NcclCommunicator::poll(std::string &message) {
          call(state, "an exchange", message);
 }
 
-void NcclCommunicator::abort() {
+void NcclGroup::abort() {
   isAborted = true;
   NcclComm ended = nullptr;
   {

@@ -22,19 +22,19 @@ namespace regather::runtime {
 
 /// One rank's side of a group. Calls return at once and are waited for here, so
 /// that another thread can end them.
-class NcclCommunicator {
+class NcclGroup {
 public:
   /// What it is for: gathers by copy engines, where the library has them, or
   /// reductions.
   enum class Use { Move, Reduce };
 
   /// `policy` is kNcclPolicyZero or kNcclUndefined.
-  NcclCommunicator(std::shared_ptr<const NcclApi> api,
-                   std::vector<int32_t> group, Use use, int policy)
+  NcclGroup(std::shared_ptr<const NcclApi> api, std::vector<int32_t> group,
+            Use use, int policy)
       : api(std::move(api)), nccl(*this->api), group(std::move(group)),
         use(use), policy(policy) {}
-  ~NcclCommunicator();
-  NcclCommunicator(const NcclCommunicator &) = delete;
+  ~NcclGroup();
+  NcclGroup(const NcclGroup &) = delete;
 
   /// Creates it together with the other ranks of the group. `name` is equal on
   /// all of them and is no other communicator's.
@@ -57,7 +57,7 @@ public:
   /// Ends what is in flight. Blocks as long as a graph holds its collectives.
   void abort();
 
-  const std::vector<int32_t> &getGroup() const { return group; }
+  const std::vector<int32_t> &getMembers() const { return group; }
   Use getUse() const { return use; }
   /// The number of the next collective.
   int64_t countCollective() { return ++numCollectives; }

@@ -84,9 +84,9 @@ TEST(ExecutorTest, UpdatesDonatedArgumentsInPlace) {
   TestProgram test;
   int32_t weight = test.addArgument(1, /*donated=*/true);
   int32_t kernel = test.addKernel(addOne);
-  rg_place place = argument(weight);
-  test.add(RG_OP_LAUNCH, kernel, {place, place});
-  test.addResult(1, place);
+  rg_slice slice = argument(weight);
+  test.add(RG_OP_LAUNCH, kernel, {slice, slice});
+  test.addResult(1, slice);
   TestExecutor executor(test);
   Arguments arguments = {{{40}}};
   ASSERT_EQ(executor.run(arguments), RG_OK);
@@ -100,8 +100,8 @@ TEST(ExecutorTest, CutsRowsAtTheGrain) {
   TestProgram test;
   test.arenaBytes = 2 * kRows * 8;
   int32_t kernel = test.addKernel(countRows, kRows, kGrain);
-  rg_place counts = arena(0, kRows);
-  rg_place begins = arena(kRows, kRows);
+  rg_slice counts = arena(0, kRows);
+  rg_slice begins = arena(kRows, kRows);
   test.add(RG_OP_LAUNCH, kernel, {counts, begins});
   test.addResult(kRows, counts);
   test.addResult(kRows, begins);
@@ -149,10 +149,10 @@ TEST(ExecutorTest, GathersAlongTheAxesOfAMesh) {
   test.ranks = 6;
   int32_t first = test.addAxes({2}, {3});
   int32_t both = test.addAxes({2, 3}, {3, 1});
-  int32_t gather = test.addTransfer(RG_ALL_GATHER, first, 1, 2);
+  int32_t gather = test.addCollective(RG_ALL_GATHER, first, 1, 2);
   test.add(RG_OP_AXIS_INDEX, both, {arena(0)});
   test.add(RG_OP_AXIS_INDEX, first, {arena(1)});
-  test.add(RG_OP_TRANSFER, gather, {arena(0), arena(2, 2)}, /*stream=*/1);
+  test.add(RG_OP_COLLECTIVE, gather, {arena(0), arena(2, 2)}, /*stream=*/1);
   test.add(RG_OP_RECORD, 0, {}, 1);
   test.add(RG_OP_WAIT, 0, {}, 0);
   test.add(RG_OP_COPY, 0, {arena(4, 2), arena(2, 2)});
@@ -170,15 +170,15 @@ TEST(ExecutorTest, GathersAlongTheAxesOfAMesh) {
   }
 }
 
-TEST(ExecutorTest, OrdersTransfersByEvents) {
-  // Each transfer reads what the one before it has written.
+TEST(ExecutorTest, OrdersCollectivesByEvents) {
+  // Each collective reads what the one before it has written.
   TestProgram test;
   test.ranks = 4;
   int32_t axes = test.addAxes({4}, {1});
-  int32_t reduce = test.addTransfer(RG_ALL_REDUCE, axes, 1, 1);
+  int32_t reduce = test.addCollective(RG_ALL_REDUCE, axes, 1, 1);
   test.add(RG_OP_AXIS_INDEX, axes, {arena(0)});
   for (int64_t i = 0; i < 10; ++i) {
-    test.add(RG_OP_TRANSFER, reduce, {arena(i), arena(i + 1)}, i % 2 + 1);
+    test.add(RG_OP_COLLECTIVE, reduce, {arena(i), arena(i + 1)}, i % 2 + 1);
     test.add(RG_OP_RECORD, 0, {}, i % 2 + 1);
     test.add(RG_OP_WAIT, 0, {}, (i + 1) % 2 + 1);
   }
@@ -195,9 +195,9 @@ TEST(ExecutorTest, RecordsWhenInstructionsRun) {
   TestProgram test;
   test.ranks = 2;
   int32_t axes = test.addAxes({2}, {1});
-  int32_t reduce = test.addTransfer(RG_ALL_REDUCE, axes, 1, 1);
+  int32_t reduce = test.addCollective(RG_ALL_REDUCE, axes, 1, 1);
   test.add(RG_OP_AXIS_INDEX, axes, {arena(0)});
-  test.add(RG_OP_TRANSFER, reduce, {arena(0), arena(1)}, 1);
+  test.add(RG_OP_COLLECTIVE, reduce, {arena(0), arena(1)}, 1);
   test.add(RG_OP_COPY, 0, {arena(2), arena(0)});
   test.add(RG_OP_SYNC, 0);
   test.addResult(1, arena(1));
@@ -215,7 +215,7 @@ TEST(ExecutorTest, RecordsWhenInstructionsRun) {
       EXPECT_GE(span.begin, 0);
       EXPECT_GE(span.end, span.begin);
     }
-    // The transfer is known to be done when the rank has waited for it.
+    // The collective is known to be done when the rank has waited for it.
     ASSERT_EQ(instructions, (std::vector<int64_t>{0, 2, 1, 3}));
     // Rounded as seconds of a clock that has run for long.
     EXPECT_GE(spans[2].end - spans[2].begin, options.latency_seconds - 1e-6);
@@ -235,11 +235,11 @@ TEST(ExecutorTest, NamesThePlacesOfADeadlock) {
   TestProgram test;
   test.ranks = 2;
   int32_t axes = test.addAxes({2}, {1});
-  int32_t reduce =
-      test.addTransfer(RG_ALL_REDUCE, axes, 1, 1, "all_reduce at step.mlir:7");
+  int32_t reduce = test.addCollective(RG_ALL_REDUCE, axes, 1, 1,
+                                      "all_reduce at step.mlir:7");
   test.add(RG_OP_AXIS_INDEX, axes, {arena(0)});
   test.add(RG_OP_JUMP_IF_ZERO, 0, {arena(0)}, 0, /*target=*/5);
-  int64_t start = test.add(RG_OP_TRANSFER, reduce, {arena(1), arena(2)}, 1);
+  int64_t start = test.add(RG_OP_COLLECTIVE, reduce, {arena(1), arena(2)}, 1);
   test.add(RG_OP_RECORD, 0, {}, 1);
   test.add(RG_OP_WAIT, 0);
   TestExecutor executor(test);
@@ -256,13 +256,13 @@ TEST(ExecutorTest, SaysWhichKernelWasOutOfBounds) {
   TestProgram test;
   test.ranks = 3;
   int32_t axes = test.addAxes({3}, {1});
-  int32_t reduce = test.addTransfer(RG_ALL_REDUCE, axes, 1, 1);
+  int32_t reduce = test.addCollective(RG_ALL_REDUCE, axes, 1, 1);
   int32_t kernel = test.addKernel(failAlways);
   // Rank 0 goes past it and waits for the others.
   test.add(RG_OP_AXIS_INDEX, axes, {arena(0)});
   test.add(RG_OP_JUMP_IF_ZERO, 0, {arena(0)}, 0, /*target=*/3);
   int64_t launch = test.add(RG_OP_LAUNCH, kernel);
-  test.add(RG_OP_TRANSFER, reduce, {arena(1), arena(2)}, 1);
+  test.add(RG_OP_COLLECTIVE, reduce, {arena(1), arena(2)}, 1);
   TestExecutor executor(test);
   EXPECT_EQ(executor.run(), RG_ERROR_ARGUMENT);
   EXPECT_EQ(executor.getError(), "an index is out of bounds");
@@ -379,12 +379,12 @@ TEST(ProgramCheckTest, RefusesAnotherNumberOfRanks) {
 }
 
 TEST(ProgramCheckTest, RefusesPlacesOutsideOfTheirBuffer) {
-  for (rg_place place :
+  for (rg_slice slice :
        {arena(511, 2), arena(-1), argument(0, 2), argument(1), constant(0),
-        rg_place{7, 0, 0, 0}, rg_place{RG_SPACE_ARENA, 0, INT64_MAX, 8}}) {
+        rg_slice{7, 0, 0, 0}, rg_slice{RG_SPACE_ARENA, 0, INT64_MAX, 8}}) {
     TestProgram test;
     test.addArgument(1);
-    test.add(RG_OP_JUMP_IF_ZERO, 0, {place});
+    test.add(RG_OP_JUMP_IF_ZERO, 0, {slice});
     expectProblem(test, "place 0 of instruction 0 lies outside of its buffer");
   }
 }
@@ -413,11 +413,11 @@ TEST(ProgramCheckTest, RefusesMalformedInstructions) {
   expectProblem(fill, "instruction 0 fills 24 bytes with elements of 16");
 }
 
-TEST(ProgramCheckTest, RefusesTransfersOfOtherSizes) {
+TEST(ProgramCheckTest, RefusesCollectivesOfOtherSizes) {
   TestProgram test;
   int32_t axes = test.addAxes({1}, {1});
-  int32_t gather = test.addTransfer(RG_ALL_GATHER, axes, 1, 1);
-  test.add(RG_OP_TRANSFER, gather, {arena(0), arena(1, 2)}, 1);
+  int32_t gather = test.addCollective(RG_ALL_GATHER, axes, 1, 1);
+  test.add(RG_OP_COLLECTIVE, gather, {arena(0), arena(1, 2)}, 1);
   expectProblem(test, "instruction 0: member 0 has places of another size "
                       "than its shapes");
 }

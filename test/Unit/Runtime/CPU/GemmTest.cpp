@@ -1,4 +1,4 @@
-//===- GemmTest.cpp - Matrix products of the runtime ----------------------===//
+//===- GemmTest.cpp - GEMMs of the runtime --------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CPU/Blocks/BlockKernels.h"
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include "regather/Runtime/Gemm.h"
 
@@ -72,7 +72,7 @@ void runTasks(const rg_gemm *gemm, void *const *buffers) {
     EXPECT_EQ(rg_gemm_run_task(gemm, buffers, task, aligned), RG_OK);
 }
 
-/// A product with its numbers. Buffers: A, B, C, then those of addends.
+/// A GEMM with its numbers. Buffers: A, B, C, then those of addends.
 struct Case {
   rg_gemm_desc desc;
   std::vector<std::vector<float>> values;
@@ -169,7 +169,7 @@ TEST(GemmTest, MultipliesEveryLayout) {
           }
 }
 
-TEST(GemmTest, CutsLargeProducts) {
+TEST(GemmTest, TilesLargeGemms) {
   // Several tiles in both directions, and several blocks of k.
   for (rg_dtype type : {RG_F32, RG_BF16, RG_F16}) {
     rg_gemm_desc desc = makeDesc(1, 520, 530, 1030);
@@ -234,7 +234,7 @@ TEST(GemmTest, KeepsNaNAndDropsNegativeZero) {
   rg_gemm_destroy(gemm);
 }
 
-// Each f16 through a product with one, as the left and as the right factor.
+// Each f16 through a GEMM with one, as the left and as the right factor.
 TEST(GemmTest, WidensEveryF16) {
   constexpr int64_t count = 1 << 16;
   std::vector<uint16_t> a(count), one = {toF16(1.0f)};

@@ -109,15 +109,15 @@ TEST(InjectedLinkTest, FailuresEndTheWait) {
   });
 }
 
-// Each transfer of the step reads what the one before it has written.
+// Each collective of the step reads what the one before it has written.
 TEST(InjectedLinkTest, StepsMeasureWhatTheyWait) {
   TestProgram test;
   test.ranks = 2;
   int32_t axes = test.addAxes({2}, {1});
-  int32_t reduce = test.addTransfer(RG_ALL_REDUCE, axes, 1, 1);
+  int32_t reduce = test.addCollective(RG_ALL_REDUCE, axes, 1, 1);
   test.add(RG_OP_AXIS_INDEX, axes, {arena(0)});
   for (int64_t i = 0; i < 3; ++i) {
-    test.add(RG_OP_TRANSFER, reduce, {arena(i), arena(i + 1)}, 1);
+    test.add(RG_OP_COLLECTIVE, reduce, {arena(i), arena(i + 1)}, 1);
     test.add(RG_OP_RECORD, 0, {}, 1);
     test.add(RG_OP_WAIT, 0, {}, 0);
   }

@@ -54,7 +54,7 @@ TEST(GpuExecutor, CopiesAndFills) {
   // constant.
   int32_t values = test.addConstant({-1, 0x0000000700000007, 42, 5});
   auto element = [&](int64_t i) {
-    return rg_place{RG_SPACE_CONSTANT, values, 8 * i, 8};
+    return rg_slice{RG_SPACE_CONSTANT, values, 8 * i, 8};
   };
   for (int64_t i = 0; i < 3; ++i)
     test.add(RG_OP_FILL, 0, {arena(5 * i, 5), element(i)});
@@ -86,8 +86,8 @@ TEST(GpuExecutor, RunsLoopsAndConditions) {
   GpuTestProgram test;
   int32_t upper = test.addArgument(1);
   int32_t numbers = test.addConstant({0, 1});
-  rg_place zero = {RG_SPACE_CONSTANT, numbers, 0, 8};
-  rg_place one = {RG_SPACE_CONSTANT, numbers, 8, 8};
+  rg_slice zero = {RG_SPACE_CONSTANT, numbers, 0, 8};
+  rg_slice one = {RG_SPACE_CONSTANT, numbers, 8, 8};
   int32_t kernel = test.addKernel({"add"}, 2, 1);
   // for (i = 0; i < upper; ++i) if (i) sum += i
   test.add(RG_OP_FILL, 0, {arena(8), zero});
@@ -109,9 +109,9 @@ TEST(GpuExecutor, RunsLoopsAndConditions) {
 TEST(GpuExecutor, LetsARankCommunicateWithItself) {
   GpuTestProgram test;
   int32_t a = test.addArgument(2);
-  int32_t transfer =
-      test.addTransfer(RG_ALL_REDUCE, test.addAxes({1}, {1}), 2, 2);
-  test.add(RG_OP_TRANSFER, transfer, {argument(a, 2), arena(0, 2)}, 1);
+  int32_t entry =
+      test.addCollective(RG_ALL_REDUCE, test.addAxes({1}, {1}), 2, 2);
+  test.add(RG_OP_COLLECTIVE, entry, {argument(a, 2), arena(0, 2)}, 1);
   test.addResult(2, arena(0, 2));
   GpuTestExecutor executor(test);
   ASSERT_EQ(executor.upload(0, 0, {4, 5}), RG_OK);

@@ -22,12 +22,12 @@ static void addSumAndGather(GpuTestProgram &test, int64_t first,
   int32_t a = test.addArgument(2);
   int32_t rows = test.addAxes({first}, {second});
   int32_t columns = test.addAxes({second}, {1});
-  int32_t sum = test.addTransfer(RG_ALL_REDUCE, rows, 2, 2);
-  int32_t gather = test.addTransfer(RG_ALL_GATHER, columns, 2, 2 * second);
-  test.add(RG_OP_TRANSFER, sum, {argument(a, 2), arena(0, 2)}, 1);
+  int32_t sum = test.addCollective(RG_ALL_REDUCE, rows, 2, 2);
+  int32_t gather = test.addCollective(RG_ALL_GATHER, columns, 2, 2 * second);
+  test.add(RG_OP_COLLECTIVE, sum, {argument(a, 2), arena(0, 2)}, 1);
   test.add(RG_OP_RECORD, 0, {}, 1);
   test.add(RG_OP_WAIT, 0, {}, 2);
-  test.add(RG_OP_TRANSFER, gather, {arena(0, 2), arena(8, 2 * second)}, 2, 0,
+  test.add(RG_OP_COLLECTIVE, gather, {arena(0, 2), arena(8, 2 * second)}, 2, 0,
            "tg.all_gather at \"step.mlir\":7:3");
   test.addResult(2 * second, arena(8, 2 * second));
 }
@@ -49,7 +49,7 @@ TEST(GpuRanks, ShareADevice) {
 }
 
 // The computation is on stream 0.
-TEST(GpuRanks, StreamsWithTransfersComeFirst) {
+TEST(GpuRanks, StreamsWithCollectivesComeFirst) {
   RecordFile record;
   GpuTestProgram test;
   addSumAndGather(test, 1, 1);
@@ -105,7 +105,7 @@ static void addGraphOfSumAndGather(GpuTestProgram &test, int64_t first,
   test.addGraph("step", 0, int64_t(test.instructions.size()));
 }
 
-TEST(GpuRanks, TransferInAGraphOfAll) {
+TEST(GpuRanks, CollectiveInAGraphOfAll) {
   RecordFile record;
   GpuTestProgram test;
   addGraphOfSumAndGather(test, 2, 3);

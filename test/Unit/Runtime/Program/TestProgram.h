@@ -20,13 +20,13 @@
 namespace regather::test {
 
 /// Places of vectors of i64, in units of their elements.
-inline rg_place arena(int64_t element, int64_t count = 1) {
+inline rg_slice arena(int64_t element, int64_t count = 1) {
   return {RG_SPACE_ARENA, 0, element * 8, count * 8};
 }
-inline rg_place argument(int32_t index, int64_t count = 1) {
+inline rg_slice argument(int32_t index, int64_t count = 1) {
   return {RG_SPACE_ARGUMENT, index, 0, count * 8};
 }
-inline rg_place constant(int32_t index, int64_t count = 1) {
+inline rg_slice constant(int32_t index, int64_t count = 1) {
   return {RG_SPACE_CONSTANT, index, 0, count * 8};
 }
 
@@ -37,8 +37,8 @@ public:
     arguments.push_back(getValue(count, donated, {}));
     return int32_t(arguments.size()) - 1;
   }
-  void addResult(int64_t count, rg_place place) {
-    results.push_back(getValue(count, false, place));
+  void addResult(int64_t count, rg_slice slice) {
+    results.push_back(getValue(count, false, slice));
   }
   int32_t addConstant(std::vector<int64_t> values) {
     data.push_back(std::move(values));
@@ -54,21 +54,21 @@ public:
     return int32_t(axes.size()) - 1;
   }
   /// A collective of one vector.
-  int32_t addTransfer(int32_t kind, int32_t onAxes, int64_t input,
-                      int64_t output, const char *name = "transfer") {
+  int32_t addCollective(int32_t kind, int32_t onAxes, int64_t input,
+                        int64_t output, const char *name = "transfer") {
     data.push_back({input});
     const int64_t *from = data.back().data();
     data.push_back({output});
     members.push_back({RG_I64, 1, from, data.back().data(), nullptr, nullptr});
-    rg_transfer transfer = {};
-    transfer.collective.kind = kind;
-    transfer.collective.accumulate = RG_DTYPE_AUTO;
-    transfer.collective.members = &members.back();
-    transfer.collective.member_count = 1;
-    transfer.collective.name = name;
-    transfer.axes = onAxes;
-    transfers.push_back(transfer);
-    return int32_t(transfers.size()) - 1;
+    rg_collective_entry entry = {};
+    entry.collective.kind = kind;
+    entry.collective.accumulate = RG_DTYPE_AUTO;
+    entry.collective.members = &members.back();
+    entry.collective.member_count = 1;
+    entry.collective.name = name;
+    entry.axes = onAxes;
+    collectives.push_back(entry);
+    return int32_t(collectives.size()) - 1;
   }
   int32_t addKernel(rg_kernel_function function, int64_t rows = 1,
                     int64_t grain = 1, int64_t scratch = 0) {
@@ -77,11 +77,11 @@ public:
   }
   /// Returns the number of the instruction.
   int64_t add(int32_t opcode, int32_t index,
-              const std::vector<rg_place> &operands = {}, int32_t stream = 0,
+              const std::vector<rg_slice> &operands = {}, int32_t stream = 0,
               int64_t target = 0, const char *description = "instruction") {
     instructions.push_back({opcode, stream, index, int32_t(operands.size()),
-                            int64_t(places.size()), target, description});
-    places.insert(places.end(), operands.begin(), operands.end());
+                            int64_t(slices.size()), target, description});
+    slices.insert(slices.end(), operands.begin(), operands.end());
     return int64_t(instructions.size()) - 1;
   }
 
@@ -105,10 +105,10 @@ public:
     program.kernels = kernels.data();
     program.axes_count = int64_t(axes.size());
     program.axes = axes.data();
-    program.transfer_count = int64_t(transfers.size());
-    program.transfers = transfers.data();
-    program.place_count = int64_t(places.size());
-    program.places = places.data();
+    program.collective_count = int64_t(collectives.size());
+    program.collectives = collectives.data();
+    program.slice_count = int64_t(slices.size());
+    program.slices = slices.data();
     program.instruction_count = int64_t(instructions.size());
     program.instructions = instructions.data();
     return program;
@@ -117,12 +117,12 @@ public:
   int32_t ranks = 1;
   int64_t arenaBytes = 4096;
   std::vector<rg_instruction> instructions;
-  std::vector<rg_place> places;
+  std::vector<rg_slice> slices;
 
 private:
-  rg_value getValue(int64_t count, bool donated, rg_place place) {
+  rg_value getValue(int64_t count, bool donated, rg_slice slice) {
     data.push_back({count});
-    return {"value", RG_I64, 1, data.back().data(), donated, 0, place};
+    return {"value", RG_I64, 1, data.back().data(), donated, 0, slice};
   }
 
   /// Elements do not move when others are added.
@@ -132,7 +132,7 @@ private:
   std::vector<rg_constant> constants;
   std::vector<rg_kernel> kernels;
   std::vector<rg_axes> axes;
-  std::vector<rg_transfer> transfers;
+  std::vector<rg_collective_entry> collectives;
 };
 
 /// Runs a program on arguments of i64.

@@ -1,4 +1,4 @@
-//===- CollectiveCase.cpp - Transfers compared with the host --------------===//
+//===- CollectiveCase.cpp - Collectives compared with the host ------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,17 +24,17 @@ static Shape shard(Shape shape, int64_t dim, int32_t ranks) {
 }
 
 /// Gathers and scatters along each dimension, even, uneven, short and empty.
-static void addGathers(int32_t ranks, std::vector<TransferCase> &cases) {
+static void addGathers(int32_t ranks, std::vector<CollectiveCase> &cases) {
   for (int64_t size : {0, 1, 3, 5, 8, 12})
     for (int64_t dim : {0, 1, 2}) {
       Shape shape = {3, 2, 4};
       shape[size_t(dim)] = size;
       Shape part = shard(shape, dim, ranks);
-      TransferCase gather;
+      CollectiveCase gather;
       gather.dim = dim;
       // Members of several types travel together.
       gather.members = {{RG_F32, part, shape}, {RG_I1, part, shape}};
-      TransferCase scatter = gather;
+      CollectiveCase scatter = gather;
       scatter.kind = RG_REDUCE_SCATTER;
       scatter.members = {{RG_BF16, shape, part}, {RG_I32, shape, part}};
       for (bool isInPlace : {false, true}) {
@@ -47,14 +47,14 @@ static void addGathers(int32_t ranks, std::vector<TransferCase> &cases) {
     }
 }
 
-static void addReductions(int32_t ranks, std::vector<TransferCase> &cases) {
+static void addReductions(int32_t ranks, std::vector<CollectiveCase> &cases) {
   for (rg_dtype dtype : kTypes)
     for (rg_reduction reduction : {RG_SUM, RG_AVG, RG_MAX})
       for (rg_dtype accumulate : {RG_DTYPE_AUTO, RG_F64}) {
         if (!isFloatingPoint(dtype) &&
             (reduction == RG_AVG || accumulate != RG_DTYPE_AUTO))
           continue;
-        TransferCase item;
+        CollectiveCase item;
         item.kind = RG_ALL_REDUCE;
         item.reduction = reduction;
         item.accumulate = accumulate;
@@ -72,11 +72,11 @@ static void addReductions(int32_t ranks, std::vector<TransferCase> &cases) {
       }
 }
 
-static void addExchanges(int32_t ranks, std::vector<TransferCase> &cases) {
+static void addExchanges(int32_t ranks, std::vector<CollectiveCase> &cases) {
   for (int64_t split = 0; split < 4; ++split)
     for (int64_t concat = 0; concat < 4; ++concat)
       for (int64_t extra : {0, 1, 2}) {
-        TransferCase item;
+        CollectiveCase item;
         item.kind = RG_ALL_TO_ALL;
         item.splitDim = split;
         item.concatDim = concat;
@@ -97,7 +97,7 @@ static void addExchanges(int32_t ranks, std::vector<TransferCase> &cases) {
         item.members = {{RG_F16, input, output}, {RG_I64, input, output}};
         cases.push_back(item);
       }
-  TransferCase broadcast;
+  CollectiveCase broadcast;
   broadcast.kind = RG_BROADCAST;
   broadcast.members = {{RG_F32, {5}, {5}}, {RG_I8, {0}, {0}}};
   for (broadcast.root = 0; broadcast.root < ranks; ++broadcast.root)
@@ -105,7 +105,7 @@ static void addExchanges(int32_t ranks, std::vector<TransferCase> &cases) {
       broadcast.isInPlace = isInPlace;
       cases.push_back(broadcast);
     }
-  TransferCase permute;
+  CollectiveCase permute;
   permute.kind = RG_PERMUTE;
   permute.members = {{RG_F64, {3}, {3}}, {RG_I8, {7}, {7}}};
   for (int32_t rank = 0; rank < ranks; ++rank) {
@@ -119,8 +119,9 @@ static void addExchanges(int32_t ranks, std::vector<TransferCase> &cases) {
   cases.push_back(permute);
 }
 
-std::vector<TransferCase> regather::runtime::getTransferCases(int32_t ranks) {
-  std::vector<TransferCase> cases;
+std::vector<CollectiveCase>
+regather::runtime::getCollectiveCases(int32_t ranks) {
+  std::vector<CollectiveCase> cases;
   addGathers(ranks, cases);
   addReductions(ranks, cases);
   addExchanges(ranks, cases);

@@ -1,4 +1,4 @@
-//===- CollectiveCase.h - Transfers compared with the host ------*- C++ -*-===//
+//===- CollectiveCase.h - Collectives compared with the host ----*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,7 +36,7 @@ private:
 };
 
 /// One collective among all ranks.
-struct TransferCase {
+struct CollectiveCase {
   rg_kind kind = RG_ALL_GATHER;
   std::vector<MemberCase> members;
   rg_reduction reduction = RG_SUM;
@@ -60,21 +60,21 @@ struct TransferCase {
   }
 };
 
-/// Tables of a program that does some transfers, one after the other.
-class TransferProgram {
+/// Tables of a program that does some collectives, one after the other.
+class CollectiveProgram {
 public:
-  TransferProgram(int32_t ranks, const std::vector<TransferCase> &cases)
+  CollectiveProgram(int32_t ranks, const std::vector<CollectiveCase> &cases)
       : cases(cases), sizes{ranks}, strides{1} {
     axes = {1, 0, sizes.data(), strides.data()};
     int64_t numPlaces = 0;
-    for (const TransferCase &item : this->cases) {
+    for (const CollectiveCase &item : this->cases) {
       std::vector<rg_member> &list = members.emplace_back();
       for (const MemberCase &member : item.members)
         list.push_back({member.dtype, int32_t(member.input.size()),
                         member.input.data(), member.output.data(), nullptr,
                         nullptr});
-      rg_transfer transfer = {};
-      rg_collective &collective = transfer.collective;
+      rg_collective_entry entry = {};
+      rg_collective &collective = entry.collective;
       collective.kind = item.kind;
       collective.reduction = item.reduction;
       collective.accumulate = item.accumulate;
@@ -88,12 +88,12 @@ public:
       collective.members = list.data();
       collective.member_count = int64_t(list.size());
       collective.name = "transfer";
-      collective.tag = transfers.size();
+      collective.tag = collectives.size();
       auto numMembers = int32_t(list.size());
-      instructions.push_back({RG_OP_TRANSFER, 0, int32_t(transfers.size()),
+      instructions.push_back({RG_OP_COLLECTIVE, 0, int32_t(collectives.size()),
                               2 * numMembers, numPlaces, 0,
                               "'tg.collective' in model.layer"});
-      transfers.push_back(transfer);
+      collectives.push_back(entry);
       numPlaces += 2 * numMembers;
     }
     places.resize(size_t(numPlaces));
@@ -103,52 +103,52 @@ public:
     program.stream_count = 1;
     program.axes_count = 1;
     program.axes = &axes;
-    program.transfer_count = int64_t(transfers.size());
-    program.transfers = transfers.data();
-    program.place_count = numPlaces;
-    program.places = places.data();
+    program.collective_count = int64_t(collectives.size());
+    program.collectives = collectives.data();
+    program.slice_count = numPlaces;
+    program.slices = places.data();
     program.instruction_count = int64_t(instructions.size());
     program.instructions = instructions.data();
     gpuProgram.version = RG_GPU_PROGRAM_VERSION;
     gpuProgram.program = &program;
   }
-  TransferProgram(const TransferProgram &) = delete;
+  CollectiveProgram(const CollectiveProgram &) = delete;
 
   const rg_gpu_program &get() const { return gpuProgram; }
-  /// Makes one graph of all transfers.
+  /// Makes one graph of all collectives.
   void formGraph() {
     gpuProgram.graph_count = 1;
     gpuProgram.graphs = &graph;
     graph = {"all", 0, program.instruction_count};
   }
   int32_t getRanks() const { return program.ranks; }
-  const TransferCase &getCase(int64_t number) const {
+  const CollectiveCase &getCase(int64_t number) const {
     return cases[size_t(number)];
   }
   const rg_collective &getCollective(int64_t number) const {
-    return transfers[size_t(number)].collective;
+    return collectives[size_t(number)].collective;
   }
-  int64_t getNumCases() const { return program.transfer_count; }
+  int64_t getNumCases() const { return program.collective_count; }
 
 private:
-  std::vector<TransferCase> cases;
+  std::vector<CollectiveCase> cases;
   std::vector<int64_t> sizes, strides;
   rg_axes axes;
   std::deque<std::vector<rg_member>> members;
-  std::vector<rg_transfer> transfers;
+  std::vector<rg_collective_entry> collectives;
   std::vector<rg_instruction> instructions;
-  std::vector<rg_place> places;
+  std::vector<rg_slice> places;
   rg_program program = {};
   rg_gpu_program gpuProgram = {};
   rg_gpu_graph graph = {};
 };
 
-/// The buffers of all ranks for one transfer, with random contents, on the
+/// The buffers of all ranks for one collective, with random contents, on the
 /// stand-in device, whose memory is the host's; and a copy for the host.
-class TransferBuffers {
+class CollectiveBuffers {
 public:
-  TransferBuffers(const DriverApi &driver, const TransferCase &item,
-                  int32_t ranks, uint32_t seed)
+  CollectiveBuffers(const DriverApi &driver, const CollectiveCase &item,
+                    int32_t ranks, uint32_t seed)
       : driver(driver), item(item) {
     std::mt19937_64 random(seed);
     addresses.resize(size_t(ranks));
@@ -157,8 +157,8 @@ public:
       for (const MemberCase &member : item.members)
         add(rank, member, random);
   }
-  TransferBuffers(const TransferBuffers &) = delete;
-  ~TransferBuffers() {
+  CollectiveBuffers(const CollectiveBuffers &) = delete;
+  ~CollectiveBuffers() {
     for (CuAddress address : allocations)
       driver.cuMemFree_v2(address);
   }
@@ -167,7 +167,7 @@ public:
     return addresses[size_t(rank)].data();
   }
 
-  /// Does the transfer on the host and compares all outputs.
+  /// Does the collective on the host and compares all outputs.
   void check(const rg_collective &from) {
     auto ranks = int64_t(addresses.size());
     // The buffers of one rank stand for all where shapes are checked.
@@ -221,7 +221,7 @@ private:
   }
 
   const DriverApi &driver;
-  const TransferCase &item;
+  const CollectiveCase &item;
   std::vector<std::vector<CuAddress>> addresses;
   std::deque<std::vector<char>> copies;
   std::vector<std::vector<Buffers>> expected;
@@ -229,7 +229,7 @@ private:
 };
 
 /// Every kind, dimension, padding, type and reduction for a number of ranks.
-std::vector<TransferCase> getTransferCases(int32_t ranks);
+std::vector<CollectiveCase> getCollectiveCases(int32_t ranks);
 
 } // namespace regather::runtime
 

@@ -1,4 +1,4 @@
-//===- PlanRunnerTest.cpp - A rank's own work in transfers ----------------===//
+//===- PlanRunnerTest.cpp - A rank's own work in collectives --------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -26,14 +26,14 @@ protected:
       driver.cuStreamDestroy_v2(stream);
   }
 
-  /// Does all transfers of a program and compares them with the host.
-  void run(const TransferProgram &program, int64_t reductionBytes) {
+  /// Does all collectives of a program and compares them with the host.
+  void run(const CollectiveProgram &program, int64_t reductionBytes) {
     int32_t ranks = program.getRanks();
-    SharedDeviceCommunication communication(driver, ranks, reductionBytes);
+    SharedDeviceCommunicator communication(driver, ranks, reductionBytes);
     std::string message;
     ASSERT_TRUE(communication.prepare(program.get(), message)) << message;
     for (int64_t i = 0; i < program.getNumCases(); ++i) {
-      TransferBuffers buffers(driver, program.getCase(i), ranks, uint32_t(i));
+      CollectiveBuffers buffers(driver, program.getCase(i), ranks, uint32_t(i));
       for (int32_t rank = 0; rank < ranks; ++rank)
         ASSERT_TRUE(communication.start(rank, i, buffers.get(rank),
                                         streams[size_t(rank)], message))
@@ -47,13 +47,13 @@ protected:
 };
 
 TEST_P(SharedDeviceCommunicationTest, EqualsHost) {
-  TransferProgram program(GetParam(), getTransferCases(GetParam()));
+  CollectiveProgram program(GetParam(), getCollectiveCases(GetParam()));
   run(program, int64_t(64) << 20);
 }
 
 // Staging memory for a few elements: many rounds.
 TEST_P(SharedDeviceCommunicationTest, ReducesInRounds) {
-  TransferProgram program(GetParam(), getTransferCases(GetParam()));
+  CollectiveProgram program(GetParam(), getCollectiveCases(GetParam()));
   run(program, 1);
 }
 
@@ -62,19 +62,19 @@ INSTANTIATE_TEST_SUITE_P(Ranks, SharedDeviceCommunicationTest,
 
 using SharedDeviceCommunicationErrorTest = SharedDeviceCommunicationTest;
 
-static TransferCase getAllReduce() {
-  TransferCase item;
+static CollectiveCase getAllReduce() {
+  CollectiveCase item;
   item.kind = RG_ALL_REDUCE;
   item.members = {{RG_F32, {4}, {4}}};
   return item;
 }
 
 TEST_F(SharedDeviceCommunicationErrorTest, SaysWhichRanksDisagree) {
-  TransferProgram program(2, {getAllReduce(), getAllReduce()});
-  SharedDeviceCommunication communication(driver, 2);
+  CollectiveProgram program(2, {getAllReduce(), getAllReduce()});
+  SharedDeviceCommunicator communication(driver, 2);
   std::string message;
   ASSERT_TRUE(communication.prepare(program.get(), message)) << message;
-  TransferBuffers buffers(driver, program.getCase(0), 2, 0);
+  CollectiveBuffers buffers(driver, program.getCase(0), 2, 0);
   ASSERT_TRUE(communication.start(0, 0, buffers.get(0), streams[0], message));
   EXPECT_FALSE(communication.start(1, 1, buffers.get(1), streams[1], message));
   EXPECT_EQ(message, "rank 1 starts 'tg.collective' in model.layer, but rank "
@@ -86,15 +86,15 @@ TEST_F(SharedDeviceCommunicationErrorTest, SaysWhichRanksDisagree) {
 }
 
 TEST_F(SharedDeviceCommunicationErrorTest, RefusesTooFewRanks) {
-  TransferProgram program(4, {getAllReduce()});
-  SharedDeviceCommunication communication(driver, 2);
+  CollectiveProgram program(4, {getAllReduce()});
+  SharedDeviceCommunicator communication(driver, 2);
   std::string message;
   EXPECT_FALSE(communication.prepare(program.get(), message));
   EXPECT_EQ(message, "the program is for more than 2 ranks");
 }
 
 TEST_F(SharedDeviceCommunicationErrorTest, SaysWhatMemoryIsNeeded) {
-  SharedDeviceCommunication communication(driver, 1);
+  SharedDeviceCommunicator communication(driver, 1);
   CuAddress address = 0;
   std::string message;
   EXPECT_FALSE(communication.allocate(int64_t(1) << 50, address, message));

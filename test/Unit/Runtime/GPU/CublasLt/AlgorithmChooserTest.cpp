@@ -1,4 +1,4 @@
-//===- AlgorithmChooserTest.cpp - Which algorithm computes a product ------===//
+//===- AlgorithmChooserTest.cpp - Which algorithm computes a GEMM ---------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,7 +35,7 @@ rg_gemm_desc makeDesc(int64_t m, int64_t n) {
   return desc;
 }
 
-/// Products of programs, on the stand-in for cuBLASLt.
+/// GEMMs of programs, on the stand-in for cuBLASLt.
 class AlgorithmChooser : public testing::Test {
 protected:
   AlgorithmChooser() {
@@ -44,7 +44,7 @@ protected:
   }
   ~AlgorithmChooser() override { std::remove(path.c_str()); }
 
-  /// A program in which each product is used once.
+  /// A program in which each GEMM is used once.
   void setProgram(std::vector<rg_gemm_desc> newDescs) {
     descs = std::move(newDescs);
     instructions.clear();
@@ -53,8 +53,8 @@ protected:
       rg_instruction instruction = {};
       instruction.opcode = RG_OP_GEMM;
       instruction.index = static_cast<int32_t>(i);
-      instruction.first_place = static_cast<int64_t>(places.size());
-      instruction.place_count = kPlaces;
+      instruction.first_slice = static_cast<int64_t>(places.size());
+      instruction.slice_count = kPlaces;
       instructions.push_back(instruction);
       for (int64_t p = 0; p < kPlaces; ++p)
         places.push_back({RG_SPACE_ARENA, 0, p * kBufferBytes, kBufferBytes});
@@ -62,8 +62,8 @@ protected:
     program = {};
     program.gemm_count = static_cast<int64_t>(descs.size());
     program.gemms = descs.data();
-    program.place_count = static_cast<int64_t>(places.size());
-    program.places = places.data();
+    program.slice_count = static_cast<int64_t>(places.size());
+    program.slices = places.data();
     program.instruction_count = static_cast<int64_t>(instructions.size());
     program.instructions = instructions.data();
     gpuProgram.program = &program;
@@ -75,7 +75,7 @@ protected:
   }
   bool prepare() { return prepare(*createDeviceLibrary(options)); }
 
-  /// Number of the algorithm that the first product of a program runs with.
+  /// Number of the algorithm that the first GEMM of a program runs with.
   char run(DeviceLibrary &library) {
     CuStream stream = nullptr;
     CuAddress memory = 0, workspace = 0;
@@ -101,7 +101,7 @@ protected:
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  /// The times of the first product in the file. What calls really take is far
+  /// The times of the first GEMM in the file. What calls really take is far
   /// below half a second.
   std::vector<int64_t> readSeconds() const {
     std::string text = read();
@@ -115,15 +115,13 @@ protected:
     return seconds;
   }
   void write(const std::string &text) const { std::ofstream(path) << text; }
-  size_t countProducts() const {
-    return record.getCalls("cublasLtMatmul").size();
-  }
+  size_t countGemms() const { return record.getCalls("cublasLtMatmul").size(); }
 
   RecordFile record;
   DriverApi driver = loadStandIn();
   DeviceLibraryOptions options;
   std::vector<rg_gemm_desc> descs;
-  std::vector<rg_place> places;
+  std::vector<rg_slice> places;
   std::vector<rg_instruction> instructions;
   rg_program program = {};
   rg_gpu_program gpuProgram = {};
@@ -140,7 +138,7 @@ TEST_F(AlgorithmChooser, TakesTheFirstProposal) {
   setProgram({makeDesc(4, 4)});
   auto library = createDeviceLibrary(options);
   ASSERT_TRUE(prepare(*library)) << message;
-  EXPECT_EQ(countProducts(), 0U);
+  EXPECT_EQ(countGemms(), 0U);
   EXPECT_EQ(run(*library), '0');
 }
 
@@ -151,7 +149,7 @@ TEST_F(AlgorithmChooser, TakesTheFastestProposal) {
   setProgram({makeDesc(4, 4)});
   auto library = createDeviceLibrary(options);
   ASSERT_TRUE(prepare(*library)) << message;
-  EXPECT_EQ(countProducts(), 3 * kRunsOfATiming);
+  EXPECT_EQ(countGemms(), 3 * kRunsOfATiming);
   EXPECT_EQ(run(*library), '1');
   // Each algorithm of the stand-in asks for 4096 bytes more.
   EXPECT_EQ(library->getWorkspaceBytes(), 8192);
@@ -199,12 +197,12 @@ TEST_F(AlgorithmChooser, SaysThatAllProposalsFail) {
       << message;
 }
 
-TEST_F(AlgorithmChooser, TimesEqualProductsOnce) {
+TEST_F(AlgorithmChooser, TimesEqualGemmsOnce) {
   ScopedVariable seconds(kSeconds, "3,1,2");
   options.timesAlgorithms = true;
   setProgram({makeDesc(4, 4), makeDesc(8, 4), makeDesc(4, 4)});
   ASSERT_TRUE(prepare()) << message;
-  EXPECT_EQ(countProducts(), 2 * 3 * kRunsOfATiming);
+  EXPECT_EQ(countGemms(), 2 * 3 * kRunsOfATiming);
   EXPECT_EQ(record.getCalls("cublasLtMatmulAlgoGetHeuristic").size(), 2U);
 }
 
@@ -239,13 +237,13 @@ TEST_F(AlgorithmChooser, SaysThatThereIsNoMemoryForTiming) {
 }
 
 //===----------------------------------------------------------------------===//
-// Large products
+// Large GEMMs
 //===----------------------------------------------------------------------===//
 
 // The library may propose for sizes like these what it cannot run.
 constexpr int64_t kLargeSize = 1 << 21;
 
-TEST_F(AlgorithmChooser, TriesLargeProducts) {
+TEST_F(AlgorithmChooser, TriesLargeGemms) {
   ScopedVariable seconds(kSeconds, "-1,3,1");
   options.algorithmFile = path;
   setProgram({makeDesc(kLargeSize, 1), makeDesc(kLargeSize - 1, 1),
@@ -253,12 +251,12 @@ TEST_F(AlgorithmChooser, TriesLargeProducts) {
   auto library = createDeviceLibrary(options);
   ASSERT_TRUE(prepare(*library)) << message;
   // The second proposal runs; it is no question which one is faster.
-  EXPECT_EQ(countProducts(), 2U);
+  EXPECT_EQ(countGemms(), 2U);
   EXPECT_NE(read().find("\"proposal\": 1"), std::string::npos) << read();
   EXPECT_EQ(read().find("microseconds"), std::string::npos) << read();
 }
 
-TEST_F(AlgorithmChooser, TriesWhatTheFileSaysOfLargeProducts) {
+TEST_F(AlgorithmChooser, TriesWhatTheFileSaysOfLargeGemms) {
   options.algorithmFile = path;
   setProgram({makeDesc(kLargeSize, 1)});
   ASSERT_TRUE(prepare()) << message;
@@ -303,10 +301,10 @@ TEST_F(AlgorithmChooser, TakesWhatTheFileSays) {
   std::string text = read();
   for (bool isTimed : {true, false}) {
     options.timesAlgorithms = isTimed;
-    size_t before = countProducts();
+    size_t before = countGemms();
     auto library = createDeviceLibrary(options);
     ASSERT_TRUE(prepare(*library)) << message;
-    EXPECT_EQ(countProducts(), before);
+    EXPECT_EQ(countGemms(), before);
     EXPECT_EQ(run(*library), '1');
     EXPECT_EQ(read(), text);
   }
@@ -439,9 +437,9 @@ TEST_F(AlgorithmChooser, LetsAllRanksUseOneAlgorithm) {
   // Each rank would measure other times, and find another file.
   ScopedVariable seconds(kSeconds, "1,2,3");
   std::remove(path.c_str());
-  size_t before = countProducts();
+  size_t before = countGemms();
   auto library = begin(1);
-  EXPECT_EQ(countProducts(), before);
+  EXPECT_EQ(countGemms(), before);
   EXPECT_EQ(run(*library), '1');
   EXPECT_EQ(read(), "");
   // What rank 0 says is of no use on another device.

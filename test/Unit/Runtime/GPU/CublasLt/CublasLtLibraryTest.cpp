@@ -1,4 +1,4 @@
-//===- CublasLtLibraryTest.cpp - Products by the stand-in for cuBLASLt ----===//
+//===- CublasLtLibraryTest.cpp - GEMMs by the stand-in for cuBLASLt -------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +9,7 @@
 #include "../RecordedDriver.h"
 #include "GPU/CublasLt/GemmPlan.h"
 #include "GPU/DeviceLibrary.h"
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ struct DeviceBuffer {
   CuAddress address = 0;
 };
 
-/// One product after the other, each in a program of its own.
+/// One GEMM after the other, each in a program of its own.
 class CublasLtLibrary : public testing::Test {
 protected:
   void SetUp() override {
@@ -54,7 +54,7 @@ protected:
     return options;
   }
 
-  /// A program of products, each used once. Its buffers begin at `offset`.
+  /// A program of GEMMs, each used once. Its buffers begin at `offset`.
   void setProgram(std::vector<rg_gemm_desc> newDescs, int64_t offset = 0);
   bool prepare(DeviceLibrary &library) {
     gpuProgram.program = &program;
@@ -64,7 +64,7 @@ protected:
 
   bool timesAlgorithms = false;
 
-  /// Runs a product by the library and by the CPU, on small integers, for which
+  /// Runs a GEMM by the library and by the CPU, on small integers, for which
   /// sums are exact in any order, and compares all bytes of all buffers.
   void expectEqual(const rg_gemm_desc &desc, int64_t offset = 0);
 
@@ -72,7 +72,7 @@ protected:
   DriverApi driver = loadStandIn();
   CuStream stream = nullptr;
   std::vector<rg_gemm_desc> descs;
-  std::vector<rg_place> places;
+  std::vector<rg_slice> places;
   std::vector<rg_instruction> instructions;
   rg_program program = {};
   rg_gpu_program gpuProgram = {};
@@ -89,7 +89,7 @@ std::vector<rg_gemm_operand *> getOperands(rg_gemm_desc &desc) {
 }
 
 constexpr int64_t kMaxBuffers = 5;
-constexpr int64_t kProductBytes = 1 << 17;
+constexpr int64_t kGemmBytes = 1 << 17;
 
 void CublasLtLibrary::setProgram(std::vector<rg_gemm_desc> newDescs,
                                  int64_t offset) {
@@ -100,19 +100,19 @@ void CublasLtLibrary::setProgram(std::vector<rg_gemm_desc> newDescs,
     rg_instruction instruction = {};
     instruction.opcode = RG_OP_GEMM;
     instruction.index = static_cast<int32_t>(i);
-    instruction.first_place = static_cast<int64_t>(places.size());
-    instruction.place_count = kMaxBuffers;
+    instruction.first_slice = static_cast<int64_t>(places.size());
+    instruction.slice_count = kMaxBuffers;
     instruction.description = "kernel at step.mlir:7:3";
     instructions.push_back(instruction);
     for (int64_t p = 0; p < kMaxBuffers; ++p)
       places.push_back(
-          {RG_SPACE_ARENA, 0, p * 2 * kProductBytes + offset, kProductBytes});
+          {RG_SPACE_ARENA, 0, p * 2 * kGemmBytes + offset, kGemmBytes});
   }
   program = {};
   program.gemm_count = static_cast<int64_t>(descs.size());
   program.gemms = descs.data();
-  program.place_count = static_cast<int64_t>(places.size());
-  program.places = places.data();
+  program.slice_count = static_cast<int64_t>(places.size());
+  program.slices = places.data();
   program.instruction_count = static_cast<int64_t>(instructions.size());
   program.instructions = instructions.data();
 }
@@ -122,19 +122,18 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
   auto library = createDeviceLibrary(getOptions());
   ASSERT_TRUE(prepare(*library)) << message;
   ASSERT_TRUE(library->computes(instructions[0]));
-  DeviceBuffer arena(driver, kMaxBuffers * 2 * kProductBytes);
+  DeviceBuffer arena(driver, kMaxBuffers * 2 * kGemmBytes);
   DeviceBuffer workspace(driver,
                          static_cast<size_t>(library->getWorkspaceBytes()) + 1);
   std::vector<CuAddress> addresses;
   std::vector<std::vector<char>> copies;
   std::vector<void *> pointers;
-  for (const rg_place &place : places)
+  for (const rg_slice &place : places)
     addresses.push_back(arena.address + CuAddress(place.offset));
   rg_gemm_desc operands = desc;
   for (const rg_gemm_operand *operand : getOperands(operands)) {
     auto *data = reinterpret_cast<char *>(addresses[operand->buffer]);
-    for (int64_t i = 0; i < kProductBytes / getElementBytes(operand->dtype);
-         ++i) {
+    for (int64_t i = 0; i < kGemmBytes / getElementBytes(operand->dtype); ++i) {
       float value = static_cast<float>(random() % 7) - 3;
       if (operand->dtype != RG_F32)
         reinterpret_cast<uint16_t *>(data)[i] =
@@ -145,7 +144,7 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
   }
   for (CuAddress address : addresses) {
     const char *data = reinterpret_cast<const char *>(address);
-    copies.emplace_back(data, data + kProductBytes);
+    copies.emplace_back(data, data + kGemmBytes);
   }
   for (std::vector<char> &copy : copies)
     pointers.push_back(copy.data());
@@ -158,10 +157,9 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
       << message;
   for (size_t i = 0; i < copies.size(); ++i)
     ASSERT_EQ(memcmp(copies[i].data(),
-                     reinterpret_cast<const void *>(addresses[i]),
-                     kProductBytes),
+                     reinterpret_cast<const void *>(addresses[i]), kGemmBytes),
               0)
-        << "buffer " << i << " of " << planProduct(desc).plan->describe();
+        << "buffer " << i << " of " << planGemm(desc).plan->describe();
 }
 
 /// [m, k] times [k, n], in row-major order.
@@ -203,7 +201,7 @@ void drawLayout(std::mt19937 &random, const rg_gemm_desc &desc, int64_t rows,
   operand.offset = random() % 4 == 0 ? random() % 9 : 0;
 }
 
-rg_gemm_desc drawProduct(std::mt19937 &random) {
+rg_gemm_desc drawGemm(std::mt19937 &random) {
   const rg_dtype types[] = {RG_F32, RG_BF16, RG_F16};
   rg_gemm_desc desc = makeDesc(1 + random() % 12, 1 + random() % 12,
                                1 + random() % 12, types[random() % 3]);
@@ -233,14 +231,14 @@ rg_gemm_desc drawProduct(std::mt19937 &random) {
   return desc;
 }
 
-TEST_F(CublasLtLibrary, ComputesRandomProducts) {
+TEST_F(CublasLtLibrary, ComputesRandomGemms) {
   // Of two algorithms, the second is the faster one.
   ScopedVariable seconds("REGATHER_STAND_IN_PRODUCT_SECONDS", "2,1");
   int planned = 0;
   constexpr int count = 400;
   for (int i = 0; i < count; ++i) {
-    rg_gemm_desc desc = drawProduct(random);
-    if (!planProduct(desc).plan)
+    rg_gemm_desc desc = drawGemm(random);
+    if (!planGemm(desc).plan)
       continue;
     ++planned;
     timesAlgorithms = random() % 8 == 0;
@@ -371,9 +369,9 @@ TEST_F(CublasLtLibrary, ReportsWhatTheLibraryRejects) {
   setProgram({makeDesc(4, 4, 4)});
   auto library = createDeviceLibrary(getOptions());
   ASSERT_TRUE(prepare(*library)) << message;
-  DeviceBuffer arena(driver, kMaxBuffers * 2 * kProductBytes);
+  DeviceBuffer arena(driver, kMaxBuffers * 2 * kGemmBytes);
   std::vector<CuAddress> addresses;
-  for (const rg_place &place : places)
+  for (const rg_slice &place : places)
     addresses.push_back(arena.address + CuAddress(place.offset));
   // No workspace, though the algorithm needs one.
   EXPECT_FALSE(

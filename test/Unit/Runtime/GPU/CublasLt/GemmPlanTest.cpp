@@ -1,4 +1,4 @@
-//===- GemmPlanTest.cpp - Products as cuBLASLt computes them --------------===//
+//===- GemmPlanTest.cpp - GEMMs as cuBLASLt computes them -----------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,19 +37,19 @@ void addBatch(rg_gemm_desc &desc, int64_t size, int64_t a, int64_t b,
 }
 
 std::string describe(const rg_gemm_desc &desc) {
-  ProductPlanning planning = planProduct(desc);
+  GemmPlanning planning = planGemm(desc);
   return planning.plan ? planning.plan->describe() : planning.reason;
 }
 
-TEST(ProductPlan, ComputesTheTransposeOfRowMajorResults) {
+TEST(GemmPlan, ComputesTheTransposeOfRowMajorResults) {
   EXPECT_EQ(describe(makeDesc(2, 3, 4)),
             "a=bf16[3,4:3,0] b=bf16[4,2:4,0] c=- d=bf16[3,2:3,0] bias=- relu=0 "
             "batch=1");
 }
 
-TEST(ProductPlan, IsLargeIfASpanOrASizeIs) {
+TEST(GemmPlan, IsLargeIfASpanOrASizeIs) {
   auto isLarge = [](const rg_gemm_desc &desc) {
-    return planProduct(desc).plan->isLarge();
+    return planGemm(desc).plan->isLarge();
   };
   EXPECT_FALSE(isLarge(makeDesc(2, (1 << 21) - 1, 4)));
   EXPECT_TRUE(isLarge(makeDesc(2, 1 << 21, 4)));
@@ -60,7 +60,7 @@ TEST(ProductPlan, IsLargeIfASpanOrASizeIs) {
   EXPECT_TRUE(isLarge(batched));
 }
 
-TEST(ProductPlan, TakesTransposedFactors) {
+TEST(GemmPlan, TakesTransposedFactors) {
   rg_gemm_desc desc = makeDesc(2, 3, 4);
   desc.a.strides[0] = 1;
   desc.a.strides[1] = 2;
@@ -71,7 +71,7 @@ TEST(ProductPlan, TakesTransposedFactors) {
             "relu=0 batch=1");
 }
 
-TEST(ProductPlan, ComputesColumnMajorResultsAsTheyAre) {
+TEST(GemmPlan, ComputesColumnMajorResultsAsTheyAre) {
   rg_gemm_desc desc = makeDesc(2, 3, 4);
   desc.c.strides[0] = 1;
   desc.c.strides[1] = 2;
@@ -80,8 +80,8 @@ TEST(ProductPlan, ComputesColumnMajorResultsAsTheyAre) {
             "relu=0 batch=1");
 }
 
-// The activations of a linear layer: one product with more rows.
-TEST(ProductPlan, MakesABatchRows) {
+// The activations of a linear layer: one GEMM with more rows.
+TEST(GemmPlan, MakesABatchRows) {
   rg_gemm_desc desc = makeDesc(5, 3, 4);
   addBatch(desc, 7, 5 * 4, 0, 5 * 3);
   EXPECT_EQ(describe(desc),
@@ -89,7 +89,7 @@ TEST(ProductPlan, MakesABatchRows) {
             "relu=0 batch=1");
 }
 
-TEST(ProductPlan, KeepsABatchThatRowsCannotHold) {
+TEST(GemmPlan, KeepsABatchThatRowsCannotHold) {
   rg_gemm_desc desc = makeDesc(5, 3, 4);
   addBatch(desc, 7, 5 * 4, 0, 5 * 3 + 1);
   EXPECT_EQ(describe(desc),
@@ -97,32 +97,32 @@ TEST(ProductPlan, KeepsABatchThatRowsCannotHold) {
             "relu=0 batch=7");
 }
 
-TEST(ProductPlan, JoinsTheDimensionsOfABatch) {
+TEST(GemmPlan, JoinsTheDimensionsOfABatch) {
   rg_gemm_desc desc = makeDesc(5, 3, 4);
   addBatch(desc, 2, 7 * 20, 7 * 12, 7 * 15);
   addBatch(desc, 7, 20, 12, 15);
-  ProductPlanning planning = planProduct(desc);
+  GemmPlanning planning = planGemm(desc);
   ASSERT_TRUE(planning.plan);
   EXPECT_EQ(planning.plan->batch, 14);
   EXPECT_EQ(planning.plan->getNumCalls(), 1);
 }
 
 // Heads between the rows: the heads are the batch, and each sequence a call.
-TEST(ProductPlan, CallsForEachElementThatNoBatchHolds) {
+TEST(GemmPlan, CallsForEachElementThatNoBatchHolds) {
   rg_gemm_desc desc = makeDesc(5, 3, 4);
   desc.a.strides[0] = 8 * 4;
   addBatch(desc, 2, 5 * 8 * 4, 8 * 12, 8 * 15);
   addBatch(desc, 8, 4, 12, 15);
-  ProductPlanning planning = planProduct(desc);
+  GemmPlanning planning = planGemm(desc);
   ASSERT_TRUE(planning.plan);
-  const ProductPlan &plan = *planning.plan;
+  const GemmPlan &plan = *planning.plan;
   EXPECT_EQ(plan.batch, 8);
   ASSERT_EQ(plan.getNumCalls(), 2);
   EXPECT_EQ(plan.getOffset(plan.b, 1), 5 * 8 * 4);
   EXPECT_EQ(plan.getOffset(plan.d, 1), 8 * 15);
 }
 
-TEST(ProductPlan, AddsATensorAndABias) {
+TEST(GemmPlan, AddsATensorAndABias) {
   rg_gemm_desc desc = makeDesc(2, 3, 4);
   desc.addends[0] = {3, RG_BF16, 0, {0, 1}, {}};
   desc.addends[1] = desc.c;
@@ -133,13 +133,13 @@ TEST(ProductPlan, AddsATensorAndABias) {
             "bias=bf16[3,1:3,0] relu=1 batch=1");
 }
 
-TEST(ProductPlan, NeedsNoCallForNothing) {
+TEST(GemmPlan, NeedsNoCallForNothing) {
   rg_gemm_desc desc = makeDesc(0, 3, 4);
-  ASSERT_TRUE(planProduct(desc).plan);
-  EXPECT_EQ(planProduct(desc).plan->getNumCalls(), 0);
+  ASSERT_TRUE(planGemm(desc).plan);
+  EXPECT_EQ(planGemm(desc).plan->getNumCalls(), 0);
 }
 
-TEST(ProductPlan, SaysWhatDoesNotFit) {
+TEST(GemmPlan, SaysWhatDoesNotFit) {
   rg_gemm_desc desc = makeDesc(2, 3, 4);
   desc.k = 0;
   EXPECT_EQ(describe(desc), "there is nothing to multiply");

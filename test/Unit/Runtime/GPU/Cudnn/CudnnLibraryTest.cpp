@@ -9,7 +9,7 @@
 #include "../RecordedDriver.h"
 #include "GPU/Cudnn/Attention.h"
 #include "GPU/DeviceLibrary.h"
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <algorithm>
 #include <cmath>
@@ -81,7 +81,7 @@ protected:
   CuStream stream = nullptr;
   CuAddress arena = 0;
   std::vector<rg_attention_desc> descs;
-  std::vector<rg_place> places;
+  std::vector<rg_slice> places;
   std::vector<rg_instruction> instructions;
   std::vector<rg_gpu_kernel> kernels;
   rg_gpu_launch launch = {"generated", 1, 32, 0};
@@ -141,8 +141,8 @@ void CudnnLibrary::setProgram(std::vector<rg_attention_desc> newDescs,
     rg_instruction instruction = {};
     instruction.opcode = RG_OP_ATTENTION;
     instruction.index = static_cast<int32_t>(i);
-    instruction.first_place = static_cast<int64_t>(places.size());
-    instruction.place_count = kMaxBuffers;
+    instruction.first_slice = static_cast<int64_t>(places.size());
+    instruction.slice_count = kMaxBuffers;
     instruction.description = "attention at step.mlir:7:3";
     instructions.push_back(instruction);
     for (int64_t p = 0; p < kMaxBuffers; ++p)
@@ -151,8 +151,8 @@ void CudnnLibrary::setProgram(std::vector<rg_attention_desc> newDescs,
   program = {};
   program.attention_count = static_cast<int64_t>(descs.size());
   program.attentions = descs.data();
-  program.place_count = static_cast<int64_t>(places.size());
-  program.places = places.data();
+  program.slice_count = static_cast<int64_t>(places.size());
+  program.slices = places.data();
   program.instruction_count = static_cast<int64_t>(instructions.size());
   program.instructions = instructions.data();
   kernels.assign(descs.size(), {&launch, 1, 0, kMaxBuffers});
@@ -209,7 +209,7 @@ void CudnnLibrary::expectEqual(const rg_attention_desc &desc) {
       driver.cuMemAlloc_v2(&workspace, size_t(library->getWorkspaceBytes())),
       0);
   std::vector<CuAddress> addresses;
-  for (const rg_place &place : places)
+  for (const rg_slice &place : places)
     addresses.push_back(arena + CuAddress(place.offset));
   ASSERT_TRUE(library->run(instructions[0], addresses.data(), workspace, stream,
                            message))
@@ -345,7 +345,7 @@ TEST_F(CudnnLibrary, IsGivenAddressesOnce) {
       driver.cuMemAlloc_v2(&workspace, size_t(library->getWorkspaceBytes())),
       0);
   std::vector<CuAddress> addresses;
-  for (const rg_place &place : places)
+  for (const rg_slice &place : places)
     addresses.push_back(arena + CuAddress(place.offset));
   for (int i = 0; i < 3; ++i)
     EXPECT_TRUE(library->run(instructions[0], addresses.data(), workspace,

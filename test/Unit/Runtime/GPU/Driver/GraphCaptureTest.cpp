@@ -39,14 +39,14 @@ public:
     int32_t a = addArgument(2);
     int32_t sum = addArgument(2, /*donated=*/true);
     int32_t addition = addKernel({"add"}, 2, 2);
-    int32_t transfer = addTransfer(RG_ALL_REDUCE, addAxes({1}, {1}), 2, 2);
+    int32_t entry = addCollective(RG_ALL_REDUCE, addAxes({1}, {1}), 2, 2);
     add(RG_OP_COPY, 0, {arena(4, 2), argument(sum, 2)});
     first = instructions.size();
     add(RG_OP_LAUNCH, addition,
         {argument(a, 2), arena(4, 2), argument(sum, 2)});
     add(RG_OP_RECORD, 0);
     add(RG_OP_WAIT, 0, {}, 1);
-    add(RG_OP_TRANSFER, transfer, {argument(sum, 2), arena(0, 2)}, 1);
+    add(RG_OP_COLLECTIVE, entry, {argument(sum, 2), arena(0, 2)}, 1);
     add(RG_OP_RECORD, 1, {}, 1);
     add(RG_OP_WAIT, 1);
     add(RG_OP_LAUNCH, addition, {arena(0, 2), argument(sum, 2), arena(2, 2)});

@@ -31,10 +31,10 @@ class NcclCommunicationTest : public testing::TestWithParam<int32_t> {
 protected:
   NcclCommunicationTest() : driver(loadStandIn()) {}
 
-  /// Does all transfers of a program and compares them with the host.
-  void run(const TransferProgram &program, const NcclOptions &options) {
+  /// Does all collectives of a program and compares them with the host.
+  void run(const CollectiveProgram &program, const NcclOptions &options) {
     int32_t ranks = program.getRanks();
-    std::deque<TransferBuffers> buffers;
+    std::deque<CollectiveBuffers> buffers;
     for (int64_t i = 0; i < program.getNumCases(); ++i)
       buffers.emplace_back(driver, program.getCase(i), ranks, uint32_t(i));
     runNcclRanks(driver, ranks, options, [&](const NcclRank &rank) {
@@ -58,7 +58,7 @@ protected:
 };
 
 /// The result does not depend on the order of additions.
-bool isExact(const TransferCase &item) {
+bool isExact(const CollectiveCase &item) {
   bool isReduction =
       item.kind == RG_REDUCE_SCATTER || item.kind == RG_ALL_REDUCE;
   for (const MemberCase &member : item.members)
@@ -70,20 +70,20 @@ bool isExact(const TransferCase &item) {
 TEST_P(NcclCommunicationTest, EqualsHostIfReproducible) {
   NcclOptions options;
   options.isReproducible = true;
-  TransferProgram program(GetParam(), getTransferCases(GetParam()));
+  CollectiveProgram program(GetParam(), getCollectiveCases(GetParam()));
   run(program, options);
   options.reductionBytes = 1;
   run(program, options);
 }
 
 TEST_P(NcclCommunicationTest, EqualsHostWithLibraryOrder) {
-  std::vector<TransferCase> cases = getTransferCases(GetParam());
+  std::vector<CollectiveCase> cases = getCollectiveCases(GetParam());
   cases.erase(
       std::remove_if(cases.begin(), cases.end(),
-                     [](const TransferCase &item) { return !isExact(item); }),
+                     [](const CollectiveCase &item) { return !isExact(item); }),
       cases.end());
   ASSERT_FALSE(cases.empty());
-  TransferProgram program(GetParam(), cases);
+  CollectiveProgram program(GetParam(), cases);
   run(program, NcclOptions());
 }
 
@@ -92,15 +92,15 @@ INSTANTIATE_TEST_SUITE_P(Ranks, NcclCommunicationTest,
 
 using NcclCallsTest = NcclCommunicationTest;
 
-TransferCase getGather() {
-  TransferCase item;
+CollectiveCase getGather() {
+  CollectiveCase item;
   item.members = {{RG_F32, {2, 3}, {4, 3}}, {RG_BF16, {1}, {2}}};
   item.isInPlace = true;
   return item;
 }
 
-TransferCase getAllReduce(int64_t size = 4) {
-  TransferCase item;
+CollectiveCase getAllReduce(int64_t size = 4) {
+  CollectiveCase item;
   item.kind = RG_ALL_REDUCE;
   item.members = {{RG_F32, {size}, {size}}};
   return item;
@@ -110,7 +110,7 @@ TransferCase getAllReduce(int64_t size = 4) {
 TEST_F(NcclCallsTest, GathersInPlaceWithoutCopies) {
   RecordFile record;
   openRecord(driver);
-  TransferProgram program(2, {getGather()});
+  CollectiveProgram program(2, {getGather()});
   run(program, NcclOptions());
   EXPECT_EQ(record.getCalls("ncclAllGather").size(), 4u);
   EXPECT_EQ(record.getCalls("ncclGroupEnd").size(), 2u);
@@ -119,9 +119,9 @@ TEST_F(NcclCallsTest, GathersInPlaceWithoutCopies) {
 }
 
 TEST_F(NcclCallsTest, SumsInTheLibraryUnlessReproducible) {
-  TransferCase item = getAllReduce();
-  TransferProgram program(2, {item});
-  TransferBuffers buffers(driver, program.getCase(0), 2, 0);
+  CollectiveCase item = getAllReduce();
+  CollectiveProgram program(2, {item});
+  CollectiveBuffers buffers(driver, program.getCase(0), 2, 0);
   RecordFile record;
   openRecord(driver);
   for (bool isReproducible : {false, true}) {
@@ -144,7 +144,7 @@ TEST_F(NcclCallsTest, SumsInTheLibraryUnlessReproducible) {
 TEST_F(NcclCallsTest, HasCommunicatorsForGathersAndForReductions) {
   RecordFile record;
   openRecord(driver);
-  TransferProgram program(2, {getGather(), getAllReduce(), getGather()});
+  CollectiveProgram program(2, {getGather(), getAllReduce(), getGather()});
   run(program, NcclOptions());
   std::vector<std::string> calls = record.getCalls("ncclCommInitRankConfig");
   ASSERT_EQ(calls.size(), 4u);
@@ -153,8 +153,8 @@ TEST_F(NcclCallsTest, HasCommunicatorsForGathersAndForReductions) {
 }
 
 TEST_F(NcclCallsTest, EstimatesWhatCommunicatorsTake) {
-  auto estimate = [&](int32_t ranks, const std::vector<TransferCase> &cases) {
-    TransferProgram program(ranks, cases);
+  auto estimate = [&](int32_t ranks, const std::vector<CollectiveCase> &cases) {
+    CollectiveProgram program(ranks, cases);
     int64_t bytes = 0;
     runNcclRanks(driver, 1, {}, [&](const NcclRank &rank) {
       bytes = rank.communication.estimateLibraryBytes(program.get());
@@ -169,7 +169,7 @@ TEST_F(NcclCallsTest, EstimatesWhatCommunicatorsTake) {
 TEST_F(NcclCallsTest, GathersOfGraphsDoWithoutCopyEngines) {
   RecordFile record;
   openRecord(driver);
-  TransferProgram program(2, {getGather()});
+  CollectiveProgram program(2, {getGather()});
   program.formGraph();
   run(program, NcclOptions());
   for (const std::string &call : record.getCalls("ncclCommInitRankConfig"))
@@ -183,7 +183,7 @@ std::vector<std::string> getCalls(const DriverApi &driver, const char *version,
   RecordFile record;
   openRecord(driver);
   ScopedVariable variable("REGATHER_STAND_IN_NCCL", version);
-  TransferProgram program(2, {getGather(), getAllReduce()});
+  CollectiveProgram program(2, {getGather(), getAllReduce()});
   runNcclRanks(driver, 2, {}, [&](const NcclRank &rank) {
     std::string message;
     CuAddress address = 0;
@@ -215,7 +215,7 @@ TEST_F(NcclErrorTest, RefusesOldVersions) {
 }
 
 TEST_F(NcclErrorTest, RefusesProgramsForOtherRanks) {
-  TransferProgram program(2, {getAllReduce()});
+  CollectiveProgram program(2, {getAllReduce()});
   runNcclRanks(driver, 1, {}, [&](const NcclRank &rank) {
     std::string message;
     EXPECT_FALSE(rank.communication.prepare(program.get(), message));
@@ -223,18 +223,18 @@ TEST_F(NcclErrorTest, RefusesProgramsForOtherRanks) {
   });
 }
 
-/// Starts a transfer on two ranks that fails on all of them, and returns the
+/// Starts a collective on two ranks that fails on all of them, and returns the
 /// messages.
 std::vector<std::string> fail(const DriverApi &driver,
-                              const TransferProgram &first,
-                              const TransferProgram &second,
+                              const CollectiveProgram &first,
+                              const CollectiveProgram &second,
                               const NcclOptions &options) {
   std::vector<std::string> messages(2);
-  TransferBuffers firstBuffers(driver, first.getCase(0), 2, 0);
-  TransferBuffers secondBuffers(driver, second.getCase(0), 2, 0);
+  CollectiveBuffers firstBuffers(driver, first.getCase(0), 2, 0);
+  CollectiveBuffers secondBuffers(driver, second.getCase(0), 2, 0);
   runNcclRanks(driver, 2, options, [&](const NcclRank &rank) {
-    const TransferProgram &program = rank.rank ? second : first;
-    const TransferBuffers &buffers = rank.rank ? secondBuffers : firstBuffers;
+    const CollectiveProgram &program = rank.rank ? second : first;
+    const CollectiveBuffers &buffers = rank.rank ? secondBuffers : firstBuffers;
     std::string &message = messages[size_t(rank.rank)];
     ASSERT_TRUE(rank.communication.prepare(program.get(), message)) << message;
     rank.communication.beginStep();
@@ -252,7 +252,7 @@ std::vector<std::string> fail(const DriverApi &driver,
 }
 
 TEST_F(NcclErrorTest, FindsMismatches) {
-  TransferProgram first(2, {getAllReduce(4)}), second(2, {getAllReduce(8)});
+  CollectiveProgram first(2, {getAllReduce(4)}), second(2, {getAllReduce(8)});
   for (const std::string &message : fail(driver, first, second, {}))
     EXPECT_TRUE(contains(message, "position 0 calls ncclAllReduce of 4 "
                                   "elements of type 7, but position 1 calls "
@@ -263,7 +263,7 @@ TEST_F(NcclErrorTest, FindsMismatches) {
 // Rank, group, number, operation and module are in the message.
 TEST_F(NcclErrorTest, ReportsAsynchronousErrors) {
   ScopedVariable fault("REGATHER_STAND_IN_NCCL_FAULT", "error:1:1");
-  TransferProgram program(2, {getAllReduce()});
+  CollectiveProgram program(2, {getAllReduce()});
   NcclOptions options;
   options.watchdog.pollSeconds = 0.001;
   options.watchdog.firstStepSeconds = 0.1;
@@ -279,9 +279,9 @@ TEST_F(NcclErrorTest, ReportsAsynchronousErrors) {
 
 // A graph that holds a collective keeps NCCL from ending the communicator.
 TEST_F(NcclErrorTest, WaitsForGraphsForAWhileOnly) {
-  TransferProgram program(1, {getAllReduce()});
+  CollectiveProgram program(1, {getAllReduce()});
   program.formGraph();
-  TransferBuffers buffers(driver, program.getCase(0), 1, 0);
+  CollectiveBuffers buffers(driver, program.getCase(0), 1, 0);
   NcclOptions options;
   options.abortSeconds = 0.01;
   RecordFile record;
@@ -309,8 +309,8 @@ TEST_F(NcclErrorTest, WaitsForGraphsForAWhileOnly) {
 /// Fails in a step that never ends.
 static void failWithoutEnd(const DriverApi &driver) {
   ScopedVariable fault("REGATHER_STAND_IN_NCCL_FAULT", "error:0:1");
-  TransferProgram program(1, {getAllReduce()});
-  TransferBuffers buffers(driver, program.getCase(0), 1, 0);
+  CollectiveProgram program(1, {getAllReduce()});
+  CollectiveBuffers buffers(driver, program.getCase(0), 1, 0);
   NcclOptions options;
   options.watchdog.pollSeconds = 0.001;
   options.watchdog.firstStepSeconds = 1;
@@ -339,7 +339,7 @@ TEST_F(NcclErrorTest, EndsAHang) {
   ScopedVariable fault("REGATHER_STAND_IN_NCCL_FAULT", "hang:1:1");
   RecordFile record;
   openRecord(driver);
-  TransferProgram program(2, {getAllReduce()});
+  CollectiveProgram program(2, {getAllReduce()});
   NcclOptions options;
   options.watchdog.pollSeconds = 0.001;
   options.watchdog.firstStepSeconds = 0.1;

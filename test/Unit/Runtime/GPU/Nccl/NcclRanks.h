@@ -62,7 +62,7 @@ private:
 /// What one rank of a test has.
 struct NcclRank {
   int32_t rank;
-  NcclCommunication &communication;
+  NcclCommunicator &communication;
   CuStream stream;
 };
 
@@ -80,7 +80,7 @@ inline void runNcclRanks(const DriverApi &driver, int32_t ranks,
       options.library = REGATHER_RECORDING_LIBRARY;
       if (!options.logFile.empty())
         options.logFile += std::to_string(rank);
-      NcclCommunication communication(driver, store, options);
+      NcclCommunicator communication(driver, store, options);
       std::string message;
       ASSERT_TRUE(communication.open(message)) << message;
       CuStream stream = nullptr;
