@@ -17,9 +17,9 @@ using namespace regather::tg;
 using namespace regather::tg::library;
 
 std::optional<LibraryRoutine> regather::tg::getLibraryRoutine(Operation *op) {
-  if (const AttentionTarget *target = findAttentionTarget(op))
-    return target->isBackward ? LibraryRoutine::AttentionBackward
-                              : LibraryRoutine::Attention;
+  if (std::optional<NodeTarget> target = findAttentionTarget(op))
+    return isAttentionBackward(*target) ? LibraryRoutine::AttentionBackward
+                                        : LibraryRoutine::Attention;
   if (readGemm(op))
     return LibraryRoutine::Gemm;
   return std::nullopt;
