@@ -153,9 +153,9 @@ def keep(step: Step, kept: Path) -> None:
             os.replace(scratch / file, kept / file)
 
 
-def execute(directory: Path, engine: str, file: str) -> Tensors:
+def execute(directory: Path, engine: str, file: str, *flags: str) -> Tensors:
     result = run_tool("regather", "run", directory / file,
-                      f"--engine={engine}",
+                      f"--engine={engine}", *flags,
                       "--inputs", directory / "arguments.safetensors",
                       "--outputs", directory / "results.safetensors",
                       "--quiet", timeout=300)

@@ -19,6 +19,8 @@ from captured_models import (RUNS, execute, find_errors, lower,  # noqa: E402
 from model_cases import MODELS  # noqa: E402
 
 TOLERANCE = 1e-5
+# As a user runs it: parameters over two ranks, half of the batch on each.
+SHARDED = ("cpu", "step.fx.json", "--mesh=dp:2")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -26,7 +28,7 @@ def test_equals_eager(name: str, tmp_path: Path) -> None:
     step = make_step(name)
     lower(name, step, tmp_path)
     expected = step.run()
-    for run in RUNS:
+    for run in (*RUNS, SHARDED):
         results = execute(tmp_path, *run)
         assert not find_errors(results, expected, TOLERANCE), run
 

@@ -208,9 +208,14 @@ private:
       else if (!result.use_empty())
         return args.fail("result " + Twine(result.getResultNumber()) +
                          " is none, but it is used");
+    Attribute phase = node->getAttr(tg::kPhaseAttrName);
     for (Operation *op = node->getPrevNode(); op != previous;
-         op = op->getPrevNode())
+         op = op->getPrevNode()) {
       ++numOperations;
+      // Without a phase it would count as forward. Constants have none.
+      if (phase && op->getNumOperands() > 0 && !op->hasAttr(tg::kPhaseAttrName))
+        op->setAttr(tg::kPhaseAttrName, phase);
+    }
     node.erase();
     ++numConverted;
     return success();

@@ -84,3 +84,20 @@ func.func @leaves_the_rest(%x: tensor<2xf32>, %condition: i1) -> tensor<2xf32> {
   }
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// All that computes the results of a node belongs to its phase; constants have
+// none.
+// CHECK-LABEL: func.func @keeps_the_phase_of_each_operation
+// CHECK: arith.constant 0xFF800000 : f32
+// CHECK: linalg.fill {tg.phase = #tg.phase<backward>}
+// CHECK: linalg.reduce {{.*}} {tg.phase = #tg.phase<backward>}
+// CHECK: tensor.expand_shape {{.*}} {tg.phase = #tg.phase<backward>}
+// CHECK: math.exp
+// CHECK: linalg.generic {{.*}} attrs = {tg.id = "softmax", tg.phase = #tg.phase<backward>}
+func.func @keeps_the_phase_of_each_operation(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = tg.node "aten._softmax.default"(%x) args [#tg.operand<0>, 1, false]
+      {tg.id = "softmax", tg.phase = #tg.phase<backward>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
