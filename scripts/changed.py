@@ -31,7 +31,7 @@ UNIT_PROGRAMS = {
     "Kernel/NVPTX": "RegatherKernelNVPTXTests",
     "Kernel/Transforms": "RegatherKernelTransformsTests",
     "Program": "RegatherProgramTests", "Report": "RegatherReportTests",
-    "Runtime": "RegatherRuntimeTests",
+    "Runtime": "RegatherRuntimeTests", "StandIn": "RegatherStandInTests",
     "Timeline": "RegatherTimelineTests"}
 TOOLS = ("regather-opt", "regather-translate", "regather")
 
@@ -133,7 +133,8 @@ def select(base: str) -> Selection:
                       or f"{test.stem}_".startswith("test_capture_")
                       and test.stem.split("_")[-1] not in ("large", "models")}
         elif path.is_relative_to("test/StandIn"):
-            tests.add(Path(UNIT_PROGRAMS["Runtime"]))
+            tests |= {Path(UNIT_PROGRAMS[tested])
+                      for tested in ("Kernel/NVPTX", "Runtime", "StandIn")}
             tests |= {test for test in python if needs_stand_in(test)}
         elif path.is_relative_to("test/Unit"):
             tests.add(Path(unit_program(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import examples
+import layers
 import tablegen
 from project import (CXX_SUFFIXES, ROOT, Case, failed, passed, project_files,
                      report)
@@ -118,8 +119,13 @@ def files_are_licensed() -> Iterator[str]:
 
 def file_names_say_something() -> Iterator[str]:
     for path in project_files(*TEXT_SUFFIXES):
-        if re.search(r"util(s|ities)?$", path.stem, re.IGNORECASE):
+        if any(re.search(r"util(s|ities)?$", name, re.IGNORECASE)
+               for name in (*path.parent.parts, path.stem)):
             yield f"{path}:1: name the concept, not 'utils'"
+
+
+def includes_keep_to_layers() -> Iterator[str]:
+    yield from layers.findings()
 
 
 def links_lead_somewhere() -> Iterator[str]:
@@ -151,8 +157,8 @@ CHECKS: list[Callable[[], Iterator[str]]] = [
     passes_are_described, passes_have_tests, passes_have_examples,
     operations_are_described, operations_have_examples,
     errors_are_phrased_alike, files_are_short, nothing_is_left_to_do,
-    files_are_licensed, file_names_say_something, links_lead_somewhere,
-    using_declarations_are_used]
+    files_are_licensed, file_names_say_something, includes_keep_to_layers,
+    links_lead_somewhere, using_declarations_are_used]
 
 
 def check() -> list[Case]:

@@ -188,14 +188,6 @@ FailureOr<StringRef> FxFile::requireString(const JsonValue &object,
   return value->getString();
 }
 
-FailureOr<int64_t> FxFile::requireInteger(const JsonValue &object,
-                                          StringRef field) {
-  const JsonValue *value = require(object, field, Kind::Integer);
-  if (!value)
-    return failure();
-  return value->getInteger();
-}
-
 FailureOr<ArrayRef<JsonValue>>
 FxFile::getArray(const JsonValue &object, StringRef field, bool optional) {
   if (optional && !object.find(field))

@@ -61,8 +61,6 @@ public:
 
   llvm::FailureOr<llvm::StringRef> requireString(const JsonValue &object,
                                                  llvm::StringRef field);
-  llvm::FailureOr<int64_t> requireInteger(const JsonValue &object,
-                                          llvm::StringRef field);
   /// The elements of an array; none if the field is absent and `optional`.
   llvm::FailureOr<llvm::ArrayRef<JsonValue>> getArray(const JsonValue &object,
                                                       llvm::StringRef field,

@@ -8,7 +8,7 @@
 
 #include "FxRandom.h"
 
-#include "regather/Dialect/TG/Targets/RandomTargets.h"
+#include "regather/Dialect/TG/Nodes/RandomTargets.h"
 
 using namespace mlir;
 using namespace regather;

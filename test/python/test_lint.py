@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSES = "include/regather/Dialect/TG/Transforms/Passes.td"
+LAYERS = "docs/architecture.md"
 PASS_TEST = "test/Dialect/TG/Transforms/verify-step.mlir"
 
 
@@ -94,3 +95,67 @@ def test_unused_using_declarations(tree: Path) -> None:
     assert "rg is declared and not used" in output
     assert "formatv is declared and not used" in output
     assert "StringSwitch is declared" not in output
+
+
+def test_folder_without_a_name(tree: Path) -> None:
+    folder = tree / "lib/Analysis/Utils"
+    folder.mkdir()
+    shutil.copy(tree / "lib/Analysis/IndexLists.cpp", folder / "Lists.cpp")
+    code, output = lint(tree)
+    assert code != 0
+    assert "lib/Analysis/Utils/Lists.cpp:1: name the concept" in output
+
+
+def test_include_that_no_layer_allows(tree: Path) -> None:
+    """Upwards, of an outside library, and of a header beside the file."""
+    replace(tree / "lib/Analysis/IndexLists.cpp",
+            '#include "regather/Analysis/IndexLists.h"\n',
+            '#include "regather/Analysis/IndexLists.h"\n'
+            '#include "regather/Dialect/TG/IR/TG.h"\n'
+            "#include <mlir/IR/Builders.h>\n"
+            '#include "../Interpreter/World.h"\n'
+            "#include <vector>\n")
+    code, output = lint(tree)
+    assert code != 0
+    place = "lib/Analysis/IndexLists.cpp"
+    assert f"{place}:10: Analysis includes regather/Dialect/TG/IR/TG.h of " \
+        f"Dialect/TG/IR; {LAYERS}:" in output
+    assert f"{place}:11: Analysis includes mlir/IR/Builders.h of MLIR" in output
+    assert f"{place}:12: Analysis includes ../Interpreter/World.h of " \
+        "Interpreter" in output
+    assert f"{place}:13" not in output
+
+
+def test_layers_that_nothing_uses(tree: Path) -> None:
+    """An entry without an include, a row without a folder, a circle."""
+    replace(tree / LAYERS, "| `Support/LLVM` |",
+            "| `Nowhere` | nothing | |\n| `Support/LLVM` |")
+    text = (tree / LAYERS).read_text()
+    row = next(line for line in text.splitlines()
+               if line.startswith("| `Analysis` |"))
+    replace(tree / LAYERS, row,
+            row.removesuffix("`LLVM` |") + "`LLVM`, `Timeline`, `Boost` |")
+    code, output = lint(tree)
+    assert code != 0
+    assert "there is no folder Nowhere" in output
+    assert "Timeline has to stand before Analysis" in output
+    assert "Boost is neither a folder nor a library" in output
+
+
+def test_layer_entry_without_an_include(tree: Path) -> None:
+    text = (tree / LAYERS).read_text()
+    row = next(line for line in text.splitlines()
+               if line.startswith("| `Import` |"))
+    replace(tree / LAYERS, row, row.removesuffix(" |") + ", `Report` |")
+    code, output = lint(tree)
+    assert code != 0
+    assert "nothing in Import includes Report" in output
+
+
+def test_folder_without_a_layer(tree: Path) -> None:
+    folder = tree / "lib/Elsewhere"
+    folder.mkdir()
+    shutil.copy(tree / "lib/Analysis/IndexLists.cpp", folder / "Lists.cpp")
+    code, output = lint(tree)
+    assert code != 0
+    assert "no row of docs/architecture.md has folder Elsewhere" in output

@@ -13,7 +13,7 @@
 #include "regather/Pipelines/DefaultPlan.h"
 #include "regather/Pipelines/PassOptionCheck.h"
 #include "regather/StepAnalysis/MergeParts.h"
-#include "regather/Support/ParseJson.h"
+#include "regather/Support/LLVM/ParseJson.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallString.h"

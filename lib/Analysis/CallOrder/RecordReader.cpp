@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/CallOrder.h"
-#include "regather/Support/ParseJson.h"
+#include "regather/Support/LLVM/ParseJson.h"
 
 #include "llvm/Support/FormatVariadic.h"
 

@@ -50,12 +50,3 @@ std::optional<unsigned> Cluster::findLink(llvm::StringRef linkName) const {
       return number;
   return std::nullopt;
 }
-
-LinkClass regather::makeUniformLink(llvm::StringRef name, double latencySeconds,
-                                    double bandwidth) {
-  LinkClass link;
-  link.name = name.str();
-  link.protocols.push_back(
-      {"simple", latencySeconds, /*hopSeconds=*/0, bandwidth});
-  return link;
-}

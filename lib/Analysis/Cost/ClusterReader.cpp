@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/Cost/Cluster.h"
-#include "regather/Support/ParseJson.h"
+#include "regather/Support/LLVM/ParseJson.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_ANALYSIS_MEMORYPLANNER_GREEDY_H
 #define REGATHER_LIB_ANALYSIS_MEMORYPLANNER_GREEDY_H
 
-#include "Effort.h"
+#include "../Effort.h"
 #include "Problem.h"
 
 #include "llvm/ADT/StringRef.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
-#include "Effort.h"
+#include "../Effort.h"
 #include "Greedy.h"
 #include "Problem.h"
 #include "Search.h"

@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_ANALYSIS_MEMORYPLANNER_SEARCH_H
 #define REGATHER_LIB_ANALYSIS_MEMORYPLANNER_SEARCH_H
 
-#include "Effort.h"
+#include "../Effort.h"
 #include "Problem.h"
 
 namespace regather::planner {

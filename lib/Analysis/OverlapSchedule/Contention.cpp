@@ -16,30 +16,13 @@ using namespace llvm;
 using namespace regather;
 using namespace regather::overlap;
 
-void ContentionClock::Activity::begin(double seconds, double now) {
-  isActive = true;
-  speed = 1;
-  left = seconds;
-  since = now;
-  end = now + seconds;
-}
-
-void ContentionClock::Activity::setSpeed(double next, double now) {
-  if (next == speed)
-    return;
-  left = std::max(0.0, left - (now - since) * speed);
-  since = now;
-  speed = next;
-  end = now + left / speed;
-}
-
 ContentionClock::ContentionClock(const Graph &graph)
     : graph(graph), streams(graph.numStreams), numInFlight(graph.links.size()),
       earlierBegin(graph.size()), placeInStream(graph.size()) {}
 
 bool ContentionClock::canBegin(uint32_t number) const {
   const Stream &stream = streams[number];
-  if (stream.activity.isActive || stream.numDone == stream.issued.size())
+  if (stream.activity.isActive() || stream.numDone == stream.issued.size())
     return false;
   uint32_t next = earlierBegin[stream.issued[stream.numDone]];
   return llvm::all_of(graph.conflicts[number], [&](uint32_t other) {
@@ -68,20 +51,20 @@ void ContentionClock::setSpeeds() {
   llvm::fill(numInFlight, 0);
   double slowdown = 1;
   for (auto [number, stream] : enumerate(streams)) {
-    if (!stream.activity.isActive)
+    if (!stream.activity.isActive())
       continue;
     uint32_t link = graph.linkOf[number];
     ++numInFlight[link];
     slowdown = std::max(slowdown, graph.links[link].computeSlowdown);
   }
-  if (compute.isActive)
+  if (compute.isActive())
     compute.setSpeed(1 / slowdown, now);
   for (auto [number, stream] : enumerate(streams)) {
-    if (!stream.activity.isActive)
+    if (!stream.activity.isActive())
       continue;
     uint32_t link = graph.linkOf[number];
     double factor = numInFlight[link];
-    if (compute.isActive)
+    if (compute.isActive())
       factor *= graph.links[link].collectiveSlowdown;
     stream.activity.setSpeed(1 / factor, now);
   }
@@ -91,20 +74,20 @@ bool ContentionClock::goToNextEvent() {
   beginAll();
   setSpeeds();
   double next = std::numeric_limits<double>::infinity();
-  if (compute.isActive)
-    next = compute.end;
+  if (compute.isActive())
+    next = compute.getEnd();
   for (const Stream &stream : streams)
-    if (stream.activity.isActive)
-      next = std::min(next, stream.activity.end);
+    if (stream.activity.isActive())
+      next = std::min(next, stream.activity.getEnd());
   if (next == std::numeric_limits<double>::infinity())
     return false;
   now = next;
-  if (compute.isActive && compute.end <= now)
-    compute.isActive = false;
+  if (compute.isActive() && compute.getEnd() <= now)
+    compute.finish();
   for (Stream &stream : streams) {
-    if (!stream.activity.isActive || stream.activity.end > now)
+    if (!stream.activity.isActive() || stream.activity.getEnd() > now)
       continue;
-    stream.activity.isActive = false;
+    stream.activity.finish();
     ++stream.numDone;
   }
   return true;
@@ -134,7 +117,7 @@ double ContentionClock::run(uint32_t op) {
   if (graph.seconds[op] == 0)
     return 0;
   compute.begin(graph.seconds[op], now);
-  while (compute.isActive)
+  while (compute.isActive())
     goToNextEvent();
   return 0;
 }

@@ -9,6 +9,7 @@
 #ifndef REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_CONTENTION_H
 #define REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_CONTENTION_H
 
+#include "../Activity.h"
 #include "Graph.h"
 
 namespace regather::overlap {
@@ -27,18 +28,6 @@ public:
   double getNow() const { return now; }
 
 private:
-  /// Something under way, at a speed that changes at events only.
-  struct Activity {
-    bool isActive = false;
-    double speed = 1;
-    /// Seconds at full speed that were left at `since`.
-    double left = 0;
-    double since = 0;
-    double end = 0;
-
-    void begin(double seconds, double now);
-    void setSpeed(double next, double now);
-  };
   struct Stream {
     /// Collectives as they were issued; the first `numDone` are complete.
     std::vector<uint32_t> issued;

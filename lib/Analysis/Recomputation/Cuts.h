@@ -23,7 +23,7 @@
 #ifndef REGATHER_LIB_ANALYSIS_RECOMPUTATION_CUTS_H
 #define REGATHER_LIB_ANALYSIS_RECOMPUTATION_CUTS_H
 
-#include "../MemoryPlanner/Effort.h"
+#include "../Effort.h"
 
 #include "regather/Analysis/Recomputation/MinimumCut.h"
 #include "regather/Analysis/Recomputation/RecomputationPlanner.h"

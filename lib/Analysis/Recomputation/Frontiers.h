@@ -8,7 +8,7 @@
 #ifndef REGATHER_LIB_ANALYSIS_RECOMPUTATION_FRONTIERS_H
 #define REGATHER_LIB_ANALYSIS_RECOMPUTATION_FRONTIERS_H
 
-#include "../MemoryPlanner/Effort.h"
+#include "../Effort.h"
 #include "Segments.h"
 
 namespace regather::recomputation {

@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_ANALYSIS_RECOMPUTATION_SEARCH_H
 #define REGATHER_LIB_ANALYSIS_RECOMPUTATION_SEARCH_H
 
-#include "../MemoryPlanner/Effort.h"
+#include "../Effort.h"
 #include "Cuts.h"
 
 namespace regather::recomputation {

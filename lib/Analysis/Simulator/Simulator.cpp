@@ -15,6 +15,7 @@
 
 #include "regather/Analysis/Simulator/Simulator.h"
 
+#include "../Activity.h"
 #include "SimulationTrace.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,38 +27,6 @@ using namespace llvm;
 using namespace regather;
 
 namespace {
-/// Something under way, at a speed that changes at events only.
-class Activity {
-public:
-  bool isActive() const { return active; }
-  double getEnd() const { return end; }
-
-  void begin(double seconds, double now) {
-    active = true;
-    speed = 1;
-    left = seconds;
-    since = now;
-    end = now + seconds;
-  }
-  void finish() { active = false; }
-  void setSpeed(double next, double now) {
-    if (next == speed)
-      return;
-    left = std::max(0.0, left - (now - since) * speed);
-    since = now;
-    speed = next;
-    end = now + left / speed;
-  }
-
-private:
-  bool active = false;
-  double speed = 1;
-  /// Seconds at full speed that were left at `since`.
-  double left = 0;
-  double since = 0;
-  double end = 0;
-};
-
 /// The groups of one class on one stream.
 struct Communicator {
   uint32_t stream = 0;

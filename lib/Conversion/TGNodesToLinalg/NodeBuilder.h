@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_CONVERSION_TGNODESTOLINALG_NODEBUILDER_H
 #define REGATHER_LIB_CONVERSION_TGNODESTOLINALG_NODEBUILDER_H
 
-#include "regather/Dialect/TG/Targets/NodeArguments.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/StringMap.h"

@@ -14,7 +14,7 @@
 #include "NodeBuilder.h"
 #include "StructuredOps.h"
 
-#include "regather/Dialect/TG/Targets/RandomTargets.h"
+#include "regather/Dialect/TG/Nodes/RandomTargets.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -10,7 +10,7 @@
 #define REGATHER_LIB_CONVERSION_TGNODESTOLINALG_STRUCTUREDOPS_H
 
 #include "ElementMath.h"
-#include "regather/Dialect/TG/Targets/NodeArguments.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 namespace regather::nodes {
 

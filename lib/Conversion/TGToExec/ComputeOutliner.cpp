@@ -9,7 +9,7 @@
 #include "ComputeOutliner.h"
 
 #include "regather/Dialect/Exec/IR/Exec.h"
-#include "regather/Dialect/TG/Targets/ContiguousViews.h"
+#include "regather/Dialect/TG/Nodes/ContiguousViews.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -10,7 +10,7 @@
 
 #include "UnsupportedOps.h"
 
-#include "regather/Dialect/TG/Targets/ContiguousViews.h"
+#include "regather/Dialect/TG/Nodes/ContiguousViews.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"

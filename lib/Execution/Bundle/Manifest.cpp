@@ -8,9 +8,9 @@
 
 #include "regather/Execution/Bundle/Manifest.h"
 
-#include "../StepText.h"
+#include "../Tensors/StepText.h"
+#include "../Training/ReportJson.h"
 #include "ManifestCheck.h"
-#include "ManifestJson.h"
 
 #include "regather/Runtime/Runtime.h"
 
@@ -116,14 +116,25 @@ std::string regather::formatManifest(const Manifest &manifest) {
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// The position of a word in a list; throws what the parser throws.
-template <size_t count>
-static size_t find(const char *const (&words)[count], const std::string &word) {
+// Reading a field that is missing or of another type throws what nlohmann/json
+// throws. Nothing leaves this file but by parseManifest, which catches that.
+
+/// The number of a word in a list, as a value of type `T`.
+template <typename T, size_t count>
+static Result<T> find(const char *const (&words)[count],
+                      const std::string &word) {
   const auto *it = std::find(std::begin(words), std::end(words), word);
   if (it == std::end(words))
-    throw nlohmann::json::other_error::create(
-        500, "unknown word " + quote(word), nullptr);
-  return static_cast<size_t>(it - std::begin(words));
+    return Failure("unknown word " + quote(word));
+  return static_cast<T>(it - std::begin(words));
+}
+
+static Result<ElementType> parseElementType(const std::string &name) {
+  constexpr auto kLast = static_cast<int32_t>(ElementType::I64);
+  for (int32_t type = 0; type <= kLast; ++type)
+    if (rg_dtype_name(type) == name)
+      return static_cast<ElementType>(type);
+  return Failure("unknown dtype " + quote(name));
 }
 
 static Mesh parseMesh(const OrderedJson &json) {
@@ -136,50 +147,70 @@ static Mesh parseMesh(const OrderedJson &json) {
   return mesh;
 }
 
-static AxisPlacement parsePlacement(const OrderedJson &json, const Mesh &mesh) {
+static Result<AxisPlacement> parsePlacement(const OrderedJson &json,
+                                            const Mesh &mesh) {
   AxisPlacement part;
   for (const std::string &name :
        json.at("axes").get<std::vector<std::string>>()) {
     auto it = std::find(mesh.axes.begin(), mesh.axes.end(), name);
     if (it == mesh.axes.end())
-      throw nlohmann::json::other_error::create(500, "no axis " + quote(name),
-                                                nullptr);
+      return Failure("no axis " + quote(name));
     part.axes.push_back(static_cast<unsigned>(it - mesh.axes.begin()));
   }
-  if (json.contains("shard"))
+  if (json.contains("shard")) {
     part.dim = json.at("shard").get<int64_t>();
-  else
-    part.reduction =
-        static_cast<ReductionKind>(find(kReductions, json.at("partial")));
+    return part;
+  }
+  Result<ReductionKind> reduction =
+      find<ReductionKind>(kReductions, json.at("partial"));
+  if (!reduction)
+    return reduction.getFailure();
+  part.reduction = *reduction;
   return part;
 }
 
-static StepValue parseValue(const OrderedJson &json,
-                            const StepSignature &step) {
+static Result<StepValue> parseValue(const OrderedJson &json,
+                                    const StepSignature &step) {
   StepValue value;
   value.name = json.at("name");
-  if (json.contains("role"))
-    value.role = static_cast<Role>(find(kRoles, json.at("role")));
-  value.argument = json.value("argument", int64_t(-1));
-  std::string dtype = json.at("dtype");
-  while (rg_dtype_name(static_cast<int32_t>(value.elementType)) != dtype) {
-    if (value.elementType == ElementType::I64)
-      throw nlohmann::json::other_error::create(
-          500, "unknown dtype " + quote(dtype), nullptr);
-    value.elementType =
-        static_cast<ElementType>(static_cast<int>(value.elementType) + 1);
+  if (json.contains("role")) {
+    Result<Role> role = find<Role>(kRoles, json.at("role"));
+    if (!role)
+      return role.getFailure();
+    value.role = *role;
   }
+  value.argument = json.value("argument", int64_t(-1));
+  Result<ElementType> type = parseElementType(json.at("dtype"));
+  if (!type)
+    return type.getFailure();
+  value.elementType = *type;
   value.localShape = json.at("shape").get<Shape>();
   value.globalShape = json.at("global_shape").get<Shape>();
+  const Mesh mesh = step.mesh.value_or(Mesh());
   if (json.contains("placement"))
-    for (const OrderedJson &part : json.at("placement"))
-      value.placement.push_back(
-          parsePlacement(part, step.mesh ? *step.mesh : Mesh()));
+    for (const OrderedJson &entry : json.at("placement")) {
+      Result<AxisPlacement> part = parsePlacement(entry, mesh);
+      if (!part)
+        return part.getFailure();
+      value.placement.push_back(*part);
+    }
   if (json.contains("members"))
     for (const OrderedJson &member : json.at("members"))
       value.members.push_back({member.at("name"), member.at("offset"),
                                member.at("shape").get<Shape>()});
   return value;
+}
+
+/// Appends the values of an array.
+static Failure parseValues(const OrderedJson &json, const StepSignature &step,
+                           std::vector<StepValue> &values) {
+  for (const OrderedJson &entry : json) {
+    Result<StepValue> value = parseValue(entry, step);
+    if (!value)
+      return value.getFailure();
+    values.push_back(std::move(*value));
+  }
+  return Failure();
 }
 
 static CollectiveSummary parseCollective(const OrderedJson &json) {
@@ -195,7 +226,7 @@ static CollectiveSummary parseCollective(const OrderedJson &json) {
   return summary;
 }
 
-static Manifest parse(const OrderedJson &json) {
+static Result<Manifest> parse(const OrderedJson &json) {
   Manifest manifest;
   StepSignature &step = manifest.step;
   step.entry = json.at("entry");
@@ -209,13 +240,13 @@ static Manifest parse(const OrderedJson &json) {
   manifest.kernels = json.at("kernels");
   manifest.arenaBytes = json.at("arena").at("bytes");
   manifest.arenaLowerBound = json.at("arena").at("lower_bound");
-  for (const OrderedJson &value : json.at("arguments"))
-    step.arguments.push_back(parseValue(value, step));
-  for (const OrderedJson &value : json.at("results")) {
-    step.results.push_back(parseValue(value, step));
-    if (step.results.back().role == Role::Loss)
-      step.loss = static_cast<unsigned>(step.results.size() - 1);
-  }
+  if (Failure failure = parseValues(json.at("arguments"), step, step.arguments))
+    return failure;
+  if (Failure failure = parseValues(json.at("results"), step, step.results))
+    return failure;
+  for (size_t i = 0; i != step.results.size(); ++i)
+    if (step.results[i].role == Role::Loss)
+      step.loss = static_cast<unsigned>(i);
   for (const OrderedJson &collective : json.at("collectives"))
     manifest.collectives.push_back(parseCollective(collective));
   manifest.fingerprint = json.at("fingerprint");
@@ -230,8 +261,10 @@ Result<Manifest> regather::parseManifest(std::string_view text) {
       return Failure("its manifest has schema " + std::to_string(schema) +
                      ", but this program reads schema " +
                      std::to_string(Manifest::kSchema));
-    Manifest manifest = parse(json);
-    if (Failure failure = checkSignature(manifest.step))
+    Result<Manifest> manifest = parse(json);
+    if (!manifest)
+      return Failure("its manifest is damaged: " + manifest.getMessage());
+    if (Failure failure = checkSignature(manifest->step))
       return Failure("its manifest contradicts itself: " +
                      failure.getMessage());
     return manifest;

@@ -8,7 +8,7 @@
 
 #include "ManifestCheck.h"
 
-#include "../StepText.h"
+#include "../Tensors/StepText.h"
 
 #include <algorithm>
 #include <set>

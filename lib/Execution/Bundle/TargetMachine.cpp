@@ -8,7 +8,7 @@
 
 #include "regather/Execution/Bundle/TargetMachine.h"
 
-#include "../StepText.h"
+#include "../Tensors/StepText.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 
 #include "regather/Execution/Tensors/HostTensor.h"
 
-#include "../../Runtime/Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -8,7 +8,7 @@
 
 #include "regather/Execution/Tensors/Safetensors.h"
 
-#include "../StepText.h"
+#include "StepText.h"
 
 #include "regather/Support/AtomicFile.h"
 

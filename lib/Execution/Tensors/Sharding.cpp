@@ -8,6 +8,8 @@
 
 #include "TensorParts.h"
 
+#include "regather/Support/MeshRanks.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,39 +22,24 @@ using namespace regather;
 // Mesh
 //===----------------------------------------------------------------------===//
 
-/// The distance between neighbours along an axis.
-static int64_t getStride(const Mesh &mesh, unsigned axis) {
-  int64_t stride = 1;
-  for (size_t i = axis + 1; i < mesh.sizes.size(); ++i)
-    stride *= mesh.sizes[i];
-  return stride;
+/// Those of `axes`, in their order.
+static std::vector<MeshAxis> selectAxes(const Mesh &mesh,
+                                        const std::vector<unsigned> &axes) {
+  std::vector<MeshAxis> all = getMeshAxes(mesh.sizes);
+  std::vector<MeshAxis> selected;
+  for (unsigned axis : axes)
+    selected.push_back(all[axis]);
+  return selected;
 }
 
 int64_t Mesh::getIndexInGroup(int64_t rank,
                               const std::vector<unsigned> &groupAxes) const {
-  int64_t index = 0;
-  for (unsigned axis : groupAxes)
-    index = index * sizes[axis] + rank / getStride(*this, axis) % sizes[axis];
-  return index;
+  return regather::getIndexInGroup(rank, selectAxes(*this, groupAxes));
 }
 
 std::vector<int64_t>
 Mesh::getGroup(int64_t rank, const std::vector<unsigned> &groupAxes) const {
-  // Start from the member at position 0 and add one axis after the other.
-  int64_t first = rank;
-  for (unsigned axis : groupAxes) {
-    int64_t stride = getStride(*this, axis);
-    first -= rank / stride % sizes[axis] * stride;
-  }
-  std::vector<int64_t> group = {first};
-  for (unsigned axis : groupAxes) {
-    std::vector<int64_t> next;
-    for (int64_t member : group)
-      for (int64_t i = 0; i < sizes[axis]; ++i)
-        next.push_back(member + i * getStride(*this, axis));
-    group = std::move(next);
-  }
-  return group;
+  return computeGroup(rank, selectAxes(*this, groupAxes));
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,8 +8,8 @@
 
 #include "RunOutputs.h"
 
-#include "regather/Execution/Tensors/ShardFolder.h"
 #include "regather/Execution/Training/RunTrace.h"
+#include "regather/Execution/Training/ShardFolder.h"
 #include "regather/Support/AtomicFile.h"
 
 using namespace regather;

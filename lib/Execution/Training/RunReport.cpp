@@ -8,7 +8,7 @@
 
 #include "regather/Execution/Training/RunReport.h"
 
-#include "../Bundle/ManifestJson.h"
+#include "ReportJson.h"
 
 #include <algorithm>
 #include <cmath>

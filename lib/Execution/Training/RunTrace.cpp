@@ -8,7 +8,7 @@
 
 #include "regather/Execution/Training/RunTrace.h"
 
-#include "../Bundle/ManifestJson.h"
+#include "ReportJson.h"
 
 #include <set>
 

@@ -8,9 +8,9 @@
 
 #include "regather/Execution/Training/StepInputs.h"
 
-#include "regather/Execution/Tensors/ShardFolder.h"
+#include "regather/Execution/Training/ShardFolder.h"
 
-#include "../StepText.h"
+#include "../Tensors/StepText.h"
 #include "../Tensors/TensorParts.h"
 
 #include <algorithm>

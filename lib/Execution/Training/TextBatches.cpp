@@ -8,7 +8,7 @@
 
 #include "regather/Execution/Training/TextBatches.h"
 
-#include "../StepText.h"
+#include "../Tensors/StepText.h"
 
 #include <algorithm>
 #include <sstream>

@@ -11,7 +11,7 @@
 #include "GpuKernel.h"
 #include "Ptx.h"
 
-#include "regather/Support/ParseJson.h"
+#include "regather/Support/LLVM/ParseJson.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"

@@ -15,6 +15,7 @@
 #define REGATHER_LIB_RUNTIME_COMMUNICATION_COLLECTIVE_H
 
 #include "regather/Runtime/Program.h"
+#include "regather/Support/MeshRanks.h"
 
 #include <string>
 #include <vector>
@@ -23,10 +24,7 @@ namespace regather::runtime {
 
 using Shape = std::vector<int64_t>;
 
-/// ceil(size / ranks): the padded size of one shard.
-inline int64_t getShardSize(int64_t size, int64_t ranks) {
-  return size / ranks + (size % ranks != 0);
-}
+using regather::getShardSize;
 
 /// Type and shapes of one tensor; equal on all ranks.
 struct Member {

@@ -13,7 +13,7 @@
 #ifndef REGATHER_RUNTIME_NUMERIC_ELEMENTS_H
 #define REGATHER_RUNTIME_NUMERIC_ELEMENTS_H
 
-#include "Half.h"
+#include "regather/Support/Half.h"
 
 #include "regather/Runtime/Runtime.h"
 

@@ -8,28 +8,24 @@
 
 #include "RankGroups.h"
 
+#include "regather/Support/MeshRanks.h"
+
+using namespace regather;
 using namespace regather::runtime;
 
-int64_t regather::runtime::getPosition(const rg_axes &axes, int64_t rank) {
-  int64_t position = 0;
+static std::vector<MeshAxis> toMeshAxes(const rg_axes &axes) {
+  std::vector<MeshAxis> list;
   for (int32_t k = 0; k < axes.count; ++k)
-    position =
-        position * axes.sizes[k] + rank / axes.strides[k] % axes.sizes[k];
-  return position;
+    list.push_back({axes.sizes[k], axes.strides[k]});
+  return list;
+}
+
+int64_t regather::runtime::getPosition(const rg_axes &axes, int64_t rank) {
+  return getIndexInGroup(rank, toMeshAxes(axes));
 }
 
 std::vector<int32_t> regather::runtime::getGroup(const rg_axes &axes,
                                                  int64_t rank) {
-  int64_t first = rank;
-  for (int32_t k = 0; k < axes.count; ++k)
-    first -= rank / axes.strides[k] % axes.sizes[k] * axes.strides[k];
-  std::vector<int32_t> group = {int32_t(first)};
-  for (int32_t k = 0; k < axes.count; ++k) {
-    std::vector<int32_t> next;
-    for (int32_t member : group)
-      for (int64_t i = 0; i < axes.sizes[k]; ++i)
-        next.push_back(int32_t(member + i * axes.strides[k]));
-    group = std::move(next);
-  }
-  return group;
+  std::vector<int64_t> group = computeGroup(rank, toMeshAxes(axes));
+  return std::vector<int32_t>(group.begin(), group.end());
 }

@@ -13,7 +13,7 @@
 
 #include "PtxInterpreter.h"
 
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,6 +8,7 @@
 
 #include "PtxInterpreter.h"
 
+#include "MemoryMonitor.h"
 #include "PtxTensorCores.h"
 
 #include <algorithm>
@@ -32,8 +33,16 @@ public:
       : kernel(kernel), launch(launch), stride(kernel.initial.size()),
         states(size_t(launch.threads)),
         registers(stride * size_t(launch.threads)),
-        shared(size_t(kernel.sharedBytes + launch.dynamicSharedBytes)),
-        local(size_t(kernel.localBytes) * size_t(launch.threads)) {}
+        sharedBytes(size_t(kernel.sharedBytes + launch.dynamicSharedBytes)),
+        local(size_t(kernel.localBytes) * size_t(launch.threads)) {
+    if (launch.monitor) {
+      shared = launch.monitor->allocate("shared memory", sharedBytes,
+                                        MemoryMonitor::Kind::Shared);
+    } else {
+      ownShared.resize(sharedBytes);
+      shared = ownShared.data();
+    }
+  }
 
   std::string run();
 
@@ -63,18 +72,28 @@ private:
   bool runBlock(int64_t block);
   bool runWarp(size_t begin, size_t end);
   bool runTogether(size_t begin, size_t end);
+  /// Numbers from 0 to `count`, in the order in which threads run.
+  size_t getTurn(size_t i, size_t count) const {
+    return launch.order == ThreadOrder::Ascending ? i : count - 1 - i;
+  }
   void shuffle(const PtxInstruction &instruction, size_t begin, size_t end);
   bool runTensorCores(const PtxInstruction &instruction, size_t begin,
                       size_t end);
   bool beginCopy(const PtxInstruction &instruction, const uint64_t *values);
-  void endCopies(const PtxInstruction &instruction, Thread &thread);
+  bool endCopies(const PtxInstruction &instruction, Thread &thread);
   State runThread(const PtxFunction &function, uint64_t *values, size_t &next);
   bool call(const PtxInstruction &instruction, uint64_t *values);
   std::byte *find(const PtxInstruction &instruction, const uint64_t *values,
                   size_t bytes);
   bool isAligned(uint64_t address, size_t bytes);
-  std::byte *findShared(uint64_t address, size_t bytes);
-  std::byte *findGlobal(uint64_t address, size_t bytes);
+  /// Memory that the running thread touches; null, after a problem, if it must
+  /// not.
+  std::byte *findShared(uint64_t address, size_t bytes, MemoryAccess access);
+  std::byte *findGlobal(uint64_t address, size_t bytes, MemoryAccess access);
+  bool watch(size_t thread, const std::byte *data, size_t bytes,
+             size_t alignment, MemoryAccess access);
+  bool watchMatrices(const PtxInstruction &instruction, const PtxRows &rows,
+                     size_t begin);
   bool load(const PtxInstruction &instruction, uint64_t *values);
   bool store(const PtxInstruction &instruction, const uint64_t *values);
   bool fail(const std::string &message) {
@@ -88,8 +107,11 @@ private:
   size_t stride;
   std::vector<Thread> states;
   std::vector<uint64_t> registers; ///< of all threads
-  std::vector<std::byte> shared;
-  std::vector<std::byte> local; ///< of all threads
+  std::byte *shared;
+  size_t sharedBytes;
+  std::vector<std::byte> ownShared; ///< unless it is watched
+  std::vector<std::byte> local;     ///< of all threads
+  size_t running = 0;               ///< number of the thread that runs
   size_t lastRange = 0;
   int depth = 0;
   std::string problem;
@@ -106,19 +128,22 @@ std::byte *PtxMachine::find(const PtxInstruction &instruction,
                             const uint64_t *values, size_t bytes) {
   uint64_t address =
       values[instruction.operands[0]] + uint64_t(instruction.offset);
+  bool isStore = instruction.kind == Kind::StoreShared ||
+                 instruction.kind == Kind::StoreGlobal;
+  MemoryAccess access = isStore ? MemoryAccess::Write : MemoryAccess::Read;
   if (instruction.kind == Kind::LoadShared ||
       instruction.kind == Kind::StoreShared)
-    return findShared(address, bytes);
+    return findShared(address, bytes, access);
   if (instruction.kind == Kind::LoadLocal ||
       instruction.kind == Kind::StoreLocal) {
     // Functions that have local memory are kernels.
     auto size = size_t(kernel.localBytes);
     if (isAligned(address, bytes) && address <= size && bytes <= size - address)
-      return local.data() + values[kernel.thread] * size + address;
+      return local.data() + running * size + address;
     fail("an address is outside of local memory");
     return nullptr;
   }
-  return findGlobal(address, bytes);
+  return findGlobal(address, bytes, access);
 }
 
 bool PtxMachine::isAligned(uint64_t address, size_t bytes) {
@@ -127,18 +152,31 @@ bool PtxMachine::isAligned(uint64_t address, size_t bytes) {
               " bytes of the access");
 }
 
-std::byte *PtxMachine::findShared(uint64_t address, size_t bytes) {
+/// True if the thread may touch memory, or if none is watched.
+bool PtxMachine::watch(size_t thread, const std::byte *data, size_t bytes,
+                       size_t alignment, MemoryAccess access) {
+  return !launch.monitor ||
+         launch.monitor->access(int64_t(thread), data, bytes, alignment,
+                                access) ||
+         fail(launch.monitor->getError());
+}
+
+std::byte *PtxMachine::findShared(uint64_t address, size_t bytes,
+                                  MemoryAccess access) {
+  if (launch.monitor && address < sharedBytes) {
+    std::byte *data = shared + address;
+    return watch(running, data, bytes, bytes, access) ? data : nullptr;
+  }
   if (!isAligned(address, bytes))
     return nullptr;
-  if (address <= shared.size() && bytes <= shared.size() - address)
-    return shared.data() + address;
+  if (address <= sharedBytes && bytes <= sharedBytes - address)
+    return shared + address;
   fail("an address is outside of shared memory");
   return nullptr;
 }
 
-std::byte *PtxMachine::findGlobal(uint64_t address, size_t bytes) {
-  if (!isAligned(address, bytes))
-    return nullptr;
+std::byte *PtxMachine::findGlobal(uint64_t address, size_t bytes,
+                                  MemoryAccess access) {
   for (size_t i = 0; i < launch.memory.size(); ++i) {
     // Mostly the one of the access before.
     size_t number = (lastRange + i) % launch.memory.size();
@@ -147,7 +185,12 @@ std::byte *PtxMachine::findGlobal(uint64_t address, size_t bytes) {
     if (offset > range.bytes || bytes > range.bytes - offset)
       continue;
     lastRange = number;
-    return reinterpret_cast<std::byte *>(address);
+    return isAligned(address, bytes) ? reinterpret_cast<std::byte *>(address)
+                                     : nullptr;
+  }
+  if (launch.monitor) {
+    auto *data = reinterpret_cast<std::byte *>(address);
+    return watch(running, data, bytes, bytes, access) ? data : nullptr;
   }
   fail("address " + std::to_string(address) + " lies in no allocation");
   return nullptr;
@@ -191,25 +234,29 @@ bool PtxMachine::beginCopy(const PtxInstruction &instruction,
   size_t bytes = kCopyBytes;
   if (operands.size() == 3)
     bytes = std::min(bytes, size_t(uint32_t(values[operands[2]])));
-  std::byte *target = findShared(
-      values[operands[0]] + uint64_t(instruction.offset), kCopyBytes);
+  std::byte *target =
+      findShared(values[operands[0]] + uint64_t(instruction.offset), kCopyBytes,
+                 MemoryAccess::BeginCopy);
   uint64_t source = values[operands[1]] + uint64_t(instruction.sourceOffset);
   // Nothing is read of what is filled up with zeros.
   const std::byte *data =
-      bytes == 0 ? shared.data() : findGlobal(source, kCopyBytes);
+      bytes == 0 ? shared : findGlobal(source, kCopyBytes, MemoryAccess::Read);
   if (!target || !data)
     return false;
-  Thread &thread = states[values[kernel.thread]];
+  Thread &thread = states[running];
   thread.copies.push_back({target, data, bytes, thread.groups});
   return true;
 }
 
-void PtxMachine::endCopies(const PtxInstruction &instruction, Thread &thread) {
+bool PtxMachine::endCopies(const PtxInstruction &instruction, Thread &thread) {
   auto goesOn = [&](const Copy &copy) {
     return copy.group >= thread.groups - instruction.offset;
   };
   for (const Copy &copy : thread.copies)
     if (!goesOn(copy)) {
+      if (!watch(running, copy.target, kCopyBytes, kCopyBytes,
+                 MemoryAccess::EndCopy))
+        return false;
       std::memset(copy.target, 0, kCopyBytes);
       std::memcpy(copy.target, copy.source, copy.bytes);
     }
@@ -217,6 +264,7 @@ void PtxMachine::endCopies(const PtxInstruction &instruction, Thread &thread) {
       std::remove_if(thread.copies.begin(), thread.copies.end(),
                      [&](const Copy &copy) { return !goesOn(copy); }),
       thread.copies.end());
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -331,10 +379,10 @@ PtxMachine::State PtxMachine::runThread(const PtxFunction &function,
       isGood = beginCopy(instruction, values);
       break;
     case Kind::CommitCopies:
-      ++states[values[kernel.thread]].groups;
+      ++states[running].groups;
       break;
     case Kind::WaitForCopies:
-      endCopies(instruction, states[values[kernel.thread]]);
+      isGood = endCopies(instruction, states[running]);
       break;
     case Kind::Trap:
       isGood = fail("the kernel stops itself: an index is out of bounds");
@@ -398,13 +446,32 @@ bool PtxMachine::runTensorCores(const PtxInstruction &instruction, size_t begin,
   }
   PtxRows rows;
   for (size_t i = 0; i < lanes.size(); ++i) {
-    rows[i] = findShared(lanes[i][instruction.operands[0]] +
-                             uint64_t(instruction.offset),
-                         kCopyBytes);
-    if (!rows[i])
+    uint64_t address =
+        lanes[i][instruction.operands[0]] + uint64_t(instruction.offset);
+    if (!isAligned(address, kCopyBytes))
       return false;
+    if (address > sharedBytes || kCopyBytes > sharedBytes - address)
+      return fail("an address is outside of shared memory");
+    rows[i] = shared + address;
   }
+  if (launch.monitor && !watchMatrices(instruction, rows, begin))
+    return false;
   loadFragments(instruction, rows, lanes);
+  return true;
+}
+
+/// A lane reads its elements itself: another lane may have written them.
+bool PtxMachine::watchMatrices(const PtxInstruction &instruction,
+                               const PtxRows &rows, size_t begin) {
+  for (size_t i = 0; i < instruction.results.size(); ++i)
+    if (meetInBanks(&rows[8 * i]))
+      launch.monitor->noteBankConflict();
+  for (size_t lane = 0; lane < rows.size(); ++lane)
+    for (size_t i = 0; i < instruction.results.size(); ++i)
+      for (size_t half = 0; half < 2; ++half)
+        if (!watch(begin + lane, findElement(instruction, rows, lane, i, half),
+                   2, 2, MemoryAccess::Read))
+          return false;
   return true;
 }
 
@@ -427,11 +494,13 @@ bool PtxMachine::runTogether(size_t begin, size_t end) {
 bool PtxMachine::runWarp(size_t begin, size_t end) {
   while (true) {
     bool waits = false;
-    for (size_t i = begin; i < end; ++i) {
-      if (states[i].state == State::Ready)
-        states[i].state =
-            runThread(kernel, &registers[i * stride], states[i].next);
-      waits |= states[i].state == State::Warp;
+    for (size_t lane = 0; lane < end - begin; ++lane) {
+      running = begin + getTurn(lane, end - begin);
+      Thread &thread = states[running];
+      if (thread.state == State::Ready)
+        thread.state =
+            runThread(kernel, &registers[running * stride], thread.next);
+      waits |= thread.state == State::Warp;
     }
     if (!problem.empty())
       return false;
@@ -447,10 +516,15 @@ bool PtxMachine::runBlock(int64_t block) {
     registers[i * stride + size_t(kernel.block)] = uint64_t(block);
     states[i] = Thread();
   }
+  if (launch.monitor)
+    launch.monitor->beginBlock(block);
+  size_t warps = (states.size() + kLanes - 1) / kLanes;
   while (true) {
-    for (size_t begin = 0; begin < states.size(); begin += kLanes)
+    for (size_t i = 0; i < warps; ++i) {
+      size_t begin = kLanes * getTurn(i, warps);
       if (!runWarp(begin, std::min(begin + kLanes, states.size())))
         return false;
+    }
     auto waits = [](const Thread &thread) {
       return thread.state == State::Barrier;
     };
@@ -460,6 +534,8 @@ bool PtxMachine::runBlock(int64_t block) {
       return fail("threads of a block do not meet at a barrier");
     for (Thread &thread : states)
       thread.goOn();
+    if (launch.monitor)
+      launch.monitor->passBarrier();
   }
 }
 
@@ -479,6 +555,8 @@ void PtxMachine::initialize() {
 
 std::string PtxMachine::run() {
   initialize();
+  if (launch.monitor)
+    launch.monitor->beginLaunch();
   for (int64_t block = 0; block < launch.blocks && problem.empty(); ++block)
     runBlock(block);
   return problem;

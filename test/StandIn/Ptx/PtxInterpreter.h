@@ -13,8 +13,9 @@
 //
 // The threads of a block run one after the other, each until it waits at a
 // barrier or at an instruction of its warp. Accesses outside of memory, and
-// threads that do not meet where they should, are errors. What cp.async copies
-// is there when the thread has waited for it.
+// threads that do not meet where they should, are errors; with a monitor, so
+// are races and reads of what nothing has written. What cp.async copies is
+// there when the thread has waited for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -134,12 +135,22 @@ struct PtxModule {
 
 std::shared_ptr<const PtxModule> readPtx(std::string_view text);
 
+class MemoryMonitor;
+
+/// The order in which the threads of a block run between barriers. What a
+/// kernel computes depends on it only if it lacks a barrier.
+enum class ThreadOrder { Ascending, Descending };
+
 struct PtxLaunch {
   int64_t blocks, threads, dynamicSharedBytes;
   /// Of 64 bits each.
   std::vector<uint64_t> parameters;
-  /// Memory of the device.
+  /// Memory of the device that is not watched.
   std::vector<DeviceRange> memory;
+  ThreadOrder order = ThreadOrder::Ascending;
+  /// Has all memory else, and is told of each access to it and to shared
+  /// memory. Null if nothing is watched.
+  MemoryMonitor *monitor = nullptr;
 };
 
 /// What went wrong; empty if nothing has.

@@ -8,7 +8,7 @@
 
 #include "PtxInterpreter.h"
 
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <algorithm>
 #include <cfenv>

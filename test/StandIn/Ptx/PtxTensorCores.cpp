@@ -8,7 +8,7 @@
 
 #include "PtxTensorCores.h"
 
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <cmath>
 #include <cstring>
@@ -54,6 +54,31 @@ void regather::runtime::multiplyFragments(const PtxInstruction &instruction,
   }
 }
 
+bool regather::runtime::meetInBanks(const std::byte *const *rows) {
+  constexpr size_t kBankBytes = 128, kRowBytes = 16;
+  bool isUsed[kBankBytes / kRowBytes] = {};
+  for (size_t i = 0; i < 8; ++i) {
+    bool &own =
+        isUsed[reinterpret_cast<uintptr_t>(rows[i]) % kBankBytes / kRowBytes];
+    if (own)
+      return true;
+    own = true;
+  }
+  return false;
+}
+
+/// Lane l gets elements 2 (l % 4) and the next one of row l / 4; or,
+/// transposed, of that column.
+const std::byte *
+regather::runtime::findElement(const PtxInstruction &instruction,
+                               const PtxRows &rows, size_t lane, size_t matrix,
+                               size_t half) {
+  size_t row = lane / 4, column = 2 * (lane % 4) + half;
+  if (instruction.isTransposed)
+    std::swap(row, column);
+  return rows[8 * matrix + row] + 2 * column;
+}
+
 void regather::runtime::loadFragments(const PtxInstruction &instruction,
                                       const PtxRows &rows,
                                       const PtxLanes &lanes) {
@@ -61,11 +86,8 @@ void regather::runtime::loadFragments(const PtxInstruction &instruction,
     for (size_t i = 0; i < instruction.results.size(); ++i) {
       uint32_t bits = 0;
       for (size_t half = 0; half < 2; ++half) {
-        size_t row = l / 4, column = 2 * (l % 4) + half;
-        if (instruction.isTransposed)
-          std::swap(row, column);
         uint16_t element;
-        std::memcpy(&element, rows[8 * i + row] + 2 * column, 2);
+        std::memcpy(&element, findElement(instruction, rows, l, i, half), 2);
         bits |= uint32_t(element) << (16 * half);
       }
       lanes[l][instruction.results[i]] = bits;

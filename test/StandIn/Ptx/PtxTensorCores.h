@@ -27,6 +27,15 @@ void multiplyFragments(const PtxInstruction &instruction,
 /// The rows of 16 bytes that the lanes have the addresses of.
 using PtxRows = std::array<const std::byte *, 32>;
 
+/// True if two of the eight rows of a matrix lie in the same of the 32 banks of
+/// 4 bytes.
+bool meetInBanks(const std::byte *const *rows);
+
+/// One of the two elements of a matrix that `ldmatrix` gives to a lane.
+const std::byte *findElement(const PtxInstruction &instruction,
+                             const PtxRows &rows, size_t lane, size_t matrix,
+                             size_t half);
+
 /// `ldmatrix.m8n8.x4`: rows 8 i to 8 i + 7 are those of matrix i.
 void loadFragments(const PtxInstruction &instruction, const PtxRows &rows,
                    const PtxLanes &lanes);

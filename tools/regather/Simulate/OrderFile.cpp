@@ -8,7 +8,7 @@
 
 #include "OrderFile.h"
 
-#include "regather/Support/ParseJson.h"
+#include "regather/Support/LLVM/ParseJson.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"

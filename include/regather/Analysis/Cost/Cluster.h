@@ -144,12 +144,6 @@ llvm::Expected<Cluster> loadCluster(llvm::StringRef nameOrPath);
 /// Names of the clusters that come with Regather.
 llvm::ArrayRef<llvm::StringRef> getClusterNames();
 
-/// All ranks connected by one class of links, on which a collective takes
-/// `latencySeconds` and its received bytes at `bandwidth` bytes per second,
-/// whatever it is: what `regather run --comm` injects.
-LinkClass makeUniformLink(llvm::StringRef name, double latencySeconds,
-                          double bandwidth);
-
 } // namespace regather
 
 #endif // REGATHER_ANALYSIS_COST_CLUSTER_H

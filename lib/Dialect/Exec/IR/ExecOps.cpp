@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Dialect/Exec/IR/Exec.h"
-#include "regather/Support/FunctionSyntax.h"
+#include "regather/Dialect/TG/IR/FunctionSyntax.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SmallSet.h"

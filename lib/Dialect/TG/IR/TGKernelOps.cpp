@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Dialect/TG/IR/FunctionSyntax.h"
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Support/FunctionSyntax.h"
 
 using namespace mlir;
 using namespace regather::tg;

@@ -42,12 +42,6 @@ int64_t regather::tg::getTensorBytes(RankedTensorType type) {
   return type.getNumElements() * bytes;
 }
 
-Type regather::tg::getDefaultAccumulationType(Type element) {
-  if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
-    return Float32Type::get(element.getContext());
-  return element;
-}
-
 //===----------------------------------------------------------------------===//
 // MeshOp: tg.mesh @mesh [dp = 4, tp = 2]
 //===----------------------------------------------------------------------===//
@@ -124,46 +118,22 @@ int64_t MeshOp::getGroupSize(AxesAttr axes) {
   return ranks;
 }
 
-/// The distance between neighbours along the axis called `name`.
-static int64_t getAxisStride(MeshOp mesh, StringRef name) {
-  int64_t stride = 1;
-  for (auto [axis, size] :
-       llvm::reverse(llvm::zip(mesh.getAxes().getNames(), mesh.getSizes()))) {
-    if (axis.getValue() == name)
-      break;
-    stride *= size;
-  }
-  return stride;
+/// Those of `axes`, in their order.
+static std::vector<regather::MeshAxis> selectAxes(MeshOp mesh, AxesAttr axes) {
+  std::vector<regather::MeshAxis> all = regather::getMeshAxes(mesh.getSizes());
+  std::vector<regather::MeshAxis> selected;
+  for (StringAttr name : axes.getNames())
+    selected.push_back(all[llvm::find(mesh.getAxes().getNames(), name) -
+                           mesh.getAxes().getNames().begin()]);
+  return selected;
 }
 
 int64_t MeshOp::getIndexInGroup(int64_t rank, AxesAttr axes) {
-  int64_t index = 0;
-  for (StringAttr name : axes.getNames()) {
-    int64_t size = *getAxisSize(name.getValue());
-    index = index * size + rank / getAxisStride(*this, name.getValue()) % size;
-  }
-  return index;
+  return regather::getIndexInGroup(rank, selectAxes(*this, axes));
 }
 
 SmallVector<int64_t> MeshOp::getGroup(int64_t rank, AxesAttr axes) {
-  // Start from the member at position 0 and add one axis after the other.
-  int64_t first = rank;
-  for (StringAttr name : axes.getNames()) {
-    int64_t stride = getAxisStride(*this, name.getValue());
-    first -= rank / stride % *getAxisSize(name.getValue()) * stride;
-  }
-  SmallVector<int64_t> group = {first};
-  for (StringAttr name : axes.getNames()) {
-    int64_t size = *getAxisSize(name.getValue());
-    int64_t stride = getAxisStride(*this, name.getValue());
-    SmallVector<int64_t> next;
-    next.reserve(group.size() * size);
-    for (int64_t member : group)
-      for (int64_t i = 0; i < size; ++i)
-        next.push_back(member + i * stride);
-    group = std::move(next);
-  }
-  return group;
+  return llvm::to_vector(regather::computeGroup(rank, selectAxes(*this, axes)));
 }
 
 //===----------------------------------------------------------------------===//

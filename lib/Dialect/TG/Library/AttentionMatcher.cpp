@@ -9,8 +9,8 @@
 #include "LibrarySteps.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
-#include "regather/Dialect/TG/Targets/AttentionTargets.h"
-#include "regather/Dialect/TG/Targets/NodeArguments.h"
+#include "regather/Dialect/TG/Nodes/AttentionTargets.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 #include <cmath>
 #include <cstring>

@@ -8,7 +8,7 @@
 
 #include "LibrarySteps.h"
 
-#include "regather/Dialect/TG/Targets/NodeArguments.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

@@ -11,7 +11,7 @@
 
 #include "RuleParts.h"
 
-#include "regather/Dialect/TG/Targets/NodeArguments.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 #include "llvm/ADT/StringMap.h"
 

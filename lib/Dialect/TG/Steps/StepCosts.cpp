@@ -8,7 +8,7 @@
 
 #include "regather/Dialect/TG/Steps/StepCosts.h"
 
-#include "regather/Dialect/TG/Targets/AttentionTargets.h"
+#include "regather/Dialect/TG/Nodes/AttentionTargets.h"
 
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 

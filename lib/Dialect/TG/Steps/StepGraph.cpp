@@ -8,7 +8,7 @@
 
 #include "regather/Dialect/TG/Steps/StepGraph.h"
 
-#include "regather/Dialect/TG/Targets/RandomTargets.h"
+#include "regather/Dialect/TG/Nodes/RandomTargets.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"

@@ -212,7 +212,11 @@ TEST(CostModel, FindsTheSizeThatSaturatesALink) {
 // What an injected link does: latency and bytes, whatever the collective is.
 TEST(CostModel, UniformLinksKnowNoHops) {
   Cluster cluster = makeCluster();
-  cluster.links = {makeUniformLink("injected", 1e-3, 1e6)};
+  LinkClass link;
+  link.name = "injected";
+  link.protocols = {
+      {"simple", /*latencySeconds=*/1e-3, /*hopSeconds=*/0, /*bandwidth=*/1e6}};
+  cluster.links = {link};
   CostModel model(cluster);
   GroupPlacement all = model.placeGroup({0, 1, 2, 3, 4, 5, 6, 7});
   for (CollectiveKind kind :

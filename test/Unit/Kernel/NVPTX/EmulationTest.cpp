@@ -203,7 +203,8 @@ void EmulationTest::expectStop(StringRef text) {
   auto emulator = llvm::cantFail(GpuEmulator::create(kernel));
   llvm::Error error =
       emulator->run(getPointers(arguments, results), ThreadOrder::Ascending);
-  EXPECT_EQ(llvm::toString(std::move(error)), "an index is out of bounds");
+  EXPECT_EQ(llvm::toString(std::move(error)),
+            "the kernel stops itself: an index is out of bounds");
 }
 
 TEST_F(EmulationTest, ComputesPointwise) {

@@ -1,4 +1,4 @@
-//===- GpuEmulator.h - Functions of the gpu dialect on the CPU --*- C++ -*-===//
+//===- GpuEmulator.h - Kernels for GPUs, run from their PTX -----*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,20 +9,19 @@
 #ifndef REGATHER_TEST_UNIT_KERNEL_NVPTX_GPUEMULATOR_H
 #define REGATHER_TEST_UNIT_KERNEL_NVPTX_GPUEMULATOR_H
 
+#include "StandIn/Ptx/PtxInterpreter.h"
+
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Kernel/NVPTX/LaunchPlan.h"
 
-#include "mlir/ExecutionEngine/ExecutionEngine.h"
-#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/Error.h"
 
 namespace regather::nvptx {
 
-/// The order in which the threads of a block run between barriers. What a
-/// kernel computes depends on it only if it lacks a barrier.
-enum class ThreadOrder { Ascending, Descending };
+using runtime::ThreadOrder;
 
-/// Runs the functions of a kernel on the CPU, block after block. The threads
-/// of a block are fibres that change places at barriers and shuffles.
+/// Compiles a kernel to PTX, and runs that on the CPU, block after block, in
+/// memory whose every access is looked at.
 class GpuEmulator {
 public:
   static llvm::Expected<std::unique_ptr<GpuEmulator>>
@@ -34,7 +33,7 @@ public:
   /// Carries out all launches. A result may have the address of an argument. An
   /// error if the threads of a block, or the lanes of a warp, do not all come
   /// to the same barrier or shuffle, if an index is out of bounds, or if an
-  /// access is wrong (`MemoryMonitor`).
+  /// access is wrong (`runtime::MemoryMonitor`).
   llvm::Error run(llvm::ArrayRef<void *> buffers, ThreadOrder order);
 
   const LaunchPlan &getPlan() const { return plan; }
@@ -42,14 +41,10 @@ public:
   int64_t getBankConflicts() const { return bankConflicts; }
 
 private:
-  mlir::MLIRContext context;
   LaunchPlan plan;
   /// Bytes of each buffer, and whether it may only be read.
   std::vector<std::pair<size_t, bool>> buffers;
-  /// Bytes of the shared memory of a block of each launch, by argument after
-  /// the buffers.
-  std::vector<std::vector<size_t>> sharedBytes;
-  std::unique_ptr<mlir::ExecutionEngine> engine;
+  std::shared_ptr<const runtime::PtxModule> code;
   int64_t bankConflicts = 0;
 };
 

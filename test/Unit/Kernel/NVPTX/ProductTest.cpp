@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GpuEmulator.h"
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include "regather/InitAll.h"
 #include "regather/Kernel/NVPTX/CompileRoutines.h"

@@ -8,7 +8,7 @@
 
 #include "regather/Runtime/Attention.h"
 #include "CPU/Blocks/BlockKernels.h"
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include "gtest/gtest.h"
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CPU/Blocks/BlockKernels.h"
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include "regather/Runtime/Gemm.h"
 

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Numeric/Half.h"
 #include "RankThreads.h"
+#include "regather/Support/Half.h"
 
 #include <cmath>
 #include <random>

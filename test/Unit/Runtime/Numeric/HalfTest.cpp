@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include "gtest/gtest.h"
 

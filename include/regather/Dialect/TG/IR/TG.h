@@ -29,6 +29,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "regather/Dialect/TG/IR/ShardingRule.h"
+#include "regather/Support/MeshRanks.h"
 
 #include "regather/Dialect/TG/IR/TGDialect.h.inc"
 #include "regather/Dialect/TG/IR/TGEnums.h.inc"
@@ -99,15 +100,7 @@ int64_t getTensorBytes(mlir::RankedTensorType type);
 /// Sum over the tensors of static shape among the types.
 int64_t getTensorBytes(mlir::TypeRange types);
 
-/// ceil(size / ranks): the padded size of one shard.
-inline int64_t getShardSize(int64_t size, int64_t ranks) {
-  return (size + ranks - 1) / ranks;
-}
-
-/// The type in which a reduction of `element` is carried out unless the
-/// operation says otherwise: f32 for floats up to 32 bits, else the type
-/// itself.
-mlir::Type getDefaultAccumulationType(mlir::Type element);
+using regather::getShardSize;
 
 /// The shape of the global tensor of which `local` is one rank's part, or
 /// failure when the placement does not fit the shape (see `verifyPlacement`).

@@ -8,8 +8,8 @@
 
 #include "KernelCandidates.h"
 
+#include "regather/Dialect/TG/Nodes/RandomTargets.h"
 #include "regather/Dialect/TG/Steps/StepGraph.h"
-#include "regather/Dialect/TG/Targets/RandomTargets.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

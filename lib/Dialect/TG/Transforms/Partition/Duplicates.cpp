@@ -9,7 +9,7 @@
 #include "Duplicates.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Dialect/TG/Targets/RandomTargets.h"
+#include "regather/Dialect/TG/Nodes/RandomTargets.h"
 
 #include "llvm/ADT/DenseSet.h"
 

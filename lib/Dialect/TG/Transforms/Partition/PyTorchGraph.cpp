@@ -8,8 +8,8 @@
 
 #include "PyTorchGraph.h"
 
+#include "regather/Dialect/TG/Nodes/RandomTargets.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
-#include "regather/Dialect/TG/Targets/RandomTargets.h"
 
 #include "llvm/ADT/StringMap.h"
 

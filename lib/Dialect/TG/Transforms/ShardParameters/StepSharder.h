@@ -53,7 +53,6 @@ private:
   void addArguments();
   void addArgument(unsigned argument);
   void addFlatArgument(const FlatBuffer &buffer);
-  ValueState getArgumentState(unsigned argument) const;
   void splitBatch(mlir::Operation *slice);
   void startUnits();
   void gatherUnit(unsigned number, mlir::Operation *user);

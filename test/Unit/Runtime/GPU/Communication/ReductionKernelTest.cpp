@@ -13,8 +13,8 @@
 
 #include "GPU/Communication/ReductionKernel.h"
 #include "../RecordedDriver.h"
-#include "Numeric/Half.h"
 #include "regather/Runtime/Runtime.h"
+#include "regather/Support/Half.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include "../RecordedDriver.h"
 #include "GPU/CublasLt/GemmPlan.h"
 #include "GPU/DeviceLibrary.h"
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <algorithm>
 #include <dlfcn.h>

@@ -9,7 +9,7 @@
 #include "../RecordedDriver.h"
 #include "GPU/Cudnn/Attention.h"
 #include "GPU/DeviceLibrary.h"
-#include "Numeric/Half.h"
+#include "regather/Support/Half.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,31 @@
+//===- AttentionTargets.h - Nodes that are attention ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_NODES_ATTENTIONTARGETS_H
+#define REGATHER_DIALECT_TG_NODES_ATTENTIONTARGETS_H
+
+#include "regather/Dialect/TG/IR/TG.h"
+
+namespace regather::tg {
+
+struct AttentionTarget {
+  /// Names of the operator's parameters, as `nodes::NodeArguments` takes them.
+  llvm::StringRef schema;
+  bool isBackward;
+};
+
+/// What `op` calls, if it is a node for attention whose arguments are known;
+/// else null.
+const AttentionTarget *findAttentionTarget(mlir::Operation *op);
+
+/// True if such a node attends to no later positions.
+bool isCausalAttention(mlir::Operation *op);
+
+} // namespace regather::tg
+
+#endif // REGATHER_DIALECT_TG_NODES_ATTENTIONTARGETS_H
