@@ -263,10 +263,10 @@ static bool measure(BenchStep &step, bool hasBuckets,
     fields["bucket_seconds"] = getSeconds();
   }
   const TimedGraph &program = hasBuckets ? merged : step.choice.program;
-  Expected<OverlapSchedule> schedule = scheduleOverlap(program, options);
+  Result<OverlapSchedule> schedule = scheduleOverlap(program, options);
   double seconds = getSeconds();
   if (!schedule) {
-    errs() << toString(schedule.takeError()) << '\n';
+    errs() << schedule.getMessage() << '\n';
     return false;
   }
   rusage usage;

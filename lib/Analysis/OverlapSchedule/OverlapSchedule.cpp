@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../FormattedError.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 #include "Bounds.h"
 #include "Search.h"
 
@@ -27,72 +27,72 @@ static constexpr int64_t kMaxBytes = int64_t(1) << 60;
 /// Above, sums are rounded; see the seconds of a graph.
 static constexpr int kMaxSeconds = 4096;
 
-static Error checkOp(const TimedGraph &program, uint32_t number,
+static Failure checkOp(const TimedGraph &program, uint32_t number,
                      std::vector<bool> &hasWait) {
   const TimedOp &op = program.ops[number];
   if (!std::isfinite(op.seconds) || op.seconds < 0 || op.seconds > kMaxSeconds)
-    return makeError("operation {0} must take between 0 and {1} s, got {2}",
+    return makeFailure("operation {0} must take between 0 and {1} s, got {2}",
                      number, kMaxSeconds, op.seconds);
   for (uint32_t predecessor : program.predecessors[number])
     if (predecessor >= number)
-      return makeError("operation {0} must come after what it needs, but needs "
+      return makeFailure("operation {0} must come after what it needs, but needs "
                        "operation {1}",
                        number, predecessor);
   if (op.kind == TimedOpKind::Collective && op.stream >= program.streams.size())
-    return makeError("collective {0} runs on stream {1}, but there are {2}",
+    return makeFailure("collective {0} runs on stream {1}, but there are {2}",
                      number, op.stream, program.streams.size());
   if (op.kind != TimedOpKind::Wait)
-    return Error::success();
+    return Failure();
   if (op.collective >= number ||
       program.ops[op.collective].kind != TimedOpKind::Collective)
-    return makeError("wait {0} must follow its collective, got operation {1}",
+    return makeFailure("wait {0} must follow its collective, got operation {1}",
                      number, op.collective);
   if (hasWait[op.collective])
-    return makeError("collective {0} has a second wait, {1}", op.collective,
+    return makeFailure("collective {0} has a second wait, {1}", op.collective,
                      number);
   if (op.seconds != 0)
-    return makeError("wait {0} takes time of its own, {1} s", number,
+    return makeFailure("wait {0} takes time of its own, {1} s", number,
                      op.seconds);
   if (program.predecessors[number] != ArrayRef(op.collective))
-    return makeError("wait {0} must need its collective alone", number);
+    return makeFailure("wait {0} must need its collective alone", number);
   hasWait[op.collective] = true;
-  return Error::success();
+  return Failure();
 }
 
-Error regather::checkTimedProgram(const TimedGraph &program) {
+Failure regather::checkTimedGraph(const TimedGraph &program) {
   if (program.predecessors.size() != program.ops.size())
-    return makeError("expects predecessors of {0} operations, got {1}",
+    return makeFailure("expects predecessors of {0} operations, got {1}",
                      program.ops.size(), program.predecessors.size());
   if (program.users.size() != program.buffers.size())
-    return makeError("expects users of {0} buffers, got {1}",
+    return makeFailure("expects users of {0} buffers, got {1}",
                      program.buffers.size(), program.users.size());
   std::vector<bool> hasWait(program.ops.size());
   for (uint32_t op = 0; op != program.ops.size(); ++op)
-    if (Error error = checkOp(program, op, hasWait))
-      return error;
+    if (Failure failure = checkOp(program, op, hasWait))
+      return failure;
   int64_t sum = program.residentBytes;
   if (sum < 0 || sum >= kMaxBytes)
-    return makeError("resident bytes are out of range: {0}", sum);
+    return makeFailure("resident bytes are out of range: {0}", sum);
   for (const auto &[number, buffer] : enumerate(program.buffers)) {
     if (buffer.bytes < 0 || buffer.bytes >= kMaxBytes - sum)
-      return makeError("bytes of buffer {0} are out of range: {1}", number,
+      return makeFailure("bytes of buffer {0} are out of range: {1}", number,
                        buffer.bytes);
     sum += buffer.bytes;
     if (buffer.writer >= program.ops.size())
-      return makeError("buffer {0} is written by operation {1}, but there are "
+      return makeFailure("buffer {0} is written by operation {1}, but there are "
                        "{2}",
                        number, buffer.writer, program.ops.size());
     for (uint32_t user : program.users[number])
       if (user < buffer.writer || user >= program.ops.size())
-        return makeError("buffer {0}, written by operation {1}, is used by "
+        return makeFailure("buffer {0}, written by operation {1}, is used by "
                          "operation {2}",
                          number, buffer.writer, user);
   }
   for (const auto &[number, stream] : enumerate(program.streams))
     for (uint32_t other : stream.conflicts)
       if (other >= program.streams.size() || other == number)
-        return makeError("stream {0} conflicts with stream {1}", number, other);
-  return Error::success();
+        return makeFailure("stream {0} conflicts with stream {1}", number, other);
+  return Failure();
 }
 
 double OverlapSchedule::getHiddenPart() const {
@@ -113,13 +113,13 @@ namespace {
 class OverlapScheduler {
 public:
   OverlapScheduler(const TimedGraph &program, const OverlapOptions &options);
-  Expected<OverlapSchedule> run();
+  Result<OverlapSchedule> run();
 
 private:
   bool consider(Order order, StringRef strategy);
   void addListSchedules(ArrayRef<uint32_t> base);
   void addPutOffSchedules(ArrayRef<uint32_t> base);
-  Error refuseLimit(int64_t least) const;
+  Failure refuseLimit(int64_t least) const;
   bool isGoodEnough() const {
     return !result.order.empty() &&
            result.score.seconds <= result.lowerBound * (1 + kTolerance);
@@ -199,21 +199,21 @@ void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
 
 /// No order keeps to the limit, or none that has been found: to find the one of
 /// least memory is NP-hard. `least` is the lowest peak of those found.
-Error OverlapScheduler::refuseLimit(int64_t least) const {
+Failure OverlapScheduler::refuseLimit(int64_t least) const {
   int64_t bound = getMemoryBound(graph);
   if (limits.bytes >= bound)
-    return makeError("no order found keeps to a memory limit of {0} bytes: the "
+    return makeFailure("no order found keeps to a memory limit of {0} bytes: the "
                      "best one takes {1}, and the step needs at least {2}",
                      limits.bytes, least, bound);
   std::string found = least > bound
                           ? formatv("; the best order found takes {0}", least)
                           : std::string();
-  return makeError("a memory limit of {0} bytes is too low, the step needs at "
+  return makeFailure("a memory limit of {0} bytes is too low, the step needs at "
                    "least {1}{2}",
                    limits.bytes, bound, found);
 }
 
-Expected<OverlapSchedule> OverlapScheduler::run() {
+Result<OverlapSchedule> OverlapScheduler::run() {
   Order given = getGivenOrder(graph);
   bool isGivenKnown = keepsStreamLimits(graph, given, limits.inFlight);
   if (isGivenKnown && result.given.peakBytes <= limits.bytes)
@@ -258,21 +258,19 @@ Expected<OverlapSchedule> OverlapScheduler::run() {
   return std::move(result);
 }
 
-Expected<OverlapSchedule>
+Result<OverlapSchedule>
 regather::scheduleOverlap(const TimedGraph &program,
                           const OverlapOptions &options) {
-  if (Error error = checkTimedProgram(program))
-    return error;
+  if (Failure failure = checkTimedGraph(program))
+    return failure;
   return OverlapScheduler(program, options).run();
 }
 
 std::optional<double>
 regather::estimateOverlap(const TimedGraph &program,
                           std::optional<int64_t> memoryLimit) {
-  if (Error error = checkTimedProgram(program)) {
-    consumeError(std::move(error));
+  if (checkTimedGraph(program))
     return std::nullopt;
-  }
   Graph graph(program, /*allowsConflicts=*/false);
   Limits limits;
   limits.inFlight = OverlapOptions().inFlight;

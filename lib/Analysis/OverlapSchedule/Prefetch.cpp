@@ -138,11 +138,11 @@ Order WaitDeferral::run() {
   }
 }
 
-Expected<OverlapSchedule>
+Result<OverlapSchedule>
 regather::schedulePrefetch(const TimedGraph &program,
                            ArrayRef<PrefetchPlan> plans) {
-  if (Error error = checkTimedProgram(program))
-    return error;
+  if (Failure failure = checkTimedGraph(program))
+    return failure;
   Graph graph(program, /*allowsConflicts=*/false);
   std::vector<std::pair<uint32_t, uint32_t>> demands;
   for (const PrefetchPlan &plan : plans) {

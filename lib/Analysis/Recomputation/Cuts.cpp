@@ -79,9 +79,8 @@ PlanCutter::cut(double secondsWeight, double bytesWeight,
     else
       network.edges.push_back({kSource, node, kInfiniteCapacity});
   }
-  llvm::Expected<MinimumCut> minimum = findMinimumCut(network);
+  Result<MinimumCut> minimum = findMinimumCut(network);
   if (!minimum) {
-    llvm::consumeError(minimum.takeError());
     return std::nullopt;
   }
   auto begin = minimum->onSinkSide.begin() + kFirstOp;

@@ -148,7 +148,7 @@ FailureOr<ScratchLayout> kernel::placeInScratch(func::FuncOp func,
   options.effort = 0;
   auto memory = planMemory(request, options);
   if (!memory)
-    return func->emitError() << llvm::toString(memory.takeError());
+    return func->emitError() << memory.getMessage();
 
   OpBuilder b(func.getContext());
   ScratchLayout layout;

@@ -17,7 +17,7 @@
 #include "regather/Analysis/TimedGraph.h"
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 namespace regather {
 
@@ -72,7 +72,7 @@ struct OverlapSchedule {
 /// number, if a collective does not have one wait, which has no other
 /// predecessor, if seconds or bytes are negative or not finite, and if bytes
 /// add up to 2^60 or more.
-llvm::Error checkTimedProgram(const TimedGraph &program);
+Failure checkTimedGraph(const TimedGraph &program);
 
 /// Finds an order that takes little time within the limit of memory. List
 /// schedules begin with the order of the step or with one of little memory, and
@@ -87,7 +87,7 @@ llvm::Error checkTimedProgram(const TimedGraph &program);
 /// O(n log n). Fails if the program is malformed, and if no order that is known
 /// keeps to the limit; the message states the least that one takes, and what
 /// every order takes at least.
-llvm::Expected<OverlapSchedule>
+Result<OverlapSchedule>
 scheduleOverlap(const TimedGraph &program,
                 const OverlapOptions &options = OverlapOptions());
 
@@ -115,7 +115,7 @@ struct PrefetchPlan {
 
 /// Follows plans whatever they take in time and memory. A collective is in one
 /// of them.
-llvm::Expected<OverlapSchedule>
+Result<OverlapSchedule>
 schedulePrefetch(const TimedGraph &program, llvm::ArrayRef<PrefetchPlan> plans);
 
 /// Why the device waits for a collective.

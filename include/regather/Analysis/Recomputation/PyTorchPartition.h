@@ -18,7 +18,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 #include <cstdint>
 #include <vector>
@@ -76,7 +76,7 @@ struct PyTorchCut {
 /// the size of the graph, but for the cut (see findMinimumCut).
 ///
 /// Fails if something can be neither saved nor computed again.
-llvm::Expected<PyTorchCut>
+Result<PyTorchCut>
 partitionLikePyTorch(llvm::ArrayRef<JointNode> graph);
 
 } // namespace regather

@@ -71,8 +71,8 @@ TEST(MergedGraphTest, isWellFormedWhateverIsMerged) {
     }
     llvm::erase_if(buckets, [](auto &bucket) { return bucket.empty(); });
     TimedGraph merged = merge(program, buckets);
-    Error error = checkTimedProgram(merged);
-    EXPECT_FALSE(bool(error)) << toString(std::move(error));
+    Failure failure = checkTimedGraph(merged);
+    EXPECT_FALSE(bool(failure)) << failure.getMessage();
     EXPECT_FALSE(findOrderViolation(merged, merged.getStepOrder()).has_value());
     EXPECT_EQ(merged.buffers.size(), program.buffers.size());
     numMerged += program.ops.size() - merged.ops.size();

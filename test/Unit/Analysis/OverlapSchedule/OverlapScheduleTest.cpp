@@ -148,8 +148,8 @@ static OverlapOptions makeOptions(const TimedGraph &program, int64_t more = 0) {
 
 static OverlapSchedule schedule(const TimedGraph &program,
                                 const OverlapOptions &options) {
-  Expected<OverlapSchedule> result = scheduleOverlap(program, options);
-  EXPECT_TRUE(bool(result)) << toString(result.takeError());
+  Result<OverlapSchedule> result = scheduleOverlap(program, options);
+  EXPECT_TRUE(bool(result)) << result.getMessage();
   if (!result)
     return OverlapSchedule();
   verifySchedule(program, *result);
@@ -158,8 +158,8 @@ static OverlapSchedule schedule(const TimedGraph &program,
 
 static std::string getError(const TimedGraph &program,
                             const OverlapOptions &options = OverlapOptions()) {
-  Expected<OverlapSchedule> result = scheduleOverlap(program, options);
-  return result ? "" : toString(result.takeError());
+  Result<OverlapSchedule> result = scheduleOverlap(program, options);
+  return result ? "" : result.getMessage();
 }
 
 TEST(OverlapScheduleTest, isCloseToExhaustiveSearch) {
@@ -327,7 +327,7 @@ TEST(OverlapScheduleTest, keepsConflictingStreamsApart) {
   OverlapOptions options = makeOptions(program);
   EXPECT_FALSE(areTogether(schedule(program, options).order));
   options.allowsConflicts = true;
-  Expected<OverlapSchedule> found = scheduleOverlap(program, options);
+  Result<OverlapSchedule> found = scheduleOverlap(program, options);
   ASSERT_TRUE(bool(found));
   EXPECT_TRUE(areTogether(found->order));
 }
@@ -422,7 +422,7 @@ TEST(OverlapScheduleTest, prefetchesByAFixedDistance) {
     reduceWaits.push_back(builder.wait(plan.deferred.back()));
   }
   TimedGraph program = builder.build();
-  Expected<OverlapSchedule> found = schedulePrefetch(program, plan);
+  Result<OverlapSchedule> found = schedulePrefetch(program, plan);
   ASSERT_TRUE(bool(found));
   EXPECT_EQ(
       found->order,

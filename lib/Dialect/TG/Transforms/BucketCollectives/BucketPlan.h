@@ -10,7 +10,7 @@
 #define REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETPLAN_H
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ struct BucketPlan {
 
 /// Reads a plan in the syntax of tg-bucket-collectives; `@FILE` stands for what
 /// is in the file. Errors say where.
-llvm::Expected<BucketPlan> readBucketPlan(llvm::StringRef text);
+Result<BucketPlan> readBucketPlan(llvm::StringRef text);
 
 } // namespace regather::tg::buckets
 

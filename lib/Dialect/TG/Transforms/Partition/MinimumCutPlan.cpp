@@ -245,11 +245,11 @@ FlowNetwork partition::buildCutNetwork(const Step &step) {
 
 FailureOr<SavedValues> partition::cutMinimum(const Step &step) {
   CutBuilder builder(step);
-  llvm::Expected<MinimumCut> cut = findMinimumCut(builder.build());
+  Result<MinimumCut> cut = findMinimumCut(builder.build());
   if (!cut)
     return step.func.emitError()
            << "no partition saves and recomputes as marked: "
-           << llvm::toString(cut.takeError());
+           << cut.getMessage();
   reportCut(step.func, cut->value);
   SavedValues saved;
   builder.addSaved(*cut, saved);
