@@ -161,7 +161,8 @@ static int report(const Case &test, MemoryPlannerOptions options) {
     errs() << plan.getMessage() << "\n";
     return 1;
   }
-  if (Failure failure = checkMemoryPlan(test.request, plan->offsets, plan->peak)) {
+  if (Failure failure =
+          checkMemoryPlan(test.request, plan->offsets, plan->peak)) {
     errs() << failure.getMessage() << "\n";
     return 1;
   }

@@ -40,9 +40,8 @@ Failure Cluster::checkRanks(int64_t ranks) const {
   std::optional<int64_t> most = links.back().spanRanks;
   if (!most || ranks <= *most)
     return Failure();
-  return makeFailure(
-      "cluster \"{0}\" connects {1} ranks, but the mesh has {2}", name, *most,
-      ranks);
+  return makeFailure("cluster \"{0}\" connects {1} ranks, but the mesh has {2}",
+                     name, *most, ranks);
 }
 
 std::optional<unsigned> Cluster::findLink(llvm::StringRef linkName) const {

@@ -43,8 +43,8 @@ Result<Cluster> regather::loadCluster(llvm::StringRef nameOrPath) {
   auto file = llvm::MemoryBuffer::getFile(nameOrPath);
   if (!file)
     return makeFailure("cannot read cluster file '" + nameOrPath +
-                                   "': " + file.getError().message() +
-                                   "; clusters known by name are " +
-                                   llvm::join(getClusterNames(), ", "));
+                       "': " + file.getError().message() +
+                       "; clusters known by name are " +
+                       llvm::join(getClusterNames(), ", "));
   return parseCluster((*file)->getBuffer(), nameOrPath);
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/Cost/Cluster.h"
-#include "regather/Support/LLVM/ParseJson.h"
 #include "regather/Support/LLVM/MakeFailure.h"
+#include "regather/Support/LLVM/ParseJson.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -303,7 +303,7 @@ static Cluster readCluster(const json::Value &value, Problem &problem) {
 }
 
 Result<Cluster> regather::parseCluster(llvm::StringRef text,
-                                               llvm::StringRef file) {
+                                       llvm::StringRef file) {
   auto fail = [&](const llvm::Twine &why) {
     return makeFailure("cluster file '" + file + "': " + why);
   };

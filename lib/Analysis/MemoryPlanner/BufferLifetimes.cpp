@@ -78,7 +78,7 @@ Failure LifetimeAnalysis::checkNumbers() const {
     for (uint32_t number : numbers)
       if (number >= count)
         return makeFailure("{0} names {1} {2}, but there are only {3}",
-                         where.str(), kind, number, count);
+                           where.str(), kind, number, count);
     return Failure();
   };
   for (auto [step, op] : enumerate(program.ops)) {
@@ -91,20 +91,22 @@ Failure LifetimeAnalysis::checkNumbers() const {
     if (Failure failure = check(op.waits, program.numEvents, "event", where))
       return failure;
     if (op.records)
-      if (Failure failure = check(*op.records, program.numEvents, "event", where))
+      if (Failure failure =
+              check(*op.records, program.numEvents, "event", where))
         return failure;
   }
   if (Failure failure = check(program.overlapping, program.numStreams, "stream",
-                          "the list of streams that overlap"))
+                              "the list of streams that overlap"))
     return failure;
   if (Failure failure = check(program.liveIn, program.numBuffers, "buffer",
-                          "the list of buffers live before the program"))
+                              "the list of buffers live before the program"))
     return failure;
   return check(program.liveOut, program.numBuffers, "buffer",
                "the list of buffers live after the program");
 }
 
-Failure LifetimeAnalysis::access(uint64_t step, uint32_t buffer, StringRef verb) {
+Failure LifetimeAnalysis::access(uint64_t step, uint32_t buffer,
+                                 StringRef verb) {
   const StreamOp &op = program.ops[step];
   uint64_t &last = lastAccess[size_t(buffer) * program.numStreams + op.stream];
   last = step + 1;
@@ -112,15 +114,16 @@ Failure LifetimeAnalysis::access(uint64_t step, uint32_t buffer, StringRef verb)
     return Failure();
   uint64_t first = firstWrite[buffer];
   if (first == kNever)
-    return makeFailure("operation {0} {1} buffer {2}, which nothing has written",
-                     step, verb, buffer);
+    return makeFailure(
+        "operation {0} {1} buffer {2}, which nothing has written", step, verb,
+        buffer);
   uint32_t writer = program.ops[first].stream;
   bool isOrdered = writer == op.stream && !overlaps[writer];
   if (first != step && !isOrdered && clocks[op.stream][writer] <= first)
     return makeFailure("operation {0} on stream {1} {2} buffer {3} without "
-                     "waiting for operation {4} on stream {5}, which first "
-                     "writes it",
-                     step, op.stream, verb, buffer, first, writer);
+                       "waiting for operation {4} on stream {5}, which first "
+                       "writes it",
+                       step, op.stream, verb, buffer, first, writer);
   return Failure();
 }
 
@@ -130,8 +133,8 @@ Failure LifetimeAnalysis::visit(uint64_t step) {
   for (uint32_t event : op.waits) {
     if (events[event].empty())
       return makeFailure("operation {0} waits for event {1}, which no earlier "
-                       "operation records",
-                       step, event);
+                         "operation records",
+                         step, event);
     for (auto [known, recorded] : zip(clock, events[event]))
       known = std::max(known, recorded);
   }
@@ -219,8 +222,8 @@ Result<std::vector<BufferLifetime>> LifetimeAnalysis::run() {
   for (uint32_t buffer : program.liveOut) {
     if (!isLiveIn[buffer] && firstWrite[buffer] == kNever)
       return makeFailure("buffer {0} is live after the program, but nothing "
-                       "writes it",
-                       buffer);
+                         "writes it",
+                         buffer);
     lifetimes[buffer].end = program.ops.size();
   }
   return lifetimes;

@@ -111,7 +111,7 @@ void ComponentPlanner::run() {
 }
 
 Result<MemoryPlan> regather::planMemory(const MemoryPlanRequest &request,
-                                          const MemoryPlannerOptions &options) {
+                                        const MemoryPlannerOptions &options) {
   Effort::Clock::time_point start = Effort::Clock::now();
   Result<NormalizedRequest> normalized = normalizeRequest(request);
   if (!normalized)

@@ -22,24 +22,24 @@ using namespace llvm;
 using namespace regather;
 
 static Failure checkPlaces(const MemoryPlanRequest &request,
-                         ArrayRef<uint64_t> offsets, uint64_t peak) {
+                           ArrayRef<uint64_t> offsets, uint64_t peak) {
   if (offsets.size() != request.buffers.size())
     return makeFailure("plan has {0} offsets for {1} buffers", offsets.size(),
-                     request.buffers.size());
+                       request.buffers.size());
   for (auto [number, buffer] : enumerate(request.buffers)) {
     uint64_t offset = offsets[number];
     if (buffer.alignment == 0 || offset % buffer.alignment != 0)
       return makeFailure("offset {0} of buffer {1} is not a multiple of its "
-                       "alignment {2}",
-                       offset, number, buffer.alignment);
+                         "alignment {2}",
+                         offset, number, buffer.alignment);
     if (buffer.fixedOffset && *buffer.fixedOffset != offset)
       return makeFailure("buffer {0} is fixed at offset {1}, but lies at {2}",
-                       number, *buffer.fixedOffset, offset);
+                         number, *buffer.fixedOffset, offset);
     if (buffer.size != 0 && buffer.begin < buffer.end &&
         (buffer.size > peak || offset > peak - buffer.size))
       return makeFailure("buffer {0} of {1} bytes at offset {2} does not end "
-                       "within the {3} bytes of the arena",
-                       number, buffer.size, offset, peak);
+                         "within the {3} bytes of the arena",
+                         number, buffer.size, offset, peak);
   }
   return Failure();
 }
@@ -98,11 +98,11 @@ Failure OverlapCheck::begin(uint32_t number) {
     if (otherEnd <= offset || end <= offsets[other] ||
         mayOverlap(number, other))
       return Failure();
-    return makeFailure("buffers {0} and {1} are live together from step {2}, but "
-                     "lie at offsets {3} and {4} with {5} and {6} bytes",
-                     other, number, request.buffers[number].begin,
-                     offsets[other], offset, request.buffers[other].size,
-                     request.buffers[number].size);
+    return makeFailure(
+        "buffers {0} and {1} are live together from step {2}, but "
+        "lie at offsets {3} and {4} with {5} and {6} bytes",
+        other, number, request.buffers[number].begin, offsets[other], offset,
+        request.buffers[other].size, request.buffers[number].size);
   };
   // Nothing live overlaps, so only the neighbours below and above can.
   auto above = live.lower_bound(offset);
@@ -145,24 +145,24 @@ Failure OverlapCheck::run() {
 }
 
 static Failure checkGroups(const MemoryPlanRequest &request,
-                         ArrayRef<uint64_t> offsets) {
+                           ArrayRef<uint64_t> offsets) {
   for (const std::vector<uint32_t> &group : request.groups) {
     for (uint32_t member : group) {
       if (member >= offsets.size())
         return makeFailure("a group names buffer {0}, but there are only {1}",
-                         member, offsets.size());
+                           member, offsets.size());
       if (offsets[member] != offsets[group.front()])
         return makeFailure("buffers {0} and {1} have to be at the same place, "
-                         "but lie at offsets {2} and {3}",
-                         group.front(), member, offsets[group.front()],
-                         offsets[member]);
+                           "but lie at offsets {2} and {3}",
+                           group.front(), member, offsets[group.front()],
+                           offsets[member]);
     }
   }
   return Failure();
 }
 
 Failure regather::checkMemoryPlan(const MemoryPlanRequest &request,
-                                ArrayRef<uint64_t> offsets, uint64_t peak) {
+                                  ArrayRef<uint64_t> offsets, uint64_t peak) {
   if (Failure failure = checkPlaces(request, offsets, peak))
     return failure;
   if (Failure failure = checkGroups(request, offsets))

@@ -63,8 +63,7 @@ struct NormalizedRequest {
   std::vector<int64_t> blockOfBuffer;
 };
 
-Result<NormalizedRequest>
-normalizeRequest(const MemoryPlanRequest &request);
+Result<NormalizedRequest> normalizeRequest(const MemoryPlanRequest &request);
 
 /// In the order of time.
 std::vector<Component> findComponents(const Problem &problem);

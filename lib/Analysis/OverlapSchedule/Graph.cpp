@@ -98,8 +98,9 @@ Graph::Graph(const TimedGraph &program, bool allowsConflicts)
           std::max(heads[op], heads[predecessor] + seconds[predecessor]);
 }
 
-ScheduleScore overlap::getScore(const Graph &graph, ArrayRef<uint32_t> order,
-                                std::vector<double> *times) {
+ScheduleScore overlap::computeScore(const Graph &graph,
+                                    ArrayRef<uint32_t> order,
+                                    std::vector<double> *times) {
   ScheduleScore score;
   if (times)
     times->clear();
@@ -128,12 +129,12 @@ ScheduleScore overlap::getScore(const Graph &graph, ArrayRef<uint32_t> order,
     }
     finish(clock.now, clock.getEnd());
   }
-  score.peakBytes = getPeakBytes(graph, order);
+  score.peakBytes = computePeakBytes(graph, order);
   return score;
 }
 
-std::vector<int64_t> overlap::getLiveBytes(const Graph &graph,
-                                           ArrayRef<uint32_t> order) {
+std::vector<int64_t> overlap::computeLiveBytes(const Graph &graph,
+                                               ArrayRef<uint32_t> order) {
   std::vector<uint32_t> places = getPlaces(order);
   std::vector<int64_t> live(order.size() + 1, 0);
   live[0] = graph.residentBytes;
@@ -153,8 +154,9 @@ std::vector<int64_t> overlap::getLiveBytes(const Graph &graph,
   return live;
 }
 
-int64_t overlap::getPeakBytes(const Graph &graph, ArrayRef<uint32_t> order) {
-  std::vector<int64_t> live = getLiveBytes(graph, order);
+int64_t overlap::computePeakBytes(const Graph &graph,
+                                  ArrayRef<uint32_t> order) {
+  std::vector<int64_t> live = computeLiveBytes(graph, order);
   int64_t peak = live.front();
   for (auto [place, op] : enumerate(order))
     peak = std::max(peak, live[place] + graph.writtenBytes[op]);

@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Support/LLVM/MakeFailure.h"
 #include "Bounds.h"
+#include "Orders.h"
+#include "Priorities.h"
 #include "Search.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -28,31 +30,32 @@ static constexpr int64_t kMaxBytes = int64_t(1) << 60;
 static constexpr int kMaxSeconds = 4096;
 
 static Failure checkOp(const TimedGraph &program, uint32_t number,
-                     std::vector<bool> &hasWait) {
+                       std::vector<bool> &hasWait) {
   const TimedOp &op = program.ops[number];
   if (!std::isfinite(op.seconds) || op.seconds < 0 || op.seconds > kMaxSeconds)
     return makeFailure("operation {0} must take between 0 and {1} s, got {2}",
-                     number, kMaxSeconds, op.seconds);
+                       number, kMaxSeconds, op.seconds);
   for (uint32_t predecessor : program.predecessors[number])
     if (predecessor >= number)
-      return makeFailure("operation {0} must come after what it needs, but needs "
-                       "operation {1}",
-                       number, predecessor);
+      return makeFailure(
+          "operation {0} must come after what it needs, but needs "
+          "operation {1}",
+          number, predecessor);
   if (op.kind == TimedOpKind::Collective && op.stream >= program.streams.size())
     return makeFailure("collective {0} runs on stream {1}, but there are {2}",
-                     number, op.stream, program.streams.size());
+                       number, op.stream, program.streams.size());
   if (op.kind != TimedOpKind::Wait)
     return Failure();
   if (op.collective >= number ||
       program.ops[op.collective].kind != TimedOpKind::Collective)
     return makeFailure("wait {0} must follow its collective, got operation {1}",
-                     number, op.collective);
+                       number, op.collective);
   if (hasWait[op.collective])
     return makeFailure("collective {0} has a second wait, {1}", op.collective,
-                     number);
+                       number);
   if (op.seconds != 0)
     return makeFailure("wait {0} takes time of its own, {1} s", number,
-                     op.seconds);
+                       op.seconds);
   if (program.predecessors[number] != ArrayRef(op.collective))
     return makeFailure("wait {0} must need its collective alone", number);
   hasWait[op.collective] = true;
@@ -62,10 +65,10 @@ static Failure checkOp(const TimedGraph &program, uint32_t number,
 Failure regather::checkTimedGraph(const TimedGraph &program) {
   if (program.predecessors.size() != program.ops.size())
     return makeFailure("expects predecessors of {0} operations, got {1}",
-                     program.ops.size(), program.predecessors.size());
+                       program.ops.size(), program.predecessors.size());
   if (program.users.size() != program.buffers.size())
     return makeFailure("expects users of {0} buffers, got {1}",
-                     program.buffers.size(), program.users.size());
+                       program.buffers.size(), program.users.size());
   std::vector<bool> hasWait(program.ops.size());
   for (uint32_t op = 0; op != program.ops.size(); ++op)
     if (Failure failure = checkOp(program, op, hasWait))
@@ -76,22 +79,24 @@ Failure regather::checkTimedGraph(const TimedGraph &program) {
   for (const auto &[number, buffer] : enumerate(program.buffers)) {
     if (buffer.bytes < 0 || buffer.bytes >= kMaxBytes - sum)
       return makeFailure("bytes of buffer {0} are out of range: {1}", number,
-                       buffer.bytes);
+                         buffer.bytes);
     sum += buffer.bytes;
     if (buffer.writer >= program.ops.size())
-      return makeFailure("buffer {0} is written by operation {1}, but there are "
-                       "{2}",
-                       number, buffer.writer, program.ops.size());
+      return makeFailure(
+          "buffer {0} is written by operation {1}, but there are "
+          "{2}",
+          number, buffer.writer, program.ops.size());
     for (uint32_t user : program.users[number])
       if (user < buffer.writer || user >= program.ops.size())
         return makeFailure("buffer {0}, written by operation {1}, is used by "
-                         "operation {2}",
-                         number, buffer.writer, user);
+                           "operation {2}",
+                           number, buffer.writer, user);
   }
   for (const auto &[number, stream] : enumerate(program.streams))
     for (uint32_t other : stream.conflicts)
       if (other >= program.streams.size() || other == number)
-        return makeFailure("stream {0} conflicts with stream {1}", number, other);
+        return makeFailure("stream {0} conflicts with stream {1}", number,
+                           other);
   return Failure();
 }
 
@@ -141,7 +146,7 @@ private:
 OverlapScheduler::OverlapScheduler(const TimedGraph &program,
                                    const OverlapOptions &options)
     : options(options), graph(program, options.allowsConflicts) {
-  result.given = getScore(graph, getGivenOrder(graph));
+  result.given = computeScore(graph, getGivenOrder(graph));
   result.bounds = computeStepBounds(program);
   result.lowerBound = getLowerBound(graph);
   limits.bytes = options.memoryLimit.value_or(result.given.peakBytes);
@@ -151,7 +156,7 @@ OverlapScheduler::OverlapScheduler(const TimedGraph &program,
 
 /// True if `order` is the best one so far.
 bool OverlapScheduler::consider(Order order, StringRef strategy) {
-  ScheduleScore score = getScore(graph, order);
+  ScheduleScore score = computeScore(graph, order);
   if (!result.order.empty() &&
       std::tie(result.score.seconds, result.score.peakBytes) <=
           std::tie(score.seconds, score.peakBytes))
@@ -185,14 +190,14 @@ void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
   double worthwhile = kTolerance * result.lowerBound;
   for (unsigned round = 0; round != kMaxRounds; ++round) {
     double before = result.order.empty() ? 0 : result.score.seconds;
-    graph.priorities = getPriorities(graph, begins);
+    graph.priorities = computePriorities(graph, begins);
     for (bool protects : {true, false})
       if (!isGoodEnough())
         consider(getListSchedule(graph, base, limits, {true, protects, false}),
                  "put-off list schedule");
     if (isGoodEnough() || before - result.score.seconds < worthwhile)
       break;
-    begins = getBegins(graph, result.order);
+    begins = computeBegins(graph, result.order);
   }
   graph.priorities = std::move(tails);
 }
@@ -200,17 +205,19 @@ void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
 /// No order keeps to the limit, or none that has been found: to find the one of
 /// least memory is NP-hard. `least` is the lowest peak of those found.
 Failure OverlapScheduler::refuseLimit(int64_t least) const {
-  int64_t bound = getMemoryBound(graph);
+  int64_t bound = computeMemoryBound(graph);
   if (limits.bytes >= bound)
-    return makeFailure("no order found keeps to a memory limit of {0} bytes: the "
-                     "best one takes {1}, and the step needs at least {2}",
-                     limits.bytes, least, bound);
+    return makeFailure(
+        "no order found keeps to a memory limit of {0} bytes: the "
+        "best one takes {1}, and the step needs at least {2}",
+        limits.bytes, least, bound);
   std::string found = least > bound
                           ? formatv("; the best order found takes {0}", least)
                           : std::string();
-  return makeFailure("a memory limit of {0} bytes is too low, the step needs at "
-                   "least {1}{2}",
-                   limits.bytes, bound, found);
+  return makeFailure(
+      "a memory limit of {0} bytes is too low, the step needs at "
+      "least {1}{2}",
+      limits.bytes, bound, found);
 }
 
 Result<OverlapSchedule> OverlapScheduler::run() {
@@ -218,18 +225,19 @@ Result<OverlapSchedule> OverlapScheduler::run() {
   bool isGivenKnown = keepsStreamLimits(graph, given, limits.inFlight);
   if (isGivenKnown && result.given.peakBytes <= limits.bytes)
     consider(std::move(given), "given order");
-  Order blocking = getBlockingOrder(graph), frugal = getFrugalOrder(graph);
-  int64_t blockingPeak = getPeakBytes(graph, blocking);
-  int64_t frugalPeak = getPeakBytes(graph, frugal);
+  Order blocking = computeBlockingOrder(graph),
+        frugal = computeFrugalOrder(graph);
+  int64_t blockingPeak = computePeakBytes(graph, blocking);
+  int64_t frugalPeak = computePeakBytes(graph, frugal);
   if (std::min(blockingPeak, frugalPeak) > limits.bytes) {
-    Order least = getLeastMemoryOrder(graph);
-    if (int64_t peak = getPeakBytes(graph, least); peak < frugalPeak) {
+    Order least = computeLeastMemoryOrder(graph);
+    if (int64_t peak = computePeakBytes(graph, least); peak < frugalPeak) {
       frugal = std::move(least);
       frugalPeak = peak;
     }
   }
   for (const Order &order : options.candidates)
-    if (getPeakBytes(graph, order) <= limits.bytes &&
+    if (computePeakBytes(graph, order) <= limits.bytes &&
         keepsStreamLimits(graph, order, limits.inFlight))
       consider(order, "candidate");
   if (int64_t least = std::min(blockingPeak, frugalPeak);
@@ -275,19 +283,20 @@ regather::estimateOverlap(const TimedGraph &program,
   Limits limits;
   limits.inFlight = OverlapOptions().inFlight;
   limits.bytes =
-      memoryLimit.value_or(getPeakBytes(graph, getGivenOrder(graph)));
-  Order base = getFrugalOrder(graph);
-  if (getPeakBytes(graph, base) > limits.bytes)
-    base = getBlockingOrder(graph);
-  if (getPeakBytes(graph, base) > limits.bytes)
-    base = getLeastMemoryOrder(graph);
-  if (getPeakBytes(graph, base) > limits.bytes)
+      memoryLimit.value_or(computePeakBytes(graph, getGivenOrder(graph)));
+  Order base = computeFrugalOrder(graph);
+  if (computePeakBytes(graph, base) > limits.bytes)
+    base = computeBlockingOrder(graph);
+  if (computePeakBytes(graph, base) > limits.bytes)
+    base = computeLeastMemoryOrder(graph);
+  if (computePeakBytes(graph, base) > limits.bytes)
     return std::nullopt;
-  double best = getScore(graph, getListSchedule(graph, base, limits,
-                                                {false, false, false}))
+  double best = computeScore(graph, getListSchedule(graph, base, limits,
+                                                    {false, false, false}))
                     .seconds;
-  graph.priorities = getPriorities(graph, graph.heads);
-  return std::min(best, getScore(graph, getListSchedule(graph, base, limits,
-                                                        {true, true, false}))
-                            .seconds);
+  graph.priorities = computePriorities(graph, graph.heads);
+  return std::min(best,
+                  computeScore(graph, getListSchedule(graph, base, limits,
+                                                      {true, true, false}))
+                      .seconds);
 }

@@ -156,8 +156,8 @@ regather::schedulePrefetch(const TimedGraph &program,
   OverlapSchedule result;
   result.order = emitWithDemands(graph, WaitDeferral(graph, plans).run(),
                                  IndexLists(graph.size(), demands));
-  result.given = getScore(graph, getGivenOrder(graph));
-  result.score = getScore(graph, result.order);
+  result.given = computeScore(graph, getGivenOrder(graph));
+  result.score = computeScore(graph, result.order);
   result.bounds = computeStepBounds(program);
   tightenDistances(graph);
   result.lowerBound = getLowerBound(graph);

@@ -80,9 +80,8 @@ PlanCutter::cut(double secondsWeight, double bytesWeight,
       network.edges.push_back({kSource, node, kInfiniteCapacity});
   }
   Result<MinimumCut> minimum = findMinimumCut(network);
-  if (!minimum) {
+  if (!minimum)
     return std::nullopt;
-  }
   auto begin = minimum->onSinkSide.begin() + kFirstOp;
   return makePlan(problem,
                   std::vector<bool>(begin, begin + problem.ops.size()));

@@ -163,38 +163,36 @@ std::optional<int64_t> ResidualNetwork::maximize() {
 
 static Failure verify(const FlowNetwork &network) {
   if (network.source >= network.numNodes || network.sink >= network.numNodes)
-    return makeFailure(
-        "source and sink must be among the " + llvm::Twine(network.numNodes) +
-        " nodes, got " + llvm::Twine(network.source) + " and " +
-        llvm::Twine(network.sink));
+    return makeFailure("source and sink must be among the " +
+                       llvm::Twine(network.numNodes) + " nodes, got " +
+                       llvm::Twine(network.source) + " and " +
+                       llvm::Twine(network.sink));
   if (network.source == network.sink)
     return makeFailure("source and sink must differ, both are " +
-                                   llvm::Twine(network.source));
+                       llvm::Twine(network.source));
   if (network.edges.size() > std::numeric_limits<uint32_t>::max() / 2)
     return makeFailure("network has more edges than 31 bits count");
   int64_t sum = 0;
   for (const auto &[number, edge] : llvm::enumerate(network.edges)) {
     if (edge.from >= network.numNodes || edge.to >= network.numNodes)
-      return makeFailure(
-          "edge " + llvm::Twine(number) + " from " + llvm::Twine(edge.from) +
-          " to " + llvm::Twine(edge.to) + " must stay within the " +
-          llvm::Twine(network.numNodes) + " nodes");
+      return makeFailure("edge " + llvm::Twine(number) + " from " +
+                         llvm::Twine(edge.from) + " to " +
+                         llvm::Twine(edge.to) + " must stay within the " +
+                         llvm::Twine(network.numNodes) + " nodes");
     if (edge.capacity < 0)
       return makeFailure("capacity of edge " + llvm::Twine(number) +
-                                     " must not be negative, got " +
-                                     llvm::Twine(edge.capacity));
+                         " must not be negative, got " +
+                         llvm::Twine(edge.capacity));
     if (edge.capacity >= kInfiniteCapacity)
       continue;
     if (edge.capacity >= kInfiniteCapacity / 2 - sum)
-      return makeFailure(
-          "finite capacities add up to 2^61 or more");
+      return makeFailure("finite capacities add up to 2^61 or more");
     sum += edge.capacity;
   }
   return Failure();
 }
 
-Result<MinimumCut>
-regather::findMinimumCut(const FlowNetwork &network) {
+Result<MinimumCut> regather::findMinimumCut(const FlowNetwork &network) {
   if (Failure failure = verify(network))
     return failure;
   ResidualNetwork residual(network);

@@ -22,20 +22,19 @@ Failure recomputation::verify(const RecomputationProblem &problem) {
   size_t numOps = problem.ops.size(), numValues = problem.values.size();
   for (const auto &[number, value] : llvm::enumerate(problem.values)) {
     if (value.op >= numOps)
-      return makeFailure(
-          "value " + llvm::Twine(number) + " must be of one of the " +
-          llvm::Twine(numOps) + " operations, got " + llvm::Twine(value.op));
+      return makeFailure("value " + llvm::Twine(number) +
+                         " must be of one of the " + llvm::Twine(numOps) +
+                         " operations, got " + llvm::Twine(value.op));
     if (value.bytes < 0)
       return makeFailure("bytes of value " + llvm::Twine(number) +
-                                     " must not be negative, got " +
-                                     llvm::Twine(value.bytes));
+                         " must not be negative, got " +
+                         llvm::Twine(value.bytes));
   }
   for (const auto &[number, op] : llvm::enumerate(problem.ops)) {
     if (!std::isfinite(op.seconds) || op.seconds < 0)
-      return makeFailure("seconds of operation " +
-                                     llvm::Twine(number) +
-                                     " must be finite and not negative, got " +
-                                     std::to_string(op.seconds));
+      return makeFailure("seconds of operation " + llvm::Twine(number) +
+                         " must be finite and not negative, got " +
+                         std::to_string(op.seconds));
     for (uint32_t input : op.inputs)
       if (input >= numValues || problem.values[input].op >= number)
         return makeFailure(

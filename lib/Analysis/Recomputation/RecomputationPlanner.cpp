@@ -28,8 +28,7 @@ static RecomputationPlan expand(const RecomputationProblem &problem,
   return expanded;
 }
 
-static Result<RecomputationPlan>
-findSmallest(const ReducedProblem &reduced) {
+static Result<RecomputationPlan> findSmallest(const ReducedProblem &reduced) {
   PlanCutter cutter(reduced.get());
   if (std::optional<RecomputationPlan> plan = cutter.findSmallest())
     return std::move(*plan);
@@ -58,9 +57,9 @@ regather::planRecomputation(const RecomputationProblem &problem, int64_t budget,
   if (!smallest)
     return smallest.getFailure();
   if (smallest->savedBytes > budget)
-    return makeFailure(
-        "budget of " + llvm::Twine(budget) + " bytes is below the minimum of " +
-        llvm::Twine(smallest->savedBytes) + " bytes");
+    return makeFailure("budget of " + llvm::Twine(budget) +
+                       " bytes is below the minimum of " +
+                       llvm::Twine(smallest->savedBytes) + " bytes");
   std::optional<RecomputationPlan> plan =
       SegmentProgramme(reduced.get(), budget, options).solve();
   // The smallest plan fits, whatever rounding has made of the others.

@@ -24,9 +24,7 @@ using namespace regather::tg;
 namespace {
 class StepCostsTest : public ::testing::Test {
 protected:
-  StepCostsTest()
-      : context(makeRegistry()),
-        model(*loadCluster("h100-nodes")) {
+  StepCostsTest() : context(makeRegistry()), model(*loadCluster("h100-nodes")) {
     context.loadAllAvailableDialects();
   }
 

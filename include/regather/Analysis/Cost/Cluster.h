@@ -15,10 +15,10 @@
 #ifndef REGATHER_ANALYSIS_COST_CLUSTER_H
 #define REGATHER_ANALYSIS_COST_CLUSTER_H
 
+#include "regather/Support/Result.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
-#include "regather/Support/Result.h"
 
 #include <cstdint>
 #include <optional>
@@ -134,8 +134,7 @@ struct Cluster {
 
 /// Reads the text of a cluster file. Fails, naming `file` and the field, on
 /// fields that are missing, unknown or beyond what hardware can have.
-Result<Cluster> parseCluster(llvm::StringRef text,
-                                     llvm::StringRef file);
+Result<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file);
 
 /// The cluster that comes with Regather under the name `nameOrPath`, or else
 /// that of the file.

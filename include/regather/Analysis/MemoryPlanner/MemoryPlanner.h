@@ -15,9 +15,9 @@
 #ifndef REGATHER_ANALYSIS_MEMORYPLANNER_MEMORYPLANNER_H
 #define REGATHER_ANALYSIS_MEMORYPLANNER_MEMORYPLANNER_H
 
+#include "regather/Support/Result.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include "regather/Support/Result.h"
 
 #include <chrono>
 #include <cstdint>
@@ -97,7 +97,7 @@ planMemory(const MemoryPlanRequest &request,
 /// of the arena, and that buffers live together do not overlap, apart from
 /// in-place pairs. Takes O(n log n) and shares nothing with the planner.
 Failure checkMemoryPlan(const MemoryPlanRequest &request,
-                            llvm::ArrayRef<uint64_t> offsets, uint64_t peak);
+                        llvm::ArrayRef<uint64_t> offsets, uint64_t peak);
 
 } // namespace regather
 

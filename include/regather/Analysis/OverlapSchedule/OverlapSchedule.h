@@ -16,8 +16,8 @@
 
 #include "regather/Analysis/TimedGraph.h"
 
-#include "llvm/ADT/StringRef.h"
 #include "regather/Support/Result.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace regather {
 
@@ -115,8 +115,8 @@ struct PrefetchPlan {
 
 /// Follows plans whatever they take in time and memory. A collective is in one
 /// of them.
-Result<OverlapSchedule>
-schedulePrefetch(const TimedGraph &program, llvm::ArrayRef<PrefetchPlan> plans);
+Result<OverlapSchedule> schedulePrefetch(const TimedGraph &program,
+                                         llvm::ArrayRef<PrefetchPlan> plans);
 
 /// Why the device waits for a collective.
 enum class ExposureReason : uint8_t {

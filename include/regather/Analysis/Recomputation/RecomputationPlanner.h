@@ -79,8 +79,7 @@ struct RecomputationPlannerOptions {
 /// Of the plans that save the fewest bytes, one that takes the least time, up
 /// to rounding. Fails if a value that is needed can be neither saved nor
 /// computed again, and for a malformed problem.
-Result<RecomputationPlan>
-findSmallestPlan(const RecomputationProblem &problem);
+Result<RecomputationPlan> findSmallestPlan(const RecomputationProblem &problem);
 
 /// Looks for the plan of the fewest seconds among those that save at most
 /// `budget` bytes. The result depends on the problem alone, and its distance

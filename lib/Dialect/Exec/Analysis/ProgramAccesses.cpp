@@ -98,9 +98,8 @@ FailureOr<std::vector<BufferLifetime>> ProgramAccesses::computeLifetimes() {
   if (lifetimes)
     return std::move(*lifetimes);
   // The checks name values and places instead of numbers.
-  if (failed(verifyMemory(program))) {
+  if (failed(verifyMemory(program)))
     return failure();
-  }
-  return program.emitError() << "cannot tell when buffers are in use: "
-                             << lifetimes.getMessage();
+  return program.emitError()
+         << "cannot tell when buffers are in use: " << lifetimes.getMessage();
 }

@@ -133,8 +133,7 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
     options.effort = effort;
     Result<MemoryPlan> plan = planMemory(request, options);
     if (!plan)
-      return program.emitError()
-             << "cannot plan memory: " << plan.getMessage();
+      return program.emitError() << "cannot plan memory: " << plan.getMessage();
     apply(program, accesses, *plan);
     report(program, request, *plan);
     return success();

@@ -123,8 +123,7 @@ static std::vector<Owner> findOwners(ArrayRef<Step> steps) {
 FailureOr<PlannedNames> BucketCollectives::planNames(ArrayRef<Step> steps) {
   Result<BucketPlan> read = readBucketPlan(plan);
   if (!read)
-    return emitError(getOperation().getLoc())
-           << read.getMessage();
+    return emitError(getOperation().getLoc()) << read.getMessage();
   PlannedNames names;
   std::vector<Owner> owners;
   if (!read->patterns.empty())
@@ -366,8 +365,7 @@ LogicalResult BucketCollectives::bucketByPlan() {
 LogicalResult BucketCollectives::bucketBySchedule() {
   Result<Cluster> read = loadCluster(cluster);
   if (!read)
-    return emitError(getOperation().getLoc())
-           << read.getMessage();
+    return emitError(getOperation().getLoc()) << read.getMessage();
   CostModel model(std::move(*read));
   FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
   if (failed(costs))

@@ -130,8 +130,8 @@ LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
     schedule = scheduleOverlap(program, options);
   }
   if (!schedule)
-    return emitError(func.getLoc()) << "cannot schedule the step: "
-                                    << schedule.getMessage();
+    return emitError(func.getLoc())
+           << "cannot schedule the step: " << schedule.getMessage();
   std::vector<ExposedWait> exposed =
       explainExposure(program, schedule->order, schedule->memoryLimit);
   schedule::emitRemarks(func, graph, *schedule, exposed);

@@ -142,9 +142,10 @@ TEST(Cluster, SurvivesAnyText) {
 }
 
 TEST(Cluster, SaysWhichRanksAreConnected) {
-  Cluster cluster = *parseCluster(replace("\"name\": \"outer\",",
-                           "\"name\": \"outer\", \"span_ranks\": 8,"),
-                   "pair.json");
+  Cluster cluster =
+      *parseCluster(replace("\"name\": \"outer\",",
+                            "\"name\": \"outer\", \"span_ranks\": 8,"),
+                    "pair.json");
   EXPECT_FALSE(bool(cluster.checkRanks(8)));
   EXPECT_EQ(cluster.checkRanks(16).getMessage(),
             "cluster \"pair\" connects 8 ranks, but the mesh has 16");

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OverlapSchedule/Score.h"
 #include "OverlapGraphs.h"
-#include "OverlapSchedule/Search.h"
 
 #include "regather/Analysis/Simulator/Simulator.h"
 

@@ -159,9 +159,8 @@ TEST(MinimumCutTest, SinkSideIsTheSmallest) {
   for (int i = 0; i < 2000; ++i) {
     FlowNetwork network = makeRandom(random, 7);
     Result<MinimumCut> cut = findMinimumCut(network);
-    if (!cut) {
+    if (!cut)
       continue;
-    }
     for (uint32_t set = 0; set < 1u << network.numNodes; ++set) {
       std::vector<bool> side;
       for (uint32_t node = 0; node < network.numNodes; ++node)

@@ -183,9 +183,8 @@ TEST(RecomputationPlannerTest, RandomAgainstAllPlans) {
     double expected = tryAll(problem, budget);
     auto plan = planRecomputation(problem, budget, options);
     ASSERT_EQ(bool(plan), expected < 1) << seed;
-    if (!plan) {
+    if (!plan)
       continue;
-    }
     check(problem, *plan, budget);
     EXPECT_LE(plan->seconds, expected * (1 + 1e-9)) << seed;
     EXPECT_LE(plan->lowerBound, plan->seconds) << seed;

@@ -52,8 +52,7 @@ Failure PlanParser::fail(const llvm::Twine &expected) const {
                 .str();
   std::string got =
       isAtEnd() ? "the end" : "'" + std::string(1, text[position]) + "'";
-  return makeFailure(where + ": expects " + expected + ", got " +
-                                 got);
+  return makeFailure(where + ": expects " + expected + ", got " + got);
 }
 
 /// Skips comments, too.
@@ -162,15 +161,13 @@ Result<BucketPlan> PlanParser::parse() {
   return std::move(plan);
 }
 
-Result<BucketPlan>
-regather::tg::buckets::readBucketPlan(StringRef text) {
+Result<BucketPlan> regather::tg::buckets::readBucketPlan(StringRef text) {
   StringRef file = text.trim();
   if (!file.consume_front("@"))
     return PlanParser(text, "").parse();
   auto buffer = llvm::MemoryBuffer::getFile(file);
   if (!buffer)
-    return makeFailure(
-        "cannot read '" + file +
-        "' of option 'plan': " + buffer.getError().message());
+    return makeFailure("cannot read '" + file +
+                       "' of option 'plan': " + buffer.getError().message());
   return PlanParser((*buffer)->getBuffer(), file).parse();
 }

@@ -9,8 +9,8 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETPLAN_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETPLAN_H
 
-#include "llvm/ADT/StringRef.h"
 #include "regather/Support/Result.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <string>
 #include <vector>
