@@ -23,14 +23,14 @@ static double roundSeconds(double seconds) {
   return std::ldexp(std::round(std::ldexp(seconds, 40)), -40);
 }
 
-Graph::Graph(const TimedGraph &program, bool allowsConflicts)
-    : predecessors(program.predecessors), buffers(program.buffers),
-      residentBytes(program.residentBytes), numStreams(program.streams.size()),
-      conflicts(numStreams), links(program.links) {
-  uint32_t numOps = program.ops.size();
+Graph::Graph(const TimedGraph &timed, bool allowsConflicts)
+    : predecessors(timed.predecessors), buffers(timed.buffers),
+      residentBytes(timed.residentBytes), numStreams(timed.streams.size()),
+      conflicts(numStreams), links(timed.links) {
+  uint32_t numOps = timed.ops.size();
   partner.assign(numOps, kNone);
   writtenBytes.resize(numOps);
-  for (const auto &[number, op] : enumerate(program.ops)) {
+  for (const auto &[number, op] : enumerate(timed.ops)) {
     kinds.push_back(op.kind);
     streams.push_back(op.stream);
     seconds.push_back(roundSeconds(op.seconds));
@@ -54,7 +54,7 @@ Graph::Graph(const TimedGraph &program, bool allowsConflicts)
 
   pairs.clear();
   for (uint32_t buffer = 0; buffer != buffers.size(); ++buffer) {
-    SmallVector<uint32_t> list(program.users[buffer]);
+    SmallVector<uint32_t> list(timed.users[buffer]);
     llvm::sort(list);
     list.erase(llvm::unique(list), list.end());
     users.push(list);
@@ -75,7 +75,7 @@ Graph::Graph(const TimedGraph &program, bool allowsConflicts)
   }
 
   std::vector<bool> isUsed(links.size());
-  for (const auto &[number, stream] : enumerate(program.streams)) {
+  for (const auto &[number, stream] : enumerate(timed.streams)) {
     if (!allowsConflicts)
       conflicts[number] = stream.conflicts;
     linkOf.push_back(stream.link);

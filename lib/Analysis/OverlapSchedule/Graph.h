@@ -17,9 +17,9 @@ namespace regather::overlap {
 
 using Order = std::vector<uint32_t>;
 
-/// A program that has been checked.
+/// A step that has been checked.
 struct Graph {
-  Graph(const TimedGraph &program, bool allowsConflicts);
+  Graph(const TimedGraph &timed, bool allowsConflicts);
 
   uint32_t size() const { return static_cast<uint32_t>(kinds.size()); }
   bool isCompute(uint32_t op) const {

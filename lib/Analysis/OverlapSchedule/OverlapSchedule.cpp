@@ -29,25 +29,25 @@ static constexpr int64_t kMaxBytes = int64_t(1) << 60;
 /// Above, sums are rounded; see the seconds of a graph.
 static constexpr int kMaxSeconds = 4096;
 
-static Failure checkOp(const TimedGraph &program, uint32_t number,
+static Failure checkOp(const TimedGraph &timed, uint32_t number,
                        std::vector<bool> &hasWait) {
-  const TimedOp &op = program.ops[number];
+  const TimedOp &op = timed.ops[number];
   if (!std::isfinite(op.seconds) || op.seconds < 0 || op.seconds > kMaxSeconds)
     return makeFailure("operation {0} must take between 0 and {1} s, got {2}",
                        number, kMaxSeconds, op.seconds);
-  for (uint32_t predecessor : program.predecessors[number])
+  for (uint32_t predecessor : timed.predecessors[number])
     if (predecessor >= number)
       return makeFailure(
           "operation {0} must come after what it needs, but needs "
           "operation {1}",
           number, predecessor);
-  if (op.kind == TimedOpKind::Collective && op.stream >= program.streams.size())
+  if (op.kind == TimedOpKind::Collective && op.stream >= timed.streams.size())
     return makeFailure("collective {0} runs on stream {1}, but there are {2}",
-                       number, op.stream, program.streams.size());
+                       number, op.stream, timed.streams.size());
   if (op.kind != TimedOpKind::Wait)
     return Failure();
   if (op.collective >= number ||
-      program.ops[op.collective].kind != TimedOpKind::Collective)
+      timed.ops[op.collective].kind != TimedOpKind::Collective)
     return makeFailure("wait {0} must follow its collective, got operation {1}",
                        number, op.collective);
   if (hasWait[op.collective])
@@ -56,45 +56,45 @@ static Failure checkOp(const TimedGraph &program, uint32_t number,
   if (op.seconds != 0)
     return makeFailure("wait {0} takes time of its own, {1} s", number,
                        op.seconds);
-  if (program.predecessors[number] != ArrayRef(op.collective))
+  if (timed.predecessors[number] != ArrayRef(op.collective))
     return makeFailure("wait {0} must need its collective alone", number);
   hasWait[op.collective] = true;
   return Failure();
 }
 
-Failure regather::checkTimedGraph(const TimedGraph &program) {
-  if (program.predecessors.size() != program.ops.size())
+Failure regather::checkTimedGraph(const TimedGraph &timed) {
+  if (timed.predecessors.size() != timed.ops.size())
     return makeFailure("expects predecessors of {0} operations, got {1}",
-                       program.ops.size(), program.predecessors.size());
-  if (program.users.size() != program.buffers.size())
+                       timed.ops.size(), timed.predecessors.size());
+  if (timed.users.size() != timed.buffers.size())
     return makeFailure("expects users of {0} buffers, got {1}",
-                       program.buffers.size(), program.users.size());
-  std::vector<bool> hasWait(program.ops.size());
-  for (uint32_t op = 0; op != program.ops.size(); ++op)
-    if (Failure failure = checkOp(program, op, hasWait))
+                       timed.buffers.size(), timed.users.size());
+  std::vector<bool> hasWait(timed.ops.size());
+  for (uint32_t op = 0; op != timed.ops.size(); ++op)
+    if (Failure failure = checkOp(timed, op, hasWait))
       return failure;
-  int64_t sum = program.residentBytes;
+  int64_t sum = timed.residentBytes;
   if (sum < 0 || sum >= kMaxBytes)
     return makeFailure("resident bytes are out of range: {0}", sum);
-  for (const auto &[number, buffer] : enumerate(program.buffers)) {
+  for (const auto &[number, buffer] : enumerate(timed.buffers)) {
     if (buffer.bytes < 0 || buffer.bytes >= kMaxBytes - sum)
       return makeFailure("bytes of buffer {0} are out of range: {1}", number,
                          buffer.bytes);
     sum += buffer.bytes;
-    if (buffer.writer >= program.ops.size())
+    if (buffer.writer >= timed.ops.size())
       return makeFailure(
           "buffer {0} is written by operation {1}, but there are "
           "{2}",
-          number, buffer.writer, program.ops.size());
-    for (uint32_t user : program.users[number])
-      if (user < buffer.writer || user >= program.ops.size())
+          number, buffer.writer, timed.ops.size());
+    for (uint32_t user : timed.users[number])
+      if (user < buffer.writer || user >= timed.ops.size())
         return makeFailure("buffer {0}, written by operation {1}, is used by "
                            "operation {2}",
                            number, buffer.writer, user);
   }
-  for (const auto &[number, stream] : enumerate(program.streams))
+  for (const auto &[number, stream] : enumerate(timed.streams))
     for (uint32_t other : stream.conflicts)
-      if (other >= program.streams.size() || other == number)
+      if (other >= timed.streams.size() || other == number)
         return makeFailure("stream {0} conflicts with stream {1}", number,
                            other);
   return Failure();
@@ -117,7 +117,7 @@ double OverlapSchedule::getHiddenPart() const {
 namespace {
 class OverlapScheduler {
 public:
-  OverlapScheduler(const TimedGraph &program, const OverlapOptions &options);
+  OverlapScheduler(const TimedGraph &timed, const OverlapOptions &options);
   Result<OverlapSchedule> run();
 
 private:
@@ -143,11 +143,11 @@ private:
 };
 } // namespace
 
-OverlapScheduler::OverlapScheduler(const TimedGraph &program,
+OverlapScheduler::OverlapScheduler(const TimedGraph &timed,
                                    const OverlapOptions &options)
-    : options(options), graph(program, options.allowsConflicts) {
+    : options(options), graph(timed, options.allowsConflicts) {
   result.given = computeScore(graph, getGivenOrder(graph));
-  result.bounds = computeStepBounds(program);
+  result.bounds = computeStepBounds(timed);
   result.lowerBound = getLowerBound(graph);
   limits.bytes = options.memoryLimit.value_or(result.given.peakBytes);
   limits.inFlight = options.inFlight;
@@ -267,19 +267,19 @@ Result<OverlapSchedule> OverlapScheduler::run() {
 }
 
 Result<OverlapSchedule>
-regather::scheduleOverlap(const TimedGraph &program,
+regather::scheduleOverlap(const TimedGraph &timed,
                           const OverlapOptions &options) {
-  if (Failure failure = checkTimedGraph(program))
+  if (Failure failure = checkTimedGraph(timed))
     return failure;
-  return OverlapScheduler(program, options).run();
+  return OverlapScheduler(timed, options).run();
 }
 
 std::optional<double>
-regather::estimateOverlap(const TimedGraph &program,
+regather::estimateOverlap(const TimedGraph &timed,
                           std::optional<int64_t> memoryLimit) {
-  if (checkTimedGraph(program))
+  if (checkTimedGraph(timed))
     return std::nullopt;
-  Graph graph(program, /*allowsConflicts=*/false);
+  Graph graph(timed, /*allowsConflicts=*/false);
   Limits limits;
   limits.inFlight = OverlapOptions().inFlight;
   limits.bytes =

@@ -139,11 +139,11 @@ Order WaitDeferral::run() {
 }
 
 Result<OverlapSchedule>
-regather::schedulePrefetch(const TimedGraph &program,
+regather::schedulePrefetch(const TimedGraph &timed,
                            ArrayRef<PrefetchPlan> plans) {
-  if (Failure failure = checkTimedGraph(program))
+  if (Failure failure = checkTimedGraph(timed))
     return failure;
-  Graph graph(program, /*allowsConflicts=*/false);
+  Graph graph(timed, /*allowsConflicts=*/false);
   std::vector<std::pair<uint32_t, uint32_t>> demands;
   for (const PrefetchPlan &plan : plans) {
     for (size_t i = 1; i < plan.prefetched.size() && plan.depth > 0; ++i) {
@@ -158,7 +158,7 @@ regather::schedulePrefetch(const TimedGraph &program,
                                  IndexLists(graph.size(), demands));
   result.given = computeScore(graph, getGivenOrder(graph));
   result.score = computeScore(graph, result.order);
-  result.bounds = computeStepBounds(program);
+  result.bounds = computeStepBounds(timed);
   tightenDistances(graph);
   result.lowerBound = getLowerBound(graph);
   result.memoryLimit = std::max(result.given.peakBytes, result.score.peakBytes);

@@ -108,9 +108,9 @@ std::vector<ExposedWait> ExposureReasons::run() {
   return result;
 }
 
-std::vector<ExposedWait> regather::explainExposure(const TimedGraph &program,
+std::vector<ExposedWait> regather::explainExposure(const TimedGraph &timed,
                                                    ArrayRef<uint32_t> order,
                                                    int64_t memoryLimit) {
-  Graph graph(program, /*allowsConflicts=*/false);
+  Graph graph(timed, /*allowsConflicts=*/false);
   return ExposureReasons(graph, order, memoryLimit).run();
 }
