@@ -77,8 +77,7 @@ TimedGraph regather::mergeCollectives(
   for (uint32_t op : order) {
     TimedOp &timed = merged.ops.emplace_back(timed.ops[op]);
     timed.collective = numbers[timed.collective];
-    needed.assign(timed.predecessors[op].begin(),
-                  timed.predecessors[op].end());
+    needed.assign(timed.predecessors[op].begin(), timed.predecessors[op].end());
     if (const BucketPart *part = partOf[op]) {
       timed.seconds = getSeconds(*part);
       for (uint32_t member : drop_begin(part->members))

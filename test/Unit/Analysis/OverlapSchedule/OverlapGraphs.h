@@ -40,8 +40,7 @@ public:
   }
   /// What the wait hands on lies where the collective has put it.
   uint32_t wait(uint32_t collective) {
-    TimedOp op{TimedOpKind::Wait, graph.ops[collective].stream, collective,
-               0};
+    TimedOp op{TimedOpKind::Wait, graph.ops[collective].stream, collective, 0};
     uint32_t number = add(op, collective, 0);
     // What it sends is in use until then.
     for (uint32_t need : needs[collective])

@@ -121,15 +121,14 @@ private:
 };
 
 /// Checks everything that must hold of a schedule.
-void verifySchedule(const TimedGraph &graph,
-                    const OverlapSchedule &schedule) {
+void verifySchedule(const TimedGraph &graph, const OverlapSchedule &schedule) {
   EXPECT_FALSE(findOrderViolation(graph, schedule.order).has_value());
   EXPECT_EQ(computeMemoryCurve(graph, schedule.order).peakBytes,
             schedule.score.peakBytes);
   EXPECT_LE(schedule.score.peakBytes, schedule.memoryLimit);
   // Whatever the search has found out step by step.
-  SimulationResult result = simulate(graph, schedule.order,
-                                     makeOneRankClass(graph.streams.size()));
+  SimulationResult result =
+      simulate(graph, schedule.order, makeOneRankClass(graph.streams.size()));
   EXPECT_EQ(result.seconds, schedule.score.seconds);
   EXPECT_EQ(result.ranks.front().exposedSeconds, schedule.score.exposedSeconds);
   EXPECT_GE(schedule.score.seconds, schedule.lowerBound);
@@ -490,8 +489,7 @@ TEST(OverlapScheduleTest, checksPrograms) {
             "operation 0 must take between 0 and 4096 s, got -1.00");
   graph = good;
   graph.ops[0].stream = 7;
-  EXPECT_EQ(getError(graph),
-            "collective 0 runs on stream 7, but there are 1");
+  EXPECT_EQ(getError(graph), "collective 0 runs on stream 7, but there are 1");
   graph = good;
   graph.ops[1].collective = 2;
   EXPECT_EQ(getError(graph),

@@ -46,9 +46,8 @@ struct World {
 /// All ranks, in steps of `tick` seconds.
 class SteppedSimulation {
 public:
-  SteppedSimulation(const TimedGraph &graph,
-                    const std::vector<uint32_t> &order, const World &world,
-                    double tick)
+  SteppedSimulation(const TimedGraph &graph, const std::vector<uint32_t> &order,
+                    const World &world, double tick)
       : graph(graph), order(order), world(world), tick(tick) {
     for (int64_t size : world.mesh)
       numRanks *= size;

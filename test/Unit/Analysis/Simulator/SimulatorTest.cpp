@@ -176,8 +176,8 @@ TEST(SimulatorTest, RanksWaitForEachOther) {
   options.groupSeconds = [&](uint32_t op, uint32_t placement) {
     return op == tp ? (placement == 0 ? 1.0 : 5.0) : 2.0;
   };
-  SimulationResult result = simulate(
-      builder.graph, builder.graph.getStepOrder(), classes, options);
+  SimulationResult result =
+      simulate(builder.graph, builder.graph.getStepOrder(), classes, options);
   EXPECT_EQ(result.ranks[0].end[tp], 1);
   EXPECT_EQ(result.ranks[1].end[tp], 5);
   EXPECT_EQ(result.ranks[0].issued[dp], 2);
