@@ -14,11 +14,11 @@
 using namespace llvm;
 using namespace regather;
 
-DependencyGraph regather::getDependencies(const TimedGraph &timed) {
+DependencyGraph regather::getDependencies(const TimedGraph &original) {
   DependencyGraph graph;
-  for (uint32_t op = 0; op != timed.ops.size(); ++op) {
+  for (uint32_t op = 0; op != original.ops.size(); ++op) {
     graph.addOp();
-    for (uint32_t needed : timed.predecessors[op])
+    for (uint32_t needed : original.predecessors[op])
       graph.addSource(needed);
   }
   return graph;
@@ -50,15 +50,15 @@ private:
 } // namespace
 
 TimedGraph regather::mergeCollectives(
-    const TimedGraph &timed, const std::vector<CollectiveOps> &collectives,
+    const TimedGraph &original, const std::vector<CollectiveOps> &collectives,
     const std::vector<BucketPart> &parts, const std::vector<bool> &isEarly,
     function_ref<double(const BucketPart &)> getSeconds) {
-  DependencyGraph graph = getDependencies(timed);
+  DependencyGraph graph = getDependencies(original);
   std::vector<uint32_t> order =
       orderBuckets(graph, collectives, parts, isEarly);
-  Renumbering numbers(timed.ops.size(), order);
+  Renumbering numbers(original.ops.size(), order);
   // By leader of several starts.
-  std::vector<const BucketPart *> partOf(timed.ops.size());
+  std::vector<const BucketPart *> partOf(original.ops.size());
   for (const BucketPart &part : parts) {
     if (part.members.size() < 2)
       continue;
@@ -70,25 +70,26 @@ TimedGraph regather::mergeCollectives(
     }
   }
   TimedGraph merged;
-  merged.streams = timed.streams;
-  merged.links = timed.links;
-  merged.residentBytes = timed.residentBytes;
+  merged.streams = original.streams;
+  merged.links = original.links;
+  merged.residentBytes = original.residentBytes;
   SmallVector<uint32_t> needed;
   for (uint32_t op : order) {
-    TimedOp &timed = merged.ops.emplace_back(timed.ops[op]);
+    TimedOp &timed = merged.ops.emplace_back(original.ops[op]);
     timed.collective = numbers[timed.collective];
-    needed.assign(timed.predecessors[op].begin(), timed.predecessors[op].end());
+    needed.assign(original.predecessors[op].begin(),
+                  original.predecessors[op].end());
     if (const BucketPart *part = partOf[op]) {
       timed.seconds = getSeconds(*part);
       for (uint32_t member : drop_begin(part->members))
-        append_range(needed, timed.predecessors[collectives[member].start]);
+        append_range(needed, original.predecessors[collectives[member].start]);
     }
     merged.predecessors.push(numbers.getNumbers(needed));
   }
-  for (const auto &[number, buffer] : enumerate(timed.buffers)) {
+  for (const auto &[number, buffer] : enumerate(original.buffers)) {
     merged.buffers.push_back(
         {buffer.bytes, numbers[buffer.writer], buffer.isLiveOut});
-    merged.users.push(numbers.getNumbers(timed.users[number]));
+    merged.users.push(numbers.getNumbers(original.users[number]));
   }
   return merged;
 }
