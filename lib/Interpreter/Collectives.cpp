@@ -184,7 +184,8 @@ static void moveMember(Operation *op, const Tensors &inputs,
 
 void regather::interp::moveData(PendingCollective &collective) {
   Operation *op = collective.starters[0];
-  for (size_t member = 0, e = collective.inputs[0].size(); member != e; ++member) {
+  for (size_t member = 0, e = collective.inputs[0].size(); member != e;
+       ++member) {
     Tensors inputs, results;
     for (auto &tensors : collective.inputs)
       inputs.push_back(tensors[member]);

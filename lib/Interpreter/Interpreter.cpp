@@ -41,8 +41,8 @@ private:
   LogicalResult checkEntry();
   LogicalResult checkMeshes();
   LogicalResult checkArguments(ArrayRef<RankValues> arguments);
-  LogicalResult runRank(RankThreads &world, int64_t rank, const RankValues &arguments,
-                        RankValues &results);
+  LogicalResult runRank(RankThreads &world, int64_t rank,
+                        const RankValues &arguments, RankValues &results);
 
   func::FuncOp entry;
   EngineOptions options;
@@ -160,7 +160,8 @@ bool Interpreter::run(std::vector<RankValues> &arguments,
     return false;
   results.assign(options.ranks, {});
   // Each step of a training run sees another interleaving.
-  RankThreads world(options.ranks, options.seed + 0xD1B54A32D192ED03 * numRuns++);
+  RankThreads world(options.ranks,
+                    options.seed + 0xD1B54A32D192ED03 * numRuns++);
   std::vector<Report> reports = world.execute([&](int64_t rank) {
     return runRank(world, rank, arguments[rank], results[rank]);
   });

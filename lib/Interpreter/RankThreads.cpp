@@ -110,7 +110,7 @@ void RankThreads::completeCollective(size_t index) {
 }
 
 void RankThreads::runRank(int64_t self,
-                    llvm::function_ref<LogicalResult(int64_t)> body) {
+                          llvm::function_ref<LogicalResult(int64_t)> body) {
   Rank &rank = *ranks[self];
   {
     std::unique_lock<std::mutex> lock(mutex);
@@ -152,7 +152,8 @@ RankThreads::execute(llvm::function_ref<LogicalResult(int64_t)> body) {
 //===----------------------------------------------------------------------===//
 
 static std::shared_ptr<PendingCollective>
-createCollective(tg::CollectiveOpInterface op, const Group &group, int64_t number) {
+createCollective(tg::CollectiveOpInterface op, const Group &group,
+                 int64_t number) {
   auto collective = std::make_shared<PendingCollective>();
   collective->group = &group;
   collective->number = number;
@@ -164,12 +165,13 @@ createCollective(tg::CollectiveOpInterface op, const Group &group, int64_t numbe
 }
 
 FailureOr<Future> RankThreads::start(int64_t self, tg::CollectiveOpInterface op,
-                               const Group &group, unsigned position,
-                               std::vector<TensorRef> inputs) {
+                                     const Group &group, unsigned position,
+                                     std::vector<TensorRef> inputs) {
   int64_t number = ranks[self]->started[group.id]++;
-  auto it = llvm::find_if(pending, [&](const std::shared_ptr<PendingCollective> &collective) {
-    return collective->group == &group && collective->number == number;
-  });
+  auto it = llvm::find_if(
+      pending, [&](const std::shared_ptr<PendingCollective> &collective) {
+        return collective->group == &group && collective->number == number;
+      });
   if (it == pending.end())
     it = pending.insert(it, createCollective(op, group, number));
   std::shared_ptr<PendingCollective> collective = *it;
@@ -193,7 +195,8 @@ FailureOr<Future> RankThreads::start(int64_t self, tg::CollectiveOpInterface op,
   return Future{collective, position};
 }
 
-LogicalResult RankThreads::wait(int64_t self, const Future &future, Operation *op) {
+LogicalResult RankThreads::wait(int64_t self, const Future &future,
+                                Operation *op) {
   Rank &rank = *ranks[self];
   if (!future.collective->complete) {
     rank.state = State::Blocked;

@@ -127,11 +127,13 @@ private:
                llvm::function_ref<mlir::LogicalResult(int64_t)> f);
 
   // Checks; true if a report was made.
-  bool reportMismatch(int64_t rank, mlir::Operation *op, const PendingCollective &collective);
+  bool reportMismatch(int64_t rank, mlir::Operation *op,
+                      const PendingCollective &collective);
   bool reportOrder(int64_t rank, unsigned position,
                    const std::shared_ptr<PendingCollective> &collective);
   void reportStuck();
-  void reportWaiters(PendingCollective &collective, llvm::ArrayRef<int64_t> waiting);
+  void reportWaiters(PendingCollective &collective,
+                     llvm::ArrayRef<int64_t> waiting);
   void reportNeverStarted(const PendingCollective &collective);
   void addWhereabouts(llvm::ArrayRef<int64_t> ranks, Report &report);
   void reportRankErrors();

@@ -46,7 +46,8 @@ static std::string quoteName(Operation *op) {
   return "'" + op->getName().getStringRef().str() + "'";
 }
 
-std::string regather::interp::describeCollective(const PendingCollective &collective) {
+std::string
+regather::interp::describeCollective(const PendingCollective &collective) {
   Operation *op = collective.starters[collective.getFirstStarter()];
   return quoteName(op) + " (collective " + std::to_string(collective.number) +
          " of " +
@@ -68,7 +69,8 @@ static SmallVector<int64_t> getMissing(const PendingCollective &collective) {
 // Mismatches, found when a collective starts
 //===----------------------------------------------------------------------===//
 
-bool RankThreads::reportMismatch(int64_t rank, Operation *op, const PendingCollective &collective) {
+bool RankThreads::reportMismatch(int64_t rank, Operation *op,
+                                 const PendingCollective &collective) {
   if (collective.numStarted == 0)
     return false;
   unsigned position = collective.getFirstStarter();
@@ -78,14 +80,15 @@ bool RankThreads::reportMismatch(int64_t rank, Operation *op, const PendingColle
   if (!difference)
     return false;
   bool sameKind = op->getName() == other->getName();
-  Report report{
-      op->getLoc(),
-      describeRanks({rank}) + " starts " + quoteName(op) + " as collective " +
-          std::to_string(collective.number) + " of " +
-          describeGroup(cast<tg::CollectiveOpInterface>(op), *collective.group) +
-          ", but " + describeRanks({otherRank}) + " starts " +
-          (sameKind ? "another " : "") + quoteName(other),
-      {}};
+  Report report{op->getLoc(),
+                describeRanks({rank}) + " starts " + quoteName(op) +
+                    " as collective " + std::to_string(collective.number) +
+                    " of " +
+                    describeGroup(cast<tg::CollectiveOpInterface>(op),
+                                  *collective.group) +
+                    ", but " + describeRanks({otherRank}) + " starts " +
+                    (sameKind ? "another " : "") + quoteName(other),
+                {}};
   report.notes.emplace_back(other->getLoc(),
                             describeRanks({otherRank}) + " starts this");
   if (sameKind)
@@ -97,8 +100,9 @@ bool RankThreads::reportMismatch(int64_t rank, Operation *op, const PendingColle
 /// Two ranks must start all collectives that both take part in, of whichever
 /// group, in one order: with two groups in flight at once, the two ranks would
 /// otherwise wait for each other.
-bool RankThreads::reportOrder(int64_t rank, unsigned position,
-                        const std::shared_ptr<PendingCollective> &collective) {
+bool RankThreads::reportOrder(
+    int64_t rank, unsigned position,
+    const std::shared_ptr<PendingCollective> &collective) {
   for (int64_t member : collective->group->members) {
     if (member == rank)
       continue;
@@ -122,7 +126,8 @@ bool RankThreads::reportOrder(int64_t rank, unsigned position,
         op->getLoc(),
         describeRanks({rank}) + " starts " + quoteName(op) + " (collective " +
             std::to_string(collective->number) + " of " +
-            describeGroup(cast<tg::CollectiveOpInterface>(op), *collective->group) +
+            describeGroup(cast<tg::CollectiveOpInterface>(op),
+                          *collective->group) +
             ") where " + describeRanks({member}) + " starts " +
             describeCollective(*expected) +
             "; ranks must start their common collectives in one order",
@@ -161,7 +166,8 @@ void RankThreads::addWhereabouts(ArrayRef<int64_t> missing, Report &report) {
                                   " finished");
 }
 
-void RankThreads::reportWaiters(PendingCollective &collective, ArrayRef<int64_t> waiting) {
+void RankThreads::reportWaiters(PendingCollective &collective,
+                                ArrayRef<int64_t> waiting) {
   SmallVector<int64_t> missing = getMissing(collective);
   Report report{ranks[waiting.front()]->wait->getLoc(),
                 describeRanks(waiting) +
@@ -183,12 +189,13 @@ void RankThreads::reportNeverStarted(const PendingCollective &collective) {
     if (!llvm::is_contained(missing, member))
       started.push_back(member);
   llvm::sort(started);
-  reports.push_back(
-      {op->getLoc(),
-       describeRanks(started) + (started.size() == 1 ? " starts " : " start ") +
-           describeCollective(collective) + ", which " + describeRanks(missing) +
-           " never " + (missing.size() == 1 ? "starts" : "start"),
-       {}});
+  reports.push_back({op->getLoc(),
+                     describeRanks(started) +
+                         (started.size() == 1 ? " starts " : " start ") +
+                         describeCollective(collective) + ", which " +
+                         describeRanks(missing) + " never " +
+                         (missing.size() == 1 ? "starts" : "start"),
+                     {}});
 }
 
 void RankThreads::reportStuck() {
@@ -196,7 +203,8 @@ void RankThreads::reportStuck() {
   if (!rankErrors.empty())
     return;
   // Blocked ranks that wait at one place for one collective, by lowest rank.
-  llvm::MapVector<std::pair<PendingCollective *, Operation *>, SmallVector<int64_t>>
+  llvm::MapVector<std::pair<PendingCollective *, Operation *>,
+                  SmallVector<int64_t>>
       waiting;
   for (auto [i, rank] : llvm::enumerate(ranks))
     if (rank->state == State::Blocked)
