@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+using namespace regather;
 using namespace regather::tg::buckets;
 using llvm::StringRef;
 
@@ -118,7 +119,7 @@ Failure PlanParser::parseElements() {
     while (consume('['))
       ++depth;
     if (Failure failure = parseItem())
-      return error;
+      return failure;
     while (depth > 0 && consume(']'))
       --depth;
     if (depth == 0)
@@ -142,7 +143,7 @@ bool PlanParser::consumeEach() {
 Failure PlanParser::parseBucket() {
   plan.buckets.emplace_back();
   if (Failure failure = parseElements())
-    return error;
+    return failure;
   plan.buckets.back().isEach = consumeEach();
   skipSpace();
   return Failure();
