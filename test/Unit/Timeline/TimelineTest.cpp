@@ -86,7 +86,7 @@ TEST(TimelineTest, TraceIsJson) {
   Layers layers(2, "a \"name\"\n");
   std::string text;
   llvm::raw_string_ostream os(text);
-  writeTrace(os, {layers.simulateStep()}, layers.program, layers.ops);
+  writeTrace(os, {layers.simulateStep()}, layers.graph, layers.ops);
   llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
   ASSERT_TRUE(bool(json)) << llvm::toString(json.takeError());
   EXPECT_GE(json->getAsObject()->getArray("traceEvents")->size(), 8u);
