@@ -92,9 +92,8 @@ public:
       graph.users.push(list);
     result.choice.isEarly.resize(graph.ops.size());
     for (uint32_t op = 0; op != graph.ops.size(); ++op)
-      result.choice.isEarly[op] =
-          graph.ops[op].kind == TimedOpKind::Compute &&
-          graph.predecessors[op].empty();
+      result.choice.isEarly[op] = graph.ops[op].kind == TimedOpKind::Compute &&
+                                  graph.predecessors[op].empty();
     result.choice.graph = std::move(graph);
     return std::move(result);
   }
@@ -382,8 +381,8 @@ static std::optional<BenchStep> readStep(StringRef path) {
   for (const json::Value &entry : *object.getArray("buffers")) {
     const json::Array &fields = *entry.getAsArray();
     graph.buffers.push_back({*fields[0].getAsInteger(),
-                               static_cast<uint32_t>(*fields[1].getAsInteger()),
-                               *fields[2].getAsBoolean()});
+                             static_cast<uint32_t>(*fields[1].getAsInteger()),
+                             *fields[2].getAsBoolean()});
     graph.users.push(readNumbers(fields[3]));
   }
   graph.residentBytes = *object.getInteger("resident_bytes");
