@@ -48,9 +48,9 @@ static LogicalResult measure(func::FuncOp func) {
   ParameterChains chains(func, graph);
   FlowNetwork network = partition::buildCutNetwork({func, graph, chains});
   auto cut = [&] {
-    llvm::Expected<MinimumCut> cut = findMinimumCut(network);
+    Result<MinimumCut> cut = findMinimumCut(network);
     if (!cut)
-      llvm::report_fatal_error(cut.takeError());
+      llvm::report_fatal_error(llvm::Twine(cut.getMessage()));
   };
   llvm::json::Object result{{"operations", int64_t(graph.getOps().size())},
                             {"network_nodes", int64_t(network.numNodes)},
@@ -61,9 +61,9 @@ static LogicalResult measure(func::FuncOp func) {
   if (failed(joint))
     return failure();
   result["match_pytorch_seconds"] = getMedianSeconds([&] {
-    llvm::Expected<PyTorchCut> cut = partitionLikePyTorch(joint->nodes);
+    Result<PyTorchCut> cut = partitionLikePyTorch(joint->nodes);
     if (!cut)
-      llvm::report_fatal_error(cut.takeError());
+      llvm::report_fatal_error(llvm::Twine(cut.getMessage()));
   });
   llvm::outs() << llvm::json::Value(std::move(result)) << '\n';
   return success();

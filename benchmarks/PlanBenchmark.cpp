@@ -156,13 +156,14 @@ static Case makeTrainingStep(uint32_t count) {
 
 static int report(const Case &test, MemoryPlannerOptions options) {
   options.capacity = test.capacity;
-  Expected<MemoryPlan> plan = planMemory(test.request, options);
+  Result<MemoryPlan> plan = planMemory(test.request, options);
   if (!plan) {
-    errs() << toString(plan.takeError()) << "\n";
+    errs() << plan.getMessage() << "\n";
     return 1;
   }
-  if (Error error = checkMemoryPlan(test.request, plan->offsets, plan->peak)) {
-    errs() << toString(std::move(error)) << "\n";
+  if (Failure failure =
+          checkMemoryPlan(test.request, plan->offsets, plan->peak)) {
+    errs() << failure.getMessage() << "\n";
     return 1;
   }
   Rival rival = planGreedilyBySize(test.request);

@@ -77,8 +77,8 @@ class StepBuilder {
 public:
   StepBuilder(uint32_t numLayers, bool hasTensorParallel)
       : numLayers(numLayers), hasTensorParallel(hasTensorParallel) {
-    program.streams = {{0, {}}, {1, {}}};
-    program.links.resize(2);
+    graph.streams = {{0, {}}, {1, {}}};
+    graph.links.resize(2);
   }
 
   BenchStep build() {
@@ -87,15 +87,14 @@ public:
     for (uint32_t layer = numLayers; layer-- != 0;)
       addBackward(layer);
     for (ArrayRef<uint32_t> list : needs)
-      program.predecessors.push(list);
+      graph.predecessors.push(list);
     for (ArrayRef<uint32_t> list : users)
-      program.users.push(list);
-    result.choice.isEarly.resize(program.ops.size());
-    for (uint32_t op = 0; op != program.ops.size(); ++op)
-      result.choice.isEarly[op] =
-          program.ops[op].kind == TimedOpKind::Compute &&
-          program.predecessors[op].empty();
-    result.choice.program = std::move(program);
+      graph.users.push(list);
+    result.choice.isEarly.resize(graph.ops.size());
+    for (uint32_t op = 0; op != graph.ops.size(); ++op)
+      result.choice.isEarly[op] = graph.ops[op].kind == TimedOpKind::Compute &&
+                                  graph.predecessors[op].empty();
+    result.choice.graph = std::move(graph);
     return std::move(result);
   }
 
@@ -113,9 +112,9 @@ private:
   static constexpr int64_t kLayerBytes = 436 * kMiB;
 
   uint32_t add(TimedOp op, ArrayRef<uint32_t> needed, int64_t bytes) {
-    uint32_t number = program.ops.size();
-    program.ops.push_back(op);
-    program.buffers.push_back({bytes, number, false});
+    uint32_t number = graph.ops.size();
+    graph.ops.push_back(op);
+    graph.buffers.push_back({bytes, number, false});
     needs.emplace_back(needed);
     users.emplace_back();
     for (uint32_t need : needed)
@@ -136,7 +135,7 @@ private:
     uint32_t wait = add({TimedOpKind::Wait, stream, start, 0}, start, 0);
     for (uint32_t need : needed)
       users[need].push_back(wait);
-    starts.resize(program.ops.size());
+    starts.resize(graph.ops.size());
     starts[wait] = start;
     return wait;
   }
@@ -216,7 +215,7 @@ private:
   /// Layers, forward and backward apart.
   uint32_t numUnits = 0;
   BenchStep result;
-  TimedGraph program;
+  TimedGraph graph;
   std::vector<SmallVector<uint32_t>> needs, users;
   std::vector<uint32_t> starts;
   std::vector<SmallVector<uint32_t>> saved;
@@ -237,9 +236,9 @@ static TimedGraph chooseBuckets(BenchStep &step, json::Object &fields) {
   BucketChoice choice = chooseScheduledBuckets(problem);
   fields["judged"] = choice.numJudged;
   std::vector<BucketPart> parts = cutCyclicBuckets(
-      getDependencies(problem.program), problem.collectives, choice.buckets);
+      getDependencies(problem.graph), problem.collectives, choice.buckets);
   return mergeCollectives(
-      problem.program, problem.collectives, parts, problem.isEarly,
+      problem.graph, problem.collectives, parts, problem.isEarly,
       [&](const BucketPart &part) {
         double bytes = 0;
         for (uint32_t member : part.members)
@@ -262,19 +261,19 @@ static bool measure(BenchStep &step, bool hasBuckets,
     merged = chooseBuckets(step, fields);
     fields["bucket_seconds"] = getSeconds();
   }
-  const TimedGraph &program = hasBuckets ? merged : step.choice.program;
-  Expected<OverlapSchedule> schedule = scheduleOverlap(program, options);
+  const TimedGraph &graph = hasBuckets ? merged : step.choice.graph;
+  Result<OverlapSchedule> schedule = scheduleOverlap(graph, options);
   double seconds = getSeconds();
   if (!schedule) {
-    errs() << toString(schedule.takeError()) << '\n';
+    errs() << schedule.getMessage() << '\n';
     return false;
   }
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  uint32_t numCollectives = llvm::count_if(program.ops, [](const TimedOp &op) {
+  uint32_t numCollectives = llvm::count_if(graph.ops, [](const TimedOp &op) {
     return op.kind == TimedOpKind::Collective;
   });
-  fields["ops"] = step.choice.program.ops.size();
+  fields["ops"] = step.choice.graph.ops.size();
   fields["collectives"] = numCollectives;
   fields["seconds"] = seconds;
   fields["strategy"] = schedule->strategy;
@@ -301,10 +300,10 @@ static bool measure(BenchStep &step, bool hasBuckets,
 
 static bool measureScale(uint32_t numLayers, bool hasTensorParallel) {
   BenchStep step = StepBuilder(numLayers, hasTensorParallel).build();
-  const TimedGraph &program = step.choice.program;
+  const TimedGraph &graph = step.choice.graph;
   OverlapOptions options;
   options.memoryLimit =
-      computeMemoryCurve(program, program.getStepOrder()).peakBytes / 100 * 105;
+      computeMemoryCurve(graph, graph.getStepOrder()).peakBytes / 100 * 105;
   return measure(step, /*hasBuckets=*/true, options,
                  json::Object{{"tensor_parallel", hasTensorParallel}});
 }
@@ -334,7 +333,7 @@ static std::optional<BenchStep> readStep(StringRef path) {
     return std::nullopt;
   }
   BenchStep step;
-  TimedGraph &program = step.choice.program;
+  TimedGraph &graph = step.choice.graph;
   StringMap<uint32_t> keys;
   // By start, the place of what may be merged.
   DenseMap<uint32_t, size_t> mergeable;
@@ -358,7 +357,7 @@ static std::optional<BenchStep> readStep(StringRef path) {
         sized.isGather = *entry->getBoolean("gather");
         sized.receivedBytes = *entry->getNumber("received");
         sized.wholeBytes = *entry->getInteger("whole");
-        uint32_t start = program.ops.size();
+        uint32_t start = graph.ops.size();
         mergeable[start] = step.speeds.size();
         step.add({start, start}, sized,
                  {*entry->getNumber("latency"), *entry->getNumber("bandwidth")},
@@ -367,29 +366,29 @@ static std::optional<BenchStep> readStep(StringRef path) {
     } else if (kind == "wait") {
       op.kind = TimedOpKind::Wait;
       op.collective = number;
-      op.stream = program.ops[number].stream;
+      op.stream = graph.ops[number].stream;
       if (auto it = mergeable.find(number); it != mergeable.end())
-        step.choice.collectives[it->second].wait = program.ops.size();
+        step.choice.collectives[it->second].wait = graph.ops.size();
     }
     SmallVector<uint32_t> needed = readNumbers(fields[3]);
     step.choice.isEarly.push_back(op.kind == TimedOpKind::Compute &&
                                   llvm::all_of(needed, [&](uint32_t other) {
                                     return step.choice.isEarly[other];
                                   }));
-    program.ops.push_back(op);
-    program.predecessors.push(needed);
+    graph.ops.push_back(op);
+    graph.predecessors.push(needed);
   }
   for (const json::Value &entry : *object.getArray("buffers")) {
     const json::Array &fields = *entry.getAsArray();
-    program.buffers.push_back({*fields[0].getAsInteger(),
-                               static_cast<uint32_t>(*fields[1].getAsInteger()),
-                               *fields[2].getAsBoolean()});
-    program.users.push(readNumbers(fields[3]));
+    graph.buffers.push_back({*fields[0].getAsInteger(),
+                             static_cast<uint32_t>(*fields[1].getAsInteger()),
+                             *fields[2].getAsBoolean()});
+    graph.users.push(readNumbers(fields[3]));
   }
-  program.residentBytes = *object.getInteger("resident_bytes");
+  graph.residentBytes = *object.getInteger("resident_bytes");
   for (int64_t stream = 0; stream != *object.getInteger("streams"); ++stream) {
-    program.streams.push_back({static_cast<uint32_t>(stream), {}});
-    program.links.emplace_back();
+    graph.streams.push_back({static_cast<uint32_t>(stream), {}});
+    graph.links.emplace_back();
   }
   return step;
 }

@@ -1,9 +1,10 @@
 """Which folder may include which: the table of docs/architecture.md.
 
 A row names a folder of lib/ and include/regather/, or `tools`, and the folders
-and outside libraries that its files may include; MLIR stands for LLVM, too. A folder without a row belongs
-to the nearest one above it that has one. A row may name folders of rows before
-it only, so that there are no circles.
+and outside libraries that its files may include. MLIR stands for LLVM, too, and
+all may include Support. A folder without a row belongs to the nearest one above
+it that has one. A row may name folders of rows before it only, so that there
+are no circles.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from project import CXX_SUFFIXES, ROOT, project_files
 
 PAGE = Path("docs/architecture.md")
 HEADING = "## Layers"
+# Whatever there is may include it, and no row names it.
+BOTTOM = "Support"
 # By the first folder of an include, whether in quotes or in angle brackets.
 OUTSIDE = {"llvm": "LLVM", "llvm-c": "LLVM", "mlir": "MLIR", "mlir-c": "MLIR",
            "nlohmann": "nlohmann/json", "oneapi": "oneDNN"}
@@ -103,8 +106,8 @@ def findings() -> Iterator[str]:
             other = (target if isinstance(target, str)
                      else layer_of(target, layers))
             allowed = layers[layer].allowed
-            if other == "LLVM" and "MLIR" in allowed:
-                continue  # Whoever knows MLIR knows LLVM.
+            if other == BOTTOM or other == "LLVM" and "MLIR" in allowed:
+                continue
             unused.discard((layer, str(other)))
             if other not in (None, layer, *allowed):
                 yield (f"{path}:{line}: {layer} includes {name} of {other}; "

@@ -24,50 +24,50 @@ std::vector<uint32_t> TimedGraph::getStepOrder() const {
 }
 
 std::optional<OrderViolation>
-regather::findOrderViolation(const TimedGraph &program,
+regather::findOrderViolation(const TimedGraph &graph,
                              ArrayRef<uint32_t> order) {
   using Kind = OrderViolation::Kind;
-  std::vector<size_t> places(program.ops.size(), kNoPlace);
+  std::vector<size_t> places(graph.ops.size(), kNoPlace);
   for (size_t place = 0; place != order.size(); ++place) {
     uint32_t op = order[place];
-    if (op >= program.ops.size())
+    if (op >= graph.ops.size())
       return OrderViolation{Kind::Unknown, op, 0, place};
     if (places[op] != kNoPlace)
       return OrderViolation{Kind::Repeated, op,
                             static_cast<uint32_t>(places[op]), place};
     places[op] = place;
   }
-  for (uint32_t op = 0; op != program.ops.size(); ++op)
+  for (uint32_t op = 0; op != graph.ops.size(); ++op)
     if (places[op] == kNoPlace)
       return OrderViolation{Kind::Missing, op};
   for (size_t place = 0; place != order.size(); ++place)
-    for (uint32_t needed : program.predecessors[order[place]])
+    for (uint32_t needed : graph.predecessors[order[place]])
       if (places[needed] > place)
         return OrderViolation{Kind::TooEarly, order[place], needed, place};
   return std::nullopt;
 }
 
-MemoryCurve regather::computeMemoryCurve(const TimedGraph &program,
+MemoryCurve regather::computeMemoryCurve(const TimedGraph &graph,
                                          ArrayRef<uint32_t> order) {
-  std::vector<size_t> places(program.ops.size());
+  std::vector<size_t> places(graph.ops.size());
   for (size_t place = 0; place != order.size(); ++place)
     places[order[place]] = place;
   // What is taken at a place, and what is free again after the place before.
   std::vector<int64_t> change(order.size() + 1);
-  for (size_t i = 0; i != program.buffers.size(); ++i) {
-    const TimedBuffer &buffer = program.buffers[i];
+  for (size_t i = 0; i != graph.buffers.size(); ++i) {
+    const TimedBuffer &buffer = graph.buffers[i];
     size_t last = places[buffer.writer];
     change[last] += buffer.bytes;
     if (buffer.isLiveOut)
       continue;
-    for (uint32_t user : program.users[i])
+    for (uint32_t user : graph.users[i])
       last = std::max(last, places[user]);
     change[last + 1] -= buffer.bytes;
   }
   MemoryCurve curve;
-  curve.peakBytes = program.residentBytes;
+  curve.peakBytes = graph.residentBytes;
   curve.bytes.reserve(order.size());
-  int64_t bytes = program.residentBytes;
+  int64_t bytes = graph.residentBytes;
   for (size_t place = 0; place != order.size(); ++place) {
     bytes += change[place];
     curve.bytes.push_back(bytes);
@@ -86,13 +86,13 @@ double StepBounds::getSeconds() const {
   return seconds;
 }
 
-StepBounds regather::computeStepBounds(const TimedGraph &program) {
+StepBounds regather::computeStepBounds(const TimedGraph &graph) {
   StepBounds bounds;
-  bounds.linkSeconds.resize(program.links.size());
-  std::vector<double> done(program.ops.size());
-  for (size_t i = 0; i != program.ops.size(); ++i) {
-    const TimedOp &op = program.ops[i];
-    for (uint32_t needed : program.predecessors[i]) {
+  bounds.linkSeconds.resize(graph.links.size());
+  std::vector<double> done(graph.ops.size());
+  for (size_t i = 0; i != graph.ops.size(); ++i) {
+    const TimedOp &op = graph.ops[i];
+    for (uint32_t needed : graph.predecessors[i]) {
       assert(needed < i && "the numbers are an order");
       done[i] = std::max(done[i], done[needed]);
     }
@@ -101,7 +101,7 @@ StepBounds regather::computeStepBounds(const TimedGraph &program) {
     if (op.kind == TimedOpKind::Compute)
       bounds.computeSeconds += op.seconds;
     if (op.kind == TimedOpKind::Collective)
-      bounds.linkSeconds[program.streams[op.stream].link] += op.seconds;
+      bounds.linkSeconds[graph.streams[op.stream].link] += op.seconds;
   }
   return bounds;
 }

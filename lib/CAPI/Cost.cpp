@@ -11,6 +11,7 @@
 #include "Status.h"
 
 #include "regather/Analysis/Cost/CostModel.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -32,16 +33,16 @@ RegatherStatus *regatherComputeSeconds(const char *cluster, uint32_t count,
                                        const double *flops, const double *bytes,
                                        const uint8_t *types, double *seconds) {
   if (!cluster || (count > 0 && (!flops || !bytes || !types || !seconds)))
-    return capi::takeStatus(llvm::createStringError("an argument is null"));
-  llvm::Expected<Cluster> loaded = loadCluster(cluster);
+    return capi::takeStatus(makeFailure("an argument is null"));
+  Result<Cluster> loaded = loadCluster(cluster);
   if (!loaded)
-    return capi::takeStatus(loaded.takeError());
+    return capi::takeStatus(loaded.getFailure());
   CostModel model(std::move(*loaded));
   for (uint32_t i = 0; i != count; ++i) {
     std::optional<llvm::StringRef> type = getTypeName(types[i]);
     if (!type || !(flops[i] >= 0) || !(bytes[i] >= 0))
-      return capi::takeStatus(llvm::createStringError(
-          "work of a kernel has no type, or is negative"));
+      return capi::takeStatus(
+          makeFailure("work of a kernel has no type, or is negative"));
     seconds[i] = model.computeSeconds(flops[i], bytes[i], *type,
                                       type->empty() ? WorkKind::Other
                                                     : WorkKind::Product);
@@ -74,22 +75,22 @@ RegatherStatus *regatherCollectiveSeconds(const char *cluster,
                                           double *seconds) {
   if (!cluster || (numMembers > 0 && !members) ||
       (count > 0 && (!kinds || !receivedBytes || !seconds)))
-    return capi::takeStatus(llvm::createStringError("an argument is null"));
+    return capi::takeStatus(makeFailure("an argument is null"));
   llvm::ArrayRef<int64_t> group(members, numMembers);
   if (group.empty() || llvm::any_of(group, [](int64_t rank) {
         return rank < 0 || rank >= kMaxRanks;
       }))
-    return capi::takeStatus(llvm::createStringError(
-        "a group has no ranks, or one that is out of range"));
-  llvm::Expected<Cluster> loaded = loadCluster(cluster);
+    return capi::takeStatus(
+        makeFailure("a group has no ranks, or one that is out of range"));
+  Result<Cluster> loaded = loadCluster(cluster);
   if (!loaded)
-    return capi::takeStatus(loaded.takeError());
+    return capi::takeStatus(loaded.getFailure());
   CostModel model(std::move(*loaded));
   GroupPlacement placement = model.placeGroup(group);
   for (uint32_t i = 0; i != count; ++i) {
     std::optional<CollectiveKind> kind = getKind(kinds[i]);
     if (!kind || !(receivedBytes[i] >= 0))
-      return capi::takeStatus(llvm::createStringError(
+      return capi::takeStatus(makeFailure(
           "a collective has no kind, or receives less than nothing"));
     seconds[i] = model.collectiveSeconds(*kind, receivedBytes[i], placement);
   }

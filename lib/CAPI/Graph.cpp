@@ -11,9 +11,9 @@
 #include "Status.h"
 
 #include "regather/Analysis/Recomputation/JointPartition.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/bit.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace regather;
 using Kind = JointNode::Kind;
@@ -22,79 +22,73 @@ using Mark = JointNode::Mark;
 /// Bytes from which on weighted sums might overflow.
 static constexpr int64_t kMaxBytes = int64_t(1) << 46;
 
-template <typename... Args>
-static llvm::Error makeError(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str());
-}
-
 static bool hasSeveral(uint32_t traits, uint32_t mask) {
   return llvm::popcount(traits & mask) > 1;
 }
 
-static llvm::Error checkNode(const RegatherGraphArrays &arrays, uint32_t node) {
+static Failure checkNode(const RegatherGraphArrays &arrays, uint32_t node) {
   uint32_t traits = arrays.nodeTraits[node];
   if (arrays.targets[node] >= arrays.numTargets)
-    return makeError("node {0} has target {1}, but there are {2} targets", node,
-                     arrays.targets[node], arrays.numTargets);
+    return makeFailure("node {0} has target {1}, but there are {2} targets",
+                       node, arrays.targets[node], arrays.numTargets);
   if (hasSeveral(traits,
                  RegatherNodeArgument | RegatherNodeTangent | RegatherNodeItem))
-    return makeError("node {0} is of several kinds", node);
+    return makeFailure("node {0} is of several kinds", node);
   if (hasSeveral(traits, RegatherNodeMustSave | RegatherNodeMustRecompute |
                              RegatherNodePreferSave |
                              RegatherNodePreferRecompute))
-    return makeError("node {0} has several policies", node);
+    return makeFailure("node {0} has several policies", node);
   if (hasSeveral(traits,
                  RegatherNodeForwardResult | RegatherNodeBackwardResult))
-    return makeError("node {0} is a result of forward and of backward", node);
+    return makeFailure("node {0} is a result of forward and of backward", node);
   for (uint32_t place = arrays.inputBegins[node];
        place != arrays.inputBegins[node + 1]; ++place)
     if (arrays.inputs[place] >= node)
-      return makeError("node {0} reads node {1}, which is not before it", node,
-                       arrays.inputs[place]);
+      return makeFailure("node {0} reads node {1}, which is not before it",
+                         node, arrays.inputs[place]);
   if (arrays.inputBegins[node] != arrays.inputBegins[node + 1] &&
       (traits & (RegatherNodeArgument | RegatherNodeTangent)))
-    return makeError("node {0} is an argument, but has inputs", node);
-  return llvm::Error::success();
+    return makeFailure("node {0} is an argument, but has inputs", node);
+  return Failure();
 }
 
-static llvm::Error checkBytes(const char *what, const int64_t *bytes,
-                              uint32_t numNodes) {
+static Failure checkBytes(const char *what, const int64_t *bytes,
+                          uint32_t numNodes) {
   int64_t sum = 0;
   for (uint32_t node = 0; node != numNodes; ++node) {
     if (bytes[node] < 0 || bytes[node] >= kMaxBytes - sum)
-      return makeError("{0} of node {1} are negative, or add up to 2^46 or "
-                       "more, got {2}",
-                       what, node, bytes[node]);
+      return makeFailure("{0} of node {1} are negative, or add up to 2^46 or "
+                         "more, got {2}",
+                         what, node, bytes[node]);
     sum += bytes[node];
   }
-  return llvm::Error::success();
+  return Failure();
 }
 
-static llvm::Error check(const RegatherGraphArrays &arrays) {
+static Failure check(const RegatherGraphArrays &arrays) {
   if (arrays.numNodes == 0)
-    return llvm::Error::success();
+    return Failure();
   if (!arrays.targets || !arrays.nodeTraits || !arrays.targetTraits ||
       !arrays.inputBegins || !arrays.bytes || !arrays.inputBytes ||
       (!arrays.inputs && arrays.inputBegins[arrays.numNodes] != 0))
-    return makeError("an array is missing");
+    return makeFailure("an array is missing");
   if (arrays.inputBegins[0] != 0)
-    return makeError("inputs of node 0 begin at {0}, expects 0",
-                     arrays.inputBegins[0]);
+    return makeFailure("inputs of node 0 begin at {0}, expects 0",
+                       arrays.inputBegins[0]);
   for (uint32_t node = 0; node != arrays.numNodes; ++node)
     if (arrays.inputBegins[node] > arrays.inputBegins[node + 1])
-      return makeError("inputs of node {0} end before they begin", node);
+      return makeFailure("inputs of node {0} end before they begin", node);
   for (uint32_t node = 0; node != arrays.numNodes; ++node)
-    if (llvm::Error error = checkNode(arrays, node))
-      return error;
-  if (llvm::Error error = checkBytes("bytes", arrays.bytes, arrays.numNodes))
-    return error;
+    if (Failure failure = checkNode(arrays, node))
+      return failure;
+  if (Failure failure = checkBytes("bytes", arrays.bytes, arrays.numNodes))
+    return failure;
   // A value may be read any number of times: only its own size is checked.
   for (uint32_t node = 0; node != arrays.numNodes; ++node)
     if (arrays.inputBytes[node] < 0 || arrays.inputBytes[node] >= kMaxBytes)
-      return makeError("bytes that node {0} reads are out of range, got {1}",
-                       node, arrays.inputBytes[node]);
-  return llvm::Error::success();
+      return makeFailure("bytes that node {0} reads are out of range, got {1}",
+                         node, arrays.inputBytes[node]);
+  return Failure();
 }
 
 static Kind getKind(uint32_t traits) {
@@ -173,9 +167,9 @@ static RegatherGraph makeGraph(const RegatherGraphArrays &arrays) {
 RegatherStatus *regatherGraphCreate(const RegatherGraphArrays *arrays,
                                     RegatherGraph **graph) {
   if (!arrays || !graph)
-    return capi::takeStatus(makeError("an argument is null"));
-  if (llvm::Error error = check(*arrays))
-    return capi::takeStatus(std::move(error));
+    return capi::takeStatus(makeFailure("an argument is null"));
+  if (Failure failure = check(*arrays))
+    return capi::takeStatus(failure);
   *graph = new RegatherGraph(makeGraph(*arrays));
   return nullptr;
 }

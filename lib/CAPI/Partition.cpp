@@ -12,6 +12,7 @@
 #include "Status.h"
 
 #include "regather/Analysis/Recomputation/JointPartition.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -23,42 +24,39 @@ struct RegatherPartition {
   JointSplit split;
 };
 
-static llvm::Error checkOptions(const RegatherPartitionOptions &options,
-                                uint32_t numNodes) {
+static Failure checkOptions(const RegatherPartitionOptions &options,
+                            uint32_t numNodes) {
   if (options.mode < RegatherPartitionMinCut ||
       options.mode > RegatherPartitionBudget)
-    return llvm::createStringError("there is no such mode of partition");
+    return makeFailure("there is no such mode of partition");
   if (options.mode == RegatherPartitionReplay) {
     if (options.numRecorded > 0 && !options.recorded)
-      return llvm::createStringError("mode replay needs a record");
+      return makeFailure("mode replay needs a record");
     for (uint32_t i = 0; i != options.numRecorded; ++i)
       if (options.recorded[i] >= numNodes)
-        return llvm::createStringError(
-            "record lists a node that does not exist");
+        return makeFailure("record lists a node that does not exist");
   }
   if (options.mode != RegatherPartitionBudget)
-    return llvm::Error::success();
+    return Failure();
   if (options.budget < 0)
-    return llvm::createStringError("mode budget needs a number of bytes");
+    return makeFailure("mode budget needs a number of bytes");
   if (!options.seconds && numNodes > 0)
-    return llvm::createStringError("mode budget needs the seconds of nodes");
+    return makeFailure("mode budget needs the seconds of nodes");
   for (uint32_t node = 0; node != numNodes; ++node)
     if (!(options.seconds[node] >= 0) || !std::isfinite(options.seconds[node]))
-      return llvm::createStringError(
-          "seconds of a node are negative or not finite");
-  return llvm::Error::success();
+      return makeFailure("seconds of a node are negative or not finite");
+  return Failure();
 }
 
-static llvm::Expected<SavedNodes>
-decide(llvm::ArrayRef<JointNode> graph,
-       const RegatherPartitionOptions &options) {
+static Result<SavedNodes> decide(llvm::ArrayRef<JointNode> graph,
+                                 const RegatherPartitionOptions &options) {
   switch (options.mode) {
   case RegatherPartitionMinCut:
     return saveFewestBytes(graph);
   case RegatherPartitionMatchPyTorch: {
-    llvm::Expected<PyTorchCut> cut = partitionLikePyTorch(graph);
+    Result<PyTorchCut> cut = partitionLikePyTorch(graph);
     if (!cut)
-      return cut.takeError();
+      return cut.getFailure();
     return std::move(cut->isSaved);
   }
   case RegatherPartitionDefault:
@@ -69,22 +67,22 @@ decide(llvm::ArrayRef<JointNode> graph,
     return saveWithinBudget(graph, {options.seconds, graph.size()},
                             options.budget);
   }
-  return llvm::createStringError("there is no such mode of partition");
+  return makeFailure("there is no such mode of partition");
 }
 
 RegatherStatus *regatherPartitionCreate(const RegatherGraph *graph,
                                         const RegatherPartitionOptions *options,
                                         RegatherPartition **partition) {
   if (!graph || !options || !partition)
-    return capi::takeStatus(llvm::createStringError("an argument is null"));
-  if (llvm::Error error = checkOptions(*options, graph->nodes.size()))
-    return capi::takeStatus(std::move(error));
-  llvm::Expected<SavedNodes> saved = decide(graph->nodes, *options);
+    return capi::takeStatus(makeFailure("an argument is null"));
+  if (Failure failure = checkOptions(*options, graph->nodes.size()))
+    return capi::takeStatus(failure);
+  Result<SavedNodes> saved = decide(graph->nodes, *options);
   if (!saved)
-    return capi::takeStatus(saved.takeError());
-  llvm::Expected<JointSplit> split = splitJointGraph(graph->nodes, *saved);
+    return capi::takeStatus(saved.getFailure());
+  Result<JointSplit> split = splitJointGraph(graph->nodes, *saved);
   if (!split)
-    return capi::takeStatus(split.takeError());
+    return capi::takeStatus(split.getFailure());
   *partition = new RegatherPartition{std::move(*split)};
   return nullptr;
 }

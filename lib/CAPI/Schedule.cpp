@@ -11,6 +11,7 @@
 #include "Status.h"
 
 #include "regather/Analysis/OverlapSchedule/OverlapSchedule.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -18,11 +19,10 @@ using namespace regather;
 
 /// Lists of `count` ascending begins; elements are checked by the analysis,
 /// unless `limit` is their number.
-static llvm::Expected<IndexLists> readLists(const RegatherLists &lists,
-                                            uint32_t count, uint32_t limit,
-                                            const char *what) {
+static Result<IndexLists> readLists(const RegatherLists &lists, uint32_t count,
+                                    uint32_t limit, const char *what) {
   auto fail = [&](const char *problem) {
-    return llvm::createStringError(std::string(what) + " " + problem);
+    return makeFailure(std::string(what) + " " + problem);
   };
   IndexLists result;
   if (count == 0)
@@ -43,14 +43,13 @@ static llvm::Expected<IndexLists> readLists(const RegatherLists &lists,
   return result;
 }
 
-static llvm::Error readOps(const RegatherTimedArrays &arrays,
-                           TimedGraph &program) {
+static Failure readOps(const RegatherTimedArrays &arrays, TimedGraph &program) {
   if (arrays.numOps > 0 && (!arrays.kinds || !arrays.seconds ||
                             !arrays.streams || !arrays.collectives))
-    return llvm::createStringError("an array of operations is missing");
+    return makeFailure("an array of operations is missing");
   for (uint32_t i = 0; i != arrays.numOps; ++i) {
     if (arrays.kinds[i] > RegatherOpWait)
-      return llvm::createStringError("an operation has an unknown kind");
+      return makeFailure("an operation has an unknown kind");
     TimedOp op;
     op.kind = static_cast<TimedOpKind>(arrays.kinds[i]);
     op.seconds = arrays.seconds[i];
@@ -58,40 +57,39 @@ static llvm::Error readOps(const RegatherTimedArrays &arrays,
     op.collective = arrays.collectives[i];
     program.ops.push_back(op);
   }
-  return llvm::Error::success();
+  return Failure();
 }
 
-static llvm::Error readBuffers(const RegatherTimedArrays &arrays,
-                               TimedGraph &program) {
+static Failure readBuffers(const RegatherTimedArrays &arrays,
+                           TimedGraph &program) {
   if (arrays.numBuffers > 0 &&
       (!arrays.bufferBytes || !arrays.bufferWriters || !arrays.bufferLiveOut))
-    return llvm::createStringError("an array of buffers is missing");
+    return makeFailure("an array of buffers is missing");
   for (uint32_t i = 0; i != arrays.numBuffers; ++i)
     program.buffers.push_back({arrays.bufferBytes[i], arrays.bufferWriters[i],
                                arrays.bufferLiveOut[i] != 0});
-  return llvm::Error::success();
+  return Failure();
 }
 
-static llvm::Expected<TimedGraph>
-readProgram(const RegatherTimedArrays &arrays) {
+static Result<TimedGraph> readProgram(const RegatherTimedArrays &arrays) {
   TimedGraph program;
-  if (llvm::Error error = readOps(arrays, program))
-    return std::move(error);
-  if (llvm::Error error = readBuffers(arrays, program))
-    return std::move(error);
-  llvm::Expected<IndexLists> predecessors = readLists(
+  if (Failure failure = readOps(arrays, program))
+    return failure;
+  if (Failure failure = readBuffers(arrays, program))
+    return failure;
+  Result<IndexLists> predecessors = readLists(
       arrays.predecessors, arrays.numOps, arrays.numOps, "predecessors");
   if (!predecessors)
-    return predecessors.takeError();
-  llvm::Expected<IndexLists> users = readLists(
-      arrays.bufferUsers, arrays.numBuffers, arrays.numOps, "users of buffers");
+    return predecessors.getFailure();
+  Result<IndexLists> users = readLists(arrays.bufferUsers, arrays.numBuffers,
+                                       arrays.numOps, "users of buffers");
   if (!users)
-    return users.takeError();
-  llvm::Expected<IndexLists> conflicts =
+    return users.getFailure();
+  Result<IndexLists> conflicts =
       readLists(arrays.conflicts, arrays.numStreams, arrays.numStreams,
                 "conflicts of streams");
   if (!conflicts)
-    return conflicts.takeError();
+    return conflicts.getFailure();
   program.predecessors = std::move(*predecessors);
   program.users = std::move(*users);
   program.links.resize(1);
@@ -109,19 +107,19 @@ RegatherStatus *regatherSchedule(const RegatherTimedArrays *arrays,
                                  uint32_t *order, RegatherScore *score,
                                  RegatherScore *given) {
   if (!arrays || !options || !order || !score || !given)
-    return capi::takeStatus(llvm::createStringError("an argument is null"));
-  llvm::Expected<TimedGraph> program = readProgram(*arrays);
+    return capi::takeStatus(makeFailure("an argument is null"));
+  Result<TimedGraph> program = readProgram(*arrays);
   if (!program)
-    return capi::takeStatus(program.takeError());
-  if (llvm::Error error = checkTimedProgram(*program))
-    return capi::takeStatus(std::move(error));
+    return capi::takeStatus(program.getFailure());
+  if (Failure failure = checkTimedGraph(*program))
+    return capi::takeStatus(failure);
   OverlapOptions overlap;
   if (options->memoryLimit >= 0)
     overlap.memoryLimit = options->memoryLimit;
   overlap.inFlight = options->inFlight;
-  llvm::Expected<OverlapSchedule> schedule = scheduleOverlap(*program, overlap);
+  Result<OverlapSchedule> schedule = scheduleOverlap(*program, overlap);
   if (!schedule)
-    return capi::takeStatus(schedule.takeError());
+    return capi::takeStatus(schedule.getFailure());
   llvm::copy(schedule->order, order);
   *score = getScore(schedule->score);
   *given = getScore(schedule->given);

@@ -11,7 +11,7 @@
 
 #include "regather-c/Status.h"
 
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 #include <string>
 
@@ -22,10 +22,9 @@ struct RegatherStatus {
 namespace regather::capi {
 
 /// Null for success. The caller destroys it.
-inline RegatherStatus *takeStatus(llvm::Error error) {
-  if (!error)
-    return nullptr;
-  return new RegatherStatus{llvm::toString(std::move(error))};
+/// Null if it is no failure.
+inline RegatherStatus *takeStatus(const Failure &failure) {
+  return failure ? new RegatherStatus{failure.getMessage()} : nullptr;
 }
 
 } // namespace regather::capi

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
-#include "World.h"
+#include "RankThreads.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -40,7 +40,7 @@ static StepFunction build(tg::WaitOp op, Compiler &compiler) {
     Future awaited = std::move(frame.values[future].future);
     if (failed(rank.world.wait(rank.rank, awaited, op)))
       return failure();
-    auto &tensors = awaited.flight->results[awaited.position];
+    auto &tensors = awaited.collective->results[awaited.position];
     for (auto [slot, tensor] : llvm::zip_equal(results, tensors))
       frame.values[slot].tensor = std::move(tensor);
     return success();

@@ -12,7 +12,7 @@
 
 #include "Collectives.h"
 
-#include "World.h"
+#include "RankThreads.h"
 
 #include <cmath>
 
@@ -182,13 +182,14 @@ static void moveMember(Operation *op, const Tensors &inputs,
   }
 }
 
-void regather::interp::moveData(Flight &flight) {
-  Operation *op = flight.starters[0];
-  for (size_t member = 0, e = flight.inputs[0].size(); member != e; ++member) {
+void regather::interp::moveData(PendingCollective &collective) {
+  Operation *op = collective.starters[0];
+  for (size_t member = 0, e = collective.inputs[0].size(); member != e;
+       ++member) {
     Tensors inputs, results;
-    for (auto &tensors : flight.inputs)
+    for (auto &tensors : collective.inputs)
       inputs.push_back(tensors[member]);
-    for (auto &tensors : flight.results)
+    for (auto &tensors : collective.results)
       results.push_back(tensors[member]);
     moveMember(op, inputs, results);
   }

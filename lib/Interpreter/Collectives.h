@@ -11,10 +11,10 @@
 
 namespace regather::interp {
 
-struct Flight;
+struct PendingCollective;
 
 /// Computes the results of a collective that all members have started.
-void moveData(Flight &flight);
+void moveData(PendingCollective &collective);
 
 } // namespace regather::interp
 

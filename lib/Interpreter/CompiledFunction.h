@@ -23,12 +23,12 @@
 
 namespace regather::interp {
 
-struct Flight;
-class World;
+struct PendingCollective;
+class RankThreads;
 
 /// The data of one rank that is in flight: a position in a collective.
 struct Future {
-  std::shared_ptr<Flight> flight;
+  std::shared_ptr<PendingCollective> collective;
   unsigned position = 0;
 };
 
@@ -49,7 +49,7 @@ struct Frame {
 /// One rank of a run.
 struct RankRun {
   int64_t rank = 0;
-  World &world;
+  RankThreads &world;
   unsigned callDepth = 0;
 
   /// Records a run-time error of this rank and returns failure.

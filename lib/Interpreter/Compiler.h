@@ -10,7 +10,7 @@
 #define REGATHER_LIB_INTERPRETER_COMPILER_H
 
 #include "CompiledFunction.h"
-#include "World.h"
+#include "RankThreads.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"

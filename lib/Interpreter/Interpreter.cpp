@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
-#include "World.h"
+#include "RankThreads.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/StepAnalysis/AnalyzeStep.h"
@@ -41,8 +41,8 @@ private:
   LogicalResult checkEntry();
   LogicalResult checkMeshes();
   LogicalResult checkArguments(ArrayRef<RankValues> arguments);
-  LogicalResult runRank(World &world, int64_t rank, const RankValues &arguments,
-                        RankValues &results);
+  LogicalResult runRank(RankThreads &world, int64_t rank,
+                        const RankValues &arguments, RankValues &results);
 
   func::FuncOp entry;
   EngineOptions options;
@@ -129,7 +129,7 @@ LogicalResult Interpreter::checkArguments(ArrayRef<RankValues> arguments) {
   return success();
 }
 
-LogicalResult Interpreter::runRank(World &world, int64_t rank,
+LogicalResult Interpreter::runRank(RankThreads &world, int64_t rank,
                                    const RankValues &arguments,
                                    RankValues &results) {
   RuntimeValues values;
@@ -160,7 +160,8 @@ bool Interpreter::run(std::vector<RankValues> &arguments,
     return false;
   results.assign(options.ranks, {});
   // Each step of a training run sees another interleaving.
-  World world(options.ranks, options.seed + 0xD1B54A32D192ED03 * numRuns++);
+  RankThreads world(options.ranks,
+                    options.seed + 0xD1B54A32D192ED03 * numRuns++);
   std::vector<Report> reports = world.execute([&](int64_t rank) {
     return runRank(world, rank, arguments[rank], results[rank]);
   });

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "World.h"
+#include "RankThreads.h"
 
 #include "mlir/IR/OperationSupport.h"
 

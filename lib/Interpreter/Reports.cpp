@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "World.h"
+#include "RankThreads.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -46,20 +46,21 @@ static std::string quoteName(Operation *op) {
   return "'" + op->getName().getStringRef().str() + "'";
 }
 
-std::string regather::interp::describeFlight(const Flight &flight) {
-  Operation *op = flight.starters[flight.getFirstStarter()];
-  return quoteName(op) + " (collective " + std::to_string(flight.number) +
+std::string
+regather::interp::describeCollective(const PendingCollective &collective) {
+  Operation *op = collective.starters[collective.getFirstStarter()];
+  return quoteName(op) + " (collective " + std::to_string(collective.number) +
          " of " +
-         describeGroup(cast<tg::CollectiveOpInterface>(op), *flight.group) +
+         describeGroup(cast<tg::CollectiveOpInterface>(op), *collective.group) +
          ")";
 }
 
-/// The members that have not started `flight`.
-static SmallVector<int64_t> getMissing(const Flight &flight) {
+/// The members that have not started `collective`.
+static SmallVector<int64_t> getMissing(const PendingCollective &collective) {
   SmallVector<int64_t> missing;
-  for (auto [position, op] : llvm::enumerate(flight.starters))
+  for (auto [position, op] : llvm::enumerate(collective.starters))
     if (!op)
-      missing.push_back(flight.group->members[position]);
+      missing.push_back(collective.group->members[position]);
   llvm::sort(missing);
   return missing;
 }
@@ -68,24 +69,26 @@ static SmallVector<int64_t> getMissing(const Flight &flight) {
 // Mismatches, found when a collective starts
 //===----------------------------------------------------------------------===//
 
-bool World::reportMismatch(int64_t rank, Operation *op, const Flight &flight) {
-  if (flight.numStarted == 0)
+bool RankThreads::reportMismatch(int64_t rank, Operation *op,
+                                 const PendingCollective &collective) {
+  if (collective.numStarted == 0)
     return false;
-  unsigned position = flight.getFirstStarter();
-  Operation *other = flight.starters[position];
-  int64_t otherRank = flight.group->members[position];
+  unsigned position = collective.getFirstStarter();
+  Operation *other = collective.starters[position];
+  int64_t otherRank = collective.group->members[position];
   std::optional<std::string> difference = findDifference(op, other, otherRank);
   if (!difference)
     return false;
   bool sameKind = op->getName() == other->getName();
-  Report report{
-      op->getLoc(),
-      describeRanks({rank}) + " starts " + quoteName(op) + " as collective " +
-          std::to_string(flight.number) + " of " +
-          describeGroup(cast<tg::CollectiveOpInterface>(op), *flight.group) +
-          ", but " + describeRanks({otherRank}) + " starts " +
-          (sameKind ? "another " : "") + quoteName(other),
-      {}};
+  Report report{op->getLoc(),
+                describeRanks({rank}) + " starts " + quoteName(op) +
+                    " as collective " + std::to_string(collective.number) +
+                    " of " +
+                    describeGroup(cast<tg::CollectiveOpInterface>(op),
+                                  *collective.group) +
+                    ", but " + describeRanks({otherRank}) + " starts " +
+                    (sameKind ? "another " : "") + quoteName(other),
+                {}};
   report.notes.emplace_back(other->getLoc(),
                             describeRanks({otherRank}) + " starts this");
   if (sameKind)
@@ -97,9 +100,10 @@ bool World::reportMismatch(int64_t rank, Operation *op, const Flight &flight) {
 /// Two ranks must start all collectives that both take part in, of whichever
 /// group, in one order: with two groups in flight at once, the two ranks would
 /// otherwise wait for each other.
-bool World::reportOrder(int64_t rank, unsigned position,
-                        const std::shared_ptr<Flight> &flight) {
-  for (int64_t member : flight->group->members) {
+bool RankThreads::reportOrder(
+    int64_t rank, unsigned position,
+    const std::shared_ptr<PendingCollective> &collective) {
+  for (int64_t member : collective->group->members) {
     if (member == rank)
       continue;
     PairOrder &order =
@@ -107,24 +111,25 @@ bool World::reportOrder(int64_t rank, unsigned position,
     bool isFirst = rank < member;
     if (order.ahead.empty() || order.isFirstAhead == isFirst) {
       order.isFirstAhead = isFirst;
-      order.ahead.push_back(flight);
+      order.ahead.push_back(collective);
       continue;
     }
-    std::shared_ptr<Flight> expected = order.ahead.front();
+    std::shared_ptr<PendingCollective> expected = order.ahead.front();
     order.ahead.pop_front();
-    if (expected == flight)
+    if (expected == collective)
       continue;
-    Operation *op = flight->starters[position];
+    Operation *op = collective->starters[position];
     unsigned other = llvm::find(expected->group->members, member) -
                      expected->group->members.begin();
     Operation *otherOp = expected->starters[other];
     Report report{
         op->getLoc(),
         describeRanks({rank}) + " starts " + quoteName(op) + " (collective " +
-            std::to_string(flight->number) + " of " +
-            describeGroup(cast<tg::CollectiveOpInterface>(op), *flight->group) +
+            std::to_string(collective->number) + " of " +
+            describeGroup(cast<tg::CollectiveOpInterface>(op),
+                          *collective->group) +
             ") where " + describeRanks({member}) + " starts " +
-            describeFlight(*expected) +
+            describeCollective(*expected) +
             "; ranks must start their common collectives in one order",
         {}};
     report.notes.emplace_back(otherOp->getLoc(),
@@ -140,7 +145,7 @@ bool World::reportOrder(int64_t rank, unsigned position,
 //===----------------------------------------------------------------------===//
 
 /// Says what ranks do instead of starting a collective.
-void World::addWhereabouts(ArrayRef<int64_t> missing, Report &report) {
+void RankThreads::addWhereabouts(ArrayRef<int64_t> missing, Report &report) {
   SmallVector<int64_t> finished;
   llvm::MapVector<Operation *, SmallVector<int64_t>> waiting;
   for (int64_t rank : missing) {
@@ -153,7 +158,7 @@ void World::addWhereabouts(ArrayRef<int64_t> missing, Report &report) {
     report.notes.emplace_back(
         op->getLoc(),
         describeRanks(who) + (who.size() == 1 ? " waits" : " wait") +
-            " here for " + describeFlight(*ranks[who.front()]->awaited));
+            " here for " + describeCollective(*ranks[who.front()]->awaited));
   if (!finished.empty())
     report.notes.emplace_back(report.loc,
                               describeRanks(finished) +
@@ -161,42 +166,45 @@ void World::addWhereabouts(ArrayRef<int64_t> missing, Report &report) {
                                   " finished");
 }
 
-void World::reportWaiters(Flight &flight, ArrayRef<int64_t> waiting) {
-  SmallVector<int64_t> missing = getMissing(flight);
+void RankThreads::reportWaiters(PendingCollective &collective,
+                                ArrayRef<int64_t> waiting) {
+  SmallVector<int64_t> missing = getMissing(collective);
   Report report{ranks[waiting.front()]->wait->getLoc(),
                 describeRanks(waiting) +
                     (waiting.size() == 1 ? " waits for " : " wait for ") +
-                    describeFlight(flight) + ", which " +
+                    describeCollective(collective) + ", which " +
                     describeRanks(missing) +
                     (missing.size() == 1 ? " has" : " have") + " not started",
                 {}};
-  Operation *start = flight.starters[flight.getFirstStarter()];
+  Operation *start = collective.starters[collective.getFirstStarter()];
   report.notes.emplace_back(start->getLoc(), "started here");
   addWhereabouts(missing, report);
   reports.push_back(std::move(report));
 }
 
-void World::reportNeverStarted(const Flight &flight) {
-  Operation *op = flight.starters[flight.getFirstStarter()];
-  SmallVector<int64_t> missing = getMissing(flight), started;
-  for (int64_t member : flight.group->members)
+void RankThreads::reportNeverStarted(const PendingCollective &collective) {
+  Operation *op = collective.starters[collective.getFirstStarter()];
+  SmallVector<int64_t> missing = getMissing(collective), started;
+  for (int64_t member : collective.group->members)
     if (!llvm::is_contained(missing, member))
       started.push_back(member);
   llvm::sort(started);
-  reports.push_back(
-      {op->getLoc(),
-       describeRanks(started) + (started.size() == 1 ? " starts " : " start ") +
-           describeFlight(flight) + ", which " + describeRanks(missing) +
-           " never " + (missing.size() == 1 ? "starts" : "start"),
-       {}});
+  reports.push_back({op->getLoc(),
+                     describeRanks(started) +
+                         (started.size() == 1 ? " starts " : " start ") +
+                         describeCollective(collective) + ", which " +
+                         describeRanks(missing) + " never " +
+                         (missing.size() == 1 ? "starts" : "start"),
+                     {}});
 }
 
-void World::reportStuck() {
+void RankThreads::reportStuck() {
   // Ranks that failed explain why others are stuck.
   if (!rankErrors.empty())
     return;
   // Blocked ranks that wait at one place for one collective, by lowest rank.
-  llvm::MapVector<std::pair<Flight *, Operation *>, SmallVector<int64_t>>
+  llvm::MapVector<std::pair<PendingCollective *, Operation *>,
+                  SmallVector<int64_t>>
       waiting;
   for (auto [i, rank] : llvm::enumerate(ranks))
     if (rank->state == State::Blocked)
@@ -205,22 +213,22 @@ void World::reportStuck() {
     reportWaiters(*place.first, who);
   if (!waiting.empty())
     return;
-  auto getKey = [](const std::shared_ptr<Flight> &flight) {
-    return std::make_pair(flight->group->id, flight->number);
+  auto getKey = [](const std::shared_ptr<PendingCollective> &collective) {
+    return std::make_pair(collective->group->id, collective->number);
   };
   // The order of first starts depends on the seed; groups do not.
-  llvm::sort(flights, [&](const auto &a, const auto &b) {
+  llvm::sort(pending, [&](const auto &a, const auto &b) {
     return getKey(a) < getKey(b);
   });
-  for (const std::shared_ptr<Flight> &flight : flights)
-    reportNeverStarted(*flight);
+  for (const std::shared_ptr<PendingCollective> &collective : pending)
+    reportNeverStarted(*collective);
 }
 
 //===----------------------------------------------------------------------===//
 // Errors of single ranks
 //===----------------------------------------------------------------------===//
 
-void World::reportRankErrors() {
+void RankThreads::reportRankErrors() {
   if (!reports.empty())
     return;
   llvm::sort(rankErrors, [](const RankError &a, const RankError &b) {

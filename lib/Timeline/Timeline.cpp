@@ -58,9 +58,9 @@ static std::vector<TimelinePhase> findPhases(llvm::ArrayRef<TimelineBox> boxes,
 }
 
 /// Where the bytes in use change.
-static void addMemory(const TimedGraph &program, llvm::ArrayRef<uint32_t> order,
+static void addMemory(const TimedGraph &graph, llvm::ArrayRef<uint32_t> order,
                       const RankTimeline &times, Timeline &timeline) {
-  MemoryCurve curve = computeMemoryCurve(program, order);
+  MemoryCurve curve = computeMemoryCurve(graph, order);
   timeline.peakBytes = curve.peakBytes;
   if (!order.empty())
     timeline.peakSeconds = times.issued[order[curve.peakPlace]];
@@ -75,14 +75,14 @@ static void addMemory(const TimedGraph &program, llvm::ArrayRef<uint32_t> order,
   }
 }
 
-Timeline regather::makeTimeline(const TimedGraph &program,
+Timeline regather::makeTimeline(const TimedGraph &graph,
                                 llvm::ArrayRef<uint32_t> order,
                                 const SimulationResult &result,
                                 uint32_t rankClass,
                                 llvm::ArrayRef<TimelineOp> ops,
                                 llvm::ArrayRef<std::string> streams) {
   const RankTimeline &times = result.ranks[rankClass];
-  std::vector<bool> isCritical(program.ops.size());
+  std::vector<bool> isCritical(graph.ops.size());
   for (const TimelineEntry &entry : result.criticalPath)
     if (entry.rankClass == rankClass)
       isCritical[entry.op] = true;
@@ -97,13 +97,13 @@ Timeline regather::makeTimeline(const TimedGraph &program,
     TimelineBox box = {times.begin[op], times.end[op], op, ops[op].kind,
                        isCritical[op]};
     unsigned lane = 0;
-    if (program.ops[op].kind == TimedOpKind::Wait)
+    if (graph.ops[op].kind == TimedOpKind::Wait)
       box.kind = BoxKind::Exposed;
-    else if (program.ops[op].kind == TimedOpKind::Collective)
-      lane = 1 + program.ops[op].stream;
+    else if (graph.ops[op].kind == TimedOpKind::Collective)
+      lane = 1 + graph.ops[op].stream;
     timeline.lanes[lane].boxes.push_back(box);
   }
   timeline.phases = findPhases(timeline.lanes[0].boxes, timeline.seconds);
-  addMemory(program, order, times, timeline);
+  addMemory(graph, order, times, timeline);
   return timeline;
 }

@@ -18,9 +18,9 @@ namespace {
 /// Writes the events of the Trace Event Format.
 class TraceWriter {
 public:
-  TraceWriter(llvm::json::OStream &stream, const TimedGraph &program,
+  TraceWriter(llvm::json::OStream &stream, const TimedGraph &graph,
               llvm::ArrayRef<TimelineOp> ops)
-      : stream(stream), program(program), ops(ops) {}
+      : stream(stream), graph(graph), ops(ops) {}
 
   void write(const Timeline &timeline, unsigned process);
 
@@ -37,7 +37,7 @@ private:
   void arrow(const TimelineBox &wait, unsigned process);
 
   llvm::json::OStream &stream;
-  const TimedGraph &program;
+  const TimedGraph &graph;
   llvm::ArrayRef<TimelineOp> ops;
   unsigned numArrows = 0;
 };
@@ -94,7 +94,7 @@ void TraceWriter::box(const TimelineBox &box, unsigned process,
 
 /// From the end of a collective to that of the wait that it holds up.
 void TraceWriter::arrow(const TimelineBox &wait, unsigned process) {
-  unsigned stream = program.ops[wait.op].stream;
+  unsigned stream = graph.ops[wait.op].stream;
   unsigned number = ++numArrows;
   auto end = [&](llvm::StringRef phase, unsigned thread) {
     event(phase, "exposed", process, thread, [&] {
@@ -129,13 +129,13 @@ void TraceWriter::write(const Timeline &timeline, unsigned process) {
 
 void regather::writeTrace(llvm::raw_ostream &os,
                           llvm::ArrayRef<Timeline> timelines,
-                          const TimedGraph &program,
+                          const TimedGraph &graph,
                           llvm::ArrayRef<TimelineOp> ops) {
   llvm::json::OStream stream(os);
   stream.object([&] {
     stream.attribute("displayTimeUnit", "ms");
     stream.attributeArray("traceEvents", [&] {
-      TraceWriter writer(stream, program, ops);
+      TraceWriter writer(stream, graph, ops);
       for (auto [i, timeline] : llvm::enumerate(timelines))
         writer.write(timeline, i);
     });

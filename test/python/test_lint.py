@@ -113,7 +113,7 @@ def test_include_that_no_layer_allows(tree: Path) -> None:
             '#include "regather/Analysis/IndexLists.h"\n'
             '#include "regather/Dialect/TG/IR/TG.h"\n'
             "#include <mlir/IR/Builders.h>\n"
-            '#include "../Interpreter/World.h"\n'
+            '#include "../Interpreter/RankThreads.h"\n'
             "#include <vector>\n")
     code, output = lint(tree)
     assert code != 0
@@ -121,7 +121,7 @@ def test_include_that_no_layer_allows(tree: Path) -> None:
     assert f"{place}:10: Analysis includes regather/Dialect/TG/IR/TG.h of " \
         f"Dialect/TG/IR; {LAYERS}:" in output
     assert f"{place}:11: Analysis includes mlir/IR/Builders.h of MLIR" in output
-    assert f"{place}:12: Analysis includes ../Interpreter/World.h of " \
+    assert f"{place}:12: Analysis includes ../Interpreter/RankThreads.h of " \
         "Interpreter" in output
     assert f"{place}:13" not in output
 

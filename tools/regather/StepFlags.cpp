@@ -233,10 +233,10 @@ std::string regather::getRequestedCluster(mlir::ModuleOp module) {
 }
 
 std::optional<CostModel> regather::loadRequestedCluster(mlir::ModuleOp module) {
-  llvm::Expected<Cluster> loaded = loadCluster(getRequestedCluster(module));
+  Result<Cluster> loaded = loadCluster(getRequestedCluster(module));
   if (loaded)
     return CostModel(std::move(*loaded));
-  reportError(llvm::toString(loaded.takeError()));
+  reportError(loaded.getMessage());
   return std::nullopt;
 }
 

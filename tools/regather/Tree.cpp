@@ -301,9 +301,9 @@ int regather::treeMain() {
   std::optional<CostModel> model;
   FailureOr<StepCosts> costs = failure();
   if (!clusterName.empty()) {
-    llvm::Expected<Cluster> cluster = loadCluster(clusterName);
+    Result<Cluster> cluster = loadCluster(clusterName);
     if (!cluster)
-      return reportError(llvm::toString(cluster.takeError()));
+      return reportError(cluster.getMessage());
     model.emplace(std::move(*cluster));
     costs = StepCosts::create(*input->module, *model);
     if (failed(costs))

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What the scheduler and the simulator know of a step. All ranks run the same
-// program. Computation runs on one stream, in the order in which it is issued.
+// step. Computation runs on one stream, in the order in which it is issued.
 // A collective is issued there as well, but runs on the stream of its
 // communicator; a wait holds the compute stream up until it is done.
 //
@@ -80,7 +80,7 @@ struct TimedGraph {
   std::vector<uint32_t> getStepOrder() const;
 };
 
-/// Why an order is none of a program's.
+/// Why an order is none of a graph's.
 struct OrderViolation {
   enum class Kind {
     /// `op` does not occur.
@@ -98,9 +98,9 @@ struct OrderViolation {
   size_t place = 0;
 };
 
-/// The first violation; nothing if `order` is one in which the program can run.
+/// The first violation; nothing if `order` is one in which the graph can run.
 std::optional<OrderViolation>
-findOrderViolation(const TimedGraph &program, llvm::ArrayRef<uint32_t> order);
+findOrderViolation(const TimedGraph &graph, llvm::ArrayRef<uint32_t> order);
 
 /// Memory over the places of an order. It does not depend on how long anything
 /// takes: what the operation at a place writes is taken when it is issued.
@@ -112,10 +112,10 @@ struct MemoryCurve {
   size_t peakPlace = 0;
 };
 
-MemoryCurve computeMemoryCurve(const TimedGraph &program,
+MemoryCurve computeMemoryCurve(const TimedGraph &graph,
                                llvm::ArrayRef<uint32_t> order);
 
-/// Times that no order of a program can undercut.
+/// Times that no order of a graph can undercut.
 struct StepBounds {
   /// All computation, one after the other.
   double computeSeconds = 0;
@@ -128,7 +128,7 @@ struct StepBounds {
   double getSeconds() const;
 };
 
-StepBounds computeStepBounds(const TimedGraph &program);
+StepBounds computeStepBounds(const TimedGraph &graph);
 
 } // namespace regather
 

@@ -83,7 +83,7 @@ struct Timeline {
 };
 
 /// The timeline of class `rankClass` of a simulation. `streams` are names.
-Timeline makeTimeline(const TimedGraph &program, llvm::ArrayRef<uint32_t> order,
+Timeline makeTimeline(const TimedGraph &graph, llvm::ArrayRef<uint32_t> order,
                       const SimulationResult &result, uint32_t rankClass,
                       llvm::ArrayRef<TimelineOp> ops,
                       llvm::ArrayRef<std::string> streams);

@@ -19,7 +19,7 @@ namespace regather {
 /// a thread for each lane, a counter of the bytes in use, and arrows from
 /// collectives to the waits that they hold up.
 void writeTrace(llvm::raw_ostream &os, llvm::ArrayRef<Timeline> timelines,
-                const TimedGraph &program, llvm::ArrayRef<TimelineOp> ops);
+                const TimedGraph &graph, llvm::ArrayRef<TimelineOp> ops);
 
 /// A picture for a page with `getTimelineStyle` and, to zoom and to show what
 /// is under the mouse, `getTimelineScript`. Boxes of one kind that share a

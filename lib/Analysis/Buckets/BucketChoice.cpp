@@ -60,21 +60,21 @@ private:
 
 BucketChooser::BucketChooser(const BucketChoiceProblem &problem)
     : problem(problem), sizes(problem.sizes),
-      graph(getDependencies(problem.program)) {
+      graph(getDependencies(problem.graph)) {
   // Seconds of computation before each operation, in the order of the step.
   std::vector<double> instants = {0};
-  for (const TimedOp &op : problem.program.ops)
+  for (const TimedOp &op : problem.graph.ops)
     instants.push_back(instants.back() +
                        (op.kind == TimedOpKind::Compute ? op.seconds : 0));
-  std::vector<uint32_t> firstUse(problem.program.ops.size(),
-                                 problem.program.ops.size());
-  for (uint32_t op = problem.program.ops.size(); op-- != 0;)
-    for (uint32_t needed : problem.program.predecessors[op])
+  std::vector<uint32_t> firstUse(problem.graph.ops.size(),
+                                 problem.graph.ops.size());
+  for (uint32_t op = problem.graph.ops.size(); op-- != 0;)
+    for (uint32_t needed : problem.graph.predecessors[op])
       firstUse[needed] = op;
   sizes.computeSeconds = instants.back();
   for (auto [sized, ops] : zip_equal(sizes.collectives, problem.collectives)) {
     sized.ready = 0;
-    for (uint32_t needed : problem.program.predecessors[ops.start])
+    for (uint32_t needed : problem.graph.predecessors[ops.start])
       sized.ready = std::max(sized.ready, instants[needed + 1]);
     sized.need = instants[firstUse[ops.wait]];
   }
@@ -144,7 +144,7 @@ double BucketChooser::judge(const Buckets &buckets) {
   std::vector<BucketPart> parts =
       cutCyclicBuckets(graph, problem.collectives, buckets);
   TimedGraph merged =
-      mergeCollectives(problem.program, problem.collectives, parts,
+      mergeCollectives(problem.graph, problem.collectives, parts,
                        problem.isEarly, [&](const BucketPart &part) {
                          double bytes = 0;
                          for (uint32_t member : part.members)

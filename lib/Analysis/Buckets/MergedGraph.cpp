@@ -14,18 +14,18 @@
 using namespace llvm;
 using namespace regather;
 
-DependencyGraph regather::getDependencies(const TimedGraph &program) {
+DependencyGraph regather::getDependencies(const TimedGraph &original) {
   DependencyGraph graph;
-  for (uint32_t op = 0; op != program.ops.size(); ++op) {
+  for (uint32_t op = 0; op != original.ops.size(); ++op) {
     graph.addOp();
-    for (uint32_t needed : program.predecessors[op])
+    for (uint32_t needed : original.predecessors[op])
       graph.addSource(needed);
   }
   return graph;
 }
 
 namespace {
-/// Numbers of the merged program by operation; members have that of the first.
+/// Numbers of the merged step by operation; members have that of the first.
 class Renumbering {
 public:
   Renumbering(size_t size, ArrayRef<uint32_t> order) : numbers(size) {
@@ -50,15 +50,15 @@ private:
 } // namespace
 
 TimedGraph regather::mergeCollectives(
-    const TimedGraph &program, const std::vector<CollectiveOps> &collectives,
+    const TimedGraph &original, const std::vector<CollectiveOps> &collectives,
     const std::vector<BucketPart> &parts, const std::vector<bool> &isEarly,
     function_ref<double(const BucketPart &)> getSeconds) {
-  DependencyGraph graph = getDependencies(program);
+  DependencyGraph graph = getDependencies(original);
   std::vector<uint32_t> order =
       orderBuckets(graph, collectives, parts, isEarly);
-  Renumbering numbers(program.ops.size(), order);
+  Renumbering numbers(original.ops.size(), order);
   // By leader of several starts.
-  std::vector<const BucketPart *> partOf(program.ops.size());
+  std::vector<const BucketPart *> partOf(original.ops.size());
   for (const BucketPart &part : parts) {
     if (part.members.size() < 2)
       continue;
@@ -70,26 +70,26 @@ TimedGraph regather::mergeCollectives(
     }
   }
   TimedGraph merged;
-  merged.streams = program.streams;
-  merged.links = program.links;
-  merged.residentBytes = program.residentBytes;
+  merged.streams = original.streams;
+  merged.links = original.links;
+  merged.residentBytes = original.residentBytes;
   SmallVector<uint32_t> needed;
   for (uint32_t op : order) {
-    TimedOp &timed = merged.ops.emplace_back(program.ops[op]);
+    TimedOp &timed = merged.ops.emplace_back(original.ops[op]);
     timed.collective = numbers[timed.collective];
-    needed.assign(program.predecessors[op].begin(),
-                  program.predecessors[op].end());
+    needed.assign(original.predecessors[op].begin(),
+                  original.predecessors[op].end());
     if (const BucketPart *part = partOf[op]) {
       timed.seconds = getSeconds(*part);
       for (uint32_t member : drop_begin(part->members))
-        append_range(needed, program.predecessors[collectives[member].start]);
+        append_range(needed, original.predecessors[collectives[member].start]);
     }
     merged.predecessors.push(numbers.getNumbers(needed));
   }
-  for (const auto &[number, buffer] : enumerate(program.buffers)) {
+  for (const auto &[number, buffer] : enumerate(original.buffers)) {
     merged.buffers.push_back(
         {buffer.bytes, numbers[buffer.writer], buffer.isLiveOut});
-    merged.users.push(numbers.getNumbers(program.users[number]));
+    merged.users.push(numbers.getNumbers(original.users[number]));
   }
   return merged;
 }

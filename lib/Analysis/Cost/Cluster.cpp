@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/Cost/Cluster.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -35,13 +36,12 @@ llvm::StringRef regather::getAlgorithmName(CollectiveAlgorithm algorithm) {
   return kAlgorithmNames[static_cast<unsigned>(algorithm)];
 }
 
-llvm::Error Cluster::checkRanks(int64_t ranks) const {
+Failure Cluster::checkRanks(int64_t ranks) const {
   std::optional<int64_t> most = links.back().spanRanks;
   if (!most || ranks <= *most)
-    return llvm::Error::success();
-  return llvm::createStringError(
-      "cluster \"%s\" connects %lld ranks, but the mesh has %lld", name.c_str(),
-      static_cast<long long>(*most), static_cast<long long>(ranks));
+    return Failure();
+  return makeFailure("cluster \"{0}\" connects {1} ranks, but the mesh has {2}",
+                     name, *most, ranks);
 }
 
 std::optional<unsigned> Cluster::findLink(llvm::StringRef linkName) const {

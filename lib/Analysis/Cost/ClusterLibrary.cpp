@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/Cost/Cluster.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -35,15 +36,15 @@ llvm::ArrayRef<llvm::StringRef> regather::getClusterNames() {
   return names;
 }
 
-llvm::Expected<Cluster> regather::loadCluster(llvm::StringRef nameOrPath) {
+Result<Cluster> regather::loadCluster(llvm::StringRef nameOrPath) {
   for (const EmbeddedCluster &cluster : kClusters)
     if (nameOrPath == cluster.name)
       return parseCluster(cluster.text, (nameOrPath + ".json").str());
   auto file = llvm::MemoryBuffer::getFile(nameOrPath);
   if (!file)
-    return llvm::createStringError("cannot read cluster file '" + nameOrPath +
-                                   "': " + file.getError().message() +
-                                   "; clusters known by name are " +
-                                   llvm::join(getClusterNames(), ", "));
+    return makeFailure("cannot read cluster file '" + nameOrPath +
+                       "': " + file.getError().message() +
+                       "; clusters known by name are " +
+                       llvm::join(getClusterNames(), ", "));
   return parseCluster((*file)->getBuffer(), nameOrPath);
 }

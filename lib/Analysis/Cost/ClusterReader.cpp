@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/Cost/Cluster.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 #include "regather/Support/LLVM/ParseJson.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -301,10 +302,10 @@ static Cluster readCluster(const json::Value &value, Problem &problem) {
   return cluster;
 }
 
-llvm::Expected<Cluster> regather::parseCluster(llvm::StringRef text,
-                                               llvm::StringRef file) {
+Result<Cluster> regather::parseCluster(llvm::StringRef text,
+                                       llvm::StringRef file) {
   auto fail = [&](const llvm::Twine &why) {
-    return llvm::createStringError("cluster file '" + file + "': " + why);
+    return makeFailure("cluster file '" + file + "': " + why);
   };
   llvm::Expected<json::Value> value = parseJson(text);
   if (!value)

@@ -8,7 +8,7 @@
 
 #include "regather/Analysis/MemoryPlanner/BufferLifetimes.h"
 
-#include "../FormattedError.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -34,12 +34,12 @@ struct Opening {
 class LifetimeAnalysis {
 public:
   explicit LifetimeAnalysis(const StreamProgram &program);
-  Expected<std::vector<BufferLifetime>> run();
+  Result<std::vector<BufferLifetime>> run();
 
 private:
-  Error checkNumbers() const;
-  Error visit(uint64_t step);
-  Error access(uint64_t step, uint32_t buffer, StringRef verb);
+  Failure checkNumbers() const;
+  Failure visit(uint64_t step);
+  Failure access(uint64_t step, uint32_t buffer, StringRef verb);
   ArrayRef<uint64_t> getLastAccesses(uint32_t buffer) const {
     return ArrayRef(lastAccess)
         .slice(size_t(buffer) * program.numStreams, program.numStreams);
@@ -72,80 +72,83 @@ LifetimeAnalysis::LifetimeAnalysis(const StreamProgram &program)
       firstWrite(program.numBuffers, kNever),
       lastAccess(size_t(program.numBuffers) * program.numStreams) {}
 
-Error LifetimeAnalysis::checkNumbers() const {
+Failure LifetimeAnalysis::checkNumbers() const {
   auto check = [](ArrayRef<uint32_t> numbers, uint32_t count, StringRef kind,
-                  const Twine &where) -> Error {
+                  const Twine &where) -> Failure {
     for (uint32_t number : numbers)
       if (number >= count)
-        return makeError("{0} names {1} {2}, but there are only {3}",
-                         where.str(), kind, number, count);
-    return Error::success();
+        return makeFailure("{0} names {1} {2}, but there are only {3}",
+                           where.str(), kind, number, count);
+    return Failure();
   };
   for (auto [step, op] : enumerate(program.ops)) {
     std::string where = ("operation " + Twine(step)).str();
-    if (Error error = check(op.stream, program.numStreams, "stream", where))
-      return error;
+    if (Failure failure = check(op.stream, program.numStreams, "stream", where))
+      return failure;
     for (ArrayRef<uint32_t> buffers : {ArrayRef(op.reads), ArrayRef(op.writes)})
-      if (Error error = check(buffers, program.numBuffers, "buffer", where))
-        return error;
-    if (Error error = check(op.waits, program.numEvents, "event", where))
-      return error;
+      if (Failure failure = check(buffers, program.numBuffers, "buffer", where))
+        return failure;
+    if (Failure failure = check(op.waits, program.numEvents, "event", where))
+      return failure;
     if (op.records)
-      if (Error error = check(*op.records, program.numEvents, "event", where))
-        return error;
+      if (Failure failure =
+              check(*op.records, program.numEvents, "event", where))
+        return failure;
   }
-  if (Error error = check(program.overlapping, program.numStreams, "stream",
-                          "the list of streams that overlap"))
-    return error;
-  if (Error error = check(program.liveIn, program.numBuffers, "buffer",
-                          "the list of buffers live before the program"))
-    return error;
+  if (Failure failure = check(program.overlapping, program.numStreams, "stream",
+                              "the list of streams that overlap"))
+    return failure;
+  if (Failure failure = check(program.liveIn, program.numBuffers, "buffer",
+                              "the list of buffers live before the program"))
+    return failure;
   return check(program.liveOut, program.numBuffers, "buffer",
                "the list of buffers live after the program");
 }
 
-Error LifetimeAnalysis::access(uint64_t step, uint32_t buffer, StringRef verb) {
+Failure LifetimeAnalysis::access(uint64_t step, uint32_t buffer,
+                                 StringRef verb) {
   const StreamOp &op = program.ops[step];
   uint64_t &last = lastAccess[size_t(buffer) * program.numStreams + op.stream];
   last = step + 1;
   if (isLiveIn[buffer])
-    return Error::success();
+    return Failure();
   uint64_t first = firstWrite[buffer];
   if (first == kNever)
-    return makeError("operation {0} {1} buffer {2}, which nothing has written",
-                     step, verb, buffer);
+    return makeFailure(
+        "operation {0} {1} buffer {2}, which nothing has written", step, verb,
+        buffer);
   uint32_t writer = program.ops[first].stream;
   bool isOrdered = writer == op.stream && !overlaps[writer];
   if (first != step && !isOrdered && clocks[op.stream][writer] <= first)
-    return makeError("operation {0} on stream {1} {2} buffer {3} without "
-                     "waiting for operation {4} on stream {5}, which first "
-                     "writes it",
-                     step, op.stream, verb, buffer, first, writer);
-  return Error::success();
+    return makeFailure("operation {0} on stream {1} {2} buffer {3} without "
+                       "waiting for operation {4} on stream {5}, which first "
+                       "writes it",
+                       step, op.stream, verb, buffer, first, writer);
+  return Failure();
 }
 
-Error LifetimeAnalysis::visit(uint64_t step) {
+Failure LifetimeAnalysis::visit(uint64_t step) {
   const StreamOp &op = program.ops[step];
   Clock &clock = clocks[op.stream];
   for (uint32_t event : op.waits) {
     if (events[event].empty())
-      return makeError("operation {0} waits for event {1}, which no earlier "
-                       "operation records",
-                       step, event);
+      return makeFailure("operation {0} waits for event {1}, which no earlier "
+                         "operation records",
+                         step, event);
     for (auto [known, recorded] : zip(clock, events[event]))
       known = std::max(known, recorded);
   }
   for (uint32_t buffer : op.reads)
-    if (Error error = access(step, buffer, "reads"))
-      return error;
+    if (Failure failure = access(step, buffer, "reads"))
+      return failure;
   bool opens = false;
   for (uint32_t buffer : op.writes) {
     if (firstWrite[buffer] == kNever && !isLiveIn[buffer]) {
       firstWrite[buffer] = step;
       opens = true;
     }
-    if (Error error = access(step, buffer, "writes"))
-      return error;
+    if (Failure failure = access(step, buffer, "writes"))
+      return failure;
   }
   if (opens)
     openings[op.stream].push_back({step, clock});
@@ -156,7 +159,7 @@ Error LifetimeAnalysis::visit(uint64_t step) {
     events[*op.records] = clock;
     events[*op.records][op.stream] = step + 1;
   }
-  return Error::success();
+  return Failure();
 }
 
 uint64_t LifetimeAnalysis::findEnd(uint32_t buffer) const {
@@ -198,16 +201,16 @@ bool LifetimeAnalysis::endsInOneOp(uint32_t buffer) const {
   return true;
 }
 
-Expected<std::vector<BufferLifetime>> LifetimeAnalysis::run() {
-  if (Error error = checkNumbers())
-    return error;
+Result<std::vector<BufferLifetime>> LifetimeAnalysis::run() {
+  if (Failure failure = checkNumbers())
+    return failure;
   for (uint32_t stream : program.overlapping)
     overlaps[stream] = true;
   for (uint32_t buffer : program.liveIn)
     isLiveIn[buffer] = true;
   for (uint64_t step = 0; step != program.ops.size(); ++step)
-    if (Error error = visit(step))
-      return error;
+    if (Failure failure = visit(step))
+      return failure;
   std::vector<BufferLifetime> lifetimes(program.numBuffers);
   for (uint32_t buffer = 0; buffer != program.numBuffers; ++buffer) {
     if (isLiveIn[buffer])
@@ -218,15 +221,15 @@ Expected<std::vector<BufferLifetime>> LifetimeAnalysis::run() {
   }
   for (uint32_t buffer : program.liveOut) {
     if (!isLiveIn[buffer] && firstWrite[buffer] == kNever)
-      return makeError("buffer {0} is live after the program, but nothing "
-                       "writes it",
-                       buffer);
+      return makeFailure("buffer {0} is live after the program, but nothing "
+                         "writes it",
+                         buffer);
     lifetimes[buffer].end = program.ops.size();
   }
   return lifetimes;
 }
 
-Expected<std::vector<BufferLifetime>>
+Result<std::vector<BufferLifetime>>
 regather::computeLifetimes(const StreamProgram &program) {
   return LifetimeAnalysis(program).run();
 }

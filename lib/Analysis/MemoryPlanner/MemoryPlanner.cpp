@@ -110,12 +110,12 @@ void ComponentPlanner::run() {
     improveOrder(problem, component, wanted, effort, best);
 }
 
-Expected<MemoryPlan> regather::planMemory(const MemoryPlanRequest &request,
-                                          const MemoryPlannerOptions &options) {
+Result<MemoryPlan> regather::planMemory(const MemoryPlanRequest &request,
+                                        const MemoryPlannerOptions &options) {
   Effort::Clock::time_point start = Effort::Clock::now();
-  Expected<NormalizedRequest> normalized = normalizeRequest(request);
+  Result<NormalizedRequest> normalized = normalizeRequest(request);
   if (!normalized)
-    return normalized.takeError();
+    return normalized.getFailure();
   const Problem &problem = normalized->problem;
   std::optional<Effort::Clock::time_point> deadline;
   if (options.timeLimit)

@@ -8,7 +8,7 @@
 
 #include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
 
-#include "../FormattedError.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -21,27 +21,27 @@
 using namespace llvm;
 using namespace regather;
 
-static Error checkPlaces(const MemoryPlanRequest &request,
-                         ArrayRef<uint64_t> offsets, uint64_t peak) {
+static Failure checkPlaces(const MemoryPlanRequest &request,
+                           ArrayRef<uint64_t> offsets, uint64_t peak) {
   if (offsets.size() != request.buffers.size())
-    return makeError("plan has {0} offsets for {1} buffers", offsets.size(),
-                     request.buffers.size());
+    return makeFailure("plan has {0} offsets for {1} buffers", offsets.size(),
+                       request.buffers.size());
   for (auto [number, buffer] : enumerate(request.buffers)) {
     uint64_t offset = offsets[number];
     if (buffer.alignment == 0 || offset % buffer.alignment != 0)
-      return makeError("offset {0} of buffer {1} is not a multiple of its "
-                       "alignment {2}",
-                       offset, number, buffer.alignment);
+      return makeFailure("offset {0} of buffer {1} is not a multiple of its "
+                         "alignment {2}",
+                         offset, number, buffer.alignment);
     if (buffer.fixedOffset && *buffer.fixedOffset != offset)
-      return makeError("buffer {0} is fixed at offset {1}, but lies at {2}",
-                       number, *buffer.fixedOffset, offset);
+      return makeFailure("buffer {0} is fixed at offset {1}, but lies at {2}",
+                         number, *buffer.fixedOffset, offset);
     if (buffer.size != 0 && buffer.begin < buffer.end &&
         (buffer.size > peak || offset > peak - buffer.size))
-      return makeError("buffer {0} of {1} bytes at offset {2} does not end "
-                       "within the {3} bytes of the arena",
-                       number, buffer.size, offset, peak);
+      return makeFailure("buffer {0} of {1} bytes at offset {2} does not end "
+                         "within the {3} bytes of the arena",
+                         number, buffer.size, offset, peak);
   }
-  return Error::success();
+  return Failure();
 }
 
 namespace {
@@ -49,10 +49,10 @@ namespace {
 class OverlapCheck {
 public:
   OverlapCheck(const MemoryPlanRequest &request, ArrayRef<uint64_t> offsets);
-  Error run();
+  Failure run();
 
 private:
-  Error begin(uint32_t number);
+  Failure begin(uint32_t number);
   void end(uint32_t number);
   bool mayOverlap(uint32_t a, uint32_t b) const;
 
@@ -90,32 +90,32 @@ bool OverlapCheck::mayOverlap(uint32_t a, uint32_t b) const {
       });
 }
 
-Error OverlapCheck::begin(uint32_t number) {
+Failure OverlapCheck::begin(uint32_t number) {
   uint64_t offset = offsets[number];
   uint64_t end = offset + request.buffers[number].size;
-  auto check = [&](uint32_t other) -> Error {
+  auto check = [&](uint32_t other) -> Failure {
     uint64_t otherEnd = offsets[other] + request.buffers[other].size;
     if (otherEnd <= offset || end <= offsets[other] ||
         mayOverlap(number, other))
-      return Error::success();
-    return makeError("buffers {0} and {1} are live together from step {2}, but "
-                     "lie at offsets {3} and {4} with {5} and {6} bytes",
-                     other, number, request.buffers[number].begin,
-                     offsets[other], offset, request.buffers[other].size,
-                     request.buffers[number].size);
+      return Failure();
+    return makeFailure(
+        "buffers {0} and {1} are live together from step {2}, but "
+        "lie at offsets {3} and {4} with {5} and {6} bytes",
+        other, number, request.buffers[number].begin, offsets[other], offset,
+        request.buffers[other].size, request.buffers[number].size);
   };
   // Nothing live overlaps, so only the neighbours below and above can.
   auto above = live.lower_bound(offset);
   if (above != live.begin())
     for (uint32_t other : std::prev(above)->second)
-      if (Error error = check(other))
-        return error;
+      if (Failure failure = check(other))
+        return failure;
   for (; above != live.end() && above->first < end; ++above)
     for (uint32_t other : above->second)
-      if (Error error = check(other))
-        return error;
+      if (Failure failure = check(other))
+        return failure;
   live[offset].push_back(number);
-  return Error::success();
+  return Failure();
 }
 
 void OverlapCheck::end(uint32_t number) {
@@ -125,7 +125,7 @@ void OverlapCheck::end(uint32_t number) {
     live.erase(entry);
 }
 
-Error OverlapCheck::run() {
+Failure OverlapCheck::run() {
   // (step, whether it begins, buffer): ends come first.
   std::vector<std::tuple<uint64_t, bool, uint32_t>> events;
   for (auto [number, buffer] : enumerate(request.buffers)) {
@@ -138,34 +138,34 @@ Error OverlapCheck::run() {
   for (auto [step, isBegin, number] : events) {
     if (!isBegin)
       end(number);
-    else if (Error error = begin(number))
-      return error;
+    else if (Failure failure = begin(number))
+      return failure;
   }
-  return Error::success();
+  return Failure();
 }
 
-static Error checkGroups(const MemoryPlanRequest &request,
-                         ArrayRef<uint64_t> offsets) {
+static Failure checkGroups(const MemoryPlanRequest &request,
+                           ArrayRef<uint64_t> offsets) {
   for (const std::vector<uint32_t> &group : request.groups) {
     for (uint32_t member : group) {
       if (member >= offsets.size())
-        return makeError("a group names buffer {0}, but there are only {1}",
-                         member, offsets.size());
+        return makeFailure("a group names buffer {0}, but there are only {1}",
+                           member, offsets.size());
       if (offsets[member] != offsets[group.front()])
-        return makeError("buffers {0} and {1} have to be at the same place, "
-                         "but lie at offsets {2} and {3}",
-                         group.front(), member, offsets[group.front()],
-                         offsets[member]);
+        return makeFailure("buffers {0} and {1} have to be at the same place, "
+                           "but lie at offsets {2} and {3}",
+                           group.front(), member, offsets[group.front()],
+                           offsets[member]);
     }
   }
-  return Error::success();
+  return Failure();
 }
 
-Error regather::checkMemoryPlan(const MemoryPlanRequest &request,
-                                ArrayRef<uint64_t> offsets, uint64_t peak) {
-  if (Error error = checkPlaces(request, offsets, peak))
-    return error;
-  if (Error error = checkGroups(request, offsets))
-    return error;
+Failure regather::checkMemoryPlan(const MemoryPlanRequest &request,
+                                  ArrayRef<uint64_t> offsets, uint64_t peak) {
+  if (Failure failure = checkPlaces(request, offsets, peak))
+    return failure;
+  if (Failure failure = checkGroups(request, offsets))
+    return failure;
   return OverlapCheck(request, offsets).run();
 }

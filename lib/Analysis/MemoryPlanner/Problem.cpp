@@ -8,7 +8,7 @@
 
 #include "Problem.h"
 
-#include "../FormattedError.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/IntEqClasses.h"
@@ -16,6 +16,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cassert>
 #include <map>
 #include <numeric>
 #include <set>
@@ -31,66 +32,68 @@ static constexpr uint64_t kMaxBytes = uint64_t(1) << 62;
 // Checks of the request
 //===----------------------------------------------------------------------===//
 
-static Error checkBuffer(size_t number, const BufferRequest &buffer) {
+static Failure checkBuffer(size_t number, const BufferRequest &buffer) {
   if (!isPowerOf2_64(buffer.alignment))
-    return makeError("alignment of buffer {0} must be a power of two, got {1}",
-                     number, buffer.alignment);
+    return makeFailure(
+        "alignment of buffer {0} must be a power of two, got {1}", number,
+        buffer.alignment);
   if (buffer.begin > buffer.end)
-    return makeError("lifetime of buffer {0} ends at step {1}, before it "
-                     "begins at step {2}",
-                     number, buffer.end, buffer.begin);
+    return makeFailure("lifetime of buffer {0} ends at step {1}, before it "
+                       "begins at step {2}",
+                       number, buffer.end, buffer.begin);
   if (buffer.fixedOffset && *buffer.fixedOffset % buffer.alignment != 0)
-    return makeError("fixed offset {0} of buffer {1} is not a multiple of its "
-                     "alignment {2}",
-                     *buffer.fixedOffset, number, buffer.alignment);
-  return Error::success();
+    return makeFailure(
+        "fixed offset {0} of buffer {1} is not a multiple of its "
+        "alignment {2}",
+        *buffer.fixedOffset, number, buffer.alignment);
+  return Failure();
 }
 
 /// Bounds the end of whatever plan is made: each block, at worst, lies above
 /// all others and begins after padding.
-static Error checkSum(ArrayRef<BufferRequest> buffers) {
+static Failure checkSum(ArrayRef<BufferRequest> buffers) {
   uint64_t sum = 0;
   for (auto [number, buffer] : enumerate(buffers)) {
     for (uint64_t part :
          {buffer.size, buffer.alignment, buffer.fixedOffset.value_or(0)}) {
       if (part >= kMaxBytes - sum)
-        return makeError("buffers up to number {0}, of {1} bytes, need more "
-                         "than {2} bytes together",
-                         number, buffer.size, kMaxBytes);
+        return makeFailure("buffers up to number {0}, of {1} bytes, need more "
+                           "than {2} bytes together",
+                           number, buffer.size, kMaxBytes);
       sum += part;
     }
   }
-  return Error::success();
+  return Failure();
 }
 
-static Error checkReferences(const MemoryPlanRequest &request) {
+static Failure checkReferences(const MemoryPlanRequest &request) {
   size_t count = request.buffers.size();
-  auto check = [&](uint32_t number, StringRef where) -> Error {
+  auto check = [&](uint32_t number, StringRef where) -> Failure {
     if (number < count)
-      return Error::success();
-    return makeError("{0} names buffer {1}, but there are only {2}", where,
-                     number, count);
+      return Failure();
+    return makeFailure("{0} names buffer {1}, but there are only {2}", where,
+                       number, count);
   };
   for (const std::vector<uint32_t> &group : request.groups)
     for (uint32_t number : group)
-      if (Error error = check(number, "a group"))
-        return error;
+      if (Failure failure = check(number, "a group"))
+        return failure;
   for (const InPlaceHint &hint : request.inPlace)
     for (uint32_t number : {hint.result, hint.operand})
-      if (Error error = check(number, "an in-place pair"))
-        return error;
-  return Error::success();
+      if (Failure failure = check(number, "an in-place pair"))
+        return failure;
+  return Failure();
 }
 
-static Error checkRequest(const MemoryPlanRequest &request) {
+static Failure checkRequest(const MemoryPlanRequest &request) {
   if (request.buffers.size() >= UINT32_MAX / 2)
-    return makeError("there are {0} buffers, more than can be planned",
-                     request.buffers.size());
+    return makeFailure("there are {0} buffers, more than can be planned",
+                       request.buffers.size());
   for (auto [number, buffer] : enumerate(request.buffers))
-    if (Error error = checkBuffer(number, buffer))
-      return error;
-  if (Error error = checkSum(request.buffers))
-    return error;
+    if (Failure failure = checkBuffer(number, buffer))
+      return failure;
+  if (Failure failure = checkSum(request.buffers))
+    return failure;
   return checkReferences(request);
 }
 
@@ -131,7 +134,7 @@ public:
     }
   }
 
-  Error merge(uint32_t a, uint32_t b);
+  Failure merge(uint32_t a, uint32_t b);
   void mergeInPlace(const InPlaceHint &hint);
   uint32_t leader(uint32_t number) const { return classes.findLeader(number); }
   const Merged &operator[](uint32_t number) const {
@@ -145,16 +148,16 @@ private:
 };
 } // namespace
 
-Error Merger::merge(uint32_t a, uint32_t b) {
+Failure Merger::merge(uint32_t a, uint32_t b) {
   uint32_t leaderA = leader(a), leaderB = leader(b);
   if (leaderA == leaderB)
-    return Error::success();
+    return Failure();
   Merged x = merged[leaderA];
   const Merged &y = merged[leaderB];
   if (x.fixedOffset && y.fixedOffset && *x.fixedOffset != *y.fixedOffset)
-    return makeError("buffers {0} and {1} have to be at the same place, but "
-                     "are fixed at offsets {2} and {3}",
-                     x.fixedBy, y.fixedBy, *x.fixedOffset, *y.fixedOffset);
+    return makeFailure("buffers {0} and {1} have to be at the same place, but "
+                       "are fixed at offsets {2} and {3}",
+                       x.fixedBy, y.fixedBy, *x.fixedOffset, *y.fixedOffset);
   if (!x.fixedOffset && y.fixedOffset) {
     x.fixedOffset = y.fixedOffset;
     x.fixedBy = y.fixedBy;
@@ -162,13 +165,13 @@ Error Merger::merge(uint32_t a, uint32_t b) {
   x.size = std::max(x.size, y.size);
   x.alignment = std::max(x.alignment, y.alignment);
   if (x.fixedOffset && *x.fixedOffset % x.alignment != 0)
-    return makeError("buffers {0} and {1} have to be at the same place, but "
-                     "offset {2} is not a multiple of alignment {3}",
-                     a, b, *x.fixedOffset, x.alignment);
+    return makeFailure("buffers {0} and {1} have to be at the same place, but "
+                       "offset {2} is not a multiple of alignment {3}",
+                       a, b, *x.fixedOffset, x.alignment);
   x.begin = std::min(x.begin, y.begin);
   x.end = std::max(x.end, y.end);
   merged[classes.join(leaderA, leaderB)] = x;
-  return Error::success();
+  return Failure();
 }
 
 /// Takes the hint if the two then need no more than the larger of them would
@@ -187,7 +190,9 @@ void Merger::mergeInPlace(const InPlaceHint &hint) {
   uint64_t alignment = std::max(result.alignment, operand.alignment);
   if (fixed.fixedOffset && *fixed.fixedOffset % alignment != 0)
     return;
-  cantFail(merge(hint.operand, hint.result));
+  Failure failure = merge(hint.operand, hint.result);
+  assert(!failure && "both may be at one place");
+  (void)failure;
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,8 +260,8 @@ static void findLowerBound(Problem &problem) {
 }
 
 /// Sweeps over the sections with the fixed blocks in the order of offset.
-static Error checkFixedBlocks(const Problem &problem,
-                              ArrayRef<const Merged *> origins) {
+static Failure checkFixedBlocks(const Problem &problem,
+                                ArrayRef<const Merged *> origins) {
   std::vector<uint32_t> order;
   for (auto [number, block] : enumerate(problem.blocks))
     if (block.fixed)
@@ -284,7 +289,7 @@ static Error checkFixedBlocks(const Problem &problem,
         clash = std::prev(above);
     }
     if (clash != live.end())
-      return makeError(
+      return makeFailure(
           "buffers {0} and {1} are live together, but fixed at overlapping "
           "places: offset {2}, {3} bytes and offset {4}, {5} bytes",
           origins[clash->second]->fixedBy, origins[number]->fixedBy,
@@ -293,18 +298,18 @@ static Error checkFixedBlocks(const Problem &problem,
     live.insert({block.offset, number});
     ends.insert({block.end, number});
   }
-  return Error::success();
+  return Failure();
 }
 
-Expected<NormalizedRequest>
+Result<NormalizedRequest>
 regather::planner::normalizeRequest(const MemoryPlanRequest &request) {
-  if (Error error = checkRequest(request))
-    return error;
+  if (Failure failure = checkRequest(request))
+    return failure;
   Merger merger(request.buffers);
   for (const std::vector<uint32_t> &group : request.groups)
     for (size_t i = 1; i < group.size(); ++i)
-      if (Error error = merger.merge(group[0], group[i]))
-        return error;
+      if (Failure failure = merger.merge(group[0], group[i]))
+        return failure;
   for (const InPlaceHint &hint : request.inPlace)
     merger.mergeInPlace(hint);
 
@@ -340,8 +345,8 @@ regather::planner::normalizeRequest(const MemoryPlanRequest &request) {
   assignSections(problem, std::move(events));
   problem.unit = findUnit(problem.blocks);
   findLowerBound(problem);
-  if (Error error = checkFixedBlocks(problem, origins))
-    return error;
+  if (Failure failure = checkFixedBlocks(problem, origins))
+    return failure;
   return result;
 }
 

@@ -11,7 +11,7 @@
 
 #include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
 
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 #include <cstdint>
 #include <vector>
@@ -63,8 +63,7 @@ struct NormalizedRequest {
   std::vector<int64_t> blockOfBuffer;
 };
 
-llvm::Expected<NormalizedRequest>
-normalizeRequest(const MemoryPlanRequest &request);
+Result<NormalizedRequest> normalizeRequest(const MemoryPlanRequest &request);
 
 /// In the order of time.
 std::vector<Component> findComponents(const Problem &problem);

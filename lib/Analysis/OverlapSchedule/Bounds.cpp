@@ -60,8 +60,8 @@ static double getSlowdownBound(const Graph &graph) {
   return compute + lost;
 }
 
-double regather::computeLowerBound(const TimedGraph &program) {
-  Graph graph(program, /*allowsConflicts=*/true);
+double regather::computeLowerBound(const TimedGraph &timed) {
+  Graph graph(timed, /*allowsConflicts=*/true);
   tightenDistances(graph);
   return getLowerBound(graph);
 }

@@ -37,7 +37,7 @@ double getLowerBound(const Graph &graph);
 /// because what writes it comes before and something that uses it does not.
 /// Looks at all operations of a step of some 10,000, and at some of a longer
 /// one, so that it takes O(n) and a fraction of a second.
-int64_t getMemoryBound(const Graph &graph);
+int64_t computeMemoryBound(const Graph &graph);
 
 } // namespace regather::overlap
 

@@ -23,14 +23,14 @@ static double roundSeconds(double seconds) {
   return std::ldexp(std::round(std::ldexp(seconds, 40)), -40);
 }
 
-Graph::Graph(const TimedGraph &program, bool allowsConflicts)
-    : predecessors(program.predecessors), buffers(program.buffers),
-      residentBytes(program.residentBytes), numStreams(program.streams.size()),
-      conflicts(numStreams), links(program.links) {
-  uint32_t numOps = program.ops.size();
+Graph::Graph(const TimedGraph &timed, bool allowsConflicts)
+    : predecessors(timed.predecessors), buffers(timed.buffers),
+      residentBytes(timed.residentBytes), numStreams(timed.streams.size()),
+      conflicts(numStreams), links(timed.links) {
+  uint32_t numOps = timed.ops.size();
   partner.assign(numOps, kNone);
   writtenBytes.resize(numOps);
-  for (const auto &[number, op] : enumerate(program.ops)) {
+  for (const auto &[number, op] : enumerate(timed.ops)) {
     kinds.push_back(op.kind);
     streams.push_back(op.stream);
     seconds.push_back(roundSeconds(op.seconds));
@@ -54,7 +54,7 @@ Graph::Graph(const TimedGraph &program, bool allowsConflicts)
 
   pairs.clear();
   for (uint32_t buffer = 0; buffer != buffers.size(); ++buffer) {
-    SmallVector<uint32_t> list(program.users[buffer]);
+    SmallVector<uint32_t> list(timed.users[buffer]);
     llvm::sort(list);
     list.erase(llvm::unique(list), list.end());
     users.push(list);
@@ -75,7 +75,7 @@ Graph::Graph(const TimedGraph &program, bool allowsConflicts)
   }
 
   std::vector<bool> isUsed(links.size());
-  for (const auto &[number, stream] : enumerate(program.streams)) {
+  for (const auto &[number, stream] : enumerate(timed.streams)) {
     if (!allowsConflicts)
       conflicts[number] = stream.conflicts;
     linkOf.push_back(stream.link);
@@ -98,8 +98,9 @@ Graph::Graph(const TimedGraph &program, bool allowsConflicts)
           std::max(heads[op], heads[predecessor] + seconds[predecessor]);
 }
 
-ScheduleScore overlap::getScore(const Graph &graph, ArrayRef<uint32_t> order,
-                                std::vector<double> *times) {
+ScheduleScore overlap::computeScore(const Graph &graph,
+                                    ArrayRef<uint32_t> order,
+                                    std::vector<double> *times) {
   ScheduleScore score;
   if (times)
     times->clear();
@@ -128,12 +129,12 @@ ScheduleScore overlap::getScore(const Graph &graph, ArrayRef<uint32_t> order,
     }
     finish(clock.now, clock.getEnd());
   }
-  score.peakBytes = getPeakBytes(graph, order);
+  score.peakBytes = computePeakBytes(graph, order);
   return score;
 }
 
-std::vector<int64_t> overlap::getLiveBytes(const Graph &graph,
-                                           ArrayRef<uint32_t> order) {
+std::vector<int64_t> overlap::computeLiveBytes(const Graph &graph,
+                                               ArrayRef<uint32_t> order) {
   std::vector<uint32_t> places = getPlaces(order);
   std::vector<int64_t> live(order.size() + 1, 0);
   live[0] = graph.residentBytes;
@@ -153,8 +154,9 @@ std::vector<int64_t> overlap::getLiveBytes(const Graph &graph,
   return live;
 }
 
-int64_t overlap::getPeakBytes(const Graph &graph, ArrayRef<uint32_t> order) {
-  std::vector<int64_t> live = getLiveBytes(graph, order);
+int64_t overlap::computePeakBytes(const Graph &graph,
+                                  ArrayRef<uint32_t> order) {
+  std::vector<int64_t> live = computeLiveBytes(graph, order);
   int64_t peak = live.front();
   for (auto [place, op] : enumerate(order))
     peak = std::max(peak, live[place] + graph.writtenBytes[op]);

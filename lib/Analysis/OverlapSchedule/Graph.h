@@ -17,9 +17,9 @@ namespace regather::overlap {
 
 using Order = std::vector<uint32_t>;
 
-/// A program that has been checked.
+/// A step that has been checked.
 struct Graph {
-  Graph(const TimedGraph &program, bool allowsConflicts);
+  Graph(const TimedGraph &timed, bool allowsConflicts);
 
   uint32_t size() const { return static_cast<uint32_t>(kinds.size()); }
   bool isCompute(uint32_t op) const {
@@ -128,37 +128,18 @@ inline Order getGivenOrder(const Graph &graph) {
 
 /// Runs all operations, with contention. Limits are not checked. Fills `times`,
 /// if there is such a list, with when the device comes to each place.
-ScheduleScore getScore(const Graph &graph, llvm::ArrayRef<uint32_t> order,
-                       std::vector<double> *times = nullptr);
+ScheduleScore computeScore(const Graph &graph, llvm::ArrayRef<uint32_t> order,
+                           std::vector<double> *times = nullptr);
 
 /// Bytes that are live before each place, and after the last.
-std::vector<int64_t> getLiveBytes(const Graph &graph,
-                                  llvm::ArrayRef<uint32_t> order);
-int64_t getPeakBytes(const Graph &graph, llvm::ArrayRef<uint32_t> order);
+std::vector<int64_t> computeLiveBytes(const Graph &graph,
+                                      llvm::ArrayRef<uint32_t> order);
+int64_t computePeakBytes(const Graph &graph, llvm::ArrayRef<uint32_t> order);
 
 /// True if no stream has more than `inFlight` collectives between start and
 /// wait, and no two streams have some that exclude each other.
 bool keepsStreamLimits(const Graph &graph, llvm::ArrayRef<uint32_t> order,
                        uint32_t inFlight);
-
-/// How long before the end of the step each operation begins if everything is
-/// put off. Of what competes for a resource, that is put off most which has the
-/// latest of `begins`, seconds since the step began. O(n log n).
-std::vector<double> getPriorities(const Graph &graph,
-                                  llvm::ArrayRef<double> begins);
-/// When each operation is issued in an order, and not before its head.
-std::vector<double> getBegins(const Graph &graph,
-                              llvm::ArrayRef<uint32_t> order);
-
-/// The given order with each wait right behind its start.
-Order getBlockingOrder(const Graph &graph);
-/// An order of little memory, with each wait right behind its start: what takes
-/// memory comes right before its first use, what releases memory as soon as it
-/// can.
-Order getFrugalOrder(const Graph &graph);
-/// Of several such orders that go by who is the last to use something, the one
-/// that takes least. Some of them hardly depend on the given order. O(n log n).
-Order getLeastMemoryOrder(const Graph &graph);
 
 } // namespace regather::overlap
 

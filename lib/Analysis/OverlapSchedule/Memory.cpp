@@ -61,7 +61,7 @@ void RangeMaximum::add(uint32_t begin, uint32_t end, int64_t amount) {
 
 static std::vector<int64_t> getBytesByPlace(const Graph &graph,
                                             ArrayRef<uint32_t> order) {
-  std::vector<int64_t> bytes = getLiveBytes(graph, order);
+  std::vector<int64_t> bytes = computeLiveBytes(graph, order);
   bytes.pop_back();
   for (auto [place, op] : enumerate(order))
     bytes[place] += graph.writtenBytes[op];

@@ -56,7 +56,7 @@ static int64_t getBoundAt(const Graph &graph, ArrayRef<uint32_t> ops) {
   return *max_element(bytes);
 }
 
-int64_t overlap::getMemoryBound(const Graph &graph) {
+int64_t overlap::computeMemoryBound(const Graph &graph) {
   // All results of the step are live at its end.
   int64_t bound = graph.residentBytes;
   for (const TimedBuffer &buffer : graph.buffers)

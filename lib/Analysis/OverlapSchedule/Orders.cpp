@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Graph.h"
+#include "Orders.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -17,7 +17,7 @@ using namespace llvm;
 using namespace regather;
 using namespace regather::overlap;
 
-Order overlap::getBlockingOrder(const Graph &graph) {
+Order overlap::computeBlockingOrder(const Graph &graph) {
   Order order;
   order.reserve(graph.size());
   for (uint32_t op = 0; op != graph.size(); ++op) {
@@ -142,7 +142,7 @@ Order FrugalOrder::run() {
   return std::move(order);
 }
 
-Order overlap::getFrugalOrder(const Graph &graph) {
+Order overlap::computeFrugalOrder(const Graph &graph) {
   Order given = getGivenOrder(graph);
   return FrugalOrder(graph, given, graph.ownedBytes).run();
 }
@@ -182,7 +182,7 @@ static Order getLatestOrder(const Graph &graph) {
   return order;
 }
 
-Order overlap::getLeastMemoryOrder(const Graph &graph) {
+Order overlap::computeLeastMemoryOrder(const Graph &graph) {
   // Who is the last to use something changes with the order.
   constexpr unsigned kRounds = 2;
   Order best;
@@ -190,7 +190,7 @@ Order overlap::getLeastMemoryOrder(const Graph &graph) {
   for (Order order : {getGivenOrder(graph), getLatestOrder(graph)})
     for (unsigned round = 0; round != kRounds; ++round) {
       order = FrugalOrder(graph, order, getReleasedBytes(graph, order)).run();
-      int64_t peak = getPeakBytes(graph, order);
+      int64_t peak = computePeakBytes(graph, order);
       if (!best.empty() && peak >= least)
         continue;
       best = order;

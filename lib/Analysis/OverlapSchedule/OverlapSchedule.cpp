@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../FormattedError.h"
 #include "Bounds.h"
+#include "Orders.h"
+#include "Priorities.h"
 #include "Search.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -27,72 +29,75 @@ static constexpr int64_t kMaxBytes = int64_t(1) << 60;
 /// Above, sums are rounded; see the seconds of a graph.
 static constexpr int kMaxSeconds = 4096;
 
-static Error checkOp(const TimedGraph &program, uint32_t number,
-                     std::vector<bool> &hasWait) {
-  const TimedOp &op = program.ops[number];
+static Failure checkOp(const TimedGraph &timed, uint32_t number,
+                       std::vector<bool> &hasWait) {
+  const TimedOp &op = timed.ops[number];
   if (!std::isfinite(op.seconds) || op.seconds < 0 || op.seconds > kMaxSeconds)
-    return makeError("operation {0} must take between 0 and {1} s, got {2}",
-                     number, kMaxSeconds, op.seconds);
-  for (uint32_t predecessor : program.predecessors[number])
+    return makeFailure("operation {0} must take between 0 and {1} s, got {2}",
+                       number, kMaxSeconds, op.seconds);
+  for (uint32_t predecessor : timed.predecessors[number])
     if (predecessor >= number)
-      return makeError("operation {0} must come after what it needs, but needs "
-                       "operation {1}",
-                       number, predecessor);
-  if (op.kind == TimedOpKind::Collective && op.stream >= program.streams.size())
-    return makeError("collective {0} runs on stream {1}, but there are {2}",
-                     number, op.stream, program.streams.size());
+      return makeFailure(
+          "operation {0} must come after what it needs, but needs "
+          "operation {1}",
+          number, predecessor);
+  if (op.kind == TimedOpKind::Collective && op.stream >= timed.streams.size())
+    return makeFailure("collective {0} runs on stream {1}, but there are {2}",
+                       number, op.stream, timed.streams.size());
   if (op.kind != TimedOpKind::Wait)
-    return Error::success();
+    return Failure();
   if (op.collective >= number ||
-      program.ops[op.collective].kind != TimedOpKind::Collective)
-    return makeError("wait {0} must follow its collective, got operation {1}",
-                     number, op.collective);
+      timed.ops[op.collective].kind != TimedOpKind::Collective)
+    return makeFailure("wait {0} must follow its collective, got operation {1}",
+                       number, op.collective);
   if (hasWait[op.collective])
-    return makeError("collective {0} has a second wait, {1}", op.collective,
-                     number);
+    return makeFailure("collective {0} has a second wait, {1}", op.collective,
+                       number);
   if (op.seconds != 0)
-    return makeError("wait {0} takes time of its own, {1} s", number,
-                     op.seconds);
-  if (program.predecessors[number] != ArrayRef(op.collective))
-    return makeError("wait {0} must need its collective alone", number);
+    return makeFailure("wait {0} takes time of its own, {1} s", number,
+                       op.seconds);
+  if (timed.predecessors[number] != ArrayRef(op.collective))
+    return makeFailure("wait {0} must need its collective alone", number);
   hasWait[op.collective] = true;
-  return Error::success();
+  return Failure();
 }
 
-Error regather::checkTimedProgram(const TimedGraph &program) {
-  if (program.predecessors.size() != program.ops.size())
-    return makeError("expects predecessors of {0} operations, got {1}",
-                     program.ops.size(), program.predecessors.size());
-  if (program.users.size() != program.buffers.size())
-    return makeError("expects users of {0} buffers, got {1}",
-                     program.buffers.size(), program.users.size());
-  std::vector<bool> hasWait(program.ops.size());
-  for (uint32_t op = 0; op != program.ops.size(); ++op)
-    if (Error error = checkOp(program, op, hasWait))
-      return error;
-  int64_t sum = program.residentBytes;
+Failure regather::checkTimedGraph(const TimedGraph &timed) {
+  if (timed.predecessors.size() != timed.ops.size())
+    return makeFailure("expects predecessors of {0} operations, got {1}",
+                       timed.ops.size(), timed.predecessors.size());
+  if (timed.users.size() != timed.buffers.size())
+    return makeFailure("expects users of {0} buffers, got {1}",
+                       timed.buffers.size(), timed.users.size());
+  std::vector<bool> hasWait(timed.ops.size());
+  for (uint32_t op = 0; op != timed.ops.size(); ++op)
+    if (Failure failure = checkOp(timed, op, hasWait))
+      return failure;
+  int64_t sum = timed.residentBytes;
   if (sum < 0 || sum >= kMaxBytes)
-    return makeError("resident bytes are out of range: {0}", sum);
-  for (const auto &[number, buffer] : enumerate(program.buffers)) {
+    return makeFailure("resident bytes are out of range: {0}", sum);
+  for (const auto &[number, buffer] : enumerate(timed.buffers)) {
     if (buffer.bytes < 0 || buffer.bytes >= kMaxBytes - sum)
-      return makeError("bytes of buffer {0} are out of range: {1}", number,
-                       buffer.bytes);
+      return makeFailure("bytes of buffer {0} are out of range: {1}", number,
+                         buffer.bytes);
     sum += buffer.bytes;
-    if (buffer.writer >= program.ops.size())
-      return makeError("buffer {0} is written by operation {1}, but there are "
-                       "{2}",
-                       number, buffer.writer, program.ops.size());
-    for (uint32_t user : program.users[number])
-      if (user < buffer.writer || user >= program.ops.size())
-        return makeError("buffer {0}, written by operation {1}, is used by "
-                         "operation {2}",
-                         number, buffer.writer, user);
+    if (buffer.writer >= timed.ops.size())
+      return makeFailure(
+          "buffer {0} is written by operation {1}, but there are "
+          "{2}",
+          number, buffer.writer, timed.ops.size());
+    for (uint32_t user : timed.users[number])
+      if (user < buffer.writer || user >= timed.ops.size())
+        return makeFailure("buffer {0}, written by operation {1}, is used by "
+                           "operation {2}",
+                           number, buffer.writer, user);
   }
-  for (const auto &[number, stream] : enumerate(program.streams))
+  for (const auto &[number, stream] : enumerate(timed.streams))
     for (uint32_t other : stream.conflicts)
-      if (other >= program.streams.size() || other == number)
-        return makeError("stream {0} conflicts with stream {1}", number, other);
-  return Error::success();
+      if (other >= timed.streams.size() || other == number)
+        return makeFailure("stream {0} conflicts with stream {1}", number,
+                           other);
+  return Failure();
 }
 
 double OverlapSchedule::getHiddenPart() const {
@@ -112,14 +117,14 @@ double OverlapSchedule::getHiddenPart() const {
 namespace {
 class OverlapScheduler {
 public:
-  OverlapScheduler(const TimedGraph &program, const OverlapOptions &options);
-  Expected<OverlapSchedule> run();
+  OverlapScheduler(const TimedGraph &timed, const OverlapOptions &options);
+  Result<OverlapSchedule> run();
 
 private:
   bool consider(Order order, StringRef strategy);
   void addListSchedules(ArrayRef<uint32_t> base);
   void addPutOffSchedules(ArrayRef<uint32_t> base);
-  Error refuseLimit(int64_t least) const;
+  Failure refuseLimit(int64_t least) const;
   bool isGoodEnough() const {
     return !result.order.empty() &&
            result.score.seconds <= result.lowerBound * (1 + kTolerance);
@@ -138,11 +143,11 @@ private:
 };
 } // namespace
 
-OverlapScheduler::OverlapScheduler(const TimedGraph &program,
+OverlapScheduler::OverlapScheduler(const TimedGraph &timed,
                                    const OverlapOptions &options)
-    : options(options), graph(program, options.allowsConflicts) {
-  result.given = getScore(graph, getGivenOrder(graph));
-  result.bounds = computeStepBounds(program);
+    : options(options), graph(timed, options.allowsConflicts) {
+  result.given = computeScore(graph, getGivenOrder(graph));
+  result.bounds = computeStepBounds(timed);
   result.lowerBound = getLowerBound(graph);
   limits.bytes = options.memoryLimit.value_or(result.given.peakBytes);
   limits.inFlight = options.inFlight;
@@ -151,7 +156,7 @@ OverlapScheduler::OverlapScheduler(const TimedGraph &program,
 
 /// True if `order` is the best one so far.
 bool OverlapScheduler::consider(Order order, StringRef strategy) {
-  ScheduleScore score = getScore(graph, order);
+  ScheduleScore score = computeScore(graph, order);
   if (!result.order.empty() &&
       std::tie(result.score.seconds, result.score.peakBytes) <=
           std::tie(score.seconds, score.peakBytes))
@@ -185,51 +190,54 @@ void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
   double worthwhile = kTolerance * result.lowerBound;
   for (unsigned round = 0; round != kMaxRounds; ++round) {
     double before = result.order.empty() ? 0 : result.score.seconds;
-    graph.priorities = getPriorities(graph, begins);
+    graph.priorities = computePriorities(graph, begins);
     for (bool protects : {true, false})
       if (!isGoodEnough())
         consider(getListSchedule(graph, base, limits, {true, protects, false}),
                  "put-off list schedule");
     if (isGoodEnough() || before - result.score.seconds < worthwhile)
       break;
-    begins = getBegins(graph, result.order);
+    begins = computeBegins(graph, result.order);
   }
   graph.priorities = std::move(tails);
 }
 
 /// No order keeps to the limit, or none that has been found: to find the one of
 /// least memory is NP-hard. `least` is the lowest peak of those found.
-Error OverlapScheduler::refuseLimit(int64_t least) const {
-  int64_t bound = getMemoryBound(graph);
+Failure OverlapScheduler::refuseLimit(int64_t least) const {
+  int64_t bound = computeMemoryBound(graph);
   if (limits.bytes >= bound)
-    return makeError("no order found keeps to a memory limit of {0} bytes: the "
-                     "best one takes {1}, and the step needs at least {2}",
-                     limits.bytes, least, bound);
+    return makeFailure(
+        "no order found keeps to a memory limit of {0} bytes: the "
+        "best one takes {1}, and the step needs at least {2}",
+        limits.bytes, least, bound);
   std::string found = least > bound
                           ? formatv("; the best order found takes {0}", least)
                           : std::string();
-  return makeError("a memory limit of {0} bytes is too low, the step needs at "
-                   "least {1}{2}",
-                   limits.bytes, bound, found);
+  return makeFailure(
+      "a memory limit of {0} bytes is too low, the step needs at "
+      "least {1}{2}",
+      limits.bytes, bound, found);
 }
 
-Expected<OverlapSchedule> OverlapScheduler::run() {
+Result<OverlapSchedule> OverlapScheduler::run() {
   Order given = getGivenOrder(graph);
   bool isGivenKnown = keepsStreamLimits(graph, given, limits.inFlight);
   if (isGivenKnown && result.given.peakBytes <= limits.bytes)
     consider(std::move(given), "given order");
-  Order blocking = getBlockingOrder(graph), frugal = getFrugalOrder(graph);
-  int64_t blockingPeak = getPeakBytes(graph, blocking);
-  int64_t frugalPeak = getPeakBytes(graph, frugal);
+  Order blocking = computeBlockingOrder(graph),
+        frugal = computeFrugalOrder(graph);
+  int64_t blockingPeak = computePeakBytes(graph, blocking);
+  int64_t frugalPeak = computePeakBytes(graph, frugal);
   if (std::min(blockingPeak, frugalPeak) > limits.bytes) {
-    Order least = getLeastMemoryOrder(graph);
-    if (int64_t peak = getPeakBytes(graph, least); peak < frugalPeak) {
+    Order least = computeLeastMemoryOrder(graph);
+    if (int64_t peak = computePeakBytes(graph, least); peak < frugalPeak) {
       frugal = std::move(least);
       frugalPeak = peak;
     }
   }
   for (const Order &order : options.candidates)
-    if (getPeakBytes(graph, order) <= limits.bytes &&
+    if (computePeakBytes(graph, order) <= limits.bytes &&
         keepsStreamLimits(graph, order, limits.inFlight))
       consider(order, "candidate");
   if (int64_t least = std::min(blockingPeak, frugalPeak);
@@ -258,38 +266,37 @@ Expected<OverlapSchedule> OverlapScheduler::run() {
   return std::move(result);
 }
 
-Expected<OverlapSchedule>
-regather::scheduleOverlap(const TimedGraph &program,
+Result<OverlapSchedule>
+regather::scheduleOverlap(const TimedGraph &timed,
                           const OverlapOptions &options) {
-  if (Error error = checkTimedProgram(program))
-    return error;
-  return OverlapScheduler(program, options).run();
+  if (Failure failure = checkTimedGraph(timed))
+    return failure;
+  return OverlapScheduler(timed, options).run();
 }
 
 std::optional<double>
-regather::estimateOverlap(const TimedGraph &program,
+regather::estimateOverlap(const TimedGraph &timed,
                           std::optional<int64_t> memoryLimit) {
-  if (Error error = checkTimedProgram(program)) {
-    consumeError(std::move(error));
+  if (checkTimedGraph(timed))
     return std::nullopt;
-  }
-  Graph graph(program, /*allowsConflicts=*/false);
+  Graph graph(timed, /*allowsConflicts=*/false);
   Limits limits;
   limits.inFlight = OverlapOptions().inFlight;
   limits.bytes =
-      memoryLimit.value_or(getPeakBytes(graph, getGivenOrder(graph)));
-  Order base = getFrugalOrder(graph);
-  if (getPeakBytes(graph, base) > limits.bytes)
-    base = getBlockingOrder(graph);
-  if (getPeakBytes(graph, base) > limits.bytes)
-    base = getLeastMemoryOrder(graph);
-  if (getPeakBytes(graph, base) > limits.bytes)
+      memoryLimit.value_or(computePeakBytes(graph, getGivenOrder(graph)));
+  Order base = computeFrugalOrder(graph);
+  if (computePeakBytes(graph, base) > limits.bytes)
+    base = computeBlockingOrder(graph);
+  if (computePeakBytes(graph, base) > limits.bytes)
+    base = computeLeastMemoryOrder(graph);
+  if (computePeakBytes(graph, base) > limits.bytes)
     return std::nullopt;
-  double best = getScore(graph, getListSchedule(graph, base, limits,
-                                                {false, false, false}))
+  double best = computeScore(graph, getListSchedule(graph, base, limits,
+                                                    {false, false, false}))
                     .seconds;
-  graph.priorities = getPriorities(graph, graph.heads);
-  return std::min(best, getScore(graph, getListSchedule(graph, base, limits,
-                                                        {true, true, false}))
-                            .seconds);
+  graph.priorities = computePriorities(graph, graph.heads);
+  return std::min(best,
+                  computeScore(graph, getListSchedule(graph, base, limits,
+                                                      {true, true, false}))
+                      .seconds);
 }

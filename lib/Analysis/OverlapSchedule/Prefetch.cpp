@@ -138,12 +138,12 @@ Order WaitDeferral::run() {
   }
 }
 
-Expected<OverlapSchedule>
-regather::schedulePrefetch(const TimedGraph &program,
+Result<OverlapSchedule>
+regather::schedulePrefetch(const TimedGraph &timed,
                            ArrayRef<PrefetchPlan> plans) {
-  if (Error error = checkTimedProgram(program))
-    return error;
-  Graph graph(program, /*allowsConflicts=*/false);
+  if (Failure failure = checkTimedGraph(timed))
+    return failure;
+  Graph graph(timed, /*allowsConflicts=*/false);
   std::vector<std::pair<uint32_t, uint32_t>> demands;
   for (const PrefetchPlan &plan : plans) {
     for (size_t i = 1; i < plan.prefetched.size() && plan.depth > 0; ++i) {
@@ -156,9 +156,9 @@ regather::schedulePrefetch(const TimedGraph &program,
   OverlapSchedule result;
   result.order = emitWithDemands(graph, WaitDeferral(graph, plans).run(),
                                  IndexLists(graph.size(), demands));
-  result.given = getScore(graph, getGivenOrder(graph));
-  result.score = getScore(graph, result.order);
-  result.bounds = computeStepBounds(program);
+  result.given = computeScore(graph, getGivenOrder(graph));
+  result.score = computeScore(graph, result.order);
+  result.bounds = computeStepBounds(timed);
   tightenDistances(graph);
   result.lowerBound = getLowerBound(graph);
   result.memoryLimit = std::max(result.given.peakBytes, result.score.peakBytes);

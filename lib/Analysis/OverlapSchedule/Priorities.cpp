@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Graph.h"
+#include "Priorities.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -133,15 +133,15 @@ std::vector<double> PutOffSchedule::run() {
   }
 }
 
-std::vector<double> overlap::getPriorities(const Graph &graph,
-                                           ArrayRef<double> begins) {
+std::vector<double> overlap::computePriorities(const Graph &graph,
+                                               ArrayRef<double> begins) {
   return PutOffSchedule(graph, begins).run();
 }
 
-std::vector<double> overlap::getBegins(const Graph &graph,
-                                       ArrayRef<uint32_t> order) {
+std::vector<double> overlap::computeBegins(const Graph &graph,
+                                           ArrayRef<uint32_t> order) {
   std::vector<double> times, begins = graph.heads;
-  getScore(graph, order, &times);
+  computeScore(graph, order, &times);
   for (auto [place, op] : enumerate(order))
     begins[op] = std::max(begins[op], times[place]);
   return begins;

@@ -40,7 +40,7 @@ private:
 ExposureReasons::ExposureReasons(const Graph &graph, ArrayRef<uint32_t> order,
                                  int64_t memoryLimit)
     : graph(graph), order(order), memoryLimit(memoryLimit),
-      places(getPlaces(order)), live(getLiveBytes(graph, order)),
+      places(getPlaces(order)), live(computeLiveBytes(graph, order)),
       issued(graph.size()), streamFree(graph.size()),
       previous(graph.size(), Graph::kNone) {}
 
@@ -88,7 +88,7 @@ ExposedWait ExposureReasons::explain(uint32_t wait, double seconds) const {
 
 std::vector<ExposedWait> ExposureReasons::run() {
   std::vector<double> times;
-  getScore(graph, order, &times);
+  computeScore(graph, order, &times);
   Clock clock(graph.numStreams);
   std::vector<double> ends(graph.size());
   std::vector<uint32_t> last(graph.numStreams, Graph::kNone);
@@ -108,9 +108,9 @@ std::vector<ExposedWait> ExposureReasons::run() {
   return result;
 }
 
-std::vector<ExposedWait> regather::explainExposure(const TimedGraph &program,
+std::vector<ExposedWait> regather::explainExposure(const TimedGraph &timed,
                                                    ArrayRef<uint32_t> order,
                                                    int64_t memoryLimit) {
-  Graph graph(program, /*allowsConflicts=*/false);
+  Graph graph(timed, /*allowsConflicts=*/false);
   return ExposureReasons(graph, order, memoryLimit).run();
 }

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Score.h"
+
 #include "Contention.h"
-#include "Search.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -30,7 +31,7 @@ double IncrementalScore::getExposedSeconds(uint32_t op) const {
 
 void IncrementalScore::recompute() {
   places = getPlaces(order);
-  live = getLiveBytes(graph, order);
+  live = computeLiveBytes(graph, order);
   lastUse.assign(graph.buffers.size(), 0);
   for (uint32_t buffer = 0; buffer != graph.buffers.size(); ++buffer) {
     lastUse[buffer] = places[graph.buffers[buffer].writer];
@@ -52,7 +53,7 @@ void IncrementalScore::recompute() {
   times[order.size()] = clock.now;
   seconds = clock.getEnd();
   if (graph.hasContention)
-    seconds = getScore(graph, order, &times).seconds;
+    seconds = computeScore(graph, order, &times).seconds;
   newEnds = ends;
   work += order.size();
 }

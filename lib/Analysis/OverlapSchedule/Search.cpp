@@ -8,6 +8,8 @@
 
 #include "Search.h"
 
+#include "Score.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>

@@ -79,11 +79,9 @@ PlanCutter::cut(double secondsWeight, double bytesWeight,
     else
       network.edges.push_back({kSource, node, kInfiniteCapacity});
   }
-  llvm::Expected<MinimumCut> minimum = findMinimumCut(network);
-  if (!minimum) {
-    llvm::consumeError(minimum.takeError());
+  Result<MinimumCut> minimum = findMinimumCut(network);
+  if (!minimum)
     return std::nullopt;
-  }
   auto begin = minimum->onSinkSide.begin() + kFirstOp;
   return makePlan(problem,
                   std::vector<bool>(begin, begin + problem.ops.size()));

@@ -8,7 +8,7 @@
 
 #include "regather/Analysis/Recomputation/JointPartition.h"
 
-#include "../FormattedError.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "regather/Analysis/Recomputation/RecomputationPlanner.h"
 #include "regather/Analysis/Recomputation/SavingCut.h"
@@ -46,7 +46,7 @@ public:
 
   /// Adds the arguments that backward needs beside what is saved. Fails if it
   /// needs a value that is neither saved nor can be computed again.
-  llvm::Expected<SavedNodes> complete(SavedNodes isSaved) const;
+  Result<SavedNodes> complete(SavedNodes isSaved) const;
 
 private:
   void findNeeded();
@@ -112,7 +112,7 @@ bool Joint::mayRecompute(uint32_t node) const {
   return joint.mark != Mark::Save && !joint.isUnrepeatable && !joint.hasEffects;
 }
 
-llvm::Expected<SavedNodes> Joint::complete(SavedNodes isSaved) const {
+Result<SavedNodes> Joint::complete(SavedNodes isSaved) const {
   std::vector<bool> isLive(graph.size());
   for (uint32_t node : needed)
     isLive[node] = true;
@@ -124,16 +124,16 @@ llvm::Expected<SavedNodes> Joint::complete(SavedNodes isSaved) const {
       continue;
     }
     if (!mayRecompute(node))
-      return makeError("node {0} is needed by backward, but can be neither "
-                       "saved nor computed again",
-                       node);
+      return makeFailure("node {0} is needed by backward, but can be neither "
+                         "saved nor computed again",
+                         node);
     for (uint32_t input : graph[node].inputs)
       isLive[input] = true;
   }
   return isSaved;
 }
 
-llvm::Expected<SavedNodes> regather::saveAll(llvm::ArrayRef<JointNode> graph) {
+Result<SavedNodes> regather::saveAll(llvm::ArrayRef<JointNode> graph) {
   Joint joint(graph);
   SavedNodes isSaved(graph.size());
   for (uint32_t node = 0, e = graph.size(); node != e; ++node)
@@ -141,9 +141,8 @@ llvm::Expected<SavedNodes> regather::saveAll(llvm::ArrayRef<JointNode> graph) {
   return joint.complete(std::move(isSaved));
 }
 
-llvm::Expected<SavedNodes>
-regather::replaySaved(llvm::ArrayRef<JointNode> graph,
-                      llvm::ArrayRef<uint32_t> record) {
+Result<SavedNodes> regather::replaySaved(llvm::ArrayRef<JointNode> graph,
+                                         llvm::ArrayRef<uint32_t> record) {
   Joint joint(graph);
   SavedNodes isSaved(graph.size());
   for (uint32_t node : record)
@@ -165,8 +164,7 @@ static bool isCheap(const JointNode &node) {
                        static_cast<double>(node.inputBytes)));
 }
 
-llvm::Expected<SavedNodes>
-regather::saveFewestBytes(llvm::ArrayRef<JointNode> graph) {
+Result<SavedNodes> regather::saveFewestBytes(llvm::ArrayRef<JointNode> graph) {
   Joint joint(graph);
   SavingProblem problem;
   std::vector<uint32_t> numbers(graph.size()), nodes;
@@ -198,18 +196,18 @@ regather::saveFewestBytes(llvm::ArrayRef<JointNode> graph) {
   for (uint32_t node : joint.getNeeded())
     if (joint.isValue(node))
       problem.needed.push_back(numbers[node]);
-  llvm::Expected<SavingCut> cut = cutSavings(problem);
+  Result<SavingCut> cut = cutSavings(problem);
   if (!cut)
-    return cut.takeError();
+    return cut.getFailure();
   SavedNodes isSaved(graph.size());
   for (auto [value, node] : llvm::enumerate(nodes))
     isSaved[node] = cut->isSaved[value];
   return joint.complete(std::move(isSaved));
 }
 
-llvm::Expected<SavedNodes>
-regather::saveWithinBudget(llvm::ArrayRef<JointNode> graph,
-                           llvm::ArrayRef<double> seconds, int64_t budget) {
+Result<SavedNodes> regather::saveWithinBudget(llvm::ArrayRef<JointNode> graph,
+                                              llvm::ArrayRef<double> seconds,
+                                              int64_t budget) {
   Joint joint(graph);
   std::vector<bool> isNeeded(graph.size());
   for (uint32_t node : joint.getNeeded())
@@ -230,15 +228,15 @@ regather::saveWithinBudget(llvm::ArrayRef<JointNode> graph,
                                      isNeeded[node]);
     nodes.push_back(node);
   }
-  llvm::Expected<RecomputationPlan> smallest = findSmallestPlan(problem);
+  Result<RecomputationPlan> smallest = findSmallestPlan(problem);
   if (!smallest)
-    return smallest.takeError();
+    return smallest.getFailure();
   if (smallest->savedBytes > budget)
-    return makeError("budget of {0} bytes is below the minimum of {1} bytes",
-                     budget, smallest->savedBytes);
-  llvm::Expected<RecomputationPlan> plan = planRecomputation(problem, budget);
+    return makeFailure("budget of {0} bytes is below the minimum of {1} bytes",
+                       budget, smallest->savedBytes);
+  Result<RecomputationPlan> plan = planRecomputation(problem, budget);
   if (!plan)
-    return plan.takeError();
+    return plan.getFailure();
   SavedNodes isSaved(graph.size());
   for (auto [value, node] : llvm::enumerate(nodes))
     isSaved[node] = plan->isSaved[value];

@@ -8,7 +8,7 @@
 
 #include "regather/Analysis/Recomputation/JointPartition.h"
 
-#include "../FormattedError.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -58,7 +58,7 @@ public:
   Splitter(llvm::ArrayRef<JointNode> graph, const SavedNodes &isSaved)
       : graph(graph), isSaved(isSaved) {}
 
-  llvm::Expected<JointSplit> run();
+  Result<JointSplit> run();
 
 private:
   /// By node: it can be computed from inputs.
@@ -67,8 +67,8 @@ private:
   std::vector<bool> findLive(const std::vector<bool> &isInput,
                              const std::vector<bool> &isComputable,
                              const std::vector<bool> &isResult) const;
-  llvm::Error checkResults(const std::vector<bool> &isComputable,
-                           const std::vector<bool> &isResult) const;
+  Failure checkResults(const std::vector<bool> &isComputable,
+                       const std::vector<bool> &isResult) const;
   void dropUnread(const std::vector<bool> &isInput,
                   const std::vector<bool> &isLive);
   std::vector<uint32_t>
@@ -109,13 +109,13 @@ std::vector<bool> Splitter::findLive(const std::vector<bool> &isInput,
   return isLive;
 }
 
-llvm::Error Splitter::checkResults(const std::vector<bool> &isComputable,
-                                   const std::vector<bool> &isResult) const {
+Failure Splitter::checkResults(const std::vector<bool> &isComputable,
+                               const std::vector<bool> &isResult) const {
   for (uint32_t node = 0, e = graph.size(); node != e; ++node)
     if (isResult[node] && !isComputable[node])
-      return makeError("result {0} cannot be computed from what is there",
-                       node);
-  return llvm::Error::success();
+      return makeFailure("result {0} cannot be computed from what is there",
+                         node);
+  return Failure();
 }
 
 /// What nobody reads, or dead waits alone, is not saved.
@@ -205,7 +205,7 @@ static std::vector<uint32_t> listRunning(const std::vector<bool> &isInput,
   return nodes;
 }
 
-llvm::Expected<JointSplit> Splitter::run() {
+Result<JointSplit> Splitter::run() {
   std::vector<bool> isArgument, isTangent, isForwardResult, isBackwardResult;
   for (const JointNode &node : graph) {
     isArgument.push_back(node.kind == Kind::Argument);
@@ -221,8 +221,8 @@ llvm::Expected<JointSplit> Splitter::run() {
   };
   std::vector<bool> isInput = getBackwardInputs();
   std::vector<bool> isComputable = findComputable(isInput);
-  if (llvm::Error error = checkResults(isComputable, isBackwardResult))
-    return std::move(error);
+  if (Failure failure = checkResults(isComputable, isBackwardResult))
+    return failure;
   dropUnread(isInput, findLive(isInput, isComputable, isBackwardResult));
 
   JointSplit split;
@@ -239,8 +239,8 @@ llvm::Expected<JointSplit> Splitter::run() {
     isForwardResult[node] = true;
   }
   isComputable = findComputable(isArgument);
-  if (llvm::Error error = checkResults(isComputable, isForwardResult))
-    return std::move(error);
+  if (Failure failure = checkResults(isComputable, isForwardResult))
+    return failure;
   split.forward = raiseItems(
       listRunning(isArgument, isComputable,
                   findLive(isArgument, isComputable, isForwardResult)),
@@ -248,8 +248,7 @@ llvm::Expected<JointSplit> Splitter::run() {
   return split;
 }
 
-llvm::Expected<JointSplit>
-regather::splitJointGraph(llvm::ArrayRef<JointNode> graph,
-                          const SavedNodes &isSaved) {
+Result<JointSplit> regather::splitJointGraph(llvm::ArrayRef<JointNode> graph,
+                                             const SavedNodes &isSaved) {
   return Splitter(graph, isSaved).run();
 }

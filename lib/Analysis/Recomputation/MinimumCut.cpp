@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/Recomputation/MinimumCut.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -160,46 +161,44 @@ std::optional<int64_t> ResidualNetwork::maximize() {
   return value;
 }
 
-static llvm::Error verify(const FlowNetwork &network) {
+static Failure verify(const FlowNetwork &network) {
   if (network.source >= network.numNodes || network.sink >= network.numNodes)
-    return llvm::createStringError(
-        "source and sink must be among the " + llvm::Twine(network.numNodes) +
-        " nodes, got " + llvm::Twine(network.source) + " and " +
-        llvm::Twine(network.sink));
+    return makeFailure("source and sink must be among the " +
+                       llvm::Twine(network.numNodes) + " nodes, got " +
+                       llvm::Twine(network.source) + " and " +
+                       llvm::Twine(network.sink));
   if (network.source == network.sink)
-    return llvm::createStringError("source and sink must differ, both are " +
-                                   llvm::Twine(network.source));
+    return makeFailure("source and sink must differ, both are " +
+                       llvm::Twine(network.source));
   if (network.edges.size() > std::numeric_limits<uint32_t>::max() / 2)
-    return llvm::createStringError("network has more edges than 31 bits count");
+    return makeFailure("network has more edges than 31 bits count");
   int64_t sum = 0;
   for (const auto &[number, edge] : llvm::enumerate(network.edges)) {
     if (edge.from >= network.numNodes || edge.to >= network.numNodes)
-      return llvm::createStringError(
-          "edge " + llvm::Twine(number) + " from " + llvm::Twine(edge.from) +
-          " to " + llvm::Twine(edge.to) + " must stay within the " +
-          llvm::Twine(network.numNodes) + " nodes");
+      return makeFailure("edge " + llvm::Twine(number) + " from " +
+                         llvm::Twine(edge.from) + " to " +
+                         llvm::Twine(edge.to) + " must stay within the " +
+                         llvm::Twine(network.numNodes) + " nodes");
     if (edge.capacity < 0)
-      return llvm::createStringError("capacity of edge " + llvm::Twine(number) +
-                                     " must not be negative, got " +
-                                     llvm::Twine(edge.capacity));
+      return makeFailure("capacity of edge " + llvm::Twine(number) +
+                         " must not be negative, got " +
+                         llvm::Twine(edge.capacity));
     if (edge.capacity >= kInfiniteCapacity)
       continue;
     if (edge.capacity >= kInfiniteCapacity / 2 - sum)
-      return llvm::createStringError(
-          "finite capacities add up to 2^61 or more");
+      return makeFailure("finite capacities add up to 2^61 or more");
     sum += edge.capacity;
   }
-  return llvm::Error::success();
+  return Failure();
 }
 
-llvm::Expected<MinimumCut>
-regather::findMinimumCut(const FlowNetwork &network) {
-  if (llvm::Error error = verify(network))
-    return std::move(error);
+Result<MinimumCut> regather::findMinimumCut(const FlowNetwork &network) {
+  if (Failure failure = verify(network))
+    return failure;
   ResidualNetwork residual(network);
   std::optional<int64_t> value = residual.maximize();
   if (!value)
-    return llvm::createStringError(
+    return makeFailure(
         "every cut between source and sink has an infinite capacity");
   MinimumCut cut;
   cut.value = *value;

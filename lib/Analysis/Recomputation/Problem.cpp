@@ -8,6 +8,8 @@
 
 #include "Problem.h"
 
+#include "regather/Support/LLVM/MakeFailure.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
@@ -16,32 +18,31 @@
 using namespace regather;
 using namespace regather::recomputation;
 
-llvm::Error recomputation::verify(const RecomputationProblem &problem) {
+Failure recomputation::verify(const RecomputationProblem &problem) {
   size_t numOps = problem.ops.size(), numValues = problem.values.size();
   for (const auto &[number, value] : llvm::enumerate(problem.values)) {
     if (value.op >= numOps)
-      return llvm::createStringError(
-          "value " + llvm::Twine(number) + " must be of one of the " +
-          llvm::Twine(numOps) + " operations, got " + llvm::Twine(value.op));
+      return makeFailure("value " + llvm::Twine(number) +
+                         " must be of one of the " + llvm::Twine(numOps) +
+                         " operations, got " + llvm::Twine(value.op));
     if (value.bytes < 0)
-      return llvm::createStringError("bytes of value " + llvm::Twine(number) +
-                                     " must not be negative, got " +
-                                     llvm::Twine(value.bytes));
+      return makeFailure("bytes of value " + llvm::Twine(number) +
+                         " must not be negative, got " +
+                         llvm::Twine(value.bytes));
   }
   for (const auto &[number, op] : llvm::enumerate(problem.ops)) {
     if (!std::isfinite(op.seconds) || op.seconds < 0)
-      return llvm::createStringError("seconds of operation " +
-                                     llvm::Twine(number) +
-                                     " must be finite and not negative, got " +
-                                     std::to_string(op.seconds));
+      return makeFailure("seconds of operation " + llvm::Twine(number) +
+                         " must be finite and not negative, got " +
+                         std::to_string(op.seconds));
     for (uint32_t input : op.inputs)
       if (input >= numValues || problem.values[input].op >= number)
-        return llvm::createStringError(
+        return makeFailure(
             "operation " + llvm::Twine(number) +
             " must read values of earlier operations, got value " +
             llvm::Twine(input));
   }
-  return llvm::Error::success();
+  return Failure();
 }
 
 /// The values of each operation, one after the other.

@@ -19,7 +19,7 @@ inline constexpr uint32_t kNone = ~uint32_t(0);
 
 /// Fails if an index is out of range, operations read what later ones make, or
 /// numbers are negative.
-llvm::Error verify(const RecomputationProblem &problem);
+Failure verify(const RecomputationProblem &problem);
 
 /// The plan that runs the operations `recomputed` again, as far as anything
 /// needs them, and saves what else is needed. Nothing if that may not be saved,

@@ -45,7 +45,7 @@ class Partitioner {
 public:
   explicit Partitioner(llvm::ArrayRef<JointNode> graph);
 
-  llvm::Expected<PyTorchCut> run();
+  Result<PyTorchCut> run();
 
 private:
   void findUsers();
@@ -274,16 +274,16 @@ FlowNetwork Partitioner::buildNetwork() const {
   return network;
 }
 
-llvm::Expected<PyTorchCut> Partitioner::run() {
+Result<PyTorchCut> Partitioner::run() {
   findUsers();
   classify();
   measureDistances();
   banSlow();
   banUsedFarApart();
   banLongChains();
-  llvm::Expected<MinimumCut> cut = findMinimumCut(buildNetwork());
+  Result<MinimumCut> cut = findMinimumCut(buildNetwork());
   if (!cut)
-    return cut.takeError();
+    return cut.getFailure();
   PyTorchCut result;
   result.value = cut->value;
   for (uint32_t node = 0; node < numNodes; ++node)
@@ -292,7 +292,7 @@ llvm::Expected<PyTorchCut> Partitioner::run() {
   return result;
 }
 
-llvm::Expected<PyTorchCut>
+Result<PyTorchCut>
 regather::partitionLikePyTorch(llvm::ArrayRef<JointNode> graph) {
   return Partitioner(graph).run();
 }

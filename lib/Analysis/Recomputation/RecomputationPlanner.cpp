@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Analysis/Recomputation/RecomputationPlanner.h"
+#include "regather/Support/LLVM/MakeFailure.h"
 
 #include "Cuts.h"
 #include "Problem.h"
@@ -27,39 +28,38 @@ static RecomputationPlan expand(const RecomputationProblem &problem,
   return expanded;
 }
 
-static llvm::Expected<RecomputationPlan>
-findSmallest(const ReducedProblem &reduced) {
+static Result<RecomputationPlan> findSmallest(const ReducedProblem &reduced) {
   PlanCutter cutter(reduced.get());
   if (std::optional<RecomputationPlan> plan = cutter.findSmallest())
     return std::move(*plan);
-  return llvm::createStringError(
+  return makeFailure(
       "a value that is needed can be neither saved nor computed again");
 }
 
-llvm::Expected<RecomputationPlan>
+Result<RecomputationPlan>
 regather::findSmallestPlan(const RecomputationProblem &problem) {
-  if (llvm::Error error = verify(problem))
-    return std::move(error);
+  if (Failure failure = verify(problem))
+    return failure;
   ReducedProblem reduced(problem);
-  llvm::Expected<RecomputationPlan> plan = findSmallest(reduced);
+  Result<RecomputationPlan> plan = findSmallest(reduced);
   if (!plan)
-    return plan.takeError();
+    return plan.getFailure();
   return expand(problem, reduced, *plan);
 }
 
-llvm::Expected<RecomputationPlan>
+Result<RecomputationPlan>
 regather::planRecomputation(const RecomputationProblem &problem, int64_t budget,
                             const RecomputationPlannerOptions &options) {
-  if (llvm::Error error = verify(problem))
-    return std::move(error);
+  if (Failure failure = verify(problem))
+    return failure;
   ReducedProblem reduced(problem);
-  llvm::Expected<RecomputationPlan> smallest = findSmallest(reduced);
+  Result<RecomputationPlan> smallest = findSmallest(reduced);
   if (!smallest)
-    return smallest.takeError();
+    return smallest.getFailure();
   if (smallest->savedBytes > budget)
-    return llvm::createStringError(
-        "budget of " + llvm::Twine(budget) + " bytes is below the minimum of " +
-        llvm::Twine(smallest->savedBytes) + " bytes");
+    return makeFailure("budget of " + llvm::Twine(budget) +
+                       " bytes is below the minimum of " +
+                       llvm::Twine(smallest->savedBytes) + " bytes");
   std::optional<RecomputationPlan> plan =
       SegmentProgramme(reduced.get(), budget, options).solve();
   // The smallest plan fits, whatever rounding has made of the others.

@@ -49,10 +49,10 @@ FlowNetwork regather::buildSavingNetwork(const SavingProblem &problem) {
   return network;
 }
 
-llvm::Expected<SavingCut> regather::cutSavings(const SavingProblem &problem) {
-  llvm::Expected<MinimumCut> cut = findMinimumCut(buildSavingNetwork(problem));
+Result<SavingCut> regather::cutSavings(const SavingProblem &problem) {
+  Result<MinimumCut> cut = findMinimumCut(buildSavingNetwork(problem));
   if (!cut)
-    return cut.takeError();
+    return cut.getFailure();
   SavingCut result;
   result.value = cut->value;
   for (uint32_t value = 0, e = problem.values.size(); value != e; ++value)

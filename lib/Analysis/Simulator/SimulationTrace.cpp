@@ -13,16 +13,16 @@
 using namespace llvm;
 using namespace regather;
 
-StreamQueues::StreamQueues(const TimedGraph &program, ArrayRef<uint32_t> order)
-    : collectives(program.streams.size()), placeInStream(program.ops.size()),
-      earlier(program.streams.size()) {
+StreamQueues::StreamQueues(const TimedGraph &graph, ArrayRef<uint32_t> order)
+    : collectives(graph.streams.size()), placeInStream(graph.ops.size()),
+      earlier(graph.streams.size()) {
   SmallVector<uint32_t> counts;
   for (uint32_t number : order) {
-    const TimedOp &op = program.ops[number];
+    const TimedOp &op = graph.ops[number];
     if (op.kind != TimedOpKind::Collective)
       continue;
     counts.clear();
-    for (uint32_t other : program.streams[op.stream].conflicts)
+    for (uint32_t other : graph.streams[op.stream].conflicts)
       counts.push_back(collectives[other].size());
     earlier[op.stream].push(counts);
     placeInStream[number] = collectives[op.stream].size();
@@ -33,10 +33,10 @@ StreamQueues::StreamQueues(const TimedGraph &program, ArrayRef<uint32_t> order)
 namespace {
 class Tracer {
 public:
-  Tracer(const TimedGraph &program, ArrayRef<uint32_t> order,
+  Tracer(const TimedGraph &graph, ArrayRef<uint32_t> order,
          const StreamQueues &queues, const RankClasses &classes,
          const SimulationResult &result)
-      : program(program), order(order), queues(queues), classes(classes),
+      : graph(graph), order(order), queues(queues), classes(classes),
         result(result) {}
 
   std::vector<TimelineEntry> run();
@@ -48,7 +48,7 @@ private:
   bool followToCollective(uint32_t rankClass, uint32_t stream, uint32_t count,
                           double time);
 
-  const TimedGraph &program;
+  const TimedGraph &graph;
   ArrayRef<uint32_t> order;
   const StreamQueues &queues;
   const RankClasses &classes;
@@ -72,22 +72,22 @@ void Tracer::beginAtEnd() {
   rankClass = last - result.ranks.begin();
   place = order.size();
   for (uint32_t op : order)
-    if (program.ops[op].kind == TimedOpKind::Collective &&
+    if (graph.ops[op].kind == TimedOpKind::Collective &&
         last->end[op] == last->seconds)
       collective = op;
   if (!order.empty() && last->end[order.back()] == last->seconds &&
-      program.ops[order.back()].kind != TimedOpKind::Collective)
+      graph.ops[order.back()].kind != TimedOpKind::Collective)
     collective.reset();
 }
 
 void Tracer::followComputeStream() {
   uint32_t op = order[--place];
   const RankTimeline &times = result.ranks[rankClass];
-  if (program.ops[op].kind == TimedOpKind::Collective ||
+  if (graph.ops[op].kind == TimedOpKind::Collective ||
       times.begin[op] == times.end[op])
     return;
-  if (program.ops[op].kind == TimedOpKind::Wait)
-    collective = program.ops[op].collective;
+  if (graph.ops[op].kind == TimedOpKind::Wait)
+    collective = graph.ops[op].collective;
   else
     path.push_back({rankClass, op});
 }
@@ -108,7 +108,7 @@ bool Tracer::followToCollective(uint32_t rankClass, uint32_t stream,
 
 void Tracer::followCollective() {
   uint32_t op = *collective;
-  uint32_t stream = program.ops[op].stream;
+  uint32_t stream = graph.ops[op].stream;
   double begin = result.ranks[rankClass].begin[op];
   if (result.ranks[rankClass].end[op] > begin)
     path.push_back({rankClass, op});
@@ -124,7 +124,7 @@ void Tracer::followCollective() {
   uint32_t placeInStream = queues.placeInStream[op];
   if (followToCollective(rankClass, stream, placeInStream, begin))
     return;
-  ArrayRef<uint32_t> conflicts = program.streams[stream].conflicts;
+  ArrayRef<uint32_t> conflicts = graph.streams[stream].conflicts;
   ArrayRef<uint32_t> earlier = queues.earlier[stream][placeInStream];
   for (uint32_t member : members)
     for (auto [other, count] : zip(conflicts, earlier))
@@ -150,9 +150,9 @@ std::vector<TimelineEntry> Tracer::run() {
 }
 
 std::vector<TimelineEntry>
-regather::traceCriticalPath(const TimedGraph &program, ArrayRef<uint32_t> order,
+regather::traceCriticalPath(const TimedGraph &graph, ArrayRef<uint32_t> order,
                             const StreamQueues &queues,
                             const RankClasses &classes,
                             const SimulationResult &result) {
-  return Tracer(program, order, queues, classes, result).run();
+  return Tracer(graph, order, queues, classes, result).run();
 }

@@ -15,7 +15,7 @@ namespace regather {
 
 /// The collectives of an order, by stream.
 struct StreamQueues {
-  StreamQueues(const TimedGraph &program, llvm::ArrayRef<uint32_t> order);
+  StreamQueues(const TimedGraph &graph, llvm::ArrayRef<uint32_t> order);
 
   /// By stream, its collectives as they are issued.
   std::vector<std::vector<uint32_t>> collectives;
@@ -28,7 +28,7 @@ struct StreamQueues {
 
 /// Follows the operations back from the end of the step: from each to one whose
 /// end it began at. Linear.
-std::vector<TimelineEntry> traceCriticalPath(const TimedGraph &program,
+std::vector<TimelineEntry> traceCriticalPath(const TimedGraph &graph,
                                              llvm::ArrayRef<uint32_t> order,
                                              const StreamQueues &queues,
                                              const RankClasses &classes,

@@ -55,7 +55,7 @@ struct Rank {
 
 class Simulation {
 public:
-  Simulation(const TimedGraph &program, ArrayRef<uint32_t> order,
+  Simulation(const TimedGraph &graph, ArrayRef<uint32_t> order,
              const RankClasses &classes, const SimulationOptions &options);
   SimulationResult run();
 
@@ -74,7 +74,7 @@ private:
     return queues.collectives[communicator.stream][communicator.numDone];
   }
 
-  const TimedGraph &program;
+  const TimedGraph &graph;
   ArrayRef<uint32_t> order;
   const SimulationOptions &options;
   StreamQueues queues;
@@ -85,26 +85,26 @@ private:
 };
 } // namespace
 
-Simulation::Simulation(const TimedGraph &program, ArrayRef<uint32_t> order,
+Simulation::Simulation(const TimedGraph &graph, ArrayRef<uint32_t> order,
                        const RankClasses &classes,
                        const SimulationOptions &options)
-    : program(program), order(order), options(options), queues(program, order),
+    : graph(graph), order(order), options(options), queues(graph, order),
       ranks(classes.ranks.size()) {
   result.ranks.resize(ranks.size());
   for (auto [rank, times] : zip(ranks, result.ranks)) {
-    rank.numIssued.resize(program.streams.size());
-    rank.communicators.resize(program.streams.size());
-    rank.inFlight.resize(program.links.size());
+    rank.numIssued.resize(graph.streams.size());
+    rank.communicators.resize(graph.streams.size());
+    rank.inFlight.resize(graph.links.size());
     for (std::vector<double> *list : {&times.issued, &times.begin, &times.end})
-      list->resize(program.ops.size());
-    times.streamSeconds.resize(program.streams.size());
-    times.linkSeconds.resize(program.links.size());
+      list->resize(graph.ops.size());
+    times.streamSeconds.resize(graph.streams.size());
+    times.linkSeconds.resize(graph.links.size());
   }
-  for (uint32_t stream = 0; stream != program.streams.size(); ++stream) {
+  for (uint32_t stream = 0; stream != graph.streams.size(); ++stream) {
     for (const GroupClass &group : classes.groups[stream]) {
       Communicator communicator;
       communicator.stream = stream;
-      communicator.link = program.streams[stream].link;
+      communicator.link = graph.streams[stream].link;
       communicator.placement = group.placement;
       communicator.members = group.rankClasses;
       for (uint32_t member : group.rankClasses)
@@ -115,7 +115,7 @@ Simulation::Simulation(const TimedGraph &program, ArrayRef<uint32_t> order,
 }
 
 bool Simulation::isArrived(const Rank &rank, uint32_t collective) const {
-  uint32_t stream = program.ops[collective].stream;
+  uint32_t stream = graph.ops[collective].stream;
   return communicators[rank.communicators[stream]].numDone >
          queues.placeInStream[collective];
 }
@@ -126,7 +126,7 @@ bool Simulation::advance(Rank &rank, RankTimeline &times) {
   size_t first = rank.place;
   while (!rank.compute.isActive() && rank.place != order.size()) {
     uint32_t number = order[rank.place];
-    const TimedOp &op = program.ops[number];
+    const TimedOp &op = graph.ops[number];
     if (!rank.isWaiting)
       times.issued[number] = times.begin[number] = now;
     if (op.kind == TimedOpKind::Compute && op.seconds > 0) {
@@ -158,7 +158,7 @@ bool Simulation::canBegin(const Communicator &communicator) const {
   if (!options.serializesConflicts)
     return true;
   ArrayRef<uint32_t> earlier = queues.earlier[stream][communicator.numDone];
-  for (auto [other, count] : zip(program.streams[stream].conflicts, earlier))
+  for (auto [other, count] : zip(graph.streams[stream].conflicts, earlier))
     for (uint32_t member : communicator.members)
       if (communicators[ranks[member].communicators[other]].numDone < count)
         return false;
@@ -173,7 +173,7 @@ bool Simulation::begin(Communicator &communicator) {
     result.ranks[member].begin[number] = now;
   double seconds = options.groupSeconds
                        ? options.groupSeconds(number, communicator.placement)
-                       : program.ops[number].seconds;
+                       : graph.ops[number].seconds;
   communicator.activity.begin(seconds, now);
   if (seconds <= 0)
     finish(communicator);
@@ -211,7 +211,7 @@ void Simulation::setSpeeds() {
       rank.isCommunicating = true;
       ++rank.inFlight[communicator.link];
       slowdown =
-          std::max(slowdown, program.links[communicator.link].computeSlowdown);
+          std::max(slowdown, graph.links[communicator.link].computeSlowdown);
     }
     rank.compute.setSpeed(1 / slowdown, now);
   }
@@ -226,7 +226,7 @@ void Simulation::setSpeeds() {
       if (options.sharesLinks)
         factor *= rank.inFlight[communicator.link];
       if (rank.compute.isActive())
-        factor *= program.links[communicator.link].collectiveSlowdown;
+        factor *= graph.links[communicator.link].collectiveSlowdown;
       slowdown = std::max(slowdown, factor);
     }
     communicator.activity.setSpeed(1 / slowdown, now);
@@ -267,10 +267,10 @@ bool Simulation::goToNextEvent() {
 }
 
 void Simulation::summarize(const Rank &rank, RankTimeline &times) const {
-  assert(rank.place == order.size() && "the order is one of the program");
+  assert(rank.place == order.size() && "the order is one of the graph");
   double issueEnd = 0;
   for (uint32_t number : order) {
-    const TimedOp &op = program.ops[number];
+    const TimedOp &op = graph.ops[number];
     double seconds = times.end[number] - times.begin[number];
     times.seconds = std::max(times.seconds, times.end[number]);
     if (op.kind == TimedOpKind::Collective) {
@@ -306,12 +306,12 @@ RankClasses regather::makeOneRankClass(size_t numStreams) {
   return classes;
 }
 
-SimulationResult regather::simulate(const TimedGraph &program,
+SimulationResult regather::simulate(const TimedGraph &graph,
                                     ArrayRef<uint32_t> order,
                                     const RankClasses &classes,
                                     const SimulationOptions &options) {
-  SimulationResult result = Simulation(program, order, classes, options).run();
+  SimulationResult result = Simulation(graph, order, classes, options).run();
   result.criticalPath = traceCriticalPath(
-      program, order, StreamQueues(program, order), classes, result);
+      graph, order, StreamQueues(graph, order), classes, result);
   return result;
 }

@@ -185,7 +185,7 @@ public:
     options.effort = 0;
     auto memory = planMemory(request, options);
     if (!memory) {
-      func->emitError() << llvm::toString(memory.takeError());
+      func->emitError() << memory.getMessage();
       return signalPassFailure();
     }
     SmallVector<int64_t> offsets;

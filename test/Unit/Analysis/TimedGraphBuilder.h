@@ -15,12 +15,12 @@
 
 namespace regather {
 
-/// Puts a program together operation by operation; each returns its number.
+/// Puts a graph together operation by operation; each returns its number.
 class ProgramBuilder {
 public:
   explicit ProgramBuilder(uint32_t numStreams = 1, TimedLink link = {}) {
-    program.links.push_back(std::move(link));
-    program.streams.resize(numStreams);
+    graph.links.push_back(std::move(link));
+    graph.streams.resize(numStreams);
   }
 
   uint32_t compute(double seconds, std::vector<uint32_t> needs = {}) {
@@ -31,26 +31,26 @@ public:
     return add({TimedOpKind::Collective, stream, 0, seconds}, needs);
   }
   uint32_t wait(uint32_t collective) {
-    uint32_t stream = program.ops[collective].stream;
+    uint32_t stream = graph.ops[collective].stream;
     return add({TimedOpKind::Wait, stream, collective, 0}, {collective});
   }
   void buffer(int64_t bytes, uint32_t writer, std::vector<uint32_t> users,
               bool isLiveOut = false) {
-    program.buffers.push_back({bytes, writer, isLiveOut});
-    program.users.push(users);
+    graph.buffers.push_back({bytes, writer, isLiveOut});
+    graph.users.push(users);
   }
   void conflict(uint32_t a, uint32_t b) {
-    program.streams[a].conflicts.push_back(b);
-    program.streams[b].conflicts.push_back(a);
+    graph.streams[a].conflicts.push_back(b);
+    graph.streams[b].conflicts.push_back(a);
   }
 
-  TimedGraph program;
+  TimedGraph graph;
 
 private:
   uint32_t add(TimedOp op, const std::vector<uint32_t> &needs) {
-    program.ops.push_back(op);
-    program.predecessors.push(needs);
-    return program.ops.size() - 1;
+    graph.ops.push_back(op);
+    graph.predecessors.push(needs);
+    return graph.ops.size() - 1;
   }
 };
 

@@ -24,9 +24,7 @@ using namespace regather::tg;
 namespace {
 class StepCostsTest : public ::testing::Test {
 protected:
-  StepCostsTest()
-      : context(makeRegistry()),
-        model(llvm::cantFail(loadCluster("h100-nodes"))) {
+  StepCostsTest() : context(makeRegistry()), model(*loadCluster("h100-nodes")) {
     context.loadAllAvailableDialects();
   }
 
@@ -144,7 +142,7 @@ TEST_F(StepCostsTest, AxesDecideOnLinks) {
 }
 
 TEST_F(StepCostsTest, RefusesMeshesBeyondTheCluster) {
-  CostModel node(llvm::cantFail(loadCluster("h100-8")));
+  CostModel node(*loadCluster("h100-8"));
   module = parseSourceString<ModuleOp>("tg.mesh @mesh [dp = 16]", &context);
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {

@@ -16,12 +16,12 @@ using namespace regather;
 namespace {
 /// A step of layers: one gather, and computation in `numParts` parts.
 struct Layers {
-  TimedGraph program;
+  TimedGraph graph;
   std::vector<TimelineOp> ops;
 
   explicit Layers(unsigned numParts, std::string name = "op") {
-    program.links.resize(1);
-    program.streams.resize(1);
+    graph.links.resize(1);
+    graph.streams.resize(1);
     add({TimedOpKind::Collective, 0, 0, 1}, name, BoxKind::AllGather);
     add({TimedOpKind::Wait, 0, 0, 0}, name, BoxKind::Forward);
     for (unsigned i = 0; i != numParts; ++i)
@@ -30,9 +30,9 @@ struct Layers {
   }
 
   Timeline simulateStep() const {
-    std::vector<uint32_t> order = program.getStepOrder();
-    SimulationResult result = simulate(program, order, makeOneRankClass(1));
-    return makeTimeline(program, order, result, 0, ops, {"dp"});
+    std::vector<uint32_t> order = graph.getStepOrder();
+    SimulationResult result = simulate(graph, order, makeOneRankClass(1));
+    return makeTimeline(graph, order, result, 0, ops, {"dp"});
   }
   std::string draw() const {
     std::string text;
@@ -43,8 +43,8 @@ struct Layers {
 
 private:
   void add(TimedOp op, const std::string &name, BoxKind kind) {
-    program.ops.push_back(op);
-    program.predecessors.push({});
+    graph.ops.push_back(op);
+    graph.predecessors.push({});
     TimelineOp shown;
     shown.name = name;
     shown.kind = kind;
@@ -86,7 +86,7 @@ TEST(TimelineTest, TraceIsJson) {
   Layers layers(2, "a \"name\"\n");
   std::string text;
   llvm::raw_string_ostream os(text);
-  writeTrace(os, {layers.simulateStep()}, layers.program, layers.ops);
+  writeTrace(os, {layers.simulateStep()}, layers.graph, layers.ops);
   llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
   ASSERT_TRUE(bool(json)) << llvm::toString(json.takeError());
   EXPECT_GE(json->getAsObject()->getArray("traceEvents")->size(), 8u);

@@ -21,12 +21,12 @@
 namespace regather {
 
 struct BucketChoiceProblem {
-  TimedGraph program;
+  TimedGraph graph;
   /// Collectives that may be merged: their operations, and what they carry. The
-  /// instants of `sizes` follow from the program.
+  /// instants of `sizes` follow from the graph.
   std::vector<CollectiveOps> collectives;
   BucketSizeProblem sizes;
-  /// By operation of the program: it can run at any time.
+  /// By operation of the graph: it can run at any time.
   std::vector<bool> isEarly;
   /// As for schedules.
   std::optional<int64_t> memoryLimit;

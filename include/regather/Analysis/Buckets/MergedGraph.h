@@ -16,15 +16,15 @@
 
 namespace regather {
 
-/// What comes behind what in a program.
-DependencyGraph getDependencies(const TimedGraph &program);
+/// What comes behind what in a graph.
+DependencyGraph getDependencies(const TimedGraph &graph);
 
-/// The program in which the members of each part start as one and are waited
+/// The graph in which the members of each part start as one and are waited
 /// for as one; its order is that of `orderBuckets`. Nothing is copied: members
 /// keep their buffers. `getSeconds` says what a part takes; parts of one member
 /// take what they took. O((n + e) log n).
 TimedGraph mergeCollectives(
-    const TimedGraph &program, const std::vector<CollectiveOps> &collectives,
+    const TimedGraph &graph, const std::vector<CollectiveOps> &collectives,
     const std::vector<BucketPart> &parts, const std::vector<bool> &isEarly,
     llvm::function_ref<double(const BucketPart &)> getSeconds);
 

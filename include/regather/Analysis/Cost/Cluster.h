@@ -15,10 +15,10 @@
 #ifndef REGATHER_ANALYSIS_COST_CLUSTER_H
 #define REGATHER_ANALYSIS_COST_CLUSTER_H
 
+#include "regather/Support/Result.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
 
 #include <cstdint>
 #include <optional>
@@ -127,19 +127,18 @@ struct Cluster {
     return links.front().spanRanks;
   }
   /// Fails if so many ranks are not connected.
-  llvm::Error checkRanks(int64_t ranks) const;
+  Failure checkRanks(int64_t ranks) const;
   /// Number of the class called `name`.
   std::optional<unsigned> findLink(llvm::StringRef name) const;
 };
 
 /// Reads the text of a cluster file. Fails, naming `file` and the field, on
 /// fields that are missing, unknown or beyond what hardware can have.
-llvm::Expected<Cluster> parseCluster(llvm::StringRef text,
-                                     llvm::StringRef file);
+Result<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file);
 
 /// The cluster that comes with Regather under the name `nameOrPath`, or else
 /// that of the file.
-llvm::Expected<Cluster> loadCluster(llvm::StringRef nameOrPath);
+Result<Cluster> loadCluster(llvm::StringRef nameOrPath);
 
 /// Names of the clusters that come with Regather.
 llvm::ArrayRef<llvm::StringRef> getClusterNames();

@@ -9,7 +9,7 @@
 #ifndef REGATHER_ANALYSIS_MEMORYPLANNER_BUFFERLIFETIMES_H
 #define REGATHER_ANALYSIS_MEMORYPLANNER_BUFFERLIFETIMES_H
 
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 #include <cstdint>
 #include <optional>
@@ -70,7 +70,7 @@ struct BufferLifetime {
 /// and if an event is waited for that no earlier operation records.
 ///
 /// O(n s log n) for n accesses and s streams.
-llvm::Expected<std::vector<BufferLifetime>>
+Result<std::vector<BufferLifetime>>
 computeLifetimes(const StreamProgram &program);
 
 } // namespace regather

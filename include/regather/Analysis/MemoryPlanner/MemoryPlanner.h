@@ -15,9 +15,9 @@
 #ifndef REGATHER_ANALYSIS_MEMORYPLANNER_MEMORYPLANNER_H
 #define REGATHER_ANALYSIS_MEMORYPLANNER_MEMORYPLANNER_H
 
+#include "regather/Support/Result.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
 
 #include <chrono>
 #include <cstdint>
@@ -89,15 +89,15 @@ struct MemoryPlan {
 ///
 /// The result is a function of the request and the options alone, unless there
 /// is a time limit.
-llvm::Expected<MemoryPlan>
+Result<MemoryPlan>
 planMemory(const MemoryPlanRequest &request,
            const MemoryPlannerOptions &options = MemoryPlannerOptions());
 
 /// Checks offsets against the request: alignment, fixed places, groups, the end
 /// of the arena, and that buffers live together do not overlap, apart from
 /// in-place pairs. Takes O(n log n) and shares nothing with the planner.
-llvm::Error checkMemoryPlan(const MemoryPlanRequest &request,
-                            llvm::ArrayRef<uint64_t> offsets, uint64_t peak);
+Failure checkMemoryPlan(const MemoryPlanRequest &request,
+                        llvm::ArrayRef<uint64_t> offsets, uint64_t peak);
 
 } // namespace regather
 

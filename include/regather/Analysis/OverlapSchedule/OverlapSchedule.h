@@ -16,8 +16,8 @@
 
 #include "regather/Analysis/TimedGraph.h"
 
+#include "regather/Support/Result.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
 
 namespace regather {
 
@@ -29,7 +29,7 @@ struct OverlapOptions {
   uint32_t inFlight = 16;
   /// Streams that conflict may have collectives in flight together.
   bool allowsConflicts = false;
-  /// Orders of the program that are known already: the result takes no longer
+  /// Orders of the graph that are known already: the result takes no longer
   /// than those that keep to the limits.
   std::vector<std::vector<uint32_t>> candidates;
   /// Work that may be spent beyond the list schedules, for each operation and
@@ -72,7 +72,7 @@ struct OverlapSchedule {
 /// number, if a collective does not have one wait, which has no other
 /// predecessor, if seconds or bytes are negative or not finite, and if bytes
 /// add up to 2^60 or more.
-llvm::Error checkTimedProgram(const TimedGraph &program);
+Failure checkTimedGraph(const TimedGraph &graph);
 
 /// Finds an order that takes little time within the limit of memory. List
 /// schedules begin with the order of the step or with one of little memory, and
@@ -84,22 +84,22 @@ llvm::Error checkTimedProgram(const TimedGraph &program);
 /// the arguments alone, and never takes longer than the order of the step if
 /// that keeps to the limits.
 ///
-/// O(n log n). Fails if the program is malformed, and if no order that is known
+/// O(n log n). Fails if the graph is malformed, and if no order that is known
 /// keeps to the limit; the message states the least that one takes, and what
 /// every order takes at least.
-llvm::Expected<OverlapSchedule>
-scheduleOverlap(const TimedGraph &program,
+Result<OverlapSchedule>
+scheduleOverlap(const TimedGraph &graph,
                 const OverlapOptions &options = OverlapOptions());
 
-/// No order of the program, which is well-formed, takes less: the tightest
+/// No order of the graph, which is well-formed, takes less: the tightest
 /// bound that a schedule can have.
-double computeLowerBound(const TimedGraph &program);
+double computeLowerBound(const TimedGraph &graph);
 
-/// What a schedule of the program may take, of a few list schedules: to compare
-/// programs. Nothing if no order of them keeps to the limit, or if the program
+/// What a schedule of the graph may take, of a few list schedules: to compare
+/// graphs. Nothing if no order of them keeps to the limit, or if the graph
 /// is malformed.
 std::optional<double>
-estimateOverlap(const TimedGraph &program,
+estimateOverlap(const TimedGraph &graph,
                 std::optional<int64_t> memoryLimit = std::nullopt);
 
 /// Collectives that move by a fixed distance, in the order of the step.
@@ -115,8 +115,8 @@ struct PrefetchPlan {
 
 /// Follows plans whatever they take in time and memory. A collective is in one
 /// of them.
-llvm::Expected<OverlapSchedule>
-schedulePrefetch(const TimedGraph &program, llvm::ArrayRef<PrefetchPlan> plans);
+Result<OverlapSchedule> schedulePrefetch(const TimedGraph &graph,
+                                         llvm::ArrayRef<PrefetchPlan> plans);
 
 /// Why the device waits for a collective.
 enum class ExposureReason : uint8_t {
@@ -141,7 +141,7 @@ struct ExposedWait {
 };
 
 /// The waits that hold the device, in the order of the schedule.
-std::vector<ExposedWait> explainExposure(const TimedGraph &program,
+std::vector<ExposedWait> explainExposure(const TimedGraph &graph,
                                          llvm::ArrayRef<uint32_t> order,
                                          int64_t memoryLimit);
 

@@ -33,24 +33,24 @@ void releaseGathered(llvm::MutableArrayRef<JointNode> graph,
 
 /// Saves what backward reads, but for what is marked to be recomputed and for
 /// what is made of constants alone.
-llvm::Expected<SavedNodes> saveAll(llvm::ArrayRef<JointNode> graph);
+Result<SavedNodes> saveAll(llvm::ArrayRef<JointNode> graph);
 
 /// Saves the fewest bytes (see SavingCut.h). Library calls and what is not
 /// repeatable run again if they are marked so, and other calls unless saving
 /// what they write takes less than a quarter of what they read.
-llvm::Expected<SavedNodes> saveFewestBytes(llvm::ArrayRef<JointNode> graph);
+Result<SavedNodes> saveFewestBytes(llvm::ArrayRef<JointNode> graph);
 
 /// Saves what `record` lists, what is marked to be saved, and what can run only
 /// once.
-llvm::Expected<SavedNodes> replaySaved(llvm::ArrayRef<JointNode> graph,
-                                       llvm::ArrayRef<uint32_t> record);
+Result<SavedNodes> replaySaved(llvm::ArrayRef<JointNode> graph,
+                               llvm::ArrayRef<uint32_t> record);
 
 /// Saves at most `budget` bytes, besides arguments, such that what backward
 /// runs again takes the least of `seconds` (see planRecomputation). Fails if
 /// the budget is below the minimum, which the message states.
-llvm::Expected<SavedNodes> saveWithinBudget(llvm::ArrayRef<JointNode> graph,
-                                            llvm::ArrayRef<double> seconds,
-                                            int64_t budget);
+Result<SavedNodes> saveWithinBudget(llvm::ArrayRef<JointNode> graph,
+                                    llvm::ArrayRef<double> seconds,
+                                    int64_t budget);
 
 struct JointSplit {
   /// What forward hands to backward, arguments included, in the order of the
@@ -67,8 +67,8 @@ struct JointSplit {
 /// `reordering_to_mimic_autograd_engine` and `raise_getitems`. Fails if a
 /// result of forward depends on a tangent, and if a result of backward does not
 /// follow from what is saved. Linear, but for sorting.
-llvm::Expected<JointSplit> splitJointGraph(llvm::ArrayRef<JointNode> graph,
-                                           const SavedNodes &isSaved);
+Result<JointSplit> splitJointGraph(llvm::ArrayRef<JointNode> graph,
+                                   const SavedNodes &isSaved);
 
 } // namespace regather
 

@@ -9,7 +9,7 @@
 #ifndef REGATHER_ANALYSIS_RECOMPUTATION_MINIMUMCUT_H
 #define REGATHER_ANALYSIS_RECOMPUTATION_MINIMUMCUT_H
 
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 #include <cstdint>
 #include <vector>
@@ -52,7 +52,7 @@ struct MinimumCut {
 /// Fails if there is no finite cut, if an edge has an end that does not exist
 /// or a negative capacity, if source and sink are one, and if finite capacities
 /// add up to half of kInfiniteCapacity or more.
-llvm::Expected<MinimumCut> findMinimumCut(const FlowNetwork &network);
+Result<MinimumCut> findMinimumCut(const FlowNetwork &network);
 
 } // namespace regather
 

@@ -16,9 +16,9 @@
 #ifndef REGATHER_ANALYSIS_RECOMPUTATION_PYTORCHPARTITION_H
 #define REGATHER_ANALYSIS_RECOMPUTATION_PYTORCHPARTITION_H
 
+#include "regather/Support/Result.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/Error.h"
 
 #include <cstdint>
 #include <vector>
@@ -89,8 +89,7 @@ struct PyTorchCut {
 /// the size of the graph, but for the cut (see findMinimumCut).
 ///
 /// Fails if something can be neither saved nor computed again.
-llvm::Expected<PyTorchCut>
-partitionLikePyTorch(llvm::ArrayRef<JointNode> graph);
+Result<PyTorchCut> partitionLikePyTorch(llvm::ArrayRef<JointNode> graph);
 
 } // namespace regather
 

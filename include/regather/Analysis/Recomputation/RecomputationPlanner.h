@@ -14,7 +14,7 @@
 #ifndef REGATHER_ANALYSIS_RECOMPUTATION_RECOMPUTATIONPLANNER_H
 #define REGATHER_ANALYSIS_RECOMPUTATION_RECOMPUTATIONPLANNER_H
 
-#include "llvm/Support/Error.h"
+#include "regather/Support/Result.h"
 
 #include <cstdint>
 #include <vector>
@@ -79,8 +79,7 @@ struct RecomputationPlannerOptions {
 /// Of the plans that save the fewest bytes, one that takes the least time, up
 /// to rounding. Fails if a value that is needed can be neither saved nor
 /// computed again, and for a malformed problem.
-llvm::Expected<RecomputationPlan>
-findSmallestPlan(const RecomputationProblem &problem);
+Result<RecomputationPlan> findSmallestPlan(const RecomputationProblem &problem);
 
 /// Looks for the plan of the fewest seconds among those that save at most
 /// `budget` bytes. The result depends on the problem alone, and its distance
@@ -90,7 +89,7 @@ findSmallestPlan(const RecomputationProblem &problem);
 /// The operations are cut into segments at points of the program over which few
 /// values are carried. Each distinct segment is solved once, by minimum cuts
 /// and branch and bound; a dynamic programme combines what they may save.
-llvm::Expected<RecomputationPlan>
+Result<RecomputationPlan>
 planRecomputation(const RecomputationProblem &problem, int64_t budget,
                   const RecomputationPlannerOptions &options = {});
 

@@ -64,7 +64,7 @@ struct SavingCut {
 
 /// The cheapest values with which backward can run. Fails if a value that is
 /// needed can be neither saved nor computed again (see findMinimumCut).
-llvm::Expected<SavingCut> cutSavings(const SavingProblem &problem);
+Result<SavingCut> cutSavings(const SavingProblem &problem);
 
 /// Whether backward may run an operation again that is no library call and no
 /// collective: not if saving what it writes takes much less than what it reads.

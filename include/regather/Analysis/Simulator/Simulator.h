@@ -23,7 +23,7 @@ struct SimulationOptions {
   /// Collectives over links of one class share their bandwidth evenly.
   bool sharesLinks = true;
   /// Seconds of a collective by operation and placement of the group; those of
-  /// the program if there is no such function.
+  /// the graph if there is no such function.
   std::function<double(uint32_t, uint32_t)> groupSeconds;
 };
 
@@ -71,7 +71,7 @@ struct SimulationResult {
 /// One class, in which every rank meets only its like.
 RankClasses makeOneRankClass(size_t numStreams);
 
-/// Runs a program in `order`, in which it can run.
+/// Runs a graph in `order`, in which it can run.
 ///
 /// A collective begins when all ranks of its group have issued it, that is,
 /// when their compute streams have got there, and the collectives before it on
@@ -81,7 +81,7 @@ RankClasses makeOneRankClass(size_t numStreams);
 /// are exact.
 ///
 /// O(n c s) for n operations, c classes of ranks and s streams.
-SimulationResult simulate(const TimedGraph &program,
+SimulationResult simulate(const TimedGraph &graph,
                           llvm::ArrayRef<uint32_t> order,
                           const RankClasses &classes,
                           const SimulationOptions &options = {});

@@ -93,15 +93,13 @@ void ProgramAccesses::addOp(Operation *op) {
 }
 
 FailureOr<std::vector<BufferLifetime>> ProgramAccesses::computeLifetimes() {
-  llvm::Expected<std::vector<BufferLifetime>> lifetimes =
+  Result<std::vector<BufferLifetime>> lifetimes =
       regather::computeLifetimes(stream);
   if (lifetimes)
     return std::move(*lifetimes);
   // The checks name values and places instead of numbers.
-  if (failed(verifyMemory(program))) {
-    llvm::consumeError(lifetimes.takeError());
+  if (failed(verifyMemory(program)))
     return failure();
-  }
-  return program.emitError() << "cannot tell when buffers are in use: "
-                             << llvm::toString(lifetimes.takeError());
+  return program.emitError()
+         << "cannot tell when buffers are in use: " << lifetimes.getMessage();
 }

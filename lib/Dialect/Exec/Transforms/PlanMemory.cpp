@@ -131,10 +131,9 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
       request.inPlace = findInPlaceHints(accesses, lifetimes, inPlaceOutputs);
     MemoryPlannerOptions options;
     options.effort = effort;
-    llvm::Expected<MemoryPlan> plan = planMemory(request, options);
+    Result<MemoryPlan> plan = planMemory(request, options);
     if (!plan)
-      return program.emitError()
-             << "cannot plan memory: " << llvm::toString(plan.takeError());
+      return program.emitError() << "cannot plan memory: " << plan.getMessage();
     apply(program, accesses, *plan);
     report(program, request, *plan);
     return success();

@@ -27,8 +27,8 @@ CollectiveKind regather::tg::getCollectiveKind(CollectiveOpInterface op) {
 FailureOr<StepCosts> StepCosts::create(ModuleOp module,
                                        const CostModel &model) {
   for (MeshOp mesh : module.getOps<MeshOp>())
-    if (llvm::Error error = model.getCluster().checkRanks(mesh.getNumRanks()))
-      return mesh.emitError(llvm::toString(std::move(error)));
+    if (Failure failure = model.getCluster().checkRanks(mesh.getNumRanks()))
+      return mesh.emitError(failure.getMessage());
   return StepCosts(module, model);
 }
 

@@ -121,10 +121,9 @@ static std::vector<Owner> findOwners(ArrayRef<Step> steps) {
 }
 
 FailureOr<PlannedNames> BucketCollectives::planNames(ArrayRef<Step> steps) {
-  llvm::Expected<BucketPlan> read = readBucketPlan(plan);
+  Result<BucketPlan> read = readBucketPlan(plan);
   if (!read)
-    return emitError(getOperation().getLoc())
-           << llvm::toString(read.takeError());
+    return emitError(getOperation().getLoc()) << read.getMessage();
   PlannedNames names;
   std::vector<Owner> owners;
   if (!read->patterns.empty())
@@ -364,10 +363,9 @@ LogicalResult BucketCollectives::bucketByPlan() {
 }
 
 LogicalResult BucketCollectives::bucketBySchedule() {
-  llvm::Expected<Cluster> read = loadCluster(cluster);
+  Result<Cluster> read = loadCluster(cluster);
   if (!read)
-    return emitError(getOperation().getLoc())
-           << llvm::toString(read.takeError());
+    return emitError(getOperation().getLoc()) << read.getMessage();
   CostModel model(std::move(*read));
   FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
   if (failed(costs))

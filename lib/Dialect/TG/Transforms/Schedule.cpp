@@ -34,9 +34,9 @@ struct Schedule : public regather::tg::impl::SchedulePassBase<Schedule> {
       return;
     if (failed(readMemoryLimit()))
       return signalPassFailure();
-    llvm::Expected<Cluster> known = loadCluster(cluster);
+    Result<Cluster> known = loadCluster(cluster);
     if (!known) {
-      emitError(getOperation().getLoc()) << llvm::toString(known.takeError());
+      emitError(getOperation().getLoc()) << known.getMessage();
       return signalPassFailure();
     }
     CostModel model(std::move(*known));
@@ -121,7 +121,7 @@ LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
   if (llvm::none_of(graph.getOps(), llvm::IsaPred<CollectiveOpInterface>))
     return success();
   TimedGraph program = buildTimedStep(graph, makeStepTiming(costs)).program;
-  llvm::Expected<OverlapSchedule> schedule = schedulePrefetch(
+  Result<OverlapSchedule> schedule = schedulePrefetch(
       program, schedule::findPrefetchUnits(func, graph, prefetch));
   if (schedule && mode == ScheduleMode::Auto) {
     // What a fixed distance reaches is to be reached.
@@ -130,8 +130,8 @@ LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
     schedule = scheduleOverlap(program, options);
   }
   if (!schedule)
-    return emitError(func.getLoc()) << "cannot schedule the step: "
-                                    << llvm::toString(schedule.takeError());
+    return emitError(func.getLoc())
+           << "cannot schedule the step: " << schedule.getMessage();
   std::vector<ExposedWait> exposed =
       explainExposure(program, schedule->order, schedule->memoryLimit);
   schedule::emitRemarks(func, graph, *schedule, exposed);

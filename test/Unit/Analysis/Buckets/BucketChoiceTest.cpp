@@ -32,8 +32,8 @@ public:
     return add(false, bytes, gradient);
   }
   BucketChoiceProblem build() {
-    problem.program = builder.build();
-    problem.isEarly.resize(problem.program.ops.size());
+    problem.graph = builder.build();
+    problem.isEarly.resize(problem.graph.ops.size());
     problem.sizes.maxBytes = maxBytes;
     problem.sizes.unitBytes = unitBytes.value_or(maxBytes);
     problem.sizes.getSeconds = [](uint32_t, double bytes) {

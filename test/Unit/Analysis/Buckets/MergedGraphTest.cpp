@@ -18,21 +18,21 @@ using namespace llvm;
 using namespace regather;
 
 /// Collectives that have a wait.
-static std::vector<CollectiveOps> findCollectives(const TimedGraph &program) {
+static std::vector<CollectiveOps> findCollectives(const TimedGraph &timed) {
   std::vector<CollectiveOps> collectives;
-  for (uint32_t op = 0; op != program.ops.size(); ++op)
-    if (program.ops[op].kind == TimedOpKind::Wait)
-      collectives.push_back({program.ops[op].collective, op});
+  for (uint32_t op = 0; op != timed.ops.size(); ++op)
+    if (timed.ops[op].kind == TimedOpKind::Wait)
+      collectives.push_back({timed.ops[op].collective, op});
   return collectives;
 }
 
-static TimedGraph merge(const TimedGraph &program,
+static TimedGraph merge(const TimedGraph &timed,
                         const std::vector<CollectiveBucket> &buckets) {
-  std::vector<CollectiveOps> collectives = findCollectives(program);
+  std::vector<CollectiveOps> collectives = findCollectives(timed);
   std::vector<BucketPart> parts =
-      cutCyclicBuckets(getDependencies(program), collectives, buckets);
-  return mergeCollectives(program, collectives, parts,
-                          std::vector<bool>(program.ops.size()),
+      cutCyclicBuckets(getDependencies(timed), collectives, buckets);
+  return mergeCollectives(timed, collectives, parts,
+                          std::vector<bool>(timed.ops.size()),
                           [](const BucketPart &part) {
                             return static_cast<double>(part.members.size());
                           });
@@ -61,21 +61,21 @@ TEST(MergedGraphTest, isWellFormedWhateverIsMerged) {
   std::mt19937 random(6);
   unsigned numMerged = 0;
   for (int i = 0; i != 200; ++i) {
-    TimedGraph program = makeRandomProgram(10 + random() % 60, random);
-    std::vector<CollectiveOps> collectives = findCollectives(program);
+    TimedGraph timed = makeRandomProgram(10 + random() % 60, random);
+    std::vector<CollectiveOps> collectives = findCollectives(timed);
     // Of each stream a few, whether they depend on each other or not.
     std::vector<CollectiveBucket> buckets(4);
     for (uint32_t c = 0; c != collectives.size(); ++c) {
-      uint32_t stream = program.ops[collectives[c].start].stream;
+      uint32_t stream = timed.ops[collectives[c].start].stream;
       buckets[2 * stream + random() % 2].push_back(c);
     }
     llvm::erase_if(buckets, [](auto &bucket) { return bucket.empty(); });
-    TimedGraph merged = merge(program, buckets);
-    Error error = checkTimedProgram(merged);
-    EXPECT_FALSE(bool(error)) << toString(std::move(error));
+    TimedGraph merged = merge(timed, buckets);
+    Failure failure = checkTimedGraph(merged);
+    EXPECT_FALSE(bool(failure)) << failure.getMessage();
     EXPECT_FALSE(findOrderViolation(merged, merged.getStepOrder()).has_value());
-    EXPECT_EQ(merged.buffers.size(), program.buffers.size());
-    numMerged += program.ops.size() - merged.ops.size();
+    EXPECT_EQ(merged.buffers.size(), timed.buffers.size());
+    numMerged += timed.ops.size() - merged.ops.size();
   }
   EXPECT_GT(numMerged, 200U);
 }

@@ -230,7 +230,7 @@ TEST(CostModel, UniformLinksKnowNoHops) {
 // What the data sheets and the literature say, within the bounds in which they
 // agree with each other.
 TEST(CostModel, ShippedClustersArePlausible) {
-  CostModel h100(llvm::cantFail(loadCluster("h100-nodes")));
+  CostModel h100(*loadCluster("h100-nodes"));
   // 8192-cube products in bf16 at 769 to 798 TFLOP/s.
   double product = 2.0 * 8192 * 8192 * 8192;
   double seconds = h100.computeSeconds(product, 3 * 2.0 * 8192 * 8192, "bf16",

@@ -29,8 +29,8 @@ static StreamOp makeOp(uint32_t stream, Numbers reads, Numbers writes,
 }
 
 static std::vector<Steps> lifetimesOf(const StreamProgram &program) {
-  Expected<std::vector<BufferLifetime>> lifetimes = computeLifetimes(program);
-  EXPECT_TRUE(bool(lifetimes)) << toString(lifetimes.takeError());
+  Result<std::vector<BufferLifetime>> lifetimes = computeLifetimes(program);
+  EXPECT_TRUE(bool(lifetimes)) << lifetimes.getMessage();
   std::vector<Steps> result;
   if (lifetimes)
     for (BufferLifetime lifetime : *lifetimes)
@@ -39,8 +39,8 @@ static std::vector<Steps> lifetimesOf(const StreamProgram &program) {
 }
 
 static std::string errorOf(const StreamProgram &program) {
-  Expected<std::vector<BufferLifetime>> lifetimes = computeLifetimes(program);
-  return lifetimes ? "" : toString(lifetimes.takeError());
+  Result<std::vector<BufferLifetime>> lifetimes = computeLifetimes(program);
+  return lifetimes ? "" : lifetimes.getMessage();
 }
 
 TEST(BufferLifetimesTest, OneStream) {
@@ -74,7 +74,7 @@ TEST(BufferLifetimesTest, LiveUntilAnotherStreamWaits) {
 /// Step 3 reads buffer 1 and writes buffer 2 for the first time.
 TEST(BufferLifetimesTest, EndsInOneOperation) {
   auto ends = [](const StreamProgram &program, uint32_t buffer) {
-    return cantFail(computeLifetimes(program))[buffer].endsInOneOp;
+    return (*computeLifetimes(program))[buffer].endsInOneOp;
   };
   StreamProgram program = makeTwoStreams();
   program.ops[3].reads = {0, 1};

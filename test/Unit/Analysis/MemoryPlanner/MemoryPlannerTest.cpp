@@ -37,8 +37,8 @@ static MemoryPlanRequest makeRequest(std::vector<BufferRequest> buffers) {
 static MemoryPlan
 planAndCheck(const MemoryPlanRequest &request,
              const MemoryPlannerOptions &options = MemoryPlannerOptions()) {
-  Expected<MemoryPlan> plan = planMemory(request, options);
-  EXPECT_TRUE(bool(plan)) << toString(plan.takeError());
+  Result<MemoryPlan> plan = planMemory(request, options);
+  EXPECT_TRUE(bool(plan)) << plan.getMessage();
   if (!plan)
     return MemoryPlan();
   EXPECT_EQ(plan->offsets.size(), request.buffers.size());
@@ -60,14 +60,14 @@ planAndCheck(const MemoryPlanRequest &request,
     }
   }
   EXPECT_GE(plan->peak, plan->lowerBound);
-  Error error = checkMemoryPlan(request, plan->offsets, plan->peak);
-  EXPECT_FALSE(bool(error)) << toString(std::move(error));
+  Failure failure = checkMemoryPlan(request, plan->offsets, plan->peak);
+  EXPECT_FALSE(bool(failure)) << failure.getMessage();
   return std::move(*plan);
 }
 
 static std::string planError(const MemoryPlanRequest &request) {
-  Expected<MemoryPlan> plan = planMemory(request);
-  return plan ? "" : toString(plan.takeError());
+  Result<MemoryPlan> plan = planMemory(request);
+  return plan ? "" : plan.getMessage();
 }
 
 /// The least peak, by placing the buffers in every order as low as they go.
@@ -375,7 +375,7 @@ TEST(MemoryPlannerTest, ManyBuffersAreQuick) {
   MemoryPlanRequest request;
   for (uint64_t i = 0; i != 10000; ++i)
     request.buffers.push_back(makeBuffer((1 + i % 7) * 512, i, 20000 - i, 256));
-  Expected<MemoryPlan> nested = planMemory(request);
+  Result<MemoryPlan> nested = planMemory(request);
   ASSERT_TRUE(bool(nested));
   EXPECT_EQ(nested->peak, nested->lowerBound);
   EXPECT_FALSE(bool(checkMemoryPlan(request, nested->offsets, nested->peak)));

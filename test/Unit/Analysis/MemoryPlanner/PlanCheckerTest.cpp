@@ -15,8 +15,8 @@ using namespace regather;
 
 static std::string check(const MemoryPlanRequest &request,
                          std::vector<uint64_t> offsets, uint64_t peak) {
-  Error error = checkMemoryPlan(request, offsets, peak);
-  return error ? toString(std::move(error)) : "";
+  Failure failure = checkMemoryPlan(request, offsets, peak);
+  return failure ? failure.getMessage() : "";
 }
 
 namespace {

@@ -21,10 +21,10 @@ namespace regather {
 class ScheduleProgramBuilder {
 public:
   explicit ScheduleProgramBuilder(uint32_t numStreams = 1) {
-    program.streams.resize(numStreams);
-    program.links.resize(numStreams);
+    graph.streams.resize(numStreams);
+    graph.links.resize(numStreams);
     for (uint32_t stream = 0; stream != numStreams; ++stream)
-      program.streams[stream].link = stream;
+      graph.streams[stream].link = stream;
   }
 
   /// Computes for so many milliseconds what takes so many bytes.
@@ -40,8 +40,7 @@ public:
   }
   /// What the wait hands on lies where the collective has put it.
   uint32_t wait(uint32_t collective) {
-    TimedOp op{TimedOpKind::Wait, program.ops[collective].stream, collective,
-               0};
+    TimedOp op{TimedOpKind::Wait, graph.ops[collective].stream, collective, 0};
     uint32_t number = add(op, collective, 0);
     // What it sends is in use until then.
     for (uint32_t need : needs[collective])
@@ -49,10 +48,10 @@ public:
     places[number] = places[collective];
     return number;
   }
-  void keep(uint32_t op) { program.buffers[op].isLiveOut = true; }
+  void keep(uint32_t op) { graph.buffers[op].isLiveOut = true; }
 
   TimedGraph build() {
-    TimedGraph result = program;
+    TimedGraph result = graph;
     for (llvm::ArrayRef<uint32_t> list : needs)
       result.predecessors.push(list);
     for (llvm::ArrayRef<uint32_t> list : users)
@@ -62,9 +61,9 @@ public:
 
 private:
   uint32_t add(TimedOp op, llvm::ArrayRef<uint32_t> needed, int64_t bytes) {
-    uint32_t number = program.ops.size();
-    program.ops.push_back(op);
-    program.buffers.push_back({bytes, number, false});
+    uint32_t number = graph.ops.size();
+    graph.ops.push_back(op);
+    graph.buffers.push_back({bytes, number, false});
     needs.emplace_back(needed);
     users.emplace_back();
     places.push_back(number);
@@ -73,13 +72,13 @@ private:
     return number;
   }
 
-  TimedGraph program;
+  TimedGraph graph;
   std::vector<std::vector<uint32_t>> needs, users;
   /// By operation, the buffer that holds what it gives.
   std::vector<uint32_t> places;
 };
 
-/// A random program of at most `size` operations: chains of computation with
+/// A random graph of at most `size` operations: chains of computation with
 /// collectives of parameters and of what was computed.
 inline TimedGraph makeRandomProgram(uint32_t size, std::mt19937 &random,
                                     uint32_t maxStreams = 2) {

@@ -20,19 +20,19 @@ using namespace llvm;
 using namespace regather;
 
 namespace {
-/// Finds the shortest time in which a program can run, within memory, by going
+/// Finds the shortest time in which a graph can run, within memory, by going
 /// through all sets of operations that can have been issued. Memory depends on
 /// the set alone; of two ways to get there, one that is later in everything is
 /// left out.
 class ExhaustiveSearch {
 public:
-  ExhaustiveSearch(const TimedGraph &program, int64_t limit)
-      : program(program), limit(limit) {}
+  ExhaustiveSearch(const TimedGraph &graph, int64_t limit)
+      : graph(graph), limit(limit) {}
 
   double run() {
-    size_t size = program.ops.size();
+    size_t size = graph.ops.size();
     std::map<uint32_t, std::vector<State>> layer;
-    layer[0] = {State{0, std::vector<double>(program.streams.size()),
+    layer[0] = {State{0, std::vector<double>(graph.streams.size()),
                       std::vector<double>(size)}};
     for (size_t i = 0; i != size; ++i) {
       std::map<uint32_t, std::vector<State>> next;
@@ -59,11 +59,11 @@ private:
 
   int64_t getLive(uint32_t issued) const {
     int64_t bytes = 0;
-    for (const auto &[number, buffer] : enumerate(program.buffers)) {
+    for (const auto &[number, buffer] : enumerate(graph.buffers)) {
       if (!(issued >> buffer.writer & 1))
         continue;
       bool isUsed = buffer.isLiveOut;
-      for (uint32_t user : program.users[number])
+      for (uint32_t user : graph.users[number])
         isUsed |= !(issued >> user & 1);
       bytes += isUsed ? buffer.bytes : 0;
     }
@@ -72,16 +72,16 @@ private:
   bool canIssue(uint32_t issued, uint32_t op) const {
     if (issued >> op & 1)
       return false;
-    for (uint32_t predecessor : program.predecessors[op])
+    for (uint32_t predecessor : graph.predecessors[op])
       if (!(issued >> predecessor & 1))
         return false;
     int64_t written = 0;
-    for (const TimedBuffer &buffer : program.buffers)
+    for (const TimedBuffer &buffer : graph.buffers)
       written += buffer.writer == op ? buffer.bytes : 0;
     return getLive(issued) + written <= limit;
   }
   State issue(State state, uint32_t number) const {
-    const TimedOp &op = program.ops[number];
+    const TimedOp &op = graph.ops[number];
     if (op.kind == TimedOpKind::Compute) {
       state.now += op.seconds;
     } else if (op.kind == TimedOpKind::Wait) {
@@ -116,20 +116,19 @@ private:
     states.push_back(std::move(state));
   }
 
-  const TimedGraph &program;
+  const TimedGraph &graph;
   int64_t limit;
 };
 
 /// Checks everything that must hold of a schedule.
-void verifySchedule(const TimedGraph &program,
-                    const OverlapSchedule &schedule) {
-  EXPECT_FALSE(findOrderViolation(program, schedule.order).has_value());
-  EXPECT_EQ(computeMemoryCurve(program, schedule.order).peakBytes,
+void verifySchedule(const TimedGraph &graph, const OverlapSchedule &schedule) {
+  EXPECT_FALSE(findOrderViolation(graph, schedule.order).has_value());
+  EXPECT_EQ(computeMemoryCurve(graph, schedule.order).peakBytes,
             schedule.score.peakBytes);
   EXPECT_LE(schedule.score.peakBytes, schedule.memoryLimit);
   // Whatever the search has found out step by step.
-  SimulationResult result = simulate(program, schedule.order,
-                                     makeOneRankClass(program.streams.size()));
+  SimulationResult result =
+      simulate(graph, schedule.order, makeOneRankClass(graph.streams.size()));
   EXPECT_EQ(result.seconds, schedule.score.seconds);
   EXPECT_EQ(result.ranks.front().exposedSeconds, schedule.score.exposedSeconds);
   EXPECT_GE(schedule.score.seconds, schedule.lowerBound);
@@ -138,28 +137,28 @@ void verifySchedule(const TimedGraph &program,
 } // namespace
 
 /// The peak of the order of the step, and some more.
-static OverlapOptions makeOptions(const TimedGraph &program, int64_t more = 0) {
+static OverlapOptions makeOptions(const TimedGraph &graph, int64_t more = 0) {
   OverlapOptions options;
   options.memoryLimit =
-      computeMemoryCurve(program, program.getStepOrder()).peakBytes + more;
+      computeMemoryCurve(graph, graph.getStepOrder()).peakBytes + more;
   options.inFlight = 0;
   return options;
 }
 
-static OverlapSchedule schedule(const TimedGraph &program,
+static OverlapSchedule schedule(const TimedGraph &graph,
                                 const OverlapOptions &options) {
-  Expected<OverlapSchedule> result = scheduleOverlap(program, options);
-  EXPECT_TRUE(bool(result)) << toString(result.takeError());
+  Result<OverlapSchedule> result = scheduleOverlap(graph, options);
+  EXPECT_TRUE(bool(result)) << result.getMessage();
   if (!result)
     return OverlapSchedule();
-  verifySchedule(program, *result);
+  verifySchedule(graph, *result);
   return std::move(*result);
 }
 
-static std::string getError(const TimedGraph &program,
+static std::string getError(const TimedGraph &graph,
                             const OverlapOptions &options = OverlapOptions()) {
-  Expected<OverlapSchedule> result = scheduleOverlap(program, options);
-  return result ? "" : toString(result.takeError());
+  Result<OverlapSchedule> result = scheduleOverlap(graph, options);
+  return result ? "" : result.getMessage();
 }
 
 TEST(OverlapScheduleTest, isCloseToExhaustiveSearch) {
@@ -167,10 +166,10 @@ TEST(OverlapScheduleTest, isCloseToExhaustiveSearch) {
   double sumOfGaps = 0;
   constexpr int kPrograms = 120;
   for (int i = 0; i != kPrograms; ++i) {
-    TimedGraph program = makeRandomProgram(8 + random() % 7, random);
-    OverlapOptions options = makeOptions(program, random() % 6);
-    OverlapSchedule found = schedule(program, options);
-    double best = ExhaustiveSearch(program, *options.memoryLimit).run();
+    TimedGraph graph = makeRandomProgram(8 + random() % 7, random);
+    OverlapOptions options = makeOptions(graph, random() % 6);
+    OverlapSchedule found = schedule(graph, options);
+    double best = ExhaustiveSearch(graph, *options.memoryLimit).run();
     EXPECT_GE(found.score.seconds, best);
     EXPECT_LE(found.lowerBound, best);
     sumOfGaps += found.score.seconds / best - 1;
@@ -184,12 +183,12 @@ TEST(OverlapScheduleTest, boundsAreBelowTheOptimum) {
   double sumOfGaps = 0;
   constexpr int kPrograms = 80;
   for (int i = 0; i != kPrograms; ++i) {
-    TimedGraph program =
+    TimedGraph graph =
         makeRandomProgram(6 + random() % 7, random, /*maxStreams=*/3);
-    OverlapOptions options = makeOptions(program, 64);
-    OverlapSchedule found = schedule(program, options);
-    double best = ExhaustiveSearch(program, *options.memoryLimit).run();
-    double bound = computeLowerBound(program);
+    OverlapOptions options = makeOptions(graph, 64);
+    OverlapSchedule found = schedule(graph, options);
+    double best = ExhaustiveSearch(graph, *options.memoryLimit).run();
+    double bound = computeLowerBound(graph);
     EXPECT_LE(bound, best);
     EXPECT_LE(found.lowerBound, bound);
     sumOfGaps += found.score.seconds / best - 1;
@@ -224,8 +223,8 @@ TEST(OverlapScheduleTest, boundsStepsThatTakeHours) {
     last = builder.compute(kHour, last);
   last = builder.compute(kShort, last);
   last = builder.wait(builder.start(kShort, last));
-  TimedGraph program = builder.build();
-  EXPECT_NEAR(computeLowerBound(program), 12 * 3600, 1e-6);
+  TimedGraph graph = builder.build();
+  EXPECT_NEAR(computeLowerBound(graph), 12 * 3600, 1e-6);
 }
 
 // Two collectives that run beside a layer each are done in time; the third one
@@ -249,22 +248,22 @@ TEST(OverlapScheduleTest, doesNotPutOffReductionsUntilTheEnd) {
 TEST(OverlapScheduleTest, scoresContentionAsTheSimulatorDoes) {
   std::mt19937 random(2);
   for (int i = 0; i != 40; ++i) {
-    TimedGraph program = makeRandomProgram(10 + random() % 40, random);
-    for (TimedStream &stream : program.streams)
+    TimedGraph graph = makeRandomProgram(10 + random() % 40, random);
+    for (TimedStream &stream : graph.streams)
       stream.link = 0;
-    program.links[0].computeSlowdown = 1.25;
-    program.links[0].collectiveSlowdown = 1.5;
-    OverlapOptions options = makeOptions(program, 4);
+    graph.links[0].computeSlowdown = 1.25;
+    graph.links[0].collectiveSlowdown = 1.5;
+    OverlapOptions options = makeOptions(graph, 4);
     options.minEffort = 20000;
-    schedule(program, options);
+    schedule(graph, options);
   }
 }
 
 TEST(OverlapScheduleTest, isDeterministic) {
   std::mt19937 random(3);
-  TimedGraph program = makeRandomProgram(400, random);
-  OverlapOptions options = makeOptions(program, 10);
-  EXPECT_EQ(schedule(program, options).order, schedule(program, options).order);
+  TimedGraph graph = makeRandomProgram(400, random);
+  OverlapOptions options = makeOptions(graph, 10);
+  EXPECT_EQ(schedule(graph, options).order, schedule(graph, options).order);
 }
 
 /// Two layers: the second is gathered while the first is computed.
@@ -277,14 +276,14 @@ TEST(OverlapScheduleTest, gathersAheadAndReducesBehind) {
   uint32_t reduced = builder.wait(builder.start(6, {b}));
   builder.compute(1, {reduced});
   builder.compute(8, {b});
-  TimedGraph program = builder.build();
-  OverlapSchedule found = schedule(program, makeOptions(program, 4));
+  TimedGraph graph = builder.build();
+  OverlapSchedule found = schedule(graph, makeOptions(graph, 4));
   EXPECT_EQ(found.given.seconds, 35.0 / 1024);
   EXPECT_EQ(found.score.seconds, 27.0 / 1024);
   EXPECT_LT(llvm::find(found.order, start), llvm::find(found.order, a));
   // With no room for both layers, the second is gathered when the first is
   // done.
-  found = schedule(program, makeOptions(program));
+  found = schedule(graph, makeOptions(graph));
   EXPECT_EQ(found.score.seconds, 29.0 / 1024);
 }
 
@@ -293,14 +292,14 @@ TEST(OverlapScheduleTest, keepsToTheInFlightLimit) {
   builder.compute(20);
   for (int i = 0; i != 4; ++i)
     builder.compute(1, {builder.wait(builder.start(2))});
-  TimedGraph program = builder.build();
+  TimedGraph graph = builder.build();
   auto countInFlight = [&](uint32_t limit) {
-    OverlapOptions options = makeOptions(program);
+    OverlapOptions options = makeOptions(graph);
     options.inFlight = limit;
     int inFlight = 0, most = 0;
-    for (uint32_t op : schedule(program, options).order) {
-      inFlight += program.ops[op].kind == TimedOpKind::Collective;
-      inFlight -= program.ops[op].kind == TimedOpKind::Wait;
+    for (uint32_t op : schedule(graph, options).order) {
+      inFlight += graph.ops[op].kind == TimedOpKind::Collective;
+      inFlight -= graph.ops[op].kind == TimedOpKind::Wait;
       most = std::max(most, inFlight);
     }
     return most;
@@ -317,17 +316,17 @@ TEST(OverlapScheduleTest, keepsConflictingStreamsApart) {
   uint32_t oneWait = builder.wait(one), otherWait = builder.wait(other);
   builder.compute(8);
   builder.compute(1, {oneWait, otherWait});
-  TimedGraph program = builder.build();
-  program.streams[0].conflicts = {1};
-  program.streams[1].conflicts = {0};
+  TimedGraph graph = builder.build();
+  graph.streams[0].conflicts = {1};
+  graph.streams[1].conflicts = {0};
   auto areTogether = [&](ArrayRef<uint32_t> order) {
     auto place = [&](uint32_t op) { return llvm::find(order, op); };
     return place(one) < place(otherWait) && place(other) < place(oneWait);
   };
-  OverlapOptions options = makeOptions(program);
-  EXPECT_FALSE(areTogether(schedule(program, options).order));
+  OverlapOptions options = makeOptions(graph);
+  EXPECT_FALSE(areTogether(schedule(graph, options).order));
   options.allowsConflicts = true;
-  Expected<OverlapSchedule> found = scheduleOverlap(program, options);
+  Result<OverlapSchedule> found = scheduleOverlap(graph, options);
   ASSERT_TRUE(bool(found));
   EXPECT_TRUE(areTogether(found->order));
 }
@@ -342,12 +341,12 @@ TEST(OverlapScheduleTest, reordersWhatTakesTooMuchMemory) {
     waits.push_back(builder.wait(start));
   for (uint32_t wait : waits)
     builder.compute(2, {wait});
-  TimedGraph program = builder.build();
+  TimedGraph graph = builder.build();
   OverlapOptions options;
   options.memoryLimit = 10;
-  EXPECT_EQ(schedule(program, options).score.peakBytes, 10);
+  EXPECT_EQ(schedule(graph, options).score.peakBytes, 10);
   options.memoryLimit = 9;
-  EXPECT_EQ(getError(program, options),
+  EXPECT_EQ(getError(graph, options),
             "a memory limit of 9 bytes is too low, the step needs at least 10");
 }
 
@@ -378,16 +377,16 @@ TEST(OverlapScheduleTest, statesALowerBoundOnMemory) {
   constexpr int kPrograms = 100;
   int numTight = 0;
   for (int i = 0; i != kPrograms; ++i) {
-    TimedGraph program = makeRandomProgram(8 + random() % 7, random);
+    TimedGraph graph = makeRandomProgram(8 + random() % 7, random);
     OverlapOptions options;
     options.memoryLimit = -1;
-    std::string error = getError(program, options);
+    std::string error = getError(graph, options);
     StringRef text = error;
     int64_t bound = 0;
     text = text.split("needs at least ").second;
     ASSERT_FALSE(text.consumeInteger(10, bound)) << error;
-    EXPECT_GE(ExhaustiveSearch(program, bound - 1).run(), 1e9) << error;
-    numTight += ExhaustiveSearch(program, bound).run() < 1e9;
+    EXPECT_GE(ExhaustiveSearch(graph, bound - 1).run(), 1e9) << error;
+    numTight += ExhaustiveSearch(graph, bound).run() < 1e9;
   }
   EXPECT_GE(numTight, kPrograms / 2);
 }
@@ -397,14 +396,14 @@ TEST(OverlapScheduleTest, saysWhatItDoesNotKnow) {
   ScheduleProgramBuilder builder;
   for (int i = 0; i != 2; ++i)
     builder.keep(builder.compute(1, builder.compute(1, {}, 10), 3));
-  TimedGraph program = builder.build();
+  TimedGraph graph = builder.build();
   OverlapOptions options;
   options.memoryLimit = 14;
-  EXPECT_EQ(getError(program, options),
+  EXPECT_EQ(getError(graph, options),
             "no order found keeps to a memory limit of 14 bytes: the best one "
             "takes 16, and the step needs at least 13");
   options.memoryLimit = 12;
-  EXPECT_EQ(getError(program, options),
+  EXPECT_EQ(getError(graph, options),
             "a memory limit of 12 bytes is too low, the step needs at least "
             "13; the best order found takes 16");
 }
@@ -421,8 +420,8 @@ TEST(OverlapScheduleTest, prefetchesByAFixedDistance) {
     plan.deferred.push_back(builder.start(2, {computed.back()}));
     reduceWaits.push_back(builder.wait(plan.deferred.back()));
   }
-  TimedGraph program = builder.build();
-  Expected<OverlapSchedule> found = schedulePrefetch(program, plan);
+  TimedGraph graph = builder.build();
+  Result<OverlapSchedule> found = schedulePrefetch(graph, plan);
   ASSERT_TRUE(bool(found));
   EXPECT_EQ(
       found->order,
@@ -433,16 +432,16 @@ TEST(OverlapScheduleTest, prefetchesByAFixedDistance) {
           reduceWaits[1], plan.deferred[2], reduceWaits[2]}));
   // Nothing is fetched ahead.
   plan = PrefetchPlan();
-  found = schedulePrefetch(program, plan);
+  found = schedulePrefetch(graph, plan);
   ASSERT_TRUE(bool(found));
-  EXPECT_EQ(found->order, program.getStepOrder());
+  EXPECT_EQ(found->order, graph.getStepOrder());
 }
 
 TEST(OverlapScheduleTest, explainsWhatIsExposed) {
   auto explain = [](ScheduleProgramBuilder &builder, int64_t limit) {
-    TimedGraph program = builder.build();
+    TimedGraph graph = builder.build();
     std::vector<ExposedWait> exposed =
-        explainExposure(program, program.getStepOrder(), limit);
+        explainExposure(graph, graph.getStepOrder(), limit);
     EXPECT_EQ(exposed.size(), 1U);
     return exposed.front();
   };
@@ -484,23 +483,22 @@ TEST(OverlapScheduleTest, checksPrograms) {
   builder.compute(1, {builder.wait(start)});
   const TimedGraph good = builder.build();
   EXPECT_EQ(getError(good), "");
-  TimedGraph program = good;
-  program.ops[0].seconds = -1;
-  EXPECT_EQ(getError(program),
+  TimedGraph graph = good;
+  graph.ops[0].seconds = -1;
+  EXPECT_EQ(getError(graph),
             "operation 0 must take between 0 and 4096 s, got -1.00");
-  program = good;
-  program.ops[0].stream = 7;
-  EXPECT_EQ(getError(program),
-            "collective 0 runs on stream 7, but there are 1");
-  program = good;
-  program.ops[1].collective = 2;
-  EXPECT_EQ(getError(program),
+  graph = good;
+  graph.ops[0].stream = 7;
+  EXPECT_EQ(getError(graph), "collective 0 runs on stream 7, but there are 1");
+  graph = good;
+  graph.ops[1].collective = 2;
+  EXPECT_EQ(getError(graph),
             "wait 1 must follow its collective, got operation 2");
-  program = good;
-  program.buffers[1].bytes = -5;
-  EXPECT_EQ(getError(program), "bytes of buffer 1 are out of range: -5");
-  program = good;
-  program.buffers[0].writer = 2;
-  EXPECT_EQ(getError(program),
+  graph = good;
+  graph.buffers[1].bytes = -5;
+  EXPECT_EQ(getError(graph), "bytes of buffer 1 are out of range: -5");
+  graph = good;
+  graph.buffers[0].writer = 2;
+  EXPECT_EQ(getError(graph),
             "buffer 0, written by operation 2, is used by operation 1");
 }

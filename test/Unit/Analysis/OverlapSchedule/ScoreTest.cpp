@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OverlapSchedule/Score.h"
 #include "OverlapGraphs.h"
-#include "OverlapSchedule/Search.h"
 
 #include "regather/Analysis/Simulator/Simulator.h"
 
@@ -25,7 +25,7 @@ struct Change {
 };
 } // namespace
 
-static Change drawChange(const TimedGraph &program, ArrayRef<uint32_t> order,
+static Change drawChange(const TimedGraph &timed, ArrayRef<uint32_t> order,
                          std::mt19937 &random) {
   Change change;
   change.begin = random() % order.size();
@@ -35,7 +35,7 @@ static Change drawChange(const TimedGraph &program, ArrayRef<uint32_t> order,
   while (!left.empty()) {
     Order ready;
     for (uint32_t op : left)
-      if (none_of(program.predecessors[op], [&](uint32_t predecessor) {
+      if (none_of(timed.predecessors[op], [&](uint32_t predecessor) {
             return is_contained(left, predecessor);
           }))
         ready.push_back(op);
@@ -47,25 +47,25 @@ static Change drawChange(const TimedGraph &program, ArrayRef<uint32_t> order,
 
 /// Evaluates random changes, accepts some of them, and runs the simulator for
 /// each. Nothing is rounded: times are equal.
-static void compareWithSimulator(TimedGraph program, int64_t more,
+static void compareWithSimulator(TimedGraph timed, int64_t more,
                                  std::mt19937 &random) {
-  Graph graph(program, /*allowsConflicts=*/false);
-  Order order = program.getStepOrder();
-  Limits limits{computeMemoryCurve(program, order).peakBytes + more, 0};
+  Graph graph(timed, /*allowsConflicts=*/false);
+  Order order = timed.getStepOrder();
+  Limits limits{computeMemoryCurve(timed, order).peakBytes + more, 0};
   IncrementalScore score(graph, order, limits);
-  RankClasses ranks = makeOneRankClass(program.streams.size());
+  RankClasses ranks = makeOneRankClass(timed.streams.size());
   unsigned numFitting = 0;
   for (int i = 0; i != 200; ++i) {
-    Change change = drawChange(program, order, random);
+    Change change = drawChange(timed, order, random);
     Order changed = order;
     llvm::copy(change.window, changed.begin() + change.begin);
     std::optional<double> seconds = score.evaluate(change.begin, change.window);
     EXPECT_EQ(seconds.has_value(),
-              computeMemoryCurve(program, changed).peakBytes <= limits.bytes);
+              computeMemoryCurve(timed, changed).peakBytes <= limits.bytes);
     if (!seconds)
       continue;
     ++numFitting;
-    EXPECT_EQ(*seconds, simulate(program, changed, ranks).seconds);
+    EXPECT_EQ(*seconds, simulate(timed, changed, ranks).seconds);
     if (i % 3 != 0)
       continue;
     score.accept(change.begin, change.window);
@@ -84,10 +84,10 @@ TEST(OverlapScheduleScoreTest, equalsTheSimulator) {
 TEST(OverlapScheduleScoreTest, equalsTheSimulatorWithContention) {
   std::mt19937 random(6);
   for (int i = 0; i != 8; ++i) {
-    TimedGraph program = makeRandomProgram(80, random);
-    for (TimedStream &stream : program.streams)
+    TimedGraph timed = makeRandomProgram(80, random);
+    for (TimedStream &stream : timed.streams)
       stream.link = 0;
-    program.links[0].computeSlowdown = 1.25;
-    compareWithSimulator(program, i, random);
+    timed.links[0].computeSlowdown = 1.25;
+    compareWithSimulator(timed, i, random);
   }
 }

@@ -59,8 +59,8 @@ public:
   }
 
   PyTorchCut cut() {
-    llvm::Expected<PyTorchCut> cut = partitionLikePyTorch(nodes);
-    EXPECT_TRUE(bool(cut)) << llvm::toString(cut.takeError());
+    Result<PyTorchCut> cut = partitionLikePyTorch(nodes);
+    EXPECT_TRUE(bool(cut)) << cut.getMessage();
     return cut ? *cut : PyTorchCut();
   }
 
@@ -129,8 +129,8 @@ TEST(PyTorchPartitionTest, NoCut) {
   joint.nodes[pair].isTuple = true;
   joint.addLoss(pair);
   joint.addGradient({pair}, /*isFused=*/false);
-  llvm::Expected<PyTorchCut> cut = partitionLikePyTorch(joint.nodes);
+  Result<PyTorchCut> cut = partitionLikePyTorch(joint.nodes);
   EXPECT_FALSE(bool(cut));
-  EXPECT_EQ(llvm::toString(cut.takeError()),
+  EXPECT_EQ(cut.getMessage(),
             "every cut between source and sink has an infinite capacity");
 }

@@ -25,7 +25,7 @@ using Problem = RecomputationProblem;
 
 static std::string errorOf(const Problem &problem, int64_t budget) {
   auto plan = planRecomputation(problem, budget);
-  return plan ? "" : llvm::toString(plan.takeError());
+  return plan ? "" : plan.getMessage();
 }
 
 /// Checks that `plan` gives backward what it needs, for what it says that this
@@ -183,10 +183,8 @@ TEST(RecomputationPlannerTest, RandomAgainstAllPlans) {
     double expected = tryAll(problem, budget);
     auto plan = planRecomputation(problem, budget, options);
     ASSERT_EQ(bool(plan), expected < 1) << seed;
-    if (!plan) {
-      llvm::consumeError(plan.takeError());
+    if (!plan)
       continue;
-    }
     check(problem, *plan, budget);
     EXPECT_LE(plan->seconds, expected * (1 + 1e-9)) << seed;
     EXPECT_LE(plan->lowerBound, plan->seconds) << seed;

@@ -46,16 +46,15 @@ struct World {
 /// All ranks, in steps of `tick` seconds.
 class SteppedSimulation {
 public:
-  SteppedSimulation(const TimedGraph &program,
-                    const std::vector<uint32_t> &order, const World &world,
-                    double tick)
-      : program(program), order(order), world(world), tick(tick) {
+  SteppedSimulation(const TimedGraph &graph, const std::vector<uint32_t> &order,
+                    const World &world, double tick)
+      : graph(graph), order(order), world(world), tick(tick) {
     for (int64_t size : world.mesh)
       numRanks *= size;
-    begin.assign(numRanks, std::vector<double>(program.ops.size(), -1));
+    begin.assign(numRanks, std::vector<double>(graph.ops.size(), -1));
     end = begin;
     place.assign(numRanks, 0);
-    for (uint32_t stream = 0; stream != program.streams.size(); ++stream)
+    for (uint32_t stream = 0; stream != graph.streams.size(); ++stream)
       for (int64_t rank = 0; rank != numRanks; ++rank)
         members[{stream, world.getGroup(stream, rank)}].push_back(rank);
   }
@@ -88,15 +87,15 @@ private:
   }
   bool isComputing(int64_t rank) const {
     return std::any_of(running.begin(), running.end(), [&](const Running &r) {
-      return program.ops[r.op].kind == TimedOpKind::Compute &&
+      return graph.ops[r.op].kind == TimedOpKind::Compute &&
              r.ranks.front() == rank;
     });
   }
   double countInFlight(int64_t rank, uint32_t link) const {
     return std::count_if(running.begin(), running.end(), [&](const Running &r) {
-      const TimedOp &op = program.ops[r.op];
+      const TimedOp &op = graph.ops[r.op];
       return op.kind == TimedOpKind::Collective &&
-             program.streams[op.stream].link == link &&
+             graph.streams[op.stream].link == link &&
              std::find(r.ranks.begin(), r.ranks.end(), rank) != r.ranks.end();
     });
   }
@@ -125,7 +124,7 @@ private:
     if (place[rank] == order.size())
       return false;
     uint32_t number = order[place[rank]];
-    const TimedOp &op = program.ops[number];
+    const TimedOp &op = graph.ops[number];
     bool isFirst = begin[rank][number] < 0;
     if (op.kind == TimedOpKind::Compute && isFirst)
       start(number, {rank}, op.seconds);
@@ -141,11 +140,11 @@ private:
 
   bool beginCollective(uint32_t number, uint32_t stream,
                        const std::vector<int64_t> &ranks) {
-    const TimedOp &op = program.ops[number];
+    const TimedOp &op = graph.ops[number];
     if (op.kind != TimedOpKind::Collective || op.stream != stream ||
         begin[ranks.front()][number] >= 0)
       return false;
-    const std::vector<uint32_t> &conflicts = program.streams[stream].conflicts;
+    const std::vector<uint32_t> &conflicts = graph.streams[stream].conflicts;
     for (int64_t rank : ranks) {
       if (!isIssued(rank, number))
         return false;
@@ -153,11 +152,11 @@ private:
         if (other == number)
           break;
         bool isBefore =
-            program.ops[other].kind == TimedOpKind::Collective &&
-            (program.ops[other].stream == stream ||
+            graph.ops[other].kind == TimedOpKind::Collective &&
+            (graph.ops[other].stream == stream ||
              (world.options.serializesConflicts &&
               std::find(conflicts.begin(), conflicts.end(),
-                        program.ops[other].stream) != conflicts.end()));
+                        graph.ops[other].stream) != conflicts.end()));
         if (isBefore && !isOver(rank, other))
           return false;
       }
@@ -171,20 +170,20 @@ private:
   bool pass() {
     std::vector<double> speeds;
     for (const Running &activity : running) {
-      const TimedOp &op = program.ops[activity.op];
+      const TimedOp &op = graph.ops[activity.op];
       double slowdown = 1;
       for (int64_t rank : activity.ranks) {
         double factor = 1;
         if (op.kind == TimedOpKind::Compute) {
-          for (uint32_t link = 0; link != program.links.size(); ++link)
+          for (uint32_t link = 0; link != graph.links.size(); ++link)
             if (countInFlight(rank, link) > 0)
-              factor = std::max(factor, program.links[link].computeSlowdown);
+              factor = std::max(factor, graph.links[link].computeSlowdown);
         } else {
-          uint32_t link = program.streams[op.stream].link;
+          uint32_t link = graph.streams[op.stream].link;
           if (world.options.sharesLinks)
             factor *= countInFlight(rank, link);
           if (isComputing(rank))
-            factor *= program.links[link].collectiveSlowdown;
+            factor *= graph.links[link].collectiveSlowdown;
         }
         slowdown = std::max(slowdown, factor);
       }
@@ -201,7 +200,7 @@ private:
     return !speeds.empty();
   }
 
-  const TimedGraph &program;
+  const TimedGraph &graph;
   const std::vector<uint32_t> &order;
   const World &world;
   double tick;
@@ -212,19 +211,19 @@ private:
 };
 } // namespace
 
-/// A program of `size` operations or a few more; all seconds are whole.
+/// A graph of `size` operations or a few more; all seconds are whole.
 static TimedGraph makeProgram(std::mt19937 &random, uint32_t numStreams,
                               uint32_t size) {
   auto draw = [&](uint32_t below) { return random() % below; };
   ProgramBuilder builder(numStreams);
-  builder.program.links.push_back({"network"});
-  for (TimedStream &stream : builder.program.streams)
+  builder.graph.links.push_back({"network"});
+  for (TimedStream &stream : builder.graph.streams)
     stream.link = draw(2);
   for (uint32_t i = 1; i < numStreams; ++i)
     if (draw(3) == 0)
       builder.conflict(i - 1, i);
   std::vector<uint32_t> inFlight;
-  while (builder.program.ops.size() < size) {
+  while (builder.graph.ops.size() < size) {
     switch (draw(3)) {
     case 0:
       inFlight.push_back(builder.collective(draw(6), {}, draw(numStreams)));
@@ -240,15 +239,15 @@ static TimedGraph makeProgram(std::mt19937 &random, uint32_t numStreams,
       inFlight.pop_back();
     }
   }
-  return builder.program;
+  return builder.graph;
 }
 
-static World makeWorld(std::mt19937 &random, const TimedGraph &program) {
+static World makeWorld(std::mt19937 &random, const TimedGraph &graph) {
   World world;
   world.mesh = {static_cast<int64_t>(1 + random() % 3),
                 static_cast<int64_t>(1 + random() % 4)};
   const std::vector<uint32_t> choices[] = {{0}, {1}, {0, 1}};
-  for (size_t i = 0; i != program.streams.size(); ++i)
+  for (size_t i = 0; i != graph.streams.size(); ++i)
     world.axes.push_back(choices[random() % 3]);
   // Nodes of three ranks.
   world.place = [](uint32_t, llvm::ArrayRef<int64_t> members) -> uint32_t {
@@ -260,22 +259,22 @@ static World makeWorld(std::mt19937 &random, const TimedGraph &program) {
 }
 
 /// Compares all times of all ranks; returns the number of classes.
-static size_t compare(const TimedGraph &program, World &world, double tick,
+static size_t compare(const TimedGraph &graph, World &world, double tick,
                       double tolerance) {
   world.options.groupSeconds = [&](uint32_t op, uint32_t placement) {
-    return program.ops[op].seconds * (1 + placement);
+    return graph.ops[op].seconds * (1 + placement);
   };
-  std::vector<uint32_t> order = program.getStepOrder();
+  std::vector<uint32_t> order = graph.getStepOrder();
   RankClasses classes = findRankClasses(world.mesh, world.axes, world.place);
-  SimulationResult result = simulate(program, order, classes, world.options);
-  SteppedSimulation expected(program, order, world, tick);
+  SimulationResult result = simulate(graph, order, classes, world.options);
+  SteppedSimulation expected(graph, order, world, tick);
   expected.run();
   // Each rank does what those of some class do.
   for (int64_t rank = 0; rank != expected.numRanks; ++rank) {
     bool isFound = false;
     for (const RankTimeline &times : result.ranks) {
       bool isEqual = true;
-      for (uint32_t op = 0; op != program.ops.size(); ++op)
+      for (uint32_t op = 0; op != graph.ops.size(); ++op)
         isEqual &=
             std::abs(times.begin[op] - expected.begin[rank][op]) <= tolerance &&
             std::abs(times.end[op] - expected.end[rank][op]) <= tolerance;
@@ -284,7 +283,7 @@ static size_t compare(const TimedGraph &program, World &world, double tick,
     EXPECT_TRUE(isFound) << "rank " << rank;
   }
   for (const auto &[rankClass, times] : llvm::zip(classes.ranks, result.ranks))
-    for (uint32_t op = 0; op != program.ops.size(); ++op) {
+    for (uint32_t op = 0; op != graph.ops.size(); ++op) {
       EXPECT_NEAR(times.begin[op], expected.begin[rankClass.firstRank][op],
                   tolerance);
       EXPECT_NEAR(times.end[op], expected.end[rankClass.firstRank][op],
@@ -298,10 +297,10 @@ TEST(SimulatorRandomTest, ExactWithoutContention) {
   for (unsigned seed = 0; seed != 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    TimedGraph program = makeProgram(random, 1 + seed % 3, 5 + seed % 30);
-    World world = makeWorld(random, program);
+    TimedGraph graph = makeProgram(random, 1 + seed % 3, 5 + seed % 30);
+    World world = makeWorld(random, graph);
     world.options.sharesLinks = false;
-    size_t numClasses = compare(program, world, /*tick=*/1, /*tolerance=*/0);
+    size_t numClasses = compare(graph, world, /*tick=*/1, /*tolerance=*/0);
     numFolded += numClasses < size_t(world.mesh[0] * world.mesh[1]);
     numApart += numClasses > 1;
     if (HasFailure())
@@ -315,14 +314,14 @@ TEST(SimulatorRandomTest, CloseWithContention) {
   for (unsigned seed = 0; seed != 40; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    TimedGraph program = makeProgram(random, 1 + seed % 3, 5 + seed % 20);
-    for (TimedLink &link : program.links) {
+    TimedGraph graph = makeProgram(random, 1 + seed % 3, 5 + seed % 20);
+    for (TimedLink &link : graph.links) {
       link.computeSlowdown = 1 + random() % 4 * 0.25;
       link.collectiveSlowdown = 1 + random() % 4 * 0.25;
     }
-    World world = makeWorld(random, program);
+    World world = makeWorld(random, graph);
     double tick = 1.0 / 256;
-    compare(program, world, tick, 2 * tick * program.ops.size());
+    compare(graph, world, tick, 2 * tick * graph.ops.size());
     if (HasFailure())
       return;
   }
@@ -331,10 +330,10 @@ TEST(SimulatorRandomTest, CloseWithContention) {
 TEST(SimulatorRandomTest, EventsGrowLinearly) {
   for (uint32_t size : {1000u, 4000u, 16000u}) {
     std::mt19937 random(1);
-    TimedGraph program = makeProgram(random, 3, size);
+    TimedGraph graph = makeProgram(random, 3, size);
     SimulationResult result =
-        simulate(program, program.getStepOrder(), makeOneRankClass(3));
-    EXPECT_LE(result.numEvents, program.ops.size());
-    EXPECT_GE(result.numEvents, program.ops.size() / 4);
+        simulate(graph, graph.getStepOrder(), makeOneRankClass(3));
+    EXPECT_LE(result.numEvents, graph.ops.size());
+    EXPECT_GE(result.numEvents, graph.ops.size() / 4);
   }
 }

@@ -15,10 +15,10 @@
 using namespace regather;
 using Seconds = std::vector<double>;
 
-static SimulationResult simulateStep(const TimedGraph &program,
+static SimulationResult simulateStep(const TimedGraph &graph,
                                      const SimulationOptions &options = {}) {
-  return simulate(program, program.getStepOrder(),
-                  makeOneRankClass(program.streams.size()), options);
+  return simulate(graph, graph.getStepOrder(),
+                  makeOneRankClass(graph.streams.size()), options);
 }
 
 static std::vector<uint32_t> getPath(const SimulationResult &result) {
@@ -30,7 +30,7 @@ static std::vector<uint32_t> getPath(const SimulationResult &result) {
 
 TEST(SimulatorTest, Nothing) {
   ProgramBuilder builder;
-  SimulationResult result = simulateStep(builder.program);
+  SimulationResult result = simulateStep(builder.graph);
   EXPECT_EQ(result.seconds, 0);
   EXPECT_TRUE(result.criticalPath.empty());
 }
@@ -44,7 +44,7 @@ TEST(SimulatorTest, WaitsExposeWhatIsNotHidden) {
   uint32_t b = builder.compute(1);
   uint32_t wait = builder.wait(exposed);
   uint32_t c = builder.compute(5, {wait, b});
-  SimulationResult result = simulateStep(builder.program);
+  SimulationResult result = simulateStep(builder.graph);
   const RankTimeline &times = result.ranks[0];
   EXPECT_EQ(times.issued, (Seconds{0, 0, 3, 3, 3, 4, 7}));
   EXPECT_EQ(times.begin, (Seconds{0, 0, 3, 3, 3, 4, 7}));
@@ -63,7 +63,7 @@ TEST(SimulatorTest, OneAtATimeOnAStream) {
   uint32_t second = builder.collective(2);
   builder.wait(second);
   builder.wait(first);
-  SimulationResult result = simulateStep(builder.program);
+  SimulationResult result = simulateStep(builder.graph);
   EXPECT_EQ(result.ranks[0].issued, (Seconds{0, 0, 0, 5}));
   EXPECT_EQ(result.ranks[0].begin, (Seconds{0, 3, 0, 5}));
   EXPECT_EQ(result.ranks[0].end, (Seconds{3, 5, 5, 5}));
@@ -76,7 +76,7 @@ TEST(SimulatorTest, CollectivesBeginWhenTheyAreIssued) {
   ProgramBuilder builder;
   uint32_t a = builder.compute(4);
   uint32_t gather = builder.collective(3);
-  SimulationResult result = simulateStep(builder.program);
+  SimulationResult result = simulateStep(builder.graph);
   EXPECT_EQ(result.ranks[0].begin[gather], 4);
   // Nothing waits for it, but the step ends when it is done.
   EXPECT_EQ(result.seconds, 7);
@@ -94,7 +94,7 @@ TEST(SimulatorTest, Contention) {
   uint32_t b = builder.compute(3);
   uint32_t scatter = builder.collective(2);
   uint32_t c = builder.compute(5);
-  SimulationResult result = simulateStep(builder.program);
+  SimulationResult result = simulateStep(builder.graph);
   const RankTimeline &times = result.ranks[0];
   // a takes 4 seconds, in which 4 / 1.5 of the gather are done.
   EXPECT_DOUBLE_EQ(times.end[a], 4);
@@ -114,7 +114,7 @@ TEST(SimulatorTest, StreamsShareALink) {
   uint32_t second = builder.collective(3, {}, 1);
   builder.wait(first);
   builder.wait(second);
-  SimulationResult result = simulateStep(builder.program);
+  SimulationResult result = simulateStep(builder.graph);
   EXPECT_EQ(result.ranks[0].end[first], 4);
   EXPECT_EQ(result.ranks[0].end[second], 5);
   EXPECT_EQ(result.ranks[0].linkSeconds, (Seconds{5}));
@@ -122,27 +122,27 @@ TEST(SimulatorTest, StreamsShareALink) {
 
   SimulationOptions options;
   options.sharesLinks = false;
-  result = simulateStep(builder.program, options);
+  result = simulateStep(builder.graph, options);
   EXPECT_EQ(result.ranks[0].end[first], 2);
   EXPECT_EQ(result.ranks[0].end[second], 3);
 
   // Each has a link of its own.
-  builder.program.links.push_back({"network"});
-  builder.program.streams[1].link = 1;
-  result = simulateStep(builder.program);
+  builder.graph.links.push_back({"network"});
+  builder.graph.streams[1].link = 1;
+  result = simulateStep(builder.graph);
   EXPECT_EQ(result.seconds, 3);
 }
 
 TEST(SimulatorTest, ConflictsWaitForEachOther) {
   ProgramBuilder builder(/*numStreams=*/3);
   builder.conflict(0, 1);
-  builder.program.links.push_back({"network"});
-  builder.program.streams[2].link = 1;
+  builder.graph.links.push_back({"network"});
+  builder.graph.streams[2].link = 1;
   uint32_t first = builder.collective(2, {}, 0);
   uint32_t free = builder.collective(9, {}, 2);
   uint32_t second = builder.collective(3, {}, 1);
   uint32_t third = builder.collective(4, {}, 0);
-  SimulationResult result = simulateStep(builder.program);
+  SimulationResult result = simulateStep(builder.graph);
   EXPECT_EQ(result.ranks[0].end[first], 2);
   EXPECT_EQ(result.ranks[0].end[second], 5);
   EXPECT_EQ(result.ranks[0].end[third], 9);
@@ -151,7 +151,7 @@ TEST(SimulatorTest, ConflictsWaitForEachOther) {
   SimulationOptions options;
   options.serializesConflicts = false;
   options.sharesLinks = false;
-  result = simulateStep(builder.program, options);
+  result = simulateStep(builder.graph, options);
   EXPECT_EQ(result.ranks[0].begin[second], 0);
   EXPECT_EQ(result.ranks[0].begin[third], 2);
 }
@@ -160,8 +160,8 @@ TEST(SimulatorTest, RanksWaitForEachOther) {
   // Groups of six ranks on nodes of eight: some are slow, and the others meet
   // them later, along the other axis.
   ProgramBuilder builder(/*numStreams=*/2);
-  builder.program.links.push_back({"network"});
-  builder.program.streams[1].link = 1;
+  builder.graph.links.push_back({"network"});
+  builder.graph.streams[1].link = 1;
   uint32_t tp = builder.collective(0, {}, 0);
   uint32_t wait = builder.wait(tp);
   uint32_t a = builder.compute(1, {wait});
@@ -176,8 +176,8 @@ TEST(SimulatorTest, RanksWaitForEachOther) {
   options.groupSeconds = [&](uint32_t op, uint32_t placement) {
     return op == tp ? (placement == 0 ? 1.0 : 5.0) : 2.0;
   };
-  SimulationResult result = simulate(
-      builder.program, builder.program.getStepOrder(), classes, options);
+  SimulationResult result =
+      simulate(builder.graph, builder.graph.getStepOrder(), classes, options);
   EXPECT_EQ(result.ranks[0].end[tp], 1);
   EXPECT_EQ(result.ranks[1].end[tp], 5);
   EXPECT_EQ(result.ranks[0].issued[dp], 2);

@@ -122,8 +122,8 @@ AutoBuckets regather::tg::buckets::chooseAutoBuckets(
   ArrayRef<Candidate> candidates = found.collectives;
   const CostModel &model = costs.getModel();
   BucketChoiceProblem problem;
-  problem.program = buildTimedStep(graph, makeStepTiming(costs)).program;
-  problem.memoryLimit = getMemoryLimit(problem.program);
+  problem.graph = buildTimedStep(graph, makeStepTiming(costs)).program;
+  problem.memoryLimit = getMemoryLimit(problem.graph);
   problem.isEarly = found.isEarly;
   BucketSizeProblem &sizes = problem.sizes;
   for (bool gathers : {true, false})
@@ -140,7 +140,7 @@ AutoBuckets regather::tg::buckets::chooseAutoBuckets(
     GroupPlacement group = costs.getGroup(op);
     SizedCollective sized;
     sized.key = keys.getNumber({MergeKey(candidate), getElementTypes(op)});
-    sized.stream = problem.program.ops[candidate.number].stream;
+    sized.stream = problem.graph.ops[candidate.number].stream;
     sized.isGather = isa<AllGatherOp>(op);
     sized.receivedBytes = op.getReceivedBytes(group.ranks);
     sized.wholeBytes = getWholeBytes(candidate);

@@ -8,9 +8,12 @@
 
 #include "BucketPlan.h"
 
+#include "regather/Support/LLVM/MakeFailure.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+using namespace regather;
 using namespace regather::tg::buckets;
 using llvm::StringRef;
 
@@ -19,16 +22,16 @@ class PlanParser {
 public:
   PlanParser(StringRef text, StringRef file) : text(text), file(file) {}
 
-  llvm::Expected<BucketPlan> parse();
+  Result<BucketPlan> parse();
 
 private:
-  llvm::Error fail(const llvm::Twine &expected) const;
+  Failure fail(const llvm::Twine &expected) const;
   void skipSpace();
   bool consume(char c);
-  llvm::Error parseBucket();
-  llvm::Error parseElements();
-  llvm::Error parseItem();
-  llvm::Error parseRegex();
+  Failure parseBucket();
+  Failure parseElements();
+  Failure parseItem();
+  Failure parseRegex();
   bool consumeEach();
   void addPattern(size_t begin);
 
@@ -40,7 +43,7 @@ private:
 };
 } // namespace
 
-llvm::Error PlanParser::fail(const llvm::Twine &expected) const {
+Failure PlanParser::fail(const llvm::Twine &expected) const {
   StringRef before = text.take_front(position);
   std::string column = std::to_string(position - (before.rfind('\n') + 1) + 1);
   std::string where =
@@ -50,8 +53,7 @@ llvm::Error PlanParser::fail(const llvm::Twine &expected) const {
                 .str();
   std::string got =
       isAtEnd() ? "the end" : "'" + std::string(1, text[position]) + "'";
-  return llvm::createStringError(where + ": expects " + expected + ", got " +
-                                 got);
+  return makeFailure(where + ": expects " + expected + ", got " + got);
 }
 
 /// Skips comments, too.
@@ -78,7 +80,7 @@ void PlanParser::addPattern(size_t begin) {
   name += (name.empty() ? "" : ",") + pattern.str();
 }
 
-llvm::Error PlanParser::parseRegex() {
+Failure PlanParser::parseRegex() {
   size_t begin = position++;
   while (!isAtEnd() && text[position] != '/')
     position =
@@ -87,10 +89,10 @@ llvm::Error PlanParser::parseRegex() {
     return fail("'/' at the end of the regular expression");
   ++position;
   addPattern(begin);
-  return llvm::Error::success();
+  return Failure();
 }
 
-llvm::Error PlanParser::parseItem() {
+Failure PlanParser::parseItem() {
   skipSpace();
   if (!isAtEnd() && text[position] == '/')
     return parseRegex();
@@ -108,20 +110,20 @@ llvm::Error PlanParser::parseItem() {
   if (position == begin)
     return fail("a module pattern");
   addPattern(begin);
-  return llvm::Error::success();
+  return Failure();
 }
 
-llvm::Error PlanParser::parseElements() {
+Failure PlanParser::parseElements() {
   unsigned depth = 0;
   while (true) {
     while (consume('['))
       ++depth;
-    if (llvm::Error error = parseItem())
-      return error;
+    if (Failure failure = parseItem())
+      return failure;
     while (depth > 0 && consume(']'))
       --depth;
     if (depth == 0)
-      return llvm::Error::success();
+      return Failure();
     if (!consume(','))
       return fail("',' or ']'");
   }
@@ -138,37 +140,35 @@ bool PlanParser::consumeEach() {
   return true;
 }
 
-llvm::Error PlanParser::parseBucket() {
+Failure PlanParser::parseBucket() {
   plan.buckets.emplace_back();
-  if (llvm::Error error = parseElements())
-    return error;
+  if (Failure failure = parseElements())
+    return failure;
   plan.buckets.back().isEach = consumeEach();
   skipSpace();
-  return llvm::Error::success();
+  return Failure();
 }
 
-llvm::Expected<BucketPlan> PlanParser::parse() {
+Result<BucketPlan> PlanParser::parse() {
   skipSpace();
   if (isAtEnd())
     return std::move(plan);
   do {
-    if (llvm::Error error = parseBucket())
-      return std::move(error);
+    if (Failure failure = parseBucket())
+      return failure;
   } while (consume(','));
   if (!isAtEnd())
     return fail("',' or \"each\"");
   return std::move(plan);
 }
 
-llvm::Expected<BucketPlan>
-regather::tg::buckets::readBucketPlan(StringRef text) {
+Result<BucketPlan> regather::tg::buckets::readBucketPlan(StringRef text) {
   StringRef file = text.trim();
   if (!file.consume_front("@"))
     return PlanParser(text, "").parse();
   auto buffer = llvm::MemoryBuffer::getFile(file);
   if (!buffer)
-    return llvm::createStringError(
-        "cannot read '" + file +
-        "' of option 'plan': " + buffer.getError().message());
+    return makeFailure("cannot read '" + file +
+                       "' of option 'plan': " + buffer.getError().message());
   return PlanParser((*buffer)->getBuffer(), file).parse();
 }

@@ -9,8 +9,8 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETPLAN_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETPLAN_H
 
+#include "regather/Support/Result.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
 
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ struct BucketPlan {
 
 /// Reads a plan in the syntax of tg-bucket-collectives; `@FILE` stands for what
 /// is in the file. Errors say where.
-llvm::Expected<BucketPlan> readBucketPlan(llvm::StringRef text);
+Result<BucketPlan> readBucketPlan(llvm::StringRef text);
 
 } // namespace regather::tg::buckets
 

@@ -22,9 +22,9 @@ using namespace regather::tg::partition;
 
 FailureOr<CostModel> partition::loadCostModel(FunctionOpInterface func,
                                               StringRef nameOrPath) {
-  llvm::Expected<Cluster> cluster = loadCluster(nameOrPath);
+  Result<Cluster> cluster = loadCluster(nameOrPath);
   if (!cluster)
-    return func.emitError(llvm::toString(cluster.takeError()));
+    return func.emitError(cluster.getMessage());
   return CostModel(std::move(*cluster));
 }
 
@@ -184,14 +184,14 @@ BudgetProblem::emitMinimum(int64_t budget, const RecomputationPlan &smallest) {
 }
 
 FailureOr<BudgetPlan> BudgetProblem::solve(int64_t budget) {
-  llvm::Expected<RecomputationPlan> smallest = findSmallestPlan(problem);
+  Result<RecomputationPlan> smallest = findSmallestPlan(problem);
   if (!smallest)
     return step.func.emitError()
            << "no partition saves and recomputes as marked: "
-           << llvm::toString(smallest.takeError());
+           << smallest.getMessage();
   if (smallest->savedBytes > budget)
     return emitMinimum(budget, *smallest);
-  RecomputationPlan found = llvm::cantFail(planRecomputation(problem, budget));
+  RecomputationPlan found = *planRecomputation(problem, budget);
   BudgetPlan plan;
   for (auto [number, value] : llvm::enumerate(values))
     if (found.isSaved[number])

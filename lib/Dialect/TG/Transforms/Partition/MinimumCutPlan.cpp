@@ -204,11 +204,11 @@ FlowNetwork partition::buildCutNetwork(const Step &step) {
 
 FailureOr<SavedValues> partition::cutMinimum(const Step &step) {
   CutBuilder builder(step);
-  llvm::Expected<SavingCut> cut = cutSavings(builder.build());
+  Result<SavingCut> cut = cutSavings(builder.build());
   if (!cut)
     return step.func.emitError()
            << "no partition saves and recomputes as marked: "
-           << llvm::toString(cut.takeError());
+           << cut.getMessage();
   reportCut(step.func, cut->value);
   SavedValues saved;
   for (auto [number, value] : llvm::enumerate(builder.getValues()))

@@ -69,10 +69,10 @@ FailureOr<SavedValues> partition::saveLikePyTorch(func::FuncOp func) {
   FailureOr<PyTorchGraph> joint = buildPyTorchGraph(func, graph);
   if (failed(joint))
     return failure();
-  llvm::Expected<PyTorchCut> cut = partitionLikePyTorch(joint->nodes);
+  Result<PyTorchCut> cut = partitionLikePyTorch(joint->nodes);
   if (!cut)
     return func.emitError()
-           << "PyTorch finds no partition: " << llvm::toString(cut.takeError());
+           << "PyTorch finds no partition: " << cut.getMessage();
   reportCut(func, cut->value);
   llvm::for_each(joint->tangents, detachTangent);
   SavedValues saved;

@@ -1,4 +1,4 @@
-//===- Format.cpp - Numbers for people ------------------------------------===//
+//===- NumberText.cpp - Numbers for people --------------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

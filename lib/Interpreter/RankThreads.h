@@ -1,4 +1,4 @@
-//===- World.h - Ranks, their threads and what is in flight -----*- C++ -*-===//
+//===- RankThreads.h - Ranks, their threads and collectives -----*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_INTERPRETER_WORLD_H
-#define REGATHER_LIB_INTERPRETER_WORLD_H
+#ifndef REGATHER_LIB_INTERPRETER_RANKTHREADS_H
+#define REGATHER_LIB_INTERPRETER_RANKTHREADS_H
 
 #include "CompiledFunction.h"
 
@@ -40,7 +40,7 @@ struct Group {
 };
 
 /// One collective of a group: from its first start until it completes.
-struct Flight {
+struct PendingCollective {
   const Group *group = nullptr;
   /// How many collectives the group started before this one.
   int64_t number = 0;
@@ -66,7 +66,7 @@ struct Report {
 
 /// `tg.all_gather` as the group's n-th collective, for messages.
 std::string describeGroup(tg::CollectiveOpInterface op, const Group &group);
-std::string describeFlight(const Flight &flight);
+std::string describeCollective(const PendingCollective &collective);
 /// "rank 1" or "ranks 1, 2".
 std::string describeRanks(llvm::ArrayRef<int64_t> ranks);
 
@@ -75,9 +75,9 @@ std::string describeRanks(llvm::ArrayRef<int64_t> ranks);
 std::optional<std::string>
 findDifference(mlir::Operation *op, mlir::Operation *other, int64_t otherRank);
 
-class World {
+class RankThreads {
 public:
-  World(int64_t numRanks, uint64_t seed);
+  RankThreads(int64_t numRanks, uint64_t seed);
 
   /// Runs `body` on every rank and returns when all threads have ended. No
   /// reports mean success.
@@ -105,7 +105,7 @@ private:
     State state = State::Runnable;
     std::condition_variable resumed;
     /// What a blocked rank waits for, and where.
-    Flight *awaited = nullptr;
+    PendingCollective *awaited = nullptr;
     mlir::Operation *wait = nullptr;
     /// Collectives started so far, by group.
     llvm::DenseMap<unsigned, int64_t> started;
@@ -122,17 +122,19 @@ private:
   void passBaton(int64_t self);
   void handOver(int64_t self, int64_t next);
   void stop();
-  void completeFlight(size_t index);
+  void completeCollective(size_t index);
   void runRank(int64_t rank,
                llvm::function_ref<mlir::LogicalResult(int64_t)> f);
 
   // Checks; true if a report was made.
-  bool reportMismatch(int64_t rank, mlir::Operation *op, const Flight &flight);
+  bool reportMismatch(int64_t rank, mlir::Operation *op,
+                      const PendingCollective &collective);
   bool reportOrder(int64_t rank, unsigned position,
-                   const std::shared_ptr<Flight> &flight);
+                   const std::shared_ptr<PendingCollective> &collective);
   void reportStuck();
-  void reportWaiters(Flight &flight, llvm::ArrayRef<int64_t> waiting);
-  void reportNeverStarted(const Flight &flight);
+  void reportWaiters(PendingCollective &collective,
+                     llvm::ArrayRef<int64_t> waiting);
+  void reportNeverStarted(const PendingCollective &collective);
   void addWhereabouts(llvm::ArrayRef<int64_t> ranks, Report &report);
   void reportRankErrors();
 
@@ -145,12 +147,12 @@ private:
   bool stopped = false;
 
   /// Collectives that have not completed, in the order of their first start.
-  std::vector<std::shared_ptr<Flight>> flights;
+  std::vector<std::shared_ptr<PendingCollective>> pending;
   /// For ranks a < b, collectives that one of them has started and the other
   /// has not reached yet, and which of the two it was.
   struct PairOrder {
     bool isFirstAhead = false;
-    std::deque<std::shared_ptr<Flight>> ahead;
+    std::deque<std::shared_ptr<PendingCollective>> ahead;
   };
   std::map<std::pair<int64_t, int64_t>, PairOrder> pairOrders;
 
@@ -160,4 +162,4 @@ private:
 
 } // namespace regather::interp
 
-#endif // REGATHER_LIB_INTERPRETER_WORLD_H
+#endif // REGATHER_LIB_INTERPRETER_RANKTHREADS_H

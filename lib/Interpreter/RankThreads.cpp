@@ -1,4 +1,4 @@
-//===- World.cpp - Ranks, their threads and what is in flight -------------===//
+//===- RankThreads.cpp - Ranks, their threads and collectives -------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "World.h"
+#include "RankThreads.h"
 
 #include "Collectives.h"
 
@@ -19,7 +19,7 @@ using namespace regather::interp;
 /// Enough for the deepest calls that the interpreter allows.
 static constexpr unsigned kStackBytes = 16u << 20;
 
-unsigned Flight::getFirstStarter() const {
+unsigned PendingCollective::getFirstStarter() const {
   return llvm::find_if(starters, [](Operation *op) { return op != nullptr; }) -
          starters.begin();
 }
@@ -29,7 +29,7 @@ LogicalResult RankRun::fail(Operation *op, const Twine &message) {
   return failure();
 }
 
-World::World(int64_t numRanks, uint64_t seed)
+RankThreads::RankThreads(int64_t numRanks, uint64_t seed)
     : randomState(seed), current(numRanks) {
   for (int64_t rank = 0; rank < numRanks; ++rank)
     ranks.push_back(std::make_unique<Rank>());
@@ -41,7 +41,7 @@ World::World(int64_t numRanks, uint64_t seed)
 
 /// splitmix64: the same numbers on every platform, unlike the distributions of
 /// the standard library. The bias of the remainder does not matter here.
-uint64_t World::draw(uint64_t bound) {
+uint64_t RankThreads::draw(uint64_t bound) {
   uint64_t z = randomState += 0x9E3779B97F4A7C15;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
@@ -50,7 +50,7 @@ uint64_t World::draw(uint64_t bound) {
 
 /// Draws actions until one of them resumes a rank. `self` is the rank that had
 /// the baton; it returns when it has the baton again, or at once if it ended.
-void World::passBaton(int64_t self) {
+void RankThreads::passBaton(int64_t self) {
   SmallVector<int64_t> runnable;
   SmallVector<size_t> ready;
   while (true) {
@@ -59,8 +59,8 @@ void World::passBaton(int64_t self) {
     for (auto [i, rank] : llvm::enumerate(ranks))
       if (rank->state == State::Runnable)
         runnable.push_back(i);
-    for (auto [i, flight] : llvm::enumerate(flights))
-      if (flight->isReady())
+    for (auto [i, collective] : llvm::enumerate(pending))
+      if (collective->isReady())
         ready.push_back(i);
     size_t count = runnable.size() + ready.size();
     if (count == 0) {
@@ -70,11 +70,11 @@ void World::passBaton(int64_t self) {
     uint64_t drawn = draw(count);
     if (drawn < runnable.size())
       return handOver(self, runnable[drawn]);
-    completeFlight(ready[drawn - runnable.size()]);
+    completeCollective(ready[drawn - runnable.size()]);
   }
 }
 
-void World::handOver(int64_t self, int64_t next) {
+void RankThreads::handOver(int64_t self, int64_t next) {
   if (next == self)
     return;
   std::unique_lock<std::mutex> lock(mutex);
@@ -88,29 +88,29 @@ void World::handOver(int64_t self, int64_t next) {
 
 /// Ends the run: every thread that waits for the baton returns. Nobody touches
 /// the state after this but the thread that collects the reports.
-void World::stop() {
+void RankThreads::stop() {
   std::lock_guard<std::mutex> lock(mutex);
   stopped = true;
   for (auto &rank : ranks)
     rank->resumed.notify_one();
 }
 
-void World::completeFlight(size_t index) {
-  std::shared_ptr<Flight> flight = flights[index];
-  flights.erase(flights.begin() + index);
-  moveData(*flight);
-  flight->complete = true;
-  flight->inputs.clear();
+void RankThreads::completeCollective(size_t index) {
+  std::shared_ptr<PendingCollective> collective = pending[index];
+  pending.erase(pending.begin() + index);
+  moveData(*collective);
+  collective->complete = true;
+  collective->inputs.clear();
   for (auto &rank : ranks) {
-    if (rank->awaited != flight.get())
+    if (rank->awaited != collective.get())
       continue;
     rank->awaited = nullptr;
     rank->state = State::Runnable;
   }
 }
 
-void World::runRank(int64_t self,
-                    llvm::function_ref<LogicalResult(int64_t)> body) {
+void RankThreads::runRank(int64_t self,
+                          llvm::function_ref<LogicalResult(int64_t)> body) {
   Rank &rank = *ranks[self];
   {
     std::unique_lock<std::mutex> lock(mutex);
@@ -129,7 +129,7 @@ void World::runRank(int64_t self,
 }
 
 std::vector<Report>
-World::execute(llvm::function_ref<LogicalResult(int64_t)> body) {
+RankThreads::execute(llvm::function_ref<LogicalResult(int64_t)> body) {
   int64_t numRanks = ranks.size();
   std::vector<llvm::thread> threads;
   threads.reserve(numRanks);
@@ -151,62 +151,65 @@ World::execute(llvm::function_ref<LogicalResult(int64_t)> body) {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-static std::shared_ptr<Flight>
-createFlight(tg::CollectiveOpInterface op, const Group &group, int64_t number) {
-  auto flight = std::make_shared<Flight>();
-  flight->group = &group;
-  flight->number = number;
+static std::shared_ptr<PendingCollective>
+createCollective(tg::CollectiveOpInterface op, const Group &group,
+                 int64_t number) {
+  auto collective = std::make_shared<PendingCollective>();
+  collective->group = &group;
+  collective->number = number;
   size_t size = group.members.size();
-  flight->starters.assign(size, nullptr);
-  flight->inputs.resize(size);
-  flight->results.resize(size);
-  return flight;
+  collective->starters.assign(size, nullptr);
+  collective->inputs.resize(size);
+  collective->results.resize(size);
+  return collective;
 }
 
-FailureOr<Future> World::start(int64_t self, tg::CollectiveOpInterface op,
-                               const Group &group, unsigned position,
-                               std::vector<TensorRef> inputs) {
+FailureOr<Future> RankThreads::start(int64_t self, tg::CollectiveOpInterface op,
+                                     const Group &group, unsigned position,
+                                     std::vector<TensorRef> inputs) {
   int64_t number = ranks[self]->started[group.id]++;
-  auto it = llvm::find_if(flights, [&](const std::shared_ptr<Flight> &flight) {
-    return flight->group == &group && flight->number == number;
-  });
-  if (it == flights.end())
-    it = flights.insert(it, createFlight(op, group, number));
-  std::shared_ptr<Flight> flight = *it;
-  if (reportMismatch(self, op, *flight)) {
+  auto it = llvm::find_if(
+      pending, [&](const std::shared_ptr<PendingCollective> &collective) {
+        return collective->group == &group && collective->number == number;
+      });
+  if (it == pending.end())
+    it = pending.insert(it, createCollective(op, group, number));
+  std::shared_ptr<PendingCollective> collective = *it;
+  if (reportMismatch(self, op, *collective)) {
     stop();
     return failure();
   }
-  flight->starters[position] = op;
-  flight->inputs[position] = std::move(inputs);
+  collective->starters[position] = op;
+  collective->inputs[position] = std::move(inputs);
   for (Type type : op.getFuture().getType().getTensors())
-    flight->results[position].push_back(
+    collective->results[position].push_back(
         Tensor::create(cast<RankedTensorType>(type)));
-  ++flight->numStarted;
-  if (reportOrder(self, position, flight)) {
+  ++collective->numStarted;
+  if (reportOrder(self, position, collective)) {
     stop();
     return failure();
   }
   passBaton(self);
   if (stopped)
     return failure();
-  return Future{flight, position};
+  return Future{collective, position};
 }
 
-LogicalResult World::wait(int64_t self, const Future &future, Operation *op) {
+LogicalResult RankThreads::wait(int64_t self, const Future &future,
+                                Operation *op) {
   Rank &rank = *ranks[self];
-  if (!future.flight->complete) {
+  if (!future.collective->complete) {
     rank.state = State::Blocked;
-    rank.awaited = future.flight.get();
+    rank.awaited = future.collective.get();
     rank.wait = op;
   }
   passBaton(self);
   if (stopped)
     return failure();
-  assert(future.flight->complete && "resumed before the data arrived");
+  assert(future.collective->complete && "resumed before the data arrived");
   return success();
 }
 
-void World::noteError(int64_t rank, Operation *op, std::string message) {
+void RankThreads::noteError(int64_t rank, Operation *op, std::string message) {
   rankErrors.push_back({rank, op, std::move(message)});
 }
