@@ -169,3 +169,18 @@ function(regather_add_tool name)
   target_link_libraries(${name} PRIVATE MLIR LLVM)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
+
+# regather_add_option_tables(TD OUTPUT TARGET): how texts name the options of the
+# passes of a TableGen file.
+function(regather_add_option_tables td output target)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${td})
+  set(tables ${CMAKE_CURRENT_BINARY_DIR}/${output})
+  add_custom_command(OUTPUT ${tables}
+    COMMAND regather-tblgen -I${PROJECT_SOURCE_DIR}/include -I${MLIR_INCLUDE_DIRS}
+      ${source} -o ${tables} -d ${tables}.d
+    DEPENDS ${source} regather-tblgen
+    DEPFILE ${tables}.d
+    COMMENT "Writing ${output}"
+    VERBATIM)
+  add_custom_target(${target} DEPENDS ${tables})
+endfunction()

@@ -111,9 +111,8 @@ LogicalResult NativeEngine::compile(func::FuncOp entry,
   kernels.threads = options.compileThreads;
   kernels.cacheDirectory = options.cacheDirectory;
   kernels.onKernelReady = options.onKernelReady;
-  PassOptionTexts none;
   FailureOr<CompiledStep> compiled = compileStep(
-      entry, kernels, options.passOptions ? *options.passOptions : none);
+      entry, kernels, options.program ? *options.program : ProgramOptions());
   if (failed(compiled))
     return failure();
   step = std::move(*compiled);

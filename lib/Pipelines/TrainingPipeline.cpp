@@ -1,4 +1,4 @@
-//===- TrainingPipeline.cpp - Shard, append an optimizer, lower -----------===//
+//===- TrainingPipeline.cpp - The pipeline of steps by name ---------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,204 +6,110 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Pipelines/DefaultPlan.h"
-#include "regather/Pipelines/PassOptionCheck.h"
+#include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/Pipelines/StepOptionText.h"
 
-#include "regather/Dialect/TG/Steps/StepGraph.h"
-
-#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace regather;
 
-/// The patterns of the groups that the options of an optimizer describe. The
-/// optimizer reports what is wrong about them.
-static SmallVector<StringRef> getGroupPatterns(StringRef optimizer) {
-  SmallVector<StringRef> words, groups, patterns;
-  optimizer.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  for (StringRef word : words)
-    if (word.consume_front("groups="))
-      word.trim("{}'\"").split(groups, '|');
-  for (StringRef group : groups)
-    if (StringRef pattern = group.split(':').first;
-        !pattern.empty() && !pattern.contains(','))
-      patterns.push_back(pattern);
-  return patterns;
-}
+namespace {
+/// What `regather-training-pipeline` takes: the flags of `regather` as options.
+struct TrainingPipelineOptions
+    : public PassPipelineOptions<TrainingPipelineOptions> {
+  Option<int64_t> ranks{
+      *this, "ranks",
+      llvm::cl::desc("Number of ranks; 0: the mesh decides. Without a mesh, "
+                     "parameters are sharded over one axis of so many"),
+      llvm::cl::init(0)};
+  Option<std::string> mesh{
+      *this, "mesh",
+      llvm::cl::desc("Axes and their sizes, such as dp:4 or rep:2,dp:2, to "
+                     "shard the parameters over; empty: leave them whole")};
+  Option<std::string> replicateAxis{
+      *this, "replicate-axis",
+      llvm::cl::desc("Axis of the mesh that holds copies of the shards")};
+  Option<std::string> batch{
+      *this, "batch",
+      llvm::cl::desc("Whose batch the step has: global, per-rank or auto; "
+                     "empty: as tg-shard-parameters does")};
+  Option<std::string> layout{
+      *this, "layout",
+      llvm::cl::desc("How sharded parameters are stored: flat or "
+                     "per-parameter; empty: as tg-shard-parameters does")};
+  Option<std::string> plan{
+      *this, "plan",
+      llvm::cl::desc("as-captured: do nothing that no option asks for; empty: "
+                     "what the options below leave open of a captured step is "
+                     "chosen for it")};
+  Option<std::string> cluster{
+      *this, "cluster",
+      llvm::cl::desc("Where schedules and buckets take times from: a name or a "
+                     "file; empty: h100-8 up to 8 ranks, h100-nodes above")};
+  Option<std::string> policy{
+      *this, "policy",
+      llvm::cl::desc("What to recompute in backward, and options of "
+                     "tg-apply-policy, such as {full modules=head:none}; "
+                     "empty: nothing")};
+  Option<std::string> reshard{
+      *this, "reshard",
+      llvm::cl::desc("Gathered parameters to release after forward, and "
+                     "options of tg-reshard-after-forward, such as {always "
+                     "group=8}; none; empty: default on several ranks")};
+  Option<std::string> recompute{
+      *this, "recompute",
+      llvm::cl::desc("How to choose what backward computes again besides what "
+                     "the policy says, and options of tg-partition, none, or "
+                     "empty: min-cut")};
+  Option<std::string> optimizer{
+      *this, "optimizer",
+      llvm::cl::desc("Optimizer to append and its options, such as "
+                     "{adamw betas=0.9,0.95}; empty: none")};
+  Option<std::string> bucket{
+      *this, "bucket",
+      llvm::cl::desc("Collectives to merge, and options of "
+                     "tg-bucket-collectives: auto, or a plan, such as "
+                     "[embedding],[layers.*]each; none; empty: auto on several "
+                     "ranks")};
+  Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("How to order the step, none, manual or auto, and options "
+                     "of tg-schedule, such as {auto memory-limit=1.1x}; empty: "
+                     "auto on several ranks")};
+  Option<bool> lower{*this, "lower",
+                     llvm::cl::desc("Replace nodes by structured operations"),
+                     llvm::cl::init(true)};
 
-static std::string getShardingText(const TrainingPipelineOptions &options) {
-  std::string text = "tg-shard-parameters{mesh=" + options.mesh;
-  if (!options.replicateAxis.empty())
-    text += " replicate-axis=" + options.replicateAxis;
-  if (!options.batch.empty())
-    text += " batch=" + options.batch;
-  if (!options.layout.empty())
-    text += " layout=" + options.layout;
-  SmallVector<StringRef> patterns = getGroupPatterns(options.optimizer);
-  if (!patterns.empty() && options.layout != "per-parameter")
-    text += " optimizer-groups=" + llvm::join(patterns, ",");
-  return text + "}";
-}
-
-/// A pass with options of which the first may be the value of `option` alone:
-/// `always group=8` is `mode=always group=8`.
-static std::string getPassText(StringRef pass, StringRef option,
-                               StringRef options) {
-  options = options.trim();
-  bool isNamed = options.split(' ').first.contains('=');
-  return (pass + "{" + (isNamed ? "" : option + "=") + options + "}").str();
-}
-
-static bool isBucketPlan(StringRef options) {
-  return options.starts_with("[") || options.starts_with("@") ||
-         options.starts_with("/");
-}
-
-/// What is neither a mode nor an option is a plan.
-static std::string getBucketText(StringRef options) {
-  options = options.trim();
-  return isBucketPlan(options)
-             ? ("tg-bucket-collectives{plan=\"" + options + "\"}").str()
-             : getPassText("tg-bucket-collectives", "mode", options);
-}
-
-static bool isWanted(StringRef options) {
-  return !options.empty() && options != "none";
-}
-
-/// The passes that decide what lives on from forward to backward.
-static void addBoundaryPasses(const TrainingPipelineOptions &options,
-                              SmallVectorImpl<std::string> &passes) {
-  if (options.policy.empty() && !isWanted(options.reshard) &&
-      !isWanted(options.recompute))
-    return;
-  // Parameters are released after the policy is known: what is recomputed reads
-  // them, too.
-  if (!options.policy.empty())
-    passes.push_back(getPassText("tg-apply-policy", "policy", options.policy));
-  if (isWanted(options.reshard)) {
-    passes.push_back("tg-merge-gathers");
-    passes.push_back(
-        getPassText("tg-reshard-after-forward", "mode", options.reshard));
+  /// What was given, by name.
+  std::vector<std::pair<StringRef, std::string>> getTexts() const {
+    return {{"mesh", mesh},           {"replicate-axis", replicateAxis},
+            {"batch", batch},         {"layout", layout},
+            {"policy", policy},       {"reshard", reshard},
+            {"recompute", recompute}, {"optimizer", optimizer},
+            {"bucket", bucket},       {"schedule", schedule}};
   }
-  if (!isWanted(options.recompute))
-    passes.push_back("tg-rematerialize");
-  else
-    passes.push_back(getPassText("tg-partition", "mode",
-                                 options.recompute + " split=false"));
-  passes.push_back("tg-verify-step{policies=true}");
-}
+  Failure read(StepOptions &step) const;
+};
+} // namespace
 
-/// The pipeline as text: options of passes are handed on as the user wrote
-/// them, and each pass checks its own.
-static std::string getPipelineText(const TrainingPipelineOptions &options) {
-  SmallVector<std::string> passes;
-  if (!options.mesh.empty()) {
-    passes.push_back(getShardingText(options));
-    passes.push_back("tg-verify-step");
-  }
-  addBoundaryPasses(options, passes);
-  if (!options.optimizer.empty()) {
-    passes.push_back("tg-append-optimizer{optimizer=" + options.optimizer +
-                     "}");
-    passes.push_back("tg-verify-step");
-  }
-  if (isWanted(options.bucket)) {
-    passes.push_back(getBucketText(options.bucket));
-    passes.push_back("tg-verify-step");
-  }
-  if (isWanted(options.schedule)) {
-    passes.push_back(getPassText("tg-schedule", "mode", options.schedule));
-    passes.push_back("tg-verify-step");
-  }
-  if (options.lower)
-    passes.push_back("convert-tg-nodes-to-linalg");
-  return llvm::join(passes, ",");
-}
-
-std::string regather::findWrongOption(const TrainingPipelineOptions &options,
-                                      StringRef prefix, StringRef suffix) {
-  struct Text {
-    StringRef name, pass, mode, text;
-  };
-  const Text texts[] = {
-      {"policy", "tg-apply-policy", "policy", options.policy},
-      {"reshard", "tg-reshard-after-forward", "mode", options.reshard},
-      {"recompute", "tg-partition", "mode", options.recompute},
-      {"optimizer", "tg-append-optimizer", "optimizer", options.optimizer},
-      {"bucket", "tg-bucket-collectives", "mode", options.bucket},
-      {"schedule", "tg-schedule", "mode", options.schedule}};
-  for (const Text &given : texts) {
-    StringRef text = given.text.trim();
-    if (!isWanted(text) || isBucketPlan(text))
-      continue;
-    // The first word may be a mode.
-    if (!text.split(' ').first.contains('='))
-      text = text.split(' ').second;
-    std::string wrong =
-        findWrongOption(given.pass, text, (prefix + given.name + suffix).str());
-    if (!wrong.empty())
-      return wrong;
-  }
-  return "";
-}
-
-LogicalResult
-regather::buildTrainingPipeline(OpPassManager &pm,
-                                const TrainingPipelineOptions &options,
-                                llvm::raw_ostream &errors) {
-  if (!options.replicateAxis.empty() && options.mesh.empty()) {
-    errors << "replicate-axis \"" << options.replicateAxis
-           << "\" needs a mesh that has it";
-    return failure();
-  }
-  if (!options.batch.empty() && options.mesh.empty()) {
-    errors << "batch \"" << options.batch
-           << "\" needs a mesh whose ranks have it";
-    return failure();
-  }
-  if (!options.layout.empty() && options.mesh.empty()) {
-    errors << "layout \"" << options.layout
-           << "\" needs a mesh to shard parameters over";
-    return failure();
-  }
-  std::string wrong = findWrongOption(options, "option '", "'");
-  if (!wrong.empty()) {
-    errors << wrong;
-    return failure();
-  }
-  std::string text = getPipelineText(options);
-  return text.empty() ? success() : parsePassPipeline(text, pm, errors);
-}
-
-//===----------------------------------------------------------------------===//
-// The pipeline by name
-//===----------------------------------------------------------------------===//
-
-/// Writes the options to `completed`, with all that they leave open.
-static void complete(const TrainingPipelineOptions &options, bool isOpen,
-                     bool hasSeveralRanks, TrainingPipelineOptions &completed) {
-  StepPlan plan = completePlan(
-      {options.reshard, options.recompute, options.bucket, options.schedule},
-      isOpen, hasSeveralRanks, options.plan == kAsCaptured);
-  completed.copyOptionValuesFrom(options);
-  completed.reshard = plan.reshard;
-  completed.recompute = plan.recompute;
-  completed.bucket = plan.bucket;
-  completed.schedule = plan.schedule;
-}
-
-/// Adds the passes with which the options are completed.
-static LogicalResult buildCompleted(OpPassManager &pm,
-                                    const TrainingPipelineOptions &options,
-                                    bool isOpen, bool hasSeveralRanks,
-                                    llvm::raw_ostream &errors) {
-  TrainingPipelineOptions completed;
-  complete(options, isOpen, hasSeveralRanks, completed);
-  return buildTrainingPipeline(pm, completed, errors);
+Failure TrainingPipelineOptions::read(StepOptions &step) const {
+  if (!plan.empty() && plan != kAsCaptured)
+    return Failure("plan expects \"" + kAsCaptured.str() + "\", got \"" + plan +
+                   "\"");
+  for (const auto &[name, text] : getTexts())
+    if (Failure failure =
+            setStepOption(step, name, text, ("option '" + name + "'").str()))
+      return failure;
+  step.asCaptured = plan == kAsCaptured;
+  if (ranks > 0)
+    step.ranks = ranks;
+  step.cluster = cluster;
+  step.lower = lower;
+  step.schedulesKernels = false;
+  return Failure();
 }
 
 namespace {
@@ -213,24 +119,22 @@ struct PlannedPipeline
     : public PassWrapper<PlannedPipeline, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlannedPipeline)
 
-  PlannedPipeline(const TrainingPipelineOptions &given) {
-    options.copyOptionValuesFrom(given);
-    for (auto [name, value] : {std::make_pair("mesh", &options.mesh),
-                               {"replicate-axis", &options.replicateAxis},
-                               {"batch", &options.batch},
-                               {"layout", &options.layout},
-                               {"policy", &options.policy},
-                               {"reshard", &options.reshard},
-                               {"recompute", &options.recompute},
-                               {"optimizer", &options.optimizer},
-                               {"bucket", &options.bucket},
-                               {"schedule", &options.schedule}})
-      if (!value->empty())
-        show(name, *value);
-    show("lower", options.lower ? "true" : "false");
+  PlannedPipeline(StepOptions step, const TrainingPipelineOptions &given)
+      : step(std::move(step)) {
+    for (auto [name, value] : given.getTexts())
+      if (!value.empty())
+        show(name, value);
+    if (given.ranks > 0)
+      show("ranks", std::to_string(given.ranks));
+    if (!given.cluster.empty())
+      show("cluster", given.cluster);
+    show("lower", given.lower ? "true" : "false");
   }
   PlannedPipeline(const PlannedPipeline &other)
-      : PlannedPipeline(other.options) {}
+      : PassWrapper(other), step(other.step) {
+    for (const auto &text : other.texts)
+      show(text->ArgStr, *text);
+  }
 
   StringRef getArgument() const override {
     return "regather-training-pipeline";
@@ -239,72 +143,75 @@ struct PlannedPipeline
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager pm(ModuleOp::getOperationName(),
                      OpPassManager::Nesting::Implicit);
-    std::string message;
-    llvm::raw_string_ostream errors(message);
-    // Whatever may be wrong about it has been said.
-    if (succeeded(buildCompleted(pm, options, /*isOpen=*/true,
-                                 /*hasSeveralRanks=*/true, errors)))
-      pm.getDependentDialects(registry);
+    StepFacts mostOpen;
+    mostOpen.isOpen = true;
+    mostOpen.ranks = 2;
+    buildStepPipeline(pm, completeOptions(step, mostOpen));
+    pm.getDependentDialects(registry);
   }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    SmallVector<func::FuncOp> steps;
-    for (auto func : module.getOps<func::FuncOp>())
-      if (func.isPublic() && !func.isExternal())
-        steps.push_back(func);
-    bool isOpen = steps.size() == 1 && isOpenStep(module, steps.front());
-    bool hasSeveralRanks =
-        countRanks(options.mesh) > 1 ||
-        llvm::any_of(module.getOps<tg::MeshOp>(),
-                     [](tg::MeshOp mesh) { return mesh.getNumRanks() > 1; });
+    StepOptions options = step;
+    options.cluster = chooseCluster(step, module);
     OpPassManager pm(ModuleOp::getOperationName(),
                      OpPassManager::Nesting::Implicit);
-    std::string message;
-    llvm::raw_string_ostream errors(message);
-    if (failed(buildCompleted(pm, options, isOpen, hasSeveralRanks, errors))) {
-      module.emitError() << StringRef(message).rtrim();
+    options = completeOptions(std::move(options), findFacts(module));
+    if (std::string message = findContradiction(options); !message.empty()) {
+      module.emitError() << message;
       return signalPassFailure();
     }
+    buildStepPipeline(pm, options);
     if (failed(runPipeline(pm, module)))
       signalPassFailure();
   }
 
 private:
-  void show(StringRef name, const std::string &value) {
+  static StepFacts findFacts(ModuleOp module);
+  void show(StringRef name, StringRef value) {
     texts.push_back(std::make_unique<Option<std::string>>(*this, name));
-    *texts.back() = value;
+    *texts.back() = value.str();
   }
 
-  TrainingPipelineOptions options;
+  StepOptions step;
   std::vector<std::unique_ptr<Option<std::string>>> texts;
 };
 } // namespace
 
-/// Checks the options, too, so that what is wrong about them is said before a
-/// module is read.
-static LogicalResult addPipeline(OpPassManager &pm,
-                                 const TrainingPipelineOptions &options,
-                                 llvm::raw_ostream &errors) {
-  if (!options.plan.empty() && options.plan != kAsCaptured) {
-    errors << "plan expects \"" << kAsCaptured << "\", got \"" << options.plan
-           << '"';
-    return failure();
-  }
-  auto build = [&](OpPassManager &passes) {
-    return buildCompleted(passes, options, /*isOpen=*/true,
-                          /*hasSeveralRanks=*/true, errors);
-  };
-  bool isDecided = !options.plan.empty() ||
-                   (!options.reshard.empty() && !options.recompute.empty() &&
-                    !options.bucket.empty() && !options.schedule.empty());
-  if (isDecided)
-    return build(pm);
-  OpPassManager tried(ModuleOp::getOperationName(),
-                      OpPassManager::Nesting::Implicit);
-  if (failed(build(tried)))
-    return failure();
-  pm.addPass(std::make_unique<PlannedPipeline>(options));
+StepFacts PlannedPipeline::findFacts(ModuleOp module) {
+  StepFacts facts;
+  SmallVector<func::FuncOp> steps;
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func.isPublic() && !func.isExternal())
+      steps.push_back(func);
+  for (tg::MeshOp mesh : module.getOps<tg::MeshOp>())
+    facts.ranks = std::max(facts.ranks, mesh.getNumRanks());
+  if (steps.size() != 1)
+    return facts;
+  facts.isOpen = isOpenStep(module, steps.front());
+  facts.hasParameters = hasParameters(steps.front());
+  return facts;
+}
+
+/// Adds the passes, or one that completes the options when it sees the module.
+/// What is wrong about the options is said before a module is read.
+static LogicalResult
+addPipeline(OpPassManager &pm, const TrainingPipelineOptions &given,
+            llvm::function_ref<LogicalResult(const Twine &)> emitError) {
+  StepOptions step;
+  if (Failure failure = given.read(step))
+    return emitError(failure.getMessage());
+  if (!step.ranks)
+    if (std::string message = findContradiction(step); !message.empty())
+      return emitError(message);
+  bool isDecided = step.reshard.decision != PassDecision::Open &&
+                   step.recompute.decision != PassDecision::Open &&
+                   step.bucket.decision != PassDecision::Open &&
+                   step.schedule.decision != PassDecision::Open;
+  if ((isDecided || step.asCaptured) && !step.ranks)
+    buildStepPipeline(pm, completeOptions(step, StepFacts()));
+  else
+    pm.addPass(std::make_unique<PlannedPipeline>(std::move(step), given));
   return success();
 }
 
@@ -313,17 +220,13 @@ void regather::registerPipelines() {
       "regather-training-pipeline",
       "Shard a captured step, append an optimizer and lower its nodes",
       [](OpPassManager &pm, StringRef text,
-         function_ref<LogicalResult(const Twine &)> emitError) {
+         llvm::function_ref<LogicalResult(const Twine &)> emitError) {
         TrainingPipelineOptions options;
         if (failed(options.parseFromString(text)))
           return failure();
-        std::string message;
-        llvm::raw_string_ostream errors(message);
-        if (failed(addPipeline(pm, options, errors)))
-          return emitError(StringRef(message).rtrim());
-        return success();
+        return addPipeline(pm, options, emitError);
       },
-      [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)> visit) {
         visit(TrainingPipelineOptions());
       });
 }

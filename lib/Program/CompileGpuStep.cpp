@@ -109,9 +109,9 @@ compileForArchitecture(func::FuncOp entry, ProgramTables &tables,
 
 FailureOr<CompiledGpuStep>
 regather::compileGpuStep(func::FuncOp entry, const GpuCompileOptions &options,
-                         PassOptionTexts &passOptions) {
+                         const ProgramOptions &program) {
   CompiledGpuStep step;
-  if (failed(lowerToTables(entry, passOptions, step.module, step.tables)))
+  if (failed(lowerToTables(entry, program, step.module, step.tables)))
     return failure();
   for (const nvptx::KernelCompileOptions &kernels : options.kernels) {
     FailureOr<GpuCode> code = compileForArchitecture(

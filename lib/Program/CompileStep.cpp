@@ -42,30 +42,26 @@ static bool needsLowerNodes(ModuleOp module) {
 }
 
 static LogicalResult lower(ModuleOp module, StringRef entry,
-                           PassOptionTexts &passOptions) {
+                           const ProgramOptions &program) {
   PassManager pm(module->getContext());
-  buildNativePipeline(pm, entry, needsLowerNodes(module));
-  std::string message;
-  llvm::raw_string_ostream errors(message);
-  if (failed(applyPassOptions(pm, passOptions, errors)))
-    return module.emitError() << StringRef(message).rtrim();
+  buildProgramPipeline(pm, entry, program, needsLowerNodes(module));
   return pm.run(module);
 }
 
 FailureOr<OwningOpRef<ModuleOp>>
-regather::lowerToProgram(func::FuncOp entry, PassOptionTexts &passOptions) {
+regather::lowerToProgram(func::FuncOp entry, const ProgramOptions &program) {
   OwningOpRef<ModuleOp> module = entry->getParentOfType<ModuleOp>().clone();
   donateUpdated(module->lookupSymbol<func::FuncOp>(entry.getName()));
-  if (failed(lower(*module, entry.getName(), passOptions)))
+  if (failed(lower(*module, entry.getName(), program)))
     return failure();
   return module;
 }
 
 LogicalResult regather::lowerToTables(func::FuncOp entry,
-                                      PassOptionTexts &passOptions,
+                                      const ProgramOptions &program,
                                       OwningOpRef<ModuleOp> &module,
                                       std::unique_ptr<ProgramTables> &tables) {
-  FailureOr<OwningOpRef<ModuleOp>> lowered = lowerToProgram(entry, passOptions);
+  FailureOr<OwningOpRef<ModuleOp>> lowered = lowerToProgram(entry, program);
   if (failed(lowered))
     return failure();
   module = std::move(*lowered);
@@ -80,9 +76,9 @@ LogicalResult regather::lowerToTables(func::FuncOp entry,
 FailureOr<CompiledStep>
 regather::compileStep(func::FuncOp entry,
                       const cpu::KernelCompileOptions &options,
-                      PassOptionTexts &passOptions) {
+                      const ProgramOptions &program) {
   CompiledStep step;
-  if (failed(lowerToTables(entry, passOptions, step.module, step.tables)))
+  if (failed(lowerToTables(entry, program, step.module, step.tables)))
     return failure();
   FailureOr<std::vector<cpu::KernelCode>> kernels =
       cpu::compileKernels(step.tables->getKernels(), options, step.statistics);

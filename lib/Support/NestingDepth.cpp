@@ -78,20 +78,32 @@ static std::optional<size_t> findDeepNesting(std::string_view text) {
   return std::nullopt;
 }
 
-Failure regather::checkNestingDepth(const std::string &path,
-                                    std::string_view text) {
+std::optional<BracketPlace> regather::findDeepBracket(std::string_view text) {
   std::string_view bytecode = "ML\xefR";
   if (text.substr(0, bytecode.size()) == bytecode)
-    return Failure();
+    return std::nullopt;
   std::optional<size_t> at = findDeepNesting(text);
   if (!at)
-    return Failure();
+    return std::nullopt;
   std::string_view before = text.substr(0, *at);
   auto line = 1 + std::count(before.begin(), before.end(), '\n');
   // Before the first line, `npos` is what one before it would be.
   size_t column = before.size() - before.rfind('\n');
-  return Failure(path + ':' + std::to_string(line) + ':' +
-                 std::to_string(column) +
-                 ": error: brackets are nested deeper than " +
-                 std::to_string(kMaxNestingDepth) + " levels");
+  return BracketPlace{static_cast<unsigned>(line),
+                      static_cast<unsigned>(column)};
+}
+
+std::string regather::getDeepNestingMessage() {
+  return "brackets are nested deeper than " + std::to_string(kMaxNestingDepth) +
+         " levels";
+}
+
+Failure regather::checkNestingDepth(const std::string &path,
+                                    std::string_view text) {
+  std::optional<BracketPlace> place = findDeepBracket(text);
+  if (!place)
+    return Failure();
+  return Failure(path + ':' + std::to_string(place->line) + ':' +
+                 std::to_string(place->column) +
+                 ": error: " + getDeepNestingMessage());
 }

@@ -47,9 +47,9 @@
 // NUMBER:   regather: error: --schedule expects an integer for "effort", got "much"
 // SWITCH:   regather: error: --schedule expects true or false for "overlap-groups", got "maybe"
 // PIPELINE: option 'schedule' has no option "memorylimit"; there are cluster, effort,
-// CHOICE:   regather: error: --pass-option: pass "tg-schedule" expects one of none, manual, auto for "mode", got "autoo"
+// CHOICE:   regather: error: --pass-option: pass "tg-schedule" expects one of auto, manual, none for "mode", got "autoo"
 // DTYPE:    regather: error: --optimizer expects one of auto, f32, bf16 for "state-dtype", got "f61"
-// CUT:      option 'recompute' expects one of default, replay, min-cut, budget for "mode", got "mincut"
+// CUT:      option 'recompute' expects min-cut, default, replay, budget or none, got "mincut"
 // FILE:     regather: error: --plan={{.*}}: pass "tg-schedule" has no option "efort"; there are
 
 // GROUP:     error: 'group' has no effect with 'mode=never', got 2

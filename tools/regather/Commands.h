@@ -11,6 +11,8 @@
 
 #include "SourceDiagnostics.h"
 
+#include "regather/Driver/ProgressListener.h"
+#include "regather/Execution/Training/Progress.h"
 #include "regather/Support/Result.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -29,13 +31,14 @@ struct InputFile {
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// Reads textual MLIR, bytecode, or a captured graph if the name ends in
-/// `.fx.json`; `-` is standard input. Null, with errors
-/// printed, if the file cannot be read, parsed or verified.
-std::unique_ptr<InputFile> readModule(llvm::StringRef path);
+/// Reads a file; see readModule. Null, with errors printed, if it cannot.
+std::unique_ptr<InputFile> readInput(llvm::StringRef path);
 
 /// Prints `error: message` on stderr and returns the exit code of a failure.
 int reportError(const llvm::Twine &message);
+
+/// Writes a file, none if `path` is empty. Prints an error if that fails.
+bool writeFile(const std::string &path, llvm::StringRef text);
 
 /// An error for each of these options that is given without the name of a file.
 Failure rejectEmpty(llvm::ArrayRef<const llvm::cl::opt<std::string> *> options);
@@ -46,6 +49,20 @@ bool canWrite(llvm::ArrayRef<const llvm::cl::opt<std::string> *> options);
 
 /// True if --quiet asks for no progress; all subcommands take it.
 bool isQuiet();
+
+/// Shows the progress of the driver.
+class ShownProgress : public ProgressListener {
+public:
+  ShownProgress() : progress(isQuiet()) {}
+
+  void begin(const char *what) override { progress.begin(what); }
+  void advance(int64_t done, int64_t total) override {
+    progress.advance(done, total);
+  }
+  void end() override { progress.end(); }
+
+  Progress progress;
+};
 
 /// Options of this tool, as opposed to those of the libraries it links.
 llvm::cl::OptionCategory &getCategory();

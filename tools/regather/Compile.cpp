@@ -6,17 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CompileGpu.h"
-#include "Report/ReportCollector.h"
 #include "StepFlags.h"
 
-#include "regather/Dialect/TG/Steps/Fingerprint.h"
+#include "regather/Driver/Clusters.h"
+#include "regather/Driver/CompileStep.h"
+#include "regather/Driver/ReportCollector.h"
 #include "regather/Execution/Bundle/Bundle.h"
-#include "regather/Execution/Bundle/TargetMachine.h"
-#include "regather/Execution/Training/Progress.h"
-#include "regather/Program/LinkStep.h"
-
-#include "llvm/ADT/StringExtras.h"
+#include "regather/Pipelines/StepOptionText.h"
+#include "regather/Report/RenderReport.h"
 
 using namespace regather;
 namespace cl = llvm::cl;
@@ -87,8 +84,9 @@ static cl::opt<std::string> cudaGraph(
     cl::value_desc("MODE OPTION=VALUE..."), cl::sub(compileCommand),
     cl::cat(getCategory()));
 
-/// Passes --cuda-graph on to the pass that makes the graphs.
-static Failure readCudaGraph() {
+/// What --cuda-graph says to the pass that makes the graphs: `modules=...` is
+/// a mode, too.
+static Failure readCudaGraph(StepOptions &options) {
   if (cudaGraph.getNumOccurrences() == 0)
     return Failure();
   if (target == "cpu" || emitted != OutputKind::Bundle)
@@ -96,213 +94,101 @@ static Failure readCudaGraph() {
                    "--target=nvptx:sm_90a");
   llvm::StringRef text = llvm::StringRef(cudaGraph).trim();
   bool hasModules = text.starts_with("modules=");
-  std::string &options = getPassOptions()["exec-form-graphs"];
-  options += options.empty() ? "" : " ";
-  options += (hasModules ? "mode=modules " : "mode=") + text.str();
-  return Failure();
+  return setPassOptions(options, "exec-form-graphs",
+                        (hasModules ? "mode=modules " : "mode=") + text.str(),
+                        "--cuda-graph");
 }
 
-/// The cluster that the code is made for: threads, or the GPUs of a node or of
-/// several.
-static std::string getCodeCluster(mlir::ModuleOp module) {
-  return target == "cpu" ? getTargetCluster() : getRequestedCluster(module);
-}
-
-static void warn(const kernel::KernelStatistics &statistics) {
-  if (!statistics.cacheError.empty())
-    llvm::errs() << "regather: warning: " << statistics.cacheError << '\n';
-}
-
-static llvm::FailureOr<CompiledStep> compile(const AnalyzedStep &step,
-                                             Progress &progress) {
-  cpu::KernelCompileOptions options;
-  options.threads = getCompileThreads();
-  options.cacheDirectory = getCacheDirectory();
-  options.onKernelReady = [&](int64_t done, int64_t total) {
-    progress.advance(done, total);
-  };
-  progress.begin("compiling");
-  llvm::FailureOr<CompiledStep> compiled =
-      compileStep(step.entry, options, getPassOptions());
-  progress.end();
-  if (succeeded(compiled))
-    warn(compiled->statistics);
-  return compiled;
-}
-
-static Manifest describe(const AnalyzedStep &step, const rg_program &program) {
-  mlir::func::FuncOp entry = step.entry;
-  Manifest manifest;
-  manifest.step = step.signature;
-  manifest.arenaBytes = program.arena_bytes;
-  manifest.arenaLowerBound = program.arena_lower_bound;
-  manifest.collectives =
-      summarizeCollectives(entry->getParentOfType<mlir::ModuleOp>());
-  manifest.fingerprint = llvm::utohexstr(tg::getCommunicationFingerprint(entry),
-                                         /*LowerCase=*/true, /*Width=*/16);
-  manifest.machine = getHostMachine();
-  manifest.kernels = program.kernel_count;
-  return manifest;
-}
-
-static llvm::LogicalResult showReport(ReportCollector &collector,
-                                      const AnalyzedStep &step,
-                                      const RunRequest &request) {
-  // Compilation takes the options, too.
-  PassOptionTexts passOptions = getPassOptions();
-  llvm::FailureOr<report::StepReport> report =
-      collector.collect(file, step, request, passOptions);
-  return mlir::success(succeeded(report) &&
-                       writeReport(*report, reportPage, /*numbers=*/""));
-}
-
-/// Explains what is wrong with `--target`.
-static llvm::Error rejectTarget(const llvm::Twine &problem) {
-  std::string known = "cpu";
-  for (const nvptx::GpuArchitecture &architecture :
-       nvptx::getGpuArchitectures())
-    known += ", nvptx:" + architecture.name.str();
-  return llvm::createStringError("unknown target '" + target + "'" + problem +
-                                 "; targets are " + known);
-}
-
-/// What `--target=nvptx:ARCH,...` asks for; an error for anything else.
-static llvm::Expected<GpuCompileRequest> readGpuRequest() {
-  GpuCompileRequest request;
-  llvm::StringRef list = target;
-  if (!list.consume_front("nvptx:"))
-    return rejectTarget("");
-  auto architectures = nvptx::parseGpuArchitectures(list);
+/// What the flags say of the code.
+static llvm::Expected<CompileOptions> readCompileFlags() {
+  if (target == "cpu" && emitted != OutputKind::Bundle)
+    return llvm::createStringError("--emit=ptx and --emit=cubin need a target "
+                                   "such as --target=nvptx:sm_90a");
+  auto architectures = parseTarget(target);
   if (!architectures)
-    return rejectTarget(": " + llvm::toString(architectures.takeError()));
+    return architectures.takeError();
   if (emitted != OutputKind::Bundle && architectures->size() > 1)
     return llvm::createStringError(
         "--emit=ptx and --emit=cubin write code for one architecture, but '" +
         target + "' names several, for which --emit=bundle has room");
-  request.architectures = std::move(*architectures);
-  request.options.architecture = request.architectures.front();
-  request.output =
-      emitted == OutputKind::Cubin ? GpuOutput::Cubin : GpuOutput::Ptx;
-  request.options.threads = getCompileThreads();
-  request.options.cacheDirectory = getCacheDirectory();
-  request.options.libdevice =
-      libdevice.empty() ? nvptx::findLibdevice() : libdevice;
-  request.path = output;
-  request.ptxas = ptxas;
-  return request;
+  CompileOptions options;
+  options.architectures = std::move(*architectures);
+  options.threads = getCompileThreads();
+  options.cacheDirectory = getCacheDirectory();
+  options.libdevice = libdevice;
+  options.ptxas = ptxas;
+  options.linker = linker;
+  return options;
 }
 
-/// Writes the code of the step's kernels, or of those of a module that holds
-/// nothing else.
-static int compileKernelsForGpu(mlir::ModuleOp module,
-                                GpuCompileRequest request, Progress &progress) {
-  request.options.onKernelReady = [&](int64_t done, int64_t total) {
-    progress.advance(done, total);
-  };
-  mlir::OwningOpRef<mlir::ModuleOp> lowered;
-  if (!module.getOps<mlir::func::FuncOp>().empty()) {
-    progress.begin("preparing");
-    RunRequest wanted = getRequestedStep(getCodeCluster(module));
-    llvm::FailureOr<AnalyzedStep> step =
-        prepareWholeStep(module, wanted, getPassOptions());
-    if (failed(step))
+/// Writes the code of kernels, and how they are launched.
+static int writeKernelFiles(mlir::ModuleOp module, const StepOptions &step,
+                            const CompileOptions &options) {
+  ShownProgress progress;
+  llvm::FailureOr<KernelFiles> files = compileKernelFiles(
+      module, step, options, emitted == OutputKind::Cubin, progress);
+  if (failed(files) || !writeFile(output, files->code))
+    return 1;
+  // A pipe, or the terminal, has room for one file only.
+  if (llvm::StringRef(output).starts_with("/dev/"))
+    return 0;
+  return writeFile(output + ".json", files->launches) ? 0 : 1;
+}
+
+/// Writes the page of --report, if it is given.
+static bool writeReportPage(ReportCollector *collector,
+                            const PreparedStep &prepared) {
+  if (!collector)
+    return true;
+  llvm::FailureOr<report::StepReport> report =
+      collector->collect(file, prepared);
+  return succeeded(report) && writeFile(reportPage, renderHtml(*report));
+}
+
+static int writeStep(mlir::ModuleOp module, StepOptions step,
+                     const CompileOptions &options) {
+  std::optional<ReportCollector> collector;
+  if (!reportPage.empty()) {
+    llvm::FailureOr<CostModel> model = loadChosenCluster(module, step);
+    if (failed(model))
       return 1;
-    auto program = lowerToProgram(step->entry, getPassOptions());
-    progress.end();
-    if (failed(program) || hasUnusedPassOptions())
-      return 1;
-    lowered = std::move(*program);
-    module = *lowered;
+    collector.emplace(module, std::move(*model));
   }
-  progress.begin("compiling");
-  int code = compileForGpu(module, request);
+  ShownProgress progress;
+  step.cluster = chooseCodeCluster(step, options, module);
+  progress.begin("preparing");
+  llvm::FailureOr<PreparedStep> prepared = prepareWholeStep(module, step);
   progress.end();
-  return code;
-}
-
-static int write(llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object,
-                 const Manifest &manifest) {
-  if (!object)
-    return reportError(llvm::toString(object.takeError()));
-  if (Failure failure = writeBundle(output, (*object)->getBuffer(), manifest))
+  if (failed(prepared) ||
+      !writeReportPage(collector ? &*collector : nullptr, *prepared))
+    return 1;
+  llvm::FailureOr<BundleContents> bundle =
+      compileBundle(*prepared, options, progress);
+  if (failed(bundle))
+    return 1;
+  if (Failure failure =
+          writeBundle(output, bundle->object->getBuffer(), bundle->manifest))
     return reportError(failure.getMessage());
   return 0;
-}
-
-static int writeCpuBundle(const AnalyzedStep &step, Progress &progress) {
-  llvm::FailureOr<CompiledStep> compiled = compile(step, progress);
-  if (failed(compiled) || hasUnusedPassOptions())
-    return 1;
-  Manifest manifest = describe(step, compiled->tables->get());
-  manifest.features = getHostFeatures();
-  return write(linkStep(*compiled, linker), manifest);
-}
-
-/// The code of a bundle for GPUs needs nothing of the host.
-static int writeGpuBundle(const AnalyzedStep &step,
-                          const GpuCompileRequest &request,
-                          Progress &progress) {
-  GpuCompileOptions options = {{}, request.ptxas};
-  for (const nvptx::GpuArchitecture *architecture : request.architectures) {
-    options.kernels.push_back(request.options);
-    options.kernels.back().architecture = architecture;
-    options.kernels.back().onKernelReady = [&](int64_t done, int64_t total) {
-      progress.advance(done, total);
-    };
-  }
-  progress.begin("compiling");
-  llvm::FailureOr<CompiledGpuStep> compiled =
-      compileGpuStep(step.entry, options, getPassOptions());
-  progress.end();
-  if (failed(compiled) || hasUnusedPassOptions())
-    return 1;
-  warn(compiled->statistics);
-  Manifest manifest = describe(step, compiled->tables->get());
-  manifest.device = target;
-  return write(linkStep(*compiled, linker), manifest);
 }
 
 int regather::compileMain() {
   if (!canWrite({&output, &reportPage}))
     return 1;
-  if (Failure failure = readStepFlags())
+  Result<StepOptions> step = readStepFlags();
+  if (!step)
+    return reportError(step.getMessage());
+  if (Failure failure = readCudaGraph(*step))
     return reportError(failure.getMessage());
-  if (target == "cpu" && emitted != OutputKind::Bundle)
-    return reportError("--emit=ptx and --emit=cubin need a target such as "
-                       "--target=nvptx:sm_90a");
-  if (Failure failure = readCudaGraph())
-    return reportError(failure.getMessage());
-  std::optional<GpuCompileRequest> gpu;
-  if (target != "cpu") {
-    auto read = readGpuRequest();
-    if (!read)
-      return reportError(llvm::toString(read.takeError()));
-    gpu = std::move(*read);
-  }
-  std::unique_ptr<InputFile> input = readModule(file);
+  llvm::Expected<CompileOptions> options = readCompileFlags();
+  if (!options)
+    return reportError(llvm::toString(options.takeError()));
+  std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
-  std::optional<ReportCollector> collector;
-  if (!reportPage.empty()) {
-    std::optional<CostModel> model = loadRequestedCluster(*input->module);
-    if (!model)
-      return 1;
-    collector.emplace(*input, std::move(*model));
-  }
-  Progress progress(isQuiet());
-  if (emitted != OutputKind::Bundle)
-    return compileKernelsForGpu(*input->module, std::move(*gpu), progress);
-  progress.begin("preparing");
-  RunRequest request = getRequestedStep(getCodeCluster(*input->module));
-  llvm::FailureOr<AnalyzedStep> step =
-      prepareWholeStep(*input->module, request, getPassOptions());
-  progress.end();
-  if (failed(step))
-    return 1;
-  if (collector && failed(showReport(*collector, *step, request)))
-    return 1;
-  return gpu ? writeGpuBundle(*step, *gpu, progress)
-             : writeCpuBundle(*step, progress);
+  return emitted == OutputKind::Bundle
+             ? writeStep(*input->module, std::move(*step), *options)
+             : writeKernelFiles(*input->module, *step, *options);
 }
 
 int regather::manifestMain() {

@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Report/ReportCollector.h"
+#include "StepFlags.h"
+
+#include "regather/Driver/ReportCollector.h"
+#include "regather/Report/RenderReport.h"
 
 #include "regather/Execution/Bundle/Bundle.h"
 
@@ -34,25 +37,20 @@ int regather::reportMain() {
     return 1;
   if (output.empty() && json.empty())
     return reportError("nothing to write: give -o, --json, or both");
-  if (Failure failure = readStepFlags())
-    return reportError(failure.getMessage());
+  Result<StepOptions> options = readStepFlags();
+  if (!options)
+    return reportError(options.getMessage());
   if (isBundle(file))
     return reportError("a report shows a module, not a bundle");
-  std::unique_ptr<InputFile> input = readModule(file);
+  std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
-  std::optional<CostModel> model = loadRequestedCluster(*input->module);
-  if (!model)
-    return 1;
-  RunRequest request = getRequestedStep(getRequestedCluster(*input->module));
-  ReportCollector collector(*input, std::move(*model));
-  llvm::FailureOr<AnalyzedStep> step =
-      prepareWholeStep(*input->module, request, getPassOptions());
-  if (failed(step))
-    return 1;
   llvm::FailureOr<report::StepReport> report =
-      collector.collect(file, *step, request, getPassOptions());
-  if (failed(report) || hasUnusedPassOptions())
+      reportStep(*input->module, file, *options);
+  if (failed(report))
     return 1;
-  return writeReport(*report, output, json) ? 0 : 1;
+  return writeFile(output, output.empty() ? "" : renderHtml(*report)) &&
+                 writeFile(json, json.empty() ? "" : renderJson(*report))
+             ? 0
+             : 1;
 }

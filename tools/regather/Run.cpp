@@ -8,18 +8,15 @@
 
 #include "StepFlags.h"
 
+#include "regather/Driver/CreateStepEngine.h"
+#include "regather/Driver/StepStatistics.h"
 #include "regather/Execution/Bundle/Bundle.h"
 #include "regather/Execution/Training/RunStep.h"
-#include "regather/StepAnalysis/CreateEngine.h"
 
 using namespace regather;
 namespace cl = llvm::cl;
 
 cl::SubCommand regather::runCommand("run", "Run a step on all ranks");
-
-namespace {
-enum class EngineKind { Cpu, Interpreter };
-} // namespace
 
 static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
                                  cl::sub(runCommand), cl::cat(getCategory()));
@@ -139,7 +136,7 @@ static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
 /// What --comm says.
 static CommunicatorOptions communicator;
 
-static Failure readOptions(RunOptions &options) {
+static Failure readOptions(RunOptions &options, StepOptions &step) {
   if (Failure failure = rejectEmpty(
           {&inputs, &text, &outputs, &outputsSharded, &reportFile, &traceFile}))
     return failure;
@@ -180,72 +177,47 @@ static Failure readOptions(RunOptions &options) {
       return failure;
   if (Failure failure = checkRunOptions(options))
     return failure;
-  return readStepFlags();
+  Result<StepOptions> flags = readStepFlags();
+  if (!flags)
+    return flags.getFailure();
+  step = std::move(*flags);
+  return Failure();
 }
 
-static std::unique_ptr<Engine> createEngine(mlir::func::FuncOp func,
-                                            const EngineOptions &options) {
-  return engineKind == EngineKind::Cpu ? createNativeEngine(func, options)
-                                       : createInterpreter(func, options);
-}
-
-static std::unique_ptr<Engine> createEngine(const AnalyzedStep &step,
-                                            const EngineOptions &options) {
-  if (!step.backward)
-    return createEngine(step.entry, options);
-  // Both parts go through the passes, and the first would use the options up.
-  PassOptionTexts passOptions = *options.passOptions;
-  EngineOptions backwardOptions = options;
-  backwardOptions.passOptions = &passOptions;
-  std::unique_ptr<Engine> forward = createEngine(step.entry, options);
-  std::unique_ptr<Engine> backward =
-      forward ? createEngine(step.backward->func, backwardOptions) : nullptr;
-  if (!backward)
-    return nullptr;
-  return createPartitionedEngine(step.backward->partition, std::move(forward),
-                                 std::move(backward));
-}
-
-static std::unique_ptr<Engine> compile(const AnalyzedStep &step,
-                                       Progress &progress) {
+static EngineOptions getEngineOptions() {
   EngineOptions options;
-  options.ranks = step.signature.ranks;
   options.seed = seed;
   options.timeoutSeconds = timeout;
   options.threads = threads;
   options.communicator = communicator;
   options.watchArena = checkPlan;
   options.recordSpans = !traceFile.empty();
-  options.passOptions = &getPassOptions();
   options.compileThreads = getCompileThreads();
   options.cacheDirectory = getCacheDirectory();
-  options.onKernelReady = [&](int64_t done, int64_t total) {
-    progress.advance(done, total);
-  };
-  options.onCacheError = [](const std::string &message) {
-    llvm::errs() << "regather: warning: " << message << '\n';
-  };
-  progress.begin("compiling");
-  std::unique_ptr<Engine> engine = createEngine(step, options);
-  progress.end();
-  return engine && hasUnusedPassOptions() ? nullptr : std::move(engine);
+  return options;
 }
 
-static int runModule(const RunOptions &options, Progress &progress) {
-  std::unique_ptr<InputFile> input = readModule(file);
+static int runModule(const RunOptions &options, const StepOptions &step,
+                     ShownProgress &progress) {
+  std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
   progress.begin("preparing");
-  llvm::FailureOr<AnalyzedStep> step = prepareStepByFlags(
-      *input->module, /*lowerNodes=*/engineKind == EngineKind::Interpreter);
+  llvm::FailureOr<PreparedStep> prepared =
+      prepareRun(*input->module, step, engineKind);
   progress.end();
-  if (failed(step) || failed(verifyFitsMachine(*step)))
+  if (failed(prepared))
     return 1;
-  RunSubject subject{
-      step->signature, summarizeCollectives(*input->module),
-      [&] { return compile(*step, progress); },
-      [&](const std::string &message) { step->entry.emitError() << message; }};
-  return runStep(options, subject, progress);
+  RunSubject subject{prepared->step.signature,
+                     summarizeCollectives(*input->module),
+                     [&] {
+                       return createStepEngine(*prepared, engineKind,
+                                               getEngineOptions(), progress);
+                     },
+                     [&](const std::string &message) {
+                       prepared->step.entry.emitError() << message;
+                     }};
+  return runStep(options, subject, progress.progress);
 }
 
 /// Runs a bundle, for which no flag says any more what the step is.
@@ -273,9 +245,10 @@ static int runBundle(const RunOptions &options, Progress &progress) {
 
 int regather::runMain() {
   RunOptions options;
-  if (Failure failure = readOptions(options))
+  StepOptions step;
+  if (Failure failure = readOptions(options, step))
     return reportError(failure.getMessage());
-  Progress progress(isQuiet());
-  return isBundle(file) ? ::runBundle(options, progress)
-                        : runModule(options, progress);
+  ShownProgress progress;
+  return isBundle(file) ? ::runBundle(options, progress.progress)
+                        : runModule(options, step, progress);
 }

@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Simulate/OrderFile.h"
-#include "Simulate/SimulationSummary.h"
 #include "StepFlags.h"
 
-#include "regather/Support/AtomicFile.h"
+#include "regather/Driver/SimulateStep.h"
 
 using namespace regather;
 namespace cl = llvm::cl;
@@ -51,110 +49,56 @@ static cl::opt<std::string> jsonPath("json",
                                      cl::sub(simulateCommand),
                                      cl::cat(getCategory()));
 
-static Failure writeFile(const std::string &path,
-                         llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  if (path.empty())
-    return Failure();
+/// What a function writes to a stream.
+static std::string
+getText(llvm::function_ref<void(llvm::raw_ostream &)> write) {
   std::string text;
   llvm::raw_string_ostream os(text);
   write(os);
-  if (Failure failure = writeFileAtomically(path, {text}))
-    return Failure("cannot write '" + path + "': " + failure.getMessage());
-  return Failure();
-}
-
-static Failure writeFiles(const SimulationSummary &summary) {
-  const SimulatedStep &step = summary.step;
-  std::vector<Timeline> timelines;
-  for (uint32_t i = 0; i != summary.result.ranks.size(); ++i) {
-    timelines.push_back(makeTimeline(step.program, summary.order,
-                                     summary.result, i, step.ops,
-                                     step.streams));
-    timelines.back().name = summary.nameRanks(i);
-  }
-  if (Failure failure = writeFile(tracePath, [&](llvm::raw_ostream &os) {
-        writeTrace(os, timelines, step.program, step.ops);
-      }))
-    return failure;
-  if (Failure failure = writeFile(pagePath, [&](llvm::raw_ostream &os) {
-        writeTimelinePage(os, makePage(summary), timelines[summary.rankClass],
-                          step.ops);
-      }))
-    return failure;
-  return writeFile(jsonPath,
-                   [&](llvm::raw_ostream &os) { printJson(os, summary); });
-}
-
-/// `dp:4,tp:2`.
-static std::string getMeshText(tg::MeshOp mesh) {
-  std::string text;
-  if (mesh)
-    for (auto [axis, size] :
-         llvm::zip(mesh.getAxes().getNames(), mesh.getSizes()))
-      text +=
-          (text.empty() ? "" : ",") + axis.str() + ":" + std::to_string(size);
   return text;
 }
 
-static llvm::FailureOr<AnalyzedStep> prepare(mlir::ModuleOp module,
-                                             RunRequest &request) {
-  request.schedulesKernels = takesKernels;
-  request.overlapsGroups = overlapGroups;
-  // The order that is given takes the place of one that is chosen.
-  if (!orderPath.empty() && request.schedule.empty())
-    request.schedule = "none";
-  return prepareWholeStep(module, request, getPassOptions());
+static bool writeFiles(const Prediction &prediction) {
+  const SimulationSummary &summary = *prediction.summary;
+  const SimulatedStep &step = prediction.step;
+  std::vector<Timeline> timelines = prediction.makeTimelines();
+  auto write = [](const std::string &path,
+                  llvm::function_ref<void(llvm::raw_ostream &)> print) {
+    return path.empty() || writeFile(path, getText(print));
+  };
+  return write(tracePath,
+               [&](llvm::raw_ostream &os) {
+                 writeTrace(os, timelines, step.program, step.ops);
+               }) &&
+         write(pagePath,
+               [&](llvm::raw_ostream &os) {
+                 writeTimelinePage(os, makePage(summary),
+                                   timelines[summary.rankClass], step.ops);
+               }) &&
+         write(jsonPath,
+               [&](llvm::raw_ostream &os) { printJson(os, summary); });
 }
 
 int regather::simulateMain() {
   if (!canWrite({&tracePath, &pagePath, &jsonPath}))
     return 1;
-  if (Failure failure = readStepFlags())
-    return reportError(failure.getMessage());
-  if (!orderPath.empty())
-    if (Failure failure = rejectSchedule("with --order"))
-      return reportError(failure.getMessage());
-  std::unique_ptr<InputFile> input = readModule(file);
+  Result<StepOptions> options = readStepFlags();
+  if (!options)
+    return reportError(options.getMessage());
+  if (!orderPath.empty() && isScheduleGiven())
+    return reportError("--schedule has no effect with --order");
+  std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
-  std::optional<CostModel> model = loadRequestedCluster(*input->module);
-  if (!model)
+  SimulateRequest request;
+  request.file = file;
+  request.step = std::move(*options);
+  request.step.overlapsGroups = overlapGroups;
+  request.takesKernels = takesKernels;
+  request.orderFile = orderPath;
+  std::unique_ptr<Prediction> prediction = predictStep(*input->module, request);
+  if (!prediction || !writeFiles(*prediction))
     return 1;
-  RunRequest request = getRequestedStep(getRequestedCluster(*input->module));
-  llvm::FailureOr<AnalyzedStep> analyzed = prepare(*input->module, request);
-  if (failed(analyzed))
-    return 1;
-  ModelFlops flops = countModelFlops(*input->module);
-  if (takesKernels && failed(formKernels(*input->module, getPassOptions())))
-    return 1;
-  if (hasUnusedPassOptions())
-    return 1;
-  llvm::FailureOr<SimulatedStep> step = describeStep(*analyzed, *model);
-  if (failed(step))
-    return 1;
-
-  std::vector<uint32_t> order = step->program.getStepOrder();
-  if (!orderPath.empty()) {
-    std::vector<std::string> names;
-    for (const TimelineOp &op : step->ops)
-      names.push_back(op.name);
-    auto read = readOrder(orderPath, step->program, names);
-    if (!read)
-      return reportError(read.getMessage());
-    order = std::move(*read);
-  }
-  SimulationResult result = simulateStep(*step, order, overlapGroups);
-
-  SimulationSummary summary(*step, order, result);
-  summary.file = file;
-  summary.entry = analyzed->entry.getSymName().str();
-  summary.cluster = model->getCluster().name;
-  summary.mesh = getMeshText(analyzed->mesh);
-  summary.batch = request.batch;
-  summary.flops = flops.flops;
-  summary.peakFlops = model->getCluster().device.peakFlops.lookup(flops.type);
-  if (Failure failure = writeFiles(summary))
-    return reportError(failure.getMessage());
-  printText(llvm::outs(), summary);
+  printText(llvm::outs(), *prediction->summary);
   return 0;
 }

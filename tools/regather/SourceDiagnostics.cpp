@@ -47,8 +47,19 @@ void SourceDiagnostics::printWithoutSource(Diagnostic &diagnostic) {
                    /*displaySourceLine=*/false);
 }
 
+/// What is about no place in a file.
+static void printWithoutPlace(Diagnostic &diagnostic) {
+  bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+  llvm::errs() << "regather: " << (isError ? "error: " : "warning: ")
+               << diagnostic.str() << '\n';
+}
+
 void SourceDiagnostics::print(Diagnostic &diagnostic) {
-  bool isShort = isLineShort(diagnostic.getLocation());
+  if (isa<UnknownLoc>(diagnostic.getLocation()))
+    return printWithoutPlace(diagnostic);
+  // What is wrong about a file as such is found before it becomes a source.
+  bool isShort =
+      mgr.getNumBuffers() > 0 && isLineShort(diagnostic.getLocation());
   for (Diagnostic &note : diagnostic.getNotes())
     isShort &= isLineShort(note.getLocation());
   if (isShort)

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "StepStatistics.h"
+
+#include "regather/Driver/StepStatistics.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -82,7 +83,7 @@ static void printText(const StepStatistics &stats) {
 }
 
 int regather::statsMain() {
-  std::unique_ptr<InputFile> input = readModule(file);
+  std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
   StepStatistics stats = collectStatistics(*input->module);

@@ -6,16 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepFlags.h"
+#include "Commands.h"
 
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Modules/ModuleTree.h"
 #include "regather/Dialect/TG/Steps/StepGraph.h"
+#include "regather/Driver/Clusters.h"
+#include "regather/Driver/PrepareStep.h"
+#include "regather/Pipelines/StepOptionText.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+
+#include <functional>
 
 using namespace mlir;
 using namespace regather;
@@ -285,26 +290,30 @@ void TextTree::print(ArrayRef<unsigned> tops) {
 static LogicalResult shardStep(ModuleOp module) {
   if (mesh.empty() && replicateAxis.empty())
     return success();
-  RunRequest request;
-  request.mesh = mesh;
-  request.replicateAxis = replicateAxis;
-  request.batch = batch;
-  request.asCaptured = true;
-  return success(
-      succeeded(prepareRequestedStep(module, request, getPassOptions())));
+  StepOptions options;
+  options.asCaptured = true;
+  const std::reference_wrapper<const cl::opt<std::string>> flags[] = {
+      mesh, replicateAxis, batch};
+  for (const cl::opt<std::string> &flag : flags)
+    if (Failure failure = setStepOption(options, flag.ArgStr, flag.getValue(),
+                                        "--" + flag.ArgStr.str()))
+      return emitError(UnknownLoc::get(module.getContext()))
+             << failure.getMessage();
+  return success(succeeded(prepareStep(module, options)));
 }
 
 int regather::treeMain() {
-  std::unique_ptr<InputFile> input = readModule(file);
+  std::unique_ptr<InputFile> input = readInput(file);
   if (!input || failed(shardStep(*input->module)))
     return 1;
   std::optional<CostModel> model;
   FailureOr<StepCosts> costs = failure();
   if (!clusterName.empty()) {
-    Result<Cluster> cluster = loadCluster(clusterName);
-    if (!cluster)
-      return reportError(cluster.getMessage());
-    model.emplace(std::move(*cluster));
+    FailureOr<CostModel> loaded =
+        loadCostModel(input->context.get(), clusterName);
+    if (failed(loaded))
+      return 1;
+    model.emplace(std::move(*loaded));
     costs = StepCosts::create(*input->module, *model);
     if (failed(costs))
       return 1;

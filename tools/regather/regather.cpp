@@ -8,17 +8,12 @@
 
 #include "Commands.h"
 
-#include "regather/Import/ImportFx.h"
+#include "regather/Driver/ReadModule.h"
 #include "regather/InitAll.h"
 #include "regather/Support/AtomicFile.h"
-#include "regather/Support/NestingDepth.h"
 #include "regather/Support/Signals.h"
 
-#include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace regather;
 
@@ -65,40 +60,23 @@ bool regather::canWrite(
   return isGood;
 }
 
-std::unique_ptr<InputFile> regather::readModule(llvm::StringRef path) {
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> buffer =
-      mlir::openInputFile(path, &message);
-  if (!buffer) {
-    reportError(message);
-    return nullptr;
+bool regather::writeFile(const std::string &path, llvm::StringRef text) {
+  if (path.empty())
+    return true;
+  if (Failure failure = writeFileAtomically(path, {text})) {
+    reportError("cannot write '" + path + "': " + failure.getMessage());
+    return false;
   }
-  bool isCapture = path.ends_with(".fx.json");
-  if (!isCapture)
-    if (Failure failure = checkNestingDepth(path.str(), buffer->getBuffer())) {
-      llvm::errs() << failure.getMessage() << '\n';
-      return nullptr;
-    }
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
+  return true;
+}
+
+std::unique_ptr<InputFile> regather::readInput(llvm::StringRef path) {
   auto input = std::make_unique<InputFile>();
-  input->context = std::make_unique<mlir::MLIRContext>(registry);
-  input->context->printOpOnDiagnostic(false);
-  input->sourceMgr.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  input->context = createContext();
   input->diagnostics = std::make_unique<SourceDiagnostics>(
       input->sourceMgr, input->context.get());
-  mlir::MLIRContext *context = input->context.get();
-  if (isCapture) {
-    input->module = importFx(input->sourceMgr, context);
-    if (input->module && failed(mlir::verify(*input->module)))
-      return nullptr;
-  } else {
-    input->module =
-        mlir::parseSourceFile<mlir::ModuleOp>(input->sourceMgr, context);
-  }
-  if (!input->module)
-    return nullptr;
-  return input;
+  input->module = readModule(path, input->sourceMgr, *input->context);
+  return input->module ? std::move(input) : nullptr;
 }
 
 static int runSubcommand() {
@@ -125,7 +103,7 @@ static int runSubcommand() {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   ignoreFileSizeSignal();
-  // Pipelines are put together from the names of passes.
+  // Passes that no step goes through are told from those that do not exist.
   registerAllPasses();
   for (llvm::cl::SubCommand *command :
        {&runCommand, &checkCallsCommand, &compileCommand, &manifestCommand,

@@ -41,7 +41,7 @@ struct CompiledGpuStep {
 /// machine code if there is an assembler.
 mlir::FailureOr<CompiledGpuStep>
 compileGpuStep(mlir::func::FuncOp entry, const GpuCompileOptions &options,
-               PassOptionTexts &passOptions);
+               const ProgramOptions &program);
 
 } // namespace regather
 

@@ -30,23 +30,21 @@ struct CompiledStep {
 };
 
 /// Turns a copy of the module into a program over planned memory, called like
-/// the step. Arguments that the step updates are donated. `passOptions` are
-/// options of the passes of buildNativePipeline; those of others are left in
-/// it.
+/// the step. Arguments that the step updates are donated.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
-lowerToProgram(mlir::func::FuncOp entry, PassOptionTexts &passOptions);
+lowerToProgram(mlir::func::FuncOp entry, const ProgramOptions &program);
 
 /// Translates what lowerToProgram makes of the step into tables, too. They
 /// refer to the module.
 mlir::LogicalResult lowerToTables(mlir::func::FuncOp entry,
-                                  PassOptionTexts &passOptions,
+                                  const ProgramOptions &program,
                                   mlir::OwningOpRef<mlir::ModuleOp> &module,
                                   std::unique_ptr<ProgramTables> &tables);
 
 /// Compiles what lowerToProgram makes of the step for the CPU of this machine.
 mlir::FailureOr<CompiledStep>
 compileStep(mlir::func::FuncOp entry, const cpu::KernelCompileOptions &options,
-            PassOptionTexts &passOptions);
+            const ProgramOptions &program);
 
 } // namespace regather
 

@@ -20,6 +20,8 @@
 
 namespace regather {
 
+struct ProgramOptions;
+
 struct EngineOptions {
   /// Number of ranks; the size of the mesh if the module declares one.
   int64_t ranks = 1;
@@ -37,9 +39,8 @@ struct EngineOptions {
   bool watchArena = false;
   /// The native engine keeps when its instructions run.
   bool recordSpans = false;
-  /// Further options of the passes of the native engine, by pass; those that
-  /// are used are removed. Null for none.
-  std::map<std::string, std::string> *passOptions = nullptr;
+  /// How the native engine lowers the step; null for the defaults.
+  const ProgramOptions *program = nullptr;
   /// Threads on which the native engine compiles kernels; one for each core if
   /// 0. Has no effect on results.
   unsigned compileThreads = 0;

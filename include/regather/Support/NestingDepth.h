@@ -11,6 +11,7 @@
 
 #include "regather/Support/Result.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,19 @@ namespace regather {
 /// region, attribute, type, location and expression in another one; the stack
 /// ends after some 3000.
 inline constexpr size_t kMaxNestingDepth = 1000;
+
+/// Where a bracket of a text is, counted from 1.
+struct BracketPlace {
+  unsigned line, column;
+};
+
+/// The first bracket of a text of MLIR that is nested deeper than
+/// `kMaxNestingDepth`; bytecode is not looked at. Linear in the size of the
+/// text.
+std::optional<BracketPlace> findDeepBracket(std::string_view text);
+
+/// "brackets are nested deeper than 1000 levels".
+std::string getDeepNestingMessage();
 
 /// Fails where brackets of a text of MLIR are nested deeper than
 /// `kMaxNestingDepth` for the first time; bytecode is not looked at. The

@@ -45,8 +45,8 @@ struct FormGraphs
     if (mode != GraphMode::Modules && !modules.empty())
       return emitError(getOperation().getLoc())
              << "option 'modules' has a meaning in mode 'modules' only";
-    if (minOps.hasValue() && mode != GraphMode::Modules &&
-        mode != GraphMode::Unit)
+    if (minOps != FormGraphsPassOptions().minOps &&
+        mode != GraphMode::Modules && mode != GraphMode::Unit)
       return emitError(getOperation().getLoc())
              << "option 'min-ops' has a meaning in modes 'unit' and 'modules' "
                 "only";

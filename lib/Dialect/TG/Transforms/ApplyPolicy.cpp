@@ -99,7 +99,7 @@ LogicalResult ApplyPolicy::parseOptions() {
     patterns.push_back(pattern.str());
     patternPlans.push_back(*kind);
   }
-  if (budget < 0 && cluster.hasValue())
+  if (budget < 0 && cluster != ApplyPolicyPassOptions().cluster)
     return emitError(getOperation().getLoc())
            << "'cluster' has no effect without 'budget'";
   bool selects = policy == PolicyPlan::Selective ||

@@ -323,13 +323,14 @@ LogicalResult BucketCollectives::checkOptions() {
   };
   if (mode == BucketMode::Auto && !plan.empty())
     return fail("'plan' has no effect with 'mode=auto', got \"" + plan + "\"");
+  const BucketCollectivesPassOptions defaults;
   const std::pair<StringRef, bool> ofAuto[] = {
-      {"cluster", cluster.hasValue()},
-      {"saturation", saturation.hasValue()},
-      {"max-bytes", maxBytes.hasValue()},
-      {"max-compute", maxCompute.hasValue()}};
-  for (auto [name, isGiven] : ofAuto)
-    if (isGiven && mode == BucketMode::Plan)
+      {"cluster", cluster != defaults.cluster},
+      {"saturation", saturation != defaults.saturation},
+      {"max-bytes", maxBytes != defaults.maxBytes},
+      {"max-compute", maxCompute != defaults.maxCompute}};
+  for (auto [name, isChanged] : ofAuto)
+    if (isChanged && mode == BucketMode::Plan)
       return fail("'" + name + "' has no effect with 'mode=plan'");
   if (!(saturation > 0 && saturation < 1))
     return fail("'saturation' must be above 0 and below 1, got " +

@@ -8,6 +8,8 @@
 
 #include "OptimizerRules.h"
 
+#include "regather/Dialect/TG/Transforms/OptimizerGroups.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -138,18 +140,32 @@ static LogicalResult readSetting(StringRef pattern, StringRef text,
   return success();
 }
 
+SmallVector<OptimizerGroupText> regather::tg::splitGroups(StringRef groups) {
+  SmallVector<OptimizerGroupText> split;
+  if (groups.empty())
+    return split;
+  SmallVector<StringRef> items;
+  groups.split(items, '|');
+  for (StringRef item : items) {
+    auto [pattern, settings] = item.split(':');
+    split.push_back({pattern, settings});
+  }
+  return split;
+}
+
 LogicalResult OptimizerRules::readGroups(StringRef text,
                                          EmitErrorFn emitError) {
-  if (text.empty())
-    return success();
-  SmallVector<StringRef> items, settings;
-  text.split(items, '|');
-  for (StringRef item : items) {
-    auto [pattern, list] = item.split(':');
-    if (pattern.empty() || list.empty())
-      return emitError() << "a group must be a pattern and settings, as in "
-                            "\"*norm*:weight-decay=0\", got \""
-                         << item << '"';
+  SmallVector<StringRef> settings;
+  for (auto [pattern, list] : splitGroups(text)) {
+    if (pattern.empty() || list.empty()) {
+      InFlightDiagnostic diag = emitError();
+      diag << "a group must be a pattern and settings, as in "
+              "\"*norm*:weight-decay=0\", got \""
+           << pattern;
+      if (!list.empty())
+        diag << ':' << list;
+      return diag << '"';
+    }
     llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
     if (!glob)
       return emitError() << "group \"" << pattern << "\" is no pattern: "

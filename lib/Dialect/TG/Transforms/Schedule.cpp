@@ -65,14 +65,15 @@ private:
 LogicalResult Schedule::checkOptions() {
   bool isManual = mode == ScheduleMode::Manual;
   bool isAuto = mode == ScheduleMode::Auto;
+  const SchedulePassOptions defaults;
   const std::tuple<StringRef, bool, bool> options[] = {
-      {"prefetch", prefetch.hasValue(), isManual},
-      {"memory-limit", memoryLimit.hasValue(), isAuto},
-      {"in-flight", inFlight.hasValue(), isAuto},
-      {"effort", effort.hasValue(), isAuto},
-      {"overlap-groups", overlapGroups.hasValue(), isAuto}};
-  for (auto [name, isGiven, hasEffect] : options)
-    if (isGiven && !hasEffect)
+      {"prefetch", prefetch != defaults.prefetch, isManual},
+      {"memory-limit", memoryLimit != defaults.memoryLimit, isAuto},
+      {"in-flight", inFlight != defaults.inFlight, isAuto},
+      {"effort", effort != defaults.effort, isAuto},
+      {"overlap-groups", overlapGroups != defaults.overlapGroups, isAuto}};
+  for (auto [name, isChanged, hasEffect] : options)
+    if (isChanged && !hasEffect)
       return emitError(getOperation().getLoc())
              << "'" << name << "' has no effect with 'mode="
              << (isManual ? "manual"

@@ -146,7 +146,7 @@ private:
              << static_cast<int64_t>(alignment);
     bool hasGroups = !optimizerGroups.empty();
     if (layout == ParameterLayout::Flat ||
-        (!hasGroups && !alignment.hasValue()))
+        (!hasGroups && alignment == ShardParametersPassOptions().alignment))
       return success();
     return emitError(getOperation().getLoc())
            << "option '" << (hasGroups ? "optimizer-groups" : "alignment")

@@ -227,9 +227,9 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
     Option<"mode", "mode", "BucketMode", /*default=*/"BucketMode::Plan",
            "How to choose buckets",
            [{::llvm::cl::values(
+             clEnumValN(BucketMode::Auto, "auto", "As schedules tell"),
              clEnumValN(BucketMode::Plan, "plan",
-                        "As the plan says (default)"),
-             clEnumValN(BucketMode::Auto, "auto", "As schedules tell"))}]>,
+                        "As the plan says (default)"))}]>,
     Option<"plan", "plan", "std::string", /*default=*/"",
            "Buckets of modules, such as [embedding],[layers.*]each,[norm,head]; "
            "or @FILE">,
@@ -408,12 +408,12 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
     Option<"mode", "mode", "PartitionMode", /*default=*/"PartitionMode::Default",
            "What to save",
            [{::llvm::cl::values(
+             clEnumValN(PartitionMode::MinCut, "min-cut",
+                        "The fewest bytes"),
              clEnumValN(PartitionMode::Default, "default",
                         "Whatever backward reads (default)"),
              clEnumValN(PartitionMode::Replay, "replay",
                         "What has been recorded"),
-             clEnumValN(PartitionMode::MinCut, "min-cut",
-                        "The fewest bytes"),
              clEnumValN(PartitionMode::Budget, "budget",
                         "What recomputes least, within the budget"))}]>,
     Option<"budget", "budget", "int64_t", /*default=*/"-1",
@@ -517,10 +517,10 @@ def ReshardAfterForwardPass : Pass<"tg-reshard-after-forward", "::mlir::ModuleOp
     Option<"mode", "mode", "ReshardMode", /*default=*/"ReshardMode::Default",
            "Parameters to release",
            [{::llvm::cl::values(
-             clEnumValN(ReshardMode::Default, "default",
-                        "All but those of the last unit (default)"),
              clEnumValN(ReshardMode::Always, "always", "All"),
-             clEnumValN(ReshardMode::Never, "never", "None"))}]>,
+             clEnumValN(ReshardMode::Never, "never", "None"),
+             clEnumValN(ReshardMode::Default, "default",
+                        "All but those of the last unit (default)"))}]>,
     ListOption<"modules", "modules", "std::string",
                "Module patterns with a mode of their own, such as "
                "layers.*:always,head:never">,
@@ -589,11 +589,11 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
     Option<"mode", "mode", "ScheduleMode", /*default=*/"ScheduleMode::Auto",
            "How to choose the order",
            [{::llvm::cl::values(
-             clEnumValN(ScheduleMode::None, "none", "Leave it as it is"),
+             clEnumValN(ScheduleMode::Auto, "auto",
+                        "Take the least time that is found (default)"),
              clEnumValN(ScheduleMode::Manual, "manual",
                         "Move collectives by a fixed distance"),
-             clEnumValN(ScheduleMode::Auto, "auto",
-                        "Take the least time that is found (default)"))}]>,
+             clEnumValN(ScheduleMode::None, "none", "Leave it as it is"))}]>,
     Option<"prefetch", "prefetch", "unsigned", /*default=*/"1",
            "mode=manual: number of gathers that are in flight ahead of the one "
            "that is waited for">,

@@ -1,0 +1,82 @@
+//===- CompileStep.h - Compile a prepared step ------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DRIVER_COMPILESTEP_H
+#define REGATHER_DRIVER_COMPILESTEP_H
+
+#include "regather/Driver/PrepareStep.h"
+#include "regather/Driver/ProgressListener.h"
+#include "regather/Execution/Bundle/Manifest.h"
+#include "regather/Kernel/NVPTX/GpuArchitecture.h"
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace regather {
+
+/// What code is made for, and with what.
+struct CompileOptions {
+  /// Processors with the instructions of this machine if there are none.
+  std::vector<const nvptx::GpuArchitecture *> architectures;
+  /// Threads that compile kernels; one for each core if 0.
+  unsigned threads = 0;
+  /// A folder that keeps compiled kernels; none if empty.
+  std::string cacheDirectory;
+  /// Paths of NVIDIA's libdevice and ptxas, and of lld; searched for if empty.
+  std::string libdevice, ptxas, linker;
+
+  bool isForGpus() const { return !architectures.empty(); }
+};
+
+/// The architectures of a target such as `nvptx:sm_80,sm_90a`; none of `cpu`.
+/// The error lists the targets that there are.
+llvm::Expected<std::vector<const nvptx::GpuArchitecture *>>
+parseTarget(llvm::StringRef target);
+
+/// The folder that keeps compiled kernels if nobody names one:
+/// $REGATHER_CACHE_DIR, or `regather` in the user's cache folder; empty if
+/// there is none.
+std::string getDefaultCacheDirectory();
+
+/// The cluster that schedules and buckets of such code are made for: that of
+/// `step`, or the threads of a processor, or GPUs.
+std::string chooseCodeCluster(const StepOptions &step,
+                              const CompileOptions &options,
+                              mlir::ModuleOp module);
+
+/// What a bundle holds; see writeBundle.
+struct BundleContents {
+  std::unique_ptr<llvm::MemoryBuffer> object;
+  Manifest manifest;
+};
+
+/// Compiles a step in one piece for `target`. Emits errors and warnings.
+mlir::FailureOr<BundleContents> compileBundle(const PreparedStep &prepared,
+                                              const CompileOptions &options,
+                                              ProgressListener &progress);
+
+/// The kernels of a module for one architecture.
+struct KernelFiles {
+  /// PTX, or what NVIDIA's assembler makes of it.
+  std::string code;
+  /// JSON: how they are launched, and which are left to libraries.
+  std::string launches;
+};
+
+/// Prepares and lowers the step of `module`, which it changes, and compiles its
+/// kernels, or those of a module that holds nothing else. Emits errors and
+/// warnings.
+mlir::FailureOr<KernelFiles> compileKernelFiles(mlir::ModuleOp module,
+                                                const StepOptions &step,
+                                                const CompileOptions &options,
+                                                bool assembles,
+                                                ProgressListener &progress);
+
+} // namespace regather
+
+#endif // REGATHER_DRIVER_COMPILESTEP_H

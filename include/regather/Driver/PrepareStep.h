@@ -1,0 +1,47 @@
+//===- PrepareStep.h - Do to a step what it is wanted for -------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DRIVER_PREPARESTEP_H
+#define REGATHER_DRIVER_PREPARESTEP_H
+
+#include "regather/Pipelines/Pipelines.h"
+#include "regather/StepAnalysis/AnalyzeStep.h"
+
+namespace regather {
+
+/// A step that has been through buildStepPipeline.
+struct PreparedStep {
+  AnalyzedStep step;
+  /// With everything decided. `batch` is what came of `auto`, and nothing if
+  /// the step had been sharded before.
+  StepOptions options;
+};
+
+/// Completes the options and runs what `module` lacks of the pipeline. Its
+/// parameters are sharded if a mesh is asked for, or several ranks and it has
+/// none. Emits an error if what is asked for has been done to the step before,
+/// or cannot be done.
+mlir::FailureOr<PreparedStep> prepareStep(mlir::ModuleOp module,
+                                          const StepOptions &options);
+
+/// The same, but a partitioned step becomes one function.
+mlir::FailureOr<PreparedStep> prepareWholeStep(mlir::ModuleOp module,
+                                               const StepOptions &options);
+
+/// Emits an error for each pass that somebody gave options of and that the
+/// prepared step does not go through up to `stage`.
+mlir::LogicalResult verifyNamedPasses(mlir::ModuleOp module,
+                                      const StepOptions &options,
+                                      StepStage stage);
+
+/// The input whose dimension 0 is the batch; null if there is none.
+const StepValue *findBatch(const StepSignature &step);
+
+} // namespace regather
+
+#endif // REGATHER_DRIVER_PREPARESTEP_H

@@ -1,0 +1,176 @@
+//===- CompileBundle.cpp - From a prepared step to a bundle ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/Steps/Fingerprint.h"
+#include "regather/Driver/CompileStep.h"
+#include "regather/Driver/StepStatistics.h"
+#include "regather/Execution/Bundle/Bundle.h"
+#include "regather/Execution/Bundle/TargetMachine.h"
+#include "regather/Program/LinkStep.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+
+using namespace mlir;
+using namespace regather;
+
+//===----------------------------------------------------------------------===//
+// Defaults
+//===----------------------------------------------------------------------===//
+
+llvm::Expected<std::vector<const nvptx::GpuArchitecture *>>
+regather::parseTarget(StringRef target) {
+  if (target == "cpu")
+    return std::vector<const nvptx::GpuArchitecture *>();
+  StringRef list = target;
+  std::string problem;
+  if (list.consume_front("nvptx:")) {
+    auto architectures = nvptx::parseGpuArchitectures(list);
+    if (architectures)
+      return architectures;
+    problem = ": " + llvm::toString(architectures.takeError());
+  }
+  std::string known = "cpu";
+  for (const nvptx::GpuArchitecture &architecture :
+       nvptx::getGpuArchitectures())
+    known += ", nvptx:" + architecture.name.str();
+  return llvm::createStringError("unknown target '" + target + "'" + problem +
+                                 "; targets are " + known);
+}
+
+std::string regather::getDefaultCacheDirectory() {
+  if (std::optional<std::string> directory =
+          llvm::sys::Process::GetEnv("REGATHER_CACHE_DIR"))
+    return *directory;
+  llvm::SmallString<128> directory;
+  if (!llvm::sys::path::cache_directory(directory))
+    return "";
+  llvm::sys::path::append(directory, "regather");
+  return directory.str().str();
+}
+
+std::string regather::chooseCodeCluster(const StepOptions &step,
+                                        const CompileOptions &options,
+                                        ModuleOp module) {
+  if (options.isForGpus() || !step.cluster.empty())
+    return chooseCluster(step, module);
+  return "cpu-threads";
+}
+
+//===----------------------------------------------------------------------===//
+// Bundles
+//===----------------------------------------------------------------------===//
+
+static Manifest describe(const AnalyzedStep &step, const rg_program &program) {
+  func::FuncOp entry = step.entry;
+  Manifest manifest;
+  manifest.step = step.signature;
+  manifest.arenaBytes = program.arena_bytes;
+  manifest.arenaLowerBound = program.arena_lower_bound;
+  manifest.collectives =
+      summarizeCollectives(entry->getParentOfType<ModuleOp>());
+  manifest.fingerprint = llvm::utohexstr(tg::getCommunicationFingerprint(entry),
+                                         /*LowerCase=*/true, /*Width=*/16);
+  manifest.machine = getHostMachine();
+  manifest.kernels = program.kernel_count;
+  return manifest;
+}
+
+static void warnOfCache(MLIRContext *context,
+                        const kernel::KernelStatistics &statistics) {
+  if (!statistics.cacheError.empty())
+    emitWarning(UnknownLoc::get(context)) << statistics.cacheError;
+}
+
+/// Links what has been compiled.
+template <typename StepT>
+static FailureOr<BundleContents> link(const AnalyzedStep &step, StepT &compiled,
+                                      StringRef linker) {
+  func::FuncOp entry = step.entry;
+  BundleContents bundle;
+  bundle.manifest = describe(step, compiled.tables->get());
+  auto object = linkStep(compiled, linker);
+  if (!object)
+    return emitError(UnknownLoc::get(entry.getContext()))
+           << llvm::toString(object.takeError());
+  bundle.object = std::move(*object);
+  return bundle;
+}
+
+template <typename OptionsT>
+static OptionsT getKernelOptions(const CompileOptions &options,
+                                 ProgressListener &progress) {
+  OptionsT kernels;
+  kernels.threads = options.threads;
+  kernels.cacheDirectory = options.cacheDirectory;
+  kernels.onKernelReady = [&](int64_t done, int64_t total) {
+    progress.advance(done, total);
+  };
+  return kernels;
+}
+
+static FailureOr<BundleContents> compileForCpu(const PreparedStep &prepared,
+                                               const CompileOptions &options,
+                                               ProgressListener &progress) {
+  func::FuncOp entry = prepared.step.entry;
+  progress.begin("compiling");
+  FailureOr<CompiledStep> compiled = compileStep(
+      entry, getKernelOptions<cpu::KernelCompileOptions>(options, progress),
+      prepared.options.getProgram());
+  progress.end();
+  if (failed(compiled))
+    return failure();
+  warnOfCache(entry.getContext(), compiled->statistics);
+  FailureOr<BundleContents> bundle =
+      link(prepared.step, *compiled, options.linker);
+  if (succeeded(bundle))
+    bundle->manifest.features = getHostFeatures();
+  return bundle;
+}
+
+/// The code of a bundle for GPUs needs nothing of the host.
+static FailureOr<BundleContents> compileForGpus(const PreparedStep &prepared,
+                                                const CompileOptions &options,
+                                                ProgressListener &progress) {
+  func::FuncOp entry = prepared.step.entry;
+  GpuCompileOptions gpu = {{}, options.ptxas};
+  std::string device;
+  for (const nvptx::GpuArchitecture *architecture : options.architectures) {
+    gpu.kernels.push_back(
+        getKernelOptions<nvptx::KernelCompileOptions>(options, progress));
+    gpu.kernels.back().libdevice =
+        options.libdevice.empty() ? nvptx::findLibdevice() : options.libdevice;
+    gpu.kernels.back().architecture = architecture;
+    device += (device.empty() ? "nvptx:" : ",") + architecture->name.str();
+  }
+  progress.begin("compiling");
+  FailureOr<CompiledGpuStep> compiled =
+      compileGpuStep(entry, gpu, prepared.options.getProgram());
+  progress.end();
+  if (failed(compiled))
+    return failure();
+  warnOfCache(entry.getContext(), compiled->statistics);
+  FailureOr<BundleContents> bundle =
+      link(prepared.step, *compiled, options.linker);
+  if (succeeded(bundle))
+    bundle->manifest.device = device;
+  return bundle;
+}
+
+FailureOr<BundleContents> regather::compileBundle(const PreparedStep &prepared,
+                                                  const CompileOptions &options,
+                                                  ProgressListener &progress) {
+  func::FuncOp entry = prepared.step.entry;
+  if (failed(verifyNamedPasses(entry->getParentOfType<ModuleOp>(),
+                               prepared.options, StepStage::Program)))
+    return failure();
+  return options.isForGpus() ? compileForGpus(prepared, options, progress)
+                             : compileForCpu(prepared, options, progress);
+}

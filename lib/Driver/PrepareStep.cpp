@@ -1,0 +1,197 @@
+//===- PrepareStep.cpp - Do to a step what it is wanted for ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Driver/PrepareStep.h"
+
+#include "regather/Conversion/Passes.h"
+#include "regather/Pipelines/StepOptionText.h"
+#include "regather/StepAnalysis/MergeParts.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+
+//===----------------------------------------------------------------------===//
+// What the step is
+//===----------------------------------------------------------------------===//
+
+const StepValue *regather::findBatch(const StepSignature &step) {
+  for (const StepValue &value : step.arguments)
+    if (value.role == Role::Input && !value.globalShape.empty())
+      return &value;
+  return nullptr;
+}
+
+/// The result of the step that is the `role` of a parameter; null if none is.
+static const StepValue *findParameterResult(const AnalyzedStep &step,
+                                            Role role) {
+  const StepSignature &signature = step.signature;
+  auto it = llvm::find_if(signature.results, [&](const StepValue &result) {
+    return result.role == role &&
+           signature.arguments[result.argument].role == Role::Parameter;
+  });
+  return it == signature.results.end() ? nullptr : &*it;
+}
+
+static StepFacts findFacts(ModuleOp module, const AnalyzedStep &step) {
+  StepFacts facts;
+  facts.isOpen = !step.backward && isOpenStep(module, step.entry);
+  facts.hasParameters = hasParameters(step.entry);
+  MeshOp mesh = step.mesh;
+  facts.ranks = mesh ? mesh.getNumRanks() : 0;
+  return facts;
+}
+
+//===----------------------------------------------------------------------===//
+// What cannot be asked of it
+//===----------------------------------------------------------------------===//
+
+/// Checks that the step has not been through what is asked for.
+static LogicalResult verifyRequest(const AnalyzedStep &step,
+                                   const StepOptions &options) {
+  func::FuncOp entry = step.entry;
+  if (!options.shard.mesh.empty() && step.mesh) {
+    MeshOp mesh = step.mesh;
+    return mesh.emitError() << "the step lies over mesh \"" << mesh.getSymName()
+                            << "\" already, but a mesh " << getMeshText(options)
+                            << " is asked for";
+  }
+  if (!options.optimizer)
+    return success();
+  std::string optimizer = printStepOption(options, "optimizer");
+  if (const StepValue *update = findParameterResult(step, Role::Update))
+    return entry.emitError() << "the step updates \"" << update->name
+                             << "\" already, but an optimizer \"" << optimizer
+                             << "\" is asked for";
+  if (!findParameterResult(step, Role::Gradient))
+    return entry.emitError() << "the step has no gradient of a parameter, but "
+                                "an optimizer \""
+                             << optimizer << "\" is asked for";
+  return success();
+}
+
+/// Checks that nothing is asked for that has to come before the partition.
+static LogicalResult verifyPartitioned(const AnalyzedStep &step,
+                                       const StepOptions &options) {
+  const std::pair<StringRef, std::string> requests[] = {
+      {"a mesh", getMeshText(options)},
+      {"a policy", printStepOption(options, "policy")},
+      {"resharding", printStepOption(options, "reshard")},
+      {"recomputation", printStepOption(options, "recompute")},
+      {"an optimizer", printStepOption(options, "optimizer")}};
+  func::FuncOp backward = step.backward->func;
+  for (const auto &[what, text] : requests)
+    if (!text.empty() && text != "none")
+      return backward.emitError() << "the step is partitioned already, but "
+                                  << what << " \"" << text << "\" is asked for";
+  return success();
+}
+
+LogicalResult regather::verifyNamedPasses(ModuleOp module,
+                                          const StepOptions &options,
+                                          StepStage stage) {
+  SmallVector<StringRef> idle = findIdlePasses(options, stage);
+  for (StringRef pass : idle)
+    emitError(UnknownLoc::get(module.getContext()))
+        << "options for pass \"" << pass
+        << "\" are given, which this step does not go through";
+  return success(idle.empty());
+}
+
+//===----------------------------------------------------------------------===//
+// What is done to it
+//===----------------------------------------------------------------------===//
+
+/// True if the elements are of a type that exists in captured graphs only.
+static bool isForeign(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return isa<ComplexType>(element) || element.isUnsignedInteger();
+}
+
+/// Lowers the nodes of a module that has complex or unsigned arguments or
+/// results, which only nodes take: an engine sees pairs and signless integers.
+static LogicalResult lowerForeignTypes(ModuleOp module) {
+  bool isNeeded =
+      llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp func) {
+        return llvm::any_of(func.getArgumentTypes(), isForeign) ||
+               llvm::any_of(func.getResultTypes(), isForeign);
+      });
+  if (!isNeeded || !hasNodes(module))
+    return success();
+  PassManager pm(module.getContext());
+  pm.addPass(createConvertTGNodesToLinalgPass());
+  return pm.run(module);
+}
+
+static LogicalResult runPipeline(ModuleOp module, const StepOptions &options) {
+  if (std::string message = findContradiction(options); !message.empty())
+    return module.emitError() << "cannot prepare the step: " << message;
+  PassManager pm(module.getContext(), module->getName().getStringRef(),
+                 PassManager::Nesting::Implicit);
+  buildStepPipeline(pm, options);
+  return pm.run(module);
+}
+
+/// What has come of a batch that may be that of one rank: `rows` were captured.
+static BatchMode resolveBatch(const AnalyzedStep &step, int64_t rows) {
+  const StepValue *batch = findBatch(step.signature);
+  if (!batch)
+    return BatchMode::Global;
+  int64_t ranks = batch->globalShape.front() /
+                  std::max<int64_t>(batch->localShape.front(), 1);
+  return rows % std::max<int64_t>(ranks, 1) == 0 ? BatchMode::Global
+                                                 : BatchMode::PerRank;
+}
+
+FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
+                                              const StepOptions &given) {
+  if (failed(lowerForeignTypes(module)))
+    return failure();
+  FailureOr<AnalyzedStep> step =
+      analyzeStep(module, given.entry,
+                  given.shard.mesh.empty() ? given.ranks : std::nullopt);
+  if (failed(step))
+    return failure();
+  StepOptions options = given;
+  options.cluster = chooseCluster(given, module);
+  options = completeOptions(std::move(options), findFacts(module, *step));
+  // Without a mesh, the batch is that of the only rank.
+  bool isAuto = options.batch == BatchMode::Auto;
+  if (isAuto && options.shard.mesh.empty())
+    options.batch.reset();
+  options.lower = options.lower && hasNodes(module);
+
+  bool wasSharded = bool(step->mesh);
+  const StepValue *batch = findBatch(step->signature);
+  int64_t rows = batch ? batch->globalShape.front() : 0;
+  if (failed(verifyRequest(*step, options)) ||
+      (step->backward && failed(verifyPartitioned(*step, options))) ||
+      failed(runPipeline(module, options)))
+    return failure();
+  step = analyzeStep(module, given.entry, given.ranks);
+  if (failed(step))
+    return failure();
+  if (isAuto)
+    options.batch = wasSharded || !step->mesh ? std::optional<BatchMode>()
+                                              : resolveBatch(*step, rows);
+  return PreparedStep{std::move(*step), std::move(options)};
+}
+
+FailureOr<PreparedStep> regather::prepareWholeStep(ModuleOp module,
+                                                   const StepOptions &options) {
+  FailureOr<PreparedStep> prepared = prepareStep(module, options);
+  if (failed(prepared))
+    return failure();
+  FailureOr<AnalyzedStep> whole = mergeParts(prepared->step);
+  if (failed(whole))
+    return failure();
+  prepared->step = std::move(*whole);
+  return prepared;
+}

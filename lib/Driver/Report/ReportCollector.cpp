@@ -1,0 +1,118 @@
+//===- ReportCollector.cpp - A step before and after decisions ------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Driver/ReportCollector.h"
+
+#include "CollectAdvice.h"
+#include "CollectReport.h"
+
+#include "regather/Driver/Clusters.h"
+#include "regather/Pipelines/StepOptionText.h"
+
+using namespace regather;
+
+ReportCollector::ReportCollector(mlir::ModuleOp module, CostModel model)
+    : model(std::move(model)), original(module.clone()),
+      remarks(*module.getContext()) {}
+
+/// Simulates a step, or says in `timing` why it cannot be.
+static llvm::FailureOr<StepSimulation>
+trySimulation(const PreparedStep &prepared, const CostModel &model,
+              report::StepTiming &timing) {
+  mlir::func::FuncOp entry = prepared.step.entry;
+  mlir::ScopedDiagnosticHandler handler(
+      entry.getContext(), [&](mlir::Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error &&
+            timing.obstacle.empty())
+          timing.obstacle = diagnostic.str();
+        return mlir::success();
+      });
+  return simulateKernels(prepared.step, model, prepared.options.getProgram());
+}
+
+llvm::LogicalResult ReportCollector::collectAfter(const PreparedStep &prepared,
+                                                  report::StepReport &report) {
+  llvm::FailureOr<StepSimulation> simulation =
+      trySimulation(prepared, model, report.timing);
+  remarks.stop();
+  report.decisions = remarks.getDecisions();
+  llvm::FailureOr<report::StepState> state =
+      collectState(prepared.step, remarks, prepared.options.getProgram());
+  if (failed(state))
+    return mlir::failure();
+  report.after = std::move(*state);
+  if (failed(simulation))
+    return mlir::success();
+  report.timing = describeTiming(*simulation, model, remarks.getMemoryLimit());
+  const StepValue *batch = findBatch(prepared.step.signature);
+  report.advice =
+      collectAdvice({*original, prepared.options, model, *simulation, report,
+                     batch ? batch->localShape.front() : 0});
+  return mlir::success();
+}
+
+/// The step when nothing is decided.
+llvm::LogicalResult ReportCollector::collectBefore(StepOptions options,
+                                                   report::StepReport &report) {
+  options.policy.reset();
+  options.reshard.decision = options.recompute.decision = PassDecision::No;
+  options.bucket.decision = options.schedule.decision = PassDecision::No;
+  llvm::FailureOr<PreparedStep> prepared = prepareWholeStep(*original, options);
+  if (failed(prepared))
+    return mlir::failure();
+  llvm::FailureOr<StepSimulation> simulation =
+      trySimulation(*prepared, model, report.timingBefore);
+  llvm::FailureOr<report::StepState> state =
+      collectState(prepared->step, remarks, prepared->options.getProgram());
+  if (failed(state))
+    return mlir::failure();
+  report.before = std::move(*state);
+  if (succeeded(simulation))
+    report.timingBefore = describeTiming(*simulation, model, std::nullopt);
+  return mlir::success();
+}
+
+static report::Request describeRequest(const StepOptions &options) {
+  report::Request request;
+  // The other batches are as usual.
+  if (options.batch == tg::BatchMode::PerRank)
+    request.batch = "per-rank";
+  request.policy = printStepOption(options, "policy");
+  request.reshard = printStepOption(options, "reshard");
+  request.recompute = printStepOption(options, "recompute");
+  request.bucket = printStepOption(options, "bucket");
+  request.schedule = printStepOption(options, "schedule");
+  request.optimizer = printStepOption(options, "optimizer");
+  return request;
+}
+
+llvm::FailureOr<report::StepReport>
+ReportCollector::collect(llvm::StringRef file, const PreparedStep &prepared) {
+  report::StepReport report;
+  report.request = describeRequest(prepared.options);
+  report.overview = collectOverview(prepared.step);
+  report.overview.file = file.str();
+  if (failed(collectAfter(prepared, report)) ||
+      failed(collectBefore(prepared.options, report)))
+    return mlir::failure();
+  return report;
+}
+
+llvm::FailureOr<report::StepReport>
+regather::reportStep(mlir::ModuleOp module, llvm::StringRef file,
+                     const StepOptions &options) {
+  llvm::FailureOr<CostModel> model = loadChosenCluster(module, options);
+  if (failed(model))
+    return mlir::failure();
+  ReportCollector collector(module, std::move(*model));
+  llvm::FailureOr<PreparedStep> prepared = prepareWholeStep(module, options);
+  if (failed(prepared) ||
+      failed(verifyNamedPasses(module, prepared->options, StepStage::Program)))
+    return mlir::failure();
+  return collector.collect(file, *prepared);
+}

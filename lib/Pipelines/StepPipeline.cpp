@@ -1,0 +1,167 @@
+//===- StepPipeline.cpp - From a captured step to one to train ------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/Transforms/OptimizerGroups.h"
+#include "regather/Pipelines/PassOptionText.h"
+#include "regather/Pipelines/Pipelines.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+
+//===----------------------------------------------------------------------===//
+// Options of one pass that follow from those of others
+//===----------------------------------------------------------------------===//
+
+static ShardParametersPassOptions getSharding(const StepOptions &options) {
+  ShardParametersPassOptions shard = options.shard;
+  if (options.batch)
+    shard.batch = *options.batch;
+  if (options.layout)
+    shard.layout = *options.layout;
+  // What the optimizer treats differently lies in flat buffers of its own.
+  if (options.optimizer && shard.layout == ParameterLayout::Flat &&
+      shard.optimizerGroups.empty())
+    for (const OptimizerGroupText &group :
+         splitGroups(options.optimizer->groups))
+      if (!group.pattern.empty() && !group.pattern.contains(','))
+        shard.optimizerGroups.push_back(group.pattern.str());
+  return shard;
+}
+
+/// What no cluster has been chosen for takes no times.
+template <typename OptionsT> static OptionsT withCluster(OptionsT options) {
+  if (options.cluster.empty())
+    options.cluster = OptionsT().cluster;
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// The pipeline
+//===----------------------------------------------------------------------===//
+
+/// Between phases, a step is one that communicates soundly.
+static void closePhase(OpPassManager &pm, const StepOptions &options) {
+  pm.addPass(createVerifyStepPass(options.verify));
+}
+
+/// What lives on from forward to backward, and what backward computes and
+/// gathers again.
+static void addBoundaryPasses(OpPassManager &pm, const StepOptions &options) {
+  // Mark what the user wants to be saved or computed again.
+  if (options.policy)
+    pm.addPass(createApplyPolicyPass(*options.policy));
+  // Release parameters after forward. The policy is known then: what is
+  // recomputed reads them, too.
+  if (options.reshard.isWanted()) {
+    pm.addPass(createMergeGathersPass());
+    pm.addPass(createReshardAfterForwardPass(options.reshard.options));
+  }
+  // Compute again what is not saved. The step stays in one piece.
+  if (options.recompute.isWanted()) {
+    PartitionPassOptions partition = options.recompute.options;
+    partition.split = false;
+    pm.addPass(createPartitionPass(partition));
+  } else {
+    pm.addPass(createRematerializePass());
+  }
+  VerifyStepPassOptions verify = options.verify;
+  verify.policies = true;
+  pm.addPass(createVerifyStepPass(verify));
+}
+
+void regather::buildStepPipeline(OpPassManager &pm,
+                                 const StepOptions &options) {
+  // From a step on one device to one rank's part of it, with collectives.
+  if (!options.shard.mesh.empty()) {
+    pm.addPass(createShardParametersPass(getSharding(options)));
+    closePhase(pm, options);
+  }
+
+  // Decide about memory between forward and backward.
+  if (options.policy || options.reshard.isWanted() ||
+      options.recompute.isWanted())
+    addBoundaryPasses(pm, options);
+
+  // Update the parameters, each shard on the rank that owns it.
+  if (options.optimizer) {
+    pm.addPass(createAppendOptimizerPass(*options.optimizer));
+    closePhase(pm, options);
+  }
+
+  // Let collectives that are better off together start as one.
+  if (options.bucket.isWanted()) {
+    pm.addPass(
+        createBucketCollectivesPass(withCluster(options.bucket.options)));
+    closePhase(pm, options);
+  }
+
+  // Order nodes so that communication hides behind computation, unless kernels
+  // are ordered later.
+  if (options.schedule.isWanted() && !options.schedulesKernels) {
+    pm.addPass(createSchedulePass(withCluster(options.schedule.options)));
+    closePhase(pm, options);
+  }
+
+  // For what takes no nodes.
+  if (options.lower)
+    pm.addPass(createConvertTGNodesToLinalgPass());
+}
+
+std::string regather::findContradiction(const StepOptions &options) {
+  if (!options.shard.mesh.empty())
+    return "";
+  StepOptions given = options;
+  if (!given.shard.replicateAxis.empty())
+    return "replicate-axis \"" + given.shard.replicateAxis +
+           "\" needs a mesh that has it";
+  given.shard = getSharding(given);
+  PassOptionFields fields(given.shard);
+  if (given.batch)
+    return "batch \"" + fields.find("batch")->print() +
+           "\" needs a mesh whose ranks have it";
+  if (given.layout)
+    return "layout \"" + fields.find("layout")->print() +
+           "\" needs a mesh to shard parameters over";
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Passes by name
+//===----------------------------------------------------------------------===//
+
+SmallVector<StringRef> regather::listPasses(const StepOptions &options,
+                                            StepStage stage) {
+  OpPassManager pm(ModuleOp::getOperationName(),
+                   OpPassManager::Nesting::Implicit);
+  buildStepPipeline(pm, options);
+  if (stage == StepStage::Kernels)
+    buildKernelPipeline(pm, options.getProgram());
+  if (stage == StepStage::Program)
+    buildProgramPipeline(pm, options.entry, options.getProgram(),
+                         /*lowersNodes=*/true);
+  llvm::SetVector<StringRef> names;
+  for (Pass &pass : pm)
+    if (StringRef name = pass.getArgument(); name != "inline")
+      names.insert(name);
+  return names.takeVector();
+}
+
+SmallVector<StringRef> regather::findIdlePasses(const StepOptions &options,
+                                                StepStage stage) {
+  SmallVector<StringRef> passes = listPasses(options, stage), idle;
+  // A schedule that is not made is a pass that does nothing.
+  if (!options.schedule.isWanted())
+    llvm::erase(passes, "tg-schedule");
+  for (const std::string &name : options.namedPasses)
+    if (!llvm::is_contained(passes, name))
+      idle.push_back(name);
+  return idle;
+}
