@@ -71,9 +71,12 @@ private:
                          [&](uint32_t user) { return isFusible(node, user); });
   }
   bool isSlow(uint32_t node) const;
+  bool isRecomputed(uint32_t node) const {
+    return graph[node].mark == Mark::Recompute ||
+           graph[node].mark == Mark::PreferRecompute;
+  }
   void ban(uint32_t node) {
-    banned[node] = banned[node] ||
-                   (!graph[node].isView && graph[node].mark != Mark::Recompute);
+    banned[node] = banned[node] || (!graph[node].isView && !isRecomputed(node));
   }
   int64_t getWeight(uint32_t node) const;
 
@@ -256,7 +259,7 @@ FlowNetwork Partitioner::buildNetwork() const {
   };
   for (uint32_t node = 0; node < numNodes; ++node) {
     const JointNode &joint = graph[node];
-    if (inBackward[node] || joint.mark == Mark::Recompute) {
+    if (inBackward[node] || isRecomputed(node)) {
       connect(in(node), kSink, kInfiniteCapacity);
       continue;
     }

@@ -38,7 +38,15 @@ struct JointNode {
     /// One result of a call that has several.
     Item,
   };
-  enum class Mark : uint8_t { None, Save, Recompute };
+  /// PyTorch takes preferences to recompute for orders, and ignores those to
+  /// save.
+  enum class Mark : uint8_t {
+    None,
+    Save,
+    Recompute,
+    PreferSave,
+    PreferRecompute
+  };
 
   Kind kind = Kind::Call;
   Mark mark = Mark::None;
@@ -49,6 +57,11 @@ struct JointNode {
   bool isRecomputable = false;
   bool isFusible = false;
   bool isConcatenation = false;
+  /// What it is to us (see JointPartition.h): a library call, or something that
+  /// must not run twice, such as a collective or a random operator. Marks to
+  /// recompute overrule both.
+  bool isLibraryCall = false;
+  bool isUnrepeatable = false;
   /// Must stay although nobody may read its result.
   bool hasEffects = false;
   /// Is not one tensor, and so cannot be saved.

@@ -6,19 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Saving is cutting. A value v that forward computes has two nodes: behind the
-// cut, on the side of the sink, `in` means that backward computes it, and `out`
-// that backward has it.
+// What backward may compute again and what saving costs, for the minimum cut of
+// regather/Analysis/Recomputation/SavingCut.h.
 //
-//   in(v) -> out(v)     what saving v costs
-//   out(u) -> in(v)     infinite, if v is computed from u: computing v takes u
-//   out(v) -> sink      infinite, if backward reads v
-//   source -> in(v)     infinite, if v may not be computed again; more than all
-//                       bytes, if that takes a gather of a released parameter
-//                       that backward does not gather anyway
-//
-// The results of one operation share their `in`. The members of a collective do
-// not: its wait gives each of them on its own.
+// The results of one operation are computed together. The members of a
+// collective are not: its wait gives each of them on its own. A gather of a
+// released parameter that backward does not do anyway costs more than all
+// bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +20,7 @@
 
 #include "../ParameterRegathers.h"
 
+#include "regather/Analysis/Recomputation/SavingCut.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "mlir/IR/Remarks.h"
@@ -40,44 +35,29 @@ using namespace regather::tg::partition;
 namespace {
 class CutBuilder {
 public:
-  explicit CutBuilder(const Step &step) : step(step) {
-    network.source = 0;
-    network.sink = 1;
-    network.numNodes = 2;
-  }
+  explicit CutBuilder(const Step &step) : step(step) {}
 
   /// Called once.
-  FlowNetwork build();
-  /// Adds what a cut of the network saves.
-  void addSaved(const MinimumCut &cut, SavedValues &saved) const;
+  SavingProblem build();
+  /// By value of the problem.
+  ArrayRef<Value> getValues() const { return values; }
 
 private:
-  /// Node numbers of a value.
-  struct Nodes {
-    uint32_t in;
-    uint32_t out;
-  };
-
   void addForward(Operation *op);
   void addWait(WaitOp wait);
-  void addValue(Value value, uint32_t in);
-  void addInput(Value input, uint32_t in);
-  void addEdge(uint32_t from, uint32_t to, int64_t capacity) {
-    network.edges.push_back({from, to, capacity});
-  }
+  void addOp(bool mayRecompute, bool addsGather, ValueRange inputs,
+             ValueRange results);
   bool mayRecompute(Value value);
   bool addsGather(Value value);
   int64_t getSaveCost(Value value);
   void findRegathered();
-  void setGatherCosts();
 
   const Step &step;
   /// Parameters that backward gathers, whatever is computed again.
   llvm::DenseSet<BlockArgument> regathered;
-  /// Edges that stand for further gathers.
-  SmallVector<size_t> gatherEdges;
-  FlowNetwork network;
-  llvm::DenseMap<Value, Nodes> nodes;
+  SavingProblem problem;
+  SmallVector<Value> values;
+  llvm::DenseMap<Value, uint32_t> numbers;
 };
 } // namespace
 
@@ -91,7 +71,7 @@ static bool isCheap(Operation *op) {
   if (costed && costed.isLibraryCall())
     return false;
   OpCost cost = getOpCost(op);
-  return cost.view || 4 * cost.writtenBytes >= cost.readBytes;
+  return isCheapAgain(cost.view, cost.writtenBytes, cost.readBytes);
 }
 
 /// True if `op` cuts, out of a gathered parameter, a part for this rank alone,
@@ -148,57 +128,42 @@ bool CutBuilder::addsGather(Value value) {
          getPolicy(value.getDefiningOp()) != Policy::MustRecompute;
 }
 
-/// A further gather costs more than all that it could save.
-void CutBuilder::setGatherCosts() {
-  int64_t cost = 1;
-  for (const FlowEdge &edge : network.edges)
-    if (edge.capacity < kInfiniteCapacity)
-      cost += edge.capacity;
-  for (size_t edge : gatherEdges)
-    network.edges[edge].capacity = cost;
-}
-
-/// Twice the bytes, four times the bytes where recomputing is preferred, and
-/// the bytes where saving is.
 int64_t CutBuilder::getSaveCost(Value value) {
   Operation *def = value.getDefiningOp();
   if (isNeverSaved(step, value) || mustRecompute(value) ||
       isReleased(step.func, step.chains, value))
     return kInfiniteCapacity;
-  int64_t bytes = getValueBytes(value);
   std::optional<Policy> policy = getPolicy(def);
-  if (policy == Policy::PreferSave)
-    return bytes;
-  return (policy == Policy::PreferRecompute ? 4 : 2) * bytes;
-}
-
-void CutBuilder::addValue(Value value, uint32_t in) {
-  uint32_t out = network.numNodes++;
-  nodes[value] = {in, out};
-  addEdge(in, out, getSaveCost(value));
+  SavingPreference preference =
+      policy == Policy::PreferSave        ? SavingPreference::Save
+      : policy == Policy::PreferRecompute ? SavingPreference::Recompute
+                                          : SavingPreference::None;
+  return getSavingCost(getValueBytes(value), preference);
 }
 
 /// Arguments cost nothing: backward has them.
-void CutBuilder::addInput(Value input, uint32_t in) {
-  auto it = nodes.find(input);
-  if (it != nodes.end())
-    addEdge(it->second.out, in, kInfiniteCapacity);
+void CutBuilder::addOp(bool mayRecompute, bool addsGather, ValueRange inputs,
+                       ValueRange results) {
+  SavingProblem::Op op;
+  op.mayRecompute = mayRecompute;
+  op.addsGather = addsGather;
+  for (Value input : inputs)
+    if (auto it = numbers.find(input); it != numbers.end())
+      op.inputs.push_back(it->second);
+  problem.ops.push_back(std::move(op));
+  for (Value result : results) {
+    numbers[result] = values.size();
+    values.push_back(result);
+    problem.values.push_back(
+        {static_cast<uint32_t>(problem.ops.size() - 1), getSaveCost(result)});
+  }
 }
 
 void CutBuilder::addWait(WaitOp wait) {
   auto collective = wait.getFuture().getDefiningOp<CollectiveOpInterface>();
   for (auto [input, tensor] :
-       llvm::zip(collective.getInputs(), wait.getTensors())) {
-    uint32_t in = network.numNodes++;
-    if (!mayRecompute(tensor)) {
-      addEdge(network.source, in, kInfiniteCapacity);
-    } else if (addsGather(tensor)) {
-      gatherEdges.push_back(network.edges.size());
-      addEdge(network.source, in, 0);
-    }
-    addInput(input, in);
-    addValue(tensor, in);
-  }
+       llvm::zip(collective.getInputs(), wait.getTensors()))
+    addOp(mayRecompute(tensor), addsGather(tensor), input, tensor);
 }
 
 void CutBuilder::addForward(Operation *op) {
@@ -206,31 +171,25 @@ void CutBuilder::addForward(Operation *op) {
     return addWait(wait);
   if (isa<CollectiveOpInterface>(op) || op->getNumResults() == 0)
     return;
-  uint32_t in = network.numNodes++;
-  if (!mayRecompute(op->getResult(0)))
-    addEdge(network.source, in, kInfiniteCapacity);
-  forEachInput(op, [&](Value input) { addInput(input, in); });
-  for (Value result : op->getResults())
-    addValue(result, in);
+  SmallVector<Value> inputs;
+  forEachInput(op, [&](Value input) { inputs.push_back(input); });
+  addOp(mayRecompute(op->getResult(0)), /*addsGather=*/false, inputs,
+        op->getResults());
 }
 
-FlowNetwork CutBuilder::build() {
+SavingProblem CutBuilder::build() {
   findRegathered();
   for (auto [number, op] : llvm::enumerate(step.graph.getOps())) {
     if (!step.graph.isBackward(number)) {
       addForward(op);
       continue;
     }
-    forEachInput(op, [&](Value input) { addInput(input, network.sink); });
+    forEachInput(op, [&](Value input) {
+      if (auto it = numbers.find(input); it != numbers.end())
+        problem.needed.push_back(it->second);
+    });
   }
-  setGatherCosts();
-  return std::move(network);
-}
-
-void CutBuilder::addSaved(const MinimumCut &cut, SavedValues &saved) const {
-  for (auto [value, node] : nodes)
-    if (!cut.onSinkSide[node.in] && cut.onSinkSide[node.out])
-      saved.insert(value);
+  return std::move(problem);
 }
 
 void partition::reportCut(FunctionOpInterface func, int64_t value) {
@@ -240,18 +199,20 @@ void partition::reportCut(FunctionOpInterface func, int64_t value) {
 }
 
 FlowNetwork partition::buildCutNetwork(const Step &step) {
-  return CutBuilder(step).build();
+  return buildSavingNetwork(CutBuilder(step).build());
 }
 
 FailureOr<SavedValues> partition::cutMinimum(const Step &step) {
   CutBuilder builder(step);
-  llvm::Expected<MinimumCut> cut = findMinimumCut(builder.build());
+  llvm::Expected<SavingCut> cut = cutSavings(builder.build());
   if (!cut)
     return step.func.emitError()
            << "no partition saves and recomputes as marked: "
            << llvm::toString(cut.takeError());
   reportCut(step.func, cut->value);
   SavedValues saved;
-  builder.addSaved(*cut, saved);
+  for (auto [number, value] : llvm::enumerate(builder.getValues()))
+    if (cut->isSaved[number])
+      saved.insert(value);
   return saved;
 }

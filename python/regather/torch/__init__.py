@@ -1,0 +1,14 @@
+"""Regather inside of PyTorch: passes for those who keep Inductor.
+
+    import regather.torch
+    model = torch.compile(model, options=regather.torch.options(budget=2 << 30))
+
+See docs/pytorch.md.
+"""
+
+from __future__ import annotations
+
+from regather.torch.options import options
+from regather.torch.partitioner import Partitioner
+
+__all__ = ["Partitioner", "options"]

@@ -1,0 +1,96 @@
+"""Common subexpressions and dead code, as PyTorch removes them, in place.
+
+`fx_graph_cse` copies the graph and hashes all arguments of every call. Calls are
+equal to it only if they have the same target and the same input nodes, in the
+same order, so that only what agrees in these is looked at more closely here.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch._functorch.compile_utils import get_aten_target, rand_ops
+from torch.fx import Graph, Node
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._pytree import tree_flatten
+
+from regather.torch.targets import EFFECTS, TargetTable
+
+
+def erase_dead(graph: Graph) -> None:
+    """What `Graph.eliminate_dead_code` erases."""
+    table = TargetTable()
+    for node in reversed(list(graph.nodes)):
+        if node.users or node.op in ("placeholder", "output"):
+            continue
+        if (node.op != "call_function"
+                or not table.traits[table.get(node)] & EFFECTS):
+            graph.erase_node(node)
+
+
+def _storage(node: Node) -> Any:
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return None
+    try:
+        return StorageWeakRef(value.untyped_storage())
+    except NotImplementedError:
+        return None
+
+
+class _Merger:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        output = next(reversed(graph.nodes))
+        self.returned = {_storage(node) for node in output.all_input_nodes}
+        self.returned.discard(None)
+        # As in fx_graph_cse: of calls with one hash, the first one counts.
+        self.tokens: dict[Any, tuple[Any, Node]] = {}
+
+    def _may_merge(self, node: Node) -> bool:
+        target = get_aten_target(node)
+        return (target not in rand_ops and target is not torch.ops.aten.empty
+                and _storage(node) not in self.returned)
+
+    def visit(self, node: Node) -> None:
+        """Erases `node` if an earlier call, which was visited, is equal."""
+        if not self._may_merge(node):
+            return
+        args, args_spec = tree_flatten(node.args)
+        kwargs, kwargs_spec = tree_flatten(node.kwargs)
+        key = (node.target, hash((tuple((a, type(a)) for a in args),
+                                  tuple((a, type(a)) for a in kwargs))))
+        token = (args, args_spec, kwargs, kwargs_spec)
+        found = self.tokens.setdefault(key, (token, node))
+        if found[1] is not node and found[0] == token:
+            node.replace_all_uses_with(found[1])
+            self.graph.erase_node(node)
+
+
+def merge_duplicates(graph: Graph) -> None:
+    """What `fx_graph_cse` merges in a graph without mutations. Linear in the
+    graph, but for calls that agree in target and inputs, whose arguments are
+    compared."""
+    merger = _Merger(graph)
+    first: dict[Any, Node | None] = {}
+    for node in list(graph.nodes):
+        if node.op != "call_function":
+            continue
+        key = (node.target, *node._input_nodes)
+        if key not in first:
+            first[key] = node
+            continue
+        earlier = first[key]
+        if earlier is not None:
+            merger.visit(earlier)
+            first[key] = None
+        merger.visit(node)
+
+
+def merges_everything() -> bool:
+    """True if the installed PyTorch merges calls of forward and of backward with
+    each other, as it did up to 2.14."""
+    merge = sys.modules["torch._functorch.compile_utils"].fx_graph_cse
+    return merge.__code__.co_argcount == 1

@@ -1,0 +1,232 @@
+"""A partitioner for joint graphs: for AOTAutograd, Inductor, and by hand."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import operator
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._functorch import config, partitioners
+from torch._inductor.custom_graph_pass import CustomPartitionerFn
+from torch.fx import GraphModule, Node
+
+from regather import library
+from regather.torch.duplicates import erase_dead, merge_duplicates
+from regather.torch.extract import count_names, extract
+from regather.torch.identity import make_uuid
+from regather.torch.joint import (FlatJoint, Joint, check_calls,
+                                  find_parameters, flatten, is_tangent,
+                                  read_joint)
+from regather.torch.unmodelled import Unmodelled, warn_once
+
+log = logging.getLogger("regather.torch")
+
+MODES = library.Partition.MODES
+RESHARD = ("always", "never")
+
+# With other values PyTorch's min-cut is another one than the one we know.
+_CONFIG: dict[str, Any] = {
+    "ban_recompute_used_far_apart": True,
+    "ban_recompute_long_fusible_chains": True,
+    "ban_recompute_materialized_backward": True,
+    "ban_recompute_not_in_allowlist": True, "ban_recompute_reductions": True,
+    "aggressive_recomputation": False, "recompute_views": False,
+    "treat_parameters_as_free_to_save": True, "max_dist_from_bw": 1000,
+    "unsafe_allow_optimization_of_collectives": False,
+    "_sync_decision_cross_ranks": False}
+
+
+@contextmanager
+def _paused_collection() -> Iterator[None]:
+    """Without the garbage collector, which would walk over the graph again and
+    again while nothing of it can be freed."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class Partitioner(CustomPartitionerFn):
+    """Splits a joint graph into forward and backward.
+
+    mode     "min-cut" (default): saves the fewest bytes; "match-pytorch": what
+             PyTorch's min-cut saves; "default": what backward reads; "replay":
+             what `record` lists; "budget": as fast as `budget` bytes allow.
+    budget   bytes of activations that may be saved; sets the mode.
+    reshard  "always": backward gathers parameters again, which are released
+             after forward; "never": what is gathered can be saved.
+    record   a JSON list of names of nodes; sets the mode. `last_saved` holds
+             what the last graph saved.
+    cluster  what times of recomputation are estimated for; a name or a file.
+
+    One object can be used for any number of graphs. Raises ValueError for
+    options that contradict each other, and `regather.library.RegatherError` if
+    a budget is too small.
+    """
+
+    def __init__(self, *, mode: str | None = None, budget: int | None = None,
+                 reshard: str = "never", record: str | Path | None = None,
+                 cluster: str = "h100-nodes") -> None:
+        implied = ("budget" if budget is not None else
+                   "replay" if record is not None else "min-cut")
+        self.mode = mode or implied
+        if self.mode not in MODES:
+            raise ValueError(f"expects one of {', '.join(MODES)} as mode, got "
+                             f"{self.mode!r}")
+        if reshard not in RESHARD:
+            raise ValueError(f"expects one of {', '.join(RESHARD)} as reshard, "
+                             f"got {reshard!r}")
+        if (budget is not None and record is not None) or (
+                implied != "min-cut" and self.mode != implied) or (
+                self.mode in ("budget", "replay") and self.mode != implied):
+            raise ValueError("mode budget and a budget, a number of bytes, need "
+                             "each other, as do mode replay and a record")
+        self.budget = budget
+        self.reshard = reshard
+        self.record = None if record is None else Path(record)
+        self.cluster = cluster
+        self.last_saved: list[str] = []
+
+    def uuid(self) -> str:
+        cluster = Path(self.cluster)
+        return make_uuid(
+            "partitioner",
+            {"mode": self.mode, "budget": self.budget, "reshard": self.reshard,
+             "cluster": self.cluster},
+            [self.record, cluster if cluster.is_file() else None])
+
+    def __call__(self, gm: GraphModule, joint_inputs: Sequence[object],
+                 **kwargs: Any) -> tuple[GraphModule, GraphModule]:
+        kwargs.pop("compiler", None)
+        try:
+            with _paused_collection():
+                return self._partition(gm, **kwargs)
+        except Unmodelled as reason:
+            warn_once("partitioner", reason)
+        return partitioners.min_cut_rematerialization_partition(
+            gm, joint_inputs, **kwargs)
+
+    def _check_config(self) -> None:
+        if config.activation_memory_budget != 1 and self.budget is None:
+            raise Unmodelled("activation_memory_budget is set")
+        if config.enable_activation_offloading:
+            raise Unmodelled("enable_activation_offloading is set")
+        if torch._inductor.config.post_grad_fusion_options.get(
+                "activation_quantization_aten_pass") is not None:
+            raise Unmodelled("activations are quantized")
+        if self.mode == "match-pytorch":
+            for name, value in _CONFIG.items():
+                if getattr(config, name, value) != value:
+                    raise Unmodelled(f"{name} is set")
+
+    def _partition(self, gm: GraphModule, *, num_fwd_outputs: int,
+                   static_lifetime_input_indices: list[int] | None = None
+                   ) -> tuple[GraphModule, GraphModule]:
+        self._check_config()
+        # Dead code and duplicates go before PyTorch's partitioner, too, which
+        # may be asked later.
+        check_calls(gm.graph)
+        erase_dead(gm.graph)
+        if config.cse:
+            merge_duplicates(gm.graph)
+        joint = read_joint(gm, num_fwd_outputs, static_lifetime_input_indices)
+        if not any(map(is_tangent, joint.nodes)):
+            raise Unmodelled("nothing depends on a gradient")
+        self._apply_marks(joint)
+        released = (find_parameters(joint) if self.reshard == "always"
+                    else frozenset())
+        flat = flatten(joint, released)
+        partition = self._decide(joint, flat)
+        nodes = joint.nodes
+        saved = [nodes[i] for i in partition.saved]
+        self.last_saved = [node.name for node in saved]
+        log.info("saves %d values of %d bytes", len(saved),
+                 sum(flat.sizes[i] for i in partition.saved))
+        forward, backward = extract(
+            joint, saved, [nodes[i] for i in partition.forward],
+            [nodes[i] for i in partition.backward])
+        return _repeat_random(joint, forward, backward)
+
+    @staticmethod
+    def _apply_marks(joint: Joint) -> None:
+        """The policies of checkpoints, as PyTorch reads them. Collectives need
+        no mark: they are on no list of what may run again."""
+        if any("recompute" in node.meta for node in joint.nodes):
+            partitioners.cleanup_recompute_tags(joint.module,
+                                                is_default_partition=False)
+
+    def _decide(self, joint: Joint, flat: FlatJoint) -> library.Partition:
+        recorded, seconds = None, None
+        if self.record is not None:
+            numbers = {node.name: i for node, i in flat.numbers.items()}
+            names = json.loads(self.record.read_text())
+            if missing := [name for name in names if name not in numbers]:
+                raise library.RegatherError(
+                    f"record \"{self.record}\" names '{missing[0]}', which is "
+                    "no node of the graph")
+            recorded = [numbers[name] for name in names]
+        if self.budget is not None:
+            seconds = _estimate_seconds(joint, flat, self.cluster)
+        return library.Partition(flat.graph, self.mode, recorded,
+                                 self.budget or 0, seconds)
+
+
+def _repeat_random(joint: Joint, forward: GraphModule, backward: GraphModule
+                   ) -> tuple[GraphModule, GraphModule]:
+    """Random operators that run in both parts give the same numbers."""
+    regions = torch.ops.higher_order.invoke_subgraph
+    if partitioners.has_recomputable_rng_ops(joint.module):
+        order = {node.name: i for i, node in enumerate(joint.nodes)}
+        count_names(forward.graph, order)
+        count_names(backward.graph, order)
+        forward, backward = partitioners.functionalize_rng_ops(
+            joint.module, forward, backward, 0)
+    if joint.module.graph.find_nodes(op="call_function", target=regions):
+        forward = partitioners.thread_graphsafe_rng_from_hops(
+            forward, is_backward=False)
+        backward = partitioners.thread_graphsafe_rng_from_hops(
+            backward, is_backward=True)
+    return forward, backward
+
+
+_TYPES = {torch.float32: 1, torch.bfloat16: 2, torch.float16: 3,
+          torch.float64: 4}
+
+
+def _count_flops(node: Node) -> float:
+    from torch.utils.flop_counter import flop_registry
+    formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    if formula is None:
+        return 0
+    args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs),
+                                         lambda n: n.meta["val"])
+    return float(formula(*args, **kwargs, out_val=node.meta["val"]))
+
+
+def _estimate_seconds(joint: Joint, flat: FlatJoint,
+                      cluster: str) -> array[float]:
+    """What each node takes. Views and items take nothing."""
+    flops, sizes, types = array("d"), array("d"), array("B")
+    views = partitioners.get_default_op_list().view_ops
+    for number, node in enumerate(joint.nodes[:-1]):
+        packet = getattr(node.target, "overloadpacket", node.target)
+        runs = (node.op == "call_function" and packet not in views
+                and node.target is not operator.getitem)
+        work = _count_flops(node) if runs else 0
+        value = node.meta.get("val")
+        flops.append(work)
+        sizes.append(flat.sizes[number] + flat.input_sizes[number]
+                     if runs else 0)
+        types.append(_TYPES.get(value.dtype, 0)
+                     if work and isinstance(value, torch.Tensor) else 0)
+    return library.compute_seconds(cluster, flops, sizes, types)

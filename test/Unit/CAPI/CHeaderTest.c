@@ -1,0 +1,18 @@
+/*===- CHeaderTest.c - The headers in C ---------------------------*- C -*-===*
+ *
+ * Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+ * See LICENSE for license information.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ *===----------------------------------------------------------------------===*
+ *
+ * Proves that the headers are C.
+ *
+ *===----------------------------------------------------------------------===*/
+
+#include "regather-c/Cost.h"
+#include "regather-c/Partition.h"
+
+uint32_t regatherTestGetVersionFromC(void);
+
+uint32_t regatherTestGetVersionFromC(void) { return regatherGetVersion(); }

@@ -1,0 +1,286 @@
+"""The partitioner for PyTorch: what it makes is what PyTorch would make.
+
+With `match-pytorch` both modules have the text of those of PyTorch's own
+min-cut, names included. Other modes change what is saved, not the results.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="inside of PyTorch")
+
+from random_models import of_seed  # noqa: E402
+from torch._dynamo.backends.common import aot_autograd  # noqa: E402
+from torch._functorch import partitioners  # noqa: E402
+from torch.utils.checkpoint import (  # noqa: E402
+    CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts)
+
+import regather.torch  # noqa: E402
+from regather.library import RegatherError  # noqa: E402
+from regather.torch import Partitioner  # noqa: E402
+
+THEIRS = partitioners.min_cut_rematerialization_partition
+Model = tuple[torch.nn.Module, tuple[Any, ...]]
+
+
+def make_boxed(gm: Any, inputs: Any) -> Any:
+    from functorch.compile import make_boxed_func
+    return make_boxed_func(gm.forward)
+
+
+def train(model: Model, partition: Callable[..., Any]) -> list[torch.Tensor]:
+    """Loss and gradients, compiled with `partition` and run node by node."""
+    module, inputs = copy.deepcopy(model)
+    torch._dynamo.reset()
+    backend = aot_autograd(fw_compiler=make_boxed, bw_compiler=make_boxed,
+                           partition_fn=partition)
+    torch.manual_seed(0)
+    loss = torch.compile(module, backend=backend)(*inputs)
+    loss.backward()
+    return [loss.detach(), *(p.grad for p in module.parameters()
+                             if p.grad is not None)]
+
+
+def save_products(context: Any, op: Any, *args: Any,
+                  **kwargs: Any) -> CheckpointPolicy:
+    return (CheckpointPolicy.MUST_SAVE
+            if op is torch.ops.aten.addmm.default
+            else CheckpointPolicy.PREFER_RECOMPUTE)
+
+
+class Checkpointed(torch.nn.Module):
+    """Blocks inside of checkpoints, with random numbers; the second one saves
+    products."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(
+            torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(),
+                                torch.nn.LayerNorm(8), torch.nn.Dropout(0.2),
+                                torch.nn.Linear(8, 8))
+            for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first, second, third = self.blocks
+        x = x + checkpoint(first, x, use_reentrant=False)
+        x = x + checkpoint(
+            second, x, use_reentrant=False,
+            context_fn=functools.partial(create_selective_checkpoint_contexts,
+                                         save_products))
+        return third(x.softmax(-1)).square().mean()
+
+
+def checkpointed() -> Model:
+    torch.manual_seed(1)
+    return Checkpointed(), (torch.randn(8, 8),)
+
+
+def drawn(seed: int) -> Model:
+    module, inputs, _, _ = of_seed(seed)
+    return module, inputs
+
+
+MODELS: dict[str, Callable[[], Model]] = {"checkpointed": checkpointed} | {
+    f"random-{seed}": lambda seed=seed: drawn(seed) for seed in (0, 2, 4, 6)}
+
+
+def text_of(module: Any) -> str:
+    return str(module.print_readable(print_output=False, include_stride=True,
+                                     include_device=True))
+
+
+def descriptions(module: Any) -> list[Any]:
+    """What AOTAutograd reads beside the graph."""
+    output = list(module.graph.nodes)[-1]
+    return [output.meta.get("desc"),
+            [node.meta.get("autograd_backward") for node in module.graph.nodes]]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_modules_are_those_of_pytorch(name: str) -> None:
+    seen = []
+
+    def compare(gm: Any, inputs: Any, **kwargs: Any) -> Any:
+        theirs = THEIRS(copy.deepcopy(gm), inputs, **kwargs)
+        ours = Partitioner(mode="match-pytorch")(gm, inputs, **kwargs)
+        for mine, other in zip(ours, theirs):
+            assert text_of(mine) == text_of(other)
+            assert descriptions(mine) == descriptions(other)
+            mine.graph.lint()
+        seen.append(True)
+        return ours
+
+    train(MODELS[name](), compare)
+    assert seen
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"mode": "default"}, {"budget": 3000}], ids=str)
+@pytest.mark.parametrize("name", ["checkpointed", "random-2"])
+def test_results_do_not_depend_on_what_is_saved(
+        name: str, options: dict[str, Any]) -> None:
+    """Eager kernels give recomputed values the bits of the original."""
+    theirs = train(MODELS[name](), THEIRS)
+    ours = train(MODELS[name](), Partitioner(**options))
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs):
+        assert torch.equal(mine, other)
+
+
+def test_default_saves_more() -> None:
+    counts = []
+    for mode in ("default", "min-cut"):
+        partitioner = Partitioner(mode=mode)
+        train(checkpointed(), partitioner)
+        counts.append(len(partitioner.last_saved))
+    assert counts[0] > counts[1] > 0
+
+
+def test_replay_saves_what_was_recorded(tmp_path: Path) -> None:
+    first = Partitioner(mode="default")
+    train(checkpointed(), first)
+    record = tmp_path / "saved.json"
+    record.write_text(json.dumps(first.last_saved))
+    again = Partitioner(record=record)
+    train(checkpointed(), again)
+    assert again.last_saved == first.last_saved
+    record.write_text(json.dumps(["no_such_node"]))
+    with pytest.raises(Exception, match="names 'no_such_node'"):
+        train(checkpointed(), Partitioner(record=record))
+
+
+def test_small_budget_is_an_error() -> None:
+    with pytest.raises(Exception, match="budget of 0 bytes is below the "
+                                        "minimum of"):
+        train(checkpointed(), Partitioner(budget=0))
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"mode": "fastest"}, "expects one of .* as mode"),
+    ({"reshard": "perhaps"}, "expects one of .* as reshard"),
+    ({"mode": "budget"}, "need each other"),
+    ({"mode": "min-cut", "budget": 1}, "need each other"),
+    ({"budget": 1, "record": "x"}, "need each other")])
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Partitioner(**options)
+
+
+def test_another_library_is_an_error(tmp_path: Path) -> None:
+    from regather import library
+    with (mock.patch.object(library, "_candidates",
+                            lambda: [tmp_path / "libregather.so"]),
+          pytest.raises(RegatherError, match="is at none of")):
+        library.load.__wrapped__()
+
+
+def test_keys_hold_what_decides(tmp_path: Path) -> None:
+    record = tmp_path / "saved.json"
+    record.write_text("[]")
+    texts = [Partitioner(**options).uuid() for options in (
+        {}, {"mode": "match-pytorch"}, {"budget": 1}, {"budget": 2},
+        {"reshard": "always"}, {"record": record})]
+    record.write_text('["sin"]')
+    texts.append(Partitioner(record=record).uuid())
+    assert all(isinstance(text, str) for text in texts)
+    assert len(set(texts)) == len(texts)
+    assert Partitioner().uuid() == Partitioner().uuid()
+
+
+def test_what_is_not_modelled_goes_to_pytorch() -> None:
+    module, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+    partitioner = Partitioner()
+
+    def run(size: int) -> None:
+        compiled(torch.randn(size, 4)).sum().backward()
+
+    torch._dynamo.reset()
+    backend = aot_autograd(fw_compiler=make_boxed, bw_compiler=make_boxed,
+                           partition_fn=partitioner)
+    compiled = torch.compile(module, backend=backend, dynamic=True)
+    with pytest.warns(UserWarning, match="PyTorch's own partitioner runs, "
+                                         "because sizes are dynamic"):
+        run(3)
+    assert compiled(x).shape == (3, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        torch._dynamo.reset()
+        run(5)
+
+
+def test_inductor_gives_the_bits_of_pytorch_where_it_saves_the_same() -> None:
+    def run(**options: Any) -> list[torch.Tensor]:
+        module, inputs = drawn(2)
+        torch._dynamo.reset()
+        loss = torch.compile(module, options=options)(*inputs)
+        loss.backward()
+        return [loss.detach(), *(p.grad for p in module.parameters()
+                                 if p.grad is not None)]
+
+    ours = run(**regather.torch.options(mode="match-pytorch"))
+    for mine, other in zip(ours, run()):
+        assert torch.equal(mine, other)
+
+
+class Gathered(torch.nn.Module):
+    """What SimpleFSDP makes of a parameter: a property that gathers it."""
+
+    def __init__(self, mesh: Any) -> None:
+        from torch.distributed.tensor import Shard, distribute_tensor
+        super().__init__()
+        self.weights = torch.nn.ParameterList(
+            torch.nn.Parameter(distribute_tensor(torch.full((16, 16), 0.1), mesh,
+                                                 [Shard(0)]))
+            for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        from torch.distributed.tensor import Partial, Replicate
+        for weight in self.weights:
+            whole = weight.redistribute(placements=[Replicate()]).to_local(
+                grad_placements=[Partial("sum")])
+            x = (x @ whole.t()).sigmoid()
+        return x.sum()
+
+
+@contextmanager
+def fake_group() -> Iterator[Any]:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0,
+                                         world_size=4)
+    try:
+        yield init_device_mesh("cpu", (4,))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("mode", ["min-cut", "match-pytorch", "default"])
+def test_reshard_gathers_again_in_backward(mode: str) -> None:
+    gathers: dict[str, list[int]] = {}
+
+    def count(reshard: str) -> Any:
+        def partition(gm: Any, inputs: Any, **kwargs: Any) -> Any:
+            parts = Partitioner(mode=mode, reshard=reshard)(gm, inputs, **kwargs)
+            gathers[reshard] = [
+                sum("all_gather_into_tensor" in str(node.target)
+                    for node in part.graph.nodes) for part in parts]
+            return parts
+        return partition
+
+    with fake_group() as mesh:
+        for reshard in ("never", "always"):
+            train((Gathered(mesh), (torch.randn(8, 16),)), count(reshard))
+    assert gathers["never"] == [3, 0]
+    # Nobody needs the gradient of the input.
+    assert gathers["always"] == [3, 2]
