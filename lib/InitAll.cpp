@@ -13,6 +13,8 @@
 #include "regather/Dialect/Exec/Transforms/Passes.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Kernel/CPU/Passes.h"
+#include "regather/Kernel/Transforms/Passes.h"
 #include "regather/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,5 +39,8 @@ void regather::registerAllPasses() {
   registerConversionPasses();
   exec::registerExecPasses();
   tg::registerTGPasses();
+  kernel::registerKernelPasses();
+  cpu::registerCPUKernelPasses();
+  cpu::registerKernelPipeline();
   registerPipelines();
 }

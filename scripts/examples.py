@@ -70,8 +70,8 @@ def read(file: Path) -> dict[str, Example]:
 
 
 def test_of_pass(flag: str) -> Path | None:
-    """The test called like the pass: flag without its dialect's prefix."""
-    names = {f"{flag}.mlir", re.sub(r"^(tg|exec)-", "", flag) + ".mlir"}
+    """The test called like the pass: flag without its prefix."""
+    names = {f"{flag}.mlir", re.sub(r"^(tg|exec|kernel)-", "", flag) + ".mlir"}
     return next((path for path in project_files(".mlir")
                  if path.parts[0] == "test" and path.name in names), None)
 

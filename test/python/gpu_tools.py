@@ -10,6 +10,7 @@ from regather_tools import BUILD, Result, run_tool
 STAND_IN = BUILD / "lib" / "libregather_recording.so"
 LIBRARIES = {f"REGATHER_{name}_LIBRARY": str(STAND_IN)
              for name in ("CUDA", "CUBLASLT", "CUDNN", "NCCL")}
+LIBRARIES["NVTX_INJECTION64_PATH"] = str(STAND_IN)
 
 
 def compile_bundle(step: Path, output: Path, *options: str) -> Path:

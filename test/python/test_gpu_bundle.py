@@ -15,7 +15,8 @@ from regather_tools import (BUILD, ROOT, RawTensor, Result, decode_safetensors,
 
 STAND_IN = str(BUILD / "lib" / "libregather_recording.so")
 LIBRARIES = {"REGATHER_CUDA_LIBRARY": STAND_IN,
-             "REGATHER_CUBLASLT_LIBRARY": STAND_IN}
+             "REGATHER_CUBLASLT_LIBRARY": STAND_IN,
+             "NVTX_INJECTION64_PATH": STAND_IN}
 RUN = ("--random-inputs=1", "--steps=3")
 # What a step may call; all else is made before.
 STEP_CALLS = {"cuCtxSetCurrent", "cuEventRecord", "cuStreamWaitEvent",

@@ -19,6 +19,7 @@ import regather  # noqa: E402
 STAND_IN = BUILD / "lib" / "libregather_recording.so"
 LIBRARIES = {f"REGATHER_{name}_LIBRARY": str(STAND_IN)
              for name in ("CUDA", "NCCL", "CUBLASLT", "CUDNN")}
+LIBRARIES["NVTX_INJECTION64_PATH"] = str(STAND_IN)
 MODELS = {"llama": llama, "mixtral": mixtral}
 # Attention only, attention and router, router only, everything.
 CASES = [("llama", "modules=*.self_attn", 1),

@@ -22,7 +22,7 @@ from regather_tools import (BUILD, ROOT, Result, decode_safetensors, run_tool)
 STAND_IN = str(BUILD / "lib" / "libregather_recording.so")
 LIBRARIES = {name: STAND_IN for name in
              ("REGATHER_CUDA_LIBRARY", "REGATHER_CUBLASLT_LIBRARY",
-              "REGATHER_NCCL_LIBRARY")}
+              "REGATHER_NCCL_LIBRARY", "NVTX_INJECTION64_PATH")}
 RUN = ("--random-inputs=1", "--steps=2", "--quiet")
 
 

@@ -17,7 +17,8 @@ from test_captured_sharded_steps import no_group, run_capture  # noqa: E402, F40
 
 STAND_IN = str(BUILD / "lib" / "libregather_recording.so")
 LIBRARIES = {"REGATHER_CUDA_LIBRARY": STAND_IN,
-             "REGATHER_CUBLASLT_LIBRARY": STAND_IN}
+             "REGATHER_CUBLASLT_LIBRARY": STAND_IN,
+             "NVTX_INJECTION64_PATH": STAND_IN}
 RUN = ("--random-inputs=1", "--steps=2", "--learning-rate=0.01", "--json",
        "--quiet")
 

@@ -6,12 +6,28 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A stand-in for the libraries of a GPU records the calls of a run
-// (lib/Runtime/GPU/Recording.h has the format). What it ran was one of the
-// orders that a device might choose; here it is proven that all of them have
-// the same result. Each stream is a sequence of its own, tied to others by
-// events, by graphs and by what the host waits for, and two calls that touch
-// the same bytes, one of them writing, have to be ordered by these ties.
+// A tool beneath the runtime, such as what stands in for the libraries of a GPU
+// in tests, records the calls of a run, one JSON object in a line:
+//
+//   {"call": "cuLaunchKernel", "rank": 0, "stream": 3, "instruction": 17,
+//    "kernel": "k_f00d", "reads": [[address, bytes], ...],
+//    "writes": [[address, bytes], ...], "scratch": [[address, bytes]]}
+//
+// `stream`, `event`, `capture`, `graph`, `executable` and `comm` are small
+// numbers in the order of their creation, from 1 on; addresses are numbers; and
+// each call has its own further fields. What is enqueued on a stream that is
+// captured names the `capture`, whose end names the `graph`, from which an
+// `executable` is made, which launches name. A call that failed has its
+// `result` and the `problem`. The order of lines is the order in which calls
+// began. What a kernel or a library routine reads and writes cannot be seen
+// from its pointers alone: the runtime says it by the range of NVTX around the
+// call (lib/Runtime/GPU/Driver/NvtxRange.h).
+//
+// What was run is one of the orders that a device might choose; here it is
+// proven that all of them have the same result. Each stream is a sequence of
+// its own, tied to others by events, by graphs and by what the host waits for,
+// and two calls that touch the same bytes, one of them writing, have to be
+// ordered by these ties.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,5 +1,4 @@
-//===- CompileKernels.cpp - Machine code of kernels
-//------------------------===//
+//===- CompileKernels.cpp - Machine code of kernels -----------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +10,9 @@
 
 #include "KernelCompiler.h"
 
+#include "regather/Kernel/CPU/Passes.h"
 #include "regather/Kernel/Compilation/KernelText.h"
+#include "regather/Kernel/Transforms/KernelPipelines.h"
 
 using namespace mlir;
 using namespace regather;
@@ -39,10 +40,14 @@ static kernel::TextCompiler makeCompiler(const DialectRegistry &dialects,
 /// kernel itself, which has them.
 static void explainFailure(tg::KernelOp kernel, StringRef message,
                            int64_t blockBytes) {
-  OwningOpRef<tg::KernelOp> copy(kernel.clone());
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
-  KernelShape shape;
-  if (succeeded(lowerKernel(*copy, *module, blockBytes, shape)))
+  module->push_back(kernel.clone());
+  kernel::loadKernelDialects(kernel.getContext());
+  PassManager pipeline(kernel.getContext());
+  KernelPipelineOptions options;
+  options.tileBytes = blockBytes;
+  buildKernelPipeline(pipeline, options);
+  if (succeeded(pipeline.run(*module)))
     kernel.emitError() << "cannot compile the kernel: " << message;
 }
 

@@ -8,13 +8,14 @@
 
 #include "KernelCompiler.h"
 
-#include "KernelLowering.h"
 #include "Prefetches.h"
 #include "StreamingStores.h"
 
+#include "regather/Dialect/TG/IR/KernelAttributes.h"
+#include "regather/Kernel/CPU/Passes.h"
 #include "regather/Kernel/Compilation/ParallelCompilation.h"
-#include "regather/Kernel/Transforms/KernelBuffers.h"
-#include "regather/Kernel/Transforms/KernelFunction.h"
+#include "regather/Kernel/Transforms/KernelPipelines.h"
+#include "regather/Kernel/Transforms/ScratchLayout.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -33,6 +34,9 @@
 using namespace mlir;
 using namespace regather;
 using namespace regather::cpu;
+
+/// Name of the function that a kernel becomes.
+static constexpr llvm::StringLiteral kFunctionName = "kernel";
 
 /// How far LLVM optimises.
 static constexpr unsigned kOptLevel = 2;
@@ -86,8 +90,12 @@ std::string KernelTarget::getKey(llvm::StringRef text) const {
 
 KernelCompiler::KernelCompiler(const DialectRegistry &dialects,
                                const KernelTarget &target)
-    : context(dialects, MLIRContext::Threading::DISABLED),
-      machine(target.getMachine()), blockBytes(target.getBlockBytes()) {
+    : context(dialects, MLIRContext::Threading::DISABLED), pipeline(&context),
+      machine(target.getMachine()) {
+  kernel::loadKernelDialects(&context);
+  KernelPipelineOptions options;
+  options.tileBytes = target.getBlockBytes();
+  buildKernelPipeline(pipeline, options);
   DialectRegistry translations;
   registerBuiltinDialectTranslation(translations);
   registerLLVMDialectTranslation(translations);
@@ -118,7 +126,7 @@ private:
 KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
                          const kernel::ScratchLayout &scratch,
                          ArrayRef<unsigned> streamed)
-    : kernel(module.getFunction(kernel::kKernelFunctionName)), scratch(scratch),
+    : kernel(module.getFunction(kFunctionName)), scratch(scratch),
       streamed(streamed) {
   setAttributes();
   llvm::LLVMContext &context = module.getContext();
@@ -203,21 +211,6 @@ static SmallVector<unsigned> getStreamed(tg::KernelOp kernel) {
   return streamed;
 }
 
-FailureOr<kernel::ScratchLayout> cpu::lowerKernel(tg::KernelOp kernel,
-                                                  ModuleOp module,
-                                                  int64_t blockBytes,
-                                                  KernelShape &shape) {
-  kernel::loadKernelDialects(kernel.getContext());
-  kernel::BlockPlan plan = kernel::planBlocks(kernel, {blockBytes});
-  kernel::buildKernelFunction(module, kernel, plan);
-  FailureOr<kernel::ScratchLayout> scratch = lowerKernelFunction(module);
-  if (failed(scratch))
-    return failure();
-  shape.numBlocks = plan.getNumBlocks();
-  shape.scratchBytes = scratch->bytes;
-  return scratch;
-}
-
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
                         KernelShape &shape) {
@@ -229,15 +222,20 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
       message = diagnostic.str();
     return success();
   });
-  auto source = parseSourceString<ModuleOp>(text, ParserConfig(&context));
-  if (!source)
+  auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  if (!module)
     return llvm::createStringError(message);
-  OwningOpRef<ModuleOp> module = ModuleOp::create(source->getLoc());
-  tg::KernelOp kernel = *source->getOps<tg::KernelOp>().begin();
-  FailureOr<kernel::ScratchLayout> scratch =
-      lowerKernel(kernel, *module, blockBytes, shape);
-  if (failed(scratch))
+  tg::KernelOp kernel = *module->getOps<tg::KernelOp>().begin();
+  kernel.setSymName(kFunctionName);
+  SmallVector<unsigned> prefetched = getPrefetched(kernel);
+  SmallVector<unsigned> streamed = getStreamed(kernel);
+  if (failed(pipeline.run(*module)))
     return llvm::createStringError(message);
+  Operation *func = module->lookupSymbol(kFunctionName);
+  kernel::ScratchLayout scratch = kernel::getScratch(func);
+  shape.numBlocks =
+      func->getAttrOfType<IntegerAttr>(tg::kNumTilesAttrName).getInt();
+  shape.scratchBytes = scratch.bytes;
   llvm::LLVMContext llvmContext;
   auto llvmModule = translateModuleToLLVMIR(*module, llvmContext, name);
   if (!llvmModule)
@@ -248,9 +246,8 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
     return target.takeError();
   ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
                                                   target->get());
-  markPrefetched(*llvmModule->getFunction(kernel::kKernelFunctionName),
-                 getPrefetched(kernel));
-  KernelEntry(*llvmModule, name, *scratch, getStreamed(kernel));
+  markPrefetched(*llvmModule->getFunction(kFunctionName), prefetched);
+  KernelEntry(*llvmModule, name, scratch, streamed);
   auto optimize =
       makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0, target->get());
   if (llvm::Error error = optimize(llvmModule.get()))

@@ -10,9 +10,9 @@
 #define REGATHER_LIB_KERNEL_CPU_KERNELCOMPILER_H
 
 #include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Kernel/Transforms/ScratchBuffers.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -58,13 +58,6 @@ struct KernelShape {
   int64_t scratchBytes = 0;
 };
 
-/// Lowers a kernel to the LLVM dialect, in an empty module. Changes the kernel
-/// in a way that does not change what it computes.
-mlir::FailureOr<kernel::ScratchLayout> lowerKernel(tg::KernelOp kernel,
-                                                   mlir::ModuleOp module,
-                                                   int64_t blockBytes,
-                                                   KernelShape &shape);
-
 /// Compiles kernels one at a time. It has a context of its own, so that several
 /// compilers can work at once, and the text is all that a kernel's code depends
 /// on.
@@ -81,8 +74,9 @@ public:
 
 private:
   mlir::MLIRContext context;
+  /// `kernel-to-llvm`.
+  mlir::PassManager pipeline;
   llvm::orc::JITTargetMachineBuilder machine;
-  int64_t blockBytes;
 };
 
 } // namespace regather::cpu

@@ -12,13 +12,11 @@
 #include "KnownAlignment.h"
 #include "ThreadDistribution.h"
 
-#include "regather/Dialect/TG/IR/LaunchAttributes.h"
+#include "regather/Dialect/TG/IR/KernelAttributes.h"
 #include "regather/Kernel/NVPTX/LaunchPlan.h"
-#include "regather/Kernel/Transforms/BoundsChecks.h"
-#include "regather/Kernel/Transforms/KernelBuffers.h"
 #include "regather/Kernel/Transforms/KernelFunction.h"
-#include "regather/Kernel/Transforms/NumberExpansion.h"
-#include "regather/Kernel/Transforms/ScratchBuffers.h"
+#include "regather/Kernel/Transforms/KernelPipelines.h"
+#include "regather/Kernel/Transforms/ScratchLayout.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -35,7 +33,7 @@ using namespace regather::nvptx;
 
 /// What a block touches, so that its threads have a few accesses each, and
 /// pieces of one access for each lane of a warp.
-static constexpr kernel::BlockLimits kBlockLimits = {32 * 1024, 128};
+static constexpr kernel::TileLimits kTileLimits = {32 * 1024, 128};
 
 /// Scratch memory that a block may have as shared memory: what every GPU has
 /// without asking, less what reductions and transposes take; and what the least
@@ -127,41 +125,26 @@ private:
 };
 } // namespace
 
-/// Copies of views as loops, which threads share.
-static void expandCopies(func::FuncOp func) {
-  IRRewriter rewriter(func.getContext());
-  func.walk([&](memref::CopyOp op) {
-    rewriter.setInsertionPoint(op);
-    // What is computed where it belongs is there already.
-    if (op.getSource() != op.getTarget())
-      linalg::makeMemRefCopyOp(rewriter, op.getLoc(), op.getSource(),
-                               op.getTarget());
-    rewriter.eraseOp(op);
-  });
-}
-
 /// Lowers a stage to a function on buffers, in a module of its own.
 FailureOr<LoweredStage> GpuKernelBuilder::lower(KernelStage &stage) {
   LoweredStage lowered;
   lowered.module = ModuleOp::create(kernel.getLoc());
-  lowered.numBlocks = stage.plan.getNumBlocks();
-  kernel::buildKernelFunction(*lowered.module, stage.kernel, stage.plan);
-  if (failed(kernel::lowerToBuffers(*lowered.module)) ||
-      failed(kernel::expandFloatConversions(*lowered.module,
-                                            /*hasBFloat16Conversions=*/true)))
+  lowered.numBlocks = stage.plan.getNumTiles();
+  OpBuilder builder = OpBuilder::atBlockEnd(lowered.module->getBody());
+  lowered.func = kernel::buildKernelFunction(builder, stage.kernel, stage.plan);
+  PassManager pm(kernel.getContext());
+  kernel::buildBufferPipeline(pm);
+  kernel::ScratchPipelineOptions options;
+  options.nativeBFloat16 = true;
+  options.maxSeparateBytes = kMaxSeparateBytes;
+  options.report = kernel::BoundsReport::Trap;
+  options.dropSelfCopies = true;
+  kernel::buildScratchPipeline(pm, options);
+  if (failed(pm.run(*lowered.module)))
     return failure();
-  lowered.func = *lowered.module->getOps<func::FuncOp>().begin();
-  FailureOr<kernel::ScratchLayout> layout =
-      kernel::placeInScratch(lowered.func, kMaxSeparateBytes);
-  if (failed(layout))
-    return failure();
-  lowered.scratch = std::move(*layout);
+  lowered.scratch = kernel::getScratch(lowered.func);
   lowered.scratch.bytes = static_cast<int64_t>(
       llvm::alignTo(lowered.scratch.bytes, kernel::kScratchAlignment));
-  kernel::addBoundsChecks(lowered.func, [](OpBuilder &b, Location loc) {
-    LLVM::Trap::create(b, loc);
-  });
-  expandCopies(lowered.func);
   // Results without elements have no blocks, but a launch has one.
   lowered.launch.blocks = std::max<int64_t>(lowered.numBlocks, 1);
   if (lowered.getDeviceBytes() > kMaxDeviceBytes)
@@ -373,7 +356,7 @@ LogicalResult GpuKernelBuilder::build() {
                           TypeRange(kernel.getResultTypes())})
     for (Type type : range)
       types.push_back(kernel::getBufferType(cast<RankedTensorType>(type)));
-  FailureOr<KernelStages> planned = planStages(kernel, kBlockLimits);
+  FailureOr<KernelStages> planned = planStages(kernel, kTileLimits);
   if (failed(planned))
     return failure();
   std::vector<LoweredStage> stages;

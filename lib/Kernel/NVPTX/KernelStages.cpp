@@ -85,7 +85,7 @@ enum class Kind { Repeated, Combine, Narrow, Wide };
 
 class StagePlanner {
 public:
-  StagePlanner(tg::KernelOp kernel, const kernel::BlockLimits &limits)
+  StagePlanner(tg::KernelOp kernel, const kernel::TileLimits &limits)
       : kernel(kernel), limits(limits),
         terminator(kernel.getBody().front().getTerminator()) {}
 
@@ -116,7 +116,7 @@ private:
                                       llvm::SetVector<Value> &arguments);
 
   tg::KernelOp kernel;
-  const kernel::BlockLimits &limits;
+  const kernel::TileLimits &limits;
   Operation *terminator;
   /// Operations that are no members are repeated.
   std::map<int64_t, Members> levels;
@@ -278,7 +278,7 @@ StagePlanner::Draft StagePlanner::build(ArrayRef<Operation *> group) {
                        llvm::map_to_vector(results, [&](Value value) {
                          return map.lookup(value);
                        }));
-  stage.plan = kernel::planBlocks(stage.kernel, scaleLimits(group, limits));
+  stage.plan = kernel::planTiles(stage.kernel, scaleLimits(group, limits));
   draft.arguments.assign(order.begin(), order.end());
   return draft;
 }
@@ -292,9 +292,9 @@ static bool repeatsWork(const KernelStage &stage) {
         points += countSteps(&op);
     return points;
   };
-  return count(*stage.plan.block) >
+  return count(*stage.plan.tile) >
          kMaxRepetition *
-             (count(stage.kernel) / stage.plan.getNumBlocks() + kMaxTinyPoints);
+             (count(stage.kernel) / stage.plan.getNumTiles() + kMaxTinyPoints);
 }
 
 bool StagePlanner::isSpread(const KernelStage &stage,
@@ -302,7 +302,7 @@ bool StagePlanner::isSpread(const KernelStage &stage,
   int64_t points = 0;
   for (Operation *op : group)
     points += countSteps(op);
-  return stage.plan.getNumBlocks() >=
+  return stage.plan.getNumTiles() >=
              std::min(kManyBlocks, points / kMinWidePoints) &&
          !repeatsWork(stage);
 }
@@ -362,7 +362,7 @@ KernelStages StagePlanner::plan() {
 //===----------------------------------------------------------------------===//
 
 /// A kernel as one stage.
-static KernelStage makeWhole(tg::KernelOp kernel, kernel::BlockPlan plan) {
+static KernelStage makeWhole(tg::KernelOp kernel, kernel::TilePlan plan) {
   KernelStage stage;
   stage.kernel = kernel;
   unsigned numArguments = kernel.getNumArguments();
@@ -402,16 +402,16 @@ static tg::KernelOp getKernel(ModuleOp module) {
 
 /// True if a block of the plan has to write many rows one after the other. One
 /// that has a few of them, or a part of the rows to write, does well.
-static FailureOr<bool> hasLongScatters(const kernel::BlockPlan &plan) {
-  auto block = lowerNodes(*plan.block);
+static FailureOr<bool> hasLongScatters(const kernel::TilePlan &plan) {
+  auto block = lowerNodes(*plan.tile);
   if (failed(block))
     return failure();
   return nvptx::hasLongScatters(getKernel(**block));
 }
 
 FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
-                                          const kernel::BlockLimits &limits) {
-  kernel::BlockPlan nodePlan = kernel::planBlocks(kernel, limits);
+                                          const kernel::TileLimits &limits) {
+  kernel::TilePlan nodePlan = kernel::planTiles(kernel, limits);
   // Some nodes can be cut only as the operations that they stand for.
   auto lowered = lowerNodes(kernel);
   if (failed(lowered))
@@ -434,8 +434,8 @@ FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
   }
   KernelStages found;
   if (numDivided == 0) {
-    kernel::BlockPlan plan = kernel::planBlocks(loops, limits);
-    bool isOfNodes = nodePlan.getNumBlocks() > plan.getNumBlocks();
+    kernel::TilePlan plan = kernel::planTiles(loops, limits);
+    bool isOfNodes = nodePlan.getNumTiles() > plan.getNumTiles();
     int64_t points = 0;
     for (Operation &op : loops.getBody().front().without_terminator())
       points += countSteps(&op);

@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_KERNEL_NVPTX_KERNELSTAGES_H
 #define REGATHER_LIB_KERNEL_NVPTX_KERNELSTAGES_H
 
-#include "regather/Kernel/Transforms/BlockPlan.h"
+#include "regather/Kernel/Transforms/TilePlan.h"
 
 namespace regather::nvptx {
 
@@ -22,7 +22,7 @@ struct KernelStage {
   /// come first, arguments before results, and then the temporaries. An
   /// argument may be the beginning of a buffer.
   llvm::SmallVector<unsigned> arguments, results;
-  kernel::BlockPlan plan;
+  kernel::TilePlan plan;
 };
 
 /// A kernel as stages that follow each other.
@@ -36,7 +36,7 @@ struct KernelStages {
 /// possible and no reduction needs two. Changes the module that the kernel is
 /// in, in a way that does not change what it computes.
 mlir::FailureOr<KernelStages> planStages(tg::KernelOp kernel,
-                                         const kernel::BlockLimits &limits);
+                                         const kernel::TileLimits &limits);
 
 } // namespace regather::nvptx
 

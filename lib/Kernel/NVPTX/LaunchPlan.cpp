@@ -8,7 +8,7 @@
 
 #include "regather/Kernel/NVPTX/LaunchPlan.h"
 
-#include "regather/Dialect/TG/IR/LaunchAttributes.h"
+#include "regather/Dialect/TG/IR/KernelAttributes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 

@@ -10,7 +10,7 @@
 
 #include "KnownAlignment.h"
 
-#include "regather/Dialect/TG/IR/LaunchAttributes.h"
+#include "regather/Dialect/TG/IR/KernelAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -49,8 +49,8 @@ int64_t nvptx::countSteps(Operation *op) {
   return points;
 }
 
-kernel::BlockLimits nvptx::scaleLimits(ArrayRef<Operation *> group,
-                                       kernel::BlockLimits limits) {
+kernel::TileLimits nvptx::scaleLimits(ArrayRef<Operation *> group,
+                                      kernel::TileLimits limits) {
   int64_t points = 0, elements = 0;
   for (Operation *op : group) {
     points += countSteps(op);

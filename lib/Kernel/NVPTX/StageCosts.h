@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_KERNEL_NVPTX_STAGECOSTS_H
 #define REGATHER_LIB_KERNEL_NVPTX_STAGECOSTS_H
 
-#include "regather/Kernel/Transforms/BlockPlan.h"
+#include "regather/Kernel/Transforms/TilePlan.h"
 
 namespace regather::nvptx {
 
@@ -19,8 +19,8 @@ int64_t countSteps(mlir::Operation *op);
 
 /// The limits of blocks for operations that do more than to read and to write
 /// elements once: so much smaller that blocks have as much to do.
-kernel::BlockLimits scaleLimits(llvm::ArrayRef<mlir::Operation *> group,
-                                kernel::BlockLimits limits);
+kernel::TileLimits scaleLimits(llvm::ArrayRef<mlir::Operation *> group,
+                               kernel::TileLimits limits);
 
 } // namespace regather::nvptx
 

@@ -25,12 +25,6 @@ mlir::linalg::GenericOp mergeOperands(mlir::RewriterBase &rewriter,
 mlir::linalg::GenericOp fuseProducer(mlir::RewriterBase &rewriter,
                                      mlir::OpOperand &operand);
 
-/// Computes pointwise what one operation reads where it is read, and what
-/// several read if it is cheap. The loops stay those of the reader, so that
-/// every reduction keeps its order. Every reader computes each value once, so
-/// the work is linear in the number of operations.
-mlir::LogicalResult fuseElementwise(mlir::ModuleOp module);
-
 } // namespace regather::kernel
 
 #endif // REGATHER_LIB_KERNEL_TRANSFORMS_ELEMENTFUSION_H

@@ -92,7 +92,7 @@ class ElementInliner {
 public:
   explicit ElementInliner(Operation *op) : op(op) {}
 
-  void run();
+  unsigned run();
 
 private:
   bool isNeededElsewhere(Value tensor);
@@ -298,11 +298,15 @@ bool ElementInliner::inlineElement(tensor::ExtractOp extract) {
   return true;
 }
 
-void ElementInliner::run() {
+unsigned ElementInliner::run() {
+  unsigned numInlined = 0;
   op->walk([&](tensor::ExtractOp extract) { pending.push_back(extract); });
   // From reader to producer: a view goes with the last one that reads it.
   for (size_t next = 0; next != std::min(pending.size(), kMaxElements); ++next)
-    inlineElement(pending[next]);
+    numInlined += inlineElement(pending[next]);
+  return numInlined;
 }
 
-void kernel::inlineElements(Operation *op) { ElementInliner(op).run(); }
+unsigned kernel::inlineElements(Operation *op) {
+  return ElementInliner(op).run();
+}

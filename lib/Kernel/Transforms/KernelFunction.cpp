@@ -37,9 +37,8 @@ using Position = SmallVector<Value, 2>;
 
 class FunctionBuilder {
 public:
-  FunctionBuilder(tg::KernelOp kernel, const BlockPlan &plan, ModuleOp module)
-      : kernel(kernel), plan(plan),
-        b(kernel.getLoc(), OpBuilder::atBlockEnd(module.getBody())) {}
+  FunctionBuilder(OpBuilder &builder, tg::KernelOp kernel, const TilePlan &plan)
+      : kernel(kernel), plan(plan), b(kernel.getLoc(), builder) {}
 
   func::FuncOp build();
 
@@ -47,13 +46,13 @@ private:
   void buildBlocks(Value number);
   void buildBlock(tg::KernelOp block, const Position &position);
   Value getView(Value buffer, RankedTensorType type, const Position &position,
-                function_ref<std::optional<int64_t>(const RowCut &)> getDim);
+                function_ref<std::optional<int64_t>(const RowTiling &)> getDim);
   Value makeIndex(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
 
   tg::KernelOp kernel;
-  const BlockPlan &plan;
+  const TilePlan &plan;
   ImplicitLocOpBuilder b;
   SmallVector<Value> arguments, results;
 };
@@ -63,25 +62,25 @@ private:
 /// type `type` works on.
 Value FunctionBuilder::getView(
     Value buffer, RankedTensorType type, const Position &position,
-    function_ref<std::optional<int64_t>(const RowCut &)> getDim) {
+    function_ref<std::optional<int64_t>(const RowTiling &)> getDim) {
   SmallVector<int64_t> shape(cast<MemRefType>(buffer.getType()).getShape());
   SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(shape.size(), b.getIndexAttr(1));
-  bool isCut = false;
+  bool isTiled = false;
   for (auto [level, row] : llvm::zip_equal(plan.levels, position)) {
-    std::optional<int64_t> dim = getDim(level.cut);
+    std::optional<int64_t> dim = getDim(level.tiling);
     if (!dim)
       continue;
-    isCut = true;
+    isTiled = true;
     // Rows may hold other dimensions.
-    int64_t width = shape[*dim] / level.cut.rows;
+    int64_t width = shape[*dim] / level.tiling.rows;
     Value offset = arith::MulIOp::create(b, row, makeIndex(width));
     if (auto outer = dyn_cast<Value>(offsets[*dim]))
       offset = arith::AddIOp::create(b, outer, offset);
     offsets[*dim] = offset;
     shape[*dim] = width * level.size;
   }
-  if (!isCut)
+  if (!isTiled)
     return buffer;
   SmallVector<OpFoldResult> sizes =
       getAsIndexOpFoldResult(b.getContext(), type.getShape());
@@ -97,9 +96,10 @@ void FunctionBuilder::buildBlock(tg::KernelOp block, const Position &position) {
                                                 type.getElementType()));
       continue;
     }
-    Value view = getView(
-        arguments[number], type, position,
-        [&, i = number](const RowCut &cut) { return cut.arguments[i]; });
+    Value view = getView(arguments[number], type, position,
+                         [&, i = number](const RowTiling &tiling) {
+                           return tiling.arguments[i];
+                         });
     // Nothing else is written while the kernel runs.
     map.map(argument,
             bufferization::ToTensorOp::create(b, type, view, /*restrict=*/true,
@@ -114,7 +114,7 @@ void FunctionBuilder::buildBlock(tg::KernelOp block, const Position &position) {
       continue;
     Value view = getView(
         results[number], cast<RankedTensorType>(value.getType()), position,
-        [&, i = number](const RowCut &cut) { return cut.results[i]; });
+        [&, i = number](const RowTiling &tiling) { return tiling.results[i]; });
     bufferization::MaterializeInDestinationOp::create(
         b, TypeRange(), map.lookup(value), view, /*restrict=*/true,
         /*writable=*/true);
@@ -127,26 +127,26 @@ void FunctionBuilder::buildBlocks(Value number) {
   for (size_t i = plan.levels.size(); i-- != 0;) {
     position[i] = number;
     if (i != 0) {
-      Value count = makeIndex(plan.levels[i].getNumBlocks());
+      Value count = makeIndex(plan.levels[i].getNumTiles());
       position[i] = arith::RemUIOp::create(b, number, count);
       number = arith::DivUIOp::create(b, number, count);
     }
   }
   if (plan.levels.empty())
-    return buildBlock(*plan.block, position);
-  const BlockLevel &level = plan.levels.back();
+    return buildBlock(*plan.tile, position);
+  const TileLevel &level = plan.levels.back();
   Value block = position.back();
   position.back() = arith::MulIOp::create(b, block, makeIndex(level.size));
-  if (!plan.lastBlock)
-    return buildBlock(*plan.block, position);
+  if (!plan.lastTile)
+    return buildBlock(*plan.tile, position);
   Value last = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block,
-                                     makeIndex(level.getNumBlocks() - 1));
+                                     makeIndex(level.getNumTiles() - 1));
   auto choice = scf::IfOp::create(b, last, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
-  buildBlock(*plan.lastBlock, position);
+  buildBlock(*plan.lastTile, position);
   b.setInsertionPointToStart(choice.elseBlock());
-  buildBlock(*plan.block, position);
+  buildBlock(*plan.tile, position);
 }
 
 func::FuncOp FunctionBuilder::build() {
@@ -156,7 +156,7 @@ func::FuncOp FunctionBuilder::build() {
   for (Type type : kernel.getResultTypes())
     types.push_back(getBufferType(cast<RankedTensorType>(type)));
   types.append(2, b.getIndexType());
-  auto func = func::FuncOp::create(b, kKernelFunctionName,
+  auto func = func::FuncOp::create(b, kernel.getSymName(),
                                    b.getFunctionType(types, TypeRange()));
   Block *entry = func.addEntryBlock();
   b.setInsertionPointToEnd(entry);
@@ -174,7 +174,8 @@ func::FuncOp FunctionBuilder::build() {
   return func;
 }
 
-func::FuncOp kernel::buildKernelFunction(ModuleOp module, tg::KernelOp kernel,
-                                         const BlockPlan &plan) {
-  return FunctionBuilder(kernel, plan, module).build();
+func::FuncOp kernel::buildKernelFunction(OpBuilder &builder,
+                                         tg::KernelOp kernel,
+                                         const TilePlan &plan) {
+  return FunctionBuilder(builder, kernel, plan).build();
 }

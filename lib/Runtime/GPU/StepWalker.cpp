@@ -38,15 +38,13 @@ bool StepWalker::begin(std::string &message) {
   inGraph = false;
   status = RG_OK;
   std::fill(isRecorded.begin(), isRecorded.end(), false);
+  NvtxRange range({rank.getRank(), current, "begin of the step"});
   return rank.recordBegin(message) && rank.forkStreams(message);
 }
 
 bool StepWalker::finish(std::string &message) {
   current = -1;
-  if (driver.annotate) {
-    CallAnnotation none = {rank.getRank(), -1, nullptr, nullptr, 0, nullptr, 0};
-    driver.annotate(&none);
-  }
+  NvtxRange range({rank.getRank(), current, "end of the step"});
   return rank.joinStreams(message) && rank.recordEnd(message);
 }
 
@@ -79,7 +77,8 @@ WalkState StepWalker::advance(std::string &message) {
     current = next++;
     const rg_instruction &instruction = program.instructions[current];
     resolve(instruction);
-    annotate(instruction);
+    NvtxRange range({rank.getRank(), current, instruction.description},
+                    getMemory(instruction));
     if (!issue(instruction, next, message)) {
       if (status == RG_OK)
         status = RG_ERROR_DEVICE;
@@ -96,29 +95,24 @@ void StepWalker::resolve(const rg_instruction &instruction) {
     buffers[size_t(i)] = rank.resolve(slices[i]);
 }
 
-void StepWalker::annotate(const rg_instruction &instruction) {
-  if (!driver.annotate)
-    return;
-  reads.clear();
-  writes.clear();
+WorkMemory StepWalker::getMemory(const rg_instruction &instruction) const {
+  WorkMemory memory;
+  if (!NvtxRange::isObserved())
+    return memory;
   const rg_slice *slices = getSlices(instruction);
   for (int32_t i = 0; i < instruction.slice_count; ++i) {
     DeviceRange range = {buffers[size_t(i)], uint64_t(slices[i].bytes)};
     SliceAccess access = getSliceAccess(resources.program, instruction, i);
     if (access.isRead)
-      reads.push_back(range);
+      memory.reads.push_back(range);
     if (access.isWritten)
-      writes.push_back(range);
+      memory.writes.push_back(range);
   }
-  CallAnnotation annotation = {
-      rank.getRank(),          &instruction - program.instructions,
-      instruction.description, reads.data(),
-      int64_t(reads.size()),   writes.data(),
-      int64_t(writes.size())};
-  if (const rg_gpu_kernel *kernel = findKernel(instruction))
-    annotation.scratch = {rank.getScratch(instruction.stream),
-                          uint64_t(kernel->scratch_bytes)};
-  driver.annotate(&annotation);
+  const rg_gpu_kernel *kernel = findKernel(instruction);
+  if (kernel && kernel->scratch_bytes)
+    memory.scratch.push_back(
+        {rank.getScratch(instruction.stream), uint64_t(kernel->scratch_bytes)});
+  return memory;
 }
 
 bool StepWalker::issue(const rg_instruction &instruction, int64_t &target,

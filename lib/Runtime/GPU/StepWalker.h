@@ -13,7 +13,7 @@
 #include "DeviceRank.h"
 #include "GPU/Driver/DeviceWait.h"
 #include "GPU/Driver/LoadedKernels.h"
-#include "Recording.h"
+#include "GPU/Driver/NvtxRange.h"
 
 namespace regather::runtime {
 
@@ -90,7 +90,8 @@ private:
   /// True if the walk stands at the begin or the end of a graph.
   bool isAtGraph(WalkState &state);
   void resolve(const rg_instruction &instruction);
-  void annotate(const rg_instruction &instruction);
+  /// What a profiler is told that an instruction touches.
+  WorkMemory getMemory(const rg_instruction &instruction) const;
   bool check(CuResult result, const char *call, std::string &message) const {
     return resources.device.check(result, call, message);
   }
@@ -113,7 +114,6 @@ private:
   std::vector<bool> isRecorded;
   /// Addresses of the slices of one instruction.
   std::vector<CuAddress> buffers;
-  std::vector<DeviceRange> reads, writes;
 };
 
 } // namespace regather::runtime

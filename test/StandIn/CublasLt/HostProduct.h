@@ -10,7 +10,7 @@
 #define REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H
 
 #include "GPU/CublasLt/CublasLtApi.h"
-#include "GPU/Recording.h"
+#include "GPU/Driver/DriverApi.h"
 
 namespace regather::runtime {
 

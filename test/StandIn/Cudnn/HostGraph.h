@@ -10,7 +10,7 @@
 #define REGATHER_TEST_STANDIN_CUDNN_HOSTGRAPH_H
 
 #include "GPU/Cudnn/Graph.h"
-#include "GPU/Recording.h"
+#include "GPU/Driver/DriverApi.h"
 
 #include <map>
 

@@ -214,7 +214,7 @@ RG_EXPORT CuResult cuLaunchKernel(CuFunction function, unsigned gridX,
                "the launch asks for more shared memory than was allowed")
       .require(!extra, kCuInvalidValue,
                "the stand-in takes parameters as pointers only");
-  call.touchAnnotated();
+  call.touchAnnounced();
   // The interpreter checks addresses when they are used.
   bool runs = function->ptx && function->ptx->unknown.empty();
   if (function->ptx && !runs)

@@ -25,19 +25,11 @@ struct Record {
   std::FILE *file = nullptr;
   std::string name;
 };
-
-/// What the calls of a thread belong to.
-struct ThreadAnnotation {
-  int64_t rank = 0;
-  int64_t instruction = -1;
-  std::string description;
-  std::vector<DeviceRange> reads, writes;
-  DeviceRange scratch = {0, 0};
-};
 } // namespace
 
 static Record record;
-static thread_local ThreadAnnotation annotation;
+/// Of a thread, the innermost one last.
+static thread_local std::vector<WorkRange> ranges;
 
 void regather::runtime::openRecord() {
   const char *variable = std::getenv("REGATHER_RECORD");
@@ -58,13 +50,20 @@ void regather::runtime::openRecord() {
   std::setvbuf(record.file, nullptr, _IOLBF, size_t(1) << 16);
 }
 
-extern "C" RG_EXPORT void regather_annotate_call(const CallAnnotation *call) {
-  annotation.rank = call->rank;
-  annotation.instruction = call->instruction;
-  annotation.description = call->description ? call->description : "";
-  annotation.reads.assign(call->reads, call->reads + call->readCount);
-  annotation.writes.assign(call->writes, call->writes + call->writeCount);
-  annotation.scratch = call->scratch;
+static const WorkRange &getRange() {
+  static const WorkRange none;
+  return ranges.empty() ? none : ranges.back();
+}
+
+int regather::runtime::beginRange(WorkRange range) {
+  ranges.push_back(std::move(range));
+  return int(ranges.size()) - 1;
+}
+
+int regather::runtime::endRange() {
+  if (!ranges.empty())
+    ranges.pop_back();
+  return int(ranges.size());
 }
 
 //===----------------------------------------------------------------------===//
@@ -91,11 +90,12 @@ static std::string quote(std::string_view text) {
 RecordedCall::RecordedCall(const char *name)
     : device(StandInDevice::get()), lock(device.mutex) {
   line = "{\"call\": " + quote(name);
-  add("rank", annotation.rank);
-  if (annotation.instruction >= 0)
-    add("instruction", annotation.instruction);
-  if (!annotation.description.empty())
-    add("description", annotation.description);
+  const WorkRange &range = getRange();
+  add("rank", range.rank);
+  if (range.instruction >= 0)
+    add("instruction", range.instruction);
+  if (!range.description.empty())
+    add("description", range.description);
 }
 
 RecordedCall &RecordedCall::add(const char *field, int64_t value) {
@@ -177,12 +177,14 @@ RecordedCall &RecordedCall::useScratch(DeviceRange range) {
   return require(device.contains(range), kCuIllegalAddress, describe(range));
 }
 
-RecordedCall &RecordedCall::touchAnnotated() {
-  for (DeviceRange range : annotation.reads)
+RecordedCall &RecordedCall::touchAnnounced() {
+  for (DeviceRange range : getRange().reads)
     read(range);
-  for (DeviceRange range : annotation.writes)
+  for (DeviceRange range : getRange().writes)
     write(range);
-  return useScratch(annotation.scratch);
+  for (DeviceRange range : getRange().scratch)
+    useScratch(range);
+  return *this;
 }
 
 RecordedCall &RecordedCall::mayWait() {
@@ -232,7 +234,7 @@ CuResult RecordedCall::enqueue(DeviceWork work, bool isOrdered) {
   if (!queues.isDelaying())
     return work();
   if (isOrdered)
-    queues.addInOrder(annotation.rank, number, std::move(work));
+    queues.addInOrder(getRange().rank, number, std::move(work));
   else
     queues.add(number, std::move(work));
   return kCuSuccess;

@@ -20,6 +20,19 @@ namespace regather::runtime {
 /// than before closes the file before.
 void openRecord();
 
+/// What the calls of a thread belong to, as a range of NVTX says.
+struct WorkRange {
+  int64_t rank = 0;
+  int64_t instruction = -1;
+  std::string description;
+  std::vector<DeviceRange> reads, writes, scratch;
+};
+
+/// Begin and end a range of the calling thread. Ranges nest. Both return the
+/// depth of the range, from 0 on.
+int beginRange(WorkRange range);
+int endRange();
+
 /// One call, from its begin to the line that is written about it. The device is
 /// locked in between. A stand-in reads
 ///
@@ -45,8 +58,8 @@ public:
   RecordedCall &write(DeviceRange range);
   /// The work has bytes of the device for intermediate values.
   RecordedCall &useScratch(DeviceRange range);
-  /// The work touches what the caller has announced by regather_annotate_call.
-  RecordedCall &touchAnnotated();
+  /// The work touches what the caller has announced by a range of NVTX.
+  RecordedCall &touchAnnounced();
   /// The call may wait for the device, which a thread that captures must not.
   RecordedCall &mayWait();
   /// Fails unless `isGood`.

@@ -18,7 +18,6 @@
 #define REGATHER_TEST_STANDIN_DRIVER_STANDINDEVICE_H
 
 #include "GPU/Driver/DriverApi.h"
-#include "GPU/Recording.h"
 #include "StandIn/Ptx/PtxInterpreter.h"
 #include "WorkQueues.h"
 

@@ -22,7 +22,7 @@
 #ifndef REGATHER_TEST_STANDIN_PTX_PTXINTERPRETER_H
 #define REGATHER_TEST_STANDIN_PTX_PTXINTERPRETER_H
 
-#include "GPU/Recording.h"
+#include "GPU/Driver/DriverApi.h"
 
 #include <cstdint>
 #include <map>

@@ -21,8 +21,9 @@ bool isCheapToRepeat(mlir::Value value);
 /// Replaces each `tensor.extract` in the regions of `op` from what is computed
 /// element by element in the same block, or is a view, by the computation of
 /// that element, if nothing else needs the tensor or the element is cheap. What
-/// elementwise fusion does for operands, for places that are computed.
-void inlineElements(mlir::Operation *op);
+/// elementwise fusion does for operands, for places that are computed. Returns
+/// how many it has replaced.
+unsigned inlineElements(mlir::Operation *op);
 
 } // namespace regather::kernel
 

@@ -9,28 +9,24 @@
 #ifndef REGATHER_KERNEL_TRANSFORMS_KERNELFUNCTION_H
 #define REGATHER_KERNEL_TRANSFORMS_KERNELFUNCTION_H
 
-#include "regather/Kernel/Transforms/BlockPlan.h"
+#include "regather/Kernel/Transforms/TilePlan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace regather::kernel {
 
-/// Name of the function below.
-inline constexpr llvm::StringLiteral kKernelFunctionName = "kernel";
-
 /// The buffer that holds a tensor.
 mlir::MemRefType getBufferType(mlir::RankedTensorType type);
 
-/// Builds, in an empty module, the function that computes the blocks
-/// [begin, end) of a kernel:
+/// Builds the function that computes the tiles [begin, end) of a kernel:
 ///
 ///   func.func @kernel(arguments..., results..., %begin, %end)
 ///
-/// Arguments and results are buffers. The blocks are written on tensors, as in
+/// Arguments and results are buffers. The tiles are written on tensors, as in
 /// the kernel, between buffers.
-mlir::func::FuncOp buildKernelFunction(mlir::ModuleOp module,
+mlir::func::FuncOp buildKernelFunction(mlir::OpBuilder &builder,
                                        tg::KernelOp kernel,
-                                       const BlockPlan &plan);
+                                       const TilePlan &plan);
 
 } // namespace regather::kernel
 

@@ -39,13 +39,6 @@ mlir::Value combineElement(mlir::ImplicitLocOpBuilder &b,
                            const Scatter &scatter, mlir::Value previous,
                            mlir::Value value);
 
-/// Rewrites scatters of one row, such as what a block of rows has of one index
-/// for each row, as selections: every element is the new one or the old one.
-/// They can be fused as what is computed element by element is, and need no
-/// copy of the tensor. An index that is out of bounds becomes a `cf.assert`
-/// that fails.
-void selectSingleScatters(mlir::ModuleOp module);
-
 } // namespace regather::kernel
 
 #endif // REGATHER_KERNEL_TRANSFORMS_SCATTERLOOP_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Dialect/TG/IR/LaunchAttributes.h"
+#include "regather/Dialect/TG/IR/KernelAttributes.h"
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/IR/Builders.h"
@@ -69,6 +69,53 @@ static LogicalResult verifySavedResults(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+/// Checks an attribute of KernelAttributes.h; nothing for others.
+static std::optional<LogicalResult> verifyKernelPlan(Operation *op,
+                                                     NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (llvm::is_contained({kTileBytesAttrName, kNumTilesAttrName,
+                          kTileScratchBytesAttrName, kLaunchBlocksAttrName,
+                          kLaunchThreadsAttrName, kDynamicSharedBytesAttrName,
+                          kScratchBytesAttrName},
+                         name)) {
+    auto number = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!number || !number.getType().isSignlessInteger(64) ||
+        number.getInt() < 0)
+      return emitWrongType(op, attr, "a non-negative i64");
+    return success();
+  }
+  if (llvm::is_contained({kTileScratchOffsetsAttrName, kBuffersAttrName,
+                          kTemporaryOffsetsAttrName},
+                         name)) {
+    auto numbers = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    if (!numbers || llvm::any_of(numbers.asArrayRef(),
+                                 [](int64_t number) { return number < 0; }))
+      return emitWrongType(op, attr, "an array of non-negative i64");
+    return success();
+  }
+  if (name == kNodesAttrName) {
+    if (!isa<FlatSymbolRefAttr>(attr.getValue()))
+      return emitWrongType(op, attr, "the symbol of a kernel");
+    return success();
+  }
+  if (name == kSignatureAttrName) {
+    auto type = dyn_cast<TypeAttr>(attr.getValue());
+    if (!type || !isa<FunctionType>(type.getValue()))
+      return emitWrongType(op, attr, "a function type");
+    return success();
+  }
+  if (name == kTemporariesAttrName) {
+    auto types = dyn_cast<ArrayAttr>(attr.getValue());
+    if (!types || !llvm::all_of(types, [](Attribute element) {
+          auto type = dyn_cast<TypeAttr>(element);
+          return type && isa<RankedTensorType>(type.getValue());
+        }))
+      return emitWrongType(op, attr, "an array of tensor types");
+    return success();
+  }
+  return std::nullopt;
+}
+
 LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attr) {
   StringRef name = attr.getName();
@@ -108,12 +155,8 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
       return op->emitError() << "'" << name << "' is for kernels";
     return success();
   }
-  if (name == kDynamicSharedBytesAttrName || name == kScratchBytesAttrName) {
-    auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!bytes || !bytes.getType().isSignlessInteger(64) || bytes.getInt() < 0)
-      return emitWrongType(op, attr, "a non-negative i64");
-    return success();
-  }
+  if (std::optional<LogicalResult> verified = verifyKernelPlan(op, attr))
+    return *verified;
   return op->emitError() << "unknown attribute '" << name << "'";
 }
 

@@ -8,7 +8,6 @@
 
 #include "PlanRunner.h"
 
-#include "GPU/Recording.h"
 #include "ReductionKernel.h"
 
 #include <algorithm>
@@ -34,17 +33,6 @@ std::string regather::runtime::readCollective(const rg_collective_entry &entry,
   from.members = members.data();
   std::vector<Buffers> buffers;
   return readCollective(from, ranks, collective, buffers);
-}
-
-void regather::runtime::annotate(const DriverApi &driver,
-                                 const CollectiveLabel &label) {
-  if (!driver.annotate)
-    return;
-  CallAnnotation annotation = {};
-  annotation.rank = label.rank;
-  annotation.instruction = label.instruction;
-  annotation.description = label.description;
-  driver.annotate(&annotation);
 }
 
 PlanRunner::~PlanRunner() {
@@ -81,28 +69,21 @@ bool PlanRunner::prepare(const CollectivePlan &plan, std::string &message) {
 
 bool PlanRunner::reduce(const PlanReduction &reduction, int64_t ranks,
                         const PlanMemory &memory, CuStream stream,
-                        const CollectiveLabel &label, std::string &message) {
+                        const WorkLabel &label, std::string &message) {
   uint64_t target = memory.get(reduction.target);
   uint64_t first = memory.get(reduction.sources);
   auto stride = uint64_t(reduction.stride);
   auto contributions = uint64_t(ranks);
   auto count = uint64_t(reduction.count);
   void *arguments[] = {&target, &first, &stride, &contributions, &count};
-  if (driver.annotate) {
+  WorkMemory touched;
+  if (NvtxRange::isObserved()) {
     uint64_t bytes = count * rg_dtype_size(reduction.type.dtype);
-    std::vector<DeviceRange> reads;
     for (uint64_t rank = 0; rank < contributions; ++rank)
-      reads.push_back({first + rank * stride, bytes});
-    DeviceRange write = {target, bytes};
-    CallAnnotation annotation = {label.rank,
-                                 label.instruction,
-                                 label.description,
-                                 reads.data(),
-                                 int64_t(reads.size()),
-                                 &write,
-                                 1};
-    driver.annotate(&annotation);
+      touched.reads.push_back({first + rank * stride, bytes});
+    touched.writes.push_back({target, bytes});
   }
+  NvtxRange range(label, touched);
   int64_t blocks =
       std::min((reduction.count + kReductionThreads - 1) / kReductionThreads,
                kMaxReductionBlocks);
@@ -155,11 +136,11 @@ bool PlanRunner::copy(const PlanCopy &copy, const PlanMemory &memory,
 
 bool PlanRunner::run(const PlanPhase &phase, int64_t ranks,
                      const PlanMemory &memory, CuStream stream,
-                     const CollectiveLabel &label, std::string &message) {
+                     const WorkLabel &label, std::string &message) {
   for (const PlanReduction &reduction : phase.reductions)
     if (!reduce(reduction, ranks, memory, stream, label, message))
       return false;
-  annotate(driver, label);
+  NvtxRange range(label);
   for (const PlanClear &clear : phase.clears)
     if (!check(driver.cuMemsetD8Async(memory.get(clear.target), 0,
                                       size_t(clear.bytes), stream),

@@ -10,7 +10,7 @@
 #define REGATHER_LIB_RUNTIME_GPU_COMMUNICATION_PLANRUNNER_H
 
 #include "Communication/CollectivePlan.h"
-#include "GPU/Driver/DriverApi.h"
+#include "GPU/Driver/NvtxRange.h"
 
 #include "regather/Runtime/Program.h"
 
@@ -33,17 +33,6 @@ struct PlanMemory {
   }
 };
 
-/// What enqueued work belongs to, for records and messages.
-struct CollectiveLabel {
-  int32_t rank;
-  int64_t instruction;
-  /// Of the instruction; may be null.
-  const char *description;
-};
-
-/// Tells a stand-in what the next calls belong to; does nothing else.
-void annotate(const DriverApi &driver, const CollectiveLabel &label);
-
 /// Copies a collective of a program without its buffers. Returns what is wrong
 /// with it, or an empty string.
 std::string readCollective(const rg_collective_entry &entry, int64_t ranks,
@@ -62,12 +51,12 @@ public:
 
   /// Enqueues reductions, clears and copies of a phase for a group of `ranks`.
   bool run(const PlanPhase &phase, int64_t ranks, const PlanMemory &memory,
-           CuStream stream, const CollectiveLabel &label, std::string &message);
+           CuStream stream, const WorkLabel &label, std::string &message);
 
 private:
   bool reduce(const PlanReduction &reduction, int64_t ranks,
-              const PlanMemory &memory, CuStream stream,
-              const CollectiveLabel &label, std::string &message);
+              const PlanMemory &memory, CuStream stream, const WorkLabel &label,
+              std::string &message);
   bool copy(const PlanCopy &copy, const PlanMemory &memory, CuStream stream,
             std::string &message);
   /// Row by row, where the driver does not take the pitch: of such rows, a

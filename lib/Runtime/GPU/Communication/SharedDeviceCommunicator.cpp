@@ -211,8 +211,8 @@ bool SharedDeviceCommunicator::run(Group &group, const GroupPlan &plan,
   };
   auto getLabel = [&](size_t position) {
     int64_t number = group.arrivals[position].instruction;
-    return CollectiveLabel{group.members[position], number,
-                           program->instructions[number].description};
+    return WorkLabel{group.members[position], number,
+                     program->instructions[number].description};
   };
   for (size_t phase = 0; phase < plan.deliveries.size(); ++phase) {
     for (size_t i = 0; i < group.members.size(); ++i) {
@@ -231,7 +231,7 @@ bool SharedDeviceCommunicator::run(Group &group, const GroupPlan &plan,
     if (!joinStreams(group, message))
       return false;
     for (const Delivery &delivery : plan.deliveries[phase]) {
-      annotate(driver, getLabel(size_t(delivery.receiver)));
+      NvtxRange range(getLabel(size_t(delivery.receiver)));
       if (!check(driver.cuMemcpyDtoDAsync_v2(
                      getMemory(delivery.receiver).get(delivery.target),
                      getMemory(delivery.sender).get(delivery.source),

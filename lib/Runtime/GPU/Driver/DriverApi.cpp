@@ -27,8 +27,6 @@ bool DriverApi::load(const std::string &path, std::string &message) {
                        {REGATHER_DRIVER_FUNCTIONS(REGATHER_FUNCTION)}, message))
     return false;
 #undef REGATHER_FUNCTION
-  annotate = reinterpret_cast<decltype(annotate)>(
-      library.find("regather_annotate_call"));
   CuResult result = cuInit(0);
   if (result != kCuSuccess) {
     message = "the CUDA driver does not start: " + describe(result);

@@ -35,6 +35,12 @@ using CuGraphExec = struct CuGraphExecTag *;
 /// An address in the memory of a device.
 using CuAddress = uint64_t;
 
+/// Bytes of a device.
+struct DeviceRange {
+  CuAddress address;
+  uint64_t bytes;
+};
+
 inline constexpr CuResult kCuSuccess = 0;
 inline constexpr CuResult kCuOutOfMemory = 2;
 inline constexpr CuResult kCuNoDevice = 100;
@@ -140,10 +146,6 @@ struct DriverApi {
   REGATHER_DRIVER_FUNCTIONS(REGATHER_DECLARE)
 #undef REGATHER_DECLARE
   // NOLINTEND(readability-identifier-naming)
-
-  /// Only in libraries that stand in for the driver: says what the calls until
-  /// the next one of this function belong to. See Recording.h.
-  void (*annotate)(const struct CallAnnotation *annotation) = nullptr;
 
   /// As cuDriverGetVersion counts: 12040 for CUDA 12.4.
   int version = 0;

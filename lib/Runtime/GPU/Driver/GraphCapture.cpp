@@ -8,8 +8,6 @@
 
 #include "GraphCapture.h"
 
-#include "GPU/Recording.h"
-
 using namespace regather::runtime;
 
 GraphCapture::~GraphCapture() {
@@ -58,13 +56,9 @@ bool GraphCapture::join(std::string &message) {
 }
 
 /// Calls belong to the first instruction of the graph.
-void GraphCapture::annotate(int64_t graph) const {
-  if (!device.getDriver().annotate)
-    return;
+WorkLabel GraphCapture::getLabel(int64_t graph) const {
   const rg_gpu_graph &table = program.graphs[graph];
-  CallAnnotation annotation = {0, table.first, table.name, nullptr,
-                               0, nullptr,     0};
-  device.getDriver().annotate(&annotation);
+  return {0, table.first, table.name};
 }
 
 bool GraphCapture::begin(std::string &message) {
@@ -79,7 +73,7 @@ bool GraphCapture::begin(std::string &message) {
 
 bool GraphCapture::end(int64_t graph, std::string &message) {
   const DriverApi &driver = device.getDriver();
-  annotate(graph);
+  NvtxRange range(getLabel(graph));
   if (!join(message))
     return false;
   CuGraph captured = nullptr;
@@ -97,7 +91,7 @@ bool GraphCapture::end(int64_t graph, std::string &message) {
 }
 
 bool GraphCapture::launch(int64_t graph, std::string &message) {
-  annotate(graph);
+  NvtxRange range(getLabel(graph));
   return join(message) &&
          check(device.getDriver().cuGraphLaunch(executables[size_t(graph)],
                                                 streams[0]),

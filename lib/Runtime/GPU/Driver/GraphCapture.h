@@ -10,6 +10,7 @@
 #define REGATHER_LIB_RUNTIME_GPU_DRIVER_GRAPHCAPTURE_H
 
 #include "GPU/DeviceRank.h"
+#include "NvtxRange.h"
 
 #include <memory>
 
@@ -57,7 +58,7 @@ private:
   /// the first rank after those of the others.
   bool fork(std::string &message);
   bool join(std::string &message);
-  void annotate(int64_t graph) const;
+  WorkLabel getLabel(int64_t graph) const;
 
   const GpuDevice &device;
   const rg_gpu_program &program;

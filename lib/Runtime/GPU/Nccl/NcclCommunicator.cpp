@@ -349,7 +349,7 @@ bool NcclCommunicator::start(int32_t rank, int64_t number,
   PlannedCollective &planned = collectives[size_t(instruction.index)];
   NcclGroup &group = *planned.group;
   uint32_t value = marks[size_t(number)];
-  CollectiveLabel label = {rank, number, instruction.description};
+  WorkLabel label = {rank, number, instruction.description};
   PlanMemory memory = {buffers, staging[size_t(instruction.stream)]};
   auto ranks = int64_t(group.getMembers().size());
   StreamProgress &at = progress[instruction.stream];

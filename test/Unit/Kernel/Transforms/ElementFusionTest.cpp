@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/InitAll.h"
-#include "regather/Kernel/Transforms/KernelBuffers.h"
-#include "regather/Kernel/Transforms/KernelFunction.h"
+#include "regather/Kernel/Transforms/KernelPipelines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Parser/Parser.h"
@@ -44,13 +43,12 @@ int64_t ElementFusionTest::countAdditions(const std::string &results,
   EXPECT_TRUE(parsed) << text;
   if (!parsed)
     return -1;
-  mlir::OwningOpRef<mlir::ModuleOp> lowered =
-      mlir::ModuleOp::create(parsed->getLoc());
-  tg::KernelOp kernel = *parsed->getOps<tg::KernelOp>().begin();
-  buildKernelFunction(*lowered, kernel, planBlocks(kernel, BlockLimits()));
-  EXPECT_TRUE(mlir::succeeded(lowerToBuffers(*lowered)));
+  mlir::PassManager pm(&context);
+  pm.addPass(createTilePass());
+  buildBufferPipeline(pm);
+  EXPECT_TRUE(mlir::succeeded(pm.run(*parsed)));
   int64_t count = 0;
-  lowered->walk([&](mlir::arith::AddFOp) { ++count; });
+  parsed->walk([&](mlir::arith::AddFOp) { ++count; });
   return count;
 }
 

@@ -10,7 +10,7 @@
 #define REGATHER_UNITTEST_RUNTIME_GPU_RECORDEDDRIVER_H
 
 #include "GPU/Driver/DriverApi.h"
-#include "GPU/Recording.h"
+#include "GPU/Driver/NvtxRange.h"
 
 #include "gtest/gtest.h"
 
@@ -73,6 +73,8 @@ private:
 inline DriverApi loadStandIn() {
   DriverApi driver;
   std::string message;
+  // It records what calls belong to, as a tool of NVTX.
+  setenv("NVTX_INJECTION64_PATH", REGATHER_RECORDING_LIBRARY, /*overwrite=*/1);
   EXPECT_TRUE(driver.load(REGATHER_RECORDING_LIBRARY, message)) << message;
   return driver;
 }

@@ -177,19 +177,14 @@ TEST_F(RecordingDriver, RecordsLaunches) {
   ASSERT_EQ(driver.cuModuleGetFunction(&function, module, "scale"), 0);
   CuAddress first = memory, second = memory + 32;
   void *arguments[] = {&first, &second};
-  DeviceRange reads[] = {{first, 16}}, writes[] = {{second, 16}};
-  CallAnnotation annotation = {2, 17, "exec.launch", reads, 1, writes, 1};
-  driver.annotate(&annotation);
-  EXPECT_EQ(driver.cuLaunchKernel(function, 4, 1, 1, 128, 1, 1, 0, stream,
-                                  arguments, nullptr),
-            0);
-  writes[0].bytes = 33;
-  driver.annotate(&annotation);
-  EXPECT_EQ(getName(driver.cuLaunchKernel(function, 4, 1, 1, 128, 1, 1, 0,
-                                          stream, arguments, nullptr)),
-            "CUDA_ERROR_ILLEGAL_ADDRESS");
-  CallAnnotation none = {0, -1, nullptr, nullptr, 0, nullptr, 0};
-  driver.annotate(&none);
+  auto launch = [&](uint64_t bytesWritten) {
+    NvtxRange range({2, 17, "exec.launch"},
+                    {{{first, 16}}, {{second, bytesWritten}}, {}});
+    return driver.cuLaunchKernel(function, 4, 1, 1, 128, 1, 1, 0, stream,
+                                 arguments, nullptr);
+  };
+  EXPECT_EQ(launch(16), 0);
+  EXPECT_EQ(getName(launch(33)), "CUDA_ERROR_ILLEGAL_ADDRESS");
   EXPECT_EQ(driver.cuModuleUnload(module), 0);
   std::string line = record.getCalls("cuLaunchKernel")[0];
   for (const char *part :
@@ -197,6 +192,25 @@ TEST_F(RecordingDriver, RecordsLaunches) {
         "\"kernel\": \"scale\", \"blocks\": 4, \"threads\": 128",
         "\"reads\": [[", "\"writes\": [["})
     EXPECT_NE(line.find(part), std::string::npos) << line;
+}
+
+TEST_F(RecordingDriver, KnowsTheInnermostRange) {
+  auto clear = [&] {
+    EXPECT_EQ(driver.cuMemsetD8Async(memory, 0, 1, stream), 0);
+    return record.getCalls("cuMemsetD8Async").back();
+  };
+  {
+    NvtxRange outer({2, 17, "outer"});
+    {
+      NvtxRange inner({3, 18, nullptr});
+      EXPECT_NE(clear().find("\"rank\": 3, \"instruction\": 18, \"stream\""),
+                std::string::npos);
+    }
+    EXPECT_NE(clear().find("\"rank\": 2, \"instruction\": 17, "
+                           "\"description\": \"outer\""),
+              std::string::npos);
+  }
+  EXPECT_NE(clear().find("\"rank\": 0, \"stream\""), std::string::npos);
 }
 
 constexpr char kSharedPtx[] = R"(

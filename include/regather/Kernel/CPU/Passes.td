@@ -1,0 +1,51 @@
+//===- Passes.td - Kernels on CPUs -------------------------*- tablegen -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_KERNEL_CPU_PASSES
+#define REGATHER_KERNEL_CPU_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def LowerLaneReductionsPass
+    : Pass<"kernel-lower-lane-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Write reductions in lanes as loops";
+  let description = [{
+    Replaces structured operations on buffers that reduce in lanes by loops: 32
+    partial results, to which the terms go in turn, are combined by a fixed
+    tree, so that the order of a sum is a function of its length alone. The
+    lanes are one vector where all that a step reads is contiguous or the same
+    for all steps, else an array.
+
+    Reductions over several dimensions, and operations that combine in another
+    way, are left to `convert-linalg-to-loops`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+  let statistics = [
+    Statistic<"numReductions", "num-reductions", "Number of reductions">
+  ];
+}
+
+def StoreBFloat16AsBitsPass
+    : Pass<"kernel-store-bf16-as-bits", "::mlir::ModuleOp"> {
+  let summary = "Give every bf16 the type i16";
+  let description = [{
+    Gives every bf16 of a module in the LLVM dialect the type i16. Its
+    arithmetic and conversions have been expanded before; what is left moves
+    bits. LLVM may move a bf16 through f32, and needs for the way back an
+    instruction that flushes subnormals (AVX512-BF16), or a helper that not
+    every libgcc has (`__truncsfbf2`): which one depends on the CPU.
+
+    Precondition: no operation computes with bf16
+    (`kernel-expand-float-conversions`).
+  }];
+}
+
+#endif // REGATHER_KERNEL_CPU_PASSES

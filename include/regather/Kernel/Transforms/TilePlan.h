@@ -1,0 +1,56 @@
+//===- TilePlan.h - How a kernel is tiled -----------------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_KERNEL_TRANSFORMS_TILEPLAN_H
+#define REGATHER_KERNEL_TRANSFORMS_TILEPLAN_H
+
+#include "regather/Kernel/Transforms/RowTiling.h"
+
+namespace regather::kernel {
+
+/// One dimension along which a kernel is tiled.
+struct TileLevel {
+  /// The tiling of what the levels before leave.
+  RowTiling tiling;
+  /// Rows of a block.
+  int64_t size = 1;
+
+  int64_t getNumTiles() const { return llvm::divideCeil(tiling.rows, size); }
+  /// Rows of the last block if it is smaller than the others, else 0.
+  int64_t getRemainder() const { return tiling.rows % size; }
+};
+
+/// A kernel as equal computations on blocks of its tensors, which may run in
+/// any order.
+struct TilePlan {
+  /// From the outermost; none if the kernel is one block. Levels but the last
+  /// have blocks of one row.
+  llvm::SmallVector<TileLevel, 2> levels;
+  /// What computes a block, and the smaller last one of the last level. The
+  /// second may be null.
+  mlir::OwningOpRef<tg::KernelOp> tile, lastTile;
+
+  int64_t getNumTiles() const;
+};
+
+/// How large blocks are to be.
+struct TileLimits {
+  /// About how many bytes a block touches.
+  int64_t bytes = 64 * 1024;
+  /// Of a tensor that is tiled along an inner dimension, blocks lie in as many
+  /// pieces as there are outer elements. Shorter ones waste bandwidth.
+  int64_t minPieceBytes = 2048;
+};
+
+/// Cuts `kernel`, whose constants are separated here, into blocks. The numbers
+/// that a block gives do not depend on its size.
+TilePlan planTiles(tg::KernelOp kernel, const TileLimits &limits);
+
+} // namespace regather::kernel
+
+#endif // REGATHER_KERNEL_TRANSFORMS_TILEPLAN_H

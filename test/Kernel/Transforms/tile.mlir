@@ -1,0 +1,62 @@
+// RUN: regather-opt %s --kernel-tile=tile-bytes=4096 | FileCheck %s
+
+// A tile is what is computed of a few rows: those of both buffers begin where
+// its number says.
+// EXAMPLE kernel-tile{tile-bytes=4096}
+// CHECK-LABEL: func.func @norms(
+// CHECK-SAME: %[[X:.*]]: memref<1024x256xf32>, %[[S:.*]]: memref<1024xf32>, %[[BEGIN:.*]]: index, %[[END:.*]]: index) attributes {tg.num_tiles = 1024 : i64}
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// CHECK: memref.subview %[[X]][%{{.*}}, 0] [1, 256] [1, 1]
+// CHECK: tg.node "aten.mul.Tensor"{{.*}} -> tensor<1x256xf32>
+// CHECK: tg.node "aten.sum.dim_IntList"{{.*}} -> tensor<1xf32>
+// CHECK: %[[PART:.*]] = memref.subview %[[S]]
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[PART]]
+// CHECK-NOT: tg.kernel
+tg.kernel @norms(%x: tensor<1024x256xf32>) -> tensor<1024xf32> {
+  %p = tg.node "aten.mul.Tensor"(%x, %x) : (tensor<1024x256xf32>, tensor<1024x256xf32>) -> tensor<1024x256xf32>
+  %s = tg.node "aten.sum.dim_IntList"(%p) args [#tg.operand<0>, [1]] : (tensor<1024x256xf32>) -> tensor<1024xf32>
+  tg.return %s : tensor<1024xf32>
+}
+// END
+
+// A kernel may say how large its own tiles are to be.
+// CHECK-LABEL: func.func @small_tiles(
+// CHECK-SAME: attributes {tg.num_tiles = 64 : i64}
+tg.kernel @small_tiles(%x: tensor<64x256xf32>) -> tensor<64x256xf32> attributes {tg.tile_bytes = 2048 : i64} {
+  %p = tg.node "aten.mul.Tensor"(%x, %x) : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<64x256xf32>
+  tg.return %p : tensor<64x256xf32>
+}
+
+// Tiles do not divide 67 rows: the last one has a body of its own.
+// CHECK-LABEL: func.func @last_tile(
+// CHECK-SAME: attributes {tg.num_tiles = 9 : i64}
+// CHECK: scf.if
+// CHECK: -> tensor<3x64xf32>
+// CHECK: else
+// CHECK: -> tensor<8x64xf32>
+tg.kernel @last_tile(%x: tensor<67x64xf32>) -> tensor<67x64xf32> {
+  %p = tg.node "aten.mul.Tensor"(%x, %x) : (tensor<67x64xf32>, tensor<67x64xf32>) -> tensor<67x64xf32>
+  tg.return %p : tensor<67x64xf32>
+}
+
+// One row is too much: its elements are tiled as well, and the number of a tile
+// is that of a row and of a part of it.
+// CHECK-LABEL: func.func @long_rows(
+// CHECK-SAME: attributes {tg.num_tiles = 24 : i64}
+// CHECK: %[[PART:.*]] = arith.remui %{{.*}}, %c8
+// CHECK: %[[ROW:.*]] = arith.divui %{{.*}}, %c8
+// CHECK: memref.subview {{.*}} [1, 512] [1, 1]
+tg.kernel @long_rows(%x: tensor<3x4096xf32>) -> tensor<3x4096xf32> {
+  %p = tg.node "aten.mul.Tensor"(%x, %x) : (tensor<3x4096xf32>, tensor<3x4096xf32>) -> tensor<3x4096xf32>
+  tg.return %p : tensor<3x4096xf32>
+}
+
+// All rows are in each sum of a column, and there are too few columns: one tile.
+// CHECK-LABEL: func.func @columns(
+// CHECK-SAME: attributes {tg.num_tiles = 1 : i64}
+// CHECK-NOT: memref.subview
+// CHECK: return
+tg.kernel @columns(%x: tensor<1024x4xf32>) -> tensor<f32> {
+  %s = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, []] : (tensor<1024x4xf32>) -> tensor<f32>
+  tg.return %s : tensor<f32>
+}
