@@ -141,8 +141,7 @@ static OwningOpRef<KernelOp> buildKernel(Operation *op, ArrayRef<Value> inputs,
   };
   OwningOpRef<KernelOp> kernel = KernelOp::create(
       builder, loc, "kernel",
-      builder.getFunctionType(getTypes(inputs), getTypes(results)),
-      /*arg_attrs=*/nullptr, /*res_attrs=*/nullptr);
+      builder.getFunctionType(getTypes(inputs), getTypes(results)));
   Block &body = kernel->getBody().emplaceBlock();
   builder.setInsertionPointToEnd(&body);
   IRMapping map;

@@ -232,10 +232,10 @@ ElementReading library::readNodeElements(NodeOp node, Value chain) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// GEMMs
 //===----------------------------------------------------------------------===//
 
-/// beta * self + alpha * product.
+/// beta * self + alpha * GEMM.
 static ElementReading readAddend(NodeOp node, NodeArguments &args) {
   Tensor self = args.getTensor("self");
   double beta = args.getFloat("beta", 1), alpha = args.getFloat("alpha", 1);
@@ -278,7 +278,7 @@ getMatrixParameters(std::optional<NodeTarget> target) {
   }
 }
 
-std::optional<ProductReading> library::readNodeProduct(NodeOp node) {
+std::optional<GemmReading> library::readNodeGemm(NodeOp node) {
   std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
   std::optional<MatrixParameters> matrices = getMatrixParameters(target);
   if (!matrices || node.getNumResults() != 1 || node.getEffects())
@@ -291,7 +291,7 @@ std::optional<ProductReading> library::readNodeProduct(NodeOp node) {
       failed(args.expectRank(matrices->lhs, lhs, matrices->rank)) ||
       failed(args.expectRank(matrices->rhs, rhs, matrices->rank)))
     return std::nullopt;
-  ProductReading reading;
+  GemmReading reading;
   reading.lhs = lhs;
   reading.rhs = rhs;
   llvm::append_range(reading.shape, result.getShape());

@@ -8,6 +8,7 @@
 
 #include "RuleParts.h"
 
+#include "regather/Dialect/TG/Sharding/ShardingModels.h"
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
