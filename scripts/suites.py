@@ -183,6 +183,7 @@ def pytest(context: Context) -> list[Case]:
              *longest_first(tests),
              f"--junitxml={results}"],
             {"REGATHER_BUILD_DIR": str(context.build),
+             "REGATHER_LIBRARY": str(context.build / "lib/libregather.so"),
              **kept_by_tests(context.remembered, scratch),
              "PYTHONPATH": str(ROOT / "python"),
              "PYTHONDONTWRITEBYTECODE": "1"})

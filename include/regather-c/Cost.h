@@ -34,6 +34,23 @@ regatherComputeSeconds(const char *cluster, uint32_t count, const double *flops,
                        const double *bytes, const uint8_t *types,
                        double *seconds);
 
+enum RegatherCollectiveKind {
+  RegatherCollectiveAllGather = 0,
+  RegatherCollectiveReduceScatter = 1,
+  RegatherCollectiveAllReduce = 2,
+  RegatherCollectiveAllToAll = 3,
+  RegatherCollectiveBroadcast = 4
+};
+
+/** Seconds of `count` collectives, of RegatherCollectiveKind, in each of which
+    every rank of one group receives so many bytes. `members` are the ranks of
+    the group. */
+REGATHER_C_EXPORT RegatherStatus *
+regatherCollectiveSeconds(const char *cluster, uint32_t numMembers,
+                          const int64_t *members, uint32_t count,
+                          const uint8_t *kinds, const double *receivedBytes,
+                          double *seconds);
+
 #ifdef __cplusplus
 }
 #endif

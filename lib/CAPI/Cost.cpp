@@ -12,7 +12,12 @@
 
 #include "regather/Analysis/Cost/CostModel.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace regather;
+
+/// Ranks are numbers of devices.
+static constexpr int64_t kMaxRanks = int64_t(1) << 31;
 
 /// As MLIR spells it; nothing for what does not exist.
 static std::optional<llvm::StringRef> getTypeName(uint8_t type) {
@@ -40,6 +45,53 @@ RegatherStatus *regatherComputeSeconds(const char *cluster, uint32_t count,
     seconds[i] = model.computeSeconds(flops[i], bytes[i], *type,
                                       type->empty() ? WorkKind::Other
                                                     : WorkKind::Product);
+  }
+  return nullptr;
+}
+
+/// Nothing for what does not exist.
+static std::optional<CollectiveKind> getKind(uint8_t kind) {
+  switch (kind) {
+  case RegatherCollectiveAllGather:
+    return CollectiveKind::AllGather;
+  case RegatherCollectiveReduceScatter:
+    return CollectiveKind::ReduceScatter;
+  case RegatherCollectiveAllReduce:
+    return CollectiveKind::AllReduce;
+  case RegatherCollectiveAllToAll:
+    return CollectiveKind::AllToAll;
+  case RegatherCollectiveBroadcast:
+    return CollectiveKind::Broadcast;
+  }
+  return std::nullopt;
+}
+
+RegatherStatus *regatherCollectiveSeconds(const char *cluster,
+                                          uint32_t numMembers,
+                                          const int64_t *members,
+                                          uint32_t count, const uint8_t *kinds,
+                                          const double *receivedBytes,
+                                          double *seconds) {
+  if (!cluster || (numMembers > 0 && !members) ||
+      (count > 0 && (!kinds || !receivedBytes || !seconds)))
+    return capi::takeStatus(llvm::createStringError("an argument is null"));
+  llvm::ArrayRef<int64_t> group(members, numMembers);
+  if (group.empty() || llvm::any_of(group, [](int64_t rank) {
+        return rank < 0 || rank >= kMaxRanks;
+      }))
+    return capi::takeStatus(llvm::createStringError(
+        "a group has no ranks, or one that is out of range"));
+  llvm::Expected<Cluster> loaded = loadCluster(cluster);
+  if (!loaded)
+    return capi::takeStatus(loaded.takeError());
+  CostModel model(std::move(*loaded));
+  GroupPlacement placement = model.placeGroup(group);
+  for (uint32_t i = 0; i != count; ++i) {
+    std::optional<CollectiveKind> kind = getKind(kinds[i]);
+    if (!kind || !(receivedBytes[i] >= 0))
+      return capi::takeStatus(llvm::createStringError(
+          "a collective has no kind, or receives less than nothing"));
+    seconds[i] = model.collectiveSeconds(*kind, receivedBytes[i], placement);
   }
   return nullptr;
 }

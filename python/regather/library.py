@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 from array import array
-from ctypes import (POINTER, Structure, byref, c_char_p, c_int,
+from ctypes import (POINTER, Structure, byref, c_char_p, c_double, c_int,
                     c_int64, c_uint32, c_void_p)
 from functools import cache
 from pathlib import Path
@@ -35,6 +35,32 @@ class _PartitionOptions(Structure):
     _fields_ = [("mode", c_int), ("num_recorded", c_uint32),
                 ("recorded", c_void_p), ("budget", c_int64),
                 ("seconds", c_void_p)]
+
+
+class _Lists(Structure):
+    _fields_ = [("begins", c_void_p), ("elements", c_void_p)]
+
+
+class _TimedArrays(Structure):
+    _fields_ = [("num_ops", c_uint32), ("kinds", c_void_p),
+                ("seconds", c_void_p), ("streams", c_void_p),
+                ("collectives", c_void_p), ("predecessors", _Lists),
+                ("num_streams", c_uint32), ("conflicts", _Lists),
+                ("num_buffers", c_uint32), ("buffer_bytes", c_void_p),
+                ("buffer_writers", c_void_p), ("buffer_live_out", c_void_p),
+                ("buffer_users", _Lists)]
+
+
+class _ScheduleOptions(Structure):
+    _fields_ = [("memory_limit", c_int64), ("in_flight", c_uint32)]
+
+
+class Score(Structure):
+    """What a step takes in some order: seconds, those of them in which
+    computation waits, and the peak of bytes."""
+
+    _fields_ = [("seconds", c_double), ("exposed_seconds", c_double),
+                ("peak_bytes", c_int64)]
 
 
 class _Nodes(Structure):
@@ -72,7 +98,13 @@ def load() -> ctypes.CDLL:
             "regatherPartitionCreate": [c_void_p, POINTER(_PartitionOptions),
                                         POINTER(c_void_p)],
             "regatherComputeSeconds": [c_char_p, c_uint32, c_void_p, c_void_p,
-                                       c_void_p, c_void_p]}.items():
+                                       c_void_p, c_void_p],
+            "regatherCollectiveSeconds": [c_char_p, c_uint32, c_void_p,
+                                          c_uint32, c_void_p, c_void_p,
+                                          c_void_p],
+            "regatherSchedule": [POINTER(_TimedArrays),
+                                 POINTER(_ScheduleOptions), c_void_p,
+                                 POINTER(Score), POINTER(Score)]}.items():
         function = getattr(library, name)
         function.restype = c_void_p
         function.argtypes = arguments
@@ -165,3 +197,44 @@ def compute_seconds(cluster: str, flops: array[float], sizes: array[float],
         cluster.encode(), len(flops), _address(flops), _address(sizes),
         _address(types), _address(seconds)))
     return seconds
+
+
+def collective_seconds(cluster: str, members: list[int], kinds: list[int],
+                       received: list[float]) -> array[float]:
+    """What collectives of one group take (see regather-c/Cost.h)."""
+    group, kind_array = array("q", members), array("B", kinds)
+    sizes = array("d", received)
+    seconds = array("d", bytes(8 * len(kinds)))
+    _check(load().regatherCollectiveSeconds(
+        cluster.encode(), len(group), _address(group), len(kinds),
+        _address(kind_array), _address(sizes), _address(seconds)))
+    return seconds
+
+
+Lists = tuple["array[int]", "array[int]"]
+
+
+def _lists(lists: Lists) -> _Lists:
+    return _Lists(_address(lists[0]), _address(lists[1]))
+
+
+def schedule(kinds: array[int], seconds: array[float], streams: array[int],
+             collectives: array[int], predecessors: Lists, conflicts: Lists,
+             buffer_bytes: array[int], buffer_writers: array[int],
+             buffer_live_out: array[int], buffer_users: Lists,
+             memory_limit: int, in_flight: int
+             ) -> tuple[list[int], Score, Score]:
+    """An order of operations (see regather-c/Schedule.h), what it takes, and
+    what the given order takes."""
+    arrays = _TimedArrays(
+        len(kinds), _address(kinds), _address(seconds), _address(streams),
+        _address(collectives), _lists(predecessors), len(conflicts[0]) - 1,
+        _lists(conflicts), len(buffer_bytes), _address(buffer_bytes),
+        _address(buffer_writers), _address(buffer_live_out),
+        _lists(buffer_users))
+    options = _ScheduleOptions(memory_limit, in_flight)
+    order = array("I", bytes(4 * len(kinds)))
+    score, given = Score(), Score()
+    _check(load().regatherSchedule(byref(arrays), byref(options),
+                                   _address(order), byref(score), byref(given)))
+    return order.tolist(), score, given

@@ -9,6 +9,7 @@ See docs/pytorch.md.
 from __future__ import annotations
 
 from regather.torch.options import options
+from regather.torch.overlap import OverlapPass
 from regather.torch.partitioner import Partitioner
 
-__all__ = ["Partitioner", "options"]
+__all__ = ["OverlapPass", "Partitioner", "options"]

@@ -5,17 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from regather.torch.overlap import OverlapPass
 from regather.torch.partitioner import Partitioner
 
 
 def options(*, mode: str | None = None, budget: int | None = None,
             reshard: str = "never", record: str | Path | None = None,
-            cluster: str = "h100-nodes") -> dict[str, Any]:
+            cluster: str = "h100-nodes", schedule: bool = False,
+            memory_limit: int | None = None) -> dict[str, Any]:
     """Options of `torch.compile` with which our passes run inside of Inductor,
     for the backward graph as well, which is compiled later.
 
-    The arguments are those of `Partitioner`.
+    With `schedule`, both graphs are ordered by `OverlapPass`, whose argument
+    `memory_limit` is; the other arguments are those of `Partitioner`.
     """
-    return {"custom_partitioner_fn": Partitioner(
+    if memory_limit is not None and not schedule:
+        raise ValueError("a memory limit is for schedule=True")
+    chosen: dict[str, Any] = {"custom_partitioner_fn": Partitioner(
         mode=mode, budget=budget, reshard=reshard, record=record,
         cluster=cluster)}
+    if schedule:
+        chosen["post_grad_custom_post_pass"] = [
+            OverlapPass(cluster=cluster, memory_limit=memory_limit)]
+        # It would change the order again.
+        chosen["reorder_for_peak_memory"] = False
+    return chosen

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import logging
-import operator
-from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +22,7 @@ from regather.torch.identity import make_uuid
 from regather.torch.joint import (FlatJoint, Joint, check_calls,
                                   find_parameters, flatten, is_tangent,
                                   read_joint)
+from regather.torch.timed import estimate_seconds
 from regather.torch.unmodelled import Unmodelled, warn_once
 
 log = logging.getLogger("regather.torch")
@@ -176,7 +175,7 @@ class Partitioner(CustomPartitionerFn):
                     "no node of the graph")
             recorded = [numbers[name] for name in names]
         if self.budget is not None:
-            seconds = _estimate_seconds(joint, flat, self.cluster)
+            seconds = estimate_seconds(joint.nodes[:-1], self.cluster)
         return library.Partition(flat.graph, self.mode, recorded,
                                  self.budget or 0, seconds)
 
@@ -197,36 +196,3 @@ def _repeat_random(joint: Joint, forward: GraphModule, backward: GraphModule
         backward = partitioners.thread_graphsafe_rng_from_hops(
             backward, is_backward=True)
     return forward, backward
-
-
-_TYPES = {torch.float32: 1, torch.bfloat16: 2, torch.float16: 3,
-          torch.float64: 4}
-
-
-def _count_flops(node: Node) -> float:
-    from torch.utils.flop_counter import flop_registry
-    formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
-    if formula is None:
-        return 0
-    args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs),
-                                         lambda n: n.meta["val"])
-    return float(formula(*args, **kwargs, out_val=node.meta["val"]))
-
-
-def _estimate_seconds(joint: Joint, flat: FlatJoint,
-                      cluster: str) -> array[float]:
-    """What each node takes. Views and items take nothing."""
-    flops, sizes, types = array("d"), array("d"), array("B")
-    views = partitioners.get_default_op_list().view_ops
-    for number, node in enumerate(joint.nodes[:-1]):
-        packet = getattr(node.target, "overloadpacket", node.target)
-        runs = (node.op == "call_function" and packet not in views
-                and node.target is not operator.getitem)
-        work = _count_flops(node) if runs else 0
-        value = node.meta.get("val")
-        flops.append(work)
-        sizes.append(flat.sizes[number] + flat.input_sizes[number]
-                     if runs else 0)
-        types.append(_TYPES.get(value.dtype, 0)
-                     if work and isinstance(value, torch.Tensor) else 0)
-    return library.compute_seconds(cluster, flops, sizes, types)

@@ -12,6 +12,7 @@
 
 #include "regather-c/Cost.h"
 #include "regather-c/Partition.h"
+#include "regather-c/Schedule.h"
 
 uint32_t regatherTestGetVersionFromC(void);
 

@@ -1,0 +1,268 @@
+"""A graph of local tensors and collectives as operations that take time."""
+
+from __future__ import annotations
+
+import operator
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+from torch._functorch import partitioners
+from torch.distributed.distributed_c10d import (_resolve_process_group,
+                                                get_process_group_ranks)
+from torch.fx import Graph, Node
+
+from regather import library
+from regather.torch.targets import is_random
+from regather.torch.unmodelled import Unmodelled
+
+COMPUTE, COLLECTIVE, WAIT = 0, 1, 2
+
+_KINDS = {"all_gather_into_tensor": 0, "reduce_scatter_tensor": 1,
+          "all_reduce": 2, "all_to_all_single": 3, "broadcast": 4}
+
+_TYPES = {torch.float32: 1, torch.bfloat16: 2, torch.float16: 3,
+          torch.float64: 4}
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a tensor, or of all tensors of a list."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(size_of, value))
+    if not isinstance(value, torch.Tensor):
+        return 0
+    count = value.numel()
+    if type(count) is not int:
+        raise Unmodelled("sizes are dynamic")
+    return count * value.dtype.itemsize
+
+
+def count_flops(node: Node) -> float:
+    """Of GEMMs, convolutions and attention, as PyTorch counts them."""
+    from torch.utils.flop_counter import flop_registry
+    formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    if formula is None:
+        return 0
+    args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs),
+                                         lambda n: n.meta["val"])
+    return float(formula(*args, **kwargs, out_val=node.meta["val"]))
+
+
+def estimate_seconds(nodes: list[Node], cluster: str) -> array[float]:
+    """What each node takes on a device. Views, items and what is no call take
+    nothing."""
+    flops, sizes, types = array("d"), array("d"), array("B")
+    views = partitioners.get_default_op_list().view_ops
+    for node in nodes:
+        packet = getattr(node.target, "overloadpacket", node.target)
+        runs = (node.op == "call_function" and packet not in views
+                and node.target is not operator.getitem
+                and getattr(node.target, "namespace", "") != "_c10d_functional")
+        work = count_flops(node) if runs else 0
+        value = node.meta.get("val")
+        flops.append(work)
+        sizes.append(size_of(value) + sum(
+            size_of(source.meta.get("val")) for source in node.args
+            if isinstance(source, Node)) if runs else 0)
+        types.append(_TYPES.get(value.dtype, 0)
+                     if work and isinstance(value, torch.Tensor) else 0)
+    return library.compute_seconds(cluster, flops, sizes, types)
+
+
+def _kind_of(node: Node) -> int | None:
+    """The kind of a functional collective; nothing for other nodes."""
+    if getattr(node.target, "namespace", "") != "_c10d_functional":
+        return None
+    return _KINDS.get(node.target.overloadpacket.__name__)
+
+
+def _is_wait(node: Node) -> bool:
+    return (node.op == "call_function" and node.target
+            is torch.ops._c10d_functional.wait_tensor.default)
+
+
+@dataclass
+class _Collective:
+    op: int
+    kind: int
+    group: str
+    received: float
+
+
+@dataclass
+class _Lists:
+    begins: array[int] = field(default_factory=lambda: array("I", [0]))
+    elements: array[int] = field(default_factory=lambda: array("I"))
+
+    def push(self, elements: list[int]) -> None:
+        self.elements.extend(elements)
+        self.begins.append(len(self.elements))
+
+
+def _received_bytes(node: Node, kind: int, ranks: int) -> float:
+    """By each rank, of a ring."""
+    whole = max(size_of(node.meta["val"]), size_of(node.args[0].meta["val"]))
+    share = whole * (ranks - 1) / ranks
+    return {2: 2 * share, 4: float(whole)}.get(kind, share)
+
+
+def _storage_of(node: Node) -> int | None:
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return None
+    try:
+        return int(value.untyped_storage()._cdata)
+    except NotImplementedError:
+        return None
+
+
+def _ranks_of(group: str) -> list[int]:
+    try:
+        return get_process_group_ranks(_resolve_process_group(group))
+    except RuntimeError:
+        raise Unmodelled(f"there is no process group '{group}'") from None
+
+
+class TimedGraph:
+    """The calls of a graph, in its order, as the scheduler sees them.
+
+    Operators that write into their arguments or have other effects stay between
+    what stands before and behind them, and random operators in their order.
+    Raises `Unmodelled` for what cannot be measured. `ranks_of` gives the ranks of
+    a process group by its name; PyTorch knows them unless given.
+    """
+
+    def __init__(self, graph: Graph, cluster: str,
+                 ranks_of: Callable[[str], list[int]] | None = None) -> None:
+        self.nodes = [node for node in graph.nodes
+                      if node.op in ("call_function", "get_attr")]
+        self.numbers = {node: i for i, node in enumerate(self.nodes)}
+        self.ranks_of = cache(ranks_of or _ranks_of)
+        self.kinds = array("B", bytes(len(self.nodes)))
+        self.streams = array("I", bytes(4 * len(self.nodes)))
+        self.collectives = array("I", bytes(4 * len(self.nodes)))
+        self.predecessors = _Lists()
+        self.groups: dict[str, int] = {}
+        self._measured: list[_Collective] = []
+        self.seconds = estimate_seconds(self.nodes, cluster)
+        for number, node in enumerate(self.nodes):
+            self._add_collective(number, node)
+        self._measure(cluster)
+        self._add_dependencies()
+        self.conflicts = self._find_conflicts()
+        self._add_buffers(next(reversed(graph.nodes)))
+
+    def _add_collective(self, number: int, node: Node) -> None:
+        """A collective that one wait waits for runs beside computation; others
+        hold it up."""
+        kind = _kind_of(node)
+        if kind is None:
+            return
+        group = node.args[-1]
+        if not isinstance(group, str):
+            raise Unmodelled("a process group is an argument")
+        received = _received_bytes(node, kind, len(self.ranks_of(group)))
+        self._measured.append(_Collective(number, kind, group, received))
+        users = list(node.users)
+        if len(users) != 1 or not _is_wait(users[0]):
+            return
+        wait = self.numbers[users[0]]
+        stream = self.groups.setdefault(group, len(self.groups))
+        self.kinds[number], self.kinds[wait] = COLLECTIVE, WAIT
+        self.streams[number] = self.streams[wait] = stream
+        self.collectives[wait] = number
+
+    def _measure(self, cluster: str) -> None:
+        for group in sorted({one.group for one in self._measured}):
+            ours = [one for one in self._measured if one.group == group]
+            seconds = library.collective_seconds(
+                cluster, self.ranks_of(group), [one.kind for one in ours],
+                [one.received for one in ours])
+            for one, taken in zip(ours, seconds):
+                self.seconds[one.op] = taken
+
+    def _add_dependencies(self) -> None:
+        barrier, random = None, None
+        since: list[int] = []
+        for number, node in enumerate(self.nodes):
+            before = [self.numbers[source] for source in node._input_nodes
+                      if source in self.numbers]
+            if self.kinds[number] == WAIT:
+                self.predecessors.push(before)
+                since.append(number)
+                continue
+            if barrier is not None:
+                before.append(barrier)
+            if is_random(node.target):
+                if random is not None:
+                    before.append(random)
+                random = number
+            if self.kinds[number] == COMPUTE and not _is_wait(node) and (
+                    node.op == "call_function" and node.is_impure()):
+                before.extend(since)
+                barrier, since = number, []
+            else:
+                since.append(number)
+            self.predecessors.push(sorted(set(before)))
+
+    def _find_conflicts(self) -> _Lists:
+        """Collectives of groups that share more than one rank wait for each
+        other."""
+        conflicts = _Lists()
+        members = [set(self.ranks_of(group)) for group in self.groups]
+        for i, first in enumerate(members):
+            conflicts.push([j for j, second in enumerate(members)
+                            if i != j and len(first & second) > 1])
+        return conflicts
+
+    def _add_buffers(self, output: Node) -> None:
+        """One for each storage that a call makes. What a wait gives is the
+        buffer of its collective."""
+        self.buffer_bytes, self.writers = array("q"), array("I")
+        owner: dict[int, int] = {}
+        by_storage: dict[int, int] = {}
+        uses: list[set[int]] = []
+        for number, node in enumerate(self.nodes):
+            storage = _storage_of(node)
+            if self.kinds[number] == WAIT:
+                buffer = owner.get(self.collectives[number])
+            else:
+                buffer = by_storage.get(storage) if storage else None
+            if buffer is None and storage is not None and not any(
+                    _storage_of(source) == storage
+                    for source in node._input_nodes):
+                buffer = len(uses)
+                self.buffer_bytes.append(size_of(node.meta["val"]))
+                self.writers.append(number)
+                uses.append(set())
+            if buffer is not None:
+                owner[number] = buffer
+                if storage is not None:
+                    by_storage[storage] = buffer
+            waits = ([self.numbers[user] for user in node.users]
+                     if self.kinds[number] == COLLECTIVE else [])
+            touched = [owner[self.numbers[source]]
+                       for source in node._input_nodes
+                       if self.numbers.get(source) in owner]
+            for one in [*touched, *([] if buffer is None else [buffer])]:
+                uses[one].update([number, *waits])
+        returned = {owner[self.numbers[node]] for node in output.all_input_nodes
+                    if self.numbers.get(node) in owner}
+        self.live_out = array("B", [i in returned for i in range(len(uses))])
+        self.users = _Lists()
+        for used in uses:
+            self.users.push(sorted(used))
+
+    def schedule(self, memory_limit: int | None, in_flight: int
+                 ) -> tuple[list[int], library.Score, library.Score]:
+        """An order, what it takes, and what the order of the graph takes."""
+        return library.schedule(
+            self.kinds, self.seconds, self.streams, self.collectives,
+            (self.predecessors.begins, self.predecessors.elements),
+            (self.conflicts.begins, self.conflicts.elements),
+            self.buffer_bytes, self.writers, self.live_out,
+            (self.users.begins, self.users.elements),
+            -1 if memory_limit is None else memory_limit, in_flight)
