@@ -15,16 +15,22 @@
 
 namespace regather {
 
-/// Why something failed; true if it did. For code that links no LLVM.
+/// Why something failed; true if it did. For code that links no LLVM. Costs no
+/// allocation where nothing fails.
 class Failure {
 public:
   Failure() = default;
-  Failure(std::string message) : message(std::move(message)) {}
+  /// `code` tells kinds of failures apart where somebody has to: the runtime's
+  /// are those of rg_status.
+  Failure(std::string message, int code = 0)
+      : message(std::move(message)), code(code) {}
   explicit operator bool() const { return message.has_value(); }
   const std::string &getMessage() const { return *message; }
+  int getCode() const { return code; }
 
 private:
   std::optional<std::string> message;
+  int code = 0;
 };
 
 /// A value, or why there is none.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Communication/Threads/ThreadsCommunicator.h"
 #include "Program/ProgramCheck.h"
 #include "RankExecutor.h"
 
@@ -13,13 +14,13 @@
 #include <memory>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 namespace {
 /// What rg_executor stands for.
 class Executor {
 public:
   explicit Executor(const rg_program &program) : program(program) {}
-  ~Executor();
 
   rg_status create(const rg_executor_options &options);
   rg_status run(void *const *const *arguments);
@@ -41,7 +42,7 @@ private:
   rg_status fail(rg_status status, const std::string &message);
   rg_status chooseNumbers(const rg_executor_options &options);
   rg_status checkMemory();
-  rg_status createWorld(const rg_executor_options &options);
+  rg_status createCommunicator(const rg_executor_options &options);
   rg_status createLibrary();
   rg_status createRanks(const rg_executor_options &options);
 
@@ -51,9 +52,10 @@ private:
   bool watchesArena = false;
   /// Helpers may look for work without sleeping: each has a processor.
   bool canSpin = false;
-  rg_world *world = nullptr;
   LibraryCalls library;
   std::vector<std::unique_ptr<RankExecutor>> ranks;
+  /// Ends before the memory of the ranks does.
+  std::unique_ptr<HostCommunicator> communicator;
   std::vector<rg_failure> failures;
   rg_failure failure = {RG_OK, 0, -1};
   std::string error;
@@ -67,11 +69,6 @@ static Executor *unwrap(rg_executor *executor) {
 }
 static const Executor *unwrap(const rg_executor *executor) {
   return reinterpret_cast<const Executor *>(executor);
-}
-
-Executor::~Executor() {
-  rg_world_destroy(world);
-  ranks.clear();
 }
 
 rg_status Executor::fail(rg_status status, const std::string &message) {
@@ -130,17 +127,20 @@ rg_status Executor::checkMemory() {
                   " ranks, but this machine has " + std::to_string(memory));
 }
 
-rg_status Executor::createWorld(const rg_executor_options &options) {
-  rg_world_options worldOptions = {};
-  worldOptions.ranks = numRanks;
-  worldOptions.timeout_seconds = options.timeout_seconds;
-  worldOptions.latency_seconds = options.latency_seconds;
-  worldOptions.bandwidth = options.bandwidth;
-  rg_status status = rg_world_create(&worldOptions, &world);
-  return status == RG_OK
-             ? RG_OK
-             : fail(status, "cannot start " + std::to_string(numRanks) +
-                                " ranks: " + rg_status_name(status));
+rg_status Executor::createCommunicator(const rg_executor_options &options) {
+  constexpr double kTimeout = 100;
+  auto threadsOfRanks = std::make_unique<ThreadsCommunicator>(
+      numRanks,
+      options.timeout_seconds > 0 ? options.timeout_seconds : kTimeout,
+      InjectedLink(options.latency_seconds, options.bandwidth));
+  if (!threadsOfRanks->startWorkers())
+    return fail(RG_ERROR_ABORTED,
+                "cannot start " + std::to_string(numRanks) +
+                    " ranks: " + rg_status_name(RG_ERROR_ABORTED));
+  communicator = std::move(threadsOfRanks);
+  if (Failure problem = communicator->prepare(program, /*inGraphs=*/false))
+    return fail(rg_status(problem.getCode()), problem.getMessage());
+  return RG_OK;
 }
 
 rg_status Executor::createLibrary() {
@@ -152,7 +152,7 @@ rg_status Executor::createLibrary() {
 rg_status Executor::createRanks(const rg_executor_options &options) {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     auto created =
-        std::make_unique<RankExecutor>(program, library, world, rank);
+        std::make_unique<RankExecutor>(program, library, *communicator, rank);
     if (!created->allocate(threads))
       return fail(RG_ERROR_MEMORY, "cannot get " + std::to_string(getBytes()) +
                                        " bytes for the arena of rank " +
@@ -162,8 +162,6 @@ rg_status Executor::createRanks(const rg_executor_options &options) {
       created->recordSpans();
     if (watchesArena)
       created->getArena().fillWithPattern();
-    if (rg_status status = created->findGroups())
-      return fail(status, rg_world_error(world));
     if (!created->startHelpers(threads, canSpin))
       return fail(RG_ERROR_ABORTED, "cannot start " + std::to_string(threads) +
                                         " threads for each rank");
@@ -188,15 +186,14 @@ rg_status Executor::create(const rg_executor_options &options) {
   if (status == RG_OK)
     status = checkMemory();
   if (status == RG_OK)
-    status = createWorld(options);
+    status = createCommunicator(options);
   return status == RG_OK ? createRanks(options) : status;
 }
 
 rg_status Executor::run(void *const *const *arguments) {
   if (!error.empty())
     return RG_ERROR_ABORTED;
-  for (int32_t rank = 0; rank < numRanks; ++rank)
-    rg_rank_resume(world, rank);
+  communicator->beginStep();
   RankExecutor::Clock::time_point begin = RankExecutor::Clock::now();
   pool.run(numRanks, [&](int64_t rank, int64_t) {
     failures[size_t(rank)] = ranks[size_t(rank)]->run(arguments[rank], begin);
@@ -210,7 +207,11 @@ rg_status Executor::run(void *const *const *arguments) {
       failure = candidate;
   if (failure.status == RG_OK)
     return RG_OK;
-  return fail(rg_status(failure.status), rg_world_error(world));
+  // What communication says first is the cause of what a rank says.
+  Failure cause = communicator->poll();
+  return fail(rg_status(failure.status),
+              cause ? cause.getMessage()
+                    : ranks[size_t(failure.rank)]->getError());
 }
 
 const void *Executor::getResult(int32_t rank, int64_t result) const {

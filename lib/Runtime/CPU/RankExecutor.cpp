@@ -8,12 +8,12 @@
 
 #include "RankExecutor.h"
 
-#include "Program/RankGroups.h"
-
 #include <algorithm>
 #include <cstring>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// Kernels that touch fewer bytes run on one thread: to hand out work costs as
 /// much as to do it.
@@ -32,19 +32,12 @@ static int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 //===----------------------------------------------------------------------===//
 
 RankExecutor::RankExecutor(const rg_program &program,
-                           const LibraryCalls &library, rg_world *world,
-                           int32_t rank)
-    : program(program), library(library), world(world), rank(rank),
-      streams(size_t(program.stream_count)),
-      events(size_t(program.event_count)), loops(size_t(program.loop_count)),
-      arguments(size_t(program.argument_count)) {
-  int64_t mostSlices = 0;
-  for (int64_t i = 0; i < program.instruction_count; ++i)
-    mostSlices =
-        std::max<int64_t>(mostSlices, program.instructions[i].slice_count);
-  buffers.resize(size_t(mostSlices));
-  members.resize(size_t(mostSlices / 2 + 1));
-}
+                           const LibraryCalls &library,
+                           HostCommunicator &communicator, int32_t rank)
+    : program(program), library(library), communicator(communicator),
+      rank(rank), streams(size_t(program.stream_count)),
+      events(size_t(program.event_count)), buffers(getMostSlices(program)),
+      arguments(size_t(program.argument_count)), walker(program, rank, *this) {}
 
 RankExecutor::~RankExecutor() = default;
 
@@ -66,19 +59,6 @@ bool RankExecutor::startHelpers(int64_t threads, bool canSpin) {
   return pool.start(threads - 1, canSpin);
 }
 
-rg_status RankExecutor::findGroups() {
-  for (int64_t i = 0; i < program.axes_count; ++i) {
-    std::vector<int32_t> group = getGroup(program.axes[i], rank);
-    rg_comm *comm = nullptr;
-    rg_status status =
-        rg_comm_get(world, rank, group.data(), int32_t(group.size()), &comm);
-    if (status != RG_OK)
-      return status;
-    comms.push_back(comm);
-  }
-  return RG_OK;
-}
-
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -95,60 +75,78 @@ void *RankExecutor::resolve(const rg_slice &slice) const {
          slice.offset;
 }
 
-static int64_t readInteger(const void *data, int64_t bytes) {
-  switch (bytes) {
-  case 1: {
-    int8_t value = 0;
-    std::memcpy(&value, data, sizeof(value));
-    return value;
+int64_t RankExecutor::resolveAll(const rg_instruction &instruction) {
+  const rg_slice *slices = getSlices(instruction);
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < instruction.slice_count; ++i) {
+    buffers[size_t(i)] = resolve(slices[i]);
+    bytes += slices[i].bytes;
   }
-  case 2: {
-    int16_t value = 0;
-    std::memcpy(&value, data, sizeof(value));
-    return value;
-  }
-  case 4: {
-    int32_t value = 0;
-    std::memcpy(&value, data, sizeof(value));
-    return value;
-  }
-  default: {
-    int64_t value = 0;
-    std::memcpy(&value, data, sizeof(value));
-    return value;
-  }
+  return bytes;
+}
+
+template <typename Integer> static int64_t readAs(const void *data) {
+  Integer value = 0;
+  std::memcpy(&value, data, sizeof(value));
+  return value;
+}
+
+Result<int64_t> RankExecutor::readInteger(const rg_slice &slice) const {
+  const void *data = resolve(slice);
+  switch (slice.bytes) {
+  case 1:
+    return readAs<int8_t>(data);
+  case 2:
+    return readAs<int16_t>(data);
+  case 4:
+    return readAs<int32_t>(data);
+  default:
+    return readAs<int64_t>(data);
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Failures
-//===----------------------------------------------------------------------===//
-
-bool RankExecutor::check(rg_status status, const rg_instruction &instruction) {
-  if (status == RG_OK)
-    return true;
-  if (failure.status == RG_OK)
-    failure = {status, rank, &instruction - program.instructions};
-  return false;
+Failure RankExecutor::writeInteger(const rg_slice &slice, int64_t value,
+                                   int32_t /*stream*/) {
+  // Little endian: the low bytes come first.
+  std::memcpy(resolve(slice), &value, size_t(slice.bytes));
+  return Failure();
 }
 
-bool RankExecutor::fail(const char *message,
-                        const rg_instruction &instruction) {
-  rg_world_abort(world, message);
-  return check(RG_ERROR_ARGUMENT, instruction);
+Failure RankExecutor::copy(const rg_instruction &instruction) {
+  resolveAll(instruction);
+  std::memmove(buffers[0], buffers[1], size_t(getSlices(instruction)->bytes));
+  return Failure();
+}
+
+Failure RankExecutor::fill(const rg_instruction &instruction) {
+  resolveAll(instruction);
+  const rg_slice *slices = getSlices(instruction);
+  auto *target = static_cast<std::byte *>(buffers[0]);
+  return fillByDoubling(slices[0].bytes, slices[1].bytes,
+                        [&](int64_t at, int64_t from, int64_t length) {
+                          std::memcpy(target + at,
+                                      from < 0 ? buffers[1] : target + from,
+                                      size_t(length));
+                          return Failure();
+                        });
 }
 
 //===----------------------------------------------------------------------===//
 // Communication
 //===----------------------------------------------------------------------===//
 
-bool RankExecutor::waitUntil(Stream &stream, int64_t numStarted) {
-  bool ok = true;
+Failure RankExecutor::waitUntil(Stream &stream, int64_t numStarted) {
+  Failure first;
   Clock::time_point begin = Clock::now();
   while (stream.numForgotten + int64_t(stream.numDone) < numStarted) {
     const Pending &oldest = stream.pending[stream.numDone++];
     rg_collective_times times = {};
-    ok &= check(rg_wait_timed(oldest.future, &times), *oldest.instruction);
+    Failure reason = communicator.wait(oldest.collective, times);
+    if (reason) {
+      noteFailure(reason, oldest.instruction - program.instructions);
+      if (!first)
+        first = std::move(reason);
+    }
     addSpan(*oldest.instruction, times.begin, times.end);
   }
   waitTime += Clock::now() - begin;
@@ -157,47 +155,55 @@ bool RankExecutor::waitUntil(Stream &stream, int64_t numStarted) {
     stream.numDone = 0;
     stream.pending.clear();
   }
-  return ok;
+  return first;
 }
 
-bool RankExecutor::waitForAll() {
-  bool ok = true;
+Failure RankExecutor::sync() {
+  Failure first;
   for (Stream &stream : streams)
-    ok &= waitUntil(stream, stream.getNumStarted());
-  return ok;
+    if (Failure reason = waitUntil(stream, stream.getNumStarted());
+        reason && !first)
+      first = std::move(reason);
+  return first;
 }
 
-bool RankExecutor::start(const rg_instruction &instruction) {
-  const rg_collective_entry &entry = program.collectives[instruction.index];
-  const rg_slice *slices = getSlices(instruction);
-  rg_collective collective = entry.collective;
-  for (int64_t i = 0; i < collective.member_count; ++i) {
-    rg_member &member = members[size_t(i)];
-    member = collective.members[i];
-    member.input = resolve(slices[2 * i]);
-    member.output = resolve(slices[2 * i + 1]);
-  }
-  collective.members = members.data();
-  rg_future *future = nullptr;
-  if (!check(rg_start(comms[size_t(entry.axes)], &collective, &future),
-             instruction))
-    return false;
-  streams[size_t(instruction.stream)].pending.push_back({future, &instruction});
-  return true;
+Failure RankExecutor::startCollective(const rg_instruction &instruction) {
+  resolveAll(instruction);
+  Result<PendingCollective *> started = communicator.start(
+      rank, &instruction - program.instructions, buffers.data());
+  if (!started)
+    return started.getFailure();
+  streams[size_t(instruction.stream)].pending.push_back(
+      {*started, &instruction});
+  return Failure();
+}
+
+Failure RankExecutor::record(const rg_instruction &instruction) {
+  // What computes has been run by now.
+  events[size_t(instruction.index)] = {
+      instruction.stream, streams[size_t(instruction.stream)].getNumStarted()};
+  return Failure();
+}
+
+Failure RankExecutor::wait(const rg_instruction &instruction) {
+  // Streams are issued by this thread, so all of them wait.
+  const Event &event = events[size_t(instruction.index)];
+  return waitUntil(streams[size_t(event.stream)], event.numStarted);
 }
 
 //===----------------------------------------------------------------------===//
 // Computation
 //===----------------------------------------------------------------------===//
 
-bool RankExecutor::launch(const rg_instruction &instruction) {
+/// Stops all other ranks, too.
+Failure RankExecutor::stop(const char *message) {
+  communicator.abort(message);
+  return Failure(message, RG_ERROR_ARGUMENT);
+}
+
+Failure RankExecutor::launch(const rg_instruction &instruction) {
   const rg_kernel &kernel = program.kernels[instruction.index];
-  const rg_slice *slices = getSlices(instruction);
-  int64_t bytes = 0;
-  for (int32_t i = 0; i < instruction.slice_count; ++i) {
-    buffers[size_t(i)] = resolve(slices[i]);
-    bytes += slices[i].bytes;
-  }
+  int64_t bytes = resolveAll(instruction);
   // In units of the grain.
   int64_t length = divideCeil(kernel.rows, kernel.grain);
   int64_t numTasks =
@@ -215,13 +221,11 @@ bool RankExecutor::launch(const rg_instruction &instruction) {
     if (int32_t result = kernel.function(buffers.data(), begin, end, memory))
       code = result;
   });
-  return code == 0 || fail("an index is out of bounds", instruction);
+  return code == 0 ? Failure() : stop("an index is out of bounds");
 }
 
-bool RankExecutor::callLibrary(const rg_instruction &instruction) {
-  const rg_slice *slices = getSlices(instruction);
-  for (int32_t i = 0; i < instruction.slice_count; ++i)
-    buffers[size_t(i)] = resolve(slices[i]);
+Failure RankExecutor::callLibrary(const rg_instruction &instruction) {
+  resolveAll(instruction);
   std::atomic<rg_status> status{RG_OK};
   pool.run(library.getNumTasks(instruction), [&](int64_t task, int64_t thread) {
     void *memory = scratch.getData() + thread * scratchBytes;
@@ -229,115 +233,24 @@ bool RankExecutor::callLibrary(const rg_instruction &instruction) {
             library.runTask(instruction, buffers.data(), task, memory))
       status = result;
   });
-  return status == RG_OK || fail("a library routine failed", instruction);
+  return status == RG_OK ? Failure() : stop("a library routine failed");
 }
 
-/// Writes one element, and doubles what is written until all of it is.
-static void fill(std::byte *target, int64_t bytes, const void *element,
-                 int64_t elementBytes) {
-  if (bytes == 0)
+Failure RankExecutor::compute(const rg_instruction &instruction) {
+  return instruction.opcode == RG_OP_LAUNCH ? launch(instruction)
+                                            : callLibrary(instruction);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// The first failure is what matters.
+void RankExecutor::noteFailure(const Failure &reason, int64_t instruction) {
+  if (failure.status != RG_OK)
     return;
-  std::memcpy(target, element, size_t(elementBytes));
-  for (int64_t done = elementBytes; done < bytes;) {
-    int64_t length = std::min(done, bytes - done);
-    std::memcpy(target + done, target, size_t(length));
-    done += length;
-  }
-}
-
-bool RankExecutor::compute(const rg_instruction &instruction) {
-  const rg_slice *slices = getSlices(instruction);
-  switch (instruction.opcode) {
-  case RG_OP_LAUNCH:
-    return launch(instruction);
-  case RG_OP_GEMM:
-  case RG_OP_ATTENTION:
-    return callLibrary(instruction);
-  case RG_OP_COPY:
-    std::memmove(resolve(slices[0]), resolve(slices[1]),
-                 size_t(slices[0].bytes));
-    return true;
-  case RG_OP_FILL:
-    fill(static_cast<std::byte *>(resolve(slices[0])), slices[0].bytes,
-         resolve(slices[1]), slices[1].bytes);
-    return true;
-  default: {
-    int64_t position = getPosition(program.axes[instruction.index], rank);
-    std::memcpy(resolve(slices[0]), &position, size_t(slices[0].bytes));
-    return true;
-  }
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Control
-//===----------------------------------------------------------------------===//
-
-/// Little endian: the low bytes come first.
-static void writeInteger(void *data, int64_t bytes, int64_t value) {
-  std::memcpy(data, &value, size_t(bytes));
-}
-
-void RankExecutor::control(const rg_instruction &instruction, int64_t &next) {
-  const rg_slice *slices = getSlices(instruction);
-  auto read = [&](int32_t i) {
-    return readInteger(resolve(slices[i]), slices[i].bytes);
-  };
-  bool isTaken = true;
-  switch (instruction.opcode) {
-  case RG_OP_JUMP_IF_ZERO:
-    isTaken = read(0) == 0;
-    break;
-  case RG_OP_LOOP: {
-    Loop &loop = loops[size_t(instruction.index)];
-    loop = {read(1), read(2), read(3)};
-    isTaken = loop.value >= loop.upper || loop.step <= 0;
-    if (!isTaken)
-      writeInteger(resolve(slices[0]), slices[0].bytes, loop.value);
-    break;
-  }
-  case RG_OP_NEXT: {
-    Loop &loop = loops[size_t(instruction.index)];
-    isTaken = !__builtin_add_overflow(loop.value, loop.step, &loop.value) &&
-              loop.value < loop.upper;
-    if (isTaken)
-      writeInteger(resolve(slices[0]), slices[0].bytes, loop.value);
-    break;
-  }
-  default:
-    break;
-  }
-  if (isTaken)
-    next = instruction.target;
-}
-
-bool RankExecutor::runInstruction(const rg_instruction &instruction,
-                                  int64_t &next) {
-  switch (instruction.opcode) {
-  case RG_OP_COLLECTIVE:
-    return start(instruction);
-  case RG_OP_RECORD:
-    // What computes has been run by now.
-    events[size_t(instruction.index)] = {
-        instruction.stream,
-        streams[size_t(instruction.stream)].getNumStarted()};
-    return true;
-  case RG_OP_WAIT: {
-    // Streams are issued by this thread, so all of them wait.
-    const Event &event = events[size_t(instruction.index)];
-    return waitUntil(streams[size_t(event.stream)], event.numStarted);
-  }
-  case RG_OP_SYNC:
-    return waitForAll();
-  case RG_OP_JUMP:
-  case RG_OP_JUMP_IF_ZERO:
-  case RG_OP_LOOP:
-  case RG_OP_NEXT:
-    control(instruction, next);
-    return true;
-  default:
-    return compute(instruction);
-  }
+  failure = {reason.getCode(), rank, instruction};
+  error = reason.getMessage();
 }
 
 static double getSeconds(RankExecutor::Clock::time_point time) {
@@ -364,21 +277,25 @@ rg_failure RankExecutor::run(void *const *newArguments,
   waitTime = {};
   spans.clear();
   stepBegin = getSeconds(begin);
+  error.clear();
   for (Event &event : events)
     event = {};
-  for (int64_t i = 0; i < program.instruction_count;) {
-    int64_t next = i + 1;
-    const rg_instruction &instruction = program.instructions[i];
+  walker.begin();
+  while (!walker.isAtEnd()) {
     double start = recordsSpans ? getSeconds(Clock::now()) : 0;
-    if (!runInstruction(instruction, next))
+    if (Failure reason = walker.advance()) {
+      noteFailure(reason, walker.getCurrent());
       break;
+    }
+    const rg_instruction &instruction =
+        program.instructions[walker.getCurrent()];
     // That of a collective is known when it is waited for.
     if (recordsSpans && instruction.opcode != RG_OP_COLLECTIVE)
       addSpan(instruction, start, getSeconds(Clock::now()));
-    i = next;
   }
-  rg_rank_finish(world, rank);
-  // Futures that nobody waits for still use this rank's memory.
-  waitForAll();
+  communicator.finishRank(rank);
+  // Collectives that nobody waits for still use this rank's memory. What fails
+  // has been noted.
+  static_cast<void>(sync());
   return failure;
 }

@@ -10,7 +10,9 @@
 #define REGATHER_LIB_RUNTIME_CPU_RANKEXECUTOR_H
 
 #include "Arena.h"
+#include "Communication/Communicator.h"
 #include "LibraryCalls.h"
+#include "Program/ProgramWalker.h"
 #include "TaskPool.h"
 
 #include "regather/Runtime/Executor.h"
@@ -25,20 +27,18 @@ namespace regather::runtime {
 /// program.
 int64_t getScratchBytes(const rg_program &program, const LibraryCalls &library);
 
-/// Walks the instructions of a program on one rank. Computation runs on the
+/// Runs a program on one rank: the backend of its walk. Computation runs on the
 /// thread that calls and on helpers; communication is started and waited for.
 class RankExecutor {
 public:
   RankExecutor(const rg_program &program, const LibraryCalls &library,
-               rg_world *world, int32_t rank);
+               HostCommunicator &communicator, int32_t rank);
   ~RankExecutor();
 
   /// Takes all memory; false if the system does not grant it.
   bool allocate(int64_t threads);
   /// Starts helpers; false if the system does not grant them.
   bool startHelpers(int64_t threads, bool canSpin);
-  /// Finds the groups that the rank is in.
-  rg_status findGroups();
 
   using Clock = std::chrono::steady_clock;
 
@@ -46,11 +46,14 @@ public:
   void recordSpans();
 
   /// Runs one step, which began at `begin`. The rank is finished afterwards,
-  /// and nothing is in flight.
+  /// and has waited for all collectives.
   rg_failure run(void *const *newArguments, Clock::time_point begin);
 
   /// What the last step has kept, by end.
   const std::vector<rg_span> &getSpans() const { return spans; }
+
+  /// Why the last step failed.
+  const std::string &getError() const { return error; }
 
   /// Seconds that the last step spent blocked in waits.
   double getWaitSeconds() const { return waitTime.count(); }
@@ -59,9 +62,11 @@ public:
   Arena &getArena() { return arena; }
 
 private:
+  friend class ProgramWalker<RankExecutor>;
+
   /// A collective that nobody waited for yet.
   struct Pending {
-    rg_future *future;
+    PendingCollective *collective;
     const rg_instruction *instruction;
   };
   /// The collectives that the rank started on one stream. They are waited for
@@ -81,23 +86,25 @@ private:
     int32_t stream;
     int64_t numStarted;
   };
-  struct Loop {
-    int64_t value, upper, step;
-  };
+  /// What the walk asks for.
+  Failure compute(const rg_instruction &instruction);
+  Failure startCollective(const rg_instruction &instruction);
+  Failure record(const rg_instruction &instruction);
+  Failure wait(const rg_instruction &instruction);
+  Failure sync();
+  Failure copy(const rg_instruction &instruction);
+  Failure fill(const rg_instruction &instruction);
+  Failure writeInteger(const rg_slice &slice, int64_t value, int32_t stream);
+  Result<int64_t> readInteger(const rg_slice &slice) const;
 
-  /// These return false when the rank has to stop. `next` is the number of the
-  /// instruction that follows.
-  bool runInstruction(const rg_instruction &instruction, int64_t &next);
-  bool compute(const rg_instruction &instruction);
-  bool launch(const rg_instruction &instruction);
-  bool callLibrary(const rg_instruction &instruction);
-  bool start(const rg_instruction &instruction);
-  bool waitUntil(Stream &stream, int64_t numStarted);
-  bool waitForAll();
-  void control(const rg_instruction &instruction, int64_t &next);
+  Failure launch(const rg_instruction &instruction);
+  Failure callLibrary(const rg_instruction &instruction);
+  Failure stop(const char *message);
+  Failure waitUntil(Stream &stream, int64_t numStarted);
   void addSpan(const rg_instruction &instruction, double begin, double end);
-  bool check(rg_status status, const rg_instruction &instruction);
-  bool fail(const char *message, const rg_instruction &instruction);
+  void noteFailure(const Failure &reason, int64_t instruction);
+  /// Fills `buffers`; returns how many bytes they have.
+  int64_t resolveAll(const rg_instruction &instruction);
 
   const rg_slice *getSlices(const rg_instruction &instruction) const {
     return program.slices + instruction.first_slice;
@@ -105,20 +112,19 @@ private:
 
   const rg_program &program;
   const LibraryCalls &library;
-  rg_world *world;
+  HostCommunicator &communicator;
   int32_t rank;
   Arena arena;
   Arena scratch;
   int64_t scratchBytes = 0; ///< of each thread
   TaskPool pool;
-  std::vector<rg_comm *> comms; ///< by axes
   std::vector<Stream> streams;
   std::vector<Event> events;
-  std::vector<Loop> loops;
   std::vector<void *> buffers;
-  std::vector<rg_member> members;
   std::vector<void *> arguments;
+  ProgramWalker<RankExecutor> walker;
   rg_failure failure = {};
+  std::string error;
   std::chrono::duration<double> waitTime{0};
   bool recordsSpans = false;
   std::vector<rg_span> spans;

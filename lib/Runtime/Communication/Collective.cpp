@@ -290,6 +290,24 @@ std::string regather::runtime::readCollective(const rg_collective &from,
   return "";
 }
 
+std::string regather::runtime::readCollective(const rg_collective_entry &entry,
+                                              int64_t ranks,
+                                              Collective &collective) {
+  // A byte of no interest stands for the buffers, which must not be null.
+  char byte = 0;
+  rg_collective from = entry.collective;
+  std::vector<rg_member> members;
+  if (from.members)
+    members.assign(from.members, from.members + from.member_count);
+  for (rg_member &member : members) {
+    member.input = &byte;
+    member.output = &byte;
+  }
+  from.members = members.data();
+  std::vector<Buffers> buffers;
+  return readCollective(from, ranks, collective, buffers);
+}
+
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//

@@ -14,7 +14,7 @@
 #ifndef REGATHER_LIB_RUNTIME_COMMUNICATION_COLLECTIVE_H
 #define REGATHER_LIB_RUNTIME_COMMUNICATION_COLLECTIVE_H
 
-#include "regather/Runtime/Runtime.h"
+#include "regather/Runtime/Program.h"
 #include "regather/Support/MeshRanks.h"
 
 #include <string>
@@ -60,6 +60,11 @@ struct Collective {
 std::string readCollective(const rg_collective &from, int64_t ranks,
                            Collective &collective,
                            std::vector<Buffers> &buffers);
+
+/// Copies a collective of a program without its buffers. Returns what is wrong
+/// with it, or an empty string.
+std::string readCollective(const rg_collective_entry &entry, int64_t ranks,
+                           Collective &collective);
 
 /// Bytes that each of `ranks` ranks receives with an algorithm that moves no
 /// byte twice, as CollectiveOpInterface counts them.

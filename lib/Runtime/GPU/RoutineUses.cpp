@@ -11,7 +11,7 @@
 using namespace regather::runtime;
 
 /// Arenas, arguments and constants begin at multiples of it.
-static constexpr int64_t kBufferAlignment = 256;
+static constexpr int64_t kMaxAlignment = 256;
 
 std::vector<RoutineUse>
 regather::runtime::readRoutineUses(const rg_program &program, int32_t opcode) {
@@ -26,7 +26,7 @@ regather::runtime::readRoutineUses(const rg_program &program, int32_t opcode) {
       use.description = instruction.description;
     auto count = static_cast<size_t>(instruction.slice_count);
     if (use.alignments.size() < count)
-      use.alignments.resize(count, kBufferAlignment);
+      use.alignments.resize(count, kMaxAlignment);
     for (size_t p = 0; p < count; ++p) {
       int64_t offset =
           program.slices[instruction.first_slice + int64_t(p)].offset |

@@ -162,8 +162,8 @@ rg_status World::resumeRank(int32_t rank) {
 // Communicators
 //===----------------------------------------------------------------------===//
 
-rg_status World::getCommunicator(int32_t rank, const int32_t *members,
-                                 int32_t count, Communicator *&communicator) {
+rg_status World::getView(int32_t rank, const int32_t *members, int32_t count,
+                         GroupView *&view) {
   if (count < 1)
     return rejectArgument("group must have at least 1 member, got " +
                           std::to_string(count));
@@ -191,10 +191,9 @@ rg_status World::getCommunicator(int32_t rank, const int32_t *members,
     entry = std::make_unique<Group>();
     entry->members = list;
     for (int32_t position = 0; position < count; ++position)
-      entry->communicators.push_back(
-          {this, entry.get(), list[position], position, 0});
+      entry->views.push_back({this, entry.get(), list[position], position, 0});
   }
-  communicator = &entry->communicators[found - list.begin()];
+  view = &entry->views[found - list.begin()];
   return RG_OK;
 }
 
@@ -204,32 +203,30 @@ rg_status World::getCommunicator(int32_t rank, const int32_t *members,
 
 /// Compares the place of this start with what other members have started on all
 /// groups in common. Linear in the group.
-rg_status World::checkOrder(const Communicator &communicator,
-                            const char *name) {
-  StartRecord record = {communicator.group, communicator.numStarted, name};
-  for (int32_t peer : communicator.group->members) {
-    if (peer == communicator.rank)
+rg_status World::checkOrder(const GroupView &view, const char *name) {
+  StartRecord record = {view.group, view.numStarted, name};
+  for (int32_t peer : view.group->members) {
+    if (peer == view.rank)
       continue;
-    if (auto expected = order.start(communicator.rank, peer, record))
+    if (auto expected = order.start(view.rank, peer, record))
       return fail(RG_ERROR_MISMATCH,
-                  describeOrder(communicator, name, peer, *expected));
+                  describeOrder(view, name, peer, *expected));
   }
   return RG_OK;
 }
 
-/// The rendezvous that the communicator's next collective belongs to. The first
+/// The rendezvous that the view's next collective belongs to. The first
 /// rank to arrive says what the collective is.
-Rendezvous &World::arrive(Communicator &communicator,
-                          const Collective &collective) {
-  Group &group = *communicator.group;
-  size_t index = size_t(communicator.numStarted - group.firstOpen);
+Rendezvous &World::arrive(GroupView &view, const Collective &collective) {
+  Group &group = *view.group;
+  size_t index = size_t(view.numStarted - group.firstOpen);
   if (index == group.open.size()) {
     auto rendezvous = std::make_shared<Rendezvous>();
     rendezvous->world = this;
     rendezvous->group = &group;
-    rendezvous->sequence = communicator.numStarted;
+    rendezvous->sequence = view.numStarted;
     rendezvous->collective = collective;
-    rendezvous->firstPosition = communicator.position;
+    rendezvous->firstPosition = view.position;
     rendezvous->arrived.resize(group.members.size());
     rendezvous->names.resize(group.members.size());
     rendezvous->buffers.resize(group.members.size());
@@ -250,9 +247,9 @@ void World::submit(Group &group, std::shared_ptr<Rendezvous> rendezvous) {
   pool.submit(std::move(rendezvous));
 }
 
-rg_status World::start(Communicator &communicator, const rg_collective &from,
+rg_status World::start(GroupView &view, const rg_collective &from,
                        Future *&future) {
-  Group &group = *communicator.group;
+  Group &group = *view.group;
   const char *name = from.name ? from.name : "";
   Collective collective;
   std::vector<Buffers> buffers;
@@ -261,33 +258,35 @@ rg_status World::start(Communicator &communicator, const rg_collective &from,
   Lock lock(mutex);
   if (status != RG_OK)
     return status;
-  std::string who = "rank " + std::to_string(communicator.rank);
+  std::string who = "rank " + std::to_string(view.rank);
   if (!problem.empty())
     return noteArgumentError(std::string(name) + (*name ? ": " : "") + problem +
                              " (" + who + ")");
-  if (ranks[communicator.rank].finished)
+  if (ranks[view.rank].finished)
     return noteArgumentError(who + " starts a collective after it finished");
 
-  Rendezvous &rendezvous = arrive(communicator, collective);
+  Rendezvous &rendezvous = arrive(view, collective);
   std::string difference =
       describeDifference(rendezvous.collective, collective);
   if (!difference.empty())
-    return fail(
-        RG_ERROR_MISMATCH,
-        describeMismatch(rendezvous, communicator.rank, name, difference));
-  if (checkOrder(communicator, name) != RG_OK)
+    return fail(RG_ERROR_MISMATCH,
+                describeMismatch(rendezvous, view.rank, name, difference));
+  if (checkOrder(view, name) != RG_OK)
     return status;
 
   auto owned = std::make_unique<Future>(
-      Future{this, communicator.rank, communicator.position,
-             group.open[communicator.numStarted - group.firstOpen]});
+      Future{{},
+             this,
+             view.rank,
+             view.position,
+             group.open[view.numStarted - group.firstOpen]});
   future = owned.get();
   futures.emplace(future, std::move(owned));
-  ++communicator.numStarted;
+  ++view.numStarted;
   ++rendezvous.numArrived;
-  rendezvous.arrived[communicator.position] = true;
-  rendezvous.names[communicator.position] = name;
-  rendezvous.buffers[communicator.position] = std::move(buffers);
+  rendezvous.arrived[view.position] = true;
+  rendezvous.names[view.position] = name;
+  rendezvous.buffers[view.position] = std::move(buffers);
   if (!rendezvous.isOpen()) {
     std::shared_ptr<Rendezvous> complete = std::move(group.open.front());
     group.open.pop_front();

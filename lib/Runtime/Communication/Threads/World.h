@@ -29,6 +29,7 @@
 #define REGATHER_LIB_RUNTIME_COMMUNICATION_THREADS_WORLD_H
 
 #include "Communication/Collective.h"
+#include "Communication/Communicator.h"
 #include "InjectedLink.h"
 #include "SharedOrder.h"
 #include "WorkerPool.h"
@@ -44,7 +45,7 @@ class World;
 struct Rendezvous;
 
 /// One rank's view of a group.
-struct Communicator {
+struct GroupView {
   World *world;
   Group *group;
   int32_t rank;
@@ -57,7 +58,7 @@ struct Communicator {
 struct Group {
   std::vector<int32_t> members;
   /// One per member. Never grows, so pointers into it stay valid.
-  std::vector<Communicator> communicators;
+  std::vector<GroupView> views;
   /// Collectives that lack a member, by ascending sequence number; the first
   /// one has the number `firstOpen`. Members arrive in order, so they complete
   /// in order, too.
@@ -94,7 +95,7 @@ struct Rendezvous : Job {
 };
 
 /// What a rank holds of a collective it has started.
-struct Future {
+struct Future : PendingCollective {
   World *world;
   int32_t rank;
   int32_t position;
@@ -118,12 +119,14 @@ public:
 
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   const char *getError() const;
+  /// RG_OK until the first failure.
+  rg_status getStatus() const { return status; }
   void abort(const char *message);
   rg_status finishRank(int32_t rank);
   rg_status resumeRank(int32_t rank);
-  rg_status getCommunicator(int32_t rank, const int32_t *members, int32_t count,
-                            Communicator *&communicator);
-  rg_status start(Communicator &communicator, const rg_collective &collective,
+  rg_status getView(int32_t rank, const int32_t *members, int32_t count,
+                    GroupView *&view);
+  rg_status start(GroupView &view, const rg_collective &collective,
                   Future *&future);
   /// Sets `flight` to when the data was moved, unless it is null.
   rg_status wait(Future *future, rg_collective_times *times);
@@ -139,9 +142,9 @@ private:
   rg_status checkRank(int32_t rank);
   rg_status noteArgumentError(const std::string &message);
   rg_status fail(rg_status newStatus, const std::string &message);
-  rg_status checkOrder(const Communicator &communicator, const char *name);
+  rg_status checkOrder(const GroupView &view, const char *name);
   void submit(Group &group, std::shared_ptr<Rendezvous> rendezvous);
-  Rendezvous &arrive(Communicator &communicator, const Collective &collective);
+  Rendezvous &arrive(GroupView &view, const Collective &collective);
   bool isStuck(const Rank &rank) const;
   template <typename Predicate>
   bool allMissing(const Rank &rank, Predicate predicate) const;
@@ -153,7 +156,7 @@ private:
   std::string describeMismatch(const Rendezvous &rendezvous, int32_t rank,
                                const char *name,
                                const std::string &difference) const;
-  std::string describeOrder(const Communicator &communicator, const char *name,
+  std::string describeOrder(const GroupView &view, const char *name,
                             int32_t peer, const StartRecord &expected) const;
   std::string describeRanks() const;
 

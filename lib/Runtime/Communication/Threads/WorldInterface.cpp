@@ -24,11 +24,11 @@ static World *unwrap(rg_world *world) {
 static const World *unwrap(const rg_world *world) {
   return reinterpret_cast<const World *>(world);
 }
-static Communicator *unwrap(rg_comm *comm) {
-  return reinterpret_cast<Communicator *>(comm);
+static GroupView *unwrap(rg_comm *comm) {
+  return reinterpret_cast<GroupView *>(comm);
 }
-static const Communicator *unwrap(const rg_comm *comm) {
-  return reinterpret_cast<const Communicator *>(comm);
+static const GroupView *unwrap(const rg_comm *comm) {
+  return reinterpret_cast<const GroupView *>(comm);
 }
 static Future *unwrap(rg_future *future) {
   return reinterpret_cast<Future *>(future);
@@ -133,10 +133,9 @@ rg_status rg_comm_get(rg_world *world, int32_t rank, const int32_t *members,
     return RG_ERROR_ARGUMENT;
   if (!comm || !members)
     return unwrap(world)->rejectArgument("rg_comm_get: a pointer is null");
-  Communicator *communicator = nullptr;
-  rg_status status =
-      unwrap(world)->getCommunicator(rank, members, count, communicator);
-  *comm = reinterpret_cast<rg_comm *>(communicator);
+  GroupView *view = nullptr;
+  rg_status status = unwrap(world)->getView(rank, members, count, view);
+  *comm = reinterpret_cast<rg_comm *>(view);
   return status;
 }
 

@@ -37,8 +37,8 @@ std::string World::describeMismatch(const Rendezvous &rendezvous, int32_t rank,
          " starts " + quote(name);
 }
 
-std::string World::describeOrder(const Communicator &communicator,
-                                 const char *name, int32_t peer,
+std::string World::describeOrder(const GroupView &view, const char *name,
+                                 int32_t peer,
                                  const StartRecord &expected) const {
   auto describe = [&](int32_t rank, const Group &group, int64_t sequence,
                       const char *called) {
@@ -49,8 +49,7 @@ std::string World::describeOrder(const Communicator &communicator,
   return "mismatch: two ranks start the collectives they share in different "
          "order" +
          describe(peer, *expected.group, expected.sequence, expected.name) +
-         describe(communicator.rank, *communicator.group,
-                  communicator.numStarted, name);
+         describe(view.rank, *view.group, view.numStarted, name);
 }
 
 /// One line for each rank.

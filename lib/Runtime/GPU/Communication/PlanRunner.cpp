@@ -17,24 +17,6 @@ using namespace regather::runtime;
 /// CUmemorytype of memory of a device.
 static constexpr unsigned kDeviceMemory = 2;
 
-std::string regather::runtime::readCollective(const rg_collective_entry &entry,
-                                              int64_t ranks,
-                                              Collective &collective) {
-  // A place of no interest stands for the buffers, which must not be null.
-  char place = 0;
-  rg_collective from = entry.collective;
-  std::vector<rg_member> members;
-  if (from.members)
-    members.assign(from.members, from.members + from.member_count);
-  for (rg_member &member : members) {
-    member.input = &place;
-    member.output = &place;
-  }
-  from.members = members.data();
-  std::vector<Buffers> buffers;
-  return readCollective(from, ranks, collective, buffers);
-}
-
 PlanRunner::~PlanRunner() {
   if (module)
     driver.cuModuleUnload(module);

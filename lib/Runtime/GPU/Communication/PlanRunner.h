@@ -33,11 +33,6 @@ struct PlanMemory {
   }
 };
 
-/// Copies a collective of a program without its buffers. Returns what is wrong
-/// with it, or an empty string.
-std::string readCollective(const rg_collective_entry &entry, int64_t ranks,
-                           Collective &collective);
-
 /// Enqueues what the phases of plans do besides the exchange. Holds the kernels
 /// for reductions.
 class PlanRunner {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GPU/Communication/SharedDeviceCommunicator.h"
-#include "CollectiveCase.h"
+#include "CollectiveBuffers.h"
 
 using namespace regather::runtime;
 

@@ -15,7 +15,7 @@ using namespace regather::runtime;
 namespace {
 
 /// [m, k] times [k, n], in row-major order.
-rg_gemm_desc makeDesc(int64_t m, int64_t n, int64_t k) {
+rg_gemm_desc makeGemmDesc(int64_t m, int64_t n, int64_t k) {
   rg_gemm_desc desc = {};
   desc.m = m;
   desc.n = n;
@@ -42,7 +42,7 @@ std::string describe(const rg_gemm_desc &desc) {
 }
 
 TEST(GemmPlan, ComputesTheTransposeOfRowMajorResults) {
-  EXPECT_EQ(describe(makeDesc(2, 3, 4)),
+  EXPECT_EQ(describe(makeGemmDesc(2, 3, 4)),
             "a=bf16[3,4:3,0] b=bf16[4,2:4,0] c=- d=bf16[3,2:3,0] bias=- relu=0 "
             "batch=1");
 }
@@ -51,17 +51,17 @@ TEST(GemmPlan, IsLargeIfASpanOrASizeIs) {
   auto isLarge = [](const rg_gemm_desc &desc) {
     return planGemm(desc).plan->isLarge();
   };
-  EXPECT_FALSE(isLarge(makeDesc(2, (1 << 21) - 1, 4)));
-  EXPECT_TRUE(isLarge(makeDesc(2, 1 << 21, 4)));
-  EXPECT_TRUE(isLarge(makeDesc(1 << 16, 1 << 15, 1)));
-  EXPECT_FALSE(isLarge(makeDesc((1 << 16) - 1, 1 << 15, 1)));
-  rg_gemm_desc batched = makeDesc(4, 4, 4);
+  EXPECT_FALSE(isLarge(makeGemmDesc(2, (1 << 21) - 1, 4)));
+  EXPECT_TRUE(isLarge(makeGemmDesc(2, 1 << 21, 4)));
+  EXPECT_TRUE(isLarge(makeGemmDesc(1 << 16, 1 << 15, 1)));
+  EXPECT_FALSE(isLarge(makeGemmDesc((1 << 16) - 1, 1 << 15, 1)));
+  rg_gemm_desc batched = makeGemmDesc(4, 4, 4);
   addBatch(batched, 2, int64_t(1) << 31, 16, 16);
   EXPECT_TRUE(isLarge(batched));
 }
 
 TEST(GemmPlan, TakesTransposedFactors) {
-  rg_gemm_desc desc = makeDesc(2, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(2, 3, 4);
   desc.a.strides[0] = 1;
   desc.a.strides[1] = 2;
   desc.b.strides[0] = 1;
@@ -72,7 +72,7 @@ TEST(GemmPlan, TakesTransposedFactors) {
 }
 
 TEST(GemmPlan, ComputesColumnMajorResultsAsTheyAre) {
-  rg_gemm_desc desc = makeDesc(2, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(2, 3, 4);
   desc.c.strides[0] = 1;
   desc.c.strides[1] = 2;
   EXPECT_EQ(describe(desc),
@@ -82,7 +82,7 @@ TEST(GemmPlan, ComputesColumnMajorResultsAsTheyAre) {
 
 // The activations of a linear layer: one GEMM with more rows.
 TEST(GemmPlan, MakesABatchRows) {
-  rg_gemm_desc desc = makeDesc(5, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(5, 3, 4);
   addBatch(desc, 7, 5 * 4, 0, 5 * 3);
   EXPECT_EQ(describe(desc),
             "a=bf16[3,4:3,0] b=bf16[4,35:4,0] c=- d=bf16[3,35:3,0] bias=- "
@@ -90,7 +90,7 @@ TEST(GemmPlan, MakesABatchRows) {
 }
 
 TEST(GemmPlan, KeepsABatchThatRowsCannotHold) {
-  rg_gemm_desc desc = makeDesc(5, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(5, 3, 4);
   addBatch(desc, 7, 5 * 4, 0, 5 * 3 + 1);
   EXPECT_EQ(describe(desc),
             "a=bf16[3,4:3,0] b=bf16[4,5:4,20] c=- d=bf16[3,5:3,16] bias=- "
@@ -98,7 +98,7 @@ TEST(GemmPlan, KeepsABatchThatRowsCannotHold) {
 }
 
 TEST(GemmPlan, JoinsTheDimensionsOfABatch) {
-  rg_gemm_desc desc = makeDesc(5, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(5, 3, 4);
   addBatch(desc, 2, 7 * 20, 7 * 12, 7 * 15);
   addBatch(desc, 7, 20, 12, 15);
   GemmPlanning planning = planGemm(desc);
@@ -109,7 +109,7 @@ TEST(GemmPlan, JoinsTheDimensionsOfABatch) {
 
 // Heads between the rows: the heads are the batch, and each sequence a call.
 TEST(GemmPlan, CallsForEachElementThatNoBatchHolds) {
-  rg_gemm_desc desc = makeDesc(5, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(5, 3, 4);
   desc.a.strides[0] = 8 * 4;
   addBatch(desc, 2, 5 * 8 * 4, 8 * 12, 8 * 15);
   addBatch(desc, 8, 4, 12, 15);
@@ -123,7 +123,7 @@ TEST(GemmPlan, CallsForEachElementThatNoBatchHolds) {
 }
 
 TEST(GemmPlan, AddsATensorAndABias) {
-  rg_gemm_desc desc = makeDesc(2, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(2, 3, 4);
   desc.addends[0] = {3, RG_BF16, 0, {0, 1}, {}};
   desc.addends[1] = desc.c;
   desc.addend_count = 2;
@@ -134,54 +134,54 @@ TEST(GemmPlan, AddsATensorAndABias) {
 }
 
 TEST(GemmPlan, NeedsNoCallForNothing) {
-  rg_gemm_desc desc = makeDesc(0, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(0, 3, 4);
   ASSERT_TRUE(planGemm(desc).plan);
   EXPECT_EQ(planGemm(desc).plan->getNumCalls(), 0);
 }
 
 TEST(GemmPlan, SaysWhatDoesNotFit) {
-  rg_gemm_desc desc = makeDesc(2, 3, 4);
+  rg_gemm_desc desc = makeGemmDesc(2, 3, 4);
   desc.k = 0;
   EXPECT_EQ(describe(desc), "there is nothing to multiply");
 
-  desc = makeDesc(2, 3, 4);
+  desc = makeGemmDesc(2, 3, 4);
   desc.a.strides[0] = 8;
   desc.a.strides[1] = 2;
   EXPECT_EQ(describe(desc), "a factor lies along none of its dimensions");
 
-  desc = makeDesc(2, 3, 4);
+  desc = makeGemmDesc(2, 3, 4);
   desc.c.strides[0] = 8;
   desc.c.strides[1] = 2;
   EXPECT_EQ(describe(desc), "the result lies along none of its dimensions");
 
-  desc = makeDesc(2, 3, 4);
+  desc = makeGemmDesc(2, 3, 4);
   desc.a.dtype = desc.b.dtype = RG_F32;
   EXPECT_EQ(describe(desc),
             "the result is neither f32 nor of the type of the factors");
 
   // One type of 16 bits into the other.
-  desc = makeDesc(2, 3, 4);
+  desc = makeGemmDesc(2, 3, 4);
   desc.a.dtype = desc.b.dtype = RG_F16;
   EXPECT_EQ(describe(desc),
             "the result is neither f32 nor of the type of the factors");
 
-  desc = makeDesc(2, 3, 4);
+  desc = makeGemmDesc(2, 3, 4);
   desc.addends[0] = {3, RG_F32, 0, {0, 1}, {}};
   desc.addend_count = 1;
   EXPECT_EQ(describe(desc), "an addend has another type than the result");
 
-  desc = makeDesc(2, 3, 4);
+  desc = makeGemmDesc(2, 3, 4);
   desc.addends[0] = desc.addends[1] = desc.c;
   desc.addend_count = 2;
   EXPECT_EQ(describe(desc), "the addends are not one tensor and one bias");
 
   // A bias along the rows.
-  desc = makeDesc(2, 3, 4);
+  desc = makeGemmDesc(2, 3, 4);
   desc.addends[0] = {3, RG_BF16, 0, {1, 0}, {}};
   desc.addend_count = 1;
   EXPECT_EQ(describe(desc), "the addends are not one tensor and one bias");
 
-  desc = makeDesc(2, 3, 4);
+  desc = makeGemmDesc(2, 3, 4);
   addBatch(desc, 5000, 8, 12, 6);
   addBatch(desc, 5000, 7, 11, 5);
   EXPECT_EQ(describe(desc), "the batch takes too many calls");

@@ -19,8 +19,8 @@ using namespace regather::runtime;
 
 namespace {
 
-constexpr int64_t kMaxBuffers = 9;
-constexpr int64_t kBufferBytes = 1 << 17;
+constexpr int64_t kMaxDnnBuffers = 9;
+constexpr int64_t kDnnBufferBytes = 1 << 17;
 
 /// The operands of a description, results last.
 std::vector<rg_attention_operand *> getOperands(rg_attention_desc &desc) {
@@ -39,7 +39,8 @@ class CudnnLibrary : public testing::Test {
 protected:
   void SetUp() override {
     ASSERT_EQ(driver.cuStreamCreate(&stream, kCuStreamNonBlocking), 0);
-    ASSERT_EQ(driver.cuMemAlloc_v2(&arena, kMaxBuffers * kBufferBytes), 0);
+    ASSERT_EQ(driver.cuMemAlloc_v2(&arena, kMaxDnnBuffers * kDnnBufferBytes),
+              0);
   }
   void TearDown() override {
     driver.cuStreamDestroy_v2(stream);
@@ -142,11 +143,12 @@ void CudnnLibrary::setProgram(std::vector<rg_attention_desc> newDescs,
     instruction.opcode = RG_OP_ATTENTION;
     instruction.index = static_cast<int32_t>(i);
     instruction.first_slice = static_cast<int64_t>(places.size());
-    instruction.slice_count = kMaxBuffers;
+    instruction.slice_count = kMaxDnnBuffers;
     instruction.description = "attention at step.mlir:7:3";
     instructions.push_back(instruction);
-    for (int64_t p = 0; p < kMaxBuffers; ++p)
-      places.push_back({RG_SPACE_ARENA, 0, p * kBufferBytes, kBufferBytes});
+    for (int64_t p = 0; p < kMaxDnnBuffers; ++p)
+      places.push_back(
+          {RG_SPACE_ARENA, 0, p * kDnnBufferBytes, kDnnBufferBytes});
   }
   program = {};
   program.attention_count = static_cast<int64_t>(descs.size());
@@ -155,7 +157,7 @@ void CudnnLibrary::setProgram(std::vector<rg_attention_desc> newDescs,
   program.slices = places.data();
   program.instruction_count = static_cast<int64_t>(instructions.size());
   program.instructions = instructions.data();
-  kernels.assign(descs.size(), {&launch, 1, 0, kMaxBuffers});
+  kernels.assign(descs.size(), {&launch, 1, 0, kMaxDnnBuffers});
   gpuProgram.attentions = withKernels ? kernels.data() : nullptr;
 }
 
@@ -163,13 +165,13 @@ std::vector<char> CudnnLibrary::computeOnCpu(const rg_attention_desc &desc) {
   auto *data = reinterpret_cast<char *>(arena);
   auto *halves = reinterpret_cast<uint16_t *>(arena);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  for (int64_t i = 0; i < kMaxBuffers * kBufferBytes / 2; ++i)
+  for (int64_t i = 0; i < kMaxDnnBuffers * kDnnBufferBytes / 2; ++i)
     halves[i] = desc.q.dtype == RG_F16 ? toF16(uniform(random))
                                        : toBF16(uniform(random));
   auto run = [](const rg_attention_desc &routine, char *memory) {
     std::vector<void *> buffers;
-    for (int64_t p = 0; p < kMaxBuffers; ++p)
-      buffers.push_back(memory + p * kBufferBytes);
+    for (int64_t p = 0; p < kMaxDnnBuffers; ++p)
+      buffers.push_back(memory + p * kDnnBufferBytes);
     rg_attention *attention = nullptr;
     ASSERT_EQ(rg_attention_create(&routine, &attention), RG_OK);
     EXPECT_EQ(rg_attention_run(attention, buffers.data()), RG_OK);
@@ -180,7 +182,7 @@ std::vector<char> CudnnLibrary::computeOnCpu(const rg_attention_desc &desc) {
     forward.backward = 0;
     run(forward, data);
   }
-  std::vector<char> expected(data, data + kMaxBuffers * kBufferBytes);
+  std::vector<char> expected(data, data + kMaxDnnBuffers * kDnnBufferBytes);
   run(desc, expected.data());
   return expected;
 }
@@ -239,7 +241,7 @@ void CudnnLibrary::expectResults(const rg_attention_desc &desc,
                                    : desc.width,
             [&](int64_t offset) {
               auto read = [&](char *memory) -> double {
-                char *base = memory + operand.buffer * kBufferBytes;
+                char *base = memory + operand.buffer * kDnnBufferBytes;
                 if (operand.dtype == RG_F32)
                   return reinterpret_cast<float *>(base)[offset];
                 uint16_t bits = reinterpret_cast<uint16_t *>(base)[offset];
@@ -249,7 +251,7 @@ void CudnnLibrary::expectResults(const rg_attention_desc &desc,
               error += (got - want) * (got - want);
               norm += want * want;
               size_t bytes = operand.dtype == RG_F32 ? 4 : 2;
-              size_t at = size_t(operand.buffer * kBufferBytes) +
+              size_t at = size_t(operand.buffer * kDnnBufferBytes) +
                           size_t(offset) * bytes;
               std::copy_n(actual + at, bytes, expected.data() + at);
             });
@@ -325,8 +327,8 @@ TEST_F(CudnnLibrary, SumsGradientsOfQInMemory) {
         driver.cuMemAlloc_v2(&workspace, size_t(attention.getWorkspaceBytes())),
         0);
     std::vector<CuAddress> addresses;
-    for (int64_t p = 0; p < kMaxBuffers; ++p)
-      addresses.push_back(arena + CuAddress(p * kBufferBytes));
+    for (int64_t p = 0; p < kMaxDnnBuffers; ++p)
+      addresses.push_back(arena + CuAddress(p * kDnnBufferBytes));
     EXPECT_TRUE(attention.run(addresses.data(), workspace, stream, message))
         << message;
     driver.cuMemFree_v2(workspace);

@@ -9,7 +9,7 @@
 #ifndef REGATHER_TEST_UNIT_RUNTIME_GPU_NCCL_NCCLRANKS_H
 #define REGATHER_TEST_UNIT_RUNTIME_GPU_NCCL_NCCLRANKS_H
 
-#include "../Communication/CollectiveCase.h"
+#include "../Communication/CollectiveBuffers.h"
 #include "GPU/Nccl/NcclCommunicator.h"
 
 #include <condition_variable>

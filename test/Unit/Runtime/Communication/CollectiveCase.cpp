@@ -1,4 +1,4 @@
-//===- CollectiveCase.cpp - Collectives compared with the host ------------===//
+//===- CollectiveCase.cpp - Collectives to be tried -----------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
