@@ -55,6 +55,7 @@ class Generator:
         if result.code != 0:
             return [failed("regather-docs", result.output)]
         self.reference_pages()
+        self.operator_page()
         self.tool_pages()
         self.written_pages()
         self.index()
@@ -73,6 +74,25 @@ class Generator:
             else:
                 heading = title[1] if title else raw.stem
             self.write(raw.name, heading, page)
+
+    def operator_page(self) -> None:
+        """The targets of nodes that the table of operators knows."""
+        lines = ["# Operators", "",
+                 "The targets of `tg.node` that are known by more than their "
+                 "types. What is built becomes linalg, what is expanded other "
+                 "nodes before; what is opaque only graph passes take. A whole "
+                 "node works on whole tensors."]
+        known = tablegen.targets()
+        for kind in sorted({target.kind for target in known}):
+            lines += ["", f"## {kind}", "",
+                      "| target | parameters | lowering | sharding | PyTorch |",
+                      "|---|---|---|---|---|"]
+            lines += [f"| `{target.name}` | {target.parameters} | "
+                      f"{target.lowering} | {target.sharding} | "
+                      f"{target.pytorch} |"
+                      for target in known if target.kind == kind]
+        self.record("page operators", None if known else "the page is empty")
+        self.write("operators.md", "Operators", "\n".join(lines) + "\n")
 
     def operation_examples(self) -> dict[str, str]:
         texts = {}

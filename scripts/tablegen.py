@@ -59,6 +59,37 @@ def record_name(records: dict, record: dict) -> str:
     return f"{dialect}.{record['opName']}"
 
 
+@dataclass(frozen=True)
+class Target:
+    """A target of nodes, as the table of operators describes it."""
+
+    name: str
+    kind: str
+    parameters: str
+    lowering: str
+    sharding: str
+    pytorch: str
+
+
+def targets() -> list[Target]:
+    """All targets, by name."""
+    records = load(ROOT / "include/regather/Dialect/TG/Targets/NodeTargets.td")
+
+    def enumerator(record: dict, field: str) -> str:
+        return record[field].rsplit("::", 1)[1]
+
+    def describe(record: dict) -> Target:
+        operator = records[enumerator(record, "Operator")]
+        return Target(record["Name"], enumerator(operator, "Class"),
+                      record["Parameters"], enumerator(record, "Lowering"),
+                      enumerator(record, "Sharding"),
+                      enumerator(operator, "PyTorch"))
+
+    return sorted((describe(records[name])
+                   for name in records["!instanceof"]["TargetRecord"]),
+                  key=lambda target: target.name)
+
+
 def passes() -> list[Definition]:
     files = [file for file in project_files(".td")
              if file.name.endswith("Passes.td")]

@@ -261,6 +261,12 @@ case("aten.isnan.default", SPECIAL, ref=numpy.isnan, out="i1")
 case("aten.isinf.default", SPECIAL, ref=numpy.isinf, out="i1")
 case("aten.isinf.default", ints(3), ref=lambda x: x < 0, out="i1")
 case("aten.atan2.default", rand(3, 4), rand(4), ref=numpy.arctan2)
+case("aten.copysign.Tensor", rand(3, 4), rand(4), ref=numpy.copysign)
+case("aten.copysign.Tensor", SPECIAL, Value("f32", numpy.array([-0.0])),
+     ref=numpy.copysign)
+case("aten.copysign.Tensor", ints(4), ints(4, low=-3), ref=numpy.copysign)
+case("aten.copysign.Scalar", rand(3, dtype="bf16"), -2, out="bf16",
+     ref=numpy.copysign)
 case("aten.hypot.default", rand(3, 4), rand(4), ref=numpy.hypot)
 case("aten.hypot.default", Value("f32", numpy.array([3e30, 0.0, numpy.inf])),
      Value("f32", numpy.array([4e30, 0.0, 1.0])), ref=numpy.hypot)

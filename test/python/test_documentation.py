@@ -53,6 +53,20 @@ def test_every_command_works(page: str, tmp_path: Path) -> None:
         assert "relative difference: at most" in result.stdout
 
 
+def test_operator_is_the_one_that_was_added() -> None:
+    """The code that docs/adding-an-operator.md shows is that of the project."""
+    page = "docs/adding-an-operator.md"
+    for kind, place in (("tablegen", "include/regather/Dialect/TG/Targets"),
+                        ("cpp", "lib"), ("python", "test/python")):
+        texts = [path.read_text() for path in (ROOT / place).rglob("*")
+                 if path.suffix in (".td", ".cpp", ".py")]
+        blocks = re.findall(rf"^```{kind}\n(.*?)^```$",
+                            (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+        assert blocks, kind
+        for block in blocks:
+            assert any(block in text for text in texts), block
+
+
 def test_no_command_is_left_out() -> None:
     """Blocks without a mark hold no command of ours: each is `sh`, or `console`
     where it needs a cluster."""

@@ -39,7 +39,7 @@ from torch_partition import make_joint, partition  # noqa: E402
 
 TIMEOUT = 120
 MATCH = "--tg-partition=mode=min-cut match-pytorch=true"
-OPERATORS = Path("include/regather/Dialect/TG/Targets/NodeTargets.td")
+OPERATORS = ROOT / "include/regather/Dialect/TG/Targets/NodeTargets.td"
 
 
 class Checkpointed(torch.nn.Module):
@@ -224,7 +224,7 @@ def test_same_bits(name: str, ranks: int, tmp_path: Path) -> None:
 def test_operators() -> None:
     """The table holds the sets of the installed PyTorch. Its list of pointwise
     operators is of those that have been used, so there may be fewer."""
-    records = tablegen.load(ROOT / OPERATORS)
+    records = tablegen.load(OPERATORS)
     table = {records[name]["Name"]: records[name]["PyTorch"]
              for name in records["!instanceof"]["OperatorRecord"]}
     kinds = get_default_op_list()

@@ -379,6 +379,7 @@ void regather::nodes::addElementwiseBuilders(BuilderTable &table) {
   table.add(Operator::AtenClamp, buildClamp);
   table.add({Target::AtenClampMaxDefault, Target::AtenClampMinDefault},
             buildClamp);
+  table.add(Operator::AtenCopysign, buildFloatBinary<math::CopySignOp>);
   table.add(Operator::AtenCos, buildUnary<emit<math::CosOp>>);
   table.add(Operator::AtenCosh, buildUnary<emit<math::CoshOp>>);
   table.add({Target::AtenDivScalar, Target::AtenDivTensor}, buildBinary<div>);

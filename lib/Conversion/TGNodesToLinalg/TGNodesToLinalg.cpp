@@ -9,8 +9,8 @@
 #include "NodeBuilder.h"
 #include "NodeExpansion.h"
 
-#include "regather/Conversion/NodeBuilders.h"
 #include "regather/Conversion/Passes.h"
+#include "regather/Conversion/TGNodesToLinalg/BuiltTargets.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -61,7 +61,7 @@ const BuilderTable &regather::nodes::getNodeBuilders() {
 }
 
 bool regather::nodes::hasBuilder(Target target) {
-  return getNodeBuilders().lookup(target);
+  return getNodeBuilders().lookup(target) != nullptr;
 }
 
 /// The target of `node` if it has a builder.

@@ -79,3 +79,14 @@ func.func @compares_in_the_common_type(%x: tensor<2xi64>) -> (tensor<2xi1>, tens
   %1 = tg.node "aten.lt.Scalar"(%x) args [#tg.operand<0>, 1] : (tensor<2xi64>) -> tensor<2xi1>
   return %0, %1 : tensor<2xi1>, tensor<2xi1>
 }
+
+// Of a number, too; what is computed is a float.
+// CHECK-LABEL: func.func @takes_the_sign_of_another
+// CHECK: math.copysign %{{.*}}, %{{.*}} : f32
+// CHECK: arith.sitofp %{{.*}} : i64 to f32
+// CHECK: math.copysign %{{.*}}, %{{.*}} : f32
+func.func @takes_the_sign_of_another(%x: tensor<2xf32>, %y: tensor<2xi64>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = tg.node "aten.copysign.Tensor"(%x, %x) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %1 = tg.node "aten.copysign.Scalar"(%y) args [#tg.operand<0>, -2.0] : (tensor<2xi64>) -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
-#include "regather/Conversion/NodeBuilders.h"
-#include "regather/Dialect/TG/Sharding/NodeRules.h"
+#include "regather/Conversion/TGNodesToLinalg/BuiltTargets.h"
+#include "regather/Dialect/TG/Sharding/RuledTargets.h"
 
 #include "gtest/gtest.h"
 

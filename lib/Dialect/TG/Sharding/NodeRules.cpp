@@ -8,7 +8,7 @@
 
 #include "NodeRules.h"
 
-#include "regather/Dialect/TG/Sharding/NodeRules.h"
+#include "regather/Dialect/TG/Sharding/RuledTargets.h"
 
 using namespace mlir;
 using namespace regather;
@@ -144,7 +144,7 @@ const NodeRuleTable &regather::tg::sharding::getNodeRules() {
 }
 
 bool regather::tg::sharding::hasNodeRule(NodeTarget target) {
-  return getNodeRules().lookup(target);
+  return getNodeRules().lookup(target) != nullptr;
 }
 
 /// The target of `node` if it has a rule.

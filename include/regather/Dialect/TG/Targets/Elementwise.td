@@ -84,6 +84,9 @@ defm AtenClone : Operator<"aten.clone", Elementwise, [
 defm AtenContiguous : Operator<"aten.contiguous", Elementwise, [
   Default<"self", lowering=Opaque>
 ]>;
+defm AtenCopysign : Operator<"aten.copysign", Elementwise, [
+  Overload<["Scalar", "Tensor"], "self other">
+], pytorch=Recomputable>;
 defm AtenCos : Operator<"aten.cos", Elementwise, [
   Default<"self">
 ], pytorch=Recomputable>;

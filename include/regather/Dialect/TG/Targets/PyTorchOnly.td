@@ -23,7 +23,6 @@ multiclass RecomputableOperator<string name>
 defm AtenAndMethod : RecomputableOperator<"aten.__and__">;
 defm AtenCelu : RecomputableOperator<"aten.celu">;
 defm AtenClip : RecomputableOperator<"aten.clip">;
-defm AtenCopysign : RecomputableOperator<"aten.copysign">;
 defm AtenDeg2rad : RecomputableOperator<"aten.deg2rad">;
 defm AtenDigamma : RecomputableOperator<"aten.digamma">;
 defm AtenErfinv : RecomputableOperator<"aten.erfinv">;

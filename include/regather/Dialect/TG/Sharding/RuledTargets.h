@@ -1,4 +1,4 @@
-//===- NodeRules.h - Targets with a sharding rule ---------------*- C++ -*-===//
+//===- RuledTargets.h - Targets with a sharding rule ------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_DIALECT_TG_SHARDING_NODERULES_H
-#define REGATHER_DIALECT_TG_SHARDING_NODERULES_H
+#ifndef REGATHER_DIALECT_TG_SHARDING_RULEDTARGETS_H
+#define REGATHER_DIALECT_TG_SHARDING_RULEDTARGETS_H
 
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
@@ -19,4 +19,4 @@ bool hasNodeRule(NodeTarget target);
 
 } // namespace regather::tg::sharding
 
-#endif // REGATHER_DIALECT_TG_SHARDING_NODERULES_H
+#endif // REGATHER_DIALECT_TG_SHARDING_RULEDTARGETS_H

@@ -1,4 +1,4 @@
-//===- NodeBuilders.h - Targets that linalg is built for --------*- C++ -*-===//
+//===- BuiltTargets.h - Targets that linalg is built for --------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_CONVERSION_NODEBUILDERS_H
-#define REGATHER_CONVERSION_NODEBUILDERS_H
+#ifndef REGATHER_CONVERSION_TGNODESTOLINALG_BUILTTARGETS_H
+#define REGATHER_CONVERSION_TGNODESTOLINALG_BUILTTARGETS_H
 
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
@@ -19,4 +19,4 @@ bool hasBuilder(tg::NodeTarget target);
 
 } // namespace regather::nodes
 
-#endif // REGATHER_CONVERSION_NODEBUILDERS_H
+#endif // REGATHER_CONVERSION_TGNODESTOLINALG_BUILTTARGETS_H
