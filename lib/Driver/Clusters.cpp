@@ -13,11 +13,10 @@ using namespace regather;
 
 FailureOr<CostModel> regather::loadCostModel(MLIRContext *context,
                                              StringRef cluster) {
-  llvm::Expected<Cluster> loaded = loadCluster(cluster);
+  Result<Cluster> loaded = loadCluster(cluster);
   if (loaded)
     return CostModel(std::move(*loaded));
-  return emitError(UnknownLoc::get(context))
-         << llvm::toString(loaded.takeError());
+  return emitError(UnknownLoc::get(context)) << loaded.getMessage();
 }
 
 FailureOr<CostModel> regather::loadChosenCluster(ModuleOp module,
