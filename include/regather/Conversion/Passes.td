@@ -192,7 +192,9 @@ def ConvertTGNodesToLinalgPass
 
     Postcondition: no `tg.node` is left, and all new types are static. The
     operation that computes a result carries the `tg.*` attributes of the node,
-    and every new operation its location.
+    and every new operation its location. A kernel keeps its `library_call` if a
+    library still reads the body (a GEMM), and loses it otherwise (attention), so
+    that code is generated.
 
     Numbers: pointwise arithmetic on bf16 and f16 is carried out in f32 and
     rounded once, at the end of the node; reductions and products of matrices

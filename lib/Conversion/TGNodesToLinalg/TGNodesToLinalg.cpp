@@ -11,6 +11,7 @@
 
 #include "regather/Conversion/Passes.h"
 #include "regather/Conversion/TGNodesToLinalg/BuiltTargets.h"
+#include "regather/Dialect/TG/Library/LibraryCalls.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -188,7 +189,10 @@ struct ConvertTGNodesToLinalgPass
     for (tg::NodeOp node : nodes)
       failed |= convert(node, *getBuiltTarget(node)).failed();
     if (failed)
-      signalPassFailure();
+      return signalPassFailure();
+    // Libraries read structured operations of GEMMs, but none of attention.
+    for (auto kernel : getOperation().getOps<tg::KernelOp>())
+      tg::updateLibraryCall(kernel);
   }
 
 private:

@@ -30,6 +30,14 @@ Value regather::tg::getViewedOperand(OpResult result) {
   return reading ? reading->operand : nullptr;
 }
 
+void regather::tg::updateLibraryCall(KernelOp kernel) {
+  LibraryCallAttrInterface call = kernel.getLibraryCallAttr();
+  if (isa_and_nonnull<GemmAttr>(call))
+    kernel.setLibraryCallAttr(matchGemm(kernel).call);
+  else if (isa_and_nonnull<AttentionAttr>(call))
+    kernel.setLibraryCallAttr(matchAttention(kernel).call);
+}
+
 template <typename CallAttr>
 static LogicalResult verifyMatch(KernelOp kernel,
                                  const LibraryMatch<CallAttr> &match) {

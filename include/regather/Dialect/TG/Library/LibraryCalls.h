@@ -55,6 +55,11 @@ LibraryMatch<AttentionAttr> matchAttention(KernelOp kernel);
 /// has one. Emits an error.
 llvm::LogicalResult verifyLibraryCall(KernelOp kernel);
 
+/// Reads a kernel with a library call again after a pass has rewritten its
+/// body: the call becomes what the body says now, or is removed if a library
+/// does not read it any more, so that code is generated.
+void updateLibraryCall(KernelOp kernel);
+
 /// What a library can take over.
 enum class LibraryRoutine { Gemm, Attention, AttentionBackward };
 
