@@ -79,6 +79,7 @@ void kernel::buildBufferPipeline(OpPassManager &pm) {
   functions.addPass(createFuseElementwisePass());
 
   // Each operation computes in a type that every target has.
+  functions.addPass(createGeneralizeContractionsPass());
   functions.addPass(createExpandIntegerConversionsPass());
   addFloatPasses(pm);
   pm.addNestedPass<func::FuncOp>(createRemoveFastMathPass());

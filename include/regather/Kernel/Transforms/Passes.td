@@ -179,6 +179,24 @@ def FuseElementwisePass
   ];
 }
 
+def GeneralizeContractionsPass
+    : Pass<"kernel-generalize-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Give contractions of narrow floats a body";
+  let description = [{
+    Writes named contractions, such as `linalg.matmul`, that read or write
+    floats of less than 32 bits as `linalg.generic`. The passes that follow
+    compute in f32 and write conversions out, in the body; the body of a named
+    contraction is fixed, and it may hold a product and a sum only.
+
+    Contractions of wider types are left alone.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let statistics = [
+    Statistic<"numGeneralized", "num-generalized",
+              "Number of contractions that became generic operations">
+  ];
+}
+
 def ExpandIntegerConversionsPass
     : Pass<"kernel-expand-integer-conversions", "::mlir::func::FuncOp"> {
   let summary = "Round integers to 16-bit floats once";
