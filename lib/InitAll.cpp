@@ -14,6 +14,7 @@
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Kernel/CPU/Passes.h"
+#include "regather/Kernel/NVPTX/Passes.h"
 #include "regather/Kernel/Transforms/Passes.h"
 #include "regather/Pipelines/Pipelines.h"
 
@@ -42,5 +43,7 @@ void regather::registerAllPasses() {
   kernel::registerKernelPasses();
   cpu::registerCPUKernelPasses();
   cpu::registerKernelPipeline();
+  nvptx::registerNVPTXKernelPasses();
+  nvptx::registerKernelPipelines();
   registerPipelines();
 }
