@@ -9,9 +9,11 @@
 #include "regather/InitAll.h"
 
 #include "regather/Conversion/Passes.h"
+#include "regather/Dialect/Exec/Analysis/MemoryChecks.h"
 #include "regather/Dialect/Exec/IR/Exec.h"
 #include "regather/Dialect/Exec/Transforms/Passes.h"
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Sharding/ShardingModels.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Kernel/CPU/Passes.h"
 #include "regather/Kernel/NVPTX/Passes.h"
@@ -32,6 +34,7 @@ void regather::registerAllDialects(mlir::DialectRegistry &registry) {
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
                   exec::ExecDialect, tg::TGDialect>();
   mlir::func::registerInlinerExtension(registry);
+  exec::registerMemoryChecks(registry);
   tg::registerCostExternalModels(registry);
   tg::registerShardingExternalModels(registry);
 }

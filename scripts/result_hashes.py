@@ -19,6 +19,8 @@ import argparse
 import hashlib
 import json
 import os
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+KERNEL_NAME = re.compile(rb"[0-9a-f]{32}")
+# Those of type symtab, strtab, rela, hash, nobits, dynsym and gnu.hash.
+SYMBOL_SECTIONS = {2, 3, 4, 5, 8, 11, 0x6FFFFFF6}
 # Flags of `regather`, by name. All of them shard over two ranks.
 PLANS = {
     "default": [],
@@ -85,13 +90,31 @@ def commands(fx: Path, weights: Path, scratch: Path
             "compile", fx, *planned, "-o", bundle, "--quiet", cache]
 
 
+def without_symbols(elf: bytes) -> bytes:
+    """The sections of a shared object, but those that hold names of symbols."""
+    offset, = struct.unpack_from("<Q", elf, 0x28)
+    size, count = struct.unpack_from("<HH", elf, 0x3A)
+    kept = []
+    for number in range(count):
+        kind, _, _, start, length = struct.unpack_from(
+            "<IQQQQ", elf, offset + number * size + 4)
+        if kind not in SYMBOL_SECTIONS:
+            kept.append(elf[start:start + length])
+    return b"".join(kept)
+
+
 def content(path: Path) -> bytes:
-    """Of a file, or of all files of a folder with their names."""
-    if path.is_file():
-        return path.read_bytes()
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    return b"".join(f"{file.relative_to(path)}\n".encode() + file.read_bytes()
-                    for file in files)
+    """Of a file, with names of kernels numbered by their first occurrence.
+
+    Such a name is a hash of what compiled the kernel, too, so it changes with
+    each change of the compiler.
+    """
+    data = path.read_bytes()
+    if data.startswith(b"\x7fELF"):
+        data = without_symbols(data)
+    numbers: dict[bytes, bytes] = {}
+    return KERNEL_NAME.sub(
+        lambda name: numbers.setdefault(name[0], b"%d" % len(numbers)), data)
 
 
 def record_model(build: Path, name: str, fx: Path, weights: Path

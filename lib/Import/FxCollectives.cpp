@@ -24,32 +24,39 @@ using namespace regather;
 using namespace regather::fx;
 using Kind = JsonValue::Kind;
 
+/// The collective that a target starts.
+std::optional<FxCollectives::Operator>
+FxCollectives::getOperator(tg::NodeTarget target) {
+  switch (target) {
+  case tg::NodeTarget::C10dAllGatherIntoTensorDefault:
+  case tg::NodeTarget::C10dAllGatherIntoTensorCoalescedDefault:
+    return Operator::AllGather;
+  case tg::NodeTarget::C10dReduceScatterTensorDefault:
+  case tg::NodeTarget::C10dReduceScatterTensorCoalescedDefault:
+    return Operator::ReduceScatter;
+  case tg::NodeTarget::C10dAllReduceDefault:
+  case tg::NodeTarget::C10dAllReduceCoalescedDefault:
+    return Operator::AllReduce;
+  case tg::NodeTarget::C10dAllToAllSingleDefault:
+    return Operator::AllToAll;
+  case tg::NodeTarget::C10dBroadcastDefault:
+    return Operator::Broadcast;
+  default:
+    return std::nullopt;
+  }
+}
+
 FailureOr<bool> FxCollectives::import(const Call &call, OpBuilder &builder) {
-  struct Entry {
-    StringRef name;
-    Operator kind;
-    size_t numArguments;
-  };
-  static constexpr Entry kOperators[] = {
-      {"all_gather_into_tensor", Operator::AllGather, 3},
-      {"reduce_scatter_tensor", Operator::ReduceScatter, 4},
-      {"all_reduce", Operator::AllReduce, 3},
-      {"all_to_all_single", Operator::AllToAll, 4},
-      {"broadcast", Operator::Broadcast, 3},
-  };
-  StringRef name = call.target.getString();
-  if (!name.consume_front("_c10d_functional."))
-    return false;
-  name.consume_back(".default");
-  if (name == "wait_tensor")
+  std::optional<tg::NodeTarget> target =
+      tg::findNodeTarget(call.target.getString());
+  if (target == tg::NodeTarget::C10dWaitTensorDefault)
     return importWait(call, builder);
-  name.consume_back("_coalesced");
-  const Entry *entry = llvm::find_if(
-      kOperators, [&](const Entry &entry) { return entry.name == name; });
-  if (entry == std::end(kOperators))
+  std::optional<Operator> kind = target ? getOperator(*target) : std::nullopt;
+  if (!kind)
     return false;
-  if (failed(checkArguments(call, entry->numArguments)) ||
-      failed(importCollective(entry->kind, call, builder)))
+  size_t numArguments = tg::getInfo(*target).parameters.count(' ') + 1;
+  if (failed(checkArguments(call, numArguments)) ||
+      failed(importCollective(*kind, call, builder)))
     return failure();
   return true;
 }

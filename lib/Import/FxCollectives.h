@@ -13,6 +13,8 @@
 #include "FxMeshes.h"
 #include "FxValues.h"
 
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 namespace regather::fx {
 
 /// What every operation made for one call has.
@@ -47,6 +49,7 @@ private:
     Broadcast
   };
 
+  static std::optional<Operator> getOperator(tg::NodeTarget target);
   llvm::LogicalResult importCollective(Operator kind, const Call &call,
                                        mlir::OpBuilder &builder);
   llvm::LogicalResult addPolicy(const Call &call, mlir::Value arrived);

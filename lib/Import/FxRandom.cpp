@@ -9,6 +9,7 @@
 #include "FxRandom.h"
 
 #include "regather/Dialect/TG/Nodes/RandomTargets.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 using namespace mlir;
 using namespace regather;
@@ -34,9 +35,10 @@ void FxRandom::begin(Value seed, Value offset, OpBuilder &builder) {
   MLIRContext *context = builder.getContext();
   Attribute args[] = {tg::OperandAttr::get(context, 0),
                       builder.getI64IntegerAttr(1)};
-  auto next = tg::NodeOp::create(
-      builder, offset.getLoc(), offset.getType(), "aten.add.Scalar", offset,
-      builder.getArrayAttr(args), /*kwargs=*/nullptr, /*effects=*/false);
+  auto next = tg::NodeOp::create(builder, offset.getLoc(), offset.getType(),
+                                 tg::getName(tg::NodeTarget::AtenAddScalar),
+                                 offset, builder.getArrayAttr(args),
+                                 /*kwargs=*/nullptr, /*effects=*/false);
   next->setAttr(tg::kPhaseAttrName,
                 tg::PhaseAttr::get(context, tg::Phase::Forward));
   nextOffset = next->getResult(0);

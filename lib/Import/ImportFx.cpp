@@ -28,6 +28,7 @@
 #include "FxValues.h"
 
 #include "regather/Dialect/TG/Steps/Policies.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -217,13 +218,21 @@ LogicalResult StepImporter::importCall(const JsonValue &node, size_t number) {
 
 /// True for operators that give their first argument back if the result has
 /// its type.
-static bool isReshaping(StringRef target) {
-  return llvm::StringSwitch<bool>(target)
-      .Cases({"aten.view.default", "aten._unsafe_view.default",
-              "aten.reshape.default", "aten.expand.default"},
-             true)
-      .Cases({"aten.alias.default", "aten.detach.default"}, true)
-      .Default(false);
+static bool isReshaping(StringRef name) {
+  std::optional<tg::NodeTarget> target = tg::findNodeTarget(name);
+  if (!target)
+    return false;
+  switch (*target) {
+  case tg::NodeTarget::AtenViewDefault:
+  case tg::NodeTarget::AtenUnsafeViewDefault:
+  case tg::NodeTarget::AtenReshapeDefault:
+  case tg::NodeTarget::AtenExpandDefault:
+  case tg::NodeTarget::AtenAliasDefault:
+  case tg::NodeTarget::AtenDetachDefault:
+    return true;
+  default:
+    return false;
+  }
 }
 
 /// What stands for the result of `call`, if it is a view that changes nothing

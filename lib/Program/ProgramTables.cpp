@@ -9,8 +9,7 @@
 #include "regather/Program/ProgramTables.h"
 
 #include "ElementBytes.h"
-
-#include "regather/Dialect/TG/Library/LibraryCalls.h"
+#include "LibraryTables.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -190,12 +189,13 @@ ProgramTranslator::Callee ProgramTranslator::addKernel(tg::KernelOp kernel) {
     table.push_back(entry);
     return Callee(opcode, table.size() - 1);
   };
-  if (kernel->hasAttr(tg::kRoutineAttrName)) {
-    if (auto gemm = tg::matchGemm(kernel))
-      return add(RG_OP_GEMM, tables.gemms, *gemm);
-    if (auto attention = tg::matchAttention(kernel))
-      return add(RG_OP_ATTENTION, tables.attentions, *attention);
-  }
+  FunctionType type = kernel.getFunctionType();
+  tg::LibraryCallAttrInterface call = kernel.getLibraryCallAttr();
+  if (auto gemm = dyn_cast_or_null<tg::GemmAttr>(call))
+    return add(RG_OP_GEMM, tables.gemms, regather::describe(gemm, type));
+  if (auto attention = dyn_cast_or_null<tg::AttentionAttr>(call))
+    return add(RG_OP_ATTENTION, tables.attentions,
+               regather::describe(attention, type));
   tables.kernelOps.push_back(kernel);
   return add(RG_OP_LAUNCH, tables.kernels,
              rg_kernel{save(kernel.getSymName()), nullptr, 1, 1, 0});

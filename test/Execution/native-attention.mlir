@@ -7,7 +7,7 @@
 // RUN: cmp %t/alone %t/both
 // RUN: regather-opt %t/alone.mlir --tg-form-kernels | FileCheck %s
 
-// CHECK: tg.kernel @{{.*}} -> tensor<1x2x64x16xf32> attributes {tg.routine = #tg.routine<attention>}
+// CHECK: tg.kernel @{{.*}} -> tensor<1x2x64x16xf32> attributes {library_call = #tg.attention<{{.*}}>}
 
 //--- alone.mlir
 func.func @step(%q: tensor<1x2x64x16xf32>, %k: tensor<1x2x64x16xf32>, %v: tensor<1x2x64x16xf32>)

@@ -33,12 +33,13 @@ import regather  # noqa: E402
 from regather.factory import make_step  # noqa: E402
 from regather.fx.capture import capture_step  # noqa: E402
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "scripts")]
+import tablegen  # noqa: E402
 from torch_partition import make_joint, partition  # noqa: E402
 
 TIMEOUT = 120
 MATCH = "--tg-partition=mode=min-cut match-pytorch=true"
-OPERATORS = ROOT / "lib/Dialect/TG/Transforms/Partition/PyTorchOperators.def"
+OPERATORS = Path("include/regather/Dialect/TG/Targets/NodeTargets.td")
 
 
 class Checkpointed(torch.nn.Module):
@@ -223,10 +224,9 @@ def test_same_bits(name: str, ranks: int, tmp_path: Path) -> None:
 def test_operators() -> None:
     """The table holds the sets of the installed PyTorch. Its list of pointwise
     operators is of those that have been used, so there may be fewer."""
-    table = dict(
-        reversed(entry) for entry in
-        re.findall(r'^PYTORCH_OPERATOR\((\w+), "([\w.]+)"\)$',
-                   OPERATORS.read_text(), re.MULTILINE))
+    records = tablegen.load(ROOT / OPERATORS)
+    table = {records[name]["Name"]: records[name]["PyTorch"]
+             for name in records["!instanceof"]["OperatorRecord"]}
     kinds = get_default_op_list()
 
     def functional(operators: Any) -> set[str]:
@@ -235,7 +235,7 @@ def test_operators() -> None:
         return {str(op) for op in operators if pattern.fullmatch(str(op))}
 
     def of(kind: str) -> set[str]:
-        return {name for name, other in table.items() if other == kind}
+        return {name for name, other in table.items() if other == f"PyTorchSet::{kind}"}
 
     assert of("View") == functional(kinds.view_ops)
     assert of("Random") == functional(kinds.random_ops)

@@ -61,11 +61,10 @@ static std::string describeLaunches(mlir::ModuleOp module,
     launches.push_back(std::move(entry));
   }
   for (tg::KernelOp kernel : module.getOps<tg::KernelOp>())
-    if (auto routine =
-            kernel->getAttrOfType<tg::RoutineAttr>(tg::kRoutineAttrName)) {
+    if (mlir::Attribute call = kernel.getLibraryCallAttr()) {
       std::string text;
       llvm::raw_string_ostream os(text);
-      os << mlir::Attribute(routine);
+      os << call;
       routines.push_back(
           json::Object{{"kernel", kernel.getSymName()}, {"routine", text}});
     }

@@ -36,16 +36,13 @@ public:
   const rg_program &get();
 
   /// Kernels by their number in the tables, in the order of their first launch,
-  /// without those for which the runtime has a routine.
+  /// without those that a library computes.
   llvm::ArrayRef<tg::KernelOp> getKernels() const { return kernelOps; }
 
   /// Sets all of a kernel but its name. `function` may be null if the tables
   /// become constant data.
   void setKernel(unsigned kernel, rg_kernel_function function, int64_t rows,
                  int64_t grain, int64_t scratchBytes);
-
-  /// Which instructions are a graph, by `exec.graph`; in order.
-  llvm::ArrayRef<rg_gpu_graph> getGraphs() const { return graphs; }
 
   /// What an instruction was translated from, for diagnostics.
   mlir::Operation *getOperation(int64_t instruction) const {

@@ -101,11 +101,11 @@ static LogicalResult buildGelu(NodeArguments &args, NodeBuilder &b) {
   });
 }
 
-void regather::nodes::addActivationRules(RuleTable &table) {
-  table["aten.relu.default"] = {"self", buildRelu};
-  table["aten.silu.default"] = {"self", buildSilu};
-  table["aten.gelu.default"] = {"self approximate", buildGelu};
-  table["aten.leaky_relu.default"] = {"self negative_slope", buildLeakyRelu};
-  table["aten.elu.default"] = {"self alpha scale input_scale", buildElu};
-  table["aten.hardtanh.default"] = {"self min_val max_val", buildHardTanh};
+void regather::nodes::addActivationBuilders(BuilderTable &table) {
+  table.add(Operator::AtenElu, buildElu);
+  table.add(Operator::AtenGelu, buildGelu);
+  table.add(Operator::AtenHardtanh, buildHardTanh);
+  table.add(Operator::AtenLeakyRelu, buildLeakyRelu);
+  table.add(Operator::AtenRelu, buildRelu);
+  table.add(Operator::AtenSilu, buildSilu);
 }

@@ -252,14 +252,10 @@ static LogicalResult buildAttentionBackward(NodeArguments &args,
                    convertTensor(b, gradValue, b.getElement(2))});
 }
 
-void regather::nodes::addAttentionRules(RuleTable &table) {
-  table["aten.scaled_dot_product_attention.default"] = {
-      "query key value attn_mask dropout_p is_causal scale enable_gqa",
-      buildAttention};
-  table["aten._scaled_dot_product_flash_attention_for_cpu.default"] = {
-      "query key value dropout_p is_causal attn_mask scale", buildAttention, 2};
-  table["aten._scaled_dot_product_flash_attention_for_cpu_backward.default"] = {
-      "grad_out query key value out logsumexp dropout_p is_causal attn_mask "
-      "scale",
-      buildAttentionBackward, 3};
+void regather::nodes::addAttentionBuilders(BuilderTable &table) {
+  table.add({Operator::AtenScaledDotProductAttention,
+             Operator::AtenScaledDotProductFlashAttentionForCpu},
+            buildAttention);
+  table.add(Operator::AtenScaledDotProductFlashAttentionForCpuBackward,
+            buildAttentionBackward);
 }

@@ -383,22 +383,12 @@ static LogicalResult buildGroupNormBackward(NodeArguments &args,
                         grad, /*isFixed=*/false);
 }
 
-void regather::nodes::addChannelNormRules(RuleTable &table) {
-  table["aten._native_batch_norm_legit_functional.default"] = {
-      "input weight bias running_mean running_var training momentum eps",
-      buildBatchNorm<true>, 5};
-  table["aten._native_batch_norm_legit_no_training.default"] = {
-      "input weight bias running_mean running_var momentum eps",
-      buildBatchNorm<false>, 3};
-  table["aten._native_batch_norm_legit.no_stats"] = {
-      "input weight bias training momentum eps", buildBatchNorm<false>, 3};
-  table["aten.native_batch_norm_backward.default"] = {
-      "grad_out input weight running_mean running_var save_mean save_invstd "
-      "train eps output_mask",
-      buildBatchNormBackward, 3, /*optionalResults=*/true};
-  table["aten.native_group_norm.default"] = {
-      "input weight bias N C HxW group eps", buildGroupNorm, 3};
-  table["aten.native_group_norm_backward.default"] = {
-      "grad_out input mean rstd weight N C HxW group output_mask",
-      buildGroupNormBackward, 3, /*optionalResults=*/true};
+void regather::nodes::addChannelNormBuilders(BuilderTable &table) {
+  table.add(Operator::AtenNativeBatchNormBackward, buildBatchNormBackward);
+  table.add(Target::AtenNativeBatchNormLegitNoStats, buildBatchNorm<false>);
+  table.add(Operator::AtenNativeBatchNormLegitNoTraining,
+            buildBatchNorm<false>);
+  table.add(Operator::AtenNativeBatchNormLegitFunctional, buildBatchNorm<true>);
+  table.add(Operator::AtenNativeGroupNorm, buildGroupNorm);
+  table.add(Operator::AtenNativeGroupNormBackward, buildGroupNormBackward);
 }

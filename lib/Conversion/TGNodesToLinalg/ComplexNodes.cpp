@@ -48,9 +48,10 @@ static RankedTensorType getJoinedType(Type type, int64_t size = 2) {
 static Value join(NodeMaker &b, Value real, Value imaginary) {
   Type column = getJoinedType(real.getType(), 1);
   Attribute last = b.getI64IntegerAttr(-1);
-  Value parts[] = {b.make("aten.unsqueeze.default", {real, last}, column),
-                   b.make("aten.unsqueeze.default", {imaginary, last}, column)};
-  return b.makeOfList("aten.cat.default", parts, last,
+  Value parts[] = {
+      b.make(Target::AtenUnsqueezeDefault, {real, last}, column),
+      b.make(Target::AtenUnsqueezeDefault, {imaginary, last}, column)};
+  return b.makeOfList(Target::AtenCatDefault, parts, last,
                       getJoinedType(real.getType()));
 }
 
@@ -59,7 +60,7 @@ static Pair split(NodeMaker &b, Value joined) {
   Type part =
       RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
   auto select = [&](int64_t index) {
-    return b.make("aten.select.int",
+    return b.make(Target::AtenSelectInt,
                   {joined, Attribute(b.getI64IntegerAttr(-1)),
                    Attribute(b.getI64IntegerAttr(index))},
                   part);
@@ -89,23 +90,24 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult fail();
   Pair getPair(NodeOperand operand);
   bool isComplexResult() {
     return getComplexElement(node.getResult(0).getType()) != nullptr;
   }
 
   // Each is null if all its operands are.
-  NodeOperand make(StringRef target, NodeOperand lhs, NodeOperand rhs);
+  NodeOperand make(Target target, NodeOperand lhs, NodeOperand rhs);
   NodeOperand negate(NodeOperand operand);
   NodeOperand add(NodeOperand lhs, NodeOperand rhs);
   NodeOperand sub(NodeOperand lhs, NodeOperand rhs);
-  NodeOperand unary(StringRef target, NodeOperand operand);
-  Pair product(StringRef target, Pair lhs, Pair rhs);
+  NodeOperand unary(Target target, NodeOperand operand);
+  Pair product(Target target, Pair lhs, Pair rhs);
   Pair quotient(Pair lhs, Pair rhs);
 
-  std::optional<Pair> expandArithmetic(StringRef target);
-  std::optional<Value> expandToReal(StringRef target);
-  LogicalResult expandByPart();
+  std::optional<Pair> expandArithmetic(Target target);
+  std::optional<Value> expandToReal(Target target);
+  LogicalResult expandByPart(Target target);
   Value toTensor(NodeOperand operand);
   void give(Pair pair);
 
@@ -136,13 +138,13 @@ Pair Expander::getPair(NodeOperand operand) {
   return {getPart(value.real()), getPart(value.imag())};
 }
 
-NodeOperand Expander::make(StringRef target, NodeOperand lhs, NodeOperand rhs) {
+NodeOperand Expander::make(Target target, NodeOperand lhs, NodeOperand rhs) {
   if (!lhs || !rhs)
     return {};
   return b.make(target, {lhs, rhs}, part);
 }
 
-NodeOperand Expander::unary(StringRef target, NodeOperand operand) {
+NodeOperand Expander::unary(Target target, NodeOperand operand) {
   return operand ? NodeOperand(b.make(target, operand, part)) : NodeOperand();
 }
 
@@ -150,25 +152,26 @@ NodeOperand Expander::negate(NodeOperand operand) {
   if (!operand)
     return {};
   if (auto number = dyn_cast<Attribute>(operand))
-    return make("aten.mul.Tensor", toTensor(number),
+    return make(Target::AtenMulTensor, toTensor(number),
                 Attribute(b.getI64IntegerAttr(-1)));
-  return b.make("aten.neg.default", operand, cast<Value>(operand).getType());
+  return b.make(Target::AtenNegDefault, operand,
+                cast<Value>(operand).getType());
 }
 
 NodeOperand Expander::add(NodeOperand lhs, NodeOperand rhs) {
   if (!lhs || !rhs)
     return lhs ? lhs : rhs;
-  return make("aten.add.Tensor", lhs, rhs);
+  return make(Target::AtenAddTensor, lhs, rhs);
 }
 
 NodeOperand Expander::sub(NodeOperand lhs, NodeOperand rhs) {
   if (!lhs || !rhs)
     return lhs ? lhs : negate(rhs);
-  return make("aten.sub.Tensor", lhs, rhs);
+  return make(Target::AtenSubTensor, lhs, rhs);
 }
 
 /// With a product of real tensors, (a + bi)(c + di) = ac - bd + (ad + bc)i.
-Pair Expander::product(StringRef target, Pair lhs, Pair rhs) {
+Pair Expander::product(Target target, Pair lhs, Pair rhs) {
   return {sub(make(target, lhs.real, rhs.real),
               make(target, lhs.imaginary, rhs.imaginary)),
           add(make(target, lhs.real, rhs.imaginary),
@@ -177,7 +180,7 @@ Pair Expander::product(StringRef target, Pair lhs, Pair rhs) {
 
 /// The product with the conjugate over the square of the magnitude.
 Pair Expander::quotient(Pair lhs, Pair rhs) {
-  StringRef div = "aten.div.Tensor", mul = "aten.mul.Tensor";
+  Target div = Target::AtenDivTensor, mul = Target::AtenMulTensor;
   if (!rhs.imaginary)
     return {make(div, lhs.real, rhs.real), make(div, lhs.imaginary, rhs.real)};
   rhs = {toTensor(rhs.real), toTensor(rhs.imaginary)};
@@ -194,14 +197,14 @@ Value Expander::toTensor(NodeOperand operand) {
   if (!operand)
     operand = Attribute(b.getF64FloatAttr(0.0));
   if (auto number = dyn_cast<Attribute>(operand))
-    return b.make("aten.full.default", {size, number}, type);
+    return b.make(Target::AtenFullDefault, {size, number}, type);
   Value value = cast<Value>(operand);
   if (getElementTypeOrSelf(value) != type.getElementType())
-    value = b.make("aten._to_copy.default", NodeOperand(value),
+    value = b.make(Target::AtenToCopyDefault, NodeOperand(value),
                    withElement(value.getType(), type.getElementType()));
   if (value.getType() == type)
     return value;
-  return b.make("aten.expand.default", {value, size}, type);
+  return b.make(Target::AtenExpandDefault, {value, size}, type);
 }
 
 void Expander::give(Pair pair) {
@@ -213,122 +216,121 @@ void Expander::give(Pair pair) {
 //===----------------------------------------------------------------------===//
 
 /// Targets whose result is complex.
-std::optional<Pair> Expander::expandArithmetic(StringRef target) {
-  auto is = [&](std::initializer_list<StringRef> names, size_t count) {
+std::optional<Pair> Expander::expandArithmetic(Target target) {
+  auto is = [&](std::initializer_list<Target> names, size_t count) {
     return operands.size() == count && llvm::is_contained(names, target);
   };
-  if (is({"aten.view_as_complex.default"}, 1))
+  if (is({Target::AtenViewAsComplexDefault}, 1))
     return split(b, cast<Value>(operands[0].real));
-  if (is({"aten.complex.default"}, 2))
+  if (is({Target::AtenComplexDefault}, 2))
     return Pair{operands[0].real, operands[1].real};
-  if (is({"aten.polar.default"}, 2)) {
+  if (is({Target::AtenPolarDefault}, 2)) {
     Value angle = toTensor(operands[1].real);
-    return Pair{make("aten.mul.Tensor", operands[0].real,
-                     unary("aten.cos.default", angle)),
-                make("aten.mul.Tensor", operands[0].real,
-                     unary("aten.sin.default", angle))};
+    return Pair{make(Target::AtenMulTensor, operands[0].real,
+                     unary(Target::AtenCosDefault, angle)),
+                make(Target::AtenMulTensor, operands[0].real,
+                     unary(Target::AtenSinDefault, angle))};
   }
-  if (is({"aten._conj.default", "aten.conj_physical.default",
-          "aten._conj_physical.default"},
+  if (is({Target::AtenConjDefault, Target::AtenConjPhysicalDefault,
+          Target::AtenInnerConjPhysicalDefault},
          1))
     return Pair{operands[0].real, negate(operands[0].imaginary)};
-  if (is({"aten.mul.Tensor", "aten.mul.Scalar"}, 2))
-    return product("aten.mul.Tensor", operands[0], operands[1]);
-  if (is({"aten.mm.default", "aten.bmm.default"}, 2))
+  if (is({Target::AtenMulTensor, Target::AtenMulScalar}, 2))
+    return product(Target::AtenMulTensor, operands[0], operands[1]);
+  if (is({Target::AtenMmDefault, Target::AtenBmmDefault}, 2))
     return product(target, operands[0], operands[1]);
-  if (is({"aten.div.Tensor", "aten.div.Scalar"}, 2))
+  if (is({Target::AtenDivTensor, Target::AtenDivScalar}, 2))
     return quotient(operands[0], operands[1]);
   bool isPlain = !node.getKwargs() || !node.getKwargs()->contains("alpha");
-  if (isPlain && is({"aten.add.Tensor", "aten.add.Scalar"}, 2))
+  if (isPlain && is({Target::AtenAddTensor, Target::AtenAddScalar}, 2))
     return Pair{add(operands[0].real, operands[1].real),
                 add(operands[0].imaginary, operands[1].imaginary)};
-  if (isPlain && is({"aten.sub.Tensor", "aten.sub.Scalar"}, 2))
+  if (isPlain && is({Target::AtenSubTensor, Target::AtenSubScalar}, 2))
     return Pair{sub(operands[0].real, operands[1].real),
                 sub(operands[0].imaginary, operands[1].imaginary)};
-  if (is({"aten.exp.default"}, 1)) {
-    NodeOperand size = unary("aten.exp.default", operands[0].real);
+  if (is({Target::AtenExpDefault}, 1)) {
+    NodeOperand size = unary(Target::AtenExpDefault, operands[0].real);
     NodeOperand angle = operands[0].imaginary;
     return Pair{
-        make("aten.mul.Tensor", size, unary("aten.cos.default", angle)),
-        make("aten.mul.Tensor", size, unary("aten.sin.default", angle))};
+        make(Target::AtenMulTensor, size, unary(Target::AtenCosDefault, angle)),
+        make(Target::AtenMulTensor, size,
+             unary(Target::AtenSinDefault, angle))};
   }
-  if (is({"aten.full.default"}, 2))
+  if (is({Target::AtenFullDefault}, 2))
     return operands[1];
-  if (is({"aten.scalar_tensor.default"}, 1))
+  if (is({Target::AtenScalarTensorDefault}, 1))
     return operands[0];
   return std::nullopt;
 }
 
 /// Targets that take complex numbers to real ones.
-std::optional<Value> Expander::expandToReal(StringRef target) {
+std::optional<Value> Expander::expandToReal(Target target) {
   if (operands.size() != 1 || !operands[0].imaginary)
     return std::nullopt;
   Value real = cast<Value>(operands[0].real);
   Value imaginary = cast<Value>(operands[0].imaginary);
-  if (target == "aten.view_as_real.default")
+  if (target == Target::AtenViewAsRealDefault)
     return join(b, real, imaginary);
-  if (target == "aten.abs.default")
-    return b.make("aten.hypot.default", {real, imaginary}, part);
-  if (target == "aten.angle.default")
-    return b.make("aten.atan2.default", {imaginary, real}, part);
-  if (target == "aten._to_copy.default")
+  if (target == Target::AtenAbsDefault)
+    return b.make(Target::AtenHypotDefault, {real, imaginary}, part);
+  if (target == Target::AtenAngleDefault)
+    return b.make(Target::AtenAtan2Default, {imaginary, real}, part);
+  if (target == Target::AtenToCopyDefault)
     return b.make(target, NodeOperand(real), part);
   return std::nullopt;
 }
 
 /// Targets that do the same with both parts. Of real tensors among complex
 /// ones, none takes part in the imaginary part but as an index or a condition.
-static bool isByPart(StringRef target) {
-  static const llvm::StringSet<> targets = {"aten._to_copy.default",
-                                            "aten._unsafe_view.default",
-                                            "aten.alias.default",
-                                            "aten.cat.default",
-                                            "aten.clone.default",
-                                            "aten.constant_pad_nd.default",
-                                            "aten.copy.default",
-                                            "aten.detach.default",
-                                            "aten.expand.default",
-                                            "aten.flip.default",
-                                            "aten.full_like.default",
-                                            "aten.gather.default",
-                                            "aten.index.Tensor",
-                                            "aten.index_put.default",
-                                            "aten.index_select.default",
-                                            "aten.mean.default",
-                                            "aten.mean.dim",
-                                            "aten.neg.default",
-                                            "aten.permute.default",
-                                            "aten.repeat.default",
-                                            "aten.reshape.default",
-                                            "aten.select.int",
-                                            "aten.select_backward.default",
-                                            "aten.select_scatter.default",
-                                            "aten.slice.Tensor",
-                                            "aten.slice_backward.default",
-                                            "aten.slice_scatter.default",
-                                            "aten.split.Tensor",
-                                            "aten.split_with_sizes.default",
-                                            "aten.squeeze.default",
-                                            "aten.squeeze.dim",
-                                            "aten.squeeze.dims",
-                                            "aten.sum.default",
-                                            "aten.sum.dim_IntList",
-                                            "aten.t.default",
-                                            "aten.transpose.int",
-                                            "aten.unsqueeze.default",
-                                            "aten.view.default",
-                                            "aten.where.self",
-                                            "aten.zeros_like.default"};
-  return targets.contains(target);
+static bool isByPart(Target target) {
+  switch (target) {
+  case Target::AtenAliasDefault:
+  case Target::AtenCatDefault:
+  case Target::AtenCloneDefault:
+  case Target::AtenConstantPadNdDefault:
+  case Target::AtenCopyDefault:
+  case Target::AtenDetachDefault:
+  case Target::AtenExpandDefault:
+  case Target::AtenFlipDefault:
+  case Target::AtenFullLikeDefault:
+  case Target::AtenGatherDefault:
+  case Target::AtenIndexPutDefault:
+  case Target::AtenIndexSelectDefault:
+  case Target::AtenIndexTensor:
+  case Target::AtenMeanDefault:
+  case Target::AtenMeanDim:
+  case Target::AtenNegDefault:
+  case Target::AtenPermuteDefault:
+  case Target::AtenRepeatDefault:
+  case Target::AtenReshapeDefault:
+  case Target::AtenSelectBackwardDefault:
+  case Target::AtenSelectInt:
+  case Target::AtenSelectScatterDefault:
+  case Target::AtenSliceBackwardDefault:
+  case Target::AtenSliceScatterDefault:
+  case Target::AtenSliceTensor:
+  case Target::AtenSplitTensor:
+  case Target::AtenSplitWithSizesDefault:
+  case Target::AtenSqueezeDefault:
+  case Target::AtenSqueezeDim:
+  case Target::AtenSqueezeDims:
+  case Target::AtenSumDefault:
+  case Target::AtenSumDimIntList:
+  case Target::AtenTDefault:
+  case Target::AtenToCopyDefault:
+  case Target::AtenTransposeInt:
+  case Target::AtenUnsafeViewDefault:
+  case Target::AtenUnsqueezeDefault:
+  case Target::AtenViewDefault:
+  case Target::AtenWhereSelf:
+  case Target::AtenZerosLikeDefault:
+    return true;
+  default:
+    return false;
+  }
 }
 
-/// The imaginary part of a full tensor is of zeros.
-static StringRef getImaginaryTarget(StringRef target) {
-  return target == "aten.full_like.default" ? "aten.zeros_like.default"
-                                            : target;
-}
-
-LogicalResult Expander::expandByPart() {
+LogicalResult Expander::expandByPart(Target target) {
   SmallVector<Value> real, imaginary;
   for (Value input : node.getInputs()) {
     auto it = pairs.find(input);
@@ -337,16 +339,16 @@ LogicalResult Expander::expandByPart() {
     bool isValue = !isPair && isa<FloatType>(getElementTypeOrSelf(input));
     imaginary.push_back(isPair ? it->second.second : input);
     if (isValue)
-      imaginary.back() = b.make("aten.zeros_like.default", NodeOperand(input),
-                                input.getType());
+      imaginary.back() = b.make(Target::AtenZerosLikeDefault,
+                                NodeOperand(input), input.getType());
   }
   SmallVector<Type> types =
       llvm::map_to_vector(node.getResultTypes(), getPartType);
   tg::NodeOp first = b.copy(node, real, types);
   tg::NodeOp second = b.copy(node, imaginary, types);
-  StringRef target = getImaginaryTarget(node.getTarget());
-  if (target != node.getTarget()) {
-    second.setTarget(target);
+  // The imaginary part of a full tensor is of zeros.
+  if (target == Target::AtenFullLikeDefault) {
+    second.setTarget(tg::getName(Target::AtenZerosLikeDefault));
     second.setArgsAttr(
         b.getArrayAttr(second.getArgsAttr().getValue().take_front()));
   }
@@ -356,24 +358,30 @@ LogicalResult Expander::expandByPart() {
   return success();
 }
 
+LogicalResult Expander::fail() {
+  return node.emitError() << "cannot convert target \"" << node.getTarget()
+                          << "\" of complex numbers";
+}
+
 LogicalResult Expander::run() {
-  StringRef target = node.getTarget();
+  std::optional<Target> target = tg::findNodeTarget(node.getTarget());
+  if (!target)
+    return fail();
   if (node.getNumResults() == 1 && isComplexResult()) {
-    if (std::optional<Pair> pair = expandArithmetic(target)) {
+    if (std::optional<Pair> pair = expandArithmetic(*target)) {
       give(*pair);
       return success();
     }
   } else if (node.getNumResults() == 1) {
-    if (std::optional<Value> value = expandToReal(target)) {
+    if (std::optional<Value> value = expandToReal(*target)) {
       node.getResult(0).replaceAllUsesWith(*value);
       return success();
     }
   }
   bool areComplex = llvm::all_of(node.getResultTypes(), getComplexElement);
-  if (areComplex && isByPart(target))
-    return expandByPart();
-  return node.emitError() << "cannot convert target \"" << target
-                          << "\" of complex numbers";
+  if (areComplex && isByPart(*target))
+    return expandByPart(*target);
+  return fail();
 }
 
 //===----------------------------------------------------------------------===//

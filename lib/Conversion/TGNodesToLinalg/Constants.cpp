@@ -65,27 +65,19 @@ static LogicalResult buildArange(NodeArguments &args, NodeBuilder &b) {
       }));
 }
 
-void regather::nodes::addConstantRules(RuleTable &table) {
-  table["aten.full.default"] = {"size fill_value", buildFull};
-  table["aten.full_like.default"] = {"self fill_value", buildFull};
-  table["aten.new_full.default"] = {"self size fill_value", buildFull};
-  table["aten.fill.Scalar"] = {"self value", buildFill};
-  table["aten.scalar_tensor.default"] = {"s", buildScalarTensor};
-  table["aten.zeros.default"] = {"size", buildFixed<0>};
-  table["aten.zeros_like.default"] = {"self", buildFixed<0>};
-  table["aten.new_zeros.default"] = {"self size", buildFixed<0>};
-  table["aten.ones.default"] = {"size", buildFixed<1>};
-  table["aten.ones_like.default"] = {"self", buildFixed<1>};
-  table["aten.new_ones.default"] = {"self size", buildFixed<1>};
-  // Any value will do; zero is the same on every run.
-  table["aten.empty.memory_format"] = {"size", buildFixed<0>};
-  table["aten.empty_like.default"] = {"self", buildFixed<0>};
-  table["aten.new_empty.default"] = {"self size", buildFixed<0>};
-  table["aten.new_empty_strided.default"] = {"self size stride", buildFixed<0>};
-  table["aten.empty_strided.default"] = {"size stride", buildFixed<0>};
-  table["aten.empty_permuted.default"] = {"size physical_layout",
-                                          buildFixed<0>};
-  table["aten.arange.default"] = {"end", buildArange};
-  table["aten.arange.start"] = {"start end", buildArange};
-  table["aten.arange.start_step"] = {"start end step", buildArange};
+void regather::nodes::addConstantBuilders(BuilderTable &table) {
+  table.add(Operator::AtenArange, buildArange);
+  // What is not filled holds zeros: the same on every run.
+  table.add({Operator::AtenEmpty, Operator::AtenEmptyLike,
+             Operator::AtenEmptyPermuted, Operator::AtenEmptyStrided,
+             Operator::AtenNewEmpty, Operator::AtenNewEmptyStrided,
+             Operator::AtenNewZeros, Operator::AtenZeros,
+             Operator::AtenZerosLike},
+            buildFixed<0>);
+  table.add(Target::AtenFillScalar, buildFill);
+  table.add({Operator::AtenFull, Operator::AtenFullLike, Operator::AtenNewFull},
+            buildFull);
+  table.add({Operator::AtenNewOnes, Operator::AtenOnes, Operator::AtenOnesLike},
+            buildFixed<1>);
+  table.add(Operator::AtenScalarTensor, buildScalarTensor);
 }

@@ -254,13 +254,7 @@ static LogicalResult buildBackward(NodeArguments &args, NodeBuilder &b) {
   return b.finish(results);
 }
 
-void regather::nodes::addConvolutionRules(RuleTable &table) {
-  table["aten.convolution.default"] = {
-      "input weight bias stride padding dilation transposed output_padding "
-      "groups",
-      buildConvolution};
-  table["aten.convolution_backward.default"] = {
-      "grad_output input weight bias_sizes stride padding dilation transposed "
-      "output_padding groups output_mask",
-      buildBackward, 3, /*optionalResults=*/true};
+void regather::nodes::addConvolutionBuilders(BuilderTable &table) {
+  table.add(Operator::AtenConvolution, buildConvolution);
+  table.add(Operator::AtenConvolutionBackward, buildBackward);
 }

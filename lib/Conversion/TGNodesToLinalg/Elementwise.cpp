@@ -354,97 +354,77 @@ static LogicalResult buildConversion(NodeArguments &args, NodeBuilder &b) {
 // Table
 //===----------------------------------------------------------------------===//
 
-void regather::nodes::addElementwiseRules(RuleTable &table) {
-  table["aten.abs.default"] = {"self", buildUnary<emitAbs, true>};
-  table["aten.neg.default"] = {"self", buildUnary<neg, true>};
-  table["aten.exp.default"] = {"self", buildUnary<emit<math::ExpOp>>};
-  table["aten.expm1.default"] = {"self", buildUnary<emit<math::ExpM1Op>>};
-  table["aten.log.default"] = {"self", buildUnary<emit<math::LogOp>>};
-  table["aten.log1p.default"] = {"self", buildUnary<emit<math::Log1pOp>>};
-  table["aten.sqrt.default"] = {"self", buildUnary<emit<math::SqrtOp>>};
-  table["aten.rsqrt.default"] = {"self", buildUnary<emit<math::RsqrtOp>>};
-  table["aten.reciprocal.default"] = {"self", buildUnary<emitReciprocal>};
-  table["aten.sigmoid.default"] = {"self", buildUnary<sigmoid>};
-  table["aten.tanh.default"] = {"self", buildUnary<emit<math::TanhOp>>};
-  table["aten.erf.default"] = {"self", buildUnary<emit<math::ErfOp>>};
-  table["aten.sin.default"] = {"self", buildUnary<emit<math::SinOp>>};
-  table["aten.cos.default"] = {"self", buildUnary<emit<math::CosOp>>};
-  table["aten.tan.default"] = {"self", buildUnary<emit<math::TanOp>>};
-  table["aten.asin.default"] = {"self", buildUnary<emit<math::AsinOp>>};
-  table["aten.acos.default"] = {"self", buildUnary<emit<math::AcosOp>>};
-  table["aten.atan.default"] = {"self", buildUnary<emit<math::AtanOp>>};
-  table["aten.sinh.default"] = {"self", buildUnary<emit<math::SinhOp>>};
-  table["aten.cosh.default"] = {"self", buildUnary<emit<math::CoshOp>>};
-  table["aten.asinh.default"] = {"self", buildUnary<emit<math::AsinhOp>>};
-  table["aten.acosh.default"] = {"self", buildUnary<emit<math::AcoshOp>>};
-  table["aten.atanh.default"] = {"self", buildUnary<emit<math::AtanhOp>>};
-  table["aten.erfc.default"] = {"self", buildUnary<emit<math::ErfcOp>>};
-  table["aten.exp2.default"] = {"self", buildUnary<emit<math::Exp2Op>>};
-  table["aten.log2.default"] = {"self", buildUnary<emit<math::Log2Op>>};
-  table["aten.log10.default"] = {"self", buildUnary<emit<math::Log10Op>>};
-  table["aten.sign.default"] = {"self", buildUnary<emitSign, true>};
-  table["aten.isnan.default"] = {"self", buildPredicate<emitIsNaN>};
-  table["aten.isinf.default"] = {"self", buildPredicate<emitIsInf>};
-  table["aten.logical_not.default"] = {"self", buildPredicate<emitLogicalNot>};
-  table["aten.bitwise_not.default"] = {"self",
-                                       buildIntegerUnary<emitBitwiseNot>};
-
-  for (const char *overload : {"Tensor", "Scalar"}) {
-    auto rule = [&](StringRef name) -> NodeRule & {
-      return table[("aten." + name + "." + overload).str()];
-    };
-    rule("add") = {"self other alpha", buildScaled<add>};
-    rule("sub") = {"self other alpha", buildScaled<sub>};
-    rule("rsub") = {"self other alpha", buildScaled<emitReverseSub, true>};
-    rule("mul") = {"self other", buildBinary<mul>};
-    rule("div") = {"self other", buildBinary<div>};
-    rule("eq") = {"self other", buildComparison<Relation::Eq>};
-    rule("ne") = {"self other", buildComparison<Relation::Ne>};
-    rule("lt") = {"self other", buildComparison<Relation::Lt>};
-    rule("le") = {"self other", buildComparison<Relation::Le>};
-    rule("gt") = {"self other", buildComparison<Relation::Gt>};
-    rule("ge") = {"self other", buildComparison<Relation::Ge>};
-    for (const char *name : {"__lshift__", "bitwise_left_shift"})
-      rule(name) = {"self other", buildShift<arith::ShLIOp, false>};
-    for (const char *name : {"__rshift__", "bitwise_right_shift"})
-      rule(name) = {"self other", buildShift<arith::ShRSIOp, true>};
-    rule("bitwise_and") = {"self other", buildBitwise<arith::AndIOp>};
-    rule("bitwise_or") = {"self other", buildBitwise<arith::OrIOp>};
-    rule("bitwise_xor") = {"self other", buildBitwise<arith::XOrIOp>};
-  }
-  table["aten.maximum.default"] = {"self other", buildBinary<maximum>};
-  table["aten.minimum.default"] = {"self other", buildBinary<minimum>};
-  table["aten.atan2.default"] = {"self other", buildFloatBinary<math::Atan2Op>};
-  table["aten.fmax.default"] = {
-      "self other", buildBinary<emitNumber<arith::MaxNumFOp, maximum>>};
-  table["aten.fmin.default"] = {
-      "self other", buildBinary<emitNumber<arith::MinNumFOp, minimum>>};
-  table["aten.hypot.default"] = {"self other", buildHypot};
-  table["aten.logical_and.default"] = {"self other",
-                                       buildLogical<arith::AndIOp>};
-  table["aten.logical_or.default"] = {"self other", buildLogical<arith::OrIOp>};
-  table["aten.logical_xor.default"] = {"self other",
-                                       buildLogical<arith::XOrIOp>};
-  table["aten.pow.Tensor_Scalar"] = {"self exponent", buildPowScalar};
-  table["aten.pow.Tensor_Tensor"] = {"self exponent", buildPow};
-  table["aten.pow.Scalar"] = {"self exponent", buildPow};
-
-  table["aten.clamp.default"] = {"self min max", buildClamp};
-  table["aten.clamp.Tensor"] = {"self min max", buildClamp};
-  table["aten.clamp_min.default"] = {"self min", buildClamp};
-  table["aten.clamp_max.default"] = {"self max", buildClamp};
-  for (const char *overload : {"self", "ScalarSelf", "ScalarOther", "Scalar"})
-    table[("aten.where." + StringRef(overload)).str()] = {
-        "condition self other", buildWhere};
-  table["aten.masked_fill.Scalar"] = {"self mask value", buildMaskedFill};
-  table["aten.masked_fill.Tensor"] = {"self mask value", buildMaskedFill};
-
-  table["aten._to_copy.default"] = {"self", buildConversion};
-  table["aten.to.dtype"] = {"self dtype non_blocking copy memory_format",
-                            buildConversion};
-  table["prims.convert_element_type.default"] = {"self dtype", buildConversion};
-  table["aten.clone.default"] = {"self", buildConversion};
-  table["aten.detach.default"] = {"self", buildConversion};
-  table["aten.alias.default"] = {"self", buildConversion};
-  table["aten.lift_fresh_copy.default"] = {"self", buildConversion};
+void regather::nodes::addElementwiseBuilders(BuilderTable &table) {
+  table.add(Operator::AtenAbs, buildUnary<emitAbs, true>);
+  table.add(Operator::AtenAcos, buildUnary<emit<math::AcosOp>>);
+  table.add(Operator::AtenAcosh, buildUnary<emit<math::AcoshOp>>);
+  table.add(Operator::AtenAdd, buildScaled<add>);
+  table.add({Operator::AtenAlias, Operator::AtenClone, Operator::AtenDetach,
+             Operator::AtenLiftFreshCopy, Operator::AtenTo,
+             Operator::AtenToCopy, Operator::PrimsConvertElementType},
+            buildConversion);
+  table.add(Operator::AtenAsin, buildUnary<emit<math::AsinOp>>);
+  table.add(Operator::AtenAsinh, buildUnary<emit<math::AsinhOp>>);
+  table.add(Operator::AtenAtan, buildUnary<emit<math::AtanOp>>);
+  table.add(Operator::AtenAtan2, buildFloatBinary<math::Atan2Op>);
+  table.add(Operator::AtenAtanh, buildUnary<emit<math::AtanhOp>>);
+  table.add(Operator::AtenBitwiseAnd, buildBitwise<arith::AndIOp>);
+  table.add({Operator::AtenBitwiseLeftShift, Operator::AtenLshiftMethod},
+            buildShift<arith::ShLIOp, false>);
+  table.add(Operator::AtenBitwiseNot, buildIntegerUnary<emitBitwiseNot>);
+  table.add(Operator::AtenBitwiseOr, buildBitwise<arith::OrIOp>);
+  table.add({Operator::AtenBitwiseRightShift, Operator::AtenRshiftMethod},
+            buildShift<arith::ShRSIOp, true>);
+  table.add(Operator::AtenBitwiseXor, buildBitwise<arith::XOrIOp>);
+  table.add(Operator::AtenClamp, buildClamp);
+  table.add({Target::AtenClampMaxDefault, Target::AtenClampMinDefault},
+            buildClamp);
+  table.add(Operator::AtenCos, buildUnary<emit<math::CosOp>>);
+  table.add(Operator::AtenCosh, buildUnary<emit<math::CoshOp>>);
+  table.add({Target::AtenDivScalar, Target::AtenDivTensor}, buildBinary<div>);
+  table.add(Operator::AtenEq, buildComparison<Relation::Eq>);
+  table.add(Operator::AtenErf, buildUnary<emit<math::ErfOp>>);
+  table.add(Operator::AtenErfc, buildUnary<emit<math::ErfcOp>>);
+  table.add(Operator::AtenExp, buildUnary<emit<math::ExpOp>>);
+  table.add(Operator::AtenExp2, buildUnary<emit<math::Exp2Op>>);
+  table.add(Operator::AtenExpm1, buildUnary<emit<math::ExpM1Op>>);
+  table.add(Operator::AtenFmax,
+            buildBinary<emitNumber<arith::MaxNumFOp, maximum>>);
+  table.add(Operator::AtenFmin,
+            buildBinary<emitNumber<arith::MinNumFOp, minimum>>);
+  table.add(Operator::AtenGe, buildComparison<Relation::Ge>);
+  table.add(Operator::AtenGt, buildComparison<Relation::Gt>);
+  table.add(Operator::AtenHypot, buildHypot);
+  table.add(Operator::AtenIsinf, buildPredicate<emitIsInf>);
+  table.add(Operator::AtenIsnan, buildPredicate<emitIsNaN>);
+  table.add(Operator::AtenLe, buildComparison<Relation::Le>);
+  table.add(Operator::AtenLog, buildUnary<emit<math::LogOp>>);
+  table.add(Operator::AtenLog10, buildUnary<emit<math::Log10Op>>);
+  table.add(Operator::AtenLog1p, buildUnary<emit<math::Log1pOp>>);
+  table.add(Operator::AtenLog2, buildUnary<emit<math::Log2Op>>);
+  table.add(Operator::AtenLogicalAnd, buildLogical<arith::AndIOp>);
+  table.add(Operator::AtenLogicalNot, buildPredicate<emitLogicalNot>);
+  table.add(Operator::AtenLogicalOr, buildLogical<arith::OrIOp>);
+  table.add(Operator::AtenLogicalXor, buildLogical<arith::XOrIOp>);
+  table.add(Operator::AtenLt, buildComparison<Relation::Lt>);
+  table.add(Operator::AtenMaskedFill, buildMaskedFill);
+  table.add(Operator::AtenMaximum, buildBinary<maximum>);
+  table.add(Operator::AtenMinimum, buildBinary<minimum>);
+  table.add(Operator::AtenMul, buildBinary<mul>);
+  table.add(Operator::AtenNe, buildComparison<Relation::Ne>);
+  table.add(Operator::AtenNeg, buildUnary<neg, true>);
+  table.add({Target::AtenPowScalar, Target::AtenPowTensorTensor}, buildPow);
+  table.add(Target::AtenPowTensorScalar, buildPowScalar);
+  table.add(Operator::AtenReciprocal, buildUnary<emitReciprocal>);
+  table.add(Operator::AtenRsqrt, buildUnary<emit<math::RsqrtOp>>);
+  table.add(Operator::AtenRsub, buildScaled<emitReverseSub, true>);
+  table.add(Operator::AtenSigmoid, buildUnary<sigmoid>);
+  table.add(Operator::AtenSign, buildUnary<emitSign, true>);
+  table.add(Operator::AtenSin, buildUnary<emit<math::SinOp>>);
+  table.add(Operator::AtenSinh, buildUnary<emit<math::SinhOp>>);
+  table.add(Operator::AtenSqrt, buildUnary<emit<math::SqrtOp>>);
+  table.add(Operator::AtenSub, buildScaled<sub>);
+  table.add(Operator::AtenTan, buildUnary<emit<math::TanOp>>);
+  table.add(Operator::AtenTanh, buildUnary<emit<math::TanhOp>>);
+  table.add(Operator::AtenWhere, buildWhere);
 }

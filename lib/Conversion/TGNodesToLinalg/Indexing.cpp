@@ -518,23 +518,15 @@ static LogicalResult buildIndexPut(NodeArguments &args, NodeBuilder &b) {
   return b.finish(transpose(b, result, inverse));
 }
 
-void regather::nodes::addIndexingRules(RuleTable &table) {
-  table["aten.embedding.default"] = {
-      "weight indices padding_idx scale_grad_by_freq sparse", buildEmbedding};
-  table["aten.embedding_dense_backward.default"] = {
-      "grad_output indices num_weights padding_idx scale_grad_by_freq",
-      buildEmbeddingBackward};
-  table["aten.gather.default"] = {"self dim index", buildGather};
-  table["aten.index_select.default"] = {"self dim index", buildIndexSelect};
-  table["aten.scatter.value"] = {"self dim index value", buildScatter<false>};
-  table["aten.scatter.src"] = {"self dim index src", buildScatter<false>};
-  table["aten.scatter_add.default"] = {"self dim index src",
-                                       buildScatter<true>};
-  table["aten.scatter_reduce.two"] = {"self dim index src reduce include_self",
-                                      buildScatterReduce};
-  table["aten.index_add.default"] = {"self dim index source alpha",
-                                     buildIndexAdd};
-  table["aten.index.Tensor"] = {"self indices", buildIndex};
-  table["aten.index_put.default"] = {"self indices values accumulate",
-                                     buildIndexPut};
+void regather::nodes::addIndexingBuilders(BuilderTable &table) {
+  table.add(Operator::AtenEmbedding, buildEmbedding);
+  table.add(Operator::AtenEmbeddingDenseBackward, buildEmbeddingBackward);
+  table.add(Operator::AtenGather, buildGather);
+  table.add(Operator::AtenIndex, buildIndex);
+  table.add(Operator::AtenIndexAdd, buildIndexAdd);
+  table.add(Operator::AtenIndexPut, buildIndexPut);
+  table.add(Operator::AtenIndexSelect, buildIndexSelect);
+  table.add(Operator::AtenScatter, buildScatter<false>);
+  table.add(Operator::AtenScatterAdd, buildScatter<true>);
+  table.add(Operator::AtenScatterReduce, buildScatterReduce);
 }

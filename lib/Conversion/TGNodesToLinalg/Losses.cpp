@@ -154,10 +154,7 @@ static LogicalResult buildBackward(NodeArguments &args, NodeBuilder &b) {
   return b.finish(reshape(b, result, shape));
 }
 
-void regather::nodes::addLossRules(RuleTable &table) {
-  table["aten.nll_loss_forward.default"] = {
-      "self target weight reduction ignore_index", buildForward, 2};
-  table["aten.nll_loss_backward.default"] = {
-      "grad_output self target weight reduction ignore_index total_weight",
-      buildBackward};
+void regather::nodes::addLossBuilders(BuilderTable &table) {
+  table.add(Operator::AtenNllLossBackward, buildBackward);
+  table.add(Operator::AtenNllLossForward, buildForward);
 }

@@ -96,10 +96,9 @@ static LogicalResult buildBaddbmm(NodeArguments &args, NodeBuilder &b) {
   return finishWithAddend(args, b, multiply(args, b, "batch1", "batch2", 3));
 }
 
-void regather::nodes::addMatrixProductRules(RuleTable &table) {
-  table["aten.mm.default"] = {"self mat2", buildMm};
-  table["aten.bmm.default"] = {"self mat2", buildBmm};
-  table["aten.addmm.default"] = {"self mat1 mat2 beta alpha", buildAddmm};
-  table["aten.baddbmm.default"] = {"self batch1 batch2 beta alpha",
-                                   buildBaddbmm};
+void regather::nodes::addMatrixProductBuilders(BuilderTable &table) {
+  table.add(Operator::AtenAddmm, buildAddmm);
+  table.add(Operator::AtenBaddbmm, buildBaddbmm);
+  table.add(Operator::AtenBmm, buildBmm);
+  table.add(Operator::AtenMm, buildMm);
 }

@@ -10,9 +10,9 @@
 #define REGATHER_LIB_CONVERSION_TGNODESTOLINALG_NODEBUILDER_H
 
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
+#include "regather/Dialect/TG/Targets/NodeTargetMap.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/StringMap.h"
 
 namespace regather::nodes {
 
@@ -44,41 +44,34 @@ private:
 /// Builds the results of a node, or emits an error.
 using BuildFn = mlir::LogicalResult (*)(NodeArguments &, NodeBuilder &);
 
-/// How nodes of one target are expanded.
-struct NodeRule {
-  /// Names of the parameters, in order.
-  llvm::StringLiteral schema = "";
-  BuildFn build = nullptr;
-  /// Number of results; none if it depends on the arguments.
-  std::optional<unsigned> numResults = 1;
-  /// True if results may be none.
-  bool optionalResults = false;
-  /// True if nodes are called for effects, which may be lost.
-  bool dropsEffects = false;
-};
+using BuilderTable = tg::NodeTargetMap<BuildFn>;
 
-/// Rules by target.
-using RuleTable = llvm::StringMap<NodeRule>;
+// What builders are registered for.
+using Operator = tg::NodeOperator;
+using Target = tg::NodeTarget;
+
+/// All builders, of targets that the table of operators calls `Built`.
+const BuilderTable &getNodeBuilders();
 
 /// One function for each theme; the files have their names.
-void addActivationRules(RuleTable &table);
-void addAttentionRules(RuleTable &table);
-void addChannelNormRules(RuleTable &table);
-void addConstantRules(RuleTable &table);
-void addConvolutionRules(RuleTable &table);
-void addElementwiseRules(RuleTable &table);
-void addIndexingRules(RuleTable &table);
-void addLossRules(RuleTable &table);
-void addMatrixProductRules(RuleTable &table);
-void addNormalizationRules(RuleTable &table);
-void addPoolingRules(RuleTable &table);
-void addRandomRules(RuleTable &table);
-void addReductionRules(RuleTable &table);
-void addRoundingRules(RuleTable &table);
-void addSoftmaxRules(RuleTable &table);
-void addSortingRules(RuleTable &table);
-void addStridedViewRules(RuleTable &table);
-void addViewRules(RuleTable &table);
+void addActivationBuilders(BuilderTable &table);
+void addAttentionBuilders(BuilderTable &table);
+void addChannelNormBuilders(BuilderTable &table);
+void addConstantBuilders(BuilderTable &table);
+void addConvolutionBuilders(BuilderTable &table);
+void addElementwiseBuilders(BuilderTable &table);
+void addIndexingBuilders(BuilderTable &table);
+void addLossBuilders(BuilderTable &table);
+void addMatrixProductBuilders(BuilderTable &table);
+void addNormalizationBuilders(BuilderTable &table);
+void addPoolingBuilders(BuilderTable &table);
+void addRandomBuilders(BuilderTable &table);
+void addReductionBuilders(BuilderTable &table);
+void addRoundingBuilders(BuilderTable &table);
+void addSoftmaxBuilders(BuilderTable &table);
+void addSortingBuilders(BuilderTable &table);
+void addStridedViewBuilders(BuilderTable &table);
+void addViewBuilders(BuilderTable &table);
 
 } // namespace regather::nodes
 

@@ -26,7 +26,7 @@ NodeMaker::NodeMaker(Location loc, Block::iterator point, Block *block)
     : ImplicitLocOpBuilder(loc, block, point),
       attributes(getDictionaryAttr({})) {}
 
-Value NodeMaker::make(StringRef target, ArrayRef<NodeOperand> operands,
+Value NodeMaker::make(Target target, ArrayRef<NodeOperand> operands,
                       Type type) {
   SmallVector<Value> inputs;
   SmallVector<Attribute> args;
@@ -38,22 +38,22 @@ Value NodeMaker::make(StringRef target, ArrayRef<NodeOperand> operands,
     args.push_back(tg::OperandAttr::get(getContext(), inputs.size()));
     inputs.push_back(cast<Value>(operand));
   }
-  auto node = tg::NodeOp::create(*this, TypeRange(type), target, inputs,
-                                 getArrayAttr(args), DictionaryAttr(),
+  auto node = tg::NodeOp::create(*this, TypeRange(type), tg::getName(target),
+                                 inputs, getArrayAttr(args), DictionaryAttr(),
                                  /*effects=*/false);
   node->setDiscardableAttrs(attributes);
   return node.getResult(0);
 }
 
-Value NodeMaker::makeOfList(StringRef target, ValueRange list, Attribute second,
+Value NodeMaker::makeOfList(Target target, ValueRange list, Attribute second,
                             Type type) {
   SmallVector<Attribute> tensors;
   for (unsigned i = 0; i < list.size(); ++i)
     tensors.push_back(tg::OperandAttr::get(getContext(), i));
-  auto node = tg::NodeOp::create(*this, TypeRange(type), target, list,
-                                 getArrayAttr({getArrayAttr(tensors), second}),
-                                 DictionaryAttr(),
-                                 /*effects=*/false);
+  auto node = tg::NodeOp::create(
+      *this, TypeRange(type), tg::getName(target), list,
+      getArrayAttr({getArrayAttr(tensors), second}), DictionaryAttr(),
+      /*effects=*/false);
   node->setDiscardableAttrs(attributes);
   return node.getResult(0);
 }

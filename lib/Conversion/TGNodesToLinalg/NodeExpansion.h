@@ -14,6 +14,8 @@
 #ifndef REGATHER_LIB_CONVERSION_TGNODESTOLINALG_NODEEXPANSION_H
 #define REGATHER_LIB_CONVERSION_TGNODESTOLINALG_NODEEXPANSION_H
 
+#include "NodeBuilder.h"
+
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -44,10 +46,10 @@ public:
   explicit NodeMaker(mlir::Location loc, mlir::Block::iterator point,
                      mlir::Block *block);
 
-  mlir::Value make(llvm::StringRef target, llvm::ArrayRef<NodeOperand> operands,
+  mlir::Value make(Target target, llvm::ArrayRef<NodeOperand> operands,
                    mlir::Type type);
   /// The same, with a list of tensors as the first argument.
-  mlir::Value makeOfList(llvm::StringRef target, mlir::ValueRange list,
+  mlir::Value makeOfList(Target target, mlir::ValueRange list,
                          mlir::Attribute second, mlir::Type type);
   /// A copy of `node` with other operands and types of results.
   tg::NodeOp copy(tg::NodeOp node, mlir::ValueRange operands,

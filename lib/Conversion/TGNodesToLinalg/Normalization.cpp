@@ -222,15 +222,9 @@ static LogicalResult buildNormBackward(NodeArguments &args, NodeBuilder &b) {
   return b.finish(results);
 }
 
-void regather::nodes::addNormalizationRules(RuleTable &table) {
-  table["aten.native_layer_norm.default"] = {
-      "input normalized_shape weight bias eps", buildLayerNorm, 3};
-  table["aten.native_layer_norm_backward.default"] = {
-      "grad_out input normalized_shape mean rstd weight bias output_mask",
-      buildNormBackward<true>, 3, /*optionalResults=*/true};
-  table["aten._fused_rms_norm.default"] = {"input normalized_shape weight eps",
-                                           buildRmsNorm, 2};
-  table["aten._fused_rms_norm_backward.default"] = {
-      "grad_out input normalized_shape rstd weight output_mask",
-      buildNormBackward<false>, 2, /*optionalResults=*/true};
+void regather::nodes::addNormalizationBuilders(BuilderTable &table) {
+  table.add(Operator::AtenFusedRmsNorm, buildRmsNorm);
+  table.add(Operator::AtenFusedRmsNormBackward, buildNormBackward<false>);
+  table.add(Operator::AtenNativeLayerNorm, buildLayerNorm);
+  table.add(Operator::AtenNativeLayerNormBackward, buildNormBackward<true>);
 }

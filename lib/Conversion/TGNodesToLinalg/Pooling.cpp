@@ -435,30 +435,21 @@ static LogicalResult buildAdaptiveAverage(NodeArguments &args, NodeBuilder &b) {
 // Table
 //===----------------------------------------------------------------------===//
 
-template <size_t Rank> static void addRules(RuleTable &table) {
-  std::string suffix = "pool" + std::to_string(Rank) + "d";
-  auto rule = [&](StringRef name, StringRef ending) -> NodeRule & {
-    return table[("aten." + name + suffix + ending + ".default").str()];
-  };
-  rule("max_", "_with_indices") = {
-      "self kernel_size stride padding dilation ceil_mode", buildMax<Rank>, 2};
-  rule("max_", "_with_indices_backward") = {
-      "grad_output self kernel_size stride padding dilation ceil_mode indices",
-      buildMaxBackward<Rank>};
-  rule("avg_", "") = {"self kernel_size stride padding ceil_mode "
-                      "count_include_pad divisor_override",
-                      buildAverage<Rank>};
-  rule("avg_",
-       "_backward") = {"grad_output self kernel_size stride padding ceil_mode "
-                       "count_include_pad divisor_override",
-                       buildAverageBackward<Rank>};
-  rule("_adaptive_avg_", "") = {"self output_size",
-                                buildAdaptiveAverage<Rank, false>};
-  rule("_adaptive_avg_", "_backward") = {"grad_output self",
-                                         buildAdaptiveAverage<Rank, true>};
-}
-
-void regather::nodes::addPoolingRules(RuleTable &table) {
-  addRules<2>(table);
-  addRules<3>(table);
+void regather::nodes::addPoolingBuilders(BuilderTable &table) {
+  table.add(Operator::AtenAvgPool2d, buildAverage<2>);
+  table.add(Operator::AtenAvgPool2dBackward, buildAverageBackward<2>);
+  table.add(Operator::AtenAvgPool3d, buildAverage<3>);
+  table.add(Operator::AtenAvgPool3dBackward, buildAverageBackward<3>);
+  table.add(Operator::AtenInnerAdaptiveAvgPool2d,
+            buildAdaptiveAverage<2, false>);
+  table.add(Operator::AtenInnerAdaptiveAvgPool2dBackward,
+            buildAdaptiveAverage<2, true>);
+  table.add(Operator::AtenInnerAdaptiveAvgPool3d,
+            buildAdaptiveAverage<3, false>);
+  table.add(Operator::AtenInnerAdaptiveAvgPool3dBackward,
+            buildAdaptiveAverage<3, true>);
+  table.add(Operator::AtenMaxPool2dWithIndices, buildMax<2>);
+  table.add(Operator::AtenMaxPool2dWithIndicesBackward, buildMaxBackward<2>);
+  table.add(Operator::AtenMaxPool3dWithIndices, buildMax<3>);
+  table.add(Operator::AtenMaxPool3dWithIndicesBackward, buildMaxBackward<3>);
 }

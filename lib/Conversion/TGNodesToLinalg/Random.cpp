@@ -398,30 +398,18 @@ static LogicalResult buildRreluBackward(NodeArguments &args, NodeBuilder &b) {
 // Table
 //===----------------------------------------------------------------------===//
 
-void regather::nodes::addRandomRules(RuleTable &table) {
-  table["aten.native_dropout.default"] = {"input p train bits", buildDropout,
-                                          2};
-  table["aten.bernoulli.default"] = {"self bits", buildBernoulli};
-  table["aten.bernoulli.p"] = {"self p bits", buildBernoulliNumber};
-  table["aten.bernoulli.Tensor"] = {"self p bits", buildBernoulliTensor};
-  table["aten.rand.default"] = {"size bits", buildRand};
-  table["aten.rand_like.default"] = {"self bits", buildRand};
-  table["aten.uniform.default"] = {"self from to bits", buildUniform};
-  table["aten.exponential.default"] = {"self lambd bits", buildExponential};
-  table["aten.randn.default"] = {"size bits", buildRandn};
-  table["aten.randn_like.default"] = {"self bits", buildRandn};
-  table["aten.normal_functional.default"] = {"self mean std bits", buildNormal};
-  table["aten.normal.float_float"] = {"mean std size bits", buildNormal};
-  for (const char *overload : {"Tensor_float", "float_Tensor", "Tensor_Tensor"})
-    table[("aten.normal." + StringRef(overload)).str()] = {"mean std bits",
-                                                           buildNormal};
-  table["aten.randint.default"] = {"high size bits", buildRandint};
-  table["aten.randint.low"] = {"low high size bits", buildRandint};
-  table["aten.randint_like.default"] = {"self high bits", buildRandint};
-  table["aten.randint_like.low_dtype"] = {"self low high bits", buildRandint};
-  table["aten.rrelu_with_noise_functional.default"] = {
-      "self noise lower upper training bits", buildRrelu, 2};
-  table["aten.rrelu_with_noise_backward.default"] = {
-      "grad_output self noise lower upper training self_is_result",
-      buildRreluBackward};
+void regather::nodes::addRandomBuilders(BuilderTable &table) {
+  table.add(Target::AtenBernoulliDefault, buildBernoulli);
+  table.add(Target::AtenBernoulliP, buildBernoulliNumber);
+  table.add(Target::AtenBernoulliTensor, buildBernoulliTensor);
+  table.add(Operator::AtenExponential, buildExponential);
+  table.add(Operator::AtenNativeDropout, buildDropout);
+  table.add({Operator::AtenNormal, Operator::AtenNormalFunctional},
+            buildNormal);
+  table.add({Operator::AtenRand, Operator::AtenRandLike}, buildRand);
+  table.add({Operator::AtenRandint, Operator::AtenRandintLike}, buildRandint);
+  table.add({Operator::AtenRandn, Operator::AtenRandnLike}, buildRandn);
+  table.add(Operator::AtenRreluWithNoiseBackward, buildRreluBackward);
+  table.add(Operator::AtenRreluWithNoiseFunctional, buildRrelu);
+  table.add(Operator::AtenUniform, buildUniform);
 }

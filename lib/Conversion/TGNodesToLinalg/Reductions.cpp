@@ -376,36 +376,22 @@ static LogicalResult buildRunning(NodeArguments &args, NodeBuilder &b) {
   return b.finish(reshape(b, cast<Tensor>(loop.getResult(0)), b.getShape()));
 }
 
-void regather::nodes::addReductionRules(RuleTable &table) {
-  table["aten.sum.default"] = {"self", buildSum};
-  table["aten.sum.dim_IntList"] = {"self dim keepdim", buildSum};
-  table["aten.mean.default"] = {"self", buildMean};
-  table["aten.mean.dim"] = {"self dim keepdim", buildMean};
-  table["aten.var.correction"] = {"self dim correction keepdim",
-                                  buildVar<false>};
-  table["aten.var_mean.correction"] = {"self dim correction keepdim",
-                                       buildVar<true>, 2};
-  table["aten.prod.default"] = {"self", buildProduct};
-  table["aten.prod.dim_int"] = {"self dim keepdim", buildProduct};
-  table["aten.linalg_vector_norm.default"] = {"self ord dim keepdim",
-                                              buildVectorNorm};
-  BuildFn buildMax = buildExtreme<maximum, makeLowest>;
-  BuildFn buildMin = buildExtreme<minimum, makeHighest>;
-  table["aten.amax.default"] = {"self dim keepdim", buildMax};
-  table["aten.amin.default"] = {"self dim keepdim", buildMin};
-  table["aten.max.default"] = {"self", buildMax};
-  table["aten.min.default"] = {"self", buildMin};
-  table["aten.any.default"] = {"self", buildAny};
-  table["aten.any.dim"] = {"self dim keepdim", buildAny};
-  table["aten.any.dims"] = {"self dim keepdim", buildAny};
-  table["aten.max.dim"] = {"self dim keepdim", buildExtremeDim<Relation::Gt>,
-                           2};
-  table["aten.min.dim"] = {"self dim keepdim", buildExtremeDim<Relation::Lt>,
-                           2};
-  table["aten.argmax.default"] = {"self dim keepdim",
-                                  buildArgExtreme<Relation::Gt>};
-  table["aten.argmin.default"] = {"self dim keepdim",
-                                  buildArgExtreme<Relation::Lt>};
-  table["aten.cumsum.default"] = {"self dim", buildRunning<add, 0>};
-  table["aten.cumprod.default"] = {"self dim", buildRunning<mul, 1>};
+void regather::nodes::addReductionBuilders(BuilderTable &table) {
+  table.add(Operator::AtenAmax, buildExtreme<maximum, makeLowest>);
+  table.add(Target::AtenMaxDefault, buildExtreme<maximum, makeLowest>);
+  table.add(Operator::AtenAmin, buildExtreme<minimum, makeHighest>);
+  table.add(Target::AtenMinDefault, buildExtreme<minimum, makeHighest>);
+  table.add(Operator::AtenAny, buildAny);
+  table.add(Operator::AtenArgmax, buildArgExtreme<Relation::Gt>);
+  table.add(Operator::AtenArgmin, buildArgExtreme<Relation::Lt>);
+  table.add(Operator::AtenCumprod, buildRunning<mul, 1>);
+  table.add(Operator::AtenCumsum, buildRunning<add, 0>);
+  table.add(Operator::AtenLinalgVectorNorm, buildVectorNorm);
+  table.add(Target::AtenMaxDim, buildExtremeDim<Relation::Gt>);
+  table.add(Operator::AtenMean, buildMean);
+  table.add(Target::AtenMinDim, buildExtremeDim<Relation::Lt>);
+  table.add(Operator::AtenProd, buildProduct);
+  table.add(Operator::AtenSum, buildSum);
+  table.add(Operator::AtenVar, buildVar<false>);
+  table.add(Operator::AtenVarMean, buildVar<true>);
 }

@@ -133,21 +133,14 @@ static LogicalResult buildQuotient(NodeArguments &args, NodeBuilder &b) {
   return finishQuotient<div>(args, b);
 }
 
-void regather::nodes::addRoundingRules(RuleTable &table) {
-  table["aten.floor.default"] = {"self", buildRounding<math::FloorOp>};
-  table["aten.ceil.default"] = {"self", buildRounding<math::CeilOp>};
-  table["aten.trunc.default"] = {"self", buildRounding<math::TruncOp>};
-  table["aten.round.default"] = {"self", buildRounding<math::RoundEvenOp>};
-  for (const char *overload : {"Tensor", "Scalar"}) {
-    auto rule = [&](StringRef name) -> NodeRule & {
-      return table[("aten." + name + "." + overload).str()];
-    };
-    rule("fmod") = {"self other", finishQuotient<emitFmod>};
-    rule("remainder") = {"self other", finishQuotient<emitRemainder>};
-  }
-  for (const char *overload : {"Tensor_mode", "Scalar_mode"})
-    table[("aten.div." + StringRef(overload)).str()] = {
-        "self other rounding_mode", buildQuotient};
-  table["aten.floor_divide.default"] = {"self other",
-                                        finishQuotient<emitFloorQuotient>};
+void regather::nodes::addRoundingBuilders(BuilderTable &table) {
+  table.add(Operator::AtenCeil, buildRounding<math::CeilOp>);
+  table.add({Target::AtenDivScalarMode, Target::AtenDivTensorMode},
+            buildQuotient);
+  table.add(Operator::AtenFloor, buildRounding<math::FloorOp>);
+  table.add(Operator::AtenFloorDivide, finishQuotient<emitFloorQuotient>);
+  table.add(Operator::AtenFmod, finishQuotient<emitFmod>);
+  table.add(Operator::AtenRemainder, finishQuotient<emitRemainder>);
+  table.add(Operator::AtenRound, buildRounding<math::RoundEvenOp>);
+  table.add(Operator::AtenTrunc, buildRounding<math::TruncOp>);
 }

@@ -87,13 +87,9 @@ static LogicalResult buildSoftmaxBackward(NodeArguments &args, NodeBuilder &b) {
                 }));
 }
 
-void regather::nodes::addSoftmaxRules(RuleTable &table) {
-  table["aten._softmax.default"] = {"self dim half_to_float",
-                                    buildSoftmax<false>};
-  table["aten._log_softmax.default"] = {"self dim half_to_float",
-                                        buildSoftmax<true>};
-  table["aten._softmax_backward_data.default"] = {
-      "grad_output output dim input_dtype", buildSoftmaxBackward<false>};
-  table["aten._log_softmax_backward_data.default"] = {
-      "grad_output output dim input_dtype", buildSoftmaxBackward<true>};
+void regather::nodes::addSoftmaxBuilders(BuilderTable &table) {
+  table.add(Operator::AtenLogSoftmax, buildSoftmax<true>);
+  table.add(Operator::AtenLogSoftmaxBackwardData, buildSoftmaxBackward<true>);
+  table.add(Operator::AtenSoftmax, buildSoftmax<false>);
+  table.add(Operator::AtenSoftmaxBackwardData, buildSoftmaxBackward<false>);
 }

@@ -291,8 +291,7 @@ static LogicalResult buildTopK(NodeArguments &args, NodeBuilder &b) {
   return finishSorted(b, self, dim, count, isLargest);
 }
 
-void regather::nodes::addSortingRules(RuleTable &table) {
-  table["aten.sort.default"] = {"self dim descending", buildSort, 2};
-  table["aten.sort.stable"] = {"self stable dim descending", buildSort, 2};
-  table["aten.topk.default"] = {"self k dim largest sorted", buildTopK, 2};
+void regather::nodes::addSortingBuilders(BuilderTable &table) {
+  table.add(Operator::AtenSort, buildSort);
+  table.add(Operator::AtenTopk, buildTopK);
 }

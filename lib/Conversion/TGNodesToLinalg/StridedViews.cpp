@@ -178,15 +178,10 @@ static LogicalResult buildWrite(NodeArguments &args, NodeBuilder &b) {
   return b.finish(writeView(b, self, source, *view));
 }
 
-void regather::nodes::addStridedViewRules(RuleTable &table) {
-  table["aten.as_strided.default"] = {"self size stride storage_offset",
-                                      buildRead<getStrided>};
-  table["aten.as_strided_scatter.default"] = {
-      "self src size stride storage_offset", buildWrite<getStrided>};
-  table["aten.diagonal.default"] = {"self offset dim1 dim2",
-                                    buildRead<getDiagonal>};
-  table["aten.diagonal_scatter.default"] = {"self src offset dim1 dim2",
-                                            buildWrite<getDiagonal>};
-  table["aten.unfold.default"] = {"self dimension size step",
-                                  buildRead<getUnfolded>};
+void regather::nodes::addStridedViewBuilders(BuilderTable &table) {
+  table.add(Operator::AtenAsStrided, buildRead<getStrided>);
+  table.add(Operator::AtenAsStridedScatter, buildWrite<getStrided>);
+  table.add(Operator::AtenDiagonal, buildRead<getDiagonal>);
+  table.add(Operator::AtenDiagonalScatter, buildWrite<getDiagonal>);
+  table.add(Operator::AtenUnfold, buildRead<getUnfolded>);
 }

@@ -9,6 +9,7 @@
 #include "NodeBuilder.h"
 #include "NodeExpansion.h"
 
+#include "regather/Conversion/NodeBuilders.h"
 #include "regather/Conversion/Passes.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
 
@@ -30,46 +31,53 @@ static LogicalResult dropAssertion(NodeArguments &args, NodeBuilder &b) {
   return b.finish({});
 }
 
-static void addAssertionRules(RuleTable &table) {
-  table["aten._assert_async.default"] = {"self", dropAssertion, 0,
-                                         /*optionalResults=*/false,
-                                         /*dropsEffects=*/true};
-  table["aten._assert_async.msg"] = {"self assert_msg", dropAssertion, 0,
-                                     /*optionalResults=*/false,
-                                     /*dropsEffects=*/true};
-}
-
-static RuleTable makeRules() {
-  RuleTable table;
-  addActivationRules(table);
-  addAssertionRules(table);
-  addAttentionRules(table);
-  addChannelNormRules(table);
-  addConstantRules(table);
-  addConvolutionRules(table);
-  addElementwiseRules(table);
-  addIndexingRules(table);
-  addLossRules(table);
-  addMatrixProductRules(table);
-  addNormalizationRules(table);
-  addPoolingRules(table);
-  addRandomRules(table);
-  addReductionRules(table);
-  addRoundingRules(table);
-  addSoftmaxRules(table);
-  addSortingRules(table);
-  addStridedViewRules(table);
-  addViewRules(table);
+static BuilderTable makeBuilders() {
+  BuilderTable table;
+  table.add(tg::OperatorClass::Assertion, dropAssertion);
+  addActivationBuilders(table);
+  addAttentionBuilders(table);
+  addChannelNormBuilders(table);
+  addConstantBuilders(table);
+  addConvolutionBuilders(table);
+  addElementwiseBuilders(table);
+  addIndexingBuilders(table);
+  addLossBuilders(table);
+  addMatrixProductBuilders(table);
+  addNormalizationBuilders(table);
+  addPoolingBuilders(table);
+  addRandomBuilders(table);
+  addReductionBuilders(table);
+  addRoundingBuilders(table);
+  addSoftmaxBuilders(table);
+  addSortingBuilders(table);
+  addStridedViewBuilders(table);
+  addViewBuilders(table);
   return table;
 }
 
-/// Emits one error for each target without a rule.
-static LogicalResult checkTargets(ArrayRef<tg::NodeOp> nodes,
-                                  const RuleTable &rules) {
+const BuilderTable &regather::nodes::getNodeBuilders() {
+  static const BuilderTable table = makeBuilders();
+  return table;
+}
+
+bool regather::nodes::hasBuilder(Target target) {
+  return getNodeBuilders().lookup(target);
+}
+
+/// The target of `node` if it has a builder.
+static std::optional<Target> getBuiltTarget(tg::NodeOp node) {
+  std::optional<Target> target = tg::findNodeTarget(node.getTarget());
+  if (target && hasBuilder(*target))
+    return target;
+  return std::nullopt;
+}
+
+/// Emits one error for each target without a builder.
+static LogicalResult checkTargets(ArrayRef<tg::NodeOp> nodes) {
   // Order of first occurrence, so that messages come in program order.
   llvm::MapVector<StringAttr, std::pair<tg::NodeOp, int64_t>> unknown;
   for (tg::NodeOp node : nodes) {
-    if (rules.contains(node.getTarget()))
+    if (getBuiltTarget(node))
       continue;
     auto it = unknown.try_emplace(node.getTargetAttr(), node, 0).first;
     ++it->second.second;
@@ -88,17 +96,20 @@ static LogicalResult checkTargets(ArrayRef<tg::NodeOp> nodes,
 }
 
 /// Checks what holds for results of all targets.
-static LogicalResult checkResults(NodeArguments &args, const NodeRule &rule) {
+static LogicalResult checkResults(NodeArguments &args,
+                                  const tg::NodeTargetInfo &info) {
   tg::NodeOp node = args.getNode();
-  if (node.getEffects() && !rule.dropsEffects)
+  bool isAssertion = tg::getInfo(info.op).kind == tg::OperatorClass::Assertion;
+  if (node.getEffects() && !isAssertion)
     return args.fail("is called for its effects, which would be lost");
-  if (rule.numResults && node.getNumResults() != *rule.numResults)
-    return args.fail("gives " + Twine(*rule.numResults) +
+  if (info.numResults != tg::kVaryingResults &&
+      static_cast<int>(node.getNumResults()) != info.numResults)
+    return args.fail("gives " + Twine(info.numResults) +
                      " results, but the node has " +
                      Twine(node.getNumResults()));
   for (auto [index, type] : llvm::enumerate(node.getResultTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor && rule.optionalResults)
+    if (!tensor && info.hasOptionalResults)
       continue;
     if (tensor && isSupportedElement(tensor.getElementType()))
       continue;
@@ -166,29 +177,28 @@ struct ConvertTGNodesToLinalgPass
   using ConvertTGNodesToLinalgPassBase::ConvertTGNodesToLinalgPassBase;
 
   void runOnOperation() override {
-    static const RuleTable rules = makeRules();
     if (failed(expandComplexNodes(getOperation())) ||
         failed(expandUnsignedNodes(getOperation())))
       return signalPassFailure();
     SmallVector<tg::NodeOp> nodes;
     getOperation().walk([&](tg::NodeOp node) { nodes.push_back(node); });
-    if (failed(checkTargets(nodes, rules)))
+    if (failed(checkTargets(nodes)))
       return signalPassFailure();
     bool failed = false;
     for (tg::NodeOp node : nodes)
-      failed |= convert(node, rules.find(node.getTarget())->second).failed();
+      failed |= convert(node, *getBuiltTarget(node)).failed();
     if (failed)
       signalPassFailure();
   }
 
 private:
-  LogicalResult convert(tg::NodeOp node, const NodeRule &rule) {
-    NodeArguments args(node, rule.schema);
-    if (failed(checkResults(args, rule)))
+  LogicalResult convert(tg::NodeOp node, Target target) {
+    NodeArguments args(node, target);
+    if (failed(checkResults(args, tg::getInfo(target))))
       return failure();
     Operation *previous = node->getPrevNode();
     NodeBuilder builder(args);
-    if (failed(rule.build(args, builder)))
+    if (failed((*getNodeBuilders().lookup(target))(args, builder)))
       return failure();
     transferAttributes(node, builder.getResults());
     for (auto [result, value] :

@@ -41,7 +41,7 @@ static Type getStorageType(Type type) {
 }
 
 static Value cut(NodeMaker &b, Value value) {
-  return b.make("aten.bitwise_and.Scalar",
+  return b.make(Target::AtenBitwiseAndScalar,
                 {value, Attribute(b.getI64IntegerAttr(255))}, value.getType());
 }
 
@@ -82,7 +82,7 @@ static LogicalResult expandFunction(func::FuncOp function) {
     NodeMaker b(argument.getLoc(), entry.begin(), &entry);
     // Extended as signed numbers, then cut to the bits that there were.
     Value extended =
-        b.make("aten._to_copy.default", NodeOperand(Value(argument)), wide);
+        b.make(Target::AtenToCopyDefault, NodeOperand(Value(argument)), wide);
     Value bytes = cut(b, extended);
     argument.replaceAllUsesExcept(bytes, extended.getDefiningOp());
   }
@@ -93,8 +93,8 @@ static LogicalResult expandFunction(func::FuncOp function) {
     for (auto [operand, wanted] :
          llvm::zip_equal(op->getOpOperands(), type.getResults()))
       if (isByte(wanted))
-        operand.set(b.make("aten._to_copy.default", NodeOperand(operand.get()),
-                           getStorageType(wanted)));
+        operand.set(b.make(Target::AtenToCopyDefault,
+                           NodeOperand(operand.get()), getStorageType(wanted)));
   });
   if (hasByte(type.getInputs()) || hasByte(type.getResults()))
     function.setType(FunctionType::get(

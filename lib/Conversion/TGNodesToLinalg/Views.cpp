@@ -448,38 +448,29 @@ static LogicalResult buildTriangle(NodeArguments &args, NodeBuilder &b) {
       }));
 }
 
-void regather::nodes::addViewRules(RuleTable &table) {
-  for (const char *name : {"view", "_unsafe_view", "reshape"})
-    table[("aten." + StringRef(name) + ".default").str()] = {"self size",
-                                                             buildView};
-  table["aten.view_copy.default"] = {"self size", buildView};
-  table["aten.unsqueeze.default"] = {"self dim", buildUnsqueeze};
-  for (const char *overload : {"default", "dim", "dims"})
-    table[("aten.squeeze." + StringRef(overload)).str()] = {"self dim",
-                                                            buildSqueeze};
-  table["aten.expand.default"] = {"self size implicit", buildExpand};
-  table["aten.transpose.int"] = {"self dim0 dim1", buildTranspose};
-  table["aten.t.default"] = {"self", buildT};
-  table["aten.permute.default"] = {"self dims", buildPermute};
-  table["aten.slice.Tensor"] = {"self dim start end step", buildSlice};
-  table["aten.select.int"] = {"self dim index", buildSelect};
-  table["aten.slice_backward.default"] = {
-      "grad_output input_sizes dim start end step", buildSliceBackward};
-  table["aten.select_backward.default"] = {"grad_output input_sizes dim index",
-                                           buildSelectBackward};
-  table["aten.slice_scatter.default"] = {"self src dim start end step",
-                                         buildSliceScatter};
-  table["aten.select_scatter.default"] = {"self src dim index",
-                                          buildSelectScatter};
-  table["aten.split.Tensor"] = {"self split_size dim", buildSplit,
-                                std::nullopt};
-  table["aten.split_with_sizes.default"] = {"self split_sizes dim",
-                                            buildSplitWithSizes, std::nullopt};
-  table["aten.constant_pad_nd.default"] = {"self pad value", buildConstantPad};
-  table["aten.copy.default"] = {"self src non_blocking", buildCopy};
-  table["aten.cat.default"] = {"tensors dim", buildCat};
-  table["aten.repeat.default"] = {"self repeats", buildRepeat};
-  table["aten.flip.default"] = {"self dims", buildFlip};
-  table["aten.tril.default"] = {"self diagonal", buildTriangle<Relation::Le>};
-  table["aten.triu.default"] = {"self diagonal", buildTriangle<Relation::Ge>};
+void regather::nodes::addViewBuilders(BuilderTable &table) {
+  table.add(Operator::AtenCat, buildCat);
+  table.add(Operator::AtenConstantPadNd, buildConstantPad);
+  table.add(Operator::AtenCopy, buildCopy);
+  table.add(Operator::AtenExpand, buildExpand);
+  table.add(Operator::AtenFlip, buildFlip);
+  table.add(Operator::AtenPermute, buildPermute);
+  table.add(Operator::AtenRepeat, buildRepeat);
+  table.add({Operator::AtenReshape, Operator::AtenUnsafeView,
+             Operator::AtenView, Operator::AtenViewCopy},
+            buildView);
+  table.add(Operator::AtenSelect, buildSelect);
+  table.add(Operator::AtenSelectBackward, buildSelectBackward);
+  table.add(Operator::AtenSelectScatter, buildSelectScatter);
+  table.add(Operator::AtenSlice, buildSlice);
+  table.add(Operator::AtenSliceBackward, buildSliceBackward);
+  table.add(Operator::AtenSliceScatter, buildSliceScatter);
+  table.add(Target::AtenSplitTensor, buildSplit);
+  table.add(Operator::AtenSplitWithSizes, buildSplitWithSizes);
+  table.add(Operator::AtenSqueeze, buildSqueeze);
+  table.add(Operator::AtenT, buildT);
+  table.add(Operator::AtenTranspose, buildTranspose);
+  table.add(Operator::AtenTril, buildTriangle<Relation::Le>);
+  table.add(Operator::AtenTriu, buildTriangle<Relation::Ge>);
+  table.add(Operator::AtenUnsqueeze, buildUnsqueeze);
 }

@@ -10,6 +10,7 @@
 
 #include "regather/Dialect/Exec/IR/Exec.h"
 #include "regather/Dialect/TG/Nodes/ContiguousViews.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -70,7 +71,7 @@ static bool isCompute(Operation *op) {
 static bool isAssertion(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
   return node && node.getNumResults() == 0 &&
-         node.getTarget().starts_with("aten._assert_async.");
+         tg::getOperatorClass(node.getTarget()) == tg::OperatorClass::Assertion;
 }
 
 /// True if the result is a part of the operand that needs no copy: kernels for
@@ -140,8 +141,7 @@ static OwningOpRef<KernelOp> buildKernel(Operation *op, ArrayRef<Value> inputs,
   };
   OwningOpRef<KernelOp> kernel = KernelOp::create(
       builder, loc, "kernel",
-      builder.getFunctionType(getTypes(inputs), getTypes(results)),
-      /*arg_attrs=*/nullptr, /*res_attrs=*/nullptr);
+      builder.getFunctionType(getTypes(inputs), getTypes(results)));
   Block &body = kernel->getBody().emplaceBlock();
   builder.setInsertionPointToEnd(&body);
   IRMapping map;

@@ -60,7 +60,7 @@ SmallVector<tg::KernelOp> nvptx::collectKernels(ModuleOp module) {
   SmallVector<tg::KernelOp> kernels;
   llvm::StringSet<> texts;
   for (tg::KernelOp kernel : module.getOps<tg::KernelOp>())
-    if (!kernel->hasAttr(tg::kRoutineAttrName) &&
+    if (!kernel.getLibraryCall() &&
         texts.insert(kernel::getText(kernel)).second)
       kernels.push_back(kernel);
   return kernels;

@@ -300,8 +300,7 @@ StagePlanner::Draft StagePlanner::build(ArrayRef<Operation *> group) {
   stage.kernel =
       tg::KernelOp::create(b, kernel.getLoc(), kernel.getSymName(),
                            b.getFunctionType(TypeRange(ValueRange(order)),
-                                             TypeRange(ValueRange(results))),
-                           /*arg_attrs=*/nullptr, /*res_attrs=*/nullptr);
+                                             TypeRange(ValueRange(results))));
   Block &body = stage.kernel.getBody().emplaceBlock();
   IRMapping map;
   for (Value value : order)

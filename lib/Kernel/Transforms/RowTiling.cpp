@@ -290,8 +290,7 @@ OwningOpRef<tg::KernelOp> kernel::buildRowTile(tg::KernelOp kernel,
       getTypes(kernel.getArgumentTypes(), tiling.arguments),
       getTypes(kernel.getResultTypes(), tiling.results));
   OwningOpRef<tg::KernelOp> block =
-      tg::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), type,
-                           /*arg_attrs=*/nullptr, /*res_attrs=*/nullptr);
+      tg::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
   Block &target = block->getBody().emplaceBlock();
   IRMapping map;
   for (auto [argument, part] : llvm::zip(body.getArguments(), type.getInputs()))

@@ -230,3 +230,21 @@ func.func @assertion(%x: tensor<i1>) {
   tg.node "aten._assert_async.msg"(%x) args [#tg.operand<0>, "not ok"] effects : (tensor<i1>) -> ()
   return
 }
+
+// -----
+
+// What a library computes stays with the kernel that a launch names.
+// CHECK-LABEL: tg.kernel @mm
+// CHECK-SAME: attributes {library_call = #tg.gemm<m = 64, n = 64, k = 64, a = <0 strides[1, 64]>, b = <0 strides[64, 1]>, c = <1 strides[64, 1]>>}
+// CHECK-LABEL: exec.program @library
+// CHECK: exec.launch @mm(%{{.*}}) to (%{{.*}}) stream 0
+tg.kernel @mm(%x: tensor<64x64xf32>) -> tensor<64x64xf32>
+    attributes {library_call = #tg.gemm<m = 64, n = 64, k = 64, a = <0 strides[1, 64]>, b = <0 strides[64, 1]>, c = <1 strides[64, 1]>>} {
+  %t = tg.node "aten.t.default"(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %mm = tg.node "aten.mm.default"(%t, %x) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  tg.return %mm : tensor<64x64xf32>
+}
+func.func @library(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %y = tg.launch @mm(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}

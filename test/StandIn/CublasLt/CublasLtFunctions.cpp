@@ -6,18 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Computes products on the host, with sums in f64, and rejects what the library
+// Computes GEMMs on the host, with sums in f64, and rejects what the library
 // rejects. An algorithm remembers what it was chosen for, and runs with nothing
 // else. It wants a workspace, to see that it is given one.
 //
 // There are as many algorithms for each description as
-// REGATHER_STAND_IN_PRODUCT_SECONDS has numbers ("0"): so much does a product
+// REGATHER_STAND_IN_PRODUCT_SECONDS has numbers ("0"): so much does a GEMM
 // by each of them add to the time that events see. One with a negative number
 // is proposed, but fails.
 //
 //===----------------------------------------------------------------------===//
 
-#include "HostProduct.h"
+#include "HostGemm.h"
 #include "StandIn/Driver/RecordedCall.h"
 
 #include "regather/Runtime/Runtime.h"
@@ -63,7 +63,7 @@ struct ChosenAlgorithm {
 } // namespace
 static_assert(sizeof(ChosenAlgorithm) == sizeof(LtAlgorithm));
 
-static std::vector<double> getProductSeconds() {
+static std::vector<double> getGemmSeconds() {
   const char *text = std::getenv("REGATHER_STAND_IN_PRODUCT_SECONDS");
   std::vector<double> seconds;
   for (char *end = nullptr; text && *text; text = *end ? end + 1 : end)
@@ -220,15 +220,15 @@ RG_EXPORT LtStatus cublasLtMatmulAlgoGetHeuristic(
     LtHandle handle, LtProductDesc desc, LtLayout a, LtLayout b, LtLayout c,
     LtLayout d, LtPreference preference, int count, LtHeuristicResult *results,
     int *found) {
-  HostProduct product = {*desc, *a, *b, *c, *d};
+  HostGemm gemm = {*desc, *a, *b, *c, *d};
   *found = 0;
-  if (!handle || count < 1 || product.findProblem())
+  if (!handle || count < 1 || gemm.findProblem())
     return kLtInvalidValue;
   size_t proposals =
-      std::min(static_cast<size_t>(count), getProductSeconds().size());
+      std::min(static_cast<size_t>(count), getGemmSeconds().size());
   for (size_t i = 0; i < proposals; ++i) {
     ChosenAlgorithm chosen = {};
-    chosen.configuration = product.hash();
+    chosen.configuration = gemm.hash();
     chosen.workspaceBytes = std::min<uint64_t>((i + 1) * kWorkspaceBytes,
                                                preference->workspaceBytes);
     chosen.reductionSchemes = preference->reductionSchemes;
@@ -250,13 +250,13 @@ RG_EXPORT LtStatus cublasLtMatmulAlgoCheck(LtHandle handle, LtProductDesc desc,
                                            LtLayout d,
                                            const LtAlgorithm *algorithm,
                                            LtHeuristicResult *result) {
-  HostProduct product = {*desc, *a, *b, *c, *d};
+  HostGemm gemm = {*desc, *a, *b, *c, *d};
   ChosenAlgorithm chosen;
   std::memcpy(&chosen, algorithm, sizeof(chosen));
-  if (!handle || product.findProblem())
+  if (!handle || gemm.findProblem())
     return kLtInvalidValue;
-  if (chosen.configuration != product.hash() ||
-      chosen.number >= getProductSeconds().size())
+  if (chosen.configuration != gemm.hash() ||
+      chosen.number >= getGemmSeconds().size())
     return kLtNotSupported;
   *result = {};
   result->algorithm = *algorithm;
@@ -265,7 +265,7 @@ RG_EXPORT LtStatus cublasLtMatmulAlgoCheck(LtHandle handle, LtProductDesc desc,
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// GEMMs
 //===----------------------------------------------------------------------===//
 
 RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
@@ -276,13 +276,13 @@ RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
                                   LtLayout layoutD,
                                   const LtAlgorithm *algorithm, void *workspace,
                                   size_t workspaceBytes, CuStream stream) {
-  HostProduct product = {*desc, *layoutA, *layoutB, *layoutC, *layoutD};
-  product.a = a;
-  product.b = b;
-  product.c = c;
-  product.d = d;
-  std::memcpy(&product.alpha, alpha, sizeof(float));
-  std::memcpy(&product.beta, beta, sizeof(float));
+  HostGemm gemm = {*desc, *layoutA, *layoutB, *layoutC, *layoutD};
+  gemm.a = a;
+  gemm.b = b;
+  gemm.c = c;
+  gemm.d = d;
+  std::memcpy(&gemm.alpha, alpha, sizeof(float));
+  std::memcpy(&gemm.beta, beta, sizeof(float));
   ChosenAlgorithm chosen = {};
   if (algorithm)
     std::memcpy(&chosen, algorithm, sizeof(chosen));
@@ -292,15 +292,15 @@ RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
   auto require = [&](bool isGood, const char *problem) {
     call.require(isGood, kCuInvalidValue, problem);
   };
-  const char *problem = product.findProblem();
+  const char *problem = gemm.findProblem();
   require(!problem, problem ? problem : "");
   require(algorithm, "there is no algorithm");
-  std::vector<double> seconds = getProductSeconds();
+  std::vector<double> seconds = getGemmSeconds();
   double added =
       chosen.number < seconds.size() ? seconds[size_t(chosen.number)] : -1;
   require(added >= 0, "the algorithm does not run");
-  require(chosen.configuration == product.hash(),
-          "the algorithm was chosen for another product");
+  require(chosen.configuration == gemm.hash(),
+          "the algorithm was chosen for another GEMM");
   const void *pointers[] = {a, b, c, d};
   for (size_t i = 0; i < std::size(pointers); ++i)
     require(chosen.alignments[i] != 0 &&
@@ -313,25 +313,25 @@ RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
   constexpr uintptr_t workspaceAlignment = 256;
   auto memory = reinterpret_cast<uintptr_t>(workspace);
   require(memory % workspaceAlignment == 0, "the workspace is not aligned");
-  require(c != d || product.beta == 0 || product.isInPlace(),
+  require(c != d || gemm.beta == 0 || gemm.isInPlace(),
           "C and D are one matrix with two layouts");
   if (problem)
     return call.finish() == kCuSuccess ? kLtSuccess : kLtInvalidValue;
 
   call.add("reduction_schemes", int64_t(chosen.reductionSchemes));
   call.add("algorithm", int64_t(chosen.number));
-  call.read(product.getRange(a, layoutA)).read(product.getRange(b, layoutB));
-  if (product.beta != 0)
-    call.read(product.getRange(c, layoutC));
-  if (product.hasBias())
-    call.read(product.getBiasRange());
-  call.write(product.getRange(d, layoutD));
+  call.read(gemm.getRange(a, layoutA)).read(gemm.getRange(b, layoutB));
+  if (gemm.beta != 0)
+    call.read(gemm.getRange(c, layoutC));
+  if (gemm.hasBias())
+    call.read(gemm.getBiasRange());
+  call.write(gemm.getRange(d, layoutD));
   call.useScratch({memory, chosen.workspaceBytes});
   StandInDevice &device = call.getDevice();
-  CuResult result = call.enqueue([product, workspace, chosen, added, &device] {
+  CuResult result = call.enqueue([gemm, workspace, chosen, added, &device] {
     // What was there before must not matter.
     std::memset(workspace, 0x5a, chosen.workspaceBytes);
-    product.run();
+    gemm.run();
     std::lock_guard<std::mutex> guard(device.mutex);
     device.addedSeconds += added;
     return kCuSuccess;

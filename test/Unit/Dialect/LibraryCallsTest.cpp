@@ -1,4 +1,4 @@
-//===- LibraryCallsTest.cpp - Kernels that the runtime has ----------------===//
+//===- LibraryCallsTest.cpp - Kernels that libraries compute --------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,6 +9,7 @@
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 #include "regather/InitAll.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -37,13 +38,16 @@ protected:
     return *module->getOps<KernelOp>().begin();
   }
 
+  /// A call in the syntax of the dialect.
+  Attribute parseCall(StringRef text) { return parseAttribute(text, &context); }
+
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
 };
 } // namespace
 
 TEST_F(LibraryCallsTest, ViewsBecomeStrides) {
-  auto desc = matchGemm(parse(R"(
+  auto match = matchGemm(parse(R"(
     tg.kernel @k(%w: tensor<96x128xf32>, %x: tensor<2x64x256xf32>,
                  %r: tensor<96xbf16>) -> tensor<96x128xbf16> {
       %t = tg.node "aten.t.default"(%w) : (tensor<96x128xf32>) -> tensor<128x96xf32>
@@ -59,27 +63,23 @@ TEST_F(LibraryCallsTest, ViewsBecomeStrides) {
       %u = tg.node "aten.t.default"(%c) : (tensor<128x96xbf16>) -> tensor<96x128xbf16>
       tg.return %u : tensor<96x128xbf16>
     })"));
-  ASSERT_TRUE(desc);
-  EXPECT_EQ(desc->m, 128);
-  EXPECT_EQ(desc->n, 96);
-  EXPECT_EQ(desc->k, 128);
-  EXPECT_EQ(desc->batch_rank, 0);
-  EXPECT_EQ(desc->a.buffer, 1);
-  EXPECT_EQ(desc->a.offset, 128);
-  EXPECT_EQ(desc->a.strides[0], 256);
-  EXPECT_EQ(desc->a.strides[1], 1);
-  EXPECT_EQ(desc->b.buffer, 0);
-  EXPECT_EQ(desc->b.strides[0], 1);
-  EXPECT_EQ(desc->b.strides[1], 128);
-  EXPECT_EQ(desc->c.buffer, 3);
-  EXPECT_EQ(desc->c.dtype, RG_BF16);
-  EXPECT_EQ(desc->c.strides[0], 1);
-  EXPECT_EQ(desc->c.strides[1], 128);
-  ASSERT_EQ(desc->addend_count, 1);
-  EXPECT_EQ(desc->addends[0].buffer, 2);
-  EXPECT_EQ(desc->addends[0].dtype, RG_BF16);
-  EXPECT_EQ(desc->addends[0].strides[0], 0);
-  EXPECT_EQ(desc->addends[0].strides[1], 1);
+  EXPECT_EQ(match.call, parseCall(R"(#tg.gemm<
+      m = 128, n = 96, k = 128, a = <1 at 128 strides[256, 1]>,
+      b = <0 strides[1, 128]>, c = <3 strides[1, 128]>,
+      addends = [<2 strides[0, 1]>]>)"));
+}
+
+TEST_F(LibraryCallsTest, BatchesComeBeforeRowsAndColumns) {
+  auto match = matchGemm(parse(R"(
+    tg.kernel @k(%x: tensor<4x32x64xf32>, %y: tensor<4x64x48xf32>)
+        -> tensor<4x32x48xf32> {
+      %m = tg.node "aten.bmm.default"(%x, %y)
+          : (tensor<4x32x64xf32>, tensor<4x64x48xf32>) -> tensor<4x32x48xf32>
+      tg.return %m : tensor<4x32x48xf32>
+    })"));
+  EXPECT_EQ(match.call, parseCall(R"(#tg.gemm<
+      m = 32, n = 48, k = 64, batch = [4], a = <0 strides[2048, 64, 1]>,
+      b = <1 strides[3072, 48, 1]>, c = <2 strides[1536, 48, 1]>>)"));
 }
 
 TEST_F(LibraryCallsTest, NumbersOf16BitsAreRoundedOnce) {
@@ -97,11 +97,9 @@ TEST_F(LibraryCallsTest, NumbersOf16BitsAreRoundedOnce) {
       text.replace(at, strlen("$type"), type.str());
     return matchGemm(parse(text));
   };
-  auto desc = match("f16");
-  ASSERT_TRUE(desc);
-  EXPECT_EQ(desc->a.dtype, RG_F16);
-  EXPECT_EQ(desc->c.dtype, RG_F16);
-  EXPECT_EQ(desc->relu, 1);
+  auto gemm = match("f16").call;
+  ASSERT_TRUE(gemm);
+  EXPECT_TRUE(gemm.getRelu());
   EXPECT_FALSE(match("bf16"));
   EXPECT_FALSE(match("f32"));
 }
@@ -116,7 +114,7 @@ TEST_F(LibraryCallsTest, ShapesThatDoNotFitDoNotMatch) {
 }
 
 TEST_F(LibraryCallsTest, AttentionReadsHeadsWhereTheyLie) {
-  auto desc = matchAttention(parse(R"(
+  auto match = matchAttention(parse(R"(
     tg.kernel @k(%x: tensor<2x16x3x4x8xf32>, %m: tensor<16x16xi1>)
         -> (tensor<2x4x16xf32>, tensor<2x16x32xf32>) {
       %q0 = tg.node "aten.select.int"(%x) args [#tg.operand<0>, 2, 0] : (tensor<2x16x3x4x8xf32>) -> tensor<2x16x4x8xf32>
@@ -134,37 +132,16 @@ TEST_F(LibraryCallsTest, AttentionReadsHeadsWhereTheyLie) {
       %r = tg.node "aten.view.default"(%t) args [#tg.operand<0>, [2, 16, 32]] : (tensor<2x16x4x8xf32>) -> tensor<2x16x32xf32>
       tg.return %l, %r : tensor<2x4x16xf32>, tensor<2x16x32xf32>
     })"));
-  ASSERT_TRUE(desc);
-  EXPECT_EQ(desc->batch, 2);
-  EXPECT_EQ(desc->heads, 4);
-  EXPECT_EQ(desc->groups, 1);
-  EXPECT_EQ(desc->rows, 16);
-  EXPECT_EQ(desc->columns, 16);
-  EXPECT_EQ(desc->width, 8);
-  EXPECT_EQ(desc->scale, 0.5f);
-  EXPECT_TRUE(desc->causal);
-  EXPECT_TRUE(desc->masked);
-  EXPECT_FALSE(desc->backward);
-  auto strides = [](const rg_attention_operand &operand) {
-    return std::vector<int64_t>(operand.strides, operand.strides + 4);
-  };
-  std::vector<int64_t> interleaved = {16 * 96, 8, 96, 1};
-  for (auto [operand, offset] :
-       {std::pair(&desc->q, 0), {&desc->k, 32}, {&desc->v, 64}}) {
-    EXPECT_EQ(operand->buffer, 0);
-    EXPECT_EQ(operand->offset, offset);
-    EXPECT_EQ(strides(*operand), interleaved);
-  }
-  EXPECT_EQ(desc->mask.buffer, 1);
-  EXPECT_EQ(desc->mask.dtype, RG_I1);
-  EXPECT_EQ(strides(desc->mask), (std::vector<int64_t>{0, 0, 16, 1}));
-  EXPECT_EQ(desc->l.buffer, 2);
-  EXPECT_EQ(desc->o.buffer, 3);
-  EXPECT_EQ(strides(desc->o), (std::vector<int64_t>{16 * 32, 8, 32, 1}));
+  EXPECT_EQ(match.call, parseCall(R"(#tg.attention<
+      batch = 2, heads = 4, rows = 16, columns = 16, width = 8,
+      value_width = 8, scale = 0.5 : f32, causal = true,
+      q = <0 strides[1536, 8, 96, 1]>, k = <0 at 32 strides[1536, 8, 96, 1]>,
+      v = <0 at 64 strides[1536, 8, 96, 1]>, mask = <1 strides[0, 0, 16, 1]>,
+      o = <3 strides[512, 8, 32, 1]>, l = <2 strides[64, 16, 1]>>)"));
 }
 
 TEST_F(LibraryCallsTest, GradientsOfAttentionAreAllGiven) {
-  auto desc = matchAttention(parse(R"(
+  auto match = matchAttention(parse(R"(
     tg.kernel @k(%g: tensor<1x4x16x8xf32>, %q: tensor<1x4x16x8xf32>, %k: tensor<1x2x16x8xf32>,
                  %o: tensor<1x4x16x8xf32>, %l: tensor<1x4x16xf32>)
         -> (tensor<1x4x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>) {
@@ -174,12 +151,13 @@ TEST_F(LibraryCallsTest, GradientsOfAttentionAreAllGiven) {
           -> (tensor<1x4x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>)
       tg.return %r#0, %r#1, %r#2 : tensor<1x4x16x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>
     })"));
-  ASSERT_TRUE(desc);
-  EXPECT_TRUE(desc->backward);
-  EXPECT_EQ(desc->groups, 2);
-  EXPECT_EQ(desc->grad_o.buffer, 0);
-  EXPECT_EQ(desc->v.buffer, 2);
-  EXPECT_EQ(desc->l.buffer, 4);
-  EXPECT_EQ(desc->grad_q.buffer, 5);
-  EXPECT_EQ(desc->grad_v.buffer, 7);
+  EXPECT_EQ(match.call, parseCall(R"(#tg.attention<
+      batch = 1, heads = 4, groups = 2, rows = 16, columns = 16, width = 8,
+      value_width = 8, scale = 0.353553385 : f32,
+      q = <1 strides[512, 128, 8, 1]>, k = <2 strides[256, 128, 8, 1]>,
+      v = <2 strides[256, 128, 8, 1]>, o = <3 strides[512, 128, 8, 1]>,
+      l = <4 strides[64, 16, 1]>, grad_o = <0 strides[512, 128, 8, 1]>,
+      grad_q = <5 strides[512, 128, 8, 1]>,
+      grad_k = <6 strides[256, 128, 8, 1]>,
+      grad_v = <7 strides[256, 128, 8, 1]>>)"));
 }

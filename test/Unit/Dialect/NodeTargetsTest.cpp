@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
+#include "regather/Conversion/NodeBuilders.h"
+#include "regather/Dialect/TG/Sharding/NodeRules.h"
 
 #include "gtest/gtest.h"
 
@@ -53,6 +55,33 @@ TEST(NodeTargetsTest, TellsCaseAndPrefixes) {
         findNodeOperator(name == std::string("aten.mm.Default") ? "" : name),
         std::nullopt)
         << name;
+  }
+}
+
+// A target without a builder is opaque, or is expanded before, on purpose.
+TEST(NodeTargetsTest, HaveBuildersOrNone) {
+  for (const NodeTargetInfo &info : getNodeTargets())
+    EXPECT_EQ(regather::nodes::hasBuilder(info.target),
+              info.lowering == TargetLowering::Built)
+        << info.name.str()
+        << ": its record says which, see docs/adding-an-operator.md";
+}
+
+// Forgetting a rule would make everything whole without a word.
+TEST(NodeTargetsTest, HaveRulesOrAreWhole) {
+  for (const NodeTargetInfo &info : getNodeTargets())
+    EXPECT_EQ(sharding::hasNodeRule(info.target),
+              info.sharding == TargetSharding::Ruled)
+        << info.name.str()
+        << ": its record says which, see docs/adding-an-operator.md";
+}
+
+TEST(NodeTargetsTest, ParametersDiffer) {
+  for (const NodeTargetInfo &info : getNodeTargets()) {
+    llvm::SmallVector<llvm::StringRef> names;
+    info.parameters.split(names, ' ');
+    for (llvm::StringRef name : names)
+      EXPECT_EQ(llvm::count(names, name), 1) << info.name.str();
   }
 }
 

@@ -241,3 +241,82 @@ TEST_F(ProgramTablesTest, NeedAPlan) {
   EXPECT_TRUE(
       failed(ProgramTables::build(*parsed->getOps<exec::ProgramOp>().begin())));
 }
+
+// A launch is a call of a library if its kernel says so, whatever the body is.
+TEST_F(ProgramTablesTest, LibraryCallsAreEntriesOfTables) {
+  build(R"(
+tg.kernel @gemm(%x: tensor<3x4xbf16>, %y: tensor<2x4x5xbf16>, %b: tensor<5xf32>) -> tensor<2x3x5xbf16>
+    attributes {library_call = #tg.gemm<
+        m = 3, n = 5, k = 4, batch = [2], a = <0 strides[0, 4, 1]>, b = <1 strides[20, 5, 1]>,
+        c = <3 strides[15, 5, 1]>, addends = [<2 strides[0, 0, 1]>], relu = true, alpha = 0.1 : f32>} {
+  %z = tensor.empty() : tensor<2x3x5xbf16>
+  tg.return %z : tensor<2x3x5xbf16>
+}
+tg.kernel @attention(%q: tensor<24xf32>, %m: tensor<2x2xi1>) -> tensor<1x2x2x4xf32>
+    attributes {library_call = #tg.attention<
+        batch = 1, heads = 2, groups = 2, rows = 2, columns = 2, width = 4, value_width = 4, scale = 0.5 : f32,
+        q = <0 at 8 strides[16, 8, 4, 1]>, k = <0 strides[8, 8, 4, 1]>, v = <0 strides[8, 8, 4, 1]>,
+        mask = <1 strides[0, 0, 2, 1]>, o = <2 strides[16, 8, 4, 1]>>} {
+  %z = tensor.empty() : tensor<1x2x2x4xf32>
+  tg.return %z : tensor<1x2x2x4xf32>
+}
+tg.kernel @generated(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %y = tg.node "aten.mm.default"(%x, %x) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  tg.return %y : tensor<4x4xf32>
+}
+exec.program @step(%x: memref<3x4xbf16>, %y: memref<2x4x5xbf16>, %b: memref<5xf32>, %q: memref<24xf32>,
+                   %m: memref<2x2xi1>, %g: memref<4x4xf32>)
+    attributes {streams = 1, arena = 256, alignment = 64} {
+  %c = exec.slice 0 : memref<2x3x5xbf16>
+  %o = exec.slice 64 : memref<1x2x2x4xf32>
+  %r = exec.slice 128 : memref<4x4xf32>
+  exec.launch @gemm(%x, %y, %b) to (%c) stream 0 : (memref<3x4xbf16>, memref<2x4x5xbf16>, memref<5xf32>) -> memref<2x3x5xbf16>
+  exec.launch @attention(%q, %m) to (%o) stream 0 : (memref<24xf32>, memref<2x2xi1>) -> memref<1x2x2x4xf32>
+  exec.launch @generated(%g) to (%r) stream 0 : (memref<4x4xf32>) -> memref<4x4xf32>
+  exec.launch @gemm(%x, %y, %b) to (%c) stream 0 : (memref<3x4xbf16>, memref<2x4x5xbf16>, memref<5xf32>) -> memref<2x3x5xbf16>
+  exec.return
+})");
+  const rg_program &program = tables->get();
+  ASSERT_EQ(program.instruction_count, 4);
+  std::vector<rg_opcode> opcodes = {RG_OP_GEMM, RG_OP_ATTENTION, RG_OP_LAUNCH,
+                                    RG_OP_GEMM};
+  for (size_t i = 0; i < opcodes.size(); ++i) {
+    EXPECT_EQ(program.instructions[i].opcode, opcodes[i]);
+    EXPECT_EQ(program.instructions[i].index, 0);
+  }
+  ASSERT_EQ(program.gemm_count, 1);
+  const rg_gemm_desc &gemm = program.gemms[0];
+  EXPECT_EQ(gemm.m, 3);
+  EXPECT_EQ(gemm.n, 5);
+  EXPECT_EQ(gemm.k, 4);
+  EXPECT_EQ(gemm.batch_rank, 1);
+  EXPECT_EQ(gemm.batch_sizes[0], 2);
+  EXPECT_EQ(gemm.a.batch_strides[0], 0);
+  EXPECT_EQ(gemm.b.dtype, RG_BF16);
+  EXPECT_EQ(gemm.b.buffer, 1);
+  EXPECT_EQ(gemm.b.strides[0], 5);
+  EXPECT_EQ(gemm.b.strides[1], 1);
+  EXPECT_EQ(gemm.b.batch_strides[0], 20);
+  EXPECT_EQ(gemm.c.buffer, 3);
+  EXPECT_EQ(gemm.c.dtype, RG_BF16);
+  ASSERT_EQ(gemm.addend_count, 1);
+  EXPECT_EQ(gemm.addends[0].dtype, RG_F32);
+  EXPECT_EQ(gemm.addends[0].strides[1], 1);
+  EXPECT_EQ(gemm.addends[1].strides[1], 0);
+  EXPECT_EQ(gemm.relu, 1);
+  EXPECT_EQ(gemm.alpha, 0.1F);
+  ASSERT_EQ(program.attention_count, 1);
+  const rg_attention_desc &attention = program.attentions[0];
+  EXPECT_EQ(attention.groups, 2);
+  EXPECT_EQ(attention.value_width, 4);
+  EXPECT_EQ(attention.scale, 0.5F);
+  EXPECT_EQ(attention.causal, 0);
+  EXPECT_EQ(attention.masked, 1);
+  EXPECT_EQ(attention.backward, 0);
+  EXPECT_EQ(attention.q.offset, 8);
+  EXPECT_EQ(attention.q.strides[1], 8);
+  EXPECT_EQ(attention.mask.dtype, RG_I1);
+  EXPECT_EQ(attention.o.buffer, 2);
+  EXPECT_EQ(attention.l.buffer, -1);
+  EXPECT_EQ(attention.grad_o.buffer, 0);
+}

@@ -485,3 +485,19 @@ LogicalResult MemoryChecker::checkRegions(Operation *op, bool repeatLoops) {
 LogicalResult regather::exec::verifyMemory(ProgramOp program) {
   return MemoryChecker(program).run();
 }
+
+namespace {
+struct ProgramVerification
+    : public tg::VerifiableStepOpInterface::ExternalModel<ProgramVerification,
+                                                          ProgramOp> {
+  LogicalResult verifyStep(Operation *op) const {
+    return verifyMemory(cast<ProgramOp>(op));
+  }
+};
+} // namespace
+
+void regather::exec::registerMemoryChecks(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, ExecDialect *) {
+    ProgramOp::attachInterface<ProgramVerification>(*context);
+  });
+}

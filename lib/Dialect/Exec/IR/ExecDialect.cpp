@@ -40,6 +40,7 @@ void ExecDialect::initialize() {
 #define GET_OP_LIST
 #include "regather/Dialect/Exec/IR/ExecOps.cpp.inc"
       >();
+  declarePromisedInterface<tg::VerifiableStepOpInterface, ProgramOp>();
 }
 
 //===----------------------------------------------------------------------===//

@@ -148,13 +148,6 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kSavedResultsAttrName)
     return verifySavedResults(op, attr);
-  if (name == kRoutineAttrName) {
-    if (!isa<RoutineAttr>(attr.getValue()))
-      return emitWrongType(op, attr, "a #tg.routine");
-    if (!isa<KernelOp>(op))
-      return op->emitError() << "'" << name << "' is for kernels";
-    return success();
-  }
   if (std::optional<LogicalResult> verified = verifyKernelPlan(op, attr))
     return *verified;
   return op->emitError() << "unknown attribute '" << name << "'";

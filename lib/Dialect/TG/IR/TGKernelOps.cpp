@@ -24,6 +24,14 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printFunctionLike(*this, printer);
 }
 
+LogicalResult KernelOp::verify() {
+  LibraryCallAttrInterface call = getLibraryCallAttr();
+  if (!call)
+    return success();
+  return call.verifyBuffers([&] { return emitOpError("library call "); },
+                            getFunctionType());
+}
+
 LogicalResult KernelOp::verifyRegions() {
   for (Operation &op : getBody().front().without_terminator())
     if (!isMemoryEffectFree(&op) || isa<CollectiveOpInterface, WaitOp>(op))

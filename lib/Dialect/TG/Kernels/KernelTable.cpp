@@ -16,9 +16,10 @@ using namespace regather::tg;
 /// Equal for equal kernels. Depends on addresses, so that nothing may depend on
 /// it but the speed of the search.
 static size_t getHash(KernelOp kernel) {
-  llvm::hash_code hash = llvm::hash_combine(
-      kernel.getFunctionType(), kernel.getArgAttrsAttr(),
-      kernel.getResAttrsAttr(), kernel->getDiscardableAttrDictionary());
+  llvm::hash_code hash =
+      llvm::hash_combine(kernel.getFunctionType(), kernel.getArgAttrsAttr(),
+                         kernel.getResAttrsAttr(), kernel.getLibraryCallAttr(),
+                         kernel->getDiscardableAttrDictionary());
   for (Operation &op : kernel.getBody().front())
     hash =
         llvm::hash_combine(hash, OperationEquivalence::computeHash(
@@ -32,6 +33,7 @@ static bool areEqual(KernelOp a, KernelOp b) {
   return a.getFunctionType() == b.getFunctionType() &&
          a.getArgAttrsAttr() == b.getArgAttrsAttr() &&
          a.getResAttrsAttr() == b.getResAttrsAttr() &&
+         a.getLibraryCallAttr() == b.getLibraryCallAttr() &&
          a->getDiscardableAttrDictionary() ==
              b->getDiscardableAttrDictionary() &&
          OperationEquivalence::isRegionEquivalentTo(

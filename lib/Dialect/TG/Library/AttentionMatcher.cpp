@@ -13,25 +13,17 @@
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 #include <cmath>
-#include <cstring>
 
 using namespace mlir;
 using namespace regather::nodes;
 using namespace regather::tg;
 using namespace regather::tg::library;
 
-std::optional<Routine> regather::tg::getAttentionRoutine(Operation *op) {
-  const AttentionTarget *target = findAttentionTarget(op);
-  if (!target)
-    return std::nullopt;
-  return target->isBackward ? Routine::AttentionBackward : Routine::Attention;
-}
-
 namespace {
 class AttentionMatcher {
 public:
-  LibraryMatch<rg_attention_desc> match(ArrayRef<Operation *> ops,
-                                        ValueRange inputs, ValueRange outputs);
+  LibraryMatch<AttentionAttr> match(ArrayRef<Operation *> ops,
+                                    ValueRange inputs, ValueRange outputs);
 
 private:
   /// A view of a result of the node.
@@ -46,45 +38,42 @@ private:
     return false;
   }
   bool readOp(Operation *op);
-  bool readNode(NodeOp op, const AttentionTarget &target);
+  bool readNode(NodeOp op, NodeTarget target);
   bool readSizes(NodeArguments &args);
-  bool addInput(rg_attention_operand &operand, Value value,
-                ArrayRef<int64_t> shape, bool isMask = false);
+  bool addInput(BufferViewAttr &operand, Value value, ArrayRef<int64_t> shape,
+                bool isMask = false);
   bool addOutput(unsigned number, Value output);
-  bool describe(rg_attention_operand &operand, const StridedView &view,
-                int32_t buffer, bool isMask);
+  bool describe(BufferViewAttr &operand, const StridedView &view,
+                int64_t buffer, bool isMask);
+  AttentionAttr getCall() const;
 
   ValueRange inputs;
   llvm::DenseMap<Value, StridedView> views;
   llvm::DenseMap<Value, Chain> chains;
   NodeOp node;
-  rg_attention_desc desc;
+  int64_t batch = 0, heads = 0, groups = 1, rows = 0, columns = 0;
+  int64_t width = 0, valueWidth = 0;
+  float scale = 1;
+  bool isCausal = false, isBackward = false;
+  BufferViewAttr q, k, v, mask, o, l, gradO, gradQ, gradK, gradV;
   StringRef reason;
 };
 } // namespace
 
-bool AttentionMatcher::describe(rg_attention_operand &operand,
-                                const StridedView &view, int32_t buffer,
+bool AttentionMatcher::describe(BufferViewAttr &operand,
+                                const StridedView &view, int64_t buffer,
                                 bool isMask) {
   Type element = cast<RankedTensorType>(view.base.getType()).getElementType();
-  if (element.isF32())
-    operand.dtype = RG_F32;
-  else if (element.isBF16())
-    operand.dtype = RG_BF16;
-  else if (element.isF16())
-    operand.dtype = RG_F16;
-  else if (isMask && element.isInteger(1))
-    operand.dtype = RG_I1;
-  else
+  if (!element.isF32() && !element.isBF16() && !element.isF16() &&
+      !(isMask && element.isInteger(1)))
     return fail("the library has no attention for numbers of this type");
-  operand.buffer = buffer;
-  operand.offset = view.offset;
-  llvm::copy(view.strides, operand.strides);
+  operand = BufferViewAttr::get(element.getContext(), buffer, view.offset,
+                                view.strides);
   return true;
 }
 
 /// Describes a tensor of three or four dimensions.
-bool AttentionMatcher::addInput(rg_attention_operand &operand, Value value,
+bool AttentionMatcher::addInput(BufferViewAttr &operand, Value value,
                                 ArrayRef<int64_t> shape, bool isMask) {
   auto it = views.find(value);
   if (it == views.end())
@@ -95,8 +84,7 @@ bool AttentionMatcher::addInput(rg_attention_operand &operand, Value value,
   if (!view || ArrayRef<int64_t>(view->shape) != shape)
     return fail("the shapes do not fit each other");
   auto input = llvm::find(inputs, view->base);
-  return describe(operand, *view, static_cast<int32_t>(input - inputs.begin()),
-                  isMask);
+  return describe(operand, *view, input - inputs.begin(), isMask);
 }
 
 bool AttentionMatcher::readSizes(NodeArguments &args) {
@@ -110,55 +98,43 @@ bool AttentionMatcher::readSizes(NodeArguments &args) {
   int64_t keyHeads = key.getType().getDimSize(1);
   if (keyHeads == 0 || shape[1] % keyHeads != 0)
     return fail("the shapes do not fit each other");
-  desc.batch = shape[0];
-  desc.heads = shape[1];
-  desc.groups = shape[1] / keyHeads;
-  desc.rows = shape[2];
-  desc.columns = key.getType().getDimSize(2);
-  desc.width = shape[3];
-  desc.value_width = value.getType().getDimSize(3);
-  desc.causal = args.getBool("is_causal", false);
-  desc.scale = static_cast<float>(
-      args.getFloat("scale", 1 / std::sqrt(static_cast<double>(desc.width))));
+  batch = shape[0];
+  heads = shape[1];
+  groups = shape[1] / keyHeads;
+  rows = shape[2];
+  columns = key.getType().getDimSize(2);
+  width = shape[3];
+  valueWidth = value.getType().getDimSize(3);
+  isCausal = args.getBool("is_causal", false);
+  scale = static_cast<float>(
+      args.getFloat("scale", 1 / std::sqrt(static_cast<double>(width))));
   if (args.getFloat("dropout_p", 0.0) != 0)
     return fail("the library has no dropout");
   return !args.hasFailed() || fail(kNoRoutine);
 }
 
-bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
+bool AttentionMatcher::readNode(NodeOp op, NodeTarget target) {
   node = op;
-  NodeArguments args(op, target.schema, /*isQuiet=*/true);
+  NodeArguments args(op, target, /*isQuiet=*/true);
   if (!readSizes(args))
     return false;
-  int64_t keyHeads = desc.heads / desc.groups;
-  SmallVector<int64_t> keyShape = {desc.batch, keyHeads, desc.columns,
-                                   desc.width};
-  SmallVector<int64_t> valueShape = keyShape;
-  valueShape.back() = desc.value_width;
-  SmallVector<int64_t> queryShape = {desc.batch, desc.heads, desc.rows,
-                                     desc.width};
-  SmallVector<int64_t> outputShape = queryShape;
-  outputShape.back() = desc.value_width;
-  if (!addInput(desc.q, args.getTensor("query"), queryShape) ||
-      !addInput(desc.k, args.getTensor("key"), keyShape) ||
-      !addInput(desc.v, args.getTensor("value"), valueShape))
+  int64_t keyHeads = heads / groups;
+  if (!addInput(q, args.getTensor("query"), {batch, heads, rows, width}) ||
+      !addInput(k, args.getTensor("key"), {batch, keyHeads, columns, width}) ||
+      !addInput(v, args.getTensor("value"),
+                {batch, keyHeads, columns, valueWidth}))
     return false;
-  if (Tensor mask = args.getOptionalTensor("attn_mask")) {
-    desc.masked = 1;
-    SmallVector<int64_t> shape = {desc.batch, desc.heads, desc.rows,
-                                  desc.columns};
-    if (!addInput(desc.mask, mask, shape, /*isMask=*/true))
+  if (Tensor given = args.getOptionalTensor("attn_mask"))
+    if (!addInput(mask, given, {batch, heads, rows, columns}, /*isMask=*/true))
       return false;
-  }
-  desc.l.buffer = -1;
-  desc.l.dtype = RG_F32;
-  if (target.isBackward) {
-    desc.backward = 1;
+  if (isAttentionBackward(target)) {
+    isBackward = true;
+    int64_t outputShape[] = {batch, heads, rows, valueWidth};
     Tensor logs = args.getTensor("logsumexp");
     if (args.hasFailed() || !logs.getType().getElementType().isF32() ||
-        !addInput(desc.grad_o, args.getTensor("grad_out"), outputShape) ||
-        !addInput(desc.o, args.getTensor("out"), outputShape) ||
-        !addInput(desc.l, logs, ArrayRef(outputShape).drop_back()))
+        !addInput(gradO, args.getTensor("grad_out"), outputShape) ||
+        !addInput(o, args.getTensor("out"), outputShape) ||
+        !addInput(l, logs, ArrayRef(outputShape).drop_back()))
       return fail(kNoRoutine);
   }
   for (OpResult result : op->getResults())
@@ -167,7 +143,8 @@ bool AttentionMatcher::readNode(NodeOp op, const AttentionTarget &target) {
 }
 
 bool AttentionMatcher::readOp(Operation *op) {
-  if (const AttentionTarget *target = findAttentionTarget(op); target && !node)
+  if (std::optional<NodeTarget> target = findAttentionTarget(op);
+      target && !node)
     return readNode(cast<NodeOp>(op), *target);
   for (OpResult result : op->getResults()) {
     std::optional<ViewReading> reading = readView(result);
@@ -201,14 +178,13 @@ bool AttentionMatcher::addOutput(unsigned number, Value output) {
       StridedView::dense(output).revert(chain.steps, type.getShape());
   if (!view)
     return fail(kStrides);
-  rg_attention_operand *forward[] = {&desc.o, &desc.l};
-  rg_attention_operand *backward[] = {&desc.grad_q, &desc.grad_k, &desc.grad_v};
-  ArrayRef<rg_attention_operand *> results =
-      desc.backward ? ArrayRef(backward) : ArrayRef(forward);
+  BufferViewAttr *forward[] = {&o, &l};
+  BufferViewAttr *backward[] = {&gradQ, &gradK, &gradV};
+  ArrayRef<BufferViewAttr *> results =
+      isBackward ? ArrayRef(backward) : ArrayRef(forward);
   // Shapes are those of what has the gradient, or of the query.
-  SmallVector<int64_t> shape = {desc.batch, desc.heads, desc.rows,
-                                desc.value_width};
-  if (desc.backward)
+  SmallVector<int64_t> shape = {batch, heads, rows, valueWidth};
+  if (isBackward)
     shape = llvm::to_vector(
         cast<RankedTensorType>(node.getInputs()[chain.result + 1].getType())
             .getShape());
@@ -216,57 +192,62 @@ bool AttentionMatcher::addOutput(unsigned number, Value output) {
     shape.pop_back();
   if (type.getShape() != ArrayRef(shape))
     return fail("the shapes do not fit each other");
-  if (!desc.backward && chain.result == 1 && !type.getElementType().isF32())
+  if (!isBackward && chain.result == 1 && !type.getElementType().isF32())
     return fail(kNoRoutine);
   return describe(*results[chain.result], *view,
-                  static_cast<int32_t>(inputs.size() + number), false);
+                  static_cast<int64_t>(inputs.size() + number), false);
 }
 
-LibraryMatch<rg_attention_desc>
-AttentionMatcher::match(ArrayRef<Operation *> ops, ValueRange kernelInputs,
-                        ValueRange outputs) {
-  // Descriptions are compared as bytes, padding included.
-  memset(&desc, 0, sizeof(desc));
+AttentionAttr AttentionMatcher::getCall() const {
+  MLIRContext *context = q.getContext();
+  return AttentionAttr::get(
+      context, batch, heads, groups, rows, columns, width, valueWidth,
+      FloatAttr::get(Float32Type::get(context), static_cast<double>(scale)),
+      isCausal, q, k, v, mask, o, l, gradO, gradQ, gradK, gradV);
+}
+
+LibraryMatch<AttentionAttr> AttentionMatcher::match(ArrayRef<Operation *> ops,
+                                                    ValueRange kernelInputs,
+                                                    ValueRange outputs) {
   inputs = kernelInputs;
   auto isTensor = [](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.hasStaticShape();
   };
   if (!llvm::all_of(inputs, isTensor) || !llvm::all_of(outputs, isTensor))
-    return {std::nullopt, "a shape is dynamic"};
+    return {nullptr, "a shape is dynamic"};
   for (Value input : inputs)
     views.try_emplace(input, StridedView::dense(input));
   for (Operation *op : ops)
     if (!readOp(op))
-      return {std::nullopt, reason};
+      return {nullptr, reason};
   if (!node)
-    return {std::nullopt, "there is no attention"};
+    return {nullptr, "there is no attention"};
   llvm::DenseSet<unsigned> given;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     if (!addOutput(number, output))
-      return {std::nullopt, reason};
+      return {nullptr, reason};
     if (!given.insert(chains.find(output)->second.result).second)
-      return {std::nullopt, "a result is given twice"};
+      return {nullptr, "a result is given twice"};
   }
-  unsigned needed = desc.backward ? 3 : 1;
+  unsigned needed = isBackward ? 3 : 1;
   for (unsigned result = 0; result < needed; ++result)
     if (!given.contains(result))
-      return {std::nullopt, "a result is missing"};
-  return {desc, ""};
+      return {nullptr, "a result is missing"};
+  return {getCall(), ""};
 }
 
-LibraryMatch<rg_attention_desc>
+LibraryMatch<AttentionAttr>
 regather::tg::matchAttention(ArrayRef<Operation *> ops, ValueRange inputs,
                              ValueRange outputs) {
   return AttentionMatcher().match(ops, inputs, outputs);
 }
 
-std::optional<rg_attention_desc> regather::tg::matchAttention(KernelOp kernel) {
+LibraryMatch<AttentionAttr> regather::tg::matchAttention(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops;
   for (Operation &op : body.without_terminator())
     ops.push_back(&op);
   return matchAttention(ops, body.getArguments(),
-                        body.getTerminator()->getOperands())
-      .desc;
+                        body.getTerminator()->getOperands());
 }

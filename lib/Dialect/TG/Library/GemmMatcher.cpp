@@ -1,4 +1,4 @@
-//===- GemmMatcher.cpp - Kernels that are products of matrices ------------===//
+//===- GemmMatcher.cpp - Kernels that are GEMMs ---------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Operations are read in program order. Views of the inputs become strides; the
-// operations behind the product are kept and then walked from the last to the
+// operations behind the GEMM are kept and then walked from the last to the
 // first, which turns the dense output, and what is added on the way, into views
-// in the shape of the product:
+// in the shape of the GEMM:
 //
-//   output -> transpose^-1 -> C in the shape of the product
+//   output -> transpose^-1 -> C in the shape of the GEMM
 //   addend ----------^
 //
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,6 @@
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 
 #include <array>
-#include <cstring>
 #include <vector>
 
 using namespace mlir;
@@ -29,23 +28,32 @@ using namespace regather::tg;
 using namespace regather::tg::library;
 
 /// Multiply-adds below which a call of the library costs more than the loops.
-static constexpr double kSmallestProduct = 32 * 32 * 32 + 1;
+static constexpr double kSmallestGemm = 32 * 32 * 32 + 1;
 
 namespace {
 /// One loop of a contraction, with the steps in elements that it takes through
 /// A, B, C and the addends; zero in one that does not have it.
 struct Loop {
   int64_t size;
-  std::array<int64_t, 3 + RG_GEMM_MAX_ADDENDS> steps;
+  std::array<int64_t, 3 + GemmAttr::kMaxAddends> steps;
+};
+
+/// The loops of a GEMM by their kind.
+struct LoopNest {
+  SmallVector<Loop> batch;
+  Loop rows, columns, sum;
 };
 
 class GemmMatcher {
 public:
-  LibraryMatch<rg_gemm_desc> match(ArrayRef<Operation *> ops, ValueRange inputs,
-                                   Value output);
+  /// GEMMs of fewer multiply-adds do not match.
+  explicit GemmMatcher(double smallest) : smallest(smallest) {}
+
+  LibraryMatch<GemmAttr> match(ArrayRef<Operation *> ops, ValueRange inputs,
+                               Value output);
 
 private:
-  /// Something behind the product: views of the chain, or a tensor that is
+  /// Something behind the GEMM: views of the chain, or a tensor that is
   /// added to it.
   struct ChainItem {
     SmallVector<ViewStep, 2> steps;
@@ -59,23 +67,27 @@ private:
     return false;
   }
   bool readOp(Operation *op);
-  bool startChain(Operation *op, ProductReading reading);
-  bool addElements(const ElementReading &reading);
+  bool startChain(Operation *op, GemmReading started);
+  bool addElements(const ElementReading &elements);
   bool addElement(const ElementStep &step);
-  bool viewChain(const ViewReading &reading, OpResult result);
+  bool viewChain(const ViewReading &view, OpResult result);
   bool finish(ValueRange inputs, Value output);
   bool findLoops(ArrayRef<StridedView> operands, SmallVectorImpl<Loop> &loops);
-  bool describeLoops(SmallVectorImpl<Loop> &loops);
+  bool sortLoops(ArrayRef<Loop> loops, LoopNest &nest);
 
+  double smallest;
   llvm::DenseMap<Value, StridedView> views;
-  std::optional<ProductReading> product;
+  std::optional<GemmReading> reading;
   StridedView lhs, rhs;
-  /// What the product has become so far.
+  /// What the result has become so far.
   Value chain;
   std::vector<ChainItem> items;
   /// What it was rounded to; null if it was not.
   Type rounded;
-  rg_gemm_desc desc;
+  float alpha = 1;
+  bool relu = false;
+  int64_t numAddends = 0;
+  GemmAttr gemm;
   StringRef reason;
 };
 } // namespace
@@ -84,50 +96,44 @@ private:
 // Reading
 //===----------------------------------------------------------------------===//
 
-static std::optional<int32_t> getDtype(Type type) {
-  if (type.isF32())
-    return RG_F32;
-  if (type.isBF16())
-    return RG_BF16;
-  if (type.isF16())
-    return RG_F16;
-  return std::nullopt;
+/// True if a library reads and writes numbers of the type.
+static bool isKnownFloat(Type type) {
+  return type.isF32() || type.isBF16() || type.isF16();
 }
 
-bool GemmMatcher::startChain(Operation *op, ProductReading reading) {
-  auto left = views.find(reading.lhs), right = views.find(reading.rhs);
+bool GemmMatcher::startChain(Operation *op, GemmReading started) {
+  auto left = views.find(started.lhs), right = views.find(started.rhs);
   if (left == views.end() || right == views.end())
     return fail("it computes what the product reads");
   lhs = left->second;
   rhs = right->second;
-  Type element = getElementTypeOrSelf(reading.lhs);
-  if (!getDtype(element) || getElementTypeOrSelf(reading.rhs) != element)
+  Type element = getElementTypeOrSelf(started.lhs);
+  if (!isKnownFloat(element) || getElementTypeOrSelf(started.rhs) != element)
     return fail("the library does not multiply numbers of this type");
   double multiplyAdds = 1;
-  for (const ProductLoop &loop : reading.loops)
+  for (const GemmLoop &loop : started.loops)
     multiplyAdds *= static_cast<double>(loop.size);
-  if (multiplyAdds < kSmallestProduct)
+  if (multiplyAdds < smallest)
     return fail("the product is small");
-  desc.a.dtype = desc.b.dtype = *getDtype(element);
   chain = op->getResult(0);
-  product = std::move(reading);
-  return addElements(product->rest);
+  reading = std::move(started);
+  return addElements(reading->rest);
 }
 
 bool GemmMatcher::addElement(const ElementStep &step) {
-  bool isFresh = !desc.relu && !rounded;
+  bool isFresh = !relu && !rounded;
   switch (step.kind) {
   case ElementStep::Kind::Relu:
     // Rounding keeps signs, so that the order of the two does not matter.
-    desc.relu = 1;
+    relu = true;
     return true;
   case ElementStep::Kind::Scale:
-    if (!isFresh || desc.addend_count > 0 || desc.alpha != 1)
+    if (!isFresh || numAddends > 0 || alpha != 1)
       return fail("the library scales the sum of the product only");
-    desc.alpha = step.factor;
+    alpha = step.factor;
     return true;
   case ElementStep::Kind::Convert:
-    if (!getDtype(step.type))
+    if (!isKnownFloat(step.type))
       return fail("the library does not convert to this type");
     if (rounded && step.type != rounded)
       return fail("it would round less often");
@@ -139,17 +145,16 @@ bool GemmMatcher::addElement(const ElementStep &step) {
       return fail("it would round less often");
     if (!isFresh)
       return fail("the library adds before it drops negative numbers");
-    if (desc.addend_count == RG_GEMM_MAX_ADDENDS)
+    if (numAddends == GemmAttr::kMaxAddends)
       return fail("the library adds no more tensors");
     auto it = views.find(step.addend);
-    if (it == views.end() || !getDtype(getElementTypeOrSelf(step.addend)))
+    if (it == views.end() || !isKnownFloat(getElementTypeOrSelf(step.addend)))
       return fail("the library does not add this");
     ChainItem item;
     item.addend = it->second.apply(step.alignment);
     if (!item.addend)
       return fail(kStrides);
-    rg_gemm_operand &operand = desc.addends[desc.addend_count++];
-    operand.dtype = *getDtype(getElementTypeOrSelf(step.addend));
+    ++numAddends;
     items.push_back(std::move(item));
     return true;
   }
@@ -157,16 +162,17 @@ bool GemmMatcher::addElement(const ElementStep &step) {
   llvm_unreachable("unknown step");
 }
 
-bool GemmMatcher::addElements(const ElementReading &reading) {
-  if (!reading.reason.empty())
-    return fail(reading.reason);
-  return llvm::all_of(
-      reading.steps, [&](const ElementStep &step) { return addElement(step); });
+bool GemmMatcher::addElements(const ElementReading &elements) {
+  if (!elements.reason.empty())
+    return fail(elements.reason);
+  return llvm::all_of(elements.steps, [&](const ElementStep &step) {
+    return addElement(step);
+  });
 }
 
-bool GemmMatcher::viewChain(const ViewReading &reading, OpResult result) {
+bool GemmMatcher::viewChain(const ViewReading &view, OpResult result) {
   ChainItem item;
-  item.steps = reading.steps;
+  item.steps = view.steps;
   llvm::append_range(item.shape,
                      cast<RankedTensorType>(chain.getType()).getShape());
   items.push_back(std::move(item));
@@ -175,20 +181,20 @@ bool GemmMatcher::viewChain(const ViewReading &reading, OpResult result) {
 }
 
 bool GemmMatcher::readOp(Operation *op) {
-  if (!product)
-    if (auto reading = readProduct(op))
-      return startChain(op, std::move(*reading));
+  if (!reading)
+    if (auto started = readGemm(op))
+      return startChain(op, std::move(*started));
   for (OpResult result : op->getResults()) {
-    std::optional<ViewReading> reading = readView(result);
-    if (!reading)
+    std::optional<ViewReading> viewed = readView(result);
+    if (!viewed)
       continue;
-    if (chain && reading->operand == chain)
-      return op->getNumResults() == 1 ? viewChain(*reading, result)
+    if (chain && viewed->operand == chain)
+      return op->getNumResults() == 1 ? viewChain(*viewed, result)
                                       : fail(kStrides);
-    auto it = views.find(reading->operand);
+    auto it = views.find(viewed->operand);
     if (it == views.end())
       return fail(kNoRoutine);
-    std::optional<StridedView> view = it->second.apply(reading->steps);
+    std::optional<StridedView> view = it->second.apply(viewed->steps);
     if (!view)
       return fail(kStrides);
     views[result] = std::move(*view);
@@ -245,9 +251,9 @@ static Loop takeLongest(SmallVectorImpl<Loop> &loops) {
 }
 
 /// Sorts the loops of a contraction into rows, columns, sum and batch.
-bool GemmMatcher::describeLoops(SmallVectorImpl<Loop> &loops) {
+bool GemmMatcher::sortLoops(ArrayRef<Loop> loops, LoopNest &nest) {
   SmallVector<Loop> batch, rows, columns, sum;
-  for (auto [loop, dims] : llvm::zip_equal(loops, product->loops)) {
+  for (auto [loop, dims] : llvm::zip_equal(loops, reading->loops)) {
     if (loop.size == 1)
       continue;
     if ((!dims.result && (!dims.lhs || !dims.rhs)) || (!dims.lhs && !dims.rhs))
@@ -262,32 +268,21 @@ bool GemmMatcher::describeLoops(SmallVectorImpl<Loop> &loops) {
     mergeLoops(*kind);
   if (sum.size() > 1)
     return fail("the library sums over one dimension");
-  Loop m = takeLongest(rows), n = takeLongest(columns), k = takeLongest(sum);
+  nest.rows = takeLongest(rows);
+  nest.columns = takeLongest(columns);
+  nest.sum = takeLongest(sum);
   llvm::append_range(batch, rows);
   llvm::append_range(batch, columns);
-  if (batch.size() > RG_GEMM_MAX_BATCH)
+  if (batch.size() > static_cast<size_t>(GemmAttr::kMaxBatchRank))
     return fail("the batch has too many dimensions");
-  desc.m = m.size;
-  desc.n = n.size;
-  desc.k = k.size;
-  desc.batch_rank = static_cast<int64_t>(batch.size());
-  rg_gemm_operand *operands[] = {&desc.a, &desc.b, &desc.c, &desc.addends[0],
-                                 &desc.addends[1]};
-  for (auto [i, operand] : llvm::enumerate(operands)) {
-    operand->strides[0] = (i == 1 ? k : m).steps[i];
-    operand->strides[1] = (i == 0 ? k : n).steps[i];
-    for (auto [dim, loop] : llvm::enumerate(batch)) {
-      desc.batch_sizes[dim] = loop.size;
-      operand->batch_strides[dim] = loop.steps[i];
-    }
-  }
+  nest.batch = std::move(batch);
   return true;
 }
 
 /// The steps of each loop through the tensors; fails if shapes do not fit.
 bool GemmMatcher::findLoops(ArrayRef<StridedView> operands,
                             SmallVectorImpl<Loop> &loops) {
-  for (const ProductLoop &dims : product->loops) {
+  for (const GemmLoop &dims : reading->loops) {
     Loop loop = {dims.size, {}};
     for (auto [i, operand] : llvm::enumerate(operands)) {
       std::optional<unsigned> dim = i == 0   ? dims.lhs
@@ -304,12 +299,36 @@ bool GemmMatcher::findLoops(ArrayRef<StridedView> operands,
   return true;
 }
 
+/// Describes the call with operands A, B, C and the addends.
+static GemmAttr describe(ArrayRef<StridedView> operands, const LoopNest &nest,
+                         bool relu, float alpha, ValueRange inputs,
+                         MLIRContext *context) {
+  SmallVector<BufferViewAttr> views;
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    SmallVector<int64_t> strides;
+    for (const Loop &loop : nest.batch)
+      strides.push_back(loop.steps[i]);
+    strides.push_back((i == 1 ? nest.sum : nest.rows).steps[i]);
+    strides.push_back((i == 0 ? nest.sum : nest.columns).steps[i]);
+    // The output is no input, and has the number behind theirs.
+    auto input = llvm::find(inputs, operand.base);
+    views.push_back(BufferViewAttr::get(context, input - inputs.begin(),
+                                        operand.offset, strides));
+  }
+  auto batch = llvm::map_to_vector(nest.batch,
+                                   [](const Loop &loop) { return loop.size; });
+  return GemmAttr::get(
+      context, nest.rows.size, nest.columns.size, nest.sum.size, batch,
+      views[0], views[1], views[2], ArrayRef(views).drop_front(3), relu,
+      FloatAttr::get(Float32Type::get(context), static_cast<double>(alpha)));
+}
+
 bool GemmMatcher::finish(ValueRange inputs, Value output) {
-  if (!product)
+  if (!reading)
     return fail("there is no product");
   if (chain != output)
     return fail("another value is the result");
-  // From the output back to the product.
+  // From the output back to the GEMM.
   SmallVector<StridedView> results = {StridedView::dense(output)};
   SmallVector<StridedView> addends;
   for (ChainItem &item : llvm::reverse(items)) {
@@ -328,62 +347,45 @@ bool GemmMatcher::finish(ValueRange inputs, Value output) {
   SmallVector<StridedView> operands = {lhs, rhs, results.front()};
   llvm::append_range(operands, addends);
   SmallVector<Loop> loops;
-  if (!findLoops(operands, loops) || !describeLoops(loops))
+  LoopNest nest;
+  if (!findLoops(operands, loops) || !sortLoops(loops, nest))
     return false;
-  rg_gemm_operand *described[] = {&desc.a, &desc.b, &desc.c, &desc.addends[0],
-                                  &desc.addends[1]};
-  for (auto [view, operand] : llvm::zip(operands, described)) {
-    operand->offset = view.offset;
-    auto input = llvm::find(inputs, view.base);
-    operand->buffer = static_cast<int32_t>(input - inputs.begin());
-  }
-  desc.c.dtype = *getDtype(getElementTypeOrSelf(output));
+  gemm = describe(operands, nest, relu, alpha, inputs, output.getContext());
   return true;
 }
 
-LibraryMatch<rg_gemm_desc> GemmMatcher::match(ArrayRef<Operation *> ops,
-                                              ValueRange inputs, Value output) {
-  // Descriptions are compared as bytes, padding included.
-  memset(&desc, 0, sizeof(desc));
-  desc.alpha = 1;
+LibraryMatch<GemmAttr> GemmMatcher::match(ArrayRef<Operation *> ops,
+                                          ValueRange inputs, Value output) {
   auto isTensor = [](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.hasStaticShape();
   };
   if (!llvm::all_of(inputs, isTensor) || !isTensor(output))
-    return {std::nullopt, "a shape is dynamic"};
+    return {nullptr, "a shape is dynamic"};
   for (Value input : inputs)
     views.try_emplace(input, StridedView::dense(input));
   for (Operation *op : ops)
     if (!readOp(op))
-      return {std::nullopt, reason};
+      return {nullptr, reason};
   if (!finish(inputs, output))
-    return {std::nullopt, reason};
-  return {desc, ""};
+    return {nullptr, reason};
+  return {gemm, ""};
 }
 
-LibraryMatch<rg_gemm_desc> regather::tg::matchGemm(ArrayRef<Operation *> ops,
-                                                   ValueRange inputs,
-                                                   Value output) {
-  return GemmMatcher().match(ops, inputs, output);
+LibraryMatch<GemmAttr> regather::tg::matchGemm(ArrayRef<Operation *> ops,
+                                               ValueRange inputs,
+                                               Value output) {
+  return GemmMatcher(kSmallestGemm).match(ops, inputs, output);
 }
 
-std::optional<rg_gemm_desc> regather::tg::matchGemm(KernelOp kernel) {
+LibraryMatch<GemmAttr> regather::tg::matchGemm(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   Operation *end = body.getTerminator();
   if (end->getNumOperands() != 1)
-    return std::nullopt;
+    return {nullptr, "it has not one result"};
   SmallVector<Operation *> ops;
   for (Operation &op : body.without_terminator())
     ops.push_back(&op);
-  return matchGemm(ops, body.getArguments(), end->getOperand(0)).desc;
-}
-
-bool regather::tg::isProduct(Operation *op) {
-  return readProduct(op).has_value();
-}
-
-Value regather::tg::getViewedOperand(OpResult result) {
-  std::optional<ViewReading> reading = readView(result);
-  return reading ? reading->operand : nullptr;
+  return GemmMatcher(/*smallest=*/0)
+      .match(ops, body.getArguments(), end->getOperand(0));
 }

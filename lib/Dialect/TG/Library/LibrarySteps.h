@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What one operation does, in the terms that the description of a product has:
-// nodes and structured operations are read into the same steps.
+// What one operation does, in the terms of a call of a library: nodes and
+// structured operations are read into the same steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ struct ViewReading {
 };
 
 /// One loop of a contraction: the dimension of each tensor that it runs over.
-struct ProductLoop {
+struct GemmLoop {
   int64_t size;
   std::optional<unsigned> lhs, rhs, result;
 };
@@ -64,7 +64,7 @@ struct ElementStep {
   mlir::Type type;
 };
 
-/// The steps of an operation behind the product, in order, or why it has none.
+/// The steps of an operation behind the GEMM, in order, or why it has none.
 struct ElementReading {
   llvm::SmallVector<ElementStep, 2> steps;
   /// Static text; empty if the steps are all that the operation does.
@@ -73,11 +73,10 @@ struct ElementReading {
   static ElementReading fail(llvm::StringRef reason) { return {{}, reason}; }
 };
 
-/// A sum of products of two tensors, in f32 or f64, and what the operation does
-/// to it.
-struct ProductReading {
+/// A GEMM, in f32 or f64, and what the operation does to its result.
+struct GemmReading {
   mlir::Value lhs, rhs;
-  llvm::SmallVector<ProductLoop, 4> loops;
+  llvm::SmallVector<GemmLoop, 4> loops;
   /// Dimensions of the result.
   llvm::SmallVector<int64_t, 4> shape;
   ElementReading rest;
@@ -88,13 +87,13 @@ struct ProductReading {
 bool isConstantTensor(mlir::Operation *op);
 
 std::optional<ViewReading> readView(mlir::OpResult result);
-std::optional<ProductReading> readProduct(mlir::Operation *op);
+std::optional<GemmReading> readGemm(mlir::Operation *op);
 /// What `op` does to `chain`, one of its operands.
 ElementReading readElements(mlir::Operation *op, mlir::Value chain);
 
 /// The parts of these for nodes.
 std::optional<ViewReading> readNodeView(NodeOp node, unsigned result);
-std::optional<ProductReading> readNodeProduct(NodeOp node);
+std::optional<GemmReading> readNodeGemm(NodeOp node);
 ElementReading readNodeElements(NodeOp node, mlir::Value chain);
 
 /// Why a library does not do something.

@@ -108,7 +108,7 @@ std::optional<ViewReading> library::readView(OpResult result) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// GEMMs
 //===----------------------------------------------------------------------===//
 
 /// The argument that `value` is, or is widened from.
@@ -136,7 +136,7 @@ static bool isMultiplyAdd(Block &body) {
   return false;
 }
 
-static std::optional<ProductReading> readContraction(linalg::LinalgOp op) {
+static std::optional<GemmReading> readContraction(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
       op->getNumResults() != 1 || op->getNumOperands() != 3 ||
       !llvm::all_of(op->getOperands(), hasStaticShape) ||
@@ -146,7 +146,7 @@ static std::optional<ProductReading> readContraction(linalg::LinalgOp op) {
   for (AffineMap map : maps)
     if (!map.isProjectedPermutation())
       return std::nullopt;
-  ProductReading reading;
+  GemmReading reading;
   reading.lhs = op->getOperand(0);
   reading.rhs = op->getOperand(1);
   llvm::append_range(reading.shape, getShape(op->getResult(0)));
@@ -167,9 +167,9 @@ static std::optional<ProductReading> readContraction(linalg::LinalgOp op) {
   return reading;
 }
 
-std::optional<ProductReading> library::readProduct(Operation *op) {
+std::optional<GemmReading> library::readGemm(Operation *op) {
   if (auto node = dyn_cast<NodeOp>(op))
-    return readNodeProduct(node);
+    return readNodeGemm(node);
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return readContraction(linalgOp);
   return std::nullopt;

@@ -10,8 +10,6 @@
 
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
-#include "llvm/ADT/StringSwitch.h"
-
 using namespace mlir;
 using namespace regather::nodes;
 using namespace regather::tg;
@@ -21,16 +19,9 @@ using namespace regather::tg::library;
 // Views
 //===----------------------------------------------------------------------===//
 
-namespace {
 /// Reads the view that one target makes of "self".
 using ViewReader = bool (*)(NodeArguments &args, Tensor self, unsigned result,
                             SmallVectorImpl<ViewStep> &steps);
-
-struct ViewRule {
-  StringRef schema;
-  ViewReader read;
-};
-} // namespace
 
 static ArrayRef<int64_t> getResultShape(NodeArguments &args, unsigned result) {
   return cast<RankedTensorType>(args.getNode().getResult(result).getType())
@@ -125,40 +116,51 @@ static bool readSplit(NodeArguments &args, Tensor self, unsigned result,
   return true;
 }
 
-static const ViewRule *findViewRule(StringRef target) {
-  static const llvm::StringMap<ViewRule> rules = {
-      {"aten.view.default", {"self size", readReshape}},
-      {"aten._unsafe_view.default", {"self size", readReshape}},
-      {"aten.reshape.default", {"self size", readReshape}},
-      {"aten.unsqueeze.default", {"self dim", readReshape}},
-      {"aten.squeeze.default", {"self dim", readReshape}},
-      {"aten.squeeze.dim", {"self dim", readReshape}},
-      {"aten.squeeze.dims", {"self dim", readReshape}},
-      {"aten.expand.default", {"self size implicit", readExpand}},
-      {"aten.transpose.int", {"self dim0 dim1", readTranspose}},
-      {"aten.t.default", {"self", readT}},
-      {"aten.permute.default", {"self dims", readPermute}},
-      {"aten.slice.Tensor", {"self dim start end step", readSlice}},
-      {"aten.select.int", {"self dim index", readSelect}},
-      {"aten.split.Tensor", {"self split_size dim", readSplit}},
-      {"aten.split_with_sizes.default", {"self split_sizes dim", readSplit}},
-      {"aten.alias.default", {"self", readSame}},
-      {"aten.detach.default", {"self", readSame}},
-      // A copy has the same elements.
-      {"aten.clone.default", {"self", readSame}},
-  };
-  auto it = rules.find(target);
-  return it == rules.end() ? nullptr : &it->second;
+/// Null for what is no view with strides.
+static ViewReader getViewReader(NodeTarget target) {
+  switch (target) {
+  case NodeTarget::AtenViewDefault:
+  case NodeTarget::AtenUnsafeViewDefault:
+  case NodeTarget::AtenReshapeDefault:
+  case NodeTarget::AtenUnsqueezeDefault:
+  case NodeTarget::AtenSqueezeDefault:
+  case NodeTarget::AtenSqueezeDim:
+  case NodeTarget::AtenSqueezeDims:
+    return readReshape;
+  case NodeTarget::AtenExpandDefault:
+    return readExpand;
+  case NodeTarget::AtenTransposeInt:
+    return readTranspose;
+  case NodeTarget::AtenTDefault:
+    return readT;
+  case NodeTarget::AtenPermuteDefault:
+    return readPermute;
+  case NodeTarget::AtenSliceTensor:
+    return readSlice;
+  case NodeTarget::AtenSelectInt:
+    return readSelect;
+  case NodeTarget::AtenSplitTensor:
+  case NodeTarget::AtenSplitWithSizesDefault:
+    return readSplit;
+  case NodeTarget::AtenAliasDefault:
+  case NodeTarget::AtenDetachDefault:
+  // A copy has the same elements.
+  case NodeTarget::AtenCloneDefault:
+    return readSame;
+  default:
+    return nullptr;
+  }
 }
 
 std::optional<ViewReading> library::readNodeView(NodeOp node, unsigned result) {
-  const ViewRule *rule = findViewRule(node.getTarget());
-  if (!rule || node.getEffects())
+  std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
+  ViewReader read = target ? getViewReader(*target) : nullptr;
+  if (!read || node.getEffects())
     return std::nullopt;
-  NodeArguments args(node, rule->schema, /*isQuiet=*/true);
+  NodeArguments args(node, *target, /*isQuiet=*/true);
   Tensor self = args.getTensor("self");
   ViewReading reading;
-  if (args.hasFailed() || !rule->read(args, self, result, reading.steps) ||
+  if (args.hasFailed() || !read(args, self, result, reading.steps) ||
       args.hasFailed())
     return std::nullopt;
   reading.operand = self;
@@ -205,36 +207,35 @@ static ElementReading readAdd(NodeOp node, NodeArguments &args, Value chain) {
 }
 
 ElementReading library::readNodeElements(NodeOp node, Value chain) {
-  StringRef target = node.getTarget();
-  if (node.getNumResults() != 1 || node.getEffects() ||
+  std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
+  if (!target || node.getNumResults() != 1 || node.getEffects() ||
       !isa<RankedTensorType>(node.getResult(0).getType()))
     return ElementReading::fail(kNoRoutine);
-  if (target == "aten.add.Tensor") {
-    NodeArguments args(node, "self other alpha", /*isQuiet=*/true);
+  ElementReading reading;
+  switch (*target) {
+  case NodeTarget::AtenAddTensor: {
+    NodeArguments args(node, *target, /*isQuiet=*/true);
     return readAdd(node, args, chain);
   }
-  ElementReading reading;
-  if (target == "aten.relu.default") {
+  case NodeTarget::AtenReluDefault:
     reading.steps.emplace_back(ElementStep::Kind::Relu);
     return reading;
-  }
-  bool isConversion =
-      llvm::StringSwitch<bool>(target)
-          .Cases({"aten._to_copy.default", "aten.to.dtype"}, true)
-          .Case("prims.convert_element_type.default", true)
-          .Default(false);
-  if (!isConversion)
+  case NodeTarget::AtenToCopyDefault:
+  case NodeTarget::AtenToDtype:
+  case NodeTarget::PrimsConvertElementTypeDefault:
+    reading.steps.push_back(
+        ElementStep::convert(getElementTypeOrSelf(node.getResult(0))));
+    return reading;
+  default:
     return ElementReading::fail(kNoRoutine);
-  reading.steps.push_back(
-      ElementStep::convert(getElementTypeOrSelf(node.getResult(0))));
-  return reading;
+  }
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// GEMMs
 //===----------------------------------------------------------------------===//
 
-/// beta * self + alpha * product.
+/// beta * self + alpha * GEMM.
 static ElementReading readAddend(NodeOp node, NodeArguments &args) {
   Tensor self = args.getTensor("self");
   double beta = args.getFloat("beta", 1), alpha = args.getFloat("alpha", 1);
@@ -249,34 +250,52 @@ static ElementReading readAddend(NodeOp node, NodeArguments &args) {
   return reading;
 }
 
-std::optional<ProductReading> library::readNodeProduct(NodeOp node) {
-  struct Rule {
-    StringRef schema, lhs, rhs;
-    int64_t rank;
-  };
-  static const llvm::StringMap<Rule> rules = {
-      {"aten.mm.default", {"self mat2", "self", "mat2", 2}},
-      {"aten.bmm.default", {"self mat2", "self", "mat2", 3}},
-      {"aten.addmm.default", {"self mat1 mat2 beta alpha", "mat1", "mat2", 2}},
-      {"aten.baddbmm.default",
-       {"self batch1 batch2 beta alpha", "batch1", "batch2", 3}},
-  };
-  auto it = rules.find(node.getTarget());
-  if (it == rules.end() || node.getNumResults() != 1 || node.getEffects())
+namespace {
+/// The matrices that a target multiplies, and their rank.
+struct MatrixParameters {
+  StringRef lhs, rhs;
+  int64_t rank;
+  /// True if `self` is added to the product.
+  bool hasAddend;
+};
+} // namespace
+
+static std::optional<MatrixParameters>
+getMatrixParameters(std::optional<NodeTarget> target) {
+  if (!target)
     return std::nullopt;
-  const Rule &rule = it->second;
-  NodeArguments args(node, rule.schema, /*isQuiet=*/true);
-  Tensor lhs = args.getTensor(rule.lhs), rhs = args.getTensor(rule.rhs);
+  switch (*target) {
+  case NodeTarget::AtenMmDefault:
+    return MatrixParameters{"self", "mat2", 2, false};
+  case NodeTarget::AtenBmmDefault:
+    return MatrixParameters{"self", "mat2", 3, false};
+  case NodeTarget::AtenAddmmDefault:
+    return MatrixParameters{"mat1", "mat2", 2, true};
+  case NodeTarget::AtenBaddbmmDefault:
+    return MatrixParameters{"batch1", "batch2", 3, true};
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<GemmReading> library::readNodeGemm(NodeOp node) {
+  std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
+  std::optional<MatrixParameters> matrices = getMatrixParameters(target);
+  if (!matrices || node.getNumResults() != 1 || node.getEffects())
+    return std::nullopt;
+  NodeArguments args(node, *target, /*isQuiet=*/true);
+  Tensor lhs = args.getTensor(matrices->lhs),
+         rhs = args.getTensor(matrices->rhs);
   auto result = dyn_cast<RankedTensorType>(node.getResult(0).getType());
-  if (args.hasFailed() || !result || result.getRank() != rule.rank ||
-      failed(args.expectRank(rule.lhs, lhs, rule.rank)) ||
-      failed(args.expectRank(rule.rhs, rhs, rule.rank)))
+  if (args.hasFailed() || !result || result.getRank() != matrices->rank ||
+      failed(args.expectRank(matrices->lhs, lhs, matrices->rank)) ||
+      failed(args.expectRank(matrices->rhs, rhs, matrices->rank)))
     return std::nullopt;
-  ProductReading reading;
+  GemmReading reading;
   reading.lhs = lhs;
   reading.rhs = rhs;
   llvm::append_range(reading.shape, result.getShape());
-  auto rows = static_cast<unsigned>(rule.rank) - 2, columns = rows + 1;
+  auto rows = static_cast<unsigned>(matrices->rank) - 2, columns = rows + 1;
   if (rows > 0)
     reading.loops.push_back({result.getDimSize(0), 0, 0, 0});
   reading.loops.push_back({result.getDimSize(rows), rows, std::nullopt, rows});
@@ -284,9 +303,7 @@ std::optional<ProductReading> library::readNodeProduct(NodeOp node) {
       {result.getDimSize(columns), std::nullopt, columns, columns});
   reading.loops.push_back(
       {lhs.getType().getDimSize(columns), columns, rows, std::nullopt});
-  if (rule.schema.starts_with("self mat2"))
-    reading.rest = {};
-  else
+  if (matrices->hasAddend)
     reading.rest = readAddend(node, args);
   reading.rest.steps.push_back(ElementStep::convert(result.getElementType()));
   return reading;

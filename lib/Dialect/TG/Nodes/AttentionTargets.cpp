@@ -13,29 +13,24 @@
 using namespace mlir;
 using namespace regather::tg;
 
-const AttentionTarget *regather::tg::findAttentionTarget(Operation *op) {
-  static const llvm::StringMap<AttentionTarget> targets = {
-      {"aten.scaled_dot_product_attention.default",
-       {"query key value attn_mask dropout_p is_causal scale enable_gqa",
-        false}},
-      {"aten._scaled_dot_product_flash_attention_for_cpu.default",
-       {"query key value dropout_p is_causal attn_mask scale", false}},
-      {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
-       {"grad_out query key value out logsumexp dropout_p is_causal attn_mask "
-        "scale",
-        true}}};
+std::optional<NodeTarget> regather::tg::findAttentionTarget(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
   if (!node || node.getEffects())
-    return nullptr;
-  auto it = targets.find(node.getTarget());
-  return it == targets.end() ? nullptr : &it->second;
+    return std::nullopt;
+  std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
+  if (target && getInfo(getInfo(*target).op).kind == OperatorClass::Attention)
+    return target;
+  return std::nullopt;
+}
+
+bool regather::tg::isAttentionBackward(NodeTarget target) {
+  return getInfo(getInfo(target).op).cost == CostClass::AttentionBackward;
 }
 
 bool regather::tg::isCausalAttention(Operation *op) {
-  const AttentionTarget *target = findAttentionTarget(op);
+  std::optional<NodeTarget> target = findAttentionTarget(op);
   if (!target)
     return false;
-  nodes::NodeArguments args(cast<NodeOp>(op), target->schema,
-                            /*isQuiet=*/true);
+  nodes::NodeArguments args(cast<NodeOp>(op), *target, /*isQuiet=*/true);
   return args.getBool("is_causal", false) && !args.hasFailed();
 }

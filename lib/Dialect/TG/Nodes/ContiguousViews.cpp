@@ -11,7 +11,6 @@
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace regather::tg;
@@ -54,12 +53,11 @@ static std::optional<int64_t> getSliceOffset(tensor::ExtractSliceOp op) {
 /// Slices along one dimension, as nodes.
 static std::optional<int64_t>
 getSliceOffset(NodeOp node, RankedTensorType source, RankedTensorType result) {
-  bool selects = node.getTarget() == "aten.select.int";
-  if (!selects && node.getTarget() != "aten.slice.Tensor")
+  std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
+  bool selects = target == NodeTarget::AtenSelectInt;
+  if (!selects && target != NodeTarget::AtenSliceTensor)
     return std::nullopt;
-  NodeArguments args(node,
-                     selects ? "self dim index" : "self dim start end step",
-                     /*isQuiet=*/true);
+  NodeArguments args(node, *target, /*isQuiet=*/true);
   int64_t rank = source.getRank();
   int64_t dim =
       selects ? args.getDim("dim", rank) : args.getDim("dim", rank, 0);
@@ -82,16 +80,6 @@ getSliceOffset(NodeOp node, RankedTensorType source, RankedTensorType result) {
   if (extent != 0 && elements / extent * size != result.getNumElements())
     return std::nullopt;
   return offset;
-}
-
-/// True if the names say that the order of elements stays.
-static bool isReshapeTarget(StringRef target) {
-  target.consume_front("aten.");
-  return llvm::StringSwitch<bool>(target.split('.').first)
-      .Cases({"view", "_unsafe_view", "reshape", "_reshape_alias"}, true)
-      .Cases({"squeeze", "unsqueeze", "expand", "view_as", "expand_as"}, true)
-      .Cases({"alias", "detach"}, true)
-      .Default(false);
 }
 
 /// True if operand 0 and the result have the same factors in the same order:
@@ -133,7 +121,9 @@ std::optional<int64_t> regather::tg::getContiguousViewOffset(Operation *op) {
                : std::nullopt;
   if (std::optional<int64_t> offset = getSliceOffset(node, source, result))
     return offset;
-  if (keepsElements && (isReshapeTarget(node.getTarget()) || keepsFactors(op)))
+  if (keepsElements &&
+      (getOperatorClass(node.getTarget()) == OperatorClass::Reshape ||
+       keepsFactors(op)))
     return 0;
   return std::nullopt;
 }

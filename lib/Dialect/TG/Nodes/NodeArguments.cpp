@@ -25,9 +25,11 @@ static bool isIgnored(StringRef name) {
                             name);
 }
 
-NodeArguments::NodeArguments(tg::NodeOp node, StringRef schema, bool isQuiet)
+NodeArguments::NodeArguments(tg::NodeOp node, tg::NodeTarget target,
+                             bool isQuiet)
     : node(node), isQuiet(isQuiet) {
-  schema.split(names, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  tg::getInfo(target).parameters.split(names, ' ', /*MaxSplit=*/-1,
+                                       /*KeepEmpty=*/false);
   checkNames();
 }
 

@@ -8,48 +8,20 @@
 
 #include "regather/Dialect/TG/Nodes/RandomTargets.h"
 
-#include "llvm/ADT/StringSwitch.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 using namespace mlir;
 using namespace regather;
-
-namespace {
-/// How many random bits an element takes.
-enum class Draw {
-  /// The target is not random.
-  Nothing,
-  /// It is, but no numbers are defined for it.
-  Undefined,
-  /// 32 bits.
-  Word,
-  /// 64 bits.
-  Long,
-  /// As many as the significand of the result can use.
-  Significand
-};
-} // namespace
+using tg::RandomDraw;
 
 /// By operator: overloads differ in how they name shape and distribution.
-static Draw getDraw(StringRef target) {
-  if (!target.consume_front("aten."))
-    return Draw::Nothing;
-  return llvm::StringSwitch<Draw>(target.split('.').first)
-      .Cases({"native_dropout", "bernoulli"}, Draw::Word)
-      .Cases({"rand", "rand_like", "uniform", "exponential",
-              "rrelu_with_noise_functional"},
-             Draw::Significand)
-      .Cases({"randn", "randn_like", "normal", "normal_functional", "randint",
-              "randint_like"},
-             Draw::Long)
-      .Cases({"binomial", "cauchy", "geometric", "log_normal", "multinomial",
-              "poisson", "random", "randperm", "rrelu_with_noise",
-              "_sample_dirichlet", "_standard_gamma", "_fused_dropout"},
-             Draw::Undefined)
-      .Default(Draw::Nothing);
+static RandomDraw getDraw(StringRef target) {
+  std::optional<tg::NodeOperator> op = tg::findNodeOperator(target);
+  return op ? tg::getInfo(*op).draw : RandomDraw::Nothing;
 }
 
 bool regather::nodes::isRandomTarget(StringRef target) {
-  return getDraw(target) != Draw::Nothing;
+  return getDraw(target) != RandomDraw::Nothing;
 }
 
 RankedTensorType regather::nodes::getBitsType(StringRef target,
@@ -57,16 +29,16 @@ RankedTensorType regather::nodes::getBitsType(StringRef target,
   MLIRContext *context = result.getContext();
   unsigned width = 0;
   switch (getDraw(target)) {
-  case Draw::Nothing:
-  case Draw::Undefined:
+  case RandomDraw::Nothing:
+  case RandomDraw::Undefined:
     return nullptr;
-  case Draw::Word:
+  case RandomDraw::Word:
     width = 32;
     break;
-  case Draw::Long:
+  case RandomDraw::Long:
     width = 64;
     break;
-  case Draw::Significand:
+  case RandomDraw::Significand:
     width = result.getElementType().isF64() ? 64 : 32;
     break;
   }

@@ -84,12 +84,6 @@ static void buildConvolutionBackward(NodeRuleBuilder &b) {
 }
 
 void regather::tg::sharding::addConvolutionRules(NodeRuleTable &table) {
-  table["aten.convolution.default"] = {
-      "input weight bias stride padding dilation transposed output_padding "
-      "groups",
-      buildConvolution};
-  table["aten.convolution_backward.default"] = {
-      "grad_output input weight bias_sizes stride padding dilation transposed "
-      "output_padding groups output_mask",
-      buildConvolutionBackward};
+  table.add(Operator::AtenConvolution, {buildConvolution});
+  table.add(Operator::AtenConvolutionBackward, {buildConvolutionBackward});
 }

@@ -295,22 +295,14 @@ static void buildIndexPut(NodeRuleBuilder &b) {
 }
 
 void regather::tg::sharding::addIndexingRules(NodeRuleTable &table) {
-  table["aten.embedding.default"] = {
-      "weight indices padding_idx scale_grad_by_freq sparse", buildEmbedding};
-  table["aten.embedding_dense_backward.default"] = {
-      "grad_output indices num_weights padding_idx scale_grad_by_freq",
-      buildEmbeddingBackward};
-  table["aten.gather.default"] = {"self dim index", buildGather};
-  table["aten.index_select.default"] = {"self dim index", buildIndexSelect};
-  table["aten.scatter.value"] = {"self dim index value", buildScatter<false>};
-  table["aten.scatter.src"] = {"self dim index src", buildScatter<false>};
-  table["aten.scatter_add.default"] = {"self dim index src",
-                                       buildScatter<true>};
-  table["aten.index_add.default"] = {"self dim index source alpha",
-                                     buildIndexAdd};
-  for (StringRef prefix : {"aten.", "aten._unsafe_"}) {
-    table[(prefix + "index.Tensor").str()] = {"self indices", buildIndex};
-    table[(prefix + "index_put.default").str()] = {
-        "self indices values accumulate", buildIndexPut};
-  }
+  table.add(Operator::AtenEmbedding, {buildEmbedding});
+  table.add(Operator::AtenEmbeddingDenseBackward, {buildEmbeddingBackward});
+  table.add(Operator::AtenGather, {buildGather});
+  table.add({Operator::AtenIndex, Operator::AtenUnsafeIndex}, {buildIndex});
+  table.add(Operator::AtenIndexAdd, {buildIndexAdd});
+  table.add({Operator::AtenIndexPut, Operator::AtenUnsafeIndexPut},
+            {buildIndexPut});
+  table.add(Operator::AtenIndexSelect, {buildIndexSelect});
+  table.add(Operator::AtenScatter, {buildScatter<false>});
+  table.add(Operator::AtenScatterAdd, {buildScatter<true>});
 }

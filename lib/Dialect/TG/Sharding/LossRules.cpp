@@ -101,33 +101,18 @@ static void buildPairsBackward(NodeRuleBuilder &b) {
 // Table
 //===----------------------------------------------------------------------===//
 
-static void addPairRules(NodeRuleTable &table) {
-  table["aten.mse_loss.default"] = {"self target reduction", buildPairs};
-  table["aten.mse_loss_backward.default"] = {
-      "grad_output self target reduction", buildPairsBackward};
-  table["aten.smooth_l1_loss.default"] = {"self target reduction beta",
-                                          buildPairs};
-  table["aten.smooth_l1_loss_backward.default"] = {
-      "grad_output self target reduction beta", buildPairsBackward};
-  table["aten.huber_loss.default"] = {"self target reduction delta",
-                                      buildPairs};
-  table["aten.huber_loss_backward.default"] = {
-      "grad_output self target reduction delta", buildPairsBackward};
-  table["aten.binary_cross_entropy.default"] = {"self target weight reduction",
-                                                buildPairs};
-  table["aten.binary_cross_entropy_backward.default"] = {
-      "grad_output self target weight reduction", buildPairsBackward};
-  table["aten.binary_cross_entropy_with_logits.default"] = {
-      "self target weight pos_weight reduction", buildPairs};
-}
-
 void regather::tg::sharding::addLossRules(NodeRuleTable &table) {
-  for (StringRef name : {"nll_loss", "nll_loss2d"}) {
-    table[("aten." + name + "_forward.default").str()] = {
-        "self target weight reduction ignore_index", buildLikelihood};
-    table[("aten." + name + "_backward.default").str()] = {
-        "grad_output self target weight reduction ignore_index total_weight",
-        buildLikelihoodBackward};
-  }
-  addPairRules(table);
+  table.add({Operator::AtenBinaryCrossEntropy,
+             Operator::AtenBinaryCrossEntropyWithLogits,
+             Operator::AtenHuberLoss, Operator::AtenMseLoss,
+             Operator::AtenSmoothL1Loss},
+            {buildPairs});
+  table.add({Operator::AtenBinaryCrossEntropyBackward,
+             Operator::AtenHuberLossBackward, Operator::AtenMseLossBackward,
+             Operator::AtenSmoothL1LossBackward},
+            {buildPairsBackward});
+  table.add({Operator::AtenNllLoss2dBackward, Operator::AtenNllLossBackward},
+            {buildLikelihoodBackward});
+  table.add({Operator::AtenNllLoss2dForward, Operator::AtenNllLossForward},
+            {buildLikelihood});
 }

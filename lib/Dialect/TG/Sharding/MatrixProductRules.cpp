@@ -90,11 +90,10 @@ static void buildDot(NodeRuleBuilder &b) {
 }
 
 void regather::tg::sharding::addMatrixProductRules(NodeRuleTable &table) {
-  table["aten.mm.default"] = {"self mat2", buildProduct<2>};
-  table["aten.bmm.default"] = {"self mat2", buildProduct<3>};
-  table["aten.addmm.default"] = {"self mat1 mat2 beta alpha", buildAddmm};
-  table["aten.baddbmm.default"] = {"self batch1 batch2 beta alpha",
-                                   buildBaddbmm};
-  table["aten.mv.default"] = {"self vec", buildMv};
-  table["aten.dot.default"] = {"self tensor", buildDot};
+  table.add(Operator::AtenAddmm, {buildAddmm});
+  table.add(Operator::AtenBaddbmm, {buildBaddbmm});
+  table.add(Operator::AtenBmm, {buildProduct<3>});
+  table.add(Operator::AtenDot, {buildDot});
+  table.add(Operator::AtenMm, {buildProduct<2>});
+  table.add(Operator::AtenMv, {buildMv});
 }

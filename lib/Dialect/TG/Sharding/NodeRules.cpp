@@ -8,6 +8,8 @@
 
 #include "NodeRules.h"
 
+#include "regather/Dialect/TG/Sharding/NodeRules.h"
+
 using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
@@ -17,8 +19,8 @@ using namespace regather::tg::sharding;
 // NodeRuleBuilder
 //===----------------------------------------------------------------------===//
 
-NodeRuleBuilder::NodeRuleBuilder(NodeOp node, StringRef schema)
-    : args(node, schema, /*isQuiet=*/true), rule(ShardingRule::getWhole(node)),
+NodeRuleBuilder::NodeRuleBuilder(NodeOp node, NodeTarget target)
+    : args(node, target, /*isQuiet=*/true), rule(ShardingRule::getWhole(node)),
       node(node), isOperandSet(node.getNumOperands()),
       isResultSet(node.getNumResults()), numUses(node.getNumOperands()) {
   for (StringRef name : args.getNames())
@@ -136,55 +138,63 @@ static NodeRuleTable makeTable() {
   return table;
 }
 
-/// Null for a target that nothing is known about.
-static const NodeRule *findRule(NodeOp node) {
+const NodeRuleTable &regather::tg::sharding::getNodeRules() {
   static const NodeRuleTable table = makeTable();
-  auto it = table.find(node.getTarget());
-  return it == table.end() ? nullptr : &it->second;
+  return table;
+}
+
+bool regather::tg::sharding::hasNodeRule(NodeTarget target) {
+  return getNodeRules().lookup(target);
+}
+
+/// The target of `node` if it has a rule.
+static std::optional<NodeTarget> getRuledTarget(NodeOp node) {
+  std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
+  if (target && hasNodeRule(*target))
+    return target;
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
 // Sizes among the arguments
 //===----------------------------------------------------------------------===//
 
-/// The attribute that replaces `old`: sizes of `type`.
-static Attribute getSizes(const SizeArgument &argument, RankedTensorType type,
-                          Attribute old) {
+/// The attribute that replaces `old`: all sizes of `type`, or that of `dim`.
+static Attribute getSizes(int dim, RankedTensorType type, Attribute old) {
   Builder builder(type.getContext());
-  if (!argument.dim)
+  if (dim == kAllDims)
     return builder.getI64ArrayAttr(type.getShape());
-  if (*argument.dim >= type.getRank())
+  if (dim >= type.getRank())
     return old;
-  return builder.getI64IntegerAttr(type.getDimSize(*argument.dim));
+  return builder.getI64IntegerAttr(type.getDimSize(dim));
 }
 
-/// Takes the sizes in the arguments of `part` from its results.
-static void setSizes(NodeOp part, const NodeRule &rule) {
-  const SizeArgument &argument = rule.sizes;
-  if (argument.name.empty() || argument.result >= part.getNumResults())
+/// Takes the sizes in the arguments of `part` from its first result.
+static void setSizes(NodeOp part, NodeTarget target) {
+  const NodeTargetInfo &info = getInfo(target);
+  if (info.sizeParameter.empty() || part.getNumResults() == 0)
     return;
-  auto type =
-      dyn_cast<RankedTensorType>(part.getResult(argument.result).getType());
+  auto type = dyn_cast<RankedTensorType>(part.getResult(0).getType());
   if (!type)
     return;
-  nodes::NodeArguments args(part, rule.schema, /*isQuiet=*/true);
+  nodes::NodeArguments args(part, target, /*isQuiet=*/true);
   size_t position =
-      llvm::find(args.getNames(), argument.name) - args.getNames().begin();
+      llvm::find(args.getNames(), info.sizeParameter) - args.getNames().begin();
   if (std::optional<ArrayAttr> given = part.getArgs();
       given && position < given->size()) {
     SmallVector<Attribute> values(given->begin(), given->end());
     if (isa<UnitAttr>(values[position]))
       return;
-    values[position] = getSizes(argument, type, values[position]);
+    values[position] = getSizes(info.sizeDim, type, values[position]);
     part.setArgsAttr(ArrayAttr::get(part.getContext(), values));
     return;
   }
   DictionaryAttr kwargs = part.getKwargsAttr();
-  Attribute old = kwargs ? kwargs.get(argument.name) : Attribute();
+  Attribute old = kwargs ? kwargs.get(info.sizeParameter) : Attribute();
   if (!old || isa<UnitAttr>(old))
     return;
   NamedAttrList values(kwargs);
-  values.set(argument.name, getSizes(argument, type, old));
+  values.set(info.sizeParameter, getSizes(info.sizeDim, type, old));
   part.setKwargsAttr(values.getDictionary(part.getContext()));
 }
 
@@ -196,13 +206,13 @@ namespace {
 struct NodeModel : ShardingRuleOpInterface::ExternalModel<NodeModel, NodeOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto node = cast<NodeOp>(op);
-    const NodeRule *rule = findRule(node);
+    std::optional<NodeTarget> target = getRuledTarget(node);
     // What has effects happens once, on whole tensors.
-    if (!rule || node.getEffects())
+    if (!target || node.getEffects())
       return ShardingRule::getWhole(op);
-    NodeRuleBuilder builder(node, rule->schema);
+    NodeRuleBuilder builder(node, *target);
     if (!builder.args.hasFailed())
-      rule->build(builder);
+      getNodeRules().lookup(*target)->build(builder);
     return builder.finish();
   }
 
@@ -211,13 +221,13 @@ struct NodeModel : ShardingRuleOpInterface::ExternalModel<NodeModel, NodeOp> {
     auto node = cast<NodeOp>(op);
     auto part = NodeOp::create(builder, op->getLoc(), resultTypes, operands,
                                op->getAttrs());
-    const NodeRule *rule = findRule(node);
-    if (!rule)
+    std::optional<NodeTarget> target = getRuledTarget(node);
+    if (!target)
       return part;
-    setSizes(part, *rule);
-    if (rule->adapt) {
-      nodes::NodeArguments args(node, rule->schema, /*isQuiet=*/true);
-      rule->adapt(args, part);
+    setSizes(part, *target);
+    if (AdaptFn adapt = getNodeRules().lookup(*target)->adapt) {
+      nodes::NodeArguments args(node, *target, /*isQuiet=*/true);
+      adapt(args, part);
     }
     return part;
   }

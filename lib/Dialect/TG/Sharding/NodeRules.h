@@ -12,8 +12,7 @@
 #include "RuleParts.h"
 
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
-
-#include "llvm/ADT/StringMap.h"
+#include "regather/Dialect/TG/Targets/NodeTargetMap.h"
 
 namespace regather::tg::sharding {
 
@@ -22,7 +21,7 @@ namespace regather::tg::sharding {
 /// true and the rule is that which needs everything whole.
 class NodeRuleBuilder {
 public:
-  NodeRuleBuilder(NodeOp node, llvm::StringRef schema);
+  NodeRuleBuilder(NodeOp node, NodeTarget target);
 
   nodes::NodeArguments args;
   ShardingRule rule;
@@ -66,29 +65,24 @@ private:
 /// Fills in the rule of a node.
 using BuildFn = void (*)(NodeRuleBuilder &);
 
-/// An argument that holds sizes of a result.
-struct SizeArgument {
-  llvm::StringLiteral name = "";
-  unsigned result = 0;
-  /// The dimension that the argument is the size of; without one, it lists all.
-  std::optional<int64_t> dim = std::nullopt;
-};
-
 /// Changes a node that works on parts, given the arguments of the whole one,
 /// where these mean something else on parts.
 using AdaptFn = void (*)(nodes::NodeArguments &whole, NodeOp part);
 
 struct NodeRule {
-  /// Names of the parameters, in order.
-  llvm::StringLiteral schema = "";
   BuildFn build = nullptr;
-  /// What changes in a node that works on parts.
-  SizeArgument sizes = {};
+  /// What changes in a node that works on parts, besides sizes.
   AdaptFn adapt = nullptr;
 };
 
-/// Rules by target.
-using NodeRuleTable = llvm::StringMap<NodeRule>;
+using NodeRuleTable = NodeTargetMap<NodeRule>;
+
+// What rules are registered for.
+using Operator = NodeOperator;
+using Target = NodeTarget;
+
+/// All rules, of targets that the table of operators calls `Ruled`.
+const NodeRuleTable &getNodeRules();
 
 /// One function for each theme; the files have their names.
 void addAttentionRules(NodeRuleTable &table);

@@ -178,40 +178,18 @@ static void buildGroupNormBackward(NodeRuleBuilder &b) {
 // Table
 //===----------------------------------------------------------------------===//
 
-static void addBatchNormRules(NodeRuleTable &table) {
-  StringLiteral schema =
-      "input weight bias running_mean running_var training momentum eps";
-  for (StringRef target : {"aten.native_batch_norm.default",
-                           "aten._native_batch_norm_legit.default",
-                           "aten._native_batch_norm_legit_functional.default"})
-    table[target] = {schema, buildBatchNormByMode};
-  table["aten._native_batch_norm_legit.no_stats"] = {
-      "input weight bias training momentum eps", buildBatchNormByMode};
-  table["aten._native_batch_norm_legit_no_training.default"] = {
-      "input weight bias running_mean running_var momentum eps",
-      buildBatchNormInference};
-  table["aten.native_batch_norm_backward.default"] = {
-      "grad_out input weight running_mean running_var save_mean save_invstd "
-      "train eps output_mask",
-      buildBatchNormBackward};
-}
-
 void regather::tg::sharding::addNormalizationRules(NodeRuleTable &table) {
-  table["aten.native_layer_norm.default"] = {
-      "input normalized_shape weight bias eps", buildNorm};
-  table["aten.native_layer_norm_backward.default"] = {
-      "grad_out input normalized_shape mean rstd weight bias output_mask",
-      buildNormBackward};
-  table["aten._fused_rms_norm.default"] = {"input normalized_shape weight eps",
-                                           buildNorm};
-  table["aten._fused_rms_norm_backward.default"] = {
-      "grad_out input normalized_shape rstd weight output_mask",
-      buildNormBackward};
-  addBatchNormRules(table);
-  SizeArgument batch = {"N", /*result=*/0, /*dim=*/0};
-  table["aten.native_group_norm.default"] = {
-      "input weight bias N C HxW group eps", buildGroupNorm, batch};
-  table["aten.native_group_norm_backward.default"] = {
-      "grad_out input mean rstd weight N C HxW group output_mask",
-      buildGroupNormBackward, batch};
+  table.add({Operator::AtenFusedRmsNorm, Operator::AtenNativeLayerNorm},
+            {buildNorm});
+  table.add({Operator::AtenFusedRmsNormBackward,
+             Operator::AtenNativeLayerNormBackward},
+            {buildNormBackward});
+  table.add({Operator::AtenNativeBatchNorm, Operator::AtenNativeBatchNormLegit,
+             Operator::AtenNativeBatchNormLegitFunctional},
+            {buildBatchNormByMode});
+  table.add(Operator::AtenNativeBatchNormBackward, {buildBatchNormBackward});
+  table.add(Operator::AtenNativeBatchNormLegitNoTraining,
+            {buildBatchNormInference});
+  table.add(Operator::AtenNativeGroupNorm, {buildGroupNorm});
+  table.add(Operator::AtenNativeGroupNormBackward, {buildGroupNormBackward});
 }

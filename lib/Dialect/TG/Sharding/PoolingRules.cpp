@@ -53,58 +53,46 @@ template <size_t NumSpatial> static void buildPoolBackward(NodeRuleBuilder &b) {
   b.addLinear({"grad_output"});
 }
 
-/// Tables for images with `NumSpatial` dimensions, such as `avg_pool2d`.
-template <size_t NumSpatial> static void addRules(NodeRuleTable &table) {
-  auto add = [&](StringRef prefix, StringRef suffix, StringLiteral schema,
-                 BuildFn build, SizeArgument sizes = {}) {
-    table[("aten." + prefix + Twine(NumSpatial) + "d" + suffix).str()] = {
-        schema, build, sizes};
-  };
-  BuildFn linear = buildPool<NumSpatial, true>;
-  BuildFn nonlinear = buildPool<NumSpatial, false>;
-  BuildFn backward = buildPoolBackward<NumSpatial>;
-  add("max_pool", "_with_indices.default",
-      "self kernel_size stride padding dilation ceil_mode", nonlinear);
-  add("max_pool", "_with_indices_backward.default",
-      "grad_output self kernel_size stride padding dilation ceil_mode indices",
-      backward);
-  add("avg_pool", ".default",
-      "self kernel_size stride padding ceil_mode count_include_pad "
-      "divisor_override",
-      linear);
-  add("avg_pool", "_backward.default",
-      "grad_output self kernel_size stride padding ceil_mode "
-      "count_include_pad divisor_override",
-      backward);
-  for (StringRef prefix : {"_adaptive_avg_pool", "adaptive_avg_pool"}) {
-    add(prefix, ".default", "self output_size", linear);
-    add(prefix, "_backward.default", "grad_output self", backward);
-  }
-  add("adaptive_max_pool", ".default", "self output_size", nonlinear);
-  add("adaptive_max_pool", "_backward.default", "grad_output self indices",
-      backward);
-}
-
-/// Resampling of images, each of which is read as a whole.
-static void addUpsamplingRules(NodeRuleTable &table) {
-  SizeArgument sizes = {"input_size"};
-  table["aten.upsample_nearest2d.default"] = {
-      "self output_size scales_h scales_w", buildPool<2, true>};
-  table["aten.upsample_nearest2d_backward.default"] = {
-      "grad_output output_size input_size scales_h scales_w",
-      buildPoolBackward<2>, sizes};
-  for (StringRef name : {"upsample_bilinear2d", "upsample_bicubic2d"}) {
-    table[("aten." + name + ".default").str()] = {
-        "self output_size align_corners scales_h scales_w", buildPool<2, true>};
-    table[("aten." + name + "_backward.default").str()] = {
-        "grad_output output_size input_size align_corners scales_h scales_w",
-        buildPoolBackward<2>, sizes};
-  }
-}
-
 void regather::tg::sharding::addPoolingRules(NodeRuleTable &table) {
-  addRules<1>(table);
-  addRules<2>(table);
-  addRules<3>(table);
-  addUpsamplingRules(table);
+  table.add({Operator::AtenAdaptiveAvgPool1d, Operator::AtenAvgPool1d,
+             Operator::AtenInnerAdaptiveAvgPool1d},
+            {buildPool<1, true>});
+  table.add({Operator::AtenAdaptiveAvgPool1dBackward,
+             Operator::AtenAdaptiveMaxPool1dBackward,
+             Operator::AtenAvgPool1dBackward,
+             Operator::AtenInnerAdaptiveAvgPool1dBackward,
+             Operator::AtenMaxPool1dWithIndicesBackward},
+            {buildPoolBackward<1>});
+  table.add({Operator::AtenAdaptiveAvgPool2d, Operator::AtenAvgPool2d,
+             Operator::AtenInnerAdaptiveAvgPool2d,
+             Operator::AtenUpsampleBicubic2d, Operator::AtenUpsampleBilinear2d,
+             Operator::AtenUpsampleNearest2d},
+            {buildPool<2, true>});
+  table.add({Operator::AtenAdaptiveAvgPool2dBackward,
+             Operator::AtenAdaptiveMaxPool2dBackward,
+             Operator::AtenAvgPool2dBackward,
+             Operator::AtenInnerAdaptiveAvgPool2dBackward,
+             Operator::AtenMaxPool2dWithIndicesBackward,
+             Operator::AtenUpsampleBicubic2dBackward,
+             Operator::AtenUpsampleBilinear2dBackward,
+             Operator::AtenUpsampleNearest2dBackward},
+            {buildPoolBackward<2>});
+  table.add({Operator::AtenAdaptiveAvgPool3d, Operator::AtenAvgPool3d,
+             Operator::AtenInnerAdaptiveAvgPool3d},
+            {buildPool<3, true>});
+  table.add({Operator::AtenAdaptiveAvgPool3dBackward,
+             Operator::AtenAdaptiveMaxPool3dBackward,
+             Operator::AtenAvgPool3dBackward,
+             Operator::AtenInnerAdaptiveAvgPool3dBackward,
+             Operator::AtenMaxPool3dWithIndicesBackward},
+            {buildPoolBackward<3>});
+  table.add(
+      {Operator::AtenAdaptiveMaxPool1d, Operator::AtenMaxPool1dWithIndices},
+      {buildPool<1, false>});
+  table.add(
+      {Operator::AtenAdaptiveMaxPool2d, Operator::AtenMaxPool2dWithIndices},
+      {buildPool<2, false>});
+  table.add(
+      {Operator::AtenAdaptiveMaxPool3d, Operator::AtenMaxPool3dWithIndices},
+      {buildPool<3, false>});
 }

@@ -33,28 +33,13 @@ static void buildBackward(NodeRuleBuilder &b) {
 }
 
 void regather::tg::sharding::addRandomRules(NodeRuleTable &table) {
-  SizeArgument sizes = {"size"};
-  table["aten.native_dropout.default"] = {"input p train bits", buildDraw};
-  table["aten.bernoulli.default"] = {"self bits", buildDraw};
-  table["aten.bernoulli.p"] = {"self p bits", buildDraw};
-  table["aten.bernoulli.Tensor"] = {"self p bits", buildDraw};
-  table["aten.rand.default"] = {"size bits", buildDraw, sizes};
-  table["aten.rand_like.default"] = {"self bits", buildDraw};
-  table["aten.uniform.default"] = {"self from to bits", buildDraw};
-  table["aten.exponential.default"] = {"self lambd bits", buildDraw};
-  table["aten.randn.default"] = {"size bits", buildDraw, sizes};
-  table["aten.randn_like.default"] = {"self bits", buildDraw};
-  table["aten.normal_functional.default"] = {"self mean std bits", buildDraw};
-  table["aten.normal.float_float"] = {"mean std size bits", buildDraw, sizes};
-  for (StringRef overload : {"Tensor_float", "float_Tensor", "Tensor_Tensor"})
-    table[("aten.normal." + overload).str()] = {"mean std bits", buildDraw};
-  table["aten.randint.default"] = {"high size bits", buildDraw, sizes};
-  table["aten.randint.low"] = {"low high size bits", buildDraw, sizes};
-  table["aten.randint_like.default"] = {"self high bits", buildDraw};
-  table["aten.randint_like.low_dtype"] = {"self low high bits", buildDraw};
-  table["aten.rrelu_with_noise_functional.default"] = {
-      "self noise lower upper training bits", buildDraw};
-  table["aten.rrelu_with_noise_backward.default"] = {
-      "grad_output self noise lower upper training self_is_result",
-      buildBackward};
+  table.add({Operator::AtenBernoulli, Operator::AtenExponential,
+             Operator::AtenNativeDropout, Operator::AtenNormal,
+             Operator::AtenNormalFunctional, Operator::AtenRand,
+             Operator::AtenRandLike, Operator::AtenRandint,
+             Operator::AtenRandintLike, Operator::AtenRandn,
+             Operator::AtenRandnLike, Operator::AtenRreluWithNoiseFunctional,
+             Operator::AtenUniform},
+            {buildDraw});
+  table.add(Operator::AtenRreluWithNoiseBackward, {buildBackward});
 }

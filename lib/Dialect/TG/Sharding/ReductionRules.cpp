@@ -86,49 +86,25 @@ template <bool IsLinear> static void buildScan(NodeRuleBuilder &b) {
     b.addLinear({"self"});
 }
 
-static void addSumRules(NodeRuleTable &table) {
-  BuildFn sum = buildReduction<FactorKind::Sum, /*IsLinear=*/true>;
-  BuildFn mean = buildReduction<FactorKind::Mean, /*IsLinear=*/true>;
-  table["aten.sum.default"] = {"self", sum};
-  table["aten.sum.dim_IntList"] = {"self dim keepdim", sum};
-  table["aten.mean.default"] = {"self", mean};
-  table["aten.mean.dim"] = {"self dim keepdim", mean};
-}
-
-static void addExtremeRules(NodeRuleTable &table) {
-  BuildFn max = buildReduction<FactorKind::Max>;
-  BuildFn min = buildReduction<FactorKind::Min>;
-  table["aten.amax.default"] = {"self dim keepdim", max};
-  table["aten.amin.default"] = {"self dim keepdim", min};
-  table["aten.max.default"] = {"self", max};
-  table["aten.min.default"] = {"self", min};
-  table["aten.max.dim"] = {"self dim keepdim", buildAlongOne};
-  table["aten.min.dim"] = {"self dim keepdim", buildAlongOne};
-  table["aten.argmax.default"] = {"self dim keepdim", buildAlongOne};
-  table["aten.argmin.default"] = {"self dim keepdim", buildAlongOne};
-}
-
 void regather::tg::sharding::addReductionRules(NodeRuleTable &table) {
-  addSumRules(table);
-  addExtremeRules(table);
-  BuildFn whole = buildReduction<FactorKind::Whole>;
-  for (StringRef name : {"any", "all"}) {
-    table[("aten." + name + ".default").str()] = {"self", whole};
-    table[("aten." + name + ".dim").str()] = {"self dim keepdim", whole};
-    table[("aten." + name + ".dims").str()] = {"self dim keepdim", whole};
-  }
-  for (StringRef name : {"var", "std", "var_mean", "std_mean"})
-    table[("aten." + name + ".correction").str()] = {
-        "self dim correction keepdim", whole};
-  table["aten.prod.default"] = {"self", whole};
-  table["aten.prod.dim_int"] = {"self dim keepdim", whole};
-  table["aten.logsumexp.default"] = {"self dim keepdim", whole};
-  table["aten.linalg_vector_norm.default"] = {"self ord dim keepdim", whole};
-  table["aten.cumsum.default"] = {"self dim", buildScan<true>};
-  table["aten.cumprod.default"] = {"self dim", buildScan<false>};
-  table["aten.logcumsumexp.default"] = {"self dim", buildScan<false>};
-  table["aten.sort.default"] = {"self dim descending", buildScan<false>};
-  table["aten.sort.stable"] = {"self stable dim descending", buildScan<false>};
-  table["aten.argsort.default"] = {"self dim descending", buildScan<false>};
-  table["aten.topk.default"] = {"self k dim largest sorted", buildScan<false>};
+  table.add({Operator::AtenAll, Operator::AtenAny,
+             Operator::AtenLinalgVectorNorm, Operator::AtenLogsumexp,
+             Operator::AtenProd, Operator::AtenStd, Operator::AtenStdMean,
+             Operator::AtenVar, Operator::AtenVarMean},
+            {buildReduction<FactorKind::Whole>});
+  table.add(Operator::AtenAmax, {buildReduction<FactorKind::Max>});
+  table.add(Target::AtenMaxDefault, {buildReduction<FactorKind::Max>});
+  table.add(Operator::AtenAmin, {buildReduction<FactorKind::Min>});
+  table.add(Target::AtenMinDefault, {buildReduction<FactorKind::Min>});
+  table.add({Operator::AtenArgmax, Operator::AtenArgmin}, {buildAlongOne});
+  table.add({Target::AtenMaxDim, Target::AtenMinDim}, {buildAlongOne});
+  table.add({Operator::AtenArgsort, Operator::AtenCumprod,
+             Operator::AtenLogcumsumexp, Operator::AtenSort,
+             Operator::AtenTopk},
+            {buildScan<false>});
+  table.add(Operator::AtenCumsum, {buildScan<true>});
+  table.add(Operator::AtenMean,
+            {buildReduction<FactorKind::Mean, /*IsLinear=*/true>});
+  table.add(Operator::AtenSum,
+            {buildReduction<FactorKind::Sum, /*IsLinear=*/true>});
 }

@@ -8,6 +8,9 @@
 
 #include "RuleParts.h"
 
+#include "regather/Dialect/TG/Sharding/ShardingModels.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
 #include <numeric>
@@ -143,16 +146,28 @@ static bool isZeroNumber(Attribute attr) {
 
 /// The number that a node fills its result with, or null.
 static Attribute getFilling(NodeOp node) {
-  StringRef target = node.getTarget();
-  for (StringRef name : {"aten.zeros.default", "aten.zeros_like.default",
-                         "aten.new_zeros.default"})
-    if (target == name)
-      return IntegerAttr::get(IntegerType::get(node.getContext(), 64), 0);
-  size_t position = target == "aten.full.default"            ? 1
-                    : target == "aten.full_like.default"     ? 1
-                    : target == "aten.new_full.default"      ? 2
-                    : target == "aten.scalar_tensor.default" ? 0
-                                                             : -1;
+  std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
+  if (!target)
+    return nullptr;
+  size_t position = 0;
+  switch (*target) {
+  case NodeTarget::AtenZerosDefault:
+  case NodeTarget::AtenZerosLikeDefault:
+  case NodeTarget::AtenNewZerosDefault:
+    return IntegerAttr::get(IntegerType::get(node.getContext(), 64), 0);
+  case NodeTarget::AtenScalarTensorDefault:
+    position = 0;
+    break;
+  case NodeTarget::AtenFullDefault:
+  case NodeTarget::AtenFullLikeDefault:
+    position = 1;
+    break;
+  case NodeTarget::AtenNewFullDefault:
+    position = 2;
+    break;
+  default:
+    return nullptr;
+  }
   std::optional<ArrayAttr> args = node.getArgs();
   return args && position < args->size() ? (*args)[position] : Attribute();
 }

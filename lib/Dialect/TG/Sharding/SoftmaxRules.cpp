@@ -32,10 +32,8 @@ static void buildSoftmaxBackward(NodeRuleBuilder &b) {
 }
 
 void regather::tg::sharding::addSoftmaxRules(NodeRuleTable &table) {
-  for (StringRef name : {"_softmax", "_log_softmax"}) {
-    table[("aten." + name + ".default").str()] = {"self dim half_to_float",
-                                                  buildSoftmax};
-    table[("aten." + name + "_backward_data.default").str()] = {
-        "grad_output output dim input_dtype", buildSoftmaxBackward};
-  }
+  table.add({Operator::AtenLogSoftmax, Operator::AtenSoftmax}, {buildSoftmax});
+  table.add(
+      {Operator::AtenLogSoftmaxBackwardData, Operator::AtenSoftmaxBackwardData},
+      {buildSoftmaxBackward});
 }

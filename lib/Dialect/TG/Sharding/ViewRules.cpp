@@ -40,7 +40,7 @@ static void adaptSqueeze(nodes::NodeArguments &whole, NodeOp part) {
     return type.getRank() == 0 || type.getDimSize(dim) != 1;
   });
   Builder builder(part.getContext());
-  part.setTarget("aten.squeeze.dims");
+  part.setTarget(getName(Target::AtenSqueezeDims));
   part.setArgsAttr(builder.getArrayAttr(
       {OperandAttr::get(part.getContext(), 0), builder.getI64ArrayAttr(dims)}));
   part.removeKwargsAttr();
@@ -355,54 +355,33 @@ static void buildStack(NodeRuleBuilder &b) {
 // Table
 //===----------------------------------------------------------------------===//
 
-static void addShapeRules(NodeRuleTable &table) {
-  for (StringRef name : {"view", "_unsafe_view", "reshape", "view_copy"})
-    table[("aten." + name + ".default").str()] = {
-        "self size", buildView, {"size"}};
-  table["aten.unsqueeze.default"] = {"self dim", buildView};
-  for (StringRef overload : {"default", "dim", "dims"})
-    table[("aten.squeeze." + overload).str()] = {
-        "self dim", buildView, {}, adaptSqueeze};
-  table["aten.expand.default"] = {"self size implicit", buildExpand, {"size"}};
-  table["aten.transpose.int"] = {"self dim0 dim1", buildTranspose};
-  table["aten.t.default"] = {"self", buildT};
-  table["aten.permute.default"] = {"self dims", buildPermute};
-}
-
-static void addPartRules(NodeRuleTable &table) {
-  table["aten.slice.Tensor"] = {"self dim start end step", buildSlice};
-  table["aten.select.int"] = {"self dim index", buildSelect};
-  table["aten.slice_backward.default"] = {
-      "grad_output input_sizes dim start end step",
-      buildPartBackward<addSlice>,
-      {"input_sizes"}};
-  table["aten.select_backward.default"] = {"grad_output input_sizes dim index",
-                                           buildPartBackward<addSelection>,
-                                           {"input_sizes"}};
-  table["aten.slice_scatter.default"] = {"self src dim start end step",
-                                         buildPartScatter<addSlice>};
-  table["aten.select_scatter.default"] = {"self src dim index",
-                                          buildPartScatter<addSelection>};
-  table["aten.split.Tensor"] = {"self split_size dim", buildSplit};
-  for (StringRef target : {"aten.split_with_sizes.default", "aten.split.sizes"})
-    table[target] = {"self split_sizes dim", buildSplit};
-  table["aten.chunk.default"] = {"self chunks dim", buildSplit};
-  table["aten.unbind.int"] = {"self dim", buildUnbind};
-  table["aten.cat.default"] = {"tensors dim", buildCat};
-  table["aten.stack.default"] = {"tensors dim", buildStack};
-}
-
 void regather::tg::sharding::addViewRules(NodeRuleTable &table) {
-  addShapeRules(table);
-  addPartRules(table);
-  table["aten.flip.default"] = {"self dims", buildFlip};
-  table["aten.roll.default"] = {"self shifts dims", buildRoll};
-  table["aten.tril.default"] = {"self diagonal", buildTriangle};
-  table["aten.triu.default"] = {"self diagonal", buildTriangle};
-  table["aten.constant_pad_nd.default"] = {"self pad value", buildPad};
-  table["aten.repeat.default"] = {"self repeats", buildRepeat};
-  table["aten.pixel_shuffle.default"] = {"self upscale_factor",
-                                         buildPixelShuffle};
-  table["aten.pixel_unshuffle.default"] = {"self downscale_factor",
-                                           buildPixelShuffle};
+  table.add(Operator::AtenCat, {buildCat});
+  table.add(
+      {Operator::AtenChunk, Operator::AtenSplit, Operator::AtenSplitWithSizes},
+      {buildSplit});
+  table.add(Operator::AtenConstantPadNd, {buildPad});
+  table.add(Operator::AtenExpand, {buildExpand});
+  table.add(Operator::AtenFlip, {buildFlip});
+  table.add(Operator::AtenPermute, {buildPermute});
+  table.add({Operator::AtenPixelShuffle, Operator::AtenPixelUnshuffle},
+            {buildPixelShuffle});
+  table.add(Operator::AtenRepeat, {buildRepeat});
+  table.add({Operator::AtenReshape, Operator::AtenUnsafeView,
+             Operator::AtenUnsqueeze, Operator::AtenView,
+             Operator::AtenViewCopy},
+            {buildView});
+  table.add(Operator::AtenRoll, {buildRoll});
+  table.add(Operator::AtenSelect, {buildSelect});
+  table.add(Operator::AtenSelectBackward, {buildPartBackward<addSelection>});
+  table.add(Operator::AtenSelectScatter, {buildPartScatter<addSelection>});
+  table.add(Operator::AtenSlice, {buildSlice});
+  table.add(Operator::AtenSliceBackward, {buildPartBackward<addSlice>});
+  table.add(Operator::AtenSliceScatter, {buildPartScatter<addSlice>});
+  table.add(Operator::AtenSqueeze, {buildView, adaptSqueeze});
+  table.add(Operator::AtenStack, {buildStack});
+  table.add(Operator::AtenT, {buildT});
+  table.add(Operator::AtenTranspose, {buildTranspose});
+  table.add({Operator::AtenTril, Operator::AtenTriu}, {buildTriangle});
+  table.add(Operator::AtenUnbind, {buildUnbind});
 }

@@ -9,6 +9,7 @@
 #include "regather/Dialect/TG/Steps/StepCosts.h"
 
 #include "regather/Dialect/TG/Nodes/AttentionTargets.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 
@@ -56,8 +57,7 @@ static Type getElementType(Operation *op) {
 
 static bool isAttention(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
-  return node && (node.getTarget().contains("scaled_dot_product") ||
-                  node.getTarget().contains("attention"));
+  return node && getOperatorClass(node.getTarget()) == OperatorClass::Attention;
 }
 
 void StepCosts::addArithmetic(Operation *op, Arithmetic &sum) {

@@ -9,8 +9,8 @@
 #include "VerifyStep/Boundary.h"
 #include "VerifyStep/Phases.h"
 
-#include "regather/Dialect/Exec/Analysis/MemoryChecks.h"
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Library/LibraryCalls.h"
 #include "regather/Dialect/TG/Steps/Fingerprint.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -287,8 +287,11 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
   }
 
   LogicalResult verifyFunction(FunctionOpInterface func) {
-    if (auto program = dyn_cast<regather::exec::ProgramOp>(*func);
-        program && failed(verifyMemory(program)))
+    if (auto step = dyn_cast<VerifiableStepOpInterface>(*func);
+        step && failed(step.verifyStep()))
+      return failure();
+    if (auto kernel = dyn_cast<KernelOp>(*func);
+        kernel && failed(verifyLibraryCall(kernel)))
       return failure();
     if (failed(verifyTypes(func)) || failed(verifyNames(func)) ||
         failed(verifyDriverInputs(func)) || failed(verifyRoles(func)))

@@ -192,3 +192,10 @@ exec.program @host(%x: memref<i1>) attributes {streams = 1} {
   }
   exec.return
 }
+
+// -----
+
+// expected-error @+1 {{'exec.program' op attribute 'arena' failed to satisfy constraint}}
+exec.program @wrong_attribute() attributes {streams = 1, arena = "large"} {
+  exec.return
+}

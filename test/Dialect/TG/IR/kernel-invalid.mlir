@@ -77,17 +77,3 @@ tg.kernel @rows(%x: tensor<4xf32> {tg.rows = 0 : i32}) -> tensor<4xf32> {
 func.func @rows(%x: tensor<4xf32> {tg.rows = 0 : i64}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
-
-// -----
-
-// expected-error @+1 {{attribute 'tg.routine' must be a #tg.routine, got "gemm"}}
-tg.kernel @library(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tg.routine = "gemm"} {
-  tg.return %x : tensor<4xf32>
-}
-
-// -----
-
-// expected-error @+1 {{'tg.routine' is for kernels}}
-func.func @library() attributes {tg.routine = #tg.routine<gemm>} {
-  return
-}

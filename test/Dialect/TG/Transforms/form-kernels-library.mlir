@@ -1,11 +1,11 @@
 // RUN: regather-opt %s -split-input-file --tg-form-kernels | FileCheck %s
 // RUN: regather-opt %s -split-input-file --tg-form-kernels --remark-format=emitRemark --remarks-filter=tg-form-kernels -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// A product takes over the views that it reads, and behind it views, an
+// A GEMM takes over the views that it reads, and behind it views, an
 // addition and a relu: all of these are strides, or round as they do alone.
 // CHECK-LABEL: tg.kernel @addmm_add_relu_0
 // CHECK-SAME:    (%[[W:.*]]: tensor<96x128xf32>, %[[X:.*]]: tensor<2x64x128xf32>, %[[B:.*]]: tensor<96xf32>, %[[R:.*]]: tensor<2x64x96xf32>)
-// CHECK-SAME:    attributes {tg.routine = #tg.routine<gemm>}
+// CHECK-SAME:    attributes {library_call = #tg.gemm<m = 128, n = 96, k = 128, a = <1 strides[128, 1]>, b = <0 strides[1, 128]>, c = <4 strides[96, 1]>, addends = [<2 strides[0, 1]>, <3 strides[96, 1]>], relu = true>}
 // CHECK:         %[[T:.*]] = tg.node "aten.t.default"(%[[W]])
 // CHECK:         %[[V:.*]] = tg.node "aten.view.default"(%[[X]])
 // CHECK:         %[[MM:.*]] = tg.node "aten.addmm.default"(%[[B]], %[[V]], %[[T]])
@@ -33,7 +33,7 @@ func.func @folds(%x: tensor<2x64x128xf32>, %w: tensor<96x128xf32>, %b: tensor<96
 
 // Two layers share the kernel. A view that several products read is copied into
 // each; the launch of a product alone keeps what is known of its result.
-// CHECK:       tg.kernel @mm_0(%{{.*}}: tensor<64x64xf32>, %{{.*}}: tensor<64x64xf32>) {{.*}}gemm
+// CHECK:       tg.kernel @mm_0(%{{.*}}: tensor<64x64xf32>, %{{.*}}: tensor<64x64xf32>) {{.*}}#tg.gemm<
 // CHECK-NEXT:    tg.node "aten.t.default"
 // CHECK-NOT:   tg.kernel
 // CHECK-LABEL: func.func @shared_view
@@ -50,7 +50,7 @@ func.func @shared_view(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>, %y: tensor<
 // -----
 
 // The gradient of a weight is written transposed.
-// CHECK:       tg.kernel @mm_0
+// CHECK:       tg.kernel @mm_0({{.*}} attributes {library_call = #tg.gemm<m = 32, n = 48, k = 64, a = <0 strides[1, 32]>, b = <1 strides[48, 1]>, c = <2 strides[1, 32]>>}
 // CHECK:         %[[MM:.*]] = tg.node "aten.mm.default"
 // CHECK:         tg.node "aten.t.default"(%[[MM]])
 // CHECK-LABEL: func.func @transposed_result
@@ -111,7 +111,7 @@ func.func @borders(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>) -> (tensor<64x6
 // -----
 
 // Left to generated code: a factor of the addend, and numbers of other types.
-// CHECK-NOT:   tg.routine
+// CHECK-NOT:   library_call
 // CHECK-LABEL: func.func @near_misses
 // REMARK: no library computes 'addmm': what is added has a factor
 // REMARK: no library computes 'mm': the library does not multiply numbers of this type
@@ -124,7 +124,7 @@ func.func @near_misses(%x: tensor<64x64xf32>, %y: tensor<64x64xf64>) -> (tensor<
 // -----
 
 // Structured operations: the zeros that the sum starts from go with it.
-// CHECK:       tg.kernel @transpose_matmul_0(%[[X:.*]]: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {tg.routine
+// CHECK:       tg.kernel @transpose_matmul_0(%[[X:.*]]: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {library_call = #tg.gemm<m = 64, n = 64, k = 64, a = <0 strides[64, 1]>, b = <0 strides[1, 64]>, c = <1 strides[64, 1]>>}
 // CHECK:         %[[T:.*]] = linalg.transpose ins(%[[X]]
 // CHECK:         %[[ZERO:.*]] = linalg.fill
 // CHECK:         linalg.matmul ins(%[[X]], %[[T]] {{.*}} outs(%[[ZERO]]
@@ -145,7 +145,7 @@ func.func @structured(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
 // Attention reads and writes heads where they lie, of one tensor for all three.
 // Nobody reads the logarithms here.
 // CHECK:       tg.kernel @scaled_dot_product_flash_attention_for_cpu_0
-// CHECK-SAME:    (%{{.*}}: tensor<2x16x3x4x8xf32>) -> tensor<2x16x32xf32> attributes {tg.routine = #tg.routine<attention>}
+// CHECK-SAME:    (%{{.*}}: tensor<2x16x3x4x8xf32>) -> tensor<2x16x32xf32> attributes {library_call = #tg.attention<batch = 2, heads = 4, rows = 16, columns = 16, width = 8, value_width = 8, scale = 0.353553385 : f32, causal = true, q = <0 strides[1536, 8, 96, 1]>, k = <0 at 32 strides[1536, 8, 96, 1]>, v = <0 at 64 strides[1536, 8, 96, 1]>, o = <1 strides[512, 8, 32, 1]>>}
 // CHECK-COUNT-3: tg.node "aten.select.int"
 // CHECK:         tg.node "aten._scaled_dot_product_flash_attention_for_cpu.default"
 // CHECK:         tg.node "aten.transpose.int"
@@ -171,6 +171,8 @@ func.func @attention(%x: tensor<2x16x3x4x8xf32>) -> tensor<2x16x32xf32> {
 
 // Views of one gradient may come behind what reads another: the sum needs the
 // launch, and is not fused with what the launch needs.
+// CHECK: tg.kernel @scaled_dot_product_flash_attention_for_cpu_backward_0
+// CHECK-SAME: attributes {library_call = #tg.attention<{{.*}}, causal = true, q = <0 strides[512, 128, 8, 1]>, k = <0 {{.*}}, v = <0 {{.*}}, o = <0 {{.*}}, l = <1 strides[64, 16, 1]>, grad_o = <0 {{.*}}, grad_q = <2 strides[512, 8, 32, 1]>, grad_k = <3 strides[512, 128, 8, 1]>, grad_v = <4 strides[512, 128, 8, 1]>>}
 // CHECK-LABEL: func.func @gradients
 // CHECK-NEXT:    %[[NEG:.*]] = tg.launch @neg_{{[0-9]+}}(%arg0)
 // CHECK-NEXT:    %[[G:.*]]:3 = tg.launch @scaled_dot_product_flash_attention_for_cpu_backward_0(%[[NEG]], %arg1)
@@ -188,11 +190,35 @@ func.func @gradients(%x: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>) -> (tenso
 // -----
 
 // Dropout is left to generated code.
-// CHECK-NOT:   tg.routine
+// CHECK-NOT:   library_call
 // CHECK-LABEL: func.func @dropout
 // REMARK: no library computes 'scaled_dot_product_flash_attention_for_cpu': the library has no dropout
 func.func @dropout(%q: tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32> {
   %o, %l = tg.node "aten._scaled_dot_product_flash_attention_for_cpu.default"(%q, %q, %q) args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, 0.5, true]
       : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>) -> (tensor<2x4x16x8xf32>, tensor<2x4x16xf32>)
   return %o : tensor<2x4x16x8xf32>
+}
+
+// -----
+
+// A batch that neither rows nor columns can take up, a sum that is scaled and
+// added to, and what lies in a part of a larger tensor.
+// CHECK:       tg.kernel @baddbmm_0
+// CHECK-SAME:    attributes {library_call = #tg.gemm<m = 32, n = 48, k = 64, batch = [4], a = <0 at 16384 strides[2048, 64, 1]>, b = <2 strides[3072, 48, 1]>, c = <3 strides[1536, 48, 1]>, addends = [<1 strides[0, 0, 1]>], alpha = 2.500000e-01 : f32>}
+// CHECK-LABEL: func.func @batch
+func.func @batch(%b: tensor<48xf32>, %x: tensor<12x32x64xf32>, %y: tensor<4x64x48xf32>) -> tensor<4x32x48xf32> {
+  %part = tg.node "aten.slice.Tensor"(%x) args [#tg.operand<0>, 0, 8, 12] : (tensor<12x32x64xf32>) -> tensor<4x32x64xf32>
+  %r = tg.node "aten.baddbmm.default"(%b, %part, %y) kwargs {alpha = 0.25} : (tensor<48xf32>, tensor<4x32x64xf32>, tensor<4x64x48xf32>) -> tensor<4x32x48xf32>
+  return %r : tensor<4x32x48xf32>
+}
+
+// -----
+
+// Near miss: loops compute a GEMM of 32 x 32 x 32.
+// CHECK-NOT:   library_call
+// CHECK-LABEL: func.func @small
+// REMARK: no library computes 'mm': the product is small
+func.func @small(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  %y = tg.node "aten.mm.default"(%x, %x) : (tensor<32x32xf32>, tensor<32x32xf32>) -> tensor<32x32xf32>
+  return %y : tensor<32x32xf32>
 }

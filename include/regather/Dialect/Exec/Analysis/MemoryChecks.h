@@ -30,6 +30,9 @@ namespace regather::exec {
 /// program.
 llvm::LogicalResult verifyMemory(ProgramOp program);
 
+/// Lets `tg-verify-step` check the memory of an `exec.program`.
+void registerMemoryChecks(mlir::DialectRegistry &registry);
+
 } // namespace regather::exec
 
 #endif // REGATHER_DIALECT_EXEC_ANALYSIS_MEMORYCHECKS_H

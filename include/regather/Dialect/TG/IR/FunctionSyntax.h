@@ -23,11 +23,18 @@ mlir::ParseResult parseFunctionLike(mlir::OpAsmParser &parser,
                       std::string &) {
     return builder.getFunctionType(inputs, results);
   };
-  return mlir::function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false,
-      OpT::getFunctionTypeAttrName(result.name), buildType,
-      OpT::getArgAttrsAttrName(result.name),
-      OpT::getResAttrsAttrName(result.name));
+  llvm::SMLoc loc = parser.getNameLoc();
+  if (mlir::function_interface_impl::parseFunctionOp(
+          parser, result, /*allowVariadic=*/false,
+          OpT::getFunctionTypeAttrName(result.name), buildType,
+          OpT::getArgAttrsAttrName(result.name),
+          OpT::getResAttrsAttrName(result.name)))
+    return mlir::failure();
+  // Attributes of the wrong kind would be dropped when the operation is built.
+  return OpT::verifyInherentAttrs(result.name, result.attributes, [&] {
+    return parser.emitError(loc)
+           << "'" << result.name.getStringRef() << "' op ";
+  });
 }
 
 template <typename OpT>

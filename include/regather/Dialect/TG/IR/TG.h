@@ -34,6 +34,8 @@
 #include "regather/Dialect/TG/IR/TGDialect.h.inc"
 #include "regather/Dialect/TG/IR/TGEnums.h.inc"
 
+#include "regather/Dialect/TG/IR/TGAttrInterfaces.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "regather/Dialect/TG/IR/TGAttributes.h.inc"
 
@@ -65,7 +67,6 @@ inline constexpr llvm::StringLiteral kPlannedPlacementAttrName =
 inline constexpr llvm::StringLiteral kDonatedAttrName = "tg.donated";
 inline constexpr llvm::StringLiteral kReshardAttrName = "tg.reshard";
 inline constexpr llvm::StringLiteral kRowsAttrName = "tg.rows";
-inline constexpr llvm::StringLiteral kRoutineAttrName = "tg.routine";
 
 /// Reads and writes a list of axes as operations show it: `[dp, tp]`.
 mlir::ParseResult parseAxisList(mlir::AsmParser &parser, AxesAttr &axes);
@@ -129,10 +130,6 @@ OpCost getOpCost(mlir::Operation *op);
 /// Gives the structured ops of linalg, and the views of tensor, a
 /// CostOpInterface.
 void registerCostExternalModels(mlir::DialectRegistry &registry);
-
-/// Gives `tg.node` and the operations of linalg, tensor and arith a
-/// ShardingRuleOpInterface.
-void registerShardingExternalModels(mlir::DialectRegistry &registry);
 
 } // namespace regather::tg
 

@@ -325,31 +325,6 @@ def TG_MembersAttr : TG_Attr<"Members", "members"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Library
-//===----------------------------------------------------------------------===//
-
-def TG_Routine : I32Enum<"Routine", "A routine of the runtime", [
-  I32EnumCase<"Gemm", 0, "gemm">,
-  I32EnumCase<"Attention", 1, "attention">,
-  I32EnumCase<"AttentionBackward", 2, "attention_backward">
-]> {
-  let cppNamespace = "::regather::tg";
-}
-
-def TG_RoutineAttr : EnumAttr<TG_Dialect, TG_Routine, "routine"> {
-  let summary = "routine of the runtime that computes a kernel";
-  let description = [{
-    The body of the kernel says what is computed. Code is generated for it
-    where the routine does not take it.
-
-    ```
-    tg.kernel @mm(...) attributes {tg.routine = #tg.routine<gemm>}
-    ```
-  }];
-  let assemblyFormat = "`<` $value `>`";
-}
-
-//===----------------------------------------------------------------------===//
 // Operand
 //===----------------------------------------------------------------------===//
 

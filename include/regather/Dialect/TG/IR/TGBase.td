@@ -63,12 +63,6 @@ def TG_Dialect : Dialect {
     | `tg.donated`           | arguments | unit             | the step may overwrite the argument's memory       |
     | `tg.reshard`           | arguments | `#tg.reshard`    | what becomes of the gathered copy after forward    |
 
-    ### Attributes on a kernel
-
-    | attribute    | type          | meaning                                       |
-    |--------------|---------------|-----------------------------------------------|
-    | `tg.routine` | `#tg.routine` | the routine of the runtime that computes it   |
-
     ### Attributes on arguments and results of a kernel
 
     | attribute | type  | meaning                                                          |

@@ -103,4 +103,18 @@ def TG_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
   ];
 }
 
+def TG_VerifiableStepOpInterface : OpInterface<"VerifiableStepOpInterface"> {
+  let cppNamespace = "::regather::tg";
+  let description = [{
+    A function of another dialect that has more to check as a whole than what
+    `tg-verify-step` checks of every function. Implemented by `exec.program`, as
+    an external model, for the memory that it touches.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Checks what no verifier of a single operation can. Emits an error.
+    }], "::llvm::LogicalResult", "verifyStep">
+  ];
+}
+
 #endif // REGATHER_DIALECT_TG_IR_TGINTERFACES

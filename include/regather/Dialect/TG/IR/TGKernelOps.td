@@ -13,6 +13,7 @@ include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "regather/Dialect/TG/IR/TGFlatOps.td"
+include "regather/Dialect/TG/IR/TGLibraryAttributes.td"
 
 def TG_KernelOp : TG_Op<"kernel", [
     FunctionOpInterface, IsolatedFromAbove,
@@ -23,17 +24,41 @@ def TG_KernelOp : TG_Op<"kernel", [
     code generation sees at one time. Operations that a step executes many
     times in equal groups, such as the layers of a model, share one kernel.
 
-    It lowers to one function of the target, compiled once.
+    It lowers to one function of the target, compiled once. A kernel with a
+    `library_call` is computed by a library instead. Its body stays the
+    definition of what it computes: costs and the interpreter read the body, and
+    `tg-verify-step` checks that the call says the same. A kernel without
+    `library_call` is always generated, whatever its body is.
+
+    ```mlir
+    tg.kernel @mm_0(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>)
+        -> tensor<64x64xf32>
+        attributes {library_call = #tg.gemm<
+            m = 64, n = 64, k = 64, a = <0 strides[64, 1]>,
+            b = <1 strides[64, 1]>, c = <2 strides[64, 1]>>} {
+      %mm = tg.node "aten.mm.default"(%x, %y)
+          : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+      tg.return %mm : tensor<64x64xf32>
+    }
+    ```
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     TypeAttrOf<FunctionType>:$function_type,
     OptionalAttr<DictArrayAttr>:$arg_attrs,
-    OptionalAttr<DictArrayAttr>:$res_attrs
+    OptionalAttr<DictArrayAttr>:$res_attrs,
+    OptionalAttr<TG_LibraryCallAttr>:$library_call
   );
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type), [{
+      build($_builder, $_state, name, type, /*arg_attrs=*/nullptr,
+            /*res_attrs=*/nullptr, /*library_call=*/nullptr);
+    }]>
+  ];
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
       return getFunctionType().getInputs();

@@ -10,18 +10,15 @@
 #define REGATHER_DIALECT_TG_NODES_ATTENTIONTARGETS_H
 
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 namespace regather::tg {
 
-struct AttentionTarget {
-  /// Names of the operator's parameters, as `nodes::NodeArguments` takes them.
-  llvm::StringRef schema;
-  bool isBackward;
-};
+/// What `op` calls, if it is a node for attention whose parameters are known.
+std::optional<NodeTarget> findAttentionTarget(mlir::Operation *op);
 
-/// What `op` calls, if it is a node for attention whose arguments are known;
-/// else null.
-const AttentionTarget *findAttentionTarget(mlir::Operation *op);
+/// True if it computes gradients.
+bool isAttentionBackward(NodeTarget target);
 
 /// True if such a node attends to no later positions.
 bool isCausalAttention(mlir::Operation *op);

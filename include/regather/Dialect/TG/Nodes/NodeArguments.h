@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads `args` and `kwargs` of a `tg.node` by the names that the operator's
-// schema gives its parameters. The first argument that does not fit emits an
-// error; from then on `hasFailed` is true and getters return placeholders, so
-// that a builder reads all its arguments and checks once.
+// Reads `args` and `kwargs` of a `tg.node` by the names that the table
+// of operators gives the parameters. The first argument that does not fit emits
+// an error; from then on `hasFailed` is true and getters return placeholders,
+// so that a builder reads all its arguments and checks once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #define REGATHER_DIALECT_TG_NODES_NODEARGUMENTS_H
 
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 namespace regather::nodes {
 
@@ -27,9 +28,9 @@ bool isSupportedElement(mlir::Type type);
 
 class NodeArguments {
 public:
-  /// `schema` lists the names of the parameters, separated by spaces. Quiet
-  /// arguments emit no errors: who reads them asks `hasFailed`.
-  NodeArguments(tg::NodeOp node, llvm::StringRef schema, bool isQuiet = false);
+  /// `target` is that of `node`. Quiet arguments emit no errors: who reads them
+  /// asks `hasFailed`.
+  NodeArguments(tg::NodeOp node, tg::NodeTarget target, bool isQuiet = false);
 
   tg::NodeOp getNode() const { return node; }
   /// Names of the parameters, in order.

@@ -28,6 +28,9 @@ defm AtenFlashAttentionForward
     : Operator<"aten._flash_attention_forward", Attention>;
 defm AtenFlashAttentionForwardNoDropoutInplace
     : Operator<"aten._flash_attention_forward_no_dropout_inplace", Attention>;
+// Of PyTorch before 2.1.
+defm AtenInnerScaledDotProductAttention
+    : Operator<"aten._scaled_dot_product_attention", Attention>;
 defm AtenNativeMultiHeadAttention
     : Operator<"aten._native_multi_head_attention", Attention>;
 defm AtenScaledDotProductAttention

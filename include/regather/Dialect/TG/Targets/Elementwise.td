@@ -31,9 +31,6 @@ defm AtenAddcmul : Operator<"aten.addcmul", Elementwise, [
   Overload<["default", "Scalar"], "self tensor1 tensor2 value",
                                   lowering=Opaque>
 ], pytorch=Recomputable>;
-defm AtenAngle : Operator<"aten.angle", Elementwise, [
-  Default<"self", lowering=Expanded, sharding=Whole>
-], pytorch=Recomputable>;
 defm AtenAsin : Operator<"aten.asin", Elementwise, [
   Default<"self">
 ], pytorch=Recomputable>;
@@ -83,15 +80,6 @@ defm AtenClampMin : Operator<"aten.clamp_min", Elementwise, [
 ], pytorch=Recomputable>;
 defm AtenClone : Operator<"aten.clone", Elementwise, [
   Default<"self">
-], pytorch=Recomputable>;
-defm AtenComplex : Operator<"aten.complex", Elementwise, [
-  Default<"real imag", lowering=Expanded, sharding=Whole>
-]>;
-defm AtenConj : Operator<"aten._conj", Elementwise, [
-  Default<"self", lowering=Expanded, sharding=Whole>
-]>;
-defm AtenConjPhysical : Operator<"aten.conj_physical", Elementwise, [
-  Default<"self", lowering=Expanded, sharding=Whole>
 ], pytorch=Recomputable>;
 defm AtenContiguous : Operator<"aten.contiguous", Elementwise, [
   Default<"self", lowering=Opaque>
@@ -182,9 +170,6 @@ defm AtenHardtanhBackward : Operator<"aten.hardtanh_backward", Elementwise, [
 ]>;
 defm AtenHypot : Operator<"aten.hypot", Elementwise, [
   Default<"self other">
-], pytorch=Recomputable>;
-defm AtenInnerConjPhysical : Operator<"aten._conj_physical", Elementwise, [
-  Default<"self", lowering=Expanded, sharding=Whole>
 ], pytorch=Recomputable>;
 defm AtenIsfinite : Operator<"aten.isfinite", Elementwise, [
   Default<"self", lowering=Opaque>
@@ -280,9 +265,6 @@ defm AtenNe : Operator<"aten.ne", Elementwise, [
 defm AtenNeg : Operator<"aten.neg", Elementwise, [
   Default<"self">
 ], pytorch=Recomputable>;
-defm AtenPolar : Operator<"aten.polar", Elementwise, [
-  Default<"abs angle", lowering=Expanded, sharding=Whole>
-]>;
 defm AtenPow : Operator<"aten.pow", Elementwise, [
   Overload<["Scalar", "Tensor_Scalar", "Tensor_Tensor"], "self exponent">
 ], pytorch=Recomputable>;

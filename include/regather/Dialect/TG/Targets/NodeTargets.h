@@ -66,6 +66,8 @@ enum class OperatorClass : uint8_t {
   Constant,
   /// Draws random numbers, or is the gradient of what does.
   Random,
+  /// Makes complex tensors, or takes them apart.
+  ComplexNumbers,
   /// Collectives, which are nodes only where the import knows no operation.
   Communication,
   /// Checks data, and gives nothing.
@@ -75,7 +77,8 @@ enum class OperatorClass : uint8_t {
 inline constexpr size_t kNumOperatorClasses =
     static_cast<size_t>(OperatorClass::Assertion) + 1;
 
-/// How the work of an operator is counted; TG/IR/NodeCost.cpp has the formulas.
+/// How the work of an operator is counted; TG/IR/TGNodeCost.cpp has the
+/// formulas.
 enum class CostClass : uint8_t {
   /// Nothing: no bytes move.
   View,

@@ -14,6 +14,7 @@
 include "llvm/TableGen/SearchableTable.td"
 
 include "regather/Dialect/TG/Targets/Attention.td"
+include "regather/Dialect/TG/Targets/ComplexNumbers.td"
 include "regather/Dialect/TG/Targets/Constants.td"
 include "regather/Dialect/TG/Targets/Effects.td"
 include "regather/Dialect/TG/Targets/Elementwise.td"

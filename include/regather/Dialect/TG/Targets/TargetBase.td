@@ -61,6 +61,7 @@ def Attention : Class<"Attention", AttentionCost>;
 def Indexing : Class<"Indexing">;
 def Constant : Class<"Constant">;
 def Random : Class<"Random">;
+def ComplexNumbers : Class<"ComplexNumbers">;
 def Communication : Class<"Communication">;
 def Assertion : Class<"Assertion">;
 

@@ -84,12 +84,6 @@ defm AtenUnbind : Operator<"aten.unbind", View, [
 defm AtenUnfold : Operator<"aten.unfold", View, [
   Default<"self dimension size step", sharding=Whole>
 ]>;
-defm AtenViewAsComplex : Operator<"aten.view_as_complex", View, [
-  Default<"self", lowering=Expanded, sharding=Whole>
-]>;
-defm AtenViewAsReal : Operator<"aten.view_as_real", View, [
-  Default<"self", lowering=Expanded, sharding=Whole>
-]>;
 defm PrimsBroadcastInDim
     : Operator<"prims.broadcast_in_dim",
                View, cost=ElementsCost, pytorch=PyTorchView>;

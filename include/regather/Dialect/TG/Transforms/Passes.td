@@ -264,14 +264,15 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     that holds them. Groups that compute the same, such as those of equal layers,
     share one kernel. Constants are repeated in the kernels that read them.
 
-    What a routine of the runtime computes (products of matrices in f32 and
-    bf16, attention without dropout) comes first and becomes a kernel with the
-    attribute `tg.routine`. It takes over views of what it reads (transposes,
+    What a library computes (GEMMs in f32, bf16 and f16, attention without
+    dropout) comes first and becomes a kernel with a `library_call`, which says
+    what is computed, from which elements of the operands (`#tg.gemm`,
+    `#tg.attention`). It takes over views of what it reads (transposes,
     reshapes, slices, copies), and what alone reads its result, as long as every
     bit stays that of operations that run one after the other: views again;
     additions behind the complete sum in f32, and nothing behind a rounding to
     bf16 but `relu`, which does not round; a conversion to bf16 at the end.
-    Views are copied into each such kernel. Products of at most 32 x 32 x 32
+    Views are copied into each such kernel. GEMMs of at most 32 x 32 x 32
     multiply-adds are left to generated code.
 
     Other members are pure: nodes, `tg.random`, and operations of `linalg`,
@@ -294,7 +295,7 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     them most bytes. No group depends on itself through an operation outside; a
     search for such a path that takes too long counts as having found one. For
     each pair of neighbours that stay apart there is a remark, as for each
-    neighbour that a routine does not take over.
+    neighbour that a library call does not take over.
 
     Precondition: none. Functions of several blocks, and regions of other
     operations, are left alone.

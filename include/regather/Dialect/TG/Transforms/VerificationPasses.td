@@ -67,6 +67,7 @@ def VerifyStepPass : Pass<"tg-verify-step", "::mlir::ModuleOp"> {
       updates or two gradients.
     - If the step has an optimizer (an argument of role `learning_rate` or
       `optimizer_state`), it updates every parameter that has a gradient.
+    - The `library_call` of a kernel, if it has one, is what its body computes.
     - In an `exec.program`, what is read was written before, to the same buffer;
       nothing that another stream may still read or write is touched without an
       event in between; operands share bytes only where the operation can work

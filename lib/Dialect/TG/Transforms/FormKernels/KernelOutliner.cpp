@@ -119,9 +119,7 @@ OwningOpRef<KernelOp> KernelBuilder::build() {
   Location loc = builder.getFusedLoc(locations);
   auto type = builder.getFunctionType(TypeRange(ValueRange(inputs)),
                                       TypeRange(ValueRange(outputs)));
-  OwningOpRef<KernelOp> kernel =
-      KernelOp::create(builder, loc, "kernel", type, /*arg_attrs=*/nullptr,
-                       /*res_attrs=*/nullptr);
+  OwningOpRef<KernelOp> kernel = KernelOp::create(builder, loc, "kernel", type);
   Block &body = kernel->getBody().emplaceBlock();
   for (Value input : inputs)
     body.addArgument(input.getType(), input.getLoc());

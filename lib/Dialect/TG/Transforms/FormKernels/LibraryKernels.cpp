@@ -24,12 +24,11 @@ using namespace regather::tg;
 using namespace regather::tg::kernels;
 
 namespace {
-/// A routine with what it takes over.
+/// A call of a library with what it takes over.
 class LibraryCall {
 public:
-  explicit LibraryCall(Operation *root)
-      : root(root), routine(getAttentionRoutine(root).value_or(Routine::Gemm)) {
-  }
+  LibraryCall(Operation *root, LibraryRoutine routine)
+      : root(root), routine(routine) {}
 
   /// False if no routine computes the root alone.
   bool start();
@@ -45,18 +44,21 @@ private:
     SmallVector<Operation *> members;
     SmallVector<Value> inputs;
     SmallVector<Value> outputs;
+    /// Null before it is matched, and if a library does not compute it.
+    LibraryCallAttrInterface call;
   };
   /// Takes the candidate if a routine computes it.
   bool take(Candidate candidate, StringRef &reason);
-  StringRef match(const Candidate &candidate);
+  StringRef match(Candidate &candidate);
   void foldUsersOf(unsigned output);
   void emitApart(Operation *op, StringRef reason) const;
   void setInsertionPoint(OpBuilder &builder) const;
 
   Operation *root;
-  Routine routine;
-  /// The product that the routine started with.
-  std::optional<rg_gemm_desc> product;
+  LibraryRoutine routine;
+  /// The GEMM alone.
+  GemmAttr gemm;
+  LibraryCallAttrInterface call;
   SmallVector<Operation *> members;
   SmallVector<Value> inputs, outputs;
   /// Values whose definitions stay outside.
@@ -82,27 +84,32 @@ static SmallVector<Value> getInputs(ArrayRef<Operation *> members) {
 
 /// True if both sum over the same matrices. For bf16, a library may split a sum
 /// in a way that depends on their sizes.
-static bool haveEqualSums(const rg_gemm_desc &a, const rg_gemm_desc &b) {
-  return a.a.dtype != RG_BF16 || (a.m == b.m && a.n == b.n && a.k == b.k &&
-                                  ArrayRef(a.batch_sizes, a.batch_rank) ==
-                                      ArrayRef(b.batch_sizes, b.batch_rank));
+static bool haveEqualSums(GemmAttr a, GemmAttr b, Type element) {
+  return !element.isBF16() ||
+         (a.getM() == b.getM() && a.getN() == b.getN() &&
+          a.getK() == b.getK() && a.getBatch() == b.getBatch());
 }
 
 /// Why no routine computes the candidate; empty if one does.
-StringRef LibraryCall::match(const Candidate &candidate) {
-  if (routine != Routine::Gemm)
-    return matchAttention(candidate.members, candidate.inputs,
-                          candidate.outputs)
-        .reason;
+StringRef LibraryCall::match(Candidate &candidate) {
+  if (routine != LibraryRoutine::Gemm) {
+    auto match =
+        matchAttention(candidate.members, candidate.inputs, candidate.outputs);
+    candidate.call = match.call;
+    return match.reason;
+  }
   auto match =
       matchGemm(candidate.members, candidate.inputs, candidate.outputs.front());
   if (!match)
     return match.reason;
-  if (!product)
-    product = match.desc;
-  return haveEqualSums(*product, *match.desc)
-             ? ""
-             : "its sums would be split in another way";
+  if (!gemm)
+    gemm = match.call;
+  Type element = getElementTypeOrSelf(
+      candidate.inputs[match.call.getA().getBuffer()].getType());
+  if (!haveEqualSums(gemm, match.call, element))
+    return "its sums would be split in another way";
+  candidate.call = match.call;
+  return "";
 }
 
 bool LibraryCall::take(Candidate candidate, StringRef &reason) {
@@ -112,6 +119,7 @@ bool LibraryCall::take(Candidate candidate, StringRef &reason) {
   members = std::move(candidate.members);
   inputs = std::move(candidate.inputs);
   outputs = std::move(candidate.outputs);
+  call = candidate.call;
   return true;
 }
 
@@ -124,10 +132,10 @@ void LibraryCall::emitApart(Operation *op, StringRef reason) const {
 
 bool LibraryCall::start() {
   StringRef reason;
-  Candidate candidate = {{root}, getInputs({root}), {}};
+  Candidate candidate = {{root}, getInputs({root}), {}, nullptr};
   for (OpResult result : root->getResults())
     // The logarithms of attention are for its gradients alone.
-    if (routine != Routine::Attention || result.getResultNumber() == 0 ||
+    if (routine != LibraryRoutine::Attention || result.getResultNumber() == 0 ||
         !result.use_empty())
       candidate.outputs.push_back(result);
   if (take(std::move(candidate), reason))
@@ -180,8 +188,7 @@ static StringRef findBorder(Operation *root, Operation *user) {
 void LibraryCall::foldUsersOf(unsigned number) {
   auto mayFold = [&](Operation *user) {
     return user->getNumResults() == 1 && user->getBlock() == root->getBlock() &&
-           isMemoryEffectFree(user) && !isProduct(user) &&
-           !getAttentionRoutine(user);
+           isMemoryEffectFree(user) && !getLibraryRoutine(user);
   };
   while (true) {
     Value output = outputs[number];
@@ -196,7 +203,7 @@ void LibraryCall::foldUsersOf(unsigned number) {
       return;
     StringRef reason = findBorder(root, user);
     if (reason.empty()) {
-      Candidate candidate = {members, {}, outputs};
+      Candidate candidate = {members, {}, outputs, nullptr};
       candidate.members.push_back(user);
       candidate.inputs = getInputs(candidate.members);
       candidate.outputs[number] = user->getResult(0);
@@ -249,11 +256,8 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
   Location loc = builder.getFusedLoc(locations);
   auto type = builder.getFunctionType(TypeRange(ValueRange(inputs)),
                                       TypeRange(ValueRange(outputs)));
-  OwningOpRef<KernelOp> kernel =
-      KernelOp::create(builder, loc, "kernel", type, /*arg_attrs=*/nullptr,
-                       /*res_attrs=*/nullptr);
-  (*kernel)->setAttr(kRoutineAttrName,
-                     RoutineAttr::get(root->getContext(), routine));
+  OwningOpRef<KernelOp> kernel = KernelOp::create(builder, loc, "kernel", type);
+  kernel->setLibraryCallAttr(call);
   Block &body = kernel->getBody().emplaceBlock();
   IRMapping map;
   for (Value input : inputs)
@@ -290,14 +294,14 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
 }
 
 void LibraryKernels::form(Block &block) {
-  SmallVector<Operation *> roots;
+  SmallVector<std::pair<Operation *, LibraryRoutine>> roots;
   for (Operation &op : block.without_terminator())
-    if (isMemoryEffectFree(&op) && !op.use_empty() &&
-        (isProduct(&op) || getAttentionRoutine(&op)))
-      roots.push_back(&op);
+    if (isMemoryEffectFree(&op) && !op.use_empty())
+      if (auto routine = getLibraryRoutine(&op))
+        roots.push_back({&op, *routine});
   llvm::SetVector<Operation *> replaced;
-  for (Operation *root : roots) {
-    LibraryCall call(root);
+  for (auto [root, routine] : roots) {
+    LibraryCall call(root, routine);
     if (!call.start())
       continue;
     call.foldOperands();

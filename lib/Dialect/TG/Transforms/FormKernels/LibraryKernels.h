@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a routine of the runtime computes becomes a kernel first, together with
-// its neighbours that the routine takes over:
+// What a library computes becomes a kernel with a `library_call` first,
+// together with its neighbours that the call takes over:
 //
-//   for product or attention in block:
+//   for GEMM or attention in block:
 //     members = {it}
 //     while what defines an operand of members is a view that fits: add a copy
 //     while the only user of a result fits: add it, and views that it reads
 //
-// Views are copied because they cost nothing: several routines may read
-// through one.
+// Views are copied because they cost nothing: several calls may read through
+// one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ class LibraryKernels {
 public:
   explicit LibraryKernels(KernelTable &table) : table(table) {}
 
-  /// Forms the kernels of `block`, with a remark for each neighbour that a
-  /// routine does not take over, and for each product that none computes.
+  /// Forms the kernels of `block`, with a remark for each neighbour that a call
+  /// does not take over, and for each GEMM that no library computes.
   void form(mlir::Block &block);
 
   int64_t getNumLaunches() const { return numLaunches; }

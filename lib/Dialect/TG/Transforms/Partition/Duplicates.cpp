@@ -10,6 +10,7 @@
 
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Nodes/RandomTargets.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -87,7 +88,7 @@ static Attribute getArguments(Operation *op) {
   };
   if (auto node = dyn_cast<NodeOp>(op)) {
     if (node.getEffects() || nodes::isRandomTarget(node.getTarget()) ||
-        node.getTarget().starts_with("aten.empty."))
+        findNodeOperator(node.getTarget()) == NodeOperator::AtenEmpty)
       return nullptr;
     return ArrayAttr::get(context,
                           {node.getTargetAttr(), orUnit(node.getArgsAttr()),

@@ -10,8 +10,7 @@
 
 #include "regather/Dialect/TG/Nodes/RandomTargets.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
-
-#include "llvm/ADT/StringMap.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 using namespace mlir;
 using namespace regather;
@@ -24,44 +23,27 @@ using Mark = JointNode::Mark;
 // Operators
 //===----------------------------------------------------------------------===//
 
-namespace {
-enum class OperatorSet : uint8_t { View, Recomputable, Random };
-} // namespace
-
-/// `aten.mm.default` -> `aten.mm`: what all overloads of an operator share.
-static StringRef getOperatorName(StringRef target) {
-  size_t overload = target.find('.', target.find('.') + 1);
-  return target.take_front(overload);
-}
-
-static const llvm::StringMap<OperatorSet> &getOperatorSets() {
-  static const llvm::StringMap<OperatorSet> sets = {
-#define PYTORCH_OPERATOR(SET, NAME) {NAME, OperatorSet::SET},
-#include "PyTorchOperators.def"
-  };
-  return sets;
-}
-
-static void classify(JointNode &node, StringRef target) {
-  StringRef name = getOperatorName(target);
-  node.isConcatenation = name == "aten.cat";
-  auto it = getOperatorSets().find(name);
-  if (it == getOperatorSets().end())
+static void classify(JointNode &node, std::optional<NodeOperator> op) {
+  if (!op)
+    return;
+  node.isConcatenation = op == NodeOperator::AtenCat;
+  PyTorchSet set = getInfo(*op).pytorch;
+  if (set == PyTorchSet::Unlisted)
     return;
   node.isFusible = true;
-  node.isRecomputable = it->second != OperatorSet::Random;
-  node.isView = it->second == OperatorSet::View;
+  node.isRecomputable = set != PyTorchSet::Random;
+  node.isView = set == PyTorchSet::View;
 }
 
 /// Operators that return a list, even of one tensor.
-static bool returnsList(NodeOp op) {
-  StringRef name = getOperatorName(op.getTarget());
-  return op.getNumResults() != 1 || name == "aten.split" ||
-         name == "aten.split_with_sizes" || name == "aten.unbind";
+static bool returnsList(NodeOp node, std::optional<NodeOperator> op) {
+  return node.getNumResults() != 1 || op == NodeOperator::AtenSplit ||
+         op == NodeOperator::AtenSplitWithSizes ||
+         op == NodeOperator::AtenUnbind;
 }
 
-static bool isCollectiveTarget(StringRef target) {
-  return target.starts_with("_c10d_functional.");
+static bool isCollective(NodeOp node) {
+  return getOperatorClass(node.getTarget()) == OperatorClass::Communication;
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,8 +118,9 @@ void GraphBuilder::addArguments() {
 /// Backward fills it in, and takes from what forward returns nothing but the
 /// shape.
 bool GraphBuilder::isTangent(NodeOp op) const {
-  StringRef name = getOperatorName(op.getTarget());
-  if ((name != "aten.full_like" && name != "aten.ones_like") ||
+  std::optional<NodeOperator> called = findNodeOperator(op.getTarget());
+  if ((called != NodeOperator::AtenFullLike &&
+       called != NodeOperator::AtenOnesLike) ||
       op.getNumOperands() != 1 || !graph.isBackward(op))
     return false;
   Value like = op.getOperand(0);
@@ -158,8 +141,7 @@ Mark GraphBuilder::getMark(Operation *op) const {
   if (policy == Policy::MustSave || policy == Policy::Offload)
     return Mark::Save;
   auto node = dyn_cast<NodeOp>(op);
-  return !node || isCollectiveTarget(node.getTarget()) ? Mark::Save
-                                                       : Mark::None;
+  return !node || isCollective(node) ? Mark::Save : Mark::None;
 }
 
 /// Tensors inside of lists, and named arguments, do not count.
@@ -204,14 +186,14 @@ void GraphBuilder::addNode(NodeOp op) {
   if (node.inputs.empty() && op.getNumOperands() > 0 &&
       !nodes::isRandomTarget(op.getTarget()))
     return;
-  classify(node, op.getTarget());
+  std::optional<NodeOperator> called = findNodeOperator(op.getTarget());
+  classify(node, called);
   node.mark = getMark(op);
   node.inputBytes = getArgumentBytes(op);
   for (Value value : op.getResults())
     node.bytes += getValueBytes(value);
-  node.hasEffects = op.getEffects() ||
-                    op.getTarget().starts_with("_c10d_functional.wait_tensor");
-  node.isTuple = returnsList(op);
+  node.hasEffects = op.getEffects() || called == NodeOperator::C10dWaitTensor;
+  node.isTuple = returnsList(op, called);
   if (!node.isTuple) {
     numbers[op.getResult(0)] = append(std::move(node), op.getResult(0));
     return;

@@ -10,6 +10,8 @@
 #include "PyTorchGraph.h"
 #include "SavedValues.h"
 
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
@@ -54,7 +56,7 @@ static void detachTangent(NodeOp op) {
       llvm::map_to_vector(type.getShape(), [&](int64_t size) -> Attribute {
         return builder.getI64IntegerAttr(size);
       }));
-  op.setTarget("aten.full.default");
+  op.setTarget(getName(NodeTarget::AtenFullDefault));
   op.getInputsMutable().clear();
   op.setArgsAttr(builder.getArrayAttr({shape, fill}));
   op.setKwargsAttr(builder.getDictionaryAttr(

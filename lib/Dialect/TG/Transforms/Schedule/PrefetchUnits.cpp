@@ -22,8 +22,8 @@ using namespace regather::tg::schedule;
 /// for one.
 static bool isLibraryCall(Operation *op, const SymbolTable &symbols) {
   if (auto launch = dyn_cast<LaunchOp>(op))
-    if (Operation *kernel = symbols.lookup(launch.getKernel()))
-      return kernel->hasAttr(kRoutineAttrName);
+    if (auto kernel = symbols.lookup<KernelOp>(launch.getKernel()))
+      return kernel.getLibraryCall().has_value();
   auto costed = dyn_cast<CostOpInterface>(op);
   return costed && costed.isLibraryCall();
 }

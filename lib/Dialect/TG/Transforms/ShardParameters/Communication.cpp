@@ -10,6 +10,8 @@
 
 #include "../RankParts.h"
 
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -172,9 +174,9 @@ Value Communication::castTo(Value value, Type element) {
     return value;
   auto kwargs = builder.getDictionaryAttr(
       builder.getNamedAttr("dtype", TypeAttr::get(element)));
-  return mark(NodeOp::create(builder, loc, TypeRange(type.clone(element)),
-                             builder.getStringAttr("aten._to_copy.default"),
-                             ValueRange(value), ArrayAttr(), kwargs,
-                             UnitAttr()))
+  return mark(NodeOp::create(
+                  builder, loc, TypeRange(type.clone(element)),
+                  builder.getStringAttr(getName(NodeTarget::AtenToCopyDefault)),
+                  ValueRange(value), ArrayAttr(), kwargs, UnitAttr()))
       ->getResult(0);
 }

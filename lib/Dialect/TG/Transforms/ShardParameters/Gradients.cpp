@@ -8,6 +8,8 @@
 
 #include "Gradients.h"
 
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 #include "llvm/ADT/IntEqClasses.h"
 
 using namespace mlir;
@@ -136,7 +138,7 @@ static bool isReadElsewhere(Value from, Value to) {
 /// zeros between parameters.
 static Value skipCasts(Value gradient, SmallVectorImpl<Operation *> &casts) {
   while (auto node = gradient.getDefiningOp<NodeOp>()) {
-    if (node.getTarget() != "aten._to_copy.default" ||
+    if (node.getTarget() != getName(NodeTarget::AtenToCopyDefault) ||
         node.getNumOperands() != 1)
       break;
     Value operand = node.getOperand(0);

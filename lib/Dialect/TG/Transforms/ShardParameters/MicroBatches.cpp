@@ -8,6 +8,8 @@
 
 #include "MicroBatches.h"
 
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -68,7 +70,7 @@ private:
   void cutInputs();
   void repeat(int64_t number);
   Value makeMean(ArrayRef<Value> values);
-  Value addNode(StringRef target, ValueRange operands, ArrayAttr args,
+  Value addNode(NodeTarget target, ValueRange operands, ArrayAttr args,
                 Operation *like);
 
   const Step &step;
@@ -129,12 +131,12 @@ void Repeater::repeat(int64_t number) {
         mapping.lookupOrDefault(operand.get()));
 }
 
-Value Repeater::addNode(StringRef target, ValueRange operands, ArrayAttr args,
+Value Repeater::addNode(NodeTarget target, ValueRange operands, ArrayAttr args,
                         Operation *like) {
   auto node = NodeOp::create(builder, operands.front().getLoc(),
                              TypeRange(operands.front().getType()),
-                             builder.getStringAttr(target), operands, args,
-                             DictionaryAttr(), UnitAttr());
+                             builder.getStringAttr(getName(target)), operands,
+                             args, DictionaryAttr(), UnitAttr());
   if (like)
     for (StringRef name : {kPhaseAttrName, kModuleAttrName})
       if (Attribute attr = like->getAttr(name))
@@ -150,11 +152,11 @@ Value Repeater::makeMean(ArrayRef<Value> values) {
     // At once, so that one gradient of each parameter is alive at a time.
     if (Operation *source = value.getDefiningOp())
       builder.setInsertionPointAfter(source);
-    sum = addNode("aten.add.Tensor", {sum, value}, ArrayAttr(), like);
+    sum = addNode(NodeTarget::AtenAddTensor, {sum, value}, ArrayAttr(), like);
   }
   auto args = builder.getArrayAttr({OperandAttr::get(builder.getContext(), 0),
                                     builder.getI64IntegerAttr(count)});
-  return addNode("aten.div.Scalar", sum, args, like);
+  return addNode(NodeTarget::AtenDivScalar, sum, args, like);
 }
 
 SmallVector<Operation *> Repeater::run() {

@@ -9,6 +9,7 @@
 #include "Step.h"
 
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 using namespace mlir;
 using namespace regather::tg;
@@ -91,7 +92,7 @@ static LogicalResult checkStep(func::FuncOp func) {
 /// makes them.
 static Type getNarrowingCast(Operation *op, RankedTensorType from) {
   auto node = dyn_cast<NodeOp>(op);
-  if (!node || node.getTarget() != "aten._to_copy.default" ||
+  if (!node || node.getTarget() != getName(NodeTarget::AtenToCopyDefault) ||
       node.getNumOperands() != 1 || node.getNumResults() != 1)
     return nullptr;
   auto to = dyn_cast<RankedTensorType>(node.getResultTypes().front());

@@ -1,4 +1,4 @@
-//===- HostProduct.h - A product of cuBLASLt on the host --------*- C++ -*-===//
+//===- HostGemm.h - A GEMM of cuBLASLt on the host --------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H
-#define REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H
+#ifndef REGATHER_TEST_STANDIN_CUBLASLT_HOSTGEMM_H
+#define REGATHER_TEST_STANDIN_CUBLASLT_HOSTGEMM_H
 
 #include "GPU/CublasLt/CublasLtApi.h"
 #include "GPU/Driver/DriverApi.h"
@@ -34,7 +34,7 @@ struct LtProductDescTag {
 };
 
 /// One call, with copies of what it was described by.
-struct HostProduct {
+struct HostGemm {
   LtProductDescTag desc;
   LtLayoutTag layoutA, layoutB, layoutC, layoutD;
   const void *a = nullptr, *b = nullptr, *c = nullptr;
@@ -57,4 +57,4 @@ struct HostProduct {
 
 } // namespace regather::runtime
 
-#endif // REGATHER_TEST_STANDIN_CUBLASLT_HOSTPRODUCT_H
+#endif // REGATHER_TEST_STANDIN_CUBLASLT_HOSTGEMM_H

@@ -1,4 +1,4 @@
-//===- HostProduct.cpp - A product of cuBLASLt on the host ----------------===//
+//===- HostGemm.cpp - A GEMM of cuBLASLt on the host ----------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HostProduct.h"
+#include "HostGemm.h"
 
 #include "Numeric/Elements.h"
 
@@ -26,13 +26,13 @@ static bool isSame(const LtLayoutTag &a, const LtLayoutTag &b) {
          (a.batch == 1 || a.batchStride == b.batchStride);
 }
 
-bool HostProduct::isInPlace() const { return isSame(layoutC, layoutD); }
+bool HostGemm::isInPlace() const { return isSame(layoutC, layoutD); }
 
 //===----------------------------------------------------------------------===//
 // Descriptions
 //===----------------------------------------------------------------------===//
 
-const char *HostProduct::findProblem() const {
+const char *HostGemm::findProblem() const {
   for (const LtLayoutTag *layout : {&layoutA, &layoutB, &layoutC, &layoutD}) {
     if (layout->type != kLtF32 && layout->type != kLtBF16 &&
         layout->type != kLtF16)
@@ -71,7 +71,7 @@ const char *HostProduct::findProblem() const {
   return nullptr;
 }
 
-uint64_t HostProduct::hash() const {
+uint64_t HostGemm::hash() const {
   std::string text;
   auto add = [&](auto value) { text += std::to_string(value) + ' '; };
   for (const LtLayoutTag *layout : {&layoutA, &layoutB, &layoutC, &layoutD}) {
@@ -93,8 +93,8 @@ uint64_t HostProduct::hash() const {
   return hash;
 }
 
-DeviceRange HostProduct::getRange(const void *matrix,
-                                  const LtLayoutTag *layout) const {
+DeviceRange HostGemm::getRange(const void *matrix,
+                               const LtLayoutTag *layout) const {
   uint64_t last =
       static_cast<uint64_t>((layout->batch - 1) * layout->batchStride +
                             layout->leading *
@@ -103,7 +103,7 @@ DeviceRange HostProduct::getRange(const void *matrix,
   return {reinterpret_cast<CuAddress>(matrix), last * getBytes(layout->type)};
 }
 
-DeviceRange HostProduct::getBiasRange() const {
+DeviceRange HostGemm::getBiasRange() const {
   uint64_t last =
       static_cast<uint64_t>((layoutD.batch - 1) * desc.biasBatchStride) +
       layoutD.rows;
@@ -151,7 +151,7 @@ struct FactorView {
 };
 } // namespace
 
-void HostProduct::run() const {
+void HostGemm::run() const {
   auto rows = static_cast<int64_t>(layoutD.rows);
   auto columns = static_cast<int64_t>(layoutD.columns);
   auto depth = static_cast<int64_t>(

@@ -1,0 +1,102 @@
+//===- LibraryTables.cpp - Library calls for the runtime ------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibraryTables.h"
+
+#include "ElementBytes.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace regather;
+
+static_assert(tg::GemmAttr::kMaxBatchRank == RG_GEMM_MAX_BATCH &&
+                  tg::GemmAttr::kMaxAddends == RG_GEMM_MAX_ADDENDS,
+              "the runtime takes every call of the dialect");
+
+/// Fills what operands of both calls have. The verifier of the kernel has
+/// checked that there is such a buffer.
+template <typename Operand>
+static void describeBuffer(Operand &operand, tg::BufferViewAttr view,
+                           FunctionType type) {
+  auto number = static_cast<unsigned>(view.getBuffer());
+  Type tensor = number < type.getNumInputs()
+                    ? type.getInput(number)
+                    : type.getResult(number - type.getNumInputs());
+  operand.buffer = static_cast<int32_t>(number);
+  operand.dtype = getDtype(getElementTypeOrSelf(tensor));
+  operand.offset = view.getOffset();
+}
+
+static void setOperand(rg_gemm_operand &operand, tg::BufferViewAttr view,
+                       FunctionType type) {
+  describeBuffer(operand, view, type);
+  ArrayRef<int64_t> strides = view.getStrides();
+  llvm::copy(strides.take_back(2), operand.strides);
+  llvm::copy(strides.drop_back(2), operand.batch_strides);
+}
+
+rg_gemm_desc regather::describe(tg::GemmAttr gemm, FunctionType type) {
+  rg_gemm_desc desc;
+  memset(&desc, 0, sizeof(desc));
+  desc.m = gemm.getM();
+  desc.n = gemm.getN();
+  desc.k = gemm.getK();
+  desc.batch_rank = static_cast<int64_t>(gemm.getBatch().size());
+  llvm::copy(gemm.getBatch(), desc.batch_sizes);
+  setOperand(desc.a, gemm.getA(), type);
+  setOperand(desc.b, gemm.getB(), type);
+  setOperand(desc.c, gemm.getC(), type);
+  for (tg::BufferViewAttr addend : gemm.getAddends())
+    setOperand(desc.addends[desc.addend_count++], addend, type);
+  desc.relu = gemm.getRelu() ? 1 : 0;
+  desc.alpha = gemm.getAlpha().getValue().convertToFloat();
+  return desc;
+}
+
+/// Does nothing if the call has no such operand.
+static void setOperand(rg_attention_operand &operand, tg::BufferViewAttr view,
+                       FunctionType type) {
+  if (!view)
+    return;
+  describeBuffer(operand, view, type);
+  llvm::copy(view.getStrides(), operand.strides);
+}
+
+rg_attention_desc regather::describe(tg::AttentionAttr attention,
+                                     FunctionType type) {
+  rg_attention_desc desc;
+  memset(&desc, 0, sizeof(desc));
+  desc.batch = attention.getBatch();
+  desc.heads = attention.getHeads();
+  desc.groups = attention.getGroups();
+  desc.rows = attention.getRows();
+  desc.columns = attention.getColumns();
+  desc.width = attention.getWidth();
+  desc.value_width = attention.getValueWidth();
+  desc.scale = attention.getScale().getValue().convertToFloat();
+  desc.causal = attention.getCausal() ? 1 : 0;
+  desc.masked = attention.getMask() ? 1 : 0;
+  desc.backward = attention.isBackward() ? 1 : 0;
+  // Who needs no logarithms has no buffer for them.
+  desc.l.buffer = -1;
+  desc.l.dtype = RG_F32;
+  setOperand(desc.q, attention.getQ(), type);
+  setOperand(desc.k, attention.getK(), type);
+  setOperand(desc.v, attention.getV(), type);
+  setOperand(desc.mask, attention.getMask(), type);
+  setOperand(desc.o, attention.getO(), type);
+  setOperand(desc.l, attention.getL(), type);
+  setOperand(desc.grad_o, attention.getGradO(), type);
+  setOperand(desc.grad_q, attention.getGradQ(), type);
+  setOperand(desc.grad_k, attention.getGradK(), type);
+  setOperand(desc.grad_v, attention.getGradV(), type);
+  return desc;
+}
