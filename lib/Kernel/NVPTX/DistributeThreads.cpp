@@ -1,4 +1,4 @@
-//===- DistributeThreads.cpp - Kernels on the threads of blocks ----------===//
+//===- DistributeThreads.cpp - Kernels on the threads of blocks -----------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- EmitPtx.cpp - Modules of NVVM functions as PTX --------------------===//
+//===- EmitPtx.cpp - Modules of NVVM functions as PTX ---------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- GpuPipelines.cpp - Kernels to PTX by passes -----------------------===//
+//===- GpuPipelines.cpp - Kernels to PTX by passes ------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- OutlineLaunches.cpp - Stages as functions of a GPU ----------------===//
+//===- OutlineLaunches.cpp - Stages as functions of a GPU -----------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

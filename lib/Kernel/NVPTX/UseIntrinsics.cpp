@@ -1,4 +1,4 @@
-//===- UseIntrinsics.cpp - Functions of numbers as intrinsics ------------===//
+//===- UseIntrinsics.cpp - Functions of numbers as intrinsics -------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
