@@ -16,6 +16,7 @@
 #include "regather/Dialect/TG/Sharding/ShardingModels.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/Kernel/CPU/Passes.h"
+#include "regather/Kernel/NVPTX/Passes.h"
 #include "regather/Kernel/Transforms/Passes.h"
 #include "regather/Pipelines/Pipelines.h"
 
@@ -45,5 +46,7 @@ void regather::registerAllPasses() {
   kernel::registerKernelPasses();
   cpu::registerCPUKernelPasses();
   cpu::registerKernelPipeline();
+  nvptx::registerNVPTXKernelPasses();
+  nvptx::registerKernelPipelines();
   registerPipelines();
 }

@@ -112,65 +112,6 @@ def ConvertMathToArithPass : Pass<"convert-math-to-arith"> {
   ];
 }
 
-def ConvertGPUKernelsToPTXPass
-    : Pass<"convert-gpu-kernels-to-ptx", "::mlir::ModuleOp"> {
-  let summary = "Compile modules of gpu functions to PTX";
-  let description = [{
-    Replaces each `gpu.module` by a `gpu.binary` of the same name whose object
-    is the PTX of the functions, as text, with an NVVM target that says for
-    which architecture it is. This is what `regather compile --emit=ptx` does to
-    each kernel.
-
-    Precondition: the modules are what `convert-tg-kernels-to-gpu` makes.
-
-    Postcondition: no `gpu.module` is left, and the PTX calls only what it
-    defines. Functions that are not defined, in libdevice neither, are an error
-    that lists all of them.
-  }];
-  let options = [
-    Option<"architecture", "architecture", "std::string", "\"sm_80\"",
-           "Architecture to compile for: sm_80, sm_90a or sm_100a">,
-    Option<"libdevice", "libdevice", "std::string", "\"\"",
-           "Path of NVIDIA's libdevice; none is linked without it">
-  ];
-  let dependentDialects = [
-    "::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"
-  ];
-  let statistics = [
-    Statistic<"numModules", "num-modules", "Number of modules compiled">
-  ];
-}
-
-def ConvertTGKernelsToGPUPass
-    : Pass<"convert-tg-kernels-to-gpu", "::mlir::ModuleOp"> {
-  let summary = "Lower kernels to functions of the gpu dialect";
-  let description = [{
-    Adds a `gpu.module @kernels` with a `gpu.func` for each `tg.kernel` that no
-    routine of a library computes; kernels with equal bodies share the function
-    of the first. A function computes one block of its kernel with the number
-    of threads that it says (`known_block_size`), on a grid of as many blocks
-    as it says (`known_grid_size`): arguments, results and scratch memory are
-    buffers, threads share the loops, and barriers separate what depends on
-    each other. Pointwise operations access 16 bytes at a time where shapes and
-    addresses allow it; reductions combine partial results of the threads in an
-    order that their shapes decide. docs/gpu.md describes the schedules.
-
-    Precondition: sizes are static.
-
-    Postcondition: the functions hold no operations on tensors. Kernels are left
-    as they are. A kernel that cannot be lowered is an error; all are reported.
-  }];
-  let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
-  ];
-  let statistics = [
-    Statistic<"numKernels", "num-kernels", "Number of kernels lowered">
-  ];
-}
-
 def ConvertTGNodesToLinalgPass
     : Pass<"convert-tg-nodes-to-linalg", "::mlir::ModuleOp"> {
   let summary = "Replace the nodes of a step by structured operations";

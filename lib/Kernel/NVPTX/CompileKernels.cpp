@@ -8,12 +8,10 @@
 
 #include "regather/Kernel/NVPTX/CompileKernels.h"
 
-#include "GpuKernel.h"
 #include "GpuModules.h"
 
 #include "regather/Kernel/Compilation/KernelText.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -21,21 +19,10 @@
 using namespace mlir;
 using namespace regather;
 
-/// Builds what the kernel of a text becomes.
-static LogicalResult buildFromText(StringRef text, gpu::GPUModuleOp module,
-                                   StringRef name) {
-  auto source =
-      parseSourceString<ModuleOp>(text, ParserConfig(module.getContext()));
-  if (!source)
-    return failure();
-  return nvptx::buildGpuKernel(*source->getOps<tg::KernelOp>().begin(), module,
-                               name);
-}
-
 FailureOr<std::string> nvptx::printGpuKernel(tg::KernelOp kernel,
                                              StringRef name) {
   auto text = printGpuModule(kernel->getContext()->getDialectRegistry(),
-                             kernel::getText(kernel), name, buildFromText);
+                             kernel::getText(kernel), name, nullptr);
   if (!text)
     return kernel.emitError() << "cannot lower the kernel to the gpu dialect: "
                               << llvm::toString(text.takeError());
@@ -50,7 +37,7 @@ nvptx::compileKernels(ArrayRef<tg::KernelOp> kernels,
     return std::vector<KernelCode>();
   std::vector<CompiledModule> compiled = compileGpuModules(
       tg::KernelOp(kernels.front())->getContext()->getDialectRegistry(),
-      llvm::map_to_vector(kernels, kernel::getText), buildFromText, options,
+      llvm::map_to_vector(kernels, kernel::getText), /*build=*/nullptr, options,
       statistics);
   std::vector<KernelCode> codes;
   bool hasFailed = false;

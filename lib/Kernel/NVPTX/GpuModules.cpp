@@ -8,7 +8,7 @@
 
 #include "GpuModules.h"
 
-#include "GpuKernel.h"
+#include "GpuDialects.h"
 #include "Ptx.h"
 
 #include "regather/Support/LLVM/ParseJson.h"
@@ -38,22 +38,19 @@ class GpuModuleCompiler {
 public:
   GpuModuleCompiler(const DialectRegistry &dialects,
                     nvptx::GpuModuleBuilder build)
-      : context(dialects, MLIRContext::Threading::DISABLED), build(build) {
+      : context(dialects, MLIRContext::Threading::DISABLED), toGpu(&context),
+        toNvvm(&context), build(build) {
     DialectRegistry translations;
     nvptx::registerConversions(translations);
     nvptx::registerTranslations(translations);
     context.appendDialectRegistry(translations);
     nvptx::loadGpuDialects(&context);
+    nvptx::buildGpuPipeline(toGpu);
+    nvptx::buildNvvmPipeline(toNvvm);
   }
 
   /// A module that holds a `gpu.module` with what a text becomes.
   llvm::Expected<OwningOpRef<ModuleOp>> lower(StringRef text, StringRef name);
-
-  /// PTX of a text with a `gpu.module`. Needs no builder.
-  llvm::Expected<std::string>
-  compileModule(StringRef text, StringRef prefix,
-                const nvptx::GpuArchitecture &architecture,
-                StringRef libdevice);
 
   /// Code as the cache keeps it: a line with the launch plan and then the PTX.
   llvm::Expected<std::string>
@@ -64,7 +61,14 @@ private:
   /// Runs `action`; its first error is that of the result.
   llvm::Error explain(function_ref<LogicalResult()> action);
 
+  /// Lowers the kernel of a text; its functions bear the given name.
+  FailureOr<OwningOpRef<ModuleOp>> lowerKernel(StringRef text, StringRef name);
+  FailureOr<OwningOpRef<ModuleOp>> buildRoutine(StringRef text, StringRef name);
+
   MLIRContext context;
+  /// `convert-tg-kernels-to-gpu` and `kernel-to-nvvm`.
+  PassManager toGpu, toNvvm;
+  /// Null if texts are kernels.
   nvptx::GpuModuleBuilder build;
 };
 } // namespace
@@ -89,15 +93,37 @@ static gpu::GPUModuleOp getGpuModule(ModuleOp module) {
   return *module.getOps<gpu::GPUModuleOp>().begin();
 }
 
-llvm::Expected<OwningOpRef<ModuleOp>> GpuModuleCompiler::lower(StringRef text,
-                                                               StringRef name) {
+FailureOr<OwningOpRef<ModuleOp>>
+GpuModuleCompiler::lowerKernel(StringRef text, StringRef name) {
+  auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+  if (!module)
+    return failure();
+  (*module->getOps<tg::KernelOp>().begin()).setSymName(name);
+  if (failed(toGpu.run(*module)))
+    return failure();
+  return module;
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+GpuModuleCompiler::buildRoutine(StringRef text, StringRef name) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   auto gpuModule =
       gpu::GPUModuleOp::create(builder, builder.getUnknownLoc(), "kernels");
-  if (llvm::Error error = explain([&] { return build(text, gpuModule, name); }))
-    return std::move(error);
+  if (failed(build(text, gpuModule, name)))
+    return failure();
   return module;
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>> GpuModuleCompiler::lower(StringRef text,
+                                                               StringRef name) {
+  FailureOr<OwningOpRef<ModuleOp>> module;
+  if (llvm::Error error = explain([&] {
+        module = build ? buildRoutine(text, name) : lowerKernel(text, name);
+        return LogicalResult(module);
+      }))
+    return std::move(error);
+  return std::move(*module);
 }
 
 llvm::Expected<std::string>
@@ -108,38 +134,13 @@ GpuModuleCompiler::compile(StringRef text, StringRef name,
     return lowered.takeError();
   gpu::GPUModuleOp module = getGpuModule(**lowered);
   json::Value plan = nvptx::toJSON(nvptx::getLaunchPlan(module));
-  if (llvm::Error error =
-          explain([&] { return nvptx::lowerToNVVM(**lowered); }))
+  if (llvm::Error error = explain([&] { return toNvvm.run(**lowered); }))
     return std::move(error);
   auto ptx =
       nvptx::emitPtx(module, name, *options.architecture, options.libdevice);
   if (!ptx)
     return ptx.takeError();
   return llvm::formatv("{0}\n", plan).str() + *ptx;
-}
-
-llvm::Expected<std::string>
-GpuModuleCompiler::compileModule(StringRef text, StringRef prefix,
-                                 const nvptx::GpuArchitecture &architecture,
-                                 StringRef libdevice) {
-  OwningOpRef<ModuleOp> module;
-  if (llvm::Error error = explain([&] {
-        module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
-        return success(module && succeeded(nvptx::lowerToNVVM(*module)));
-      }))
-    return std::move(error);
-  return nvptx::emitPtx(getGpuModule(*module), prefix, architecture, libdevice);
-}
-
-llvm::Expected<std::string>
-nvptx::compileGpuModule(gpu::GPUModuleOp module,
-                        const GpuArchitecture &architecture,
-                        StringRef libdevice) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module.print(os);
-  return GpuModuleCompiler(module->getContext()->getDialectRegistry(), nullptr)
-      .compileModule(text, module.getName(), architecture, libdevice);
 }
 
 /// What `compile` has written; nothing if it has failed.

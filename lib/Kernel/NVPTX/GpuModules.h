@@ -29,14 +29,14 @@ struct CompiledModule {
 };
 
 /// The code of each text, on several threads and with a cache. The text has to
-/// be all that the functions depend on.
+/// be all that the functions depend on. Without a builder, it is a kernel.
 std::vector<CompiledModule>
 compileGpuModules(const mlir::DialectRegistry &dialects,
                   llvm::ArrayRef<std::string> texts, GpuModuleBuilder build,
                   const KernelCompileOptions &options,
                   kernel::KernelStatistics &statistics);
 
-/// The module that one text becomes.
+/// The module that one text becomes. Without a builder, it is a kernel.
 llvm::Expected<std::string>
 printGpuModule(const mlir::DialectRegistry &dialects, llvm::StringRef text,
                llvm::StringRef name, GpuModuleBuilder build);

@@ -19,13 +19,7 @@
 
 namespace regather::nvptx {
 
-/// Lowers what `buildGpuKernel` has built, in a `gpu.module` of `module`, to
-/// the NVVM and LLVM dialects.
-mlir::LogicalResult lowerToNVVM(mlir::ModuleOp module);
-
-/// Registers how the dialects of a kernel become those above, and these LLVM
-/// IR.
-void registerConversions(mlir::DialectRegistry &registry);
+/// Registers how the NVVM and LLVM dialects become LLVM IR.
 void registerTranslations(mlir::DialectRegistry &registry);
 
 /// PTX of a lowered module with one kernel. Functions of libdevice, the bitcode

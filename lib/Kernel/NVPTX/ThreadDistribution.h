@@ -13,12 +13,6 @@
 
 namespace regather::nvptx {
 
-/// Shares the work of a function among the threads of each block. All threads
-/// run the control flow, views and numbers of the function; each computes its
-/// part of the linalg operations; one of them stores single elements. Barriers
-/// separate an operation from those before it that touch the same memory.
-mlir::LogicalResult distributeOverThreads(ThreadBlock &block);
-
 /// The threads that the function can make use of, a power of two.
 int64_t countUsefulThreads(mlir::Operation *func);
 

@@ -50,12 +50,6 @@ compileKernels(llvm::ArrayRef<tg::KernelOp> kernels,
 mlir::FailureOr<std::string> printGpuKernel(tg::KernelOp kernel,
                                             llvm::StringRef name);
 
-/// PTX of a module of functions that kernels have become. The error says why
-/// there is none.
-llvm::Expected<std::string> compileGpuModule(mlir::gpu::GPUModuleOp module,
-                                             const GpuArchitecture &,
-                                             llvm::StringRef libdevice);
-
 /// Kernels of a module that have code of their own: one of each text, without
 /// those that a routine of a library computes.
 llvm::SmallVector<tg::KernelOp> collectKernels(mlir::ModuleOp module);

@@ -1,4 +1,4 @@
-//===- ThreadDistribution.cpp - Kernels on the threads of blocks ----------===//
+//===- DistributeThreads.cpp - Kernels on the threads of blocks -----------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,15 +8,25 @@
 
 #include "ThreadDistribution.h"
 
+#include "regather/Kernel/NVPTX/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::nvptx;
+
+namespace regather::nvptx {
+#define GEN_PASS_DEF_DISTRIBUTETHREADSPASS
+#include "regather/Kernel/NVPTX/Passes.h.inc"
+} // namespace regather::nvptx
 
 namespace {
 /// Memory that operations touch, as the values that views start from. Null for
@@ -199,10 +209,6 @@ LogicalResult Distributor::distribute(Block &body) {
   return success();
 }
 
-LogicalResult regather::nvptx::distributeOverThreads(ThreadBlock &block) {
-  return Distributor(block).distribute(block.func.getBody().front());
-}
-
 int64_t regather::nvptx::countUsefulThreads(Operation *func) {
   int64_t threads = kWarpThreads;
   func->walk([&](linalg::LinalgOp op) {
@@ -211,3 +217,42 @@ int64_t regather::nvptx::countUsefulThreads(Operation *func) {
   });
   return threads;
 }
+
+/// What every thread knows of itself, at the beginning of the function.
+static ThreadBlock createThread(gpu::GPUFuncOp func, int64_t threads) {
+  Block &entry = func.getBody().front();
+  ImplicitLocOpBuilder b(func.getLoc(), OpBuilder::atBlockBegin(&entry));
+  if (isa<gpu::BlockIdOp>(entry.front()))
+    b.setInsertionPointAfter(&entry.front());
+  ThreadBlock block;
+  block.func = func;
+  block.threads = threads;
+  block.thread =
+      gpu::ThreadIdOp::create(b, gpu::Dimension::x, b.getIndexAttr(threads));
+  Value warp = arith::ConstantIndexOp::create(b, kWarpThreads);
+  block.lane = arith::RemUIOp::create(b, block.thread, warp);
+  block.warp = arith::DivUIOp::create(b, block.thread, warp);
+  return block;
+}
+
+namespace {
+class DistributeThreadsPass
+    : public nvptx::impl::DistributeThreadsPassBase<DistributeThreadsPass> {
+public:
+  using DistributeThreadsPassBase::DistributeThreadsPassBase;
+
+  void runOnOperation() override {
+    gpu::GPUFuncOp func = getOperation();
+    if (!func.getOps<gpu::ThreadIdOp>().empty())
+      return;
+    auto size = func.getKnownBlockSize();
+    if (!size || size->empty()) {
+      func.emitError() << "expects a known block size";
+      return signalPassFailure();
+    }
+    ThreadBlock block = createThread(func, size->front());
+    if (failed(Distributor(block).distribute(func.getBody().front())))
+      signalPassFailure();
+  }
+};
+} // namespace

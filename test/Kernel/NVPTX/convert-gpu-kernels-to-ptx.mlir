@@ -3,7 +3,6 @@
 
 // Each thread reads and writes 16 bytes; what is not written is read by way of
 // the cache for constants.
-// EXAMPLE convert-gpu-kernels-to-ptx{architecture=sm_90a}
 // CHECK-NOT: gpu.module
 // CHECK: gpu.binary @kernels [#gpu.object<#nvvm.target<O = 3, chip = "sm_90a"
 // CHECK-SAME: assembly = "
@@ -26,7 +25,6 @@ gpu.module @kernels {
     gpu.return
   }
 }
-// END
 
 // What is no module of functions is left alone.
 // CHECK: tg.kernel @other

@@ -1,4 +1,4 @@
-//===- KernelStages.cpp - Kernels as several launches ---------------------===//
+//===- DivideStages.cpp - Kernels as several launches ---------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,14 +14,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelStages.h"
-
 #include "ReductionSplit.h"
 #include "SortedScatters.h"
 #include "StageCosts.h"
 
 #include "regather/Conversion/Passes.h"
+#include "regather/Dialect/TG/IR/KernelAttributes.h"
+#include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/Passes.h"
+#include "regather/Kernel/Transforms/TilePlan.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
@@ -30,6 +37,34 @@
 using namespace mlir;
 using namespace regather;
 using namespace regather::nvptx;
+
+namespace regather::nvptx {
+#define GEN_PASS_DEF_DIVIDESTAGESPASS
+#include "regather/Kernel/NVPTX/Passes.h.inc"
+} // namespace regather::nvptx
+
+namespace {
+/// What one launch of a kernel computes.
+struct KernelStage {
+  OwningOpRef<ModuleOp> module;
+  /// In the module.
+  tg::KernelOp kernel;
+  /// The buffers that its arguments and results are. Those of the whole kernel
+  /// come first, arguments before results, and then the temporaries. An
+  /// argument may be the beginning of a buffer.
+  SmallVector<unsigned> arguments, results;
+  kernel::TilePlan plan;
+  /// About how many bytes a tile of it touches.
+  int64_t tileBytes = 0;
+};
+
+/// A kernel as stages that follow each other.
+struct KernelStages {
+  std::vector<KernelStage> stages;
+  /// What stages hand on that is no result of the kernel.
+  SmallVector<RankedTensorType> temporaries;
+};
+} // namespace
 
 /// Points from which an operation is wide, and up to which every block may
 /// compute it anew.
@@ -277,7 +312,9 @@ StagePlanner::Draft StagePlanner::build(ArrayRef<Operation *> group) {
                        llvm::map_to_vector(results, [&](Value value) {
                          return map.lookup(value);
                        }));
-  stage.plan = kernel::planTiles(stage.kernel, scaleLimits(group, limits));
+  kernel::TileLimits scaled = scaleLimits(group, limits);
+  stage.plan = kernel::planTiles(stage.kernel, scaled);
+  stage.tileBytes = scaled.bytes;
   draft.arguments.assign(order.begin(), order.end());
   return draft;
 }
@@ -361,8 +398,10 @@ KernelStages StagePlanner::plan() {
 //===----------------------------------------------------------------------===//
 
 /// A kernel as one stage.
-static KernelStage makeWhole(tg::KernelOp kernel, kernel::TilePlan plan) {
+static KernelStage makeWhole(tg::KernelOp kernel, kernel::TilePlan plan,
+                             int64_t tileBytes) {
   KernelStage stage;
+  stage.tileBytes = tileBytes;
   stage.kernel = kernel;
   unsigned numArguments = kernel.getNumArguments();
   llvm::append_range(stage.arguments, llvm::seq(0u, numArguments));
@@ -408,7 +447,7 @@ static FailureOr<bool> hasLongScatters(const kernel::TilePlan &plan) {
   return nvptx::hasLongScatters(getKernel(**block));
 }
 
-FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
+static FailureOr<KernelStages> planStages(tg::KernelOp kernel,
                                           const kernel::TileLimits &limits) {
   kernel::TilePlan nodePlan = kernel::planTiles(kernel, limits);
   // Some nodes can be cut only as the operations that they stand for.
@@ -441,7 +480,8 @@ FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
     if (isOfNodes || !plan.levels.empty() || !canDivide ||
         points < kMinWidePoints) {
       found.stages.push_back(makeWhole(isOfNodes ? kernel : loops,
-                                       std::move(isOfNodes ? nodePlan : plan)));
+                                       std::move(isOfNodes ? nodePlan : plan),
+                                       limits.bytes));
       if (!isOfNodes)
         found.stages.back().module = std::move(*lowered);
       return found;
@@ -449,3 +489,68 @@ FailureOr<KernelStages> nvptx::planStages(tg::KernelOp kernel,
   }
   return StagePlanner(loops, limits).plan();
 }
+
+/// Appends the stages of a kernel, and returns their number.
+static FailureOr<unsigned> appendStages(tg::KernelOp original,
+                                        gpu::GPUModuleOp target,
+                                        const kernel::TileLimits &limits) {
+  // Planning repeats constants.
+  OwningOpRef<ModuleOp> source = ModuleOp::create(original.getLoc());
+  source->push_back(original.clone());
+  tg::KernelOp kernel = getKernel(*source);
+  FailureOr<KernelStages> planned = planStages(kernel, limits);
+  if (failed(planned))
+    return failure();
+  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+  auto stages = ModuleOp::create(b, kernel.getLoc(), kernel.getSymName());
+  stages->setAttr(tg::kSignatureAttrName,
+                  TypeAttr::get(kernel.getFunctionType()));
+  if (!planned->temporaries.empty())
+    stages->setAttr(
+        tg::kTemporariesAttrName,
+        b.getTypeArrayAttr(SmallVector<Type>(planned->temporaries.begin(),
+                                             planned->temporaries.end())));
+  for (auto [number, stage] : llvm::enumerate(planned->stages)) {
+    b.setInsertionPointToEnd(stages.getBody());
+    auto module =
+        ModuleOp::create(b, kernel.getLoc(), "stage_" + std::to_string(number));
+    b.setInsertionPointToEnd(module.getBody());
+    Operation *part = b.clone(*stage.kernel);
+    part->setAttr(tg::kTileBytesAttrName, b.getI64IntegerAttr(stage.tileBytes));
+    SmallVector<int64_t> buffers(stage.arguments.begin(),
+                                 stage.arguments.end());
+    buffers.append(stage.results.begin(), stage.results.end());
+    part->setAttr(tg::kBuffersAttrName, b.getDenseI64ArrayAttr(buffers));
+  }
+  return planned->stages.size();
+}
+
+/// Name of the module that holds the stages, and then the functions.
+static constexpr llvm::StringLiteral kModuleName = "kernels";
+
+namespace {
+class DivideStagesPass
+    : public nvptx::impl::DivideStagesPassBase<DivideStagesPass> {
+public:
+  using DivideStagesPassBase::DivideStagesPassBase;
+
+  void runOnOperation() override {
+    SmallVector<tg::KernelOp> kernels = nvptx::collectKernels(getOperation());
+    if (kernels.empty())
+      return;
+    OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
+    auto target =
+        gpu::GPUModuleOp::create(b, getOperation().getLoc(), kModuleName);
+    bool hasFailed = false;
+    for (tg::KernelOp kernel : kernels) {
+      FailureOr<unsigned> appended =
+          appendStages(kernel, target, {tileBytes, minPieceBytes});
+      hasFailed |= failed(appended);
+      numStages += succeeded(appended) ? *appended : 0;
+    }
+    numKernels += kernels.size();
+    if (hasFailed)
+      signalPassFailure();
+  }
+};
+} // namespace

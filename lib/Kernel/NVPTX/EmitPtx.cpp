@@ -1,4 +1,4 @@
-//===- GPUKernelsToPTX.cpp - Functions of the gpu dialect as PTX ----------===//
+//===- EmitPtx.cpp - Modules of NVVM functions as PTX ---------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,25 +6,27 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Conversion/Passes.h"
-#include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "Ptx.h"
+
+#include "regather/Kernel/NVPTX/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
 using namespace regather;
 
-namespace regather {
-#define GEN_PASS_DEF_CONVERTGPUKERNELSTOPTXPASS
-#include "regather/Conversion/Passes.h.inc"
-} // namespace regather
+namespace regather::nvptx {
+#define GEN_PASS_DEF_EMITPTXPASS
+#include "regather/Kernel/NVPTX/Passes.h.inc"
+} // namespace regather::nvptx
 
 /// Replaces a module by its PTX.
-static LogicalResult compile(gpu::GPUModuleOp module,
-                             const nvptx::GpuArchitecture &architecture,
-                             StringRef libdevice) {
-  auto ptx = nvptx::compileGpuModule(module, architecture, libdevice);
+static LogicalResult emitBinary(gpu::GPUModuleOp module,
+                                const nvptx::GpuArchitecture &architecture,
+                                StringRef libdevice) {
+  auto ptx = nvptx::emitPtx(module, module.getName(), architecture, libdevice);
   if (!ptx)
     return module.emitError()
            << "cannot compile the module for " << architecture.name << ": "
@@ -44,11 +46,14 @@ static LogicalResult compile(gpu::GPUModuleOp module,
 }
 
 namespace {
-class ConvertGPUKernelsToPTXPass
-    : public regather::impl::ConvertGPUKernelsToPTXPassBase<
-          ConvertGPUKernelsToPTXPass> {
+class EmitPtxPass : public nvptx::impl::EmitPtxPassBase<EmitPtxPass> {
 public:
-  using ConvertGPUKernelsToPTXPassBase::ConvertGPUKernelsToPTXPassBase;
+  using EmitPtxPassBase::EmitPtxPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    EmitPtxPassBase::getDependentDialects(registry);
+    nvptx::registerTranslations(registry);
+  }
 
   void runOnOperation() override {
     const nvptx::GpuArchitecture *found =
@@ -61,7 +66,7 @@ public:
     auto modules = llvm::to_vector(getOperation().getOps<gpu::GPUModuleOp>());
     bool hasFailed = false;
     for (gpu::GPUModuleOp module : modules)
-      hasFailed |= failed(compile(module, *found, libdevice));
+      hasFailed |= failed(emitBinary(module, *found, libdevice));
     if (hasFailed)
       return signalPassFailure();
     numModules += modules.size();

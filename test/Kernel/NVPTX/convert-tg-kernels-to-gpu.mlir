@@ -1,7 +1,6 @@
 // RUN: regather-opt %s --convert-tg-kernels-to-gpu | FileCheck %s
 
 // A thread reads and writes 16 bytes at a time; nothing is shared.
-// EXAMPLE convert-tg-kernels-to-gpu
 // CHECK-LABEL: gpu.func @add(
 // CHECK-SAME: %[[X:.*]]: memref<64x4096xf32> {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}
 // CHECK-SAME: %[[Z:.*]]: memref<64x4096xf32> {llvm.align = 16 : i64, llvm.noalias})
@@ -17,7 +16,6 @@ tg.kernel @add(%x: tensor<64x4096xf32>, %y: tensor<64x4096xf32>) -> tensor<64x40
   %z = tg.node "aten.add.Tensor"(%x, %y) : (tensor<64x4096xf32>, tensor<64x4096xf32>) -> tensor<64x4096xf32>
   tg.return %z : tensor<64x4096xf32>
 }
-// END
 
 // Eight bf16 at a time.
 // CHECK-LABEL: gpu.func @add_bf16(
