@@ -39,6 +39,15 @@ static void addResources(const nvptx::Launch &launch,
       nvptx::countResidentBlocks(architecture, launch, resources);
 }
 
+/// The kind of a library call, as readers of the file know it.
+static llvm::StringRef getRoutineText(mlir::Attribute call) {
+  auto attention = mlir::dyn_cast<tg::AttentionAttr>(call);
+  if (!attention)
+    return "#tg.routine<gemm>";
+  return attention.isBackward() ? "#tg.routine<attention_backward>"
+                                : "#tg.routine<attention>";
+}
+
 /// How the kernels are launched, and which are left to libraries.
 static std::string
 describeLaunches(mlir::ModuleOp module, llvm::ArrayRef<tg::KernelOp> kernels,
@@ -62,8 +71,9 @@ describeLaunches(mlir::ModuleOp module, llvm::ArrayRef<tg::KernelOp> kernels,
       std::string text;
       llvm::raw_string_ostream os(text);
       os << call;
-      routines.push_back(
-          json::Object{{"kernel", kernel.getSymName()}, {"routine", text}});
+      routines.push_back(json::Object{{"kernel", kernel.getSymName()},
+                                      {"routine", getRoutineText(call)},
+                                      {"library_call", text}});
     }
   json::Object table{{"architecture", architecture.name},
                      {"kernels", std::move(launches)},

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GpuDialects.h"
+
 #include "regather/Kernel/NVPTX/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -83,6 +85,12 @@ class UseIntrinsicsPass
     : public nvptx::impl::UseIntrinsicsPassBase<UseIntrinsicsPass> {
 public:
   using UseIntrinsicsPassBase::UseIntrinsicsPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    UseIntrinsicsPassBase::getDependentDialects(registry);
+    // The passes behind this one ask dialects how they become LLVM's.
+    nvptx::registerConversions(registry);
+  }
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();

@@ -11,6 +11,7 @@
 #include "StandIn/Ptx/MemoryMonitor.h"
 
 #include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,6 +23,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace regather;
@@ -39,6 +41,23 @@ GpuEmulator::create(tg::KernelOp kernel) {
 static size_t getBytes(MemRefType type) {
   return size_t(type.getNumElements()) *
          llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+/// The PTX of a module of functions of the gpu dialect, by the passes that the
+/// product runs.
+static llvm::Expected<std::string> compileToPtx(ModuleOp module) {
+  PassManager pm(module.getContext());
+  PtxPipelineOptions options;
+  options.architecture = getGpuArchitectures().front().name.str();
+  options.libdevice = findLibdevice();
+  buildPtxPipeline(pm, options);
+  if (failed(pm.run(module)))
+    return llvm::createStringError("the module cannot be compiled");
+  gpu::BinaryOp binary = *module.getOps<gpu::BinaryOp>().begin();
+  return cast<gpu::ObjectAttr>(binary.getObjects()[0])
+      .getObject()
+      .getValue()
+      .str();
 }
 
 llvm::Expected<std::unique_ptr<GpuEmulator>>
@@ -63,8 +82,7 @@ GpuEmulator::create(StringRef text) {
         getBytes(cast<MemRefType>(argument.getType())),
         bool(first.getArgAttr(argument.getArgNumber(),
                               LLVM::LLVMDialect::getReadonlyAttrName())));
-  auto ptx =
-      compileGpuModule(module, getGpuArchitectures().front(), findLibdevice());
+  auto ptx = compileToPtx(*parsed);
   if (!ptx)
     return ptx.takeError();
   emulator->code = runtime::readPtx(*ptx);
