@@ -63,8 +63,9 @@ static std::optional<CollectiveKind> getKind(uint8_t kind) {
     return CollectiveKind::AllToAll;
   case RegatherCollectiveBroadcast:
     return CollectiveKind::Broadcast;
+  default:
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 RegatherStatus *regatherCollectiveSeconds(const char *cluster,

@@ -121,7 +121,7 @@ struct PlannedPipeline
 
   PlannedPipeline(StepOptions step, const TrainingPipelineOptions &given)
       : step(std::move(step)) {
-    for (auto [name, value] : given.getTexts())
+    for (const auto &[name, value] : given.getTexts())
       if (!value.empty())
         show(name, value);
     if (given.ranks > 0)

@@ -7,15 +7,14 @@ same order, so that only what agrees in these is looked at more closely here.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import torch
-from torch._functorch.compile_utils import get_aten_target, rand_ops
 from torch.fx import Graph, Node
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._pytree import tree_flatten
 
+from regather.torch.private import (compile_utils, get_aten_target, pytree,
+                                    rand_ops)
 from regather.torch.targets import EFFECTS, TargetTable
 
 
@@ -58,8 +57,8 @@ class _Merger:
         """Erases `node` if an earlier call, which was visited, is equal."""
         if not self._may_merge(node):
             return
-        args, args_spec = tree_flatten(node.args)
-        kwargs, kwargs_spec = tree_flatten(node.kwargs)
+        args, args_spec = pytree.tree_flatten(node.args)
+        kwargs, kwargs_spec = pytree.tree_flatten(node.kwargs)
         key = (node.target, hash((tuple((a, type(a)) for a in args),
                                   tuple((a, type(a)) for a in kwargs))))
         token = (args, args_spec, kwargs, kwargs_spec)
@@ -92,5 +91,4 @@ def merge_duplicates(graph: Graph) -> None:
 def merges_everything() -> bool:
     """True if the installed PyTorch merges calls of forward and of backward with
     each other, as it did up to 2.14."""
-    merge = sys.modules["torch._functorch.compile_utils"].fx_graph_cse
-    return merge.__code__.co_argcount == 1
+    return compile_utils.fx_graph_cse.__code__.co_argcount == 1

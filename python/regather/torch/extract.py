@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch._functorch._aot_autograd.descriptors import (
-    SavedForBackwardsAOTOutput, SavedForBackwardsNoVcCheckAOTOutput)
-from torch._functorch._aot_autograd.graph_compile import is_opaque_node
 from torch.fx import Graph, GraphModule, Node
-from torch.fx._lazy_graph_module import _make_graph_module
 from torch.fx.node import map_arg
 
 from regather.torch.joint import Joint, is_tangent
+from regather.torch.private import (SavedForBackwardsAOTOutput,
+                                    SavedForBackwardsNoVcCheckAOTOutput,
+                                    is_opaque_node, make_graph_module)
 
 
 class _GraphBuilder:
@@ -113,5 +112,5 @@ def extract(joint: Joint, saved: list[Node], forward: list[Node],
         builder.add_copy(node, marks_backward=True)
     backward_graph = builder.finish(joint.backward_results,
                                     joint.backward_descs)
-    return (_make_graph_module(joint.module, forward_graph),
-            _make_graph_module(joint.module, backward_graph))
+    return (make_graph_module(joint.module, forward_graph),
+            make_graph_module(joint.module, backward_graph))

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._functorch._aot_autograd.graph_compile import is_opaque_node
 from torch.fx import Graph, GraphModule, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
 from regather import library
+from regather.torch.private import (HigherOrderOperator, OpOverload,
+                                    is_opaque_node, pytree)
 from regather.torch.targets import TargetTable
 from regather.torch.unmodelled import Unmodelled
 
@@ -50,8 +51,8 @@ def read_joint(module: GraphModule, num_forward: int,
                static: list[int] | None) -> Joint:
     nodes = list(module.graph.nodes)
     output = nodes[-1]
-    results = torch.utils._pytree.arg_tree_leaves(*output.args)
-    descs = torch.utils._pytree.arg_tree_leaves(
+    results = pytree.arg_tree_leaves(*output.args)
+    descs = pytree.arg_tree_leaves(
         output.meta.get("desc", [None] * len(results)))
     return Joint(module, nodes, results[:num_forward], results[num_forward:],
                  descs[:num_forward], descs[num_forward:],
@@ -97,10 +98,10 @@ def _placeholder_traits(node: Node, position: int, static: frozenset[int],
 
 def _check_call(node: Node) -> None:
     target = node.target
-    if isinstance(target, torch._ops.OpOverload):
+    if isinstance(target, OpOverload):
         if target._schema.is_mutable:
             raise Unmodelled(f"'{target}' writes into its arguments")
-    elif isinstance(target, torch._ops.HigherOrderOperator):
+    elif isinstance(target, HigherOrderOperator):
         if "effects" in target.name() or "functionalized" in target.name():
             raise Unmodelled(f"'{target.name()}' has effects")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch.fx import Graph, Node
 
 from regather import library
 from regather.torch.identity import make_uuid
+from regather.torch.private import CustomGraphPass, OpOverload
 from regather.torch.timed import TimedGraph
 from regather.torch.unmodelled import Unmodelled, warn_once
 
@@ -68,7 +68,7 @@ class OverlapPass(CustomGraphPass):
 
 def _is_collective(node: Node) -> bool:
     target: Any = node.target
-    return (isinstance(target, torch._ops.OpOverload)
+    return (isinstance(target, OpOverload)
             and target.namespace == "_c10d_functional")
 
 

@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch._functorch import config, partitioners
-from torch._inductor.custom_graph_pass import CustomPartitionerFn
 from torch.fx import GraphModule, Node
 
 from regather import library
-from regather.torch.duplicates import erase_dead, merge_duplicates
+from regather.torch.duplicates import (erase_dead, merge_duplicates,
+                                       merges_everything)
 from regather.torch.extract import count_names, extract
 from regather.torch.identity import make_uuid
 from regather.torch.joint import (FlatJoint, Joint, check_calls,
                                   find_parameters, flatten, is_tangent,
                                   read_joint)
+from regather.torch.private import (CustomPartitionerFn, inductor_config,
+                                    partitioners)
+from regather.torch.private import functorch_config as config
 from regather.torch.timed import estimate_seconds
 from regather.torch.unmodelled import Unmodelled, warn_once
 
@@ -120,10 +122,13 @@ class Partitioner(CustomPartitionerFn):
             raise Unmodelled("activation_memory_budget is set")
         if config.enable_activation_offloading:
             raise Unmodelled("enable_activation_offloading is set")
-        if torch._inductor.config.post_grad_fusion_options.get(
+        if inductor_config.post_grad_fusion_options.get(
                 "activation_quantization_aten_pass") is not None:
             raise Unmodelled("activations are quantized")
         if self.mode == "match-pytorch":
+            if config.cse and not merges_everything():
+                raise Unmodelled("this PyTorch merges equal calls by a rule of "
+                                 "its own")
             for name, value in _CONFIG.items():
                 if getattr(config, name, value) != value:
                     raise Unmodelled(f"{name} is set")

@@ -6,8 +6,10 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch._functorch import partitioners
 from torch.fx import Node
+
+from regather.torch.private import (OpOverload, TracingContext,
+                                    inductor_config, partitioners)
 
 VIEW, RECOMPUTABLE, FUSIBLE, CONCATENATION = 1, 2, 4, 8
 LIBRARY_CALL, UNREPEATABLE, EFFECTS = 16, 32, 64
@@ -60,7 +62,7 @@ def _traits_of_call(node: Node, impure_random: bool) -> int:
         traits |= CONCATENATION
     # What we do not know may take long.
     if packet in _library_calls() or (
-            isinstance(target, torch._ops.OpOverload)
+            isinstance(target, OpOverload)
             and namespace not in ("aten", "prims", "_c10d_functional")):
         traits |= LIBRARY_CALL
     if is_random(target):
@@ -79,9 +81,9 @@ class TargetTable:
 
     def __init__(self) -> None:
         # Without a tracing context random operators count as impure.
-        context = torch._guards.TracingContext.try_get()
+        context = TracingContext.try_get()
         self._impure_random = (context is None
-                               or torch._inductor.config.fallback_random)
+                               or inductor_config.fallback_random)
         # What is no call has the first number.
         self.traits = [0]
         self._numbers: dict[Any, int] = {}

@@ -10,12 +10,12 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch._functorch import partitioners
-from torch.distributed.distributed_c10d import (_resolve_process_group,
-                                                get_process_group_ranks)
+from torch.distributed.distributed_c10d import get_process_group_ranks
 from torch.fx import Graph, Node
 
 from regather import library
+from regather.torch.private import (partitioners, resolve_process_group,
+                                    wait_tensor)
 from regather.torch.targets import is_random
 from regather.torch.unmodelled import Unmodelled
 
@@ -80,8 +80,7 @@ def _kind_of(node: Node) -> int | None:
 
 
 def _is_wait(node: Node) -> bool:
-    return (node.op == "call_function" and node.target
-            is torch.ops._c10d_functional.wait_tensor.default)
+    return node.op == "call_function" and node.target is wait_tensor
 
 
 @dataclass
@@ -121,7 +120,7 @@ def _storage_of(node: Node) -> int | None:
 
 def _ranks_of(group: str) -> list[int]:
     try:
-        return get_process_group_ranks(_resolve_process_group(group))
+        return get_process_group_ranks(resolve_process_group(group))
     except RuntimeError:
         raise Unmodelled(f"there is no process group '{group}'") from None
 

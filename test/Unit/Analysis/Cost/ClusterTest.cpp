@@ -165,7 +165,7 @@ TEST(ClusterLibrary, HasTheShippedClusters) {
 TEST(ClusterLibrary, NamesWhatThereIs) {
   Result<Cluster> cluster = loadCluster("h100-9");
   ASSERT_FALSE(bool(cluster));
-  std::string message = cluster.getMessage();
+  const std::string &message = cluster.getMessage();
   EXPECT_NE(message.find("cannot read cluster file 'h100-9'"),
             std::string::npos);
   EXPECT_NE(message.find("a100-8, cpu-threads, h100-8"), std::string::npos);
