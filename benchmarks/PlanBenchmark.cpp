@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
+#include "PlanChecker.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

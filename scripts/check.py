@@ -23,6 +23,7 @@ import changed
 import suites
 import torch_newest
 import vendor
+import wheel
 from project import ROOT, Case, failed, summary
 from remembered import Remembered, cache_folder
 
@@ -30,7 +31,8 @@ SLOWEST = 20
 # Above, suites run side by side; below, they would only slow each other.
 FEW_CORES = 4
 # Suites that have to be asked for.
-EXTRA = {"torch-newest": torch_newest.check, "vendor": vendor.check}
+EXTRA = {"torch-newest": torch_newest.check, "vendor": vendor.check,
+         "wheel": wheel.check}
 
 
 @dataclass(frozen=True)

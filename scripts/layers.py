@@ -5,6 +5,9 @@ and outside libraries that its files may include. MLIR stands for LLVM, too, and
 all may include Support. A folder without a row belongs to the nearest one above
 it that has one. A row may name folders of rows before it only, so that there
 are no circles.
+
+What targets of CMake link is held against the same table: a target may link
+another one if files of the one may include those of the other.
 """
 
 from __future__ import annotations
@@ -25,6 +28,15 @@ OUTSIDE = {"llvm": "LLVM", "llvm-c": "LLVM", "mlir": "MLIR", "mlir-c": "MLIR",
            "nlohmann": "nlohmann/json", "oneapi": "oneDNN"}
 INCLUDE = re.compile(r'^[ \t]*#?[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>)',
                      re.MULTILINE)
+# What declares a target or adds to what it links.
+COMMAND = re.compile(r"\b(regather_add_library|regather_add_plain_library|"
+                     r"regather_add_tool|add_library|add_executable|"
+                     r"target_link_libraries)\(([^()]*)\)")
+CMAKE_COMMENT = re.compile(r"#[^\n]*")
+WORD = re.compile(r"[^\s]+")
+# After these, words of a command are something else.
+KEYWORDS = {"PLAIN", "DEPENDS", "LINK", "ARCHIVES", "PUBLIC", "PRIVATE",
+            "INTERFACE", "STATIC", "SHARED", "MODULE", "OBJECT", "ALIAS"}
 ROW = re.compile(r"^\| `([^`]+)` \|.*\| ([^|]*)\|$")
 
 
@@ -88,11 +100,89 @@ def includes(path: Path) -> Iterator[tuple[int, str, Path | str]]:
             yield line, name, folder
 
 
+@dataclass
+class Target:
+    place: str  # file:line
+    layers: set[str]
+    links: list[tuple[str, str]]  # place and name
+
+
+def read_targets(layers: dict[str, Layer]) -> dict[str, Target]:
+    """The libraries and programs of lib/ and tools/."""
+    targets: dict[str, Target] = {}
+    for path in project_files(".txt"):
+        if (path.name != "CMakeLists.txt"
+                or path.parts[0] not in ("lib", "tools")):
+            continue
+        text = CMAKE_COMMENT.sub("", (ROOT / path).read_text())
+        for command in COMMAND.finditer(text):
+            words = [(f"{path}:{text.count(chr(10), 0, match.start()) + 1}",
+                      match[0])
+                     for match in WORD.finditer(text, *command.span(2))]
+            if not words:
+                continue
+            (place, name), *rest = words
+            if command[1] != "target_link_libraries":
+                targets.setdefault(name, Target(place, set(), []))
+            elif name not in targets:  # A variable.
+                continue
+            add_words(targets, name, path.parent, rest, layers,
+                      is_link=command[1] == "target_link_libraries")
+    return targets
+
+
+def add_words(targets: dict[str, Target], name: str, folder: Path,
+              words: list[tuple[str, str]], layers: dict[str, Layer],
+              is_link: bool) -> None:
+    target = targets[name]
+    for place, word in words:
+        if word in KEYWORDS:
+            is_link = word in ("LINK", "PUBLIC", "PRIVATE", "INTERFACE")
+        elif objects := re.fullmatch(r"\$<TARGET_OBJECTS:(\w+)>", word):
+            target.layers |= targets[objects[1]].layers
+        elif is_link:
+            target.links.append((place, word))
+        elif word.endswith(CXX_SUFFIXES):
+            source = folder_of(folder / word)
+            layer = source and layer_of(source, layers)
+            if layer:
+                target.layers.add(layer)
+
+
+def links_of_one_layer(layers: dict[str, Layer]) -> set[tuple[str, str]]:
+    """Which rows link which, where the linked target is all of one row."""
+    targets = read_targets(layers)
+    return {(layer, *targets[other].layers)
+            for target in targets.values() for layer in target.layers
+            for _, other in target.links
+            if other in targets and len(targets[other].layers) == 1}
+
+
+def link_findings() -> Iterator[str]:
+    layers = {row.name: row for row in read_layers()}
+    targets = read_targets(layers)
+    for name, target in targets.items():
+        allowed = {BOTTOM, *target.layers}
+        for layer in target.layers:
+            allowed.update(layers[layer].allowed)
+        for place, other in target.links:
+            # What a folder declares may be defined in the folders below it.
+            if other in targets and not any(
+                    str(folder) in allowed
+                    for layer in targets[other].layers
+                    for folder in (Path(layer), *Path(layer).parents[:-1])):
+                yield (f"{place}: {name} links {other}, of which no file may "
+                       f"be included by {', '.join(sorted(target.layers))}; "
+                       f"see {PAGE}")
+
+
 def findings() -> Iterator[str]:
     rows = read_layers()
     layers = {row.name: row for row in rows}
     order = {row.name: number for number, row in enumerate(rows)}
     unused = {(row.name, name) for row in rows for name in row.allowed}
+    # An engine is declared in front of what defines it, which is linked only.
+    unused -= links_of_one_layer(layers)
     filled = set()
     for path in project_files(*CXX_SUFFIXES, ".td", ".def"):
         if (folder := folder_of(path)) is None:
@@ -121,4 +211,5 @@ def findings() -> Iterator[str]:
             elif name not in layers and name not in OUTSIDE.values():
                 yield f"{row.place}: {name} is neither a folder nor a library"
             elif (row.name, name) in unused:
-                yield f"{row.place}: nothing in {row.name} includes {name}"
+                yield (f"{row.place}: nothing in {row.name} includes or "
+                       f"links {name}")

@@ -26,6 +26,7 @@ MARKERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 # emitError(loc, "...") or emitError(loc) << "...".
 ERROR = re.compile(r'\bemit(?:Op)?Error\((?:[^;"]*?,\s*|[^;"<]*\)\s*<<\s*)?'
                    r'((?:"(?:[^"\\]|\\.)*"|[^;"])*);')
+EMIT = re.compile(r"\bemit(?:Op)?Error\(")
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 # An alias of a namespace, or a name from another one.
 USING = re.compile(r"^[ \t]*(?:namespace (\w+) = [\w:]+|using [\w:]*::(\w+));",
@@ -64,6 +65,22 @@ def passes_have_tests() -> Iterator[str]:
     for one in tablegen.passes():
         if not examples.test_of_pass(one.name):
             yield f"{one.place}: pass {one.name} has no test of its name"
+
+
+def passes_that_diagnose_have_tests() -> Iterator[str]:
+    """Of bad input, next to the test of the pass."""
+    sources = {path: (ROOT / path).read_text()
+               for path in project_files(".cpp") if path.parts[0] == "lib"}
+    for one in tablegen.passes():
+        guard = f"#define GEN_PASS_DEF_{one.record.upper()}\n"
+        test = examples.test_of_pass(one.name)
+        if test is None or (ROOT / test.with_stem(f"{test.stem}-invalid")
+                            ).exists():
+            continue
+        for path, text in sources.items():
+            if guard in text and EMIT.search(text):
+                yield (f"{one.place}: pass {one.name} emits errors in {path}, "
+                       f"but there is no {test.stem}-invalid.mlir")
 
 
 def passes_have_examples() -> Iterator[str]:
@@ -128,6 +145,10 @@ def includes_keep_to_layers() -> Iterator[str]:
     yield from layers.findings()
 
 
+def links_keep_to_layers() -> Iterator[str]:
+    yield from layers.link_findings()
+
+
 def links_lead_somewhere() -> Iterator[str]:
     for path in project_files(".md"):
         for number, line in enumerate(lines_of(path), 1):
@@ -154,11 +175,12 @@ def using_declarations_are_used() -> Iterator[str]:
 
 
 CHECKS: list[Callable[[], Iterator[str]]] = [
-    passes_are_described, passes_have_tests, passes_have_examples,
+    passes_are_described, passes_have_tests,
+    passes_that_diagnose_have_tests, passes_have_examples,
     operations_are_described, operations_have_examples,
     errors_are_phrased_alike, files_are_short, nothing_is_left_to_do,
     files_are_licensed, file_names_say_something, includes_keep_to_layers,
-    links_lead_somewhere, using_declarations_are_used]
+    links_keep_to_layers, links_lead_somewhere, using_declarations_are_used]
 
 
 def check() -> list[Case]:

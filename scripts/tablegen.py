@@ -18,6 +18,7 @@ class Definition:
     line: int
     summary: str
     description: str
+    record: str  # As TableGen knows it.
 
     @property
     def place(self) -> str:
@@ -48,7 +49,7 @@ def definitions(file: Path, base: str) -> list[Definition]:
             continue
         found.append(Definition(record_name(records, record), file, int(line),
                                 record["summary"] or "",
-                                record["description"] or ""))
+                                record["description"] or "", name))
     return sorted(found, key=lambda definition: definition.line)
 
 

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /** Version of this interface: a program built for another one cannot use it. */
-#define REGATHER_C_VERSION 1
+#define REGATHER_C_VERSION 2
 
 /** REGATHER_C_VERSION of the library. */
 REGATHER_C_EXPORT uint32_t regatherGetVersion(void);
@@ -39,9 +39,38 @@ REGATHER_C_EXPORT const char *regatherGetBuildId(void);
 
 typedef struct RegatherStatus RegatherStatus;
 
-/** What is wrong; lives as long as the status. */
+/** What is wrong, as the command line prints it: all diagnostics, with lines of
+    the source. Lives as long as the status. */
 REGATHER_C_EXPORT const char *
 regatherStatusGetMessage(const RegatherStatus *status);
+
+enum RegatherSeverity {
+  RegatherSeverityNote = 0,
+  RegatherSeverityWarning = 1,
+  RegatherSeverityError = 2,
+  RegatherSeverityRemark = 3
+};
+
+/** One message. `file` is empty, and `line` and `column` are 0, where no place
+    is known; they count from 1. */
+typedef struct RegatherDiagnostic {
+  int severity;
+  const char *file;
+  uint32_t line;
+  uint32_t column;
+  const char *message;
+  uint32_t numNotes;
+  const struct RegatherDiagnostic *notes;
+} RegatherDiagnostic;
+
+typedef struct RegatherDiagnostics {
+  uint32_t count;
+  const RegatherDiagnostic *elements;
+} RegatherDiagnostics;
+
+/** At least one for a status, none for null. They live as long as it. */
+REGATHER_C_EXPORT RegatherDiagnostics
+regatherStatusGetDiagnostics(const RegatherStatus *status);
 
 /** Does nothing for null. */
 REGATHER_C_EXPORT void regatherStatusDestroy(RegatherStatus *status);

@@ -45,7 +45,7 @@ RegatherStatus *regatherComputeSeconds(const char *cluster, uint32_t count,
           makeFailure("work of a kernel has no type, or is negative"));
     seconds[i] = model.computeSeconds(flops[i], bytes[i], *type,
                                       type->empty() ? WorkKind::Other
-                                                    : WorkKind::Product);
+                                                    : WorkKind::Matmul);
   }
   return nullptr;
 }

@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_CAPI_STATUS_H
 #define REGATHER_LIB_CAPI_STATUS_H
 
-#include "regather-c/Status.h"
+#include "Diagnostics.h"
 
 #include "regather/Support/Result.h"
 
@@ -17,15 +17,13 @@
 
 struct RegatherStatus {
   std::string message;
+  regather::capi::Diagnostics diagnostics;
 };
 
 namespace regather::capi {
 
-/// Null for success. The caller destroys it.
-/// Null if it is no failure.
-inline RegatherStatus *takeStatus(const Failure &failure) {
-  return failure ? new RegatherStatus{failure.getMessage()} : nullptr;
-}
+/// Null if it is no failure. The caller destroys it.
+RegatherStatus *takeStatus(const Failure &failure);
 
 } // namespace regather::capi
 

@@ -8,6 +8,8 @@
 
 #include "regather/Driver/CreateStepEngine.h"
 
+#include "regather/Driver/StepStatistics.h"
+
 using namespace mlir;
 using namespace regather;
 
@@ -65,4 +67,24 @@ std::unique_ptr<Engine> regather::createStepEngine(const PreparedStep &prepared,
   std::unique_ptr<Engine> engine = createEngines(prepared.step, kind, options);
   progress.end();
   return engine;
+}
+
+RunSubject regather::describeRun(const PreparedStep &prepared, EngineKind kind,
+                                 EngineOptions options,
+                                 ProgressListener &progress) {
+  func::FuncOp entry = prepared.step.entry;
+  auto create = [&prepared, kind, options = std::move(options),
+                 &progress]() -> Result<std::unique_ptr<Engine>> {
+    std::unique_ptr<Engine> engine =
+        createStepEngine(prepared, kind, options, progress);
+    // It has said what cannot be lowered.
+    if (!engine)
+      return Failure(std::string());
+    return engine;
+  };
+  return {prepared.step.signature,
+          summarizeCollectives(entry->getParentOfType<ModuleOp>()), create,
+          [entry](const std::string &message) mutable {
+            entry.emitError() << message;
+          }};
 }

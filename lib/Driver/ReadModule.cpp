@@ -37,11 +37,18 @@ OwningOpRef<ModuleOp> regather::readModule(StringRef path,
     emitError(nowhere) << message;
     return nullptr;
   }
-  bool isCapture = path.ends_with(".fx.json");
+  return readModule(std::move(buffer), path.ends_with(".fx.json"), sources,
+                    context);
+}
+
+OwningOpRef<ModuleOp>
+regather::readModule(std::unique_ptr<llvm::MemoryBuffer> buffer, bool isCapture,
+                     llvm::SourceMgr &sources, MLIRContext &context) {
   if (!isCapture)
     if (std::optional<BracketPlace> place =
             findDeepBracket(buffer->getBuffer())) {
-      emitError(FileLineColLoc::get(&context, path, place->line, place->column))
+      emitError(FileLineColLoc::get(&context, buffer->getBufferIdentifier(),
+                                    place->line, place->column))
           << getDeepNestingMessage();
       return nullptr;
     }

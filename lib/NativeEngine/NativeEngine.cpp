@@ -7,11 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Execution/Engines/CpuEngine.h"
-#include "regather/Program/CompileStep.h"
+#include "regather/Program/LoadStep.h"
 #include "regather/StepAnalysis/CreateEngine.h"
-
-#include "llvm/ADT/StringSet.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
 using namespace mlir;
 using namespace regather;
@@ -46,7 +43,6 @@ public:
   }
 
 private:
-  llvm::Error loadKernels();
   LogicalResult createEngine(const EngineOptions &options);
 
   CompiledStep step;
@@ -55,31 +51,6 @@ private:
   std::unique_ptr<CpuEngine> engine;
 };
 } // namespace
-
-llvm::Error NativeEngine::loadKernels() {
-  if (step.kernels.empty())
-    return llvm::Error::success();
-  auto created = llvm::orc::LLJITBuilder()
-                     // Kernels have no initialisers.
-                     .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
-                     .create();
-  if (!created)
-    return created.takeError();
-  jit = std::move(*created);
-  llvm::StringSet<> loaded;
-  for (cpu::KernelCode &kernel : step.kernels)
-    if (loaded.insert(kernel.symbol).second)
-      if (llvm::Error error = jit->addObjectFile(std::move(kernel.object)))
-        return error;
-  for (auto [i, kernel] : llvm::enumerate(step.kernels)) {
-    auto address = jit->lookup(kernel.symbol);
-    if (!address)
-      return address.takeError();
-    step.tables->setKernel(i, address->toPtr<rg_kernel_function>(), kernel.rows,
-                           kernel.grain, kernel.scratchBytes);
-  }
-  return llvm::Error::success();
-}
 
 LogicalResult NativeEngine::createEngine(const EngineOptions &options) {
   rg_executor_options executor = {};
@@ -118,9 +89,11 @@ LogicalResult NativeEngine::compile(func::FuncOp entry,
   step = std::move(*compiled);
   if (!step.statistics.cacheError.empty() && options.onCacheError)
     options.onCacheError(step.statistics.cacheError);
-  if (llvm::Error error = loadKernels())
+  auto loaded = loadStep(step);
+  if (!loaded)
     return step.module->emitError()
-           << "cannot load the kernels: " << llvm::toString(std::move(error));
+           << "cannot load the kernels: " << llvm::toString(loaded.takeError());
+  jit = std::move(*loaded);
   return createEngine(options);
 }
 

@@ -12,7 +12,6 @@
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/Support/LLVM/ParseJson.h"
 
-#include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -104,6 +103,15 @@ static Failure readSharding(StepOptions &options, StringRef name,
   return Failure();
 }
 
+/// `modules=...` is a mode, too.
+static Failure readGraphs(StepOptions &options, StringRef text,
+                          StringRef origin) {
+  bool hasModules = text.starts_with("modules=");
+  return setPassOptions(options, "exec-form-graphs",
+                        ((hasModules ? "mode=modules " : "mode=") + text).str(),
+                        origin);
+}
+
 Failure regather::setStepOption(StepOptions &options, StringRef name,
                                 StringRef text, StringRef origin) {
   text = text.trim();
@@ -124,6 +132,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
   if (name == "schedule")
     return readChoice(options.schedule, getTimedDefaults<SchedulePassOptions>(),
                       text, origin, {"none"});
+  if (name == "cuda-graph")
+    return readGraphs(options, text, origin);
   return Failure((origin + " is no option of a step").str());
 }
 
@@ -251,9 +261,9 @@ static SmallVector<StringRef> listAllPasses() {
 static Failure setPassOption(StepOptions &options, StringRef pass,
                              const PassOptionValue &option, StringRef origin) {
   SmallVector<StringRef> passes = listAllPasses();
-  if (!is_contained(passes, pass) && !mlir::PassInfo::lookup(pass))
+  if (!is_contained(passes, pass))
     return Failure((origin + " names pass \"" + pass +
-                    "\", which does not exist; a step goes through " +
+                    "\", which no step goes through; steps go through " +
                     join(passes, ", "))
                        .str());
   options.namedPasses.insert(pass.str());
@@ -263,8 +273,7 @@ static Failure setPassOption(StepOptions &options, StringRef pass,
       visitPass(options, pass, [&](const PassOptionFields &fields) {
         failure = fields.set(option, place);
       });
-  // What is no pass of a step is found idle later.
-  if (!hasOptions && is_contained(passes, pass))
+  if (!hasOptions)
     return Failure(
         (place + " has no option \"" + option.name + "\"; there are none"));
   if (!failure)

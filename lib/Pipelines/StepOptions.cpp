@@ -9,6 +9,7 @@
 #include "regather/Pipelines/StepOptions.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Support/MeshText.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -40,10 +41,9 @@ std::string regather::getMeshText(const StepOptions &options) {
 int64_t regather::countRanks(ArrayRef<std::string> mesh) {
   constexpr int64_t kMost = int64_t(1) << 32;
   int64_t product = 1;
-  for (StringRef axis : mesh)
-    if (uint32_t size = 0;
-        !axis.split(':').second.getAsInteger(10, size) && size > 0)
-      product = std::min<int64_t>(product * size, kMost);
+  for (const std::string &text : mesh)
+    if (auto axis = parseMeshAxis(text); axis && axis->second > 0)
+      product = std::min(product * std::min(axis->second, kMost), kMost);
   return product;
 }
 

@@ -60,19 +60,18 @@ static LogicalResult compileRoutines(Location location,
     launches.plan = kernel.plan;
     codes.push_back(std::move(kernel));
   };
-  kernel::KernelStatistics ofProducts, ofAttentions;
-  auto products = nvptx::compileProducts(
-      location, {program.gemms, count(program.gemm_count)}, options,
-      ofProducts);
+  kernel::KernelStatistics ofGemms, ofAttentions;
+  auto gemms = nvptx::compileGemms(
+      location, {program.gemms, count(program.gemm_count)}, options, ofGemms);
   auto attentions = nvptx::compileAttentions(
       location, {program.attentions, count(program.attention_count)}, options,
       ofAttentions);
-  if (failed(products) || failed(attentions))
+  if (failed(gemms) || failed(attentions))
     return failure();
-  add(statistics, ofProducts);
+  add(statistics, ofGemms);
   add(statistics, ofAttentions);
-  code.gemms.resize(products->size());
-  for (auto [launches, kernel] : llvm::zip_equal(code.gemms, *products))
+  code.gemms.resize(gemms->size());
+  for (auto [launches, kernel] : llvm::zip_equal(code.gemms, *gemms))
     if (kernel)
       keep(launches, *kernel);
   code.attentions.resize(attentions->size());

@@ -71,11 +71,12 @@ static llvm::Constant *emitMembers(DataEmitter &emitter,
   return table.emit("members");
 }
 
-static llvm::Constant *emitTransfers(DataEmitter &emitter,
-                                     ArrayRef<rg_collective_entry> transfers) {
-  DataEmitter::Table<rg_collective_entry> table(emitter, transfers);
-  for (const rg_collective_entry &transfer : transfers) {
-    const rg_collective &collective = transfer.collective;
+static llvm::Constant *
+emitCollectives(DataEmitter &emitter,
+                ArrayRef<rg_collective_entry> collectives) {
+  DataEmitter::Table<rg_collective_entry> table(emitter, collectives);
+  for (const rg_collective_entry &entry : collectives) {
+    const rg_collective &collective = entry.collective;
     table.set(collective.sources,
               emitter.addNumbers(collective.sources, collective.pair_count));
     table.set(collective.targets,
@@ -83,7 +84,7 @@ static llvm::Constant *emitTransfers(DataEmitter &emitter,
     table.set(collective.members, emitMembers(emitter, collective));
     table.set(collective.name, emitter.addString(collective.name));
   }
-  return table.emit("transfers");
+  return table.emit("collectives");
 }
 
 static llvm::Constant *emitInstructions(DataEmitter &emitter,
@@ -111,9 +112,9 @@ ProgramTables::emitProgram(DataEmitter &emitter,
             DataEmitter::Table<rg_attention_desc>(emitter, attentions)
                 .emit("attentions"));
   table.set(header.axes, emitAxes(emitter, axes));
-  table.set(header.collectives, emitTransfers(emitter, transfers));
+  table.set(header.collectives, emitCollectives(emitter, collectives));
   table.set(header.slices,
-            DataEmitter::Table<rg_slice>(emitter, places).emit("places"));
+            DataEmitter::Table<rg_slice>(emitter, slices).emit("slices"));
   table.set(header.instructions, emitInstructions(emitter, instructions));
   return table.emit("program");
 }

@@ -28,8 +28,8 @@ const rg_program &ProgramTables::get() {
   set(program.gemm_count, program.gemms, gemms);
   set(program.attention_count, program.attentions, attentions);
   set(program.axes_count, program.axes, axes);
-  set(program.collective_count, program.collectives, transfers);
-  set(program.slice_count, program.slices, places);
+  set(program.collective_count, program.collectives, collectives);
+  set(program.slice_count, program.slices, slices);
   set(program.instruction_count, program.instructions, instructions);
   return program;
 }
@@ -75,7 +75,7 @@ private:
         static_cast<int64_t>(tables.instructions.size());
   }
 
-  rg_slice getPlace(Value buffer);
+  rg_slice getSlice(Value buffer);
   rg_value describe(StringRef name, Type type, bool donated);
   rg_collective describe(exec::CollectiveOp collective);
   int32_t addConstant(ElementsAttr elements);
@@ -106,21 +106,25 @@ private:
 };
 } // namespace regather
 
-rg_slice ProgramTranslator::getPlace(Value buffer) {
+rg_slice ProgramTranslator::getSlice(Value buffer) {
   exec::BufferPlace found = exec::getPlace(buffer);
-  rg_slice place = {RG_SPACE_ARENA, 0, found.offset,
+  rg_slice slice = {RG_SPACE_ARENA, 0, found.offset,
                     exec::getBufferBytes(cast<MemRefType>(buffer.getType()))};
   if (auto argument = dyn_cast<BlockArgument>(found.base)) {
-    place.space = RG_SPACE_ARGUMENT;
-    place.index = static_cast<int32_t>(argument.getArgNumber());
+    slice.space = RG_SPACE_ARGUMENT;
+    slice.index = static_cast<int32_t>(argument.getArgNumber());
   } else if (auto constant = found.base.getDefiningOp<exec::ConstantOp>()) {
-    place.space = RG_SPACE_CONSTANT;
-    place.index = constants.lookup(constant);
+    slice.space = RG_SPACE_CONSTANT;
+    slice.index = constants.lookup(constant);
+  } else if (auto destination =
+                 found.base.getDefiningOp<exec::DestinationOp>()) {
+    slice.space = RG_SPACE_RESULT;
+    slice.index = static_cast<int32_t>(destination.getNumber());
   } else {
-    place.offset += static_cast<int64_t>(
+    slice.offset += static_cast<int64_t>(
         *found.base.getDefiningOp<exec::SliceOp>().getOffset());
   }
-  return place;
+  return slice;
 }
 
 const char *ProgramTranslator::getDescription(Operation *op) {
@@ -150,9 +154,9 @@ size_t ProgramTranslator::add(Operation *from, rg_opcode opcode, uint64_t index,
   instruction.stream = static_cast<int32_t>(stream);
   instruction.index = static_cast<int32_t>(index);
   instruction.slice_count = static_cast<int32_t>(operands.size());
-  instruction.first_slice = static_cast<int64_t>(tables.places.size());
+  instruction.first_slice = static_cast<int64_t>(tables.slices.size());
   instruction.description = getDescription(from);
-  llvm::append_range(tables.places, operands);
+  llvm::append_range(tables.slices, operands);
   tables.operations.push_back(from);
   tables.instructions.push_back(instruction);
   return tables.instructions.size() - 1;
@@ -204,9 +208,9 @@ ProgramTranslator::Callee ProgramTranslator::addKernel(tg::KernelOp kernel) {
 void ProgramTranslator::translate(exec::LaunchOp launch) {
   SmallVector<rg_slice> operands;
   for (Value buffer : launch.getInputs())
-    operands.push_back(getPlace(buffer));
+    operands.push_back(getSlice(buffer));
   for (Value buffer : launch.getOutputs())
-    operands.push_back(getPlace(buffer));
+    operands.push_back(getSlice(buffer));
   auto kernel = symbols.lookupNearestSymbolFrom<tg::KernelOp>(
       launch, launch.getKernelAttr());
   auto it = kernels.find(kernel);
@@ -304,13 +308,13 @@ rg_collective ProgramTranslator::describe(exec::CollectiveOp op) {
 void ProgramTranslator::translate(exec::CollectiveOp op) {
   SmallVector<rg_slice> operands;
   for (auto [input, output] : llvm::zip(op.getInputs(), op.getOutputs())) {
-    operands.push_back(getPlace(input));
-    operands.push_back(getPlace(output));
+    operands.push_back(getSlice(input));
+    operands.push_back(getSlice(output));
   }
   auto communicator =
       op.getCommunicator().getDefiningOp<exec::CommunicatorOp>();
-  size_t number = tables.transfers.size();
-  tables.transfers.push_back({describe(op), addAxes(communicator), 0});
+  size_t number = tables.collectives.size();
+  tables.collectives.push_back({describe(op), addAxes(communicator), 0});
   add(op, RG_OP_COLLECTIVE, number, operands, op.getStream());
 }
 
@@ -319,7 +323,7 @@ void ProgramTranslator::translate(exec::CollectiveOp op) {
 //===----------------------------------------------------------------------===//
 
 void ProgramTranslator::translate(exec::IfOp op) {
-  size_t skip = add(op, RG_OP_JUMP_IF_ZERO, 0, getPlace(op.getCondition()));
+  size_t skip = add(op, RG_OP_JUMP_IF_ZERO, 0, getSlice(op.getCondition()));
   translateBlock(op.getThenRegion().front());
   add(op, RG_OP_SYNC, 0);
   if (op.getElseRegion().empty()) {
@@ -336,11 +340,11 @@ void ProgramTranslator::translate(exec::IfOp op) {
 void ProgramTranslator::translate(exec::ForOp op) {
   auto number = static_cast<uint64_t>(tables.program.loop_count++);
   size_t loop = add(op, RG_OP_LOOP, number,
-                    {getPlace(op.getIndex()), getPlace(op.getLower()),
-                     getPlace(op.getUpper()), getPlace(op.getStep())});
+                    {getSlice(op.getIndex()), getSlice(op.getLower()),
+                     getSlice(op.getUpper()), getSlice(op.getStep())});
   translateBlock(op.getBody().front());
   add(op, RG_OP_SYNC, 0);
-  size_t next = add(op, RG_OP_NEXT, number, getPlace(op.getIndex()));
+  size_t next = add(op, RG_OP_NEXT, number, getSlice(op.getIndex()));
   tables.instructions[next].target = static_cast<int64_t>(loop) + 1;
   setTarget(loop);
 }
@@ -366,7 +370,7 @@ void ProgramTranslator::translate(Operation &inner) {
       })
       .Case([&](exec::CopyOp copy) {
         add(copy, RG_OP_COPY, 0,
-            {getPlace(copy.getTarget()), getPlace(copy.getSource())},
+            {getSlice(copy.getTarget()), getSlice(copy.getSource())},
             copy.getStream());
       })
       .Case([&](exec::FillOp fill) {
@@ -377,14 +381,14 @@ void ProgramTranslator::translate(Operation &inner) {
               addConstant(DenseElementsAttr::get(type, fill.getValue()));
         rg_slice value = {RG_SPACE_CONSTANT, it->second, 0,
                           tables.constants[it->second].bytes};
-        add(fill, RG_OP_FILL, 0, {getPlace(fill.getTarget()), value},
+        add(fill, RG_OP_FILL, 0, {getSlice(fill.getTarget()), value},
             fill.getStream());
       })
       .Case([&](exec::AxisIndexOp index) {
         auto communicator =
             index.getCommunicator().getDefiningOp<exec::CommunicatorOp>();
         add(index, RG_OP_AXIS_INDEX, addAxes(communicator),
-            getPlace(index.getTarget()), index.getStream());
+            getSlice(index.getTarget()), index.getStream());
       })
       .Case([&](exec::RecordOp record) {
         uint64_t number = events.size();
@@ -398,7 +402,7 @@ void ProgramTranslator::translate(Operation &inner) {
       .Case<exec::ReturnOp>([&](exec::ReturnOp end) {
         for (auto [result, buffer] :
              llvm::zip(tables.results, end.getOperands()))
-          result.slice = getPlace(buffer);
+          result.slice = getSlice(buffer);
       });
   // Slices, views and communicators are part of what uses them.
 }

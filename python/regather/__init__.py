@@ -1,4 +1,5 @@
-"""Python side of Regather: capturing training graphs from PyTorch.
+"""Python side of Regather: capturing training graphs from PyTorch, and what the
+compiler makes of them.
 
 PyTorch is imported only when something that needs it is used, so that
 ``import regather`` works where it is not installed.
@@ -12,11 +13,24 @@ from typing import Any
 __version__ = "0.1.0"
 
 _WHERE = {
+    "Bundle": "regather.commands",
     "CaptureError": "regather.fx.errors",
     "CapturedGraph": "regather.fx.graph",
+    "Diagnostic": "regather.library.errors",
+    "RegatherError": "regather.library.errors",
+    "Report": "regather.commands",
+    "Simulation": "regather.commands",
+    "Stats": "regather.commands",
     "Step": "regather.fx.step",
+    "TrainingStep": "regather.training",
+    "Tree": "regather.commands",
     "capture": "regather.fx.capture",
+    "compile": "regather.commands",
     "fake_mesh": "regather.fx.mesh",
+    "report": "regather.commands",
+    "simulate": "regather.commands",
+    "stats": "regather.commands",
+    "tree": "regather.commands",
 }
 
 __all__ = sorted(_WHERE)

@@ -41,7 +41,7 @@
 // NAME3:    regather: error: --reshard has no option "grop"; there are group, mode, modules
 // NAME4:    regather: error: --policy has no option "savee"; there are budget, cluster, every-second-product, modules, policy, save
 // NAME5:    regather: error: --pass-option: pass "tg-schedule" has no option "efort"; there are cluster, effort,
-// PASS:     regather: error: --pass-option names pass "tg-shedule", which does not exist; a step goes through tg-shard-parameters, {{.*}}tg-schedule
+// PASS:     regather: error: --pass-option names pass "tg-shedule", which no step goes through; steps go through tg-shard-parameters, {{.*}}tg-schedule
 // PASS-NOT: inline
 // NONE:     regather: error: --pass-option: pass "tg-rematerialize" has no option "effort"; there are none
 // NUMBER:   regather: error: --schedule expects an integer for "effort", got "much"
@@ -57,7 +57,7 @@
 // AUTO:      error: 'prefetch' has no effect with 'mode=auto'
 // UNUSED:    error: options for pass "tg-schedule" are given, which this step does not go through
 // PLAN:      error: 'max-bytes' has no effect with 'mode=plan'
-// ORDER:     error: --schedule has no effect with --order
+// ORDER:     error: a schedule has no effect on an order that is given
 // RESHARD:   error: --reshard expects always, never, default or none, got "alwys"
 // POLICY:    error: --policy expects none, full or selective, got "ful"
 // RECOMPUTE: error: --recompute expects min-cut, default, replay, budget or none, got "mincut"

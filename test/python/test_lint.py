@@ -51,6 +51,14 @@ def test_pass_without_test(tree: Path) -> None:
     assert "tg-verify-step" in output
 
 
+def test_pass_without_test_of_its_errors(tree: Path) -> None:
+    (tree / "test/Kernel/Transforms/decompose-invalid.mlir").unlink()
+    code, output = lint(tree)
+    assert code != 0
+    assert ("pass kernel-decompose emits errors in lib/Kernel/Transforms/"
+            "Decompose.cpp, but there is no decompose-invalid.mlir") in output
+
+
 def test_pass_without_example(tree: Path) -> None:
     replace(tree / PASS_TEST, "// EXAMPLE tg-verify-step", "//")
     code, output = lint(tree)
@@ -149,7 +157,25 @@ def test_layer_entry_without_an_include(tree: Path) -> None:
     replace(tree / LAYERS, row, row.removesuffix(" |") + ", `Report` |")
     code, output = lint(tree)
     assert code != 0
-    assert "nothing in Import includes Report" in output
+    assert "nothing in Import includes or links Report" in output
+
+
+def test_link_that_no_layer_allows(tree: Path) -> None:
+    """In the list of a library, and in a command behind it."""
+    replace(tree / "lib/Dialect/TG/Chains/CMakeLists.txt",
+            "LINK RegatherTGSteps)",
+            "LINK RegatherTGSteps RegatherSupport\n"
+            "    RegatherExecDialect)  # MLIR, RegatherReport\n"
+            "target_link_libraries(RegatherTGChains PRIVATE RegatherImport)")
+    code, output = lint(tree)
+    assert code != 0
+    place = "lib/Dialect/TG/Chains/CMakeLists.txt"
+    assert f"{place}:6: RegatherTGChains links RegatherExecDialect, of " in \
+        output
+    assert f"{place}:7: RegatherTGChains links RegatherImport, of " in output
+    assert "links RegatherReport" not in output
+    assert "links RegatherSupport" not in output
+    assert "links RegatherTGSteps" not in output
 
 
 def test_folder_without_a_layer(tree: Path) -> None:

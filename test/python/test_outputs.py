@@ -73,7 +73,7 @@ def test_outputs_need_names() -> None:
         expect_error(run_tool("regather", *RUN, f"--{flag}="),
                      f"--{flag} needs the name of a file")
         expect_error(run_tool("regather-run", "x.rgb", f"--{flag}="),
-                     f'--{flag} does not take ""')
+                     f"--{flag} needs the name of a file")
     expect_error(run_tool("regather", "compile", STEP, "-o", ""),
                  "-o needs the name of a file")
 

@@ -376,7 +376,7 @@ MISTAKES = {
                         "--reshard=modules=tail:always")),
     "cluster": Mistake(str(STEP), "cannot read cluster file 'h100'",
                        ("-o", "out.html", "--cluster=h100")),
-    "pass": Mistake(str(STEP), 'names pass "tg-nothing", which does not exist',
+    "pass": Mistake(str(STEP), 'names pass "tg-nothing", which no step goes through',
                     ("-o", "out.html", "--pass-option=tg-nothing:x=1")),
     "option": Mistake(str(STEP),
                       'options for pass "tg-append-optimizer" are given',

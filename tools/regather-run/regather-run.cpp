@@ -10,8 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RunFlags.h"
+#include "CommandLine.h"
 
+#include "regather/Execution/Bundle/PrintBundleRun.h"
 #include "regather/Support/Signals.h"
 
 using namespace regather;
@@ -19,13 +20,13 @@ using namespace regather;
 int main(int argc, char **argv) {
   ignoreFileSizeSignal();
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  RunFlags flags;
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
     std::fputs(getUsage().c_str(), arguments.empty() ? stderr : stdout);
     return finishOutput(arguments.empty() ? 1 : 0);
   }
-  if (Failure failure = parseRunFlags(arguments, flags))
-    return printError(failure.getMessage());
-  Progress progress(flags.quiet);
-  return runBundle(flags.options, flags.bundle, progress);
+  Result<RunFlags> flags = parseCommandLine(arguments);
+  if (!flags)
+    return printError(flags.getMessage());
+  Progress progress(flags->quiet);
+  return printBundleRun(flags->options, makeBundleOptions(*flags), progress);
 }

@@ -9,9 +9,8 @@
 #ifndef REGATHER_TOOLS_REGATHER_COMMANDS_H
 #define REGATHER_TOOLS_REGATHER_COMMANDS_H
 
-#include "SourceDiagnostics.h"
-
 #include "regather/Driver/ProgressListener.h"
+#include "regather/Driver/SourceDiagnostics.h"
 #include "regather/Execution/Training/Progress.h"
 #include "regather/Support/Result.h"
 

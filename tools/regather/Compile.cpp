@@ -8,9 +8,7 @@
 
 #include "StepFlags.h"
 
-#include "regather/Driver/Clusters.h"
 #include "regather/Driver/CompileStep.h"
-#include "regather/Driver/ReportCollector.h"
 #include "regather/Execution/Bundle/Bundle.h"
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/Report/RenderReport.h"
@@ -84,31 +82,26 @@ static cl::opt<std::string> cudaGraph(
     cl::value_desc("MODE OPTION=VALUE..."), cl::sub(compileCommand),
     cl::cat(getCategory()));
 
-/// What --cuda-graph says to the pass that makes the graphs: `modules=...` is
-/// a mode, too.
 static Failure readCudaGraph(StepOptions &options) {
   if (cudaGraph.getNumOccurrences() == 0)
     return Failure();
   if (target == "cpu" || emitted != OutputKind::Bundle)
     return Failure("--cuda-graph needs a bundle for a target such as "
                    "--target=nvptx:sm_90a");
-  llvm::StringRef text = llvm::StringRef(cudaGraph).trim();
-  bool hasModules = text.starts_with("modules=");
-  return setPassOptions(options, "exec-form-graphs",
-                        (hasModules ? "mode=modules " : "mode=") + text.str(),
-                        "--cuda-graph");
+  return setStepOption(options, "cuda-graph", cudaGraph.getValue(),
+                       "--cuda-graph");
 }
 
 /// What the flags say of the code.
-static llvm::Expected<CompileOptions> readCompileFlags() {
+static Result<CompileOptions> readCompileFlags() {
   if (target == "cpu" && emitted != OutputKind::Bundle)
-    return llvm::createStringError("--emit=ptx and --emit=cubin need a target "
-                                   "such as --target=nvptx:sm_90a");
+    return Failure("--emit=ptx and --emit=cubin need a target such as "
+                   "--target=nvptx:sm_90a");
   auto architectures = parseTarget(target);
   if (!architectures)
-    return architectures.takeError();
+    return architectures.getFailure();
   if (emitted != OutputKind::Bundle && architectures->size() > 1)
-    return llvm::createStringError(
+    return Failure(
         "--emit=ptx and --emit=cubin write code for one architecture, but '" +
         target + "' names several, for which --emit=bundle has room");
   CompileOptions options;
@@ -122,11 +115,12 @@ static llvm::Expected<CompileOptions> readCompileFlags() {
 }
 
 /// Writes the code of kernels, and how they are launched.
-static int writeKernelFiles(mlir::ModuleOp module, const StepOptions &step,
-                            const CompileOptions &options) {
+static int writeKernelFiles(mlir::ModuleOp module,
+                            const CompileRequest &request) {
   ShownProgress progress;
-  llvm::FailureOr<KernelFiles> files = compileKernelFiles(
-      module, step, options, emitted == OutputKind::Cubin, progress);
+  llvm::FailureOr<KernelFiles> files =
+      compileKernelFiles(module, request.step, request.code,
+                         emitted == OutputKind::Cubin, progress);
   if (failed(files) || !writeFile(output, files->code))
     return 1;
   // A pipe, or the terminal, has room for one file only.
@@ -135,39 +129,17 @@ static int writeKernelFiles(mlir::ModuleOp module, const StepOptions &step,
   return writeFile(output + ".json", files->launches) ? 0 : 1;
 }
 
-/// Writes the page of --report, if it is given.
-static bool writeReportPage(ReportCollector *collector,
-                            const PreparedStep &prepared) {
-  if (!collector)
-    return true;
-  llvm::FailureOr<report::StepReport> report =
-      collector->collect(file, prepared);
-  return succeeded(report) && writeFile(reportPage, renderHtml(*report));
-}
-
-static int writeStep(mlir::ModuleOp module, StepOptions step,
-                     const CompileOptions &options) {
-  std::optional<ReportCollector> collector;
-  if (!reportPage.empty()) {
-    llvm::FailureOr<CostModel> model = loadChosenCluster(module, step);
-    if (failed(model))
-      return 1;
-    collector.emplace(module, std::move(*model));
-  }
+static int writeBundleFile(mlir::ModuleOp module, CompileRequest request) {
   ShownProgress progress;
-  step.cluster = chooseCodeCluster(step, options, module);
-  progress.begin("preparing");
-  llvm::FailureOr<PreparedStep> prepared = prepareWholeStep(module, step);
-  progress.end();
-  if (failed(prepared) ||
-      !writeReportPage(collector ? &*collector : nullptr, *prepared))
-    return 1;
-  llvm::FailureOr<BundleContents> bundle =
-      compileBundle(*prepared, options, progress);
-  if (failed(bundle))
+  llvm::FailureOr<CompiledModule> compiled =
+      compileModule(module, std::move(request), progress);
+  if (failed(compiled) ||
+      (compiled->report &&
+       !writeFile(reportPage, renderHtml(*compiled->report))))
     return 1;
   if (Failure failure =
-          writeBundle(output, bundle->object->getBuffer(), bundle->manifest))
+          writeBundle(output, compiled->bundle.object->getBuffer(),
+                      compiled->bundle.manifest))
     return reportError(failure.getMessage());
   return 0;
 }
@@ -175,20 +147,25 @@ static int writeStep(mlir::ModuleOp module, StepOptions step,
 int regather::compileMain() {
   if (!canWrite({&output, &reportPage}))
     return 1;
+  CompileRequest request;
+  request.file = file;
+  request.wantsReport = !reportPage.empty();
   Result<StepOptions> step = readStepFlags();
   if (!step)
     return reportError(step.getMessage());
-  if (Failure failure = readCudaGraph(*step))
+  request.step = std::move(*step);
+  if (Failure failure = readCudaGraph(request.step))
     return reportError(failure.getMessage());
-  llvm::Expected<CompileOptions> options = readCompileFlags();
-  if (!options)
-    return reportError(llvm::toString(options.takeError()));
+  Result<CompileOptions> code = readCompileFlags();
+  if (!code)
+    return reportError(code.getMessage());
+  request.code = std::move(*code);
   std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
   return emitted == OutputKind::Bundle
-             ? writeStep(*input->module, std::move(*step), *options)
-             : writeKernelFiles(*input->module, *step, *options);
+             ? writeBundleFile(*input->module, std::move(request))
+             : writeKernelFiles(*input->module, request);
 }
 
 int regather::manifestMain() {

@@ -50,33 +50,14 @@ static cl::opt<std::string> jsonPath("json",
                                      cl::cat(getCategory()));
 
 /// What a function writes to a stream.
-static std::string
-getText(llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  write(os);
-  return text;
-}
-
+/// Writes the files that are asked for; true if that was possible.
 static bool writeFiles(const Prediction &prediction) {
-  const SimulationSummary &summary = *prediction.summary;
-  const SimulatedStep &step = prediction.step;
-  std::vector<Timeline> timelines = prediction.makeTimelines();
-  auto write = [](const std::string &path,
-                  llvm::function_ref<void(llvm::raw_ostream &)> print) {
-    return path.empty() || writeFile(path, getText(print));
-  };
-  return write(tracePath,
-               [&](llvm::raw_ostream &os) {
-                 writeTrace(os, timelines, step.program, step.ops);
-               }) &&
-         write(pagePath,
-               [&](llvm::raw_ostream &os) {
-                 writeTimelinePage(os, makePage(summary),
-                                   timelines[summary.rankClass], step.ops);
-               }) &&
-         write(jsonPath,
-               [&](llvm::raw_ostream &os) { printJson(os, summary); });
+  if (!tracePath.empty() && !writeFile(tracePath, formatTrace(prediction)))
+    return false;
+  if (!pagePath.empty() && !writeFile(pagePath, formatPage(prediction)))
+    return false;
+  return jsonPath.empty() ||
+         writeFile(jsonPath, formatJson(*prediction.summary));
 }
 
 int regather::simulateMain() {
@@ -85,8 +66,6 @@ int regather::simulateMain() {
   Result<StepOptions> options = readStepFlags();
   if (!options)
     return reportError(options.getMessage());
-  if (!orderPath.empty() && isScheduleGiven())
-    return reportError("--schedule has no effect with --order");
   std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
@@ -99,6 +78,6 @@ int regather::simulateMain() {
   std::unique_ptr<Prediction> prediction = predictStep(*input->module, request);
   if (!prediction || !writeFiles(*prediction))
     return 1;
-  printText(llvm::outs(), *prediction->summary);
+  llvm::outs() << formatText(*prediction->summary);
   return 0;
 }

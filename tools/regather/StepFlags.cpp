@@ -9,6 +9,7 @@
 #include "StepFlags.h"
 
 #include "regather/Driver/CompileStep.h"
+#include "regather/Execution/Training/RunFlags.h"
 #include "regather/Pipelines/StepOptionText.h"
 
 #include <functional>
@@ -29,9 +30,9 @@ struct StepCommands {
 
 static constexpr StepCommands stepCommands;
 
-static cl::opt<int64_t>
-    ranks("ranks", cl::desc("Number of ranks; the mesh decides by default"),
-          cl::value_desc("N"), stepCommands, cl::cat(getCategory()));
+static cl::opt<int64_t> ranks("ranks", cl::desc(findRunFlag("ranks")->help),
+                              cl::value_desc("N"), stepCommands,
+                              cl::cat(getCategory()));
 static cl::opt<std::string>
     entry("entry",
           cl::desc("Function to take, if the module has several public ones"),
@@ -183,10 +184,6 @@ Failure regather::rejectStepFlags() {
       return Failure("--" + flag.ArgStr.str() +
                      " has no effect on a bundle, which is compiled already");
   return Failure();
-}
-
-bool regather::isScheduleGiven() {
-  return !schedule.empty() && schedule != "none";
 }
 
 std::optional<int64_t> regather::getRequestedRanks() {

@@ -25,9 +25,6 @@ Result<StepOptions> readStepFlags();
 /// a step.
 Failure rejectStepFlags();
 
-/// True if --schedule asks for an order.
-bool isScheduleGiven();
-
 /// The folder of --cache-dir, or its default; empty for none.
 std::string getCacheDirectory();
 

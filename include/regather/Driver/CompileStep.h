@@ -13,8 +13,8 @@
 #include "regather/Driver/ProgressListener.h"
 #include "regather/Execution/Bundle/Manifest.h"
 #include "regather/Kernel/NVPTX/GpuArchitecture.h"
+#include "regather/Report/StepReport.h"
 
-#include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace regather {
@@ -34,8 +34,8 @@ struct CompileOptions {
 };
 
 /// The architectures of a target such as `nvptx:sm_80,sm_90a`; none of `cpu`.
-/// The error lists the targets that there are.
-llvm::Expected<std::vector<const nvptx::GpuArchitecture *>>
+/// The message lists the targets that there are.
+Result<std::vector<const nvptx::GpuArchitecture *>>
 parseTarget(llvm::StringRef target);
 
 /// The folder that keeps compiled kernels if nobody names one:
@@ -60,6 +60,29 @@ mlir::FailureOr<BundleContents> compileBundle(const PreparedStep &prepared,
                                               const CompileOptions &options,
                                               ProgressListener &progress);
 
+/// What is compiled, and what is to come of it.
+struct CompileRequest {
+  /// For the report.
+  std::string file;
+  StepOptions step;
+  CompileOptions code;
+  /// The result tells what was decided about the step, and why.
+  bool wantsReport = false;
+};
+
+/// A step that has been compiled.
+struct CompiledModule {
+  BundleContents bundle;
+  /// If it was wanted.
+  std::optional<report::StepReport> report;
+};
+
+/// Prepares the step of `module`, which it changes, and compiles it. Emits
+/// errors and warnings.
+mlir::FailureOr<CompiledModule> compileModule(mlir::ModuleOp module,
+                                              CompileRequest request,
+                                              ProgressListener &progress);
+
 /// The kernels of a module for one architecture.
 struct KernelFiles {
   /// PTX, or what NVIDIA's assembler makes of it.
@@ -69,8 +92,8 @@ struct KernelFiles {
 };
 
 /// Prepares and lowers the step of `module`, which it changes, and compiles its
-/// kernels, or those of a module that holds nothing else. Emits errors and
-/// warnings.
+/// kernels, or those of a module that holds nothing else, for the one
+/// architecture of `options`. Emits errors and warnings.
 mlir::FailureOr<KernelFiles> compileKernelFiles(mlir::ModuleOp module,
                                                 const StepOptions &step,
                                                 const CompileOptions &options,

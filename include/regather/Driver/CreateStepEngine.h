@@ -11,11 +11,10 @@
 
 #include "regather/Driver/PrepareStep.h"
 #include "regather/Driver/ProgressListener.h"
+#include "regather/Execution/Training/RunFlags.h"
 #include "regather/StepAnalysis/CreateEngine.h"
 
 namespace regather {
-
-enum class EngineKind { Cpu, Interpreter };
 
 /// Prepares the step of `module`, which it changes, for a run on this machine,
 /// and checks that it fits. Emits errors.
@@ -29,6 +28,11 @@ mlir::FailureOr<PreparedStep> prepareRun(mlir::ModuleOp module,
 std::unique_ptr<Engine> createStepEngine(const PreparedStep &prepared,
                                          EngineKind kind, EngineOptions options,
                                          ProgressListener &progress);
+
+/// A step that has been prepared, as what runStep runs. `prepared` and
+/// `progress` outlive it.
+RunSubject describeRun(const PreparedStep &prepared, EngineKind kind,
+                       EngineOptions options, ProgressListener &progress);
 
 } // namespace regather
 

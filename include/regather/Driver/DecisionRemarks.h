@@ -14,41 +14,41 @@
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringMap.h"
 
-#include <memory>
 #include <optional>
 
 namespace regather {
 
-/// Listens to the remarks of tg-reshard-after-forward, tg-bucket-collectives
-/// and tg-schedule.
+/// The remarks of tg-reshard-after-forward, tg-bucket-collectives and
+/// tg-schedule about one step.
 class DecisionRemarks {
 public:
-  /// Comes before the passes run; no one else may listen to the context.
-  explicit DecisionRemarks(mlir::MLIRContext &context);
+  /// The remarks of a context are heard while this lives, by nobody else.
+  class Listening {
+  public:
+    Listening(mlir::MLIRContext &context, DecisionRemarks &remarks);
+    ~Listening();
+    Listening(const Listening &) = delete;
+    Listening &operator=(const Listening &) = delete;
 
-  /// What passes do from now on is not about the step of the report.
-  void stop() { heard->isOpen = false; }
+  private:
+    mlir::MLIRContext &context;
+  };
 
   /// Why a parameter is kept or released; empty if nobody has said so.
   llvm::StringRef getReason(llvm::StringRef parameter) const;
   /// What was said of buckets and schedules, in the order of the passes.
   const std::vector<report::Decision> &getDecisions() const {
-    return heard->decisions;
+    return decisions;
   }
   /// The bytes that the schedule keeps to; nothing if there is none.
-  std::optional<int64_t> getMemoryLimit() const { return heard->memoryLimit; }
+  std::optional<int64_t> getMemoryLimit() const { return memoryLimit; }
 
 private:
   friend class DecisionStreamer;
-  /// What the context's streamer fills.
-  struct Heard {
-    bool isOpen = true;
-    /// By the name of the parameter.
-    llvm::StringMap<std::string> reasons;
-    std::vector<report::Decision> decisions;
-    std::optional<int64_t> memoryLimit;
-  };
-  std::shared_ptr<Heard> heard;
+  /// By the name of the parameter.
+  llvm::StringMap<std::string> reasons;
+  std::vector<report::Decision> decisions;
+  std::optional<int64_t> memoryLimit;
 };
 
 } // namespace regather

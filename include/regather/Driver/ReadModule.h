@@ -26,6 +26,11 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(llvm::StringRef path,
                                              llvm::SourceMgr &sources,
                                              mlir::MLIRContext &context);
 
+/// The same for what lies in memory and is named as the buffer is.
+mlir::OwningOpRef<mlir::ModuleOp>
+readModule(std::unique_ptr<llvm::MemoryBuffer> buffer, bool isCapture,
+           llvm::SourceMgr &sources, mlir::MLIRContext &context);
+
 } // namespace regather
 
 #endif // REGATHER_DRIVER_READMODULE_H

@@ -24,8 +24,12 @@ public:
   /// is simulated on the cluster of `model`.
   ReportCollector(mlir::ModuleOp module, CostModel model);
 
-  /// What is to be shown of a step that has been prepared as one function; the
-  /// page calls it `file`. Emits errors.
+  /// See prepareWholeStep; hears why passes decide as they do.
+  mlir::FailureOr<PreparedStep> prepare(mlir::ModuleOp module,
+                                        const StepOptions &options);
+
+  /// What is to be shown of a step that has been prepared; the page calls it
+  /// `file`. Emits errors.
   mlir::FailureOr<report::StepReport> collect(llvm::StringRef file,
                                               const PreparedStep &prepared);
 

@@ -21,7 +21,7 @@ struct SimulateRequest {
   /// Kernels are simulated instead of single operations.
   bool takesKernels = false;
   /// A file with the operations in another order; empty for that of the step.
-  /// No schedule is chosen then.
+  /// No schedule is chosen then, and it is an error to ask for one.
   std::string orderFile;
 };
 
@@ -47,6 +47,12 @@ struct Prediction {
 /// if that cannot be done.
 std::unique_ptr<Prediction> predictStep(mlir::ModuleOp module,
                                         const SimulateRequest &request);
+
+/// What each class of ranks does when, for Perfetto.
+std::string formatTrace(const Prediction &prediction);
+
+/// A page with the numbers and a picture of the timeline, as HTML.
+std::string formatPage(const Prediction &prediction);
 
 } // namespace regather
 

@@ -63,8 +63,11 @@ struct SimulationSummary {
   std::string nameRanks(uint32_t rankClass) const;
 };
 
-void printText(llvm::raw_ostream &os, const SimulationSummary &summary);
-void printJson(llvm::raw_ostream &os, const SimulationSummary &summary);
+/// The numbers for people.
+std::string formatText(const SimulationSummary &summary);
+/// All numbers, and each operation, as one JSON object.
+std::string formatJson(const SimulationSummary &summary);
+/// What stands around a picture of the timeline.
 TimelinePage makePage(const SimulationSummary &summary);
 
 } // namespace regather

@@ -13,7 +13,6 @@
 #include "regather/Execution/Training/RunReport.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/Support/JSON.h"
 
 #include <map>
 #include <string>
@@ -80,9 +79,11 @@ StepStatistics collectStatistics(mlir::ModuleOp module);
 /// Its collectives, as reports of runs and bundles have them.
 std::vector<CollectiveSummary> summarizeCollectives(mlir::ModuleOp module);
 
-/// Writes the attributes `collectives`, an array, `collective_count` and
-/// `collective_bytes` into the open object.
-void writeCollectives(llvm::json::OStream &stream, const StepStatistics &stats);
+/// One JSON object; `file` is what it says was counted.
+std::string formatJson(const StepStatistics &stats, llvm::StringRef file);
+
+/// The same for people, a line for each kind of collective.
+std::string formatText(const StepStatistics &stats);
 
 } // namespace regather
 

@@ -9,7 +9,7 @@
 #ifndef REGATHER_PROGRAM_COMPILEGPUSTEP_H
 #define REGATHER_PROGRAM_COMPILEGPUSTEP_H
 
-#include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/CompileGpuKernels.h"
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/Program/GpuCode.h"
 #include "regather/Program/ProgramTables.h"

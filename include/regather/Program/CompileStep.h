@@ -9,7 +9,7 @@
 #ifndef REGATHER_PROGRAM_COMPILESTEP_H
 #define REGATHER_PROGRAM_COMPILESTEP_H
 
-#include "regather/Kernel/CPU/CompileKernels.h"
+#include "regather/Kernel/CPU/CompileCpuKernels.h"
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/Program/ProgramTables.h"
 

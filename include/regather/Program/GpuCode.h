@@ -22,7 +22,7 @@ struct GpuImage {
   std::string data;
 };
 
-/// How one kernel is launched, and how many of its places are arguments.
+/// How one kernel is launched, and how many of its slices are arguments.
 struct GpuLaunches {
   nvptx::LaunchPlan plan;
   int64_t numArguments = 0;

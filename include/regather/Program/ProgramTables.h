@@ -75,8 +75,8 @@ private:
   std::vector<rg_gemm_desc> gemms;
   std::vector<rg_attention_desc> attentions;
   std::vector<rg_axes> axes;
-  std::vector<rg_collective_entry> transfers;
-  std::vector<rg_slice> places;
+  std::vector<rg_collective_entry> collectives;
+  std::vector<rg_slice> slices;
   std::vector<rg_instruction> instructions;
   std::vector<rg_gpu_graph> graphs;
   std::vector<tg::KernelOp> kernelOps;

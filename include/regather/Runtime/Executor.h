@@ -6,9 +6,10 @@
 |*                                                                            *|
 |*===----------------------------------------------------------------------===*|
 |*                                                                            *|
-|* Runs the tables of Program.h on all ranks of this process. Each rank is a  *|
-|* thread with an arena and helpers of its own, all of which are made once,   *|
-|* before the first step.                                                     *|
+|* Runs the tables of Program.h on all ranks of this process, or on one rank  *|
+|* of a job whose other ranks run elsewhere. Each rank is a thread with an    *|
+|* arena and helpers of its own, all of which are made once, before the first *|
+|* step.                                                                      *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -16,6 +17,7 @@
 #define REGATHER_RUNTIME_EXECUTOR_H
 
 #include "regather/Runtime/Program.h"
+#include "regather/Runtime/Transport.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,11 +28,12 @@ typedef struct rg_executor rg_executor;
 
 /** How to run a program. Zero means the default in every field. */
 typedef struct rg_executor_options {
-  /** Number of ranks; 0: as the program says, or else 1. */
+  /** Number of ranks; 0: as the program says, or else 1. In a job, 0 or the
+   *  number of its ranks. */
   int32_t ranks;
   /** Threads on which a rank computes, its own included; 0: as many as the
-   *  hardware runs at once, divided by the number of ranks. Has no effect on
-   *  results. */
+   *  hardware runs at once, divided by the number of ranks, as if all ranks of
+   *  a job ran on this machine. Has no effect on results. */
   int32_t threads;
   /** Seconds a wait may take before the step fails; 0: 100. */
   double timeout_seconds;
@@ -43,6 +46,13 @@ typedef struct rg_executor_options {
   double bandwidth;
   /** Nonzero: steps keep what rg_executor_spans returns. */
   int32_t record_spans;
+  /** Not null: this is one rank of a job, and reaches the others by these
+   *  functions, which are copied; what they need outlives the executor. All
+   *  ranks create their executors, for programs with the same collectives, and
+   *  run as many steps. In all that follows the executor has one rank, number
+   *  0; only messages and rg_failure.rank say which one of the job it is.
+   *  Latency and bandwidth have no effect. */
+  const rg_transport *transport;
 } rg_executor_options;
 
 /** When an instruction was run. */
@@ -67,7 +77,9 @@ typedef struct rg_failure {
  *  Errors: RG_ERROR_ARGUMENT for a null pointer, tables of another version or
  *  that contradict themselves, a number of ranks that the program was not
  *  compiled for; RG_ERROR_MEMORY if the machine has not enough of it;
- *  RG_ERROR_ABORTED if threads cannot be started. */
+ *  RG_ERROR_ABORTED if threads cannot be started. In a job, too:
+ *  RG_ERROR_MISMATCH if another rank has a program with other collectives,
+ *  RG_ERROR_ABORTED or RG_ERROR_TIMEOUT if one is gone or says nothing. */
 RG_EXPORT rg_status rg_executor_create(const rg_program *program,
                                        const rg_executor_options *options,
                                        rg_executor **executor);
@@ -87,14 +99,18 @@ RG_EXPORT int32_t rg_executor_ranks(const rg_executor *executor);
 
 /** Runs one step. `arguments[rank][i]` is aligned to the element size; only
  *  donated arguments are written. No two arguments overlap if one of them is
- *  donated. Returns when all ranks have ended.
- *  Errors: as rg_wait, or RG_ERROR_ARGUMENT if an index was out of bounds; from
- *  then on every step fails. */
+ *  donated. `results[rank][i]` is memory for result i, aligned likewise, that
+ *  overlaps nothing else; only those of space RG_SPACE_RESULT are looked at,
+ *  and without one `results` may be null. Returns when all ranks have ended.
+ *  Errors: RG_ERROR_ARGUMENT for a null pointer, which nothing follows from; as
+ *  rg_wait, or RG_ERROR_ARGUMENT if an index was out of bounds: from then on
+ *  every step fails. */
 RG_EXPORT rg_status rg_executor_run(rg_executor *executor,
-                                    void *const *const *arguments);
+                                    void *const *const *arguments,
+                                    void *const *const *results);
 
-/** The bytes of a result of the last step, in the arena, an argument or a
- *  constant; valid until the next step. */
+/** The bytes of a result of the last step, in the arena, an argument, a
+ *  constant or memory of the caller; valid until the next step. */
 RG_EXPORT const void *rg_executor_result(const rg_executor *executor,
                                          int32_t rank, int64_t result);
 

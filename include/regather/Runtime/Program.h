@@ -41,13 +41,15 @@ typedef enum rg_space {
   /** In constant `index`, which is never written. */
   RG_SPACE_CONSTANT,
   /** In argument `index`, which is written only if it is donated. */
-  RG_SPACE_ARGUMENT
+  RG_SPACE_ARGUMENT,
+  /** In memory of the caller for result `index`. */
+  RG_SPACE_RESULT
 } rg_space;
 
 /** The bytes of one dense, row-major buffer. */
 typedef struct rg_slice {
   int32_t space; /**< an rg_space */
-  int32_t index; /**< of the constant or the argument */
+  int32_t index; /**< of the constant, the argument or the result */
   int64_t offset;
   int64_t bytes;
 } rg_slice;

@@ -135,8 +135,8 @@ double CostModel::computeSeconds(double flops, double bytes,
     auto peak = device.peakFlops.find(type);
     if (peak != device.peakFlops.end())
       rate = peak->second;
-    rate *= kind == WorkKind::Product ? device.matmulEfficiency
-                                      : device.attentionEfficiency;
+    rate *= kind == WorkKind::Matmul ? device.matmulEfficiency
+                                     : device.attentionEfficiency;
   }
   double memory = bytes / (device.memoryBandwidth * device.memoryEfficiency);
   return std::max(flops / rate, memory) + device.launchSeconds;

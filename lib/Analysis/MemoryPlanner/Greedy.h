@@ -10,7 +10,7 @@
 #define REGATHER_LIB_ANALYSIS_MEMORYPLANNER_GREEDY_H
 
 #include "../Effort.h"
-#include "Problem.h"
+#include "PackingProblem.h"
 
 #include "llvm/ADT/StringRef.h"
 

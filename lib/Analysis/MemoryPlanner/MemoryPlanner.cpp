@@ -9,8 +9,8 @@
 #include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
 #include "../Effort.h"
 #include "Greedy.h"
-#include "Problem.h"
-#include "Search.h"
+#include "PackingProblem.h"
+#include "PackingSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
 

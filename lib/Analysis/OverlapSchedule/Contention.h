@@ -10,7 +10,7 @@
 #define REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_CONTENTION_H
 
 #include "../Activity.h"
-#include "Graph.h"
+#include "ScheduleGraph.h"
 
 namespace regather::overlap {
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bounds.h"
+#include "OrderSearch.h"
 #include "Orders.h"
 #include "Priorities.h"
-#include "Search.h"
 #include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_PRIORITIES_H
 #define REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_PRIORITIES_H
 
-#include "Graph.h"
+#include "ScheduleGraph.h"
 
 namespace regather::overlap {
 

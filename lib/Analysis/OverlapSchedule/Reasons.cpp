@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Graph.h"
+#include "ScheduleGraph.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -8,7 +8,7 @@
 
 #include "Cuts.h"
 
-#include "Problem.h"
+#include "ReducedProblem.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -9,8 +9,8 @@
 #include "Frontiers.h"
 
 #include "Cuts.h"
-#include "Problem.h"
-#include "Search.h"
+#include "PlanSearch.h"
+#include "ReducedProblem.h"
 
 #include "llvm/ADT/STLExtras.h"
 

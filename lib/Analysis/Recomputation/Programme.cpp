@@ -16,8 +16,8 @@
 
 #include "Programme.h"
 
-#include "Problem.h"
-#include "Search.h"
+#include "PlanSearch.h"
+#include "ReducedProblem.h"
 
 #include "llvm/ADT/STLExtras.h"
 

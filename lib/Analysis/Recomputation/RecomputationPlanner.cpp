@@ -10,8 +10,8 @@
 #include "regather/Support/LLVM/MakeFailure.h"
 
 #include "Cuts.h"
-#include "Problem.h"
 #include "Programme.h"
+#include "ReducedProblem.h"
 
 #include "llvm/ADT/Twine.h"
 

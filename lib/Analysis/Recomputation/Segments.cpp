@@ -8,7 +8,7 @@
 
 #include "Segments.h"
 
-#include "Problem.h"
+#include "ReducedProblem.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"

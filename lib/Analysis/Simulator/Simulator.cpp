@@ -299,13 +299,6 @@ SimulationResult Simulation::run() {
   return std::move(result);
 }
 
-RankClasses regather::makeOneRankClass(size_t numStreams) {
-  RankClasses classes;
-  classes.ranks.push_back({0, 1, std::vector<uint32_t>(numStreams, 0)});
-  classes.groups.resize(numStreams, {GroupClass{{0}, 0, 1}});
-  return classes;
-}
-
 SimulationResult regather::simulate(const TimedGraph &graph,
                                     ArrayRef<uint32_t> order,
                                     const RankClasses &classes,

@@ -62,7 +62,7 @@ void addConvolutionBuilders(BuilderTable &table);
 void addElementwiseBuilders(BuilderTable &table);
 void addIndexingBuilders(BuilderTable &table);
 void addLossBuilders(BuilderTable &table);
-void addMatrixProductBuilders(BuilderTable &table);
+void addGemmBuilders(BuilderTable &table);
 void addNormalizationBuilders(BuilderTable &table);
 void addPoolingBuilders(BuilderTable &table);
 void addRandomBuilders(BuilderTable &table);

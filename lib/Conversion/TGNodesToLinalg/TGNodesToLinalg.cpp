@@ -43,7 +43,7 @@ static BuilderTable makeBuilders() {
   addElementwiseBuilders(table);
   addIndexingBuilders(table);
   addLossBuilders(table);
-  addMatrixProductBuilders(table);
+  addGemmBuilders(table);
   addNormalizationBuilders(table);
   addPoolingBuilders(table);
   addRandomBuilders(table);
@@ -123,7 +123,7 @@ static LogicalResult checkResults(NodeArguments &args,
 }
 
 /// Marks as saved what `result`, a view that changes nothing, is replaced by.
-static void transferSaving(OpResult result, Value value) {
+static void moveSaving(OpResult result, Value value) {
   tg::NodeOp node = cast<tg::NodeOp>(result.getOwner());
   Operation *source = value.getDefiningOp();
   if (!source)
@@ -141,10 +141,10 @@ static void transferSaving(OpResult result, Value value) {
 
 /// Moves the `tg.*` attributes of `node` to what computes its results, with
 /// the numbers of saved results translated.
-static void transferAttributes(tg::NodeOp node, ArrayRef<Value> values) {
+static void moveAttributes(tg::NodeOp node, ArrayRef<Value> values) {
   for (auto [result, value] : llvm::zip_equal(node.getResults(), values))
     if (value && llvm::is_contained(node.getInputs(), value))
-      transferSaving(result, value);
+      moveSaving(result, value);
   llvm::SetVector<Operation *> owners;
   for (Value value : values) {
     // A result may be an operand, such as that of a cast to its own type.
@@ -204,7 +204,7 @@ private:
     NodeBuilder builder(args);
     if (failed((*getNodeBuilders().lookup(target))(args, builder)))
       return failure();
-    transferAttributes(node, builder.getResults());
+    moveAttributes(node, builder.getResults());
     for (auto [result, value] :
          llvm::zip_equal(node.getResults(), builder.getResults()))
       if (value)

@@ -25,7 +25,7 @@ using namespace regather;
 // Defaults
 //===----------------------------------------------------------------------===//
 
-llvm::Expected<std::vector<const nvptx::GpuArchitecture *>>
+Result<std::vector<const nvptx::GpuArchitecture *>>
 regather::parseTarget(StringRef target) {
   if (target == "cpu")
     return std::vector<const nvptx::GpuArchitecture *>();
@@ -34,15 +34,16 @@ regather::parseTarget(StringRef target) {
   if (list.consume_front("nvptx:")) {
     auto architectures = nvptx::parseGpuArchitectures(list);
     if (architectures)
-      return architectures;
+      return std::move(*architectures);
     problem = ": " + llvm::toString(architectures.takeError());
   }
   std::string known = "cpu";
   for (const nvptx::GpuArchitecture &architecture :
        nvptx::getGpuArchitectures())
     known += ", nvptx:" + architecture.name.str();
-  return llvm::createStringError("unknown target '" + target + "'" + problem +
-                                 "; targets are " + known);
+  return Failure(
+      ("unknown target '" + target + "'" + problem + "; targets are " + known)
+          .str());
 }
 
 std::string regather::getDefaultCacheDirectory() {

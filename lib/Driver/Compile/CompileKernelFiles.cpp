@@ -137,6 +137,10 @@ mlir::FailureOr<KernelFiles>
 regather::compileKernelFiles(mlir::ModuleOp module, const StepOptions &step,
                              const CompileOptions &options, bool assembles,
                              ProgressListener &progress) {
+  if (options.architectures.size() != 1)
+    return mlir::emitError(mlir::UnknownLoc::get(module.getContext()))
+           << "expects one architecture to write kernels for, got "
+           << options.architectures.size();
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
   if (!module.getOps<mlir::func::FuncOp>().empty()) {
     progress.begin("preparing");

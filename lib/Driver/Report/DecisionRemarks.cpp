@@ -17,12 +17,9 @@ namespace regather {
 /// Keeps what is said about the step of the report.
 class DecisionStreamer : public remark::detail::MLIRRemarkStreamerBase {
 public:
-  explicit DecisionStreamer(std::shared_ptr<DecisionRemarks::Heard> heard)
-      : heard(std::move(heard)) {}
+  explicit DecisionStreamer(DecisionRemarks &heard) : heard(heard) {}
 
   void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    if (!heard->isOpen)
-      return;
     if (remark.getCategoryName() == "tg-reshard-after-forward")
       addReason(remark);
     else
@@ -33,7 +30,7 @@ private:
   void addReason(const remark::detail::Remark &remark);
   void addDecision(const remark::detail::Remark &remark);
 
-  std::shared_ptr<DecisionRemarks::Heard> heard;
+  DecisionRemarks &heard;
 };
 } // namespace regather
 
@@ -47,7 +44,7 @@ void DecisionStreamer::addReason(const remark::detail::Remark &remark) {
       why = arg.val;
   }
   if (!parameter.empty() && !why.empty())
-    heard->reasons[parameter] = why.str();
+    heard.reasons[parameter] = why.str();
 }
 
 /// "TEXT: REASON (METRIC NUMBER, ...)".
@@ -61,25 +58,28 @@ void DecisionStreamer::addDecision(const remark::detail::Remark &remark) {
     metrics += (metrics.empty() ? "" : ", ") + arg.key + " " + arg.val;
     int64_t bytes = 0;
     if (arg.key == "limit" && !StringRef(arg.val).getAsInteger(10, bytes))
-      heard->memoryLimit = bytes;
+      heard.memoryLimit = bytes;
   }
   if (!metrics.empty())
     text += " (" + metrics + ")";
-  heard->decisions.push_back({remark.getCategoryName().str(), text});
+  heard.decisions.push_back({remark.getCategoryName().str(), text});
 }
 
-DecisionRemarks::DecisionRemarks(MLIRContext &context)
-    : heard(std::make_shared<Heard>()) {
+DecisionRemarks::Listening::Listening(MLIRContext &context,
+                                      DecisionRemarks &remarks)
+    : context(context) {
   remark::RemarkCategories categories;
   categories.passed = categories.missed = categories.analysis =
       "tg-(reshard-after-forward|bucket-collectives|schedule)";
   // Fails only for streamers that write files.
   (void)remark::enableOptimizationRemarks(
-      context, std::make_unique<DecisionStreamer>(heard),
+      context, std::make_unique<DecisionStreamer>(remarks),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
 }
 
+DecisionRemarks::Listening::~Listening() { context.setRemarkEngine(nullptr); }
+
 StringRef DecisionRemarks::getReason(StringRef parameter) const {
-  auto it = heard->reasons.find(parameter);
-  return it == heard->reasons.end() ? StringRef() : StringRef(it->second);
+  auto it = reasons.find(parameter);
+  return it == reasons.end() ? StringRef() : StringRef(it->second);
 }

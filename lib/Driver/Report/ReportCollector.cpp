@@ -17,8 +17,13 @@
 using namespace regather;
 
 ReportCollector::ReportCollector(mlir::ModuleOp module, CostModel model)
-    : model(std::move(model)), original(module.clone()),
-      remarks(*module.getContext()) {}
+    : model(std::move(model)), original(module.clone()) {}
+
+llvm::FailureOr<PreparedStep>
+ReportCollector::prepare(mlir::ModuleOp module, const StepOptions &options) {
+  DecisionRemarks::Listening listening(*module.getContext(), remarks);
+  return prepareWholeStep(module, options);
+}
 
 /// Simulates a step, or says in `timing` why it cannot be.
 static llvm::FailureOr<StepSimulation>
@@ -37,9 +42,12 @@ trySimulation(const PreparedStep &prepared, const CostModel &model,
 
 llvm::LogicalResult ReportCollector::collectAfter(const PreparedStep &prepared,
                                                   report::StepReport &report) {
-  llvm::FailureOr<StepSimulation> simulation =
-      trySimulation(prepared, model, report.timing);
-  remarks.stop();
+  // A schedule of kernels is made where they are simulated.
+  auto simulate = [&] {
+    DecisionRemarks::Listening listening(*original->getContext(), remarks);
+    return trySimulation(prepared, model, report.timing);
+  };
+  llvm::FailureOr<StepSimulation> simulation = simulate();
   report.decisions = remarks.getDecisions();
   llvm::FailureOr<report::StepState> state =
       collectState(prepared.step, remarks, prepared.options.getProgram());
@@ -110,7 +118,7 @@ regather::reportStep(mlir::ModuleOp module, llvm::StringRef file,
   if (failed(model))
     return mlir::failure();
   ReportCollector collector(module, std::move(*model));
-  llvm::FailureOr<PreparedStep> prepared = prepareWholeStep(module, options);
+  llvm::FailureOr<PreparedStep> prepared = collector.prepare(module, options);
   if (failed(prepared) ||
       failed(verifyNamedPasses(module, prepared->options, StepStage::Program)))
     return mlir::failure();

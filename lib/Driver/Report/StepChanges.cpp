@@ -9,6 +9,7 @@
 #include "StepChanges.h"
 
 #include "regather/Pipelines/StepOptionText.h"
+#include "regather/Support/MeshText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -52,7 +53,7 @@ private:
   }
   /// The axis and the ranks of a mesh of one axis over which this request
   /// shards the step.
-  std::optional<std::pair<std::string, int64_t>> getOnlyAxis() const;
+  std::optional<std::pair<std::string_view, int64_t>> getOnlyAxis() const;
   /// Ranks of a node, if the step lies on several that it fills.
   std::optional<int64_t> getFilledNode() const;
 
@@ -78,8 +79,9 @@ void ChangeFinder::addOrders() {
   std::string usualLimit = tg::SchedulePassOptions().memoryLimit;
   if (!isScheduled())
     add(ChangeKind::Order, "Schedule the step",
-        "Collectives start early enough to be hidden behind computation, "
-        "within 1.05 times the memory.",
+        formatv("Collectives start early enough to be hidden behind "
+                "computation, within {0} times the memory.",
+                tg::kMemorySlack),
         "--schedule=auto", schedule(usualLimit));
   bool isLimited = llvm::any_of(
       timing.collectives, [](const report::TimedCollective &collective) {
@@ -190,15 +192,11 @@ void ChangeFinder::addRecomputation() {
             tg::PolicyPlan::Full);
 }
 
-std::optional<std::pair<std::string, int64_t>>
+std::optional<std::pair<std::string_view, int64_t>>
 ChangeFinder::getOnlyAxis() const {
   if (!options.shard.replicateAxis.empty() || options.shard.mesh.size() != 1)
     return std::nullopt;
-  auto [axis, digits] = llvm::StringRef(options.shard.mesh.front()).split(':');
-  int64_t ranks = 0;
-  if (axis.empty() || digits.getAsInteger(10, ranks))
-    return std::nullopt;
-  return std::make_pair(axis.str(), ranks);
+  return parseMeshAxis(options.shard.mesh.front());
 }
 
 std::optional<int64_t> ChangeFinder::getFilledNode() const {

@@ -49,10 +49,13 @@ static FailureOr<PreparedStep> prepare(ModuleOp module,
                                        const SimulateRequest &request) {
   StepOptions options = request.step;
   options.schedulesKernels = request.takesKernels;
-  // The order that is given takes the place of one that is chosen.
-  if (!request.orderFile.empty() &&
-      options.schedule.decision == PassDecision::Open)
+  if (!request.orderFile.empty()) {
+    if (options.schedule.isWanted())
+      return emitError(UnknownLoc::get(module.getContext()))
+             << "a schedule has no effect on an order that is given";
+    // The order that is given takes the place of one that is chosen.
     options.schedule.decision = PassDecision::No;
+  }
   FailureOr<PreparedStep> prepared = prepareWholeStep(module, options);
   if (failed(prepared) ||
       failed(verifyNamedPasses(module, prepared->options,
@@ -111,4 +114,22 @@ regather::predictStep(ModuleOp module, const SimulateRequest &request) {
   summary.flops = flops.flops;
   summary.peakFlops = cluster.device.peakFlops.lookup(flops.type);
   return prediction;
+}
+
+std::string regather::formatTrace(const Prediction &prediction) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  writeTrace(os, prediction.makeTimelines(), prediction.step.program,
+             prediction.step.ops);
+  return text;
+}
+
+std::string regather::formatPage(const Prediction &prediction) {
+  const SimulationSummary &summary = *prediction.summary;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  writeTimelinePage(os, makePage(summary),
+                    prediction.makeTimelines()[summary.rankClass],
+                    prediction.step.ops);
+  return text;
 }

@@ -11,7 +11,7 @@
 #include "regather/Driver/StepStatistics.h"
 
 #include "regather/Analysis/Cost/MeshRefinement.h"
-#include "regather/Dialect/TG/Modules/ModuleUnits.h"
+#include "regather/Analysis/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

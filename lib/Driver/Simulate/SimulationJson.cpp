@@ -100,8 +100,9 @@ static void writeOps(llvm::json::OStream &json,
   }
 }
 
-void regather::printJson(llvm::raw_ostream &os,
-                         const SimulationSummary &summary) {
+std::string regather::formatJson(const SimulationSummary &summary) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
   llvm::json::OStream json(os, /*IndentSize=*/1);
   json.object([&] {
     writeTotals(json, summary);
@@ -113,4 +114,5 @@ void regather::printJson(llvm::raw_ostream &os,
     json.attributeArray("ops", [&] { writeOps(json, summary); });
   });
   os << '\n';
+  return text;
 }

@@ -111,8 +111,9 @@ static std::string explainWait(const SimulationSummary &summary,
   return text;
 }
 
-void regather::printText(llvm::raw_ostream &os,
-                         const SimulationSummary &summary) {
+std::string regather::formatText(const SimulationSummary &summary) {
+  std::string written;
+  llvm::raw_string_ostream os(written);
   const RankTimeline &times = summary.getTimes();
   auto line = [&](llvm::StringRef name, const llvm::Twine &text) {
     os << formatv("{0,-16}{1}\n", name, text.str());
@@ -147,7 +148,7 @@ void regather::printText(llvm::raw_ostream &os,
                     summary.nameRanks(i));
   }
   if (summary.exposed.empty())
-    return;
+    return written;
   line("exposed waits", llvm::Twine(summary.exposed.size()));
   for (const WaitTime &wait :
        llvm::ArrayRef(summary.exposed).take_front(kMaxListed))
@@ -156,6 +157,7 @@ void regather::printText(llvm::raw_ostream &os,
                   explainWait(summary, wait));
   if (summary.exposed.size() > kMaxListed)
     os << formatv("  and {0} more\n", summary.exposed.size() - kMaxListed);
+  return written;
 }
 
 //===----------------------------------------------------------------------===//

@@ -170,27 +170,29 @@ void BundleOptions::setRanks(int64_t ranks) {
   executor.ranks = gpu.ranks = static_cast<int32_t>(ranks);
 }
 
-void BundleOptions::setTimeout(double seconds) {
-  executor.timeout_seconds = seconds;
-  gpu.first_timeout_seconds = gpu.timeout_seconds = seconds;
-  gpu.setup_timeout_seconds = seconds;
-}
-
-void BundleOptions::watchArena() { executor.watch_arena = gpu.watch_arena = 1; }
-
-void BundleOptions::setCommunicator(const CommunicatorOptions &communicator) {
+BundleOptions regather::makeBundleOptions(const RunFlags &flags) {
+  BundleOptions options;
+  options.setRanks(flags.ranks.value_or(0));
+  rg_executor_options &executor = options.executor;
+  rg_gpu_executor_options &gpu = options.gpu;
+  executor.timeout_seconds = flags.timeout.value_or(RunFlags::kDefaultTimeout);
+  if (flags.timeout)
+    gpu.setup_timeout_seconds = gpu.first_timeout_seconds =
+        gpu.timeout_seconds = *flags.timeout;
+  executor.threads = flags.threads;
+  executor.watch_arena = gpu.watch_arena = flags.options.checkPlan;
+  executor.record_spans = !flags.options.trace.empty();
+  CommunicatorOptions communicator =
+      flags.communicator.value_or(CommunicatorOptions());
   executor.latency_seconds = communicator.latencySeconds;
   executor.bandwidth = communicator.bandwidth;
   gpu.one_rank_of_job = communicator.isNccl;
   gpu.reproducible = communicator.isReproducible;
-}
-
-Failure BundleOptions::setAlgorithms(const std::string &text) {
-  if (text != "first" && text != "timed")
-    return Failure("--algorithms expects first or timed, got \"" + text + "\"");
-  gpu.algorithms =
-      text == "first" ? RG_GPU_ALGORITHMS_FIRST : RG_GPU_ALGORITHMS_TIMED;
-  return Failure();
+  gpu.device = flags.device;
+  if (flags.timesAlgorithms)
+    gpu.algorithms = *flags.timesAlgorithms ? RG_GPU_ALGORITHMS_TIMED
+                                            : RG_GPU_ALGORITHMS_FIRST;
+  return options;
 }
 
 static Result<std::unique_ptr<Engine>>
@@ -275,32 +277,29 @@ static Failure chooseRanks(StepSignature &step, int32_t ranks) {
   return Failure();
 }
 
-int regather::runBundle(const RunOptions &options, const BundleOptions &bundle,
-                        Progress &progress) {
-  Result<Manifest> manifest = readManifest(options.file);
-  if (!manifest)
-    return printError(manifest.getMessage());
+Result<RunSubject> regather::describeBundle(
+    const std::string &path, BundleOptions options,
+    const std::function<void(const std::string &)> &reportError) {
+  Result<Manifest> read = readManifest(path);
+  if (!read)
+    return read.getFailure();
+  auto manifest = std::make_shared<Manifest>(std::move(*read));
   Failure failure = checkHost(manifest->machine, manifest->features);
   if (!failure)
-    failure = chooseRanks(manifest->step, bundle.executor.ranks);
+    failure = chooseRanks(manifest->step, options.executor.ranks);
   if (failure)
-    return printError(explain(options.file, failure.getMessage()).getMessage());
-  auto report = [](const std::string &message) { printError(message); };
-  BundleOptions withRanks = bundle;
-  withRanks.setRanks(manifest->step.ranks);
-  withRanks.reportNote = [&](const std::string &note) { progress.note(note); };
-  auto load = [&]() -> std::unique_ptr<Engine> {
-    auto engine = loadBundle(options.file, *manifest, withRanks, report);
-    if (engine)
-      return std::move(*engine);
-    printError(engine.getMessage());
-    return nullptr;
-  };
-  RunSubject subject{manifest->step, manifest->collectives, load, report};
-  if (bundle.gpu.one_rank_of_job) {
+    return explain(path, failure.getMessage());
+  int64_t ranks = manifest->step.ranks;
+  options.setRanks(ranks);
+  RunSubject subject{manifest->step, manifest->collectives,
+                     [path, manifest, options, reportError] {
+                       return loadBundle(path, *manifest, options, reportError);
+                     },
+                     reportError};
+  if (options.gpu.one_rank_of_job) {
     // What is wrong with the environment is said when the engine is loaded.
     int32_t rank = rg_gpu_job_rank();
-    subject.onlyRank = rank >= 0 && rank < manifest->step.ranks ? rank : 0;
+    subject.onlyRank = rank >= 0 && rank < ranks ? rank : 0;
   }
-  return runStep(options, subject, progress);
+  return subject;
 }

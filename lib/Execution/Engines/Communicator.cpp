@@ -43,8 +43,9 @@ static std::optional<double> readQuantity(const std::string &text,
   return number * unit->second;
 }
 
-Failure regather::parseCommunicator(const std::string &text,
-                                    CommunicatorOptions &options) {
+Result<CommunicatorOptions>
+regather::parseCommunicator(const std::string &text) {
+  CommunicatorOptions options;
   auto fail = [&](const std::string &why) {
     return Failure("--comm " + why + ", got \"" + text + "\"");
   };
@@ -59,7 +60,7 @@ Failure regather::parseCommunicator(const std::string &text,
         options.isReproducible = true;
       else
         return fail("with nccl knows reproducible, not \"" + part + "\"");
-    return Failure();
+    return options;
   }
   if (part != "threads")
     return fail("expects threads, with latency=SECONDS or "
@@ -79,5 +80,5 @@ Failure regather::parseCommunicator(const std::string &text,
                             : "expects a positive bandwidth such as 10GB/s");
     (isLatency ? options.latencySeconds : options.bandwidth) = *value;
   }
-  return Failure();
+  return options;
 }

@@ -20,6 +20,11 @@ static_assert(static_cast<int>(ElementType::F32) == RG_F32 &&
 Result<std::unique_ptr<CpuEngine>>
 CpuEngine::create(const rg_program &program, const rg_executor_options &options,
                   Reporter reporter) {
+  for (int64_t i = 0; i < program.result_count; ++i)
+    if (program.results[i].slice.space == RG_SPACE_RESULT)
+      return Failure("result " + std::to_string(i) +
+                     " is to be written to memory of the caller, of which a "
+                     "run has none");
   std::unique_ptr<CpuEngine> engine(
       new CpuEngine(program, std::move(reporter)));
   if (rg_executor_create(&program, &options, &engine->executor) != RG_OK)
@@ -65,7 +70,7 @@ bool CpuEngine::run(std::vector<RankValues> &arguments,
     }
     ranks.push_back(pointers[rank].data());
   }
-  if (rg_executor_run(executor, ranks.data()) != RG_OK) {
+  if (rg_executor_run(executor, ranks.data(), nullptr) != RG_OK) {
     rg_failure failure = rg_executor_failure(executor);
     reporter("rank " + std::to_string(failure.rank) +
                  " stopped: " + rg_executor_error(executor),

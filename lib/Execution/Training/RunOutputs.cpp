@@ -49,30 +49,31 @@ Failure regather::writeShards(const RunOptions &options, Engine &engine,
 }
 
 Failure regather::writeOutputs(const RunOptions &options, Engine &engine,
+                               const StepSignature &step,
+                               const TrainingResult &training,
                                const RunReport &report) {
   auto write = [](const std::string &path, const std::string &text) {
     Failure failure = writeFileAtomically(path, {text});
     return failure ? explainFile(path, failure) : Failure();
   };
   if (!options.outputs.empty()) {
-    auto tensors = collectOutputs(engine, report.step, report.training);
+    auto tensors = collectOutputs(engine, step, training);
     if (!tensors)
       return tensors.getFailure();
-    if (report.training.onlyRank.value_or(0) == 0)
+    if (training.onlyRank.value_or(0) == 0)
       if (Failure failure = writeSafetensors(options.outputs, *tensors))
         return explainFile(options.outputs, failure);
   }
   if (!options.outputsSharded.empty())
-    if (Failure failure =
-            writeShards(options, engine, report.step, report.training))
+    if (Failure failure = writeShards(options, engine, step, training))
       return failure;
   // What is left is about the whole job.
-  if (report.training.onlyRank.value_or(0) != 0)
+  if (training.onlyRank.value_or(0) != 0)
     return Failure();
   if (!options.report.empty())
     if (Failure failure = write(options.report, formatJson(report)))
       return failure;
   if (!options.trace.empty())
-    return write(options.trace, formatTrace(report.engine.getSpans()));
+    return write(options.trace, formatTrace(engine.getSpans()));
   return Failure();
 }

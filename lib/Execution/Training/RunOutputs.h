@@ -13,14 +13,9 @@
 
 namespace regather {
 
-/// Tries all places that are to be written to, before a run whose results would
-/// be lost; what is wrong with each that cannot be. In a job only rank 0 writes
-/// more than its shard.
-std::vector<Failure> checkOutputs(const RunOptions &options,
-                                  std::optional<int64_t> onlyRank);
-
 /// Writes all files that are asked for.
 Failure writeOutputs(const RunOptions &options, Engine &engine,
+                     const StepSignature &step, const TrainingResult &training,
                      const RunReport &report);
 
 /// Writes the folder of shards, with results that the engine has fetched.

@@ -23,13 +23,6 @@ static double getMedian(std::vector<double> values) {
   return *middle;
 }
 
-static std::optional<double> getTokensPerSecond(const RunReport &report) {
-  double seconds = getMedian(report.training.seconds);
-  if (!report.tokensPerStep || seconds <= 0)
-    return std::nullopt;
-  return static_cast<double>(*report.tokensPerStep) / seconds;
-}
-
 /// The median over the steps of each rank's exposed waits; empty if they were
 /// not measured.
 static std::vector<double> getExposedSeconds(const TrainingResult &training) {
@@ -54,6 +47,32 @@ static int64_t getParameterBytes(const StepSignature &step) {
   return bytes;
 }
 
+RunReport regather::makeRunReport(const StepSignature &step,
+                                  const Engine &engine,
+                                  const TrainingResult &training) {
+  RunReport report;
+  report.entry = step.entry;
+  report.engine = engine.getName();
+  report.ranks = step.ranks;
+  report.losses = training.losses;
+  report.seconds = training.seconds;
+  report.deviceSeconds = training.deviceSeconds;
+  report.exposedSeconds = getExposedSeconds(training);
+  report.parameterBytes = getParameterBytes(step);
+  report.peakBytes = engine.getPeakBytes();
+  report.arena = engine.getArena();
+  report.routines = engine.getRoutines();
+  report.kernels = engine.getKernels();
+  return report;
+}
+
+static std::optional<double> getTokensPerSecond(const RunReport &report) {
+  double seconds = getMedian(report.seconds);
+  if (!report.tokensPerStep || seconds <= 0)
+    return std::nullopt;
+  return static_cast<double>(*report.tokensPerStep) / seconds;
+}
+
 /// Null if it is not finite; whole numbers without a point.
 static OrderedJson toJson(std::optional<double> value) {
   if (!value || !std::isfinite(*value))
@@ -66,17 +85,17 @@ static OrderedJson toJson(std::optional<double> value) {
 std::string regather::formatJson(const RunReport &report) {
   OrderedJson json;
   json["file"] = report.file;
-  json["entry"] = report.step.entry;
-  json["engine"] = report.engine.getName();
+  json["entry"] = report.entry;
+  json["engine"] = report.engine;
   json["losses"] = OrderedJson::array();
-  for (double loss : report.training.losses)
+  for (double loss : report.losses)
     json["losses"].push_back(toJson(loss));
-  json["ranks"] = report.step.ranks;
-  json["steps"] = report.training.seconds.size();
-  json["seconds_per_step"] = getMedian(report.training.seconds);
-  if (!report.training.deviceSeconds.empty())
-    json["device_seconds_per_step"] = getMedian(report.training.deviceSeconds);
-  std::vector<double> exposed = getExposedSeconds(report.training);
+  json["ranks"] = report.ranks;
+  json["steps"] = report.seconds.size();
+  json["seconds_per_step"] = getMedian(report.seconds);
+  if (!report.deviceSeconds.empty())
+    json["device_seconds_per_step"] = getMedian(report.deviceSeconds);
+  const std::vector<double> &exposed = report.exposedSeconds;
   if (!exposed.empty()) {
     json["exposed_seconds_per_step"] =
         *std::max_element(exposed.begin(), exposed.end());
@@ -84,19 +103,19 @@ std::string regather::formatJson(const RunReport &report) {
   }
   if (report.tokensPerStep)
     json["tokens_per_second"] = toJson(getTokensPerSecond(report));
-  json["parameter_bytes_per_rank"] = getParameterBytes(report.step);
-  if (std::optional<int64_t> peak = report.engine.getPeakBytes())
-    json["peak_bytes_per_rank"] = *peak;
-  if (auto arena = report.engine.getArena()) {
+  json["parameter_bytes_per_rank"] = report.parameterBytes;
+  if (report.peakBytes)
+    json["peak_bytes_per_rank"] = *report.peakBytes;
+  if (const auto &arena = report.arena) {
     json["arena"] = {{"planned_bytes", arena->planned},
                      {"lower_bound_bytes", arena->lowerBound}};
     if (arena->touched)
       json["arena"]["touched_bytes"] = *arena->touched;
   }
-  if (auto routines = report.engine.getRoutines(); !routines.empty())
-    json["routines"] = routines;
+  if (!report.routines.empty())
+    json["routines"] = report.routines;
   addCollectives(json, report.collectives);
-  if (auto kernels = report.engine.getKernels())
+  if (const auto &kernels = report.kernels)
     json["kernels"] = {{"count", kernels->count},
                        {"compiled", kernels->compiled},
                        {"cached", kernels->cached}};
@@ -124,30 +143,30 @@ static std::string fixed(double value, int digits) {
 }
 
 std::string regather::formatSummary(const RunReport &report) {
-  std::string text = count(report.training.seconds.size(), "step") + " on " +
-                     count(static_cast<size_t>(report.step.ranks), "rank") +
-                     ", " + fixed(getMedian(report.training.seconds) * 1e3, 2) +
+  std::string text = count(report.seconds.size(), "step") + " on " +
+                     count(static_cast<size_t>(report.ranks), "rank") + ", " +
+                     fixed(getMedian(report.seconds) * 1e3, 2) +
                      " ms a step (median)";
-  if (!report.training.deviceSeconds.empty())
-    text += ", " + fixed(getMedian(report.training.deviceSeconds) * 1e3, 2) +
+  if (!report.deviceSeconds.empty())
+    text += ", " + fixed(getMedian(report.deviceSeconds) * 1e3, 2) +
             " ms on the device";
-  std::vector<double> exposed = getExposedSeconds(report.training);
+  const std::vector<double> &exposed = report.exposedSeconds;
   if (!exposed.empty())
     text += ", of which " +
             fixed(*std::max_element(exposed.begin(), exposed.end()) * 1e3, 2) +
             " ms waiting for communication";
   if (std::optional<double> rate = getTokensPerSecond(report))
     text += ", " + fixed(*rate, 1) + " tokens per second";
-  text += "\nbytes on each rank: " + group(getParameterBytes(report.step)) +
+  text += "\nbytes on each rank: " + group(report.parameterBytes) +
           " of parameters";
-  if (std::optional<int64_t> peak = report.engine.getPeakBytes())
-    text += ", " + group(*peak) + " at the peak";
-  if (auto arena = report.engine.getArena(); arena && arena->touched)
+  if (report.peakBytes)
+    text += ", " + group(*report.peakBytes) + " at the peak";
+  if (const auto &arena = report.arena; arena && arena->touched)
     text += "\narena on each rank: " + group(arena->planned) +
             " bytes planned, " + group(*arena->touched) +
             " touched, at least " + group(arena->lowerBound) +
             " live at one time";
-  for (const std::string &routine : report.engine.getRoutines())
+  for (const std::string &routine : report.routines)
     text += '\n' + routine;
   int64_t ops = 0, bytes = 0;
   for (const CollectiveSummary &summary : report.collectives) {

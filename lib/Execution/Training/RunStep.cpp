@@ -11,34 +11,10 @@
 #include "RunOutputs.h"
 
 #include "regather/Execution/Training/TextBatches.h"
-#include "regather/Support/Signals.h"
 
-#include <cerrno>
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 
 using namespace regather;
-
-int regather::printError(const std::string &message) {
-  std::fprintf(stderr, "regather: error: %s\n", message.c_str());
-  return 1;
-}
-
-int regather::finishOutput(int code) {
-  // A line that failed before leaves no reason behind.
-  errno = 0;
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
-    return code;
-  std::string reason = errno ? std::string(": ") + std::strerror(errno) : "";
-  printError("cannot write to standard output" + reason);
-  return code ? code : 1;
-}
-
-static void printWarning(const std::string &message) {
-  std::fprintf(stderr, "regather: warning: %s\n", message.c_str());
-}
 
 Failure regather::checkRunOptions(const RunOptions &options) {
   if (options.steps < 1)
@@ -69,17 +45,6 @@ Failure regather::checkRunOptions(const RunOptions &options) {
   return Failure();
 }
 
-static void printStep(const RunOptions &options, int64_t index,
-                      std::optional<double> loss, double seconds) {
-  int64_t first = options.inputs.firstStep;
-  std::printf("step %" PRId64 "/%" PRId64, first + index,
-              first + options.steps - 1);
-  if (loss)
-    std::printf("  loss %.9g", *loss);
-  std::printf("  %.2f ms\n", seconds * 1e3);
-  std::fflush(stdout);
-}
-
 /// Compares the plan of the memory with what was touched.
 static Failure checkPlan(const Engine &engine) {
   auto arena = engine.getArena();
@@ -94,114 +59,95 @@ static Failure checkPlan(const Engine &engine) {
                  std::to_string(*arena->touched));
 }
 
-/// Says where a run ended that was asked to end, and how to go on.
-static int reportStop(int signal, int64_t last, const RunOptions &options,
-                      bool isSilent) {
-  std::string text = std::string("stopped by ") +
-                     (signal == SIGINT ? "SIGINT" : "SIGTERM") +
-                     " after step " + std::to_string(last);
-  bool isSaved = !options.outputs.empty() || !options.outputsSharded.empty();
-  text += isSaved ? "; its results are written, and --first-step=" +
-                        std::to_string(last + 1) + " goes on"
-                  : "; its results are lost: neither --outputs nor "
-                    "--outputs-sharded was given";
-  if (!isSilent)
-    printWarning(text);
-  return 128 + signal;
+/// Opens the text that the step trains on, if there is one.
+static Result<std::optional<TextBatches>> openText(const RunOptions &options,
+                                                   const StepSignature &step) {
+  if (options.text.empty())
+    return std::optional<TextBatches>();
+  auto opened = TextBatches::create(step, options.text, options.textInputs);
+  if (!opened)
+    return opened.getFailure();
+  return std::optional<TextBatches>(std::move(*opened));
 }
 
-int regather::runStep(const RunOptions &options, const RunSubject &subject,
-                      Progress &progress) {
-  const StepSignature &step = subject.step;
-  InputOptions inputs = options.inputs;
-  inputs.onlyRank = subject.onlyRank;
-  // Rank 0 speaks for all processes of a job.
-  bool isSilent = subject.onlyRank.value_or(0) != 0;
-  if (isSilent)
-    progress.silence();
-  std::vector<Failure> unwritable = checkOutputs(options, subject.onlyRank);
-  for (const Failure &failure : unwritable)
-    printError(failure.getMessage());
-  if (!unwritable.empty())
-    return 1;
-  std::optional<TextBatches> batches;
-  if (!options.text.empty()) {
-    auto opened = TextBatches::create(step, options.text, options.textInputs);
-    if (!opened)
-      return printError(opened.getMessage());
-    batches = std::move(*opened);
-    inputs.fed.insert(batches->getArguments().begin(),
-                      batches->getArguments().end());
-  }
-  std::vector<std::string> warnings;
-  auto arguments = makeInputs(step, inputs, warnings);
-  if (!arguments)
-    return printError(arguments.getMessage());
-  for (const std::string &warning : warnings)
-    if (!isSilent)
-      printWarning(warning);
-
-  std::unique_ptr<Engine> engine = subject.createEngine();
-  if (!engine)
-    return 1;
-
-  // Step lines are the result; with --json, and on a terminal, a bar shows how
-  // far the run is.
-  progress.begin("training", options.steps);
-  auto report = [&](int64_t index, std::optional<double> loss, double seconds) {
-    if (!options.json && !isSilent) {
-      progress.clear();
-      printStep(options, index, loss, seconds);
-    }
-    progress.advance(index + 1);
+/// Runs the steps and tells the listener of each.
+static Result<TrainingResult>
+trainStep(const RunOptions &options, const RunSubject &subject, Engine &engine,
+          std::vector<RankValues> arguments,
+          const std::optional<TextBatches> &batches, RunListener &listener) {
+  Failure saveFailure;
+  TrainingHooks hooks;
+  hooks.callback = [&](int64_t index, std::optional<double> loss,
+                       double seconds) {
+    listener.finishStep(index, loss, seconds);
   };
-  auto feed = [&](int64_t index, std::vector<RankValues> &values) {
+  hooks.feed = [&](int64_t index, std::vector<RankValues> &values) {
     if (batches)
       batches->fill(options.inputs.firstStep - 1 + index, values);
   };
-  StopSignals signals;
-  Failure saveFailure;
-  TrainingHooks hooks{report, feed, [&] { return signals.get() != 0; }};
+  hooks.shouldStop = [&] { return listener.shouldStop(); };
   hooks.saveEvery = options.saveEvery;
   hooks.save = [&](int64_t index, const TrainingResult &now) {
-    saveFailure = writeShards(options, *engine, step, now);
+    saveFailure = writeShards(options, engine, subject.step, now);
     if (!saveFailure)
-      progress.note("saved step " +
-                    std::to_string(options.inputs.firstStep + index) + " to '" +
-                    options.outputsSharded + "'");
+      listener.saveStep(index);
     return !saveFailure;
   };
+  listener.begin();
   auto training =
-      train(*engine, step, std::move(*arguments), options.steps, hooks);
-  progress.end();
+      train(engine, subject.step, std::move(arguments), options.steps, hooks);
+  listener.end();
   if (saveFailure)
-    return printError(saveFailure.getMessage());
-  if (!training) {
-    // The engine has said why, unless there is something to add.
-    if (!training.getMessage().empty())
-      subject.reportError(training.getMessage());
-    return 1;
-  }
-  if (options.checkPlan)
-    if (Failure failure = checkPlan(*engine))
-      return printError(failure.getMessage());
+    return saveFailure;
+  if (training || training.getMessage().empty())
+    return training;
+  // It is about the step, so whoever knows where that is has to say it.
+  subject.reportError(training.getMessage());
+  return Failure(std::string());
+}
 
-  RunReport summary{options.file, step,      subject.collectives,
-                    *engine,      *training, std::nullopt};
-  if (batches)
-    summary.tokensPerStep = batches->getTokensPerStep();
-  if (Failure failure = writeOutputs(options, *engine, summary))
-    return printError(failure.getMessage());
-  if (!isSilent) {
-    std::string text =
-        options.json ? formatJson(summary) : formatSummary(summary);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-  }
-  auto done = static_cast<int64_t>(training->seconds.size());
-  if (done == options.steps)
-    return finishOutput(0);
-  // Another rank of the job may have been asked.
-  int signal = signals.get() ? signals.get() : SIGTERM;
-  return finishOutput(reportStop(signal, options.inputs.firstStep + done - 1,
-                                 options, isSilent));
+Result<RunReport> regather::runStep(const RunOptions &options,
+                                    const RunSubject &subject,
+                                    RunListener &listener) {
+  if (auto failures = checkOutputs(options, subject.onlyRank);
+      !failures.empty())
+    return failures.front();
+  InputOptions inputs = options.inputs;
+  inputs.onlyRank = subject.onlyRank;
+  auto batches = openText(options, subject.step);
+  if (!batches)
+    return batches.getFailure();
+  if (*batches)
+    inputs.fed.insert((*batches)->getArguments().begin(),
+                      (*batches)->getArguments().end());
+  std::vector<std::string> warnings;
+  auto arguments = makeInputs(subject.step, inputs, warnings);
+  if (!arguments)
+    return arguments.getFailure();
+  for (const std::string &warning : warnings)
+    listener.warn(warning);
+
+  auto engine = subject.createEngine();
+  if (!engine)
+    return engine.getFailure();
+  auto training = trainStep(options, subject, **engine, std::move(*arguments),
+                            *batches, listener);
+  if (!training)
+    return training.getFailure();
+  if (options.checkPlan)
+    if (Failure failure = checkPlan(**engine))
+      return failure;
+
+  RunReport report = makeRunReport(subject.step, **engine, *training);
+  report.file = options.file;
+  report.collectives = subject.collectives;
+  report.warnings = std::move(warnings);
+  report.isStopped =
+      static_cast<int64_t>(training->seconds.size()) < options.steps;
+  if (*batches)
+    report.tokensPerStep = (*batches)->getTokensPerStep();
+  if (Failure failure =
+          writeOutputs(options, **engine, subject.step, *training, report))
+    return failure;
+  return report;
 }

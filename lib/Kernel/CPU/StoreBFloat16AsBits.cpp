@@ -28,6 +28,10 @@ public:
   using StoreBFloat16AsBitsPassBase::StoreBFloat16AsBitsPassBase;
 
   void runOnOperation() override {
+    getOperation().walk([&](Operation *op) {
+      numResults +=
+          llvm::count_if(op->getResultTypes(), llvm::IsaPred<BFloat16Type>);
+    });
     Type bits = IntegerType::get(&getContext(), 16);
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](BFloat16Type) { return bits; });

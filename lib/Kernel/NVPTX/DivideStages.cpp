@@ -20,7 +20,7 @@
 
 #include "regather/Conversion/Passes.h"
 #include "regather/Dialect/TG/IR/KernelAttributes.h"
-#include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/CompileGpuKernels.h"
 #include "regather/Kernel/NVPTX/Passes.h"
 #include "regather/Kernel/Transforms/TilePlan.h"
 

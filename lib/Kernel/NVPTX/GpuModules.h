@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_KERNEL_NVPTX_GPUMODULES_H
 #define REGATHER_LIB_KERNEL_NVPTX_GPUMODULES_H
 
-#include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/CompileGpuKernels.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 

@@ -65,10 +65,10 @@ static bool isOnlyPath(tensor::EmptyOp empty, Operation *user, Value end) {
   }
 }
 
-/// Results are memory, of which bufferization does not know that the tensor in
-/// the place of an empty one is a view of it. If two values started from that
-/// tensor, one would be kept elsewhere, and copied into the result while the
-/// other one is still there.
+/// Returns the part of a result that may replace `empty`, or null.
+/// Bufferization does not know that this tensor is a view of the result. If two
+/// values started from it, one of them would be computed elsewhere, and copied
+/// over the other one while that is still needed.
 static Value getResultTensor(RewriterBase &rewriter,
                              SubsetInsertionOpInterface op,
                              tensor::EmptyOp empty, Operation *user) {
@@ -91,9 +91,16 @@ public:
     options.allowReturnAllocsFromLoops = true;
     bufferization::OneShotAnalysisState state(module, options);
     IRRewriter rewriter(&getContext());
+    auto replace = [&](RewriterBase &rewriter, SubsetInsertionOpInterface op,
+                       tensor::EmptyOp empty, Operation *user) {
+      Value tensor = getResultTensor(rewriter, op, empty, user);
+      if (tensor)
+        ++numReplaced;
+      return tensor;
+    };
     if (failed(bufferization::analyzeOp(module, state)) ||
         failed(bufferization::eliminateEmptyTensors(rewriter, module, state,
-                                                    getResultTensor)))
+                                                    replace)))
       signalPassFailure();
   }
 };

@@ -20,8 +20,8 @@ mlir::linalg::GenericOp mergeOperands(mlir::RewriterBase &rewriter,
                                       mlir::linalg::GenericOp op);
 
 /// The operation that computes what `operand` reads itself, in place of the one
-/// that reads it; null if the two cannot become one. Its operands are
-/// merged. A producer that nothing else reads is gone.
+/// that reads it; null if the two cannot become one. Its operands are merged. A
+/// producer that nothing else reads is erased.
 mlir::linalg::GenericOp fuseProducer(mlir::RewriterBase &rewriter,
                                      mlir::OpOperand &operand);
 

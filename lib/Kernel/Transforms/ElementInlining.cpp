@@ -22,8 +22,8 @@ using namespace regather;
 /// it.
 static constexpr size_t kMaxCheapOps = 4;
 
-/// Elements that are inlined into one operation; what is left is read from
-/// memory.
+/// Most elements that are inlined into one operation; further ones are read
+/// from memory.
 static constexpr size_t kMaxElements = 1024;
 
 /// True if the value is a result of the kernel, perhaps in another shape.
@@ -40,8 +40,8 @@ static bool isResult(Value value) {
   return false;
 }
 
-/// The operations of a body whose results differ along the innermost loop that
-/// has several iterations; what stays the same is computed before the loop.
+/// Operations of a body whose results change in the innermost loop of more than
+/// one iteration. What does not change there is computed before that loop.
 static SmallVector<Operation *> getInnermostOps(linalg::GenericOp op) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   unsigned loop = sizes.size();

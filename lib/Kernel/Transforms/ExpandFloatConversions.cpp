@@ -8,6 +8,7 @@
 
 #include "ByteFloats.h"
 #include "DoubleTruncation.h"
+#include "ReplacementCounter.h"
 
 #include "regather/Kernel/Transforms/Passes.h"
 
@@ -72,10 +73,12 @@ public:
       arith::populateExpandBFloat16Patterns(patterns);
     }
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-    if (failed(
-            applyPatternsGreedily(getOperation(), std::move(patterns),
-                                  GreedyRewriteConfig().enableFolding(false))))
+    kernel::ReplacementCounter counter;
+    if (failed(applyPatternsGreedily(
+            getOperation(), std::move(patterns),
+            GreedyRewriteConfig().enableFolding(false).setListener(&counter))))
       signalPassFailure();
+    numExpanded += counter.count;
   }
 };
 } // namespace

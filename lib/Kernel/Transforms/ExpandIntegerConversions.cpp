@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DoubleTruncation.h"
+#include "ReplacementCounter.h"
 
 #include "regather/Kernel/Transforms/Passes.h"
 
@@ -83,10 +84,12 @@ public:
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandIntegerToHalf<arith::SIToFPOp>,
                  ExpandIntegerToHalf<arith::UIToFPOp>>(&getContext());
-    if (failed(
-            applyPatternsGreedily(getOperation(), std::move(patterns),
-                                  GreedyRewriteConfig().enableFolding(false))))
+    kernel::ReplacementCounter counter;
+    if (failed(applyPatternsGreedily(
+            getOperation(), std::move(patterns),
+            GreedyRewriteConfig().enableFolding(false).setListener(&counter))))
       signalPassFailure();
+    numExpanded += counter.count;
   }
 };
 } // namespace

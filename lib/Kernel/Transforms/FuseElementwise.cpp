@@ -42,8 +42,8 @@ namespace regather::kernel {
 #include "regather/Kernel/Transforms/Passes.h.inc"
 } // namespace regather::kernel
 
-/// Operations that a reader repeats at most to compute an element that others
-/// read too. Longer chains of cheap operations are not fused whole: each of
+/// Most operations that a reader repeats to compute an element that others
+/// read, too. Longer chains of cheap operations are not fused whole: each of
 /// many readers would repeat all of a long chain.
 static constexpr size_t kMaxRepeatedOps = 16;
 

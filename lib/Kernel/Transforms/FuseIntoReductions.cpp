@@ -47,8 +47,8 @@ static OpOperand *findUncovered(linalg::GenericOp op) {
   return last;
 }
 
-/// True if what the operand is computed from, as far as it is cheap, has
-/// nowhere as many elements.
+/// True if no value that the operand is computed from by cheap operations has
+/// as many elements as the operand.
 static bool isUncovered(OpOperand &operand) {
   llvm::SmallSetVector<Value, 8> values;
   values.insert(operand.get());

@@ -32,7 +32,7 @@ MemRefType kernel::getBufferType(RankedTensorType tensor) {
 }
 
 namespace {
-/// Where the block that is computed lies in the rows of each level.
+/// Where the tile that is computed lies in the rows of each level.
 using Position = SmallVector<Value, 2>;
 
 class FunctionBuilder {
@@ -58,7 +58,7 @@ private:
 };
 } // namespace
 
-/// The part of `buffer`, an argument or result of the kernel, that a block of
+/// The part of `buffer`, an argument or result of the kernel, that a tile of
 /// type `type` works on.
 Value FunctionBuilder::getView(
     Value buffer, RankedTensorType type, const Position &position,
@@ -121,7 +121,7 @@ void FunctionBuilder::buildBlock(tg::KernelOp block, const Position &position) {
   }
 }
 
-/// Finds out where block `number` lies, and computes it.
+/// Finds out where tile `number` lies, and computes it.
 void FunctionBuilder::buildBlocks(Value number) {
   Position position(plan.levels.size());
   for (size_t i = plan.levels.size(); i-- != 0;) {

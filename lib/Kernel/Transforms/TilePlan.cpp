@@ -14,7 +14,8 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::kernel;
 
-/// Block sizes that are no divisors are multiples of this.
+/// Rows of a tile that do not divide the rows of the kernel are a multiple of
+/// this.
 static constexpr int64_t kSizeMultiple = 16;
 
 int64_t TilePlan::getNumTiles() const {
@@ -65,8 +66,8 @@ static int64_t getMinSize(tg::KernelOp kernel, const RowTiling &tiling,
   return std::min(size, tiling.rows);
 }
 
-/// A size near `wanted` that divides the rows, or else leaves one smaller
-/// block, which needs code of its own.
+/// A size near `wanted` that divides the rows, or else leaves one smaller tile,
+/// which needs code of its own.
 static int64_t roundSize(int64_t rows, int64_t wanted) {
   if (wanted >= rows)
     return rows;

@@ -6,15 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Communication/Messages/CallerTransport.h"
+#include "Communication/Messages/MessageCommunicator.h"
 #include "Communication/Threads/ThreadsCommunicator.h"
 #include "Program/ProgramCheck.h"
+#include "Program/RankGroups.h"
 #include "RankExecutor.h"
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 using namespace regather::runtime;
 using regather::Failure;
+using regather::Result;
 
 namespace {
 /// What rg_executor stands for.
@@ -23,7 +28,7 @@ public:
   explicit Executor(const rg_program &program) : program(program) {}
 
   rg_status create(const rg_executor_options &options);
-  rg_status run(void *const *const *arguments);
+  rg_status run(void *const *const *arguments, void *const *const *results);
   const void *getResult(int32_t rank, int64_t result) const;
   int64_t getBytes() const;
   int64_t getTouchedBytes() const;
@@ -47,14 +52,22 @@ private:
   rg_status createRanks(const rg_executor_options &options);
 
   const rg_program &program;
+  /// Of the program, of which those of this process begin with `firstRank`.
   int32_t numRanks = 0;
+  int32_t firstRank = 0;
+  int32_t numLocalRanks = 0;
   int32_t threads = 0;
   bool watchesArena = false;
+  /// The caller gives memory for results.
+  bool needsResults = false;
   /// Helpers may look for work without sleeping: each has a processor.
   bool canSpin = false;
   LibraryCalls library;
+  /// Of this process.
   std::vector<std::unique_ptr<RankExecutor>> ranks;
-  /// Ends before the memory of the ranks does.
+  /// In a job.
+  std::optional<CallerTransport> transport;
+  /// Ends before the memory of the ranks and the transport do.
   std::unique_ptr<HostCommunicator> communicator;
   std::vector<rg_failure> failures;
   rg_failure failure = {RG_OK, 0, -1};
@@ -84,24 +97,27 @@ rg_status Executor::chooseNumbers(const rg_executor_options &options) {
     return fail(RG_ERROR_ARGUMENT,
                 "numbers of ranks and threads, the timeout, latency and "
                 "bandwidth must not be negative");
-  numRanks = options.ranks ? options.ranks : std::max(program.ranks, 1);
-  if (program.ranks && numRanks != program.ranks)
-    return fail(RG_ERROR_ARGUMENT, "the program was compiled for " +
-                                       std::to_string(program.ranks) +
-                                       " ranks, not for " +
-                                       std::to_string(numRanks));
-  for (int64_t i = 0; i < program.axes_count; ++i) {
-    const rg_axes &axes = program.axes[i];
-    int64_t last = 0;
-    for (int32_t k = 0; k < axes.count; ++k) {
-      if (axes.sizes[k] < 1 || axes.strides[k] < 1)
-        return fail(RG_ERROR_ARGUMENT, "axes have sizes or strides below 1");
-      last += (axes.sizes[k] - 1) * axes.strides[k];
-    }
-    if (last >= numRanks)
-      return fail(RG_ERROR_ARGUMENT, "axes have more members than there are "
-                                     "ranks");
+  if (options.transport) {
+    Result<CallerTransport> created =
+        CallerTransport::create(*options.transport);
+    if (!created)
+      return fail(rg_status(created.getFailure().getCode()),
+                  created.getMessage());
+    transport = *created;
   }
+  bool jobDecides = transport && !options.ranks && !program.ranks;
+  Result<int32_t> chosen = chooseNumRanks(
+      program, jobDecides ? transport->getNumRanks() : options.ranks);
+  if (!chosen)
+    return fail(rg_status(chosen.getFailure().getCode()), chosen.getMessage());
+  numRanks = *chosen;
+  if (transport && numRanks != transport->getNumRanks())
+    return fail(RG_ERROR_ARGUMENT,
+                "expects a job of " + std::to_string(numRanks) +
+                    " ranks, got one of " +
+                    std::to_string(transport->getNumRanks()));
+  firstRank = transport ? transport->getRank() : 0;
+  numLocalRanks = transport ? 1 : numRanks;
   int64_t hardware = std::max(std::thread::hardware_concurrency(), 1u);
   threads = options.threads
                 ? options.threads
@@ -117,40 +133,47 @@ int64_t Executor::getBytes() const {
 
 rg_status Executor::checkMemory() {
   int64_t memory = getMachineMemory();
-  if (getBytes() <= memory / numRanks)
+  if (getBytes() <= memory / numLocalRanks)
     return RG_OK;
   return fail(RG_ERROR_MEMORY,
               "the step needs " + std::to_string(program.arena_bytes) +
                   " bytes for its arena and " +
                   std::to_string(getBytes() - program.arena_bytes) +
-                  " for its kernels on each of " + std::to_string(numRanks) +
+                  " for its kernels on each of " +
+                  std::to_string(numLocalRanks) +
                   " ranks, but this machine has " + std::to_string(memory));
 }
 
 rg_status Executor::createCommunicator(const rg_executor_options &options) {
   constexpr double kTimeout = 100;
-  auto threadsOfRanks = std::make_unique<ThreadsCommunicator>(
-      numRanks,
-      options.timeout_seconds > 0 ? options.timeout_seconds : kTimeout,
-      InjectedLink(options.latency_seconds, options.bandwidth));
-  if (!threadsOfRanks->startWorkers())
-    return fail(RG_ERROR_ABORTED,
-                "cannot start " + std::to_string(numRanks) +
-                    " ranks: " + rg_status_name(RG_ERROR_ABORTED));
-  communicator = std::move(threadsOfRanks);
+  double timeout =
+      options.timeout_seconds > 0 ? options.timeout_seconds : kTimeout;
+  if (transport) {
+    communicator = std::make_unique<MessageCommunicator>(*transport, timeout);
+  } else {
+    auto threadsOfRanks = std::make_unique<ThreadsCommunicator>(
+        numRanks, timeout,
+        InjectedLink(options.latency_seconds, options.bandwidth));
+    if (!threadsOfRanks->startWorkers())
+      return fail(RG_ERROR_ABORTED,
+                  "cannot start " + std::to_string(numRanks) +
+                      " ranks: " + rg_status_name(RG_ERROR_ABORTED));
+    communicator = std::move(threadsOfRanks);
+  }
   if (Failure problem = communicator->prepare(program, /*inGraphs=*/false))
     return fail(rg_status(problem.getCode()), problem.getMessage());
   return RG_OK;
 }
 
 rg_status Executor::createLibrary() {
-  std::string problem;
-  rg_status status = library.create(program, problem);
-  return status == RG_OK ? RG_OK : fail(status, problem);
+  Failure problem = library.create(program);
+  return problem ? fail(rg_status(problem.getCode()), problem.getMessage())
+                 : RG_OK;
 }
 
 rg_status Executor::createRanks(const rg_executor_options &options) {
-  for (int32_t rank = 0; rank < numRanks; ++rank) {
+  for (int32_t i = 0; i < numLocalRanks; ++i) {
+    int32_t rank = firstRank + i;
     auto created =
         std::make_unique<RankExecutor>(program, library, *communicator, rank);
     if (!created->allocate(threads))
@@ -169,17 +192,26 @@ rg_status Executor::createRanks(const rg_executor_options &options) {
   }
   // Ranks follow each other at once, but wait for long while others prepare
   // the next step.
-  if (!pool.start(numRanks - 1, /*canSpin=*/false))
+  if (!pool.start(numLocalRanks - 1, /*canSpin=*/false))
     return fail(RG_ERROR_ABORTED, "cannot start a thread for each of " +
-                                      std::to_string(numRanks) + " ranks");
-  failures.resize(size_t(numRanks));
+                                      std::to_string(numLocalRanks) + " ranks");
+  failures.resize(size_t(numLocalRanks));
   return RG_OK;
+}
+
+/// True if the caller has to give memory for a result.
+static bool writesToCaller(const rg_program &program) {
+  return std::any_of(program.results, program.results + program.result_count,
+                     [](const rg_value &result) {
+                       return result.slice.space == RG_SPACE_RESULT;
+                     });
 }
 
 rg_status Executor::create(const rg_executor_options &options) {
   std::string problem = checkProgram(program);
   if (!problem.empty())
     return fail(RG_ERROR_ARGUMENT, problem);
+  needsResults = writesToCaller(program);
   rg_status status = chooseNumbers(options);
   if (status == RG_OK)
     status = createLibrary();
@@ -190,13 +222,17 @@ rg_status Executor::create(const rg_executor_options &options) {
   return status == RG_OK ? createRanks(options) : status;
 }
 
-rg_status Executor::run(void *const *const *arguments) {
+rg_status Executor::run(void *const *const *arguments,
+                        void *const *const *results) {
+  if (!results && needsResults)
+    return RG_ERROR_ARGUMENT;
   if (!error.empty())
     return RG_ERROR_ABORTED;
   communicator->beginStep();
   RankExecutor::Clock::time_point begin = RankExecutor::Clock::now();
-  pool.run(numRanks, [&](int64_t rank, int64_t) {
-    failures[size_t(rank)] = ranks[size_t(rank)]->run(arguments[rank], begin);
+  pool.run(numLocalRanks, [&](int64_t rank, int64_t) {
+    failures[size_t(rank)] = ranks[size_t(rank)]->run(
+        arguments[rank], results ? results[rank] : nullptr, begin);
   });
   // One failure stops all ranks. What says most is where a rank stopped that
   // was not stopped by another.
@@ -211,7 +247,7 @@ rg_status Executor::run(void *const *const *arguments) {
   Failure cause = communicator->poll();
   return fail(rg_status(failure.status),
               cause ? cause.getMessage()
-                    : ranks[size_t(failure.rank)]->getError());
+                    : ranks[size_t(failure.rank - firstRank)]->getError());
 }
 
 const void *Executor::getResult(int32_t rank, int64_t result) const {
@@ -260,9 +296,9 @@ int32_t rg_executor_ranks(const rg_executor *executor) {
   return executor ? unwrap(executor)->getNumRanks() : 0;
 }
 
-rg_status rg_executor_run(rg_executor *executor,
-                          void *const *const *arguments) {
-  return executor && arguments ? unwrap(executor)->run(arguments)
+rg_status rg_executor_run(rg_executor *executor, void *const *const *arguments,
+                          void *const *const *results) {
+  return executor && arguments ? unwrap(executor)->run(arguments, results)
                                : RG_ERROR_ARGUMENT;
 }
 

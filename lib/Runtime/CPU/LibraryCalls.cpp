@@ -11,6 +11,7 @@
 #include <algorithm>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 LibraryCalls::~LibraryCalls() {
   for (rg_gemm *gemm : gemms)
@@ -19,12 +20,11 @@ LibraryCalls::~LibraryCalls() {
     rg_attention_destroy(attention);
 }
 
-rg_status LibraryCalls::create(const rg_program &program,
-                               std::string &problem) {
-  auto fail = [&](rg_status status, const char *what, int64_t number) {
-    problem =
-        what + (' ' + std::to_string(number)) + " of the program is malformed";
-    return status;
+Failure LibraryCalls::create(const rg_program &program) {
+  auto fail = [](rg_status status, const char *what, int64_t number) {
+    return Failure(what + (' ' + std::to_string(number)) +
+                       " of the program is malformed",
+                   status);
   };
   auto addScratch = [&](size_t bytes) {
     scratchBytes = std::max(scratchBytes, int64_t(bytes));
@@ -44,7 +44,7 @@ rg_status LibraryCalls::create(const rg_program &program,
     attentions.push_back(attention);
     addScratch(rg_attention_scratch(attention));
   }
-  return RG_OK;
+  return Failure();
 }
 
 int64_t LibraryCalls::getNumTasks(const rg_instruction &instruction) const {

@@ -10,8 +10,8 @@
 #define REGATHER_LIB_RUNTIME_CPU_LIBRARYCALLS_H
 
 #include "regather/Runtime/Program.h"
+#include "regather/Support/Result.h"
 
-#include <string>
 #include <vector>
 
 namespace regather::runtime {
@@ -25,8 +25,8 @@ public:
   LibraryCalls &operator=(const LibraryCalls &) = delete;
   ~LibraryCalls();
 
-  /// Prepares all of them; what is malformed is named in `problem`.
-  rg_status create(const rg_program &program, std::string &problem);
+  /// Prepares all of them. A failure names what is malformed.
+  Failure create(const rg_program &program);
 
   /// Bytes of scratch memory that every task finds enough.
   int64_t getScratchBytes() const { return scratchBytes; }

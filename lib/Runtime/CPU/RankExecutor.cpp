@@ -37,7 +37,8 @@ RankExecutor::RankExecutor(const rg_program &program,
     : program(program), library(library), communicator(communicator),
       rank(rank), streams(size_t(program.stream_count)),
       events(size_t(program.event_count)), buffers(getMostSlices(program)),
-      arguments(size_t(program.argument_count)), walker(program, rank, *this) {}
+      arguments(size_t(program.argument_count)),
+      results(size_t(program.result_count)), walker(program, rank, *this) {}
 
 RankExecutor::~RankExecutor() = default;
 
@@ -68,6 +69,9 @@ void *RankExecutor::resolve(const rg_slice &slice) const {
     return arena.getData() + slice.offset;
   if (slice.space == RG_SPACE_ARGUMENT)
     return static_cast<std::byte *>(arguments[size_t(slice.index)]) +
+           slice.offset;
+  if (slice.space == RG_SPACE_RESULT)
+    return static_cast<std::byte *>(results[size_t(slice.index)]) +
            slice.offset;
   // Kernels take all their buffers alike, but never write this one.
   const void *data = program.constants[slice.index].data;
@@ -270,9 +274,11 @@ void RankExecutor::addSpan(const rg_instruction &instruction, double begin,
                      end - stepBegin});
 }
 
-rg_failure RankExecutor::run(void *const *newArguments,
+rg_failure RankExecutor::run(void *const *newArguments, void *const *newResults,
                              Clock::time_point begin) {
   std::copy_n(newArguments, arguments.size(), arguments.begin());
+  if (newResults)
+    std::copy_n(newResults, results.size(), results.begin());
   failure = {RG_OK, rank, -1};
   waitTime = {};
   spans.clear();

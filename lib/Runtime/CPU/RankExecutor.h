@@ -47,7 +47,8 @@ public:
 
   /// Runs one step, which began at `begin`. The rank is finished afterwards,
   /// and has waited for all collectives.
-  rg_failure run(void *const *newArguments, Clock::time_point begin);
+  rg_failure run(void *const *newArguments, void *const *newResults,
+                 Clock::time_point begin);
 
   /// What the last step has kept, by end.
   const std::vector<rg_span> &getSpans() const { return spans; }
@@ -122,6 +123,8 @@ private:
   std::vector<Event> events;
   std::vector<void *> buffers;
   std::vector<void *> arguments;
+  /// Memory of the caller, but for null where the step has none.
+  std::vector<void *> results;
   ProgramWalker<RankExecutor> walker;
   rg_failure failure = {};
   std::string error;

@@ -50,16 +50,15 @@ public:
   virtual ~DeviceLibrary() = default;
 
   /// Opens the libraries that the program needs, and plans all routines. The
-  /// context of the device is current. False, with a message that lists all
-  /// routines that nothing computes, not just the first.
-  virtual bool prepare(const rg_gpu_program &program, const DriverApi &driver,
-                       std::string &message) = 0;
+  /// context of the device is current. A failure lists all routines that
+  /// nothing computes, not just the first.
+  virtual Failure prepare(const rg_gpu_program &program,
+                          const DriverApi &driver) = 0;
 
   /// Chooses how each GEMM is computed; `prepare` was called before. Given
   /// what another rank has chosen, as `printAlgorithms` says it, it takes that
   /// if the rank has the same library and device, and leaves the file alone.
-  virtual bool chooseAlgorithms(const std::string *given,
-                                std::string &message) = 0;
+  virtual Failure chooseAlgorithms(const std::string *given) = 0;
   virtual std::string printAlgorithms() const = 0;
 
   /// What could not be done but is no failure; empty for nothing.
@@ -75,9 +74,9 @@ public:
 
   /// Enqueues the routine of an instruction. `buffers` are the addresses of its
   /// slices.
-  virtual bool run(const rg_instruction &instruction, const CuAddress *buffers,
-                   CuAddress workspace, CuStream stream,
-                   std::string &message) = 0;
+  virtual Failure run(const rg_instruction &instruction,
+                      const CuAddress *buffers, CuAddress workspace,
+                      CuStream stream) = 0;
 
   /// One line for each attention: what computes it and, if that is a generated
   /// kernel, why.
@@ -89,8 +88,8 @@ createDeviceLibrary(const DeviceLibraryOptions &options);
 
 /// Chooses algorithms on rank 0 of a job and tells the others by `store`: times
 /// differ from rank to rank, but replicas must have the same bits.
-bool chooseAlgorithmsTogether(DeviceLibrary &library, RankStore &store,
-                              int rank, std::string &message);
+Failure chooseAlgorithmsTogether(DeviceLibrary &library, RankStore &store,
+                                 int rank);
 
 } // namespace regather::runtime
 

@@ -11,6 +11,8 @@
 #include <algorithm>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// What the driver aligns allocations to; parts of one are aligned alike.
 static constexpr int64_t kAlignment = 256;
@@ -78,26 +80,28 @@ MemoryNeed regather::runtime::getMemoryNeed(const rg_gpu_program &gpu,
 // Constants
 //===----------------------------------------------------------------------===//
 
-bool DeviceConstants::upload(const GpuDevice &device, const rg_program &program,
-                             CuStream stream, std::string &message) {
+Failure DeviceConstants::upload(const GpuDevice &device,
+                                const rg_program &program, CuStream stream) {
   int64_t bytes = 0;
   for (int64_t i = 0; i < program.constant_count; ++i)
     bytes += align(program.constants[i].bytes);
-  if (!memory.allocate(device, bytes, message))
-    return false;
+  if (Failure failure = memory.allocate(device, bytes))
+    return failure;
   CuAddress next = memory.getAddress();
   for (int64_t i = 0; i < program.constant_count; ++i) {
     const rg_constant &constant = program.constants[i];
     addresses.push_back(next);
     next += CuAddress(align(constant.bytes));
-    if (constant.bytes && !device.check(device.getDriver().cuMemcpyHtoDAsync_v2(
-                                            addresses.back(), constant.data,
-                                            size_t(constant.bytes), stream),
-                                        "cuMemcpyHtoDAsync", message))
-      return false;
+    if (constant.bytes == 0)
+      continue;
+    if (Failure failure = device.check(device.getDriver().cuMemcpyHtoDAsync_v2(
+                                           addresses.back(), constant.data,
+                                           size_t(constant.bytes), stream),
+                                       "cuMemcpyHtoDAsync"))
+      return failure;
   }
   return device.check(device.getDriver().cuStreamSynchronize(stream),
-                      "cuStreamSynchronize", message);
+                      "cuStreamSynchronize");
 }
 
 //===----------------------------------------------------------------------===//
@@ -118,56 +122,69 @@ DeviceRank::~DeviceRank() {
     driver.cuMemFreeHost(hostValue);
 }
 
-bool DeviceRank::createEvent(CuEvent &event, unsigned flags,
-                             std::string &message) {
+Failure DeviceRank::createEvent(CuEvent &event, unsigned flags) {
   return device.check(device.getDriver().cuEventCreate(&event, flags),
-                      "cuEventCreate", message);
+                      "cuEventCreate");
 }
 
-bool DeviceRank::createStreams(std::string &message) {
-  const DriverApi &driver = device.getDriver();
+/// And its joint.
+Failure DeviceRank::createStream(bool isCommunicating, int least,
+                                 int greatest) {
+  CuStream stream = nullptr;
+  // The few blocks of a collective would else come behind all blocks of a
+  // kernel that runs beside it.
+  if (Failure failure =
+          device.check(device.getDriver().cuStreamCreateWithPriority(
+                           &stream, kCuStreamNonBlocking,
+                           isCommunicating ? greatest : least),
+                       "cuStreamCreateWithPriority"))
+    return failure;
+  streams.push_back(stream);
+  CuEvent joint = nullptr;
+  if (Failure failure = createEvent(joint, kCuEventDisableTiming))
+    return failure;
+  joints.push_back(joint);
+  return Failure();
+}
+
+Failure DeviceRank::createStreams() {
   int least = 0, greatest = 0;
-  if (!device.check(driver.cuCtxGetStreamPriorityRange(&least, &greatest),
-                    "cuCtxGetStreamPriorityRange", message))
-    return false;
-  std::vector<bool> isCommunicating = findCommunicating(program);
-  for (int32_t i = 0; i < program.stream_count; ++i) {
-    CuStream stream = nullptr;
-    // The few blocks of a collective would else come behind all blocks of a
-    // kernel that runs beside it.
-    int priority = isCommunicating[size_t(i)] ? greatest : least;
-    if (!device.check(driver.cuStreamCreateWithPriority(
-                          &stream, kCuStreamNonBlocking, priority),
-                      "cuStreamCreateWithPriority", message))
-      return false;
-    streams.push_back(stream);
-    CuEvent joint = nullptr;
-    if (!createEvent(joint, kCuEventDisableTiming, message))
-      return false;
-    joints.push_back(joint);
-  }
+  Failure failure = device.check(
+      device.getDriver().cuCtxGetStreamPriorityRange(&least, &greatest),
+      "cuCtxGetStreamPriorityRange");
+  for (bool isCommunicating : findCommunicating(program))
+    if (!failure)
+      failure = createStream(isCommunicating, least, greatest);
+  return failure;
+}
+
+Failure DeviceRank::createEvents() {
   for (int32_t i = 0; i < program.event_count; ++i) {
     CuEvent event = nullptr;
-    if (!createEvent(event, kCuEventDisableTiming, message))
-      return false;
+    if (Failure failure = createEvent(event, kCuEventDisableTiming))
+      return failure;
     events.push_back(event);
   }
   void *memory = nullptr;
-  if (!device.check(
+  if (Failure failure = device.check(
           device.getDriver().cuMemHostAlloc(&memory, sizeof(*hostValue), 0),
-          "cuMemHostAlloc", message))
-    return false;
+          "cuMemHostAlloc"))
+    return failure;
   hostValue = static_cast<uint64_t *>(memory);
-  return createEvent(begin, 0, message) && createEvent(end, 0, message);
+  Failure failure = createEvent(begin, 0);
+  return failure ? failure : createEvent(end, 0);
 }
 
-bool DeviceRank::allocate(const MemoryNeed &need,
-                          DeviceCommunicator &communication,
-                          std::string &message) {
-  if (!communication.allocate(need.arena, arena, message) ||
-      !argumentMemory.allocate(device, need.arguments, message) ||
-      !scratchMemory.allocate(device, need.scratch, message))
-    return false;
+Failure DeviceRank::allocate(const MemoryNeed &need,
+                             DeviceCommunicator &communicator) {
+  Result<CuAddress> allocated = communicator.allocate(need.arena);
+  if (!allocated)
+    return allocated.getFailure();
+  arena = *allocated;
+  if (Failure failure = argumentMemory.allocate(device, need.arguments))
+    return failure;
+  if (Failure failure = scratchMemory.allocate(device, need.scratch))
+    return failure;
   CuAddress next = argumentMemory.getAddress();
   for (int64_t i = 0; i < program.argument_count; ++i) {
     arguments.push_back(next);
@@ -178,13 +195,15 @@ bool DeviceRank::allocate(const MemoryNeed &need,
     scratch.push_back(isComputing ? next : 0);
     next += isComputing ? CuAddress(need.scratchPerStream) : 0;
   }
-  return true;
+  return Failure();
 }
 
-bool DeviceRank::create(const MemoryNeed &need,
-                        DeviceCommunicator &communication,
-                        std::string &message) {
-  return createStreams(message) && allocate(need, communication, message);
+Failure DeviceRank::create(const MemoryNeed &need,
+                           DeviceCommunicator &communicator) {
+  Failure failure = createStreams();
+  if (!failure)
+    failure = createEvents();
+  return failure ? failure : allocate(need, communicator);
 }
 
 CuAddress DeviceRank::resolve(const rg_slice &slice) const {
@@ -200,44 +219,40 @@ CuAddress DeviceRank::resolve(const rg_slice &slice) const {
 // Order
 //===----------------------------------------------------------------------===//
 
-bool DeviceRank::recordJoint(int32_t stream, std::string &message) {
-  return device.check(device.getDriver().cuEventRecord(joints[size_t(stream)],
-                                                       getStream(stream)),
-                      "cuEventRecord", message);
+Failure DeviceRank::record(CuEvent event, int32_t stream) {
+  return device.check(
+      device.getDriver().cuEventRecord(event, getStream(stream)),
+      "cuEventRecord");
 }
 
-bool DeviceRank::waitForJoint(int32_t stream, int32_t other,
-                              std::string &message) {
+Failure DeviceRank::waitForJoint(int32_t stream, int32_t other) {
   return device.check(device.getDriver().cuStreamWaitEvent(
                           getStream(stream), joints[size_t(other)], 0),
-                      "cuStreamWaitEvent", message);
+                      "cuStreamWaitEvent");
 }
 
-bool DeviceRank::forkStreams(std::string &message) {
-  if (getNumStreams() > 1 && !recordJoint(0, message))
-    return false;
-  for (int32_t i = 1; i < getNumStreams(); ++i)
-    if (!waitForJoint(i, 0, message))
-      return false;
-  return true;
+Failure DeviceRank::forkStreams() {
+  Failure failure;
+  if (getNumStreams() > 1)
+    failure = record(joints[0], 0);
+  for (int32_t i = 1; !failure && i < getNumStreams(); ++i)
+    failure = waitForJoint(i, 0);
+  return failure;
 }
 
-bool DeviceRank::joinStreams(std::string &message) {
-  for (int32_t i = 1; i < getNumStreams(); ++i)
-    if (!recordJoint(i, message) || !waitForJoint(0, i, message))
-      return false;
-  return true;
+Failure DeviceRank::joinStreams() {
+  Failure failure;
+  for (int32_t i = 1; !failure && i < getNumStreams(); ++i) {
+    failure = record(joints[size_t(i)], i);
+    if (!failure)
+      failure = waitForJoint(0, i);
+  }
+  return failure;
 }
 
-bool DeviceRank::recordBegin(std::string &message) {
-  return device.check(device.getDriver().cuEventRecord(begin, getStream(0)),
-                      "cuEventRecord", message);
-}
+Failure DeviceRank::recordBegin() { return record(begin, 0); }
 
-bool DeviceRank::recordEnd(std::string &message) {
-  return device.check(device.getDriver().cuEventRecord(end, getStream(0)),
-                      "cuEventRecord", message);
-}
+Failure DeviceRank::recordEnd() { return record(end, 0); }
 
 double DeviceRank::getSeconds() const {
   float milliseconds = 0;

@@ -40,8 +40,8 @@ MemoryNeed getMemoryNeed(const rg_gpu_program &program, int64_t workspace);
 /// The constants of a program on a device; all ranks share them.
 class DeviceConstants {
 public:
-  bool upload(const GpuDevice &device, const rg_program &program,
-              CuStream stream, std::string &message);
+  Failure upload(const GpuDevice &device, const rg_program &program,
+                 CuStream stream);
   CuAddress getAddress(int32_t constant) const {
     return addresses[size_t(constant)];
   }
@@ -62,9 +62,8 @@ public:
   DeviceRank &operator=(const DeviceRank &) = delete;
   ~DeviceRank();
 
-  /// `communication` provides the arena.
-  bool create(const MemoryNeed &need, DeviceCommunicator &communication,
-              std::string &message);
+  /// `communicator` provides the arena.
+  Failure create(const MemoryNeed &need, DeviceCommunicator &communicator);
 
   CuAddress resolve(const rg_slice &slice) const;
   CuAddress getArgument(int64_t i) const { return arguments[size_t(i)]; }
@@ -80,23 +79,24 @@ public:
 
   /// Lets what follows on all other streams come after what is enqueued on
   /// stream 0, or what follows on stream 0 after what is enqueued on them.
-  bool forkStreams(std::string &message);
-  bool joinStreams(std::string &message);
+  Failure forkStreams();
+  Failure joinStreams();
 
   /// Marks the begin and the end of a step on stream 0.
-  bool recordBegin(std::string &message);
-  bool recordEnd(std::string &message);
+  Failure recordBegin();
+  Failure recordEnd();
   /// Seconds between the two, once the device is done.
   double getSeconds() const;
 
 private:
-  bool createStreams(std::string &message);
-  bool allocate(const MemoryNeed &need, DeviceCommunicator &communication,
-                std::string &message);
-  bool createEvent(CuEvent &event, unsigned flags, std::string &message);
-  /// Records the joint of a stream, or lets a stream wait for that of another.
-  bool recordJoint(int32_t stream, std::string &message);
-  bool waitForJoint(int32_t stream, int32_t other, std::string &message);
+  Failure createStream(bool isCommunicating, int least, int greatest);
+  Failure createStreams();
+  Failure createEvents();
+  Failure allocate(const MemoryNeed &need, DeviceCommunicator &communicator);
+  Failure createEvent(CuEvent &event, unsigned flags);
+  Failure record(CuEvent event, int32_t stream);
+  /// Lets a stream wait for the joint of another.
+  Failure waitForJoint(int32_t stream, int32_t other);
 
   const GpuDevice &device;
   const rg_program &program;

@@ -55,30 +55,34 @@ private:
   /// What arenas are filled with to find what is written, as in Arena.h.
   static constexpr uint32_t kPattern = 0xa5a5a5a5;
 
-  rg_status fail(rg_status status, const std::string &message);
-  rg_status failStep(rg_status status, int32_t rank, int64_t instruction,
-                     const std::string &message);
-  rg_status chooseNumbers(const rg_gpu_executor_options &options);
-  rg_status chooseRanks(const rg_gpu_executor_options &options);
-  rg_status open(const rg_gpu_executor_options &options);
-  rg_status openLibrary(const rg_gpu_executor_options &options);
-  rg_status openCommunication(const rg_gpu_executor_options &options);
-  rg_status chooseAlgorithms();
-  rg_status checkMemory();
-  rg_status createRanks();
-  rg_status clearArenas();
-  rg_status synchronize(int32_t rank);
-  rg_status download(int32_t rank, CuAddress address, int64_t bytes,
-                     void *data);
+  /// Keeps the first failure, and returns the status of this one. What has none
+  /// is a failure of the device.
+  rg_status keep(const Failure &reason);
+  Failure chooseNumbers(const rg_gpu_executor_options &options);
+  Failure chooseRanks(const rg_gpu_executor_options &options);
+  Failure open(const rg_gpu_executor_options &options);
+  Failure openLibrary(const rg_gpu_executor_options &options);
+  Failure openCommunicator(const rg_gpu_executor_options &options);
+  Failure chooseAlgorithms();
+  Failure checkMemory();
+  Failure createRanks();
+  Failure clearArenas();
+  Failure synchronize(int32_t rank);
+  Failure download(int32_t rank, CuAddress address, int64_t bytes, void *data);
   bool hasRank(int32_t rank) const { return rank >= 0 && rank < numRanks; }
 
-  rg_status beginStep();
-  rg_status walkStep();
-  /// Lets all ranks go on until they meet; `state` is where.
-  rg_status advance(WalkState &state);
-  rg_status beginGraph();
-  rg_status endGraph();
-  rg_status endStep();
+  Failure beginStep();
+  Failure walkStep();
+  /// Lets all ranks go on until they meet, and says where.
+  Result<WalkState> advance();
+  Failure beginGraph();
+  Failure endGraph();
+  Failure endStep();
+  /// Where the step stands if it fails now.
+  void stand(int32_t rank, int64_t instruction) {
+    failure.rank = firstRank + rank;
+    failure.instruction = instruction;
+  }
 
   /// The program that was loaded is `kernels.getProgram()`.
   const rg_gpu_program &programs;
@@ -100,7 +104,7 @@ private:
   std::string routines;
   TcpStore store;
   std::optional<RankGather> rankGather;
-  std::unique_ptr<DeviceCommunicator> communication;
+  std::unique_ptr<DeviceCommunicator> communicator;
   std::unique_ptr<DeviceWait> wait;
   MemoryNeed need;
   DeviceConstants constants;

@@ -11,18 +11,21 @@
 #include "GPU/Communication/SharedDeviceCommunicator.h"
 #include "GPU/Nccl/NcclCommunicator.h"
 #include "GpuProgramCheck.h"
+#include "Program/RankGroups.h"
 
 #include <algorithm>
 #include <cstdlib>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
-rg_status GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
+Failure GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
   constexpr double kFirstTimeout = 300, kTimeout = 100;
   if (options.ranks < 0 || !(options.first_timeout_seconds >= 0) ||
       !(options.timeout_seconds >= 0))
-    return fail(RG_ERROR_ARGUMENT,
-                "the number of ranks and timeouts must not be negative");
+    return Failure("the number of ranks and timeouts must not be negative",
+                   RG_ERROR_ARGUMENT);
   auto choose = [](double seconds, double otherwise) {
     return seconds > 0 ? seconds : otherwise;
   };
@@ -32,28 +35,27 @@ rg_status GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
   return chooseRanks(options);
 }
 
-rg_status GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
+Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
   isJob = options.one_rank_of_job != 0;
-  if (isJob) {
-    std::string message;
-    if (!environment.read(message))
-      return fail(RG_ERROR_ARGUMENT, message);
-    numRanks = 1;
-    firstRank = environment.rank;
-    if (program.ranks && program.ranks != environment.ranks)
-      return fail(RG_ERROR_ARGUMENT, "the program was compiled for " +
-                                         std::to_string(program.ranks) +
-                                         " ranks, but the job has " +
-                                         std::to_string(environment.ranks));
-    return RG_OK;
+  if (!isJob) {
+    Result<int32_t> chosen = chooseNumRanks(program, options.ranks);
+    if (!chosen)
+      return chosen.getFailure();
+    numRanks = *chosen;
+    return Failure();
   }
-  numRanks = options.ranks ? options.ranks : std::max(program.ranks, 1);
-  if (program.ranks && numRanks != program.ranks)
-    return fail(RG_ERROR_ARGUMENT, "the program was compiled for " +
-                                       std::to_string(program.ranks) +
-                                       " ranks, not for " +
-                                       std::to_string(numRanks));
-  return RG_OK;
+  Result<LaunchEnvironment> read = LaunchEnvironment::read();
+  if (!read)
+    return Failure(read.getMessage(), RG_ERROR_ARGUMENT);
+  environment = *read;
+  numRanks = 1;
+  firstRank = environment.rank;
+  if (program.ranks && program.ranks != environment.ranks)
+    return Failure(
+        "the program was compiled for " + std::to_string(program.ranks) +
+            " ranks, but the job has " + std::to_string(environment.ranks),
+        RG_ERROR_ARGUMENT);
+  return checkAxes(program, environment.ranks);
 }
 
 /// What an option or else the environment gives; empty for none.
@@ -62,22 +64,24 @@ static std::string getChoice(const char *option, const char *variable) {
   return path ? path : "";
 }
 
-rg_status GpuExecutor::open(const rg_gpu_executor_options &options) {
-  std::string message;
-  if (!device.open(getChoice(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
-                   isJob ? environment.localRank : options.device, message,
-                   /*isAssigned=*/isJob) ||
-      !kernels.load(device, programs, message))
-    return fail(RG_ERROR_DEVICE, message);
-  if (rg_status status = openLibrary(options))
-    return status;
-  if (rg_status status = openCommunication(options))
-    return status;
-  wait = std::make_unique<DeviceWait>(device, *communication);
+Failure GpuExecutor::open(const rg_gpu_executor_options &options) {
+  Failure reason =
+      device.open(getChoice(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
+                  isJob ? environment.localRank : options.device,
+                  /*isAssigned=*/isJob);
+  if (!reason)
+    reason = kernels.load(device, programs);
+  if (!reason)
+    reason = openLibrary(options);
+  if (!reason)
+    reason = openCommunicator(options);
+  if (reason)
+    return reason;
+  wait = std::make_unique<DeviceWait>(device, *communicator);
   return chooseAlgorithms();
 }
 
-rg_status GpuExecutor::openLibrary(const rg_gpu_executor_options &options) {
+Failure GpuExecutor::openLibrary(const rg_gpu_executor_options &options) {
   DeviceLibraryOptions libraryOptions;
   libraryOptions.path =
       getChoice(options.cublaslt_library, "REGATHER_CUBLASLT_LIBRARY");
@@ -94,39 +98,32 @@ rg_status GpuExecutor::openLibrary(const rg_gpu_executor_options &options) {
   }
   std::string choice = getChoice(nullptr, "REGATHER_ALGORITHMS");
   if (!choice.empty() && choice != "first" && choice != "timed")
-    return fail(RG_ERROR_ARGUMENT, "REGATHER_ALGORITHMS is '" + choice +
-                                       "', expected first or timed");
+    return Failure("REGATHER_ALGORITHMS is '" + choice +
+                       "', expected first or timed",
+                   RG_ERROR_ARGUMENT);
   libraryOptions.timesAlgorithms =
       options.algorithms == RG_GPU_ALGORITHMS_TIMED ||
       (options.algorithms == RG_GPU_ALGORITHMS_DEFAULT && choice == "timed");
   library = createDeviceLibrary(libraryOptions);
-  std::string message;
-  if (!library->prepare(kernels.getProgram(), device.getDriver(), message))
-    return fail(RG_ERROR_DEVICE, message);
-  return RG_OK;
+  return library->prepare(kernels.getProgram(), device.getDriver());
 }
 
-rg_status GpuExecutor::chooseAlgorithms() {
-  std::string message;
-  bool isChosen =
+Failure GpuExecutor::chooseAlgorithms() {
+  Failure reason =
       isJob && environment.ranks > 1
-          ? chooseAlgorithmsTogether(*library, store, environment.rank, message)
-          : library->chooseAlgorithms(nullptr, message);
-  if (!isChosen)
-    return fail(RG_ERROR_DEVICE, message);
+          ? chooseAlgorithmsTogether(*library, store, environment.rank)
+          : library->chooseAlgorithms(nullptr);
   note = library->getNote();
   routines = library->describe();
-  return RG_OK;
+  return reason;
 }
 
-rg_status
-GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
+Failure GpuExecutor::openCommunicator(const rg_gpu_executor_options &options) {
   constexpr double kSetupTimeout = 300;
   const DriverApi &driver = device.getDriver();
   if (!isJob) {
-    communication =
-        std::make_unique<SharedDeviceCommunicator>(driver, numRanks);
-    return RG_OK;
+    communicator = std::make_unique<SharedDeviceCommunicator>(driver, numRanks);
+    return Failure();
   }
   NcclOptions ncclOptions;
   ncclOptions.rank = environment.rank;
@@ -145,58 +142,55 @@ GpuExecutor::openCommunication(const rg_gpu_executor_options &options) {
   if (!ncclOptions.logFile.empty())
     ncclOptions.logFile += std::to_string(environment.rank) + ".json";
   auto nccl = std::make_unique<NcclCommunicator>(driver, store, ncclOptions);
-  std::string message;
   // Before the ranks wait for each other, so that none waits for one that has
   // not what it needs.
-  if (!nccl->open(message) ||
-      !store.connect(environment, ncclOptions.setupSeconds, message))
-    return fail(RG_ERROR_DEVICE, message);
+  Failure reason = nccl->open();
+  if (!reason)
+    reason = store.connect(environment, ncclOptions.setupSeconds);
+  if (reason)
+    return reason;
   rankGather.emplace(store, environment.rank, environment.ranks);
-  communication = std::move(nccl);
-  return RG_OK;
+  communicator = std::move(nccl);
+  return Failure();
 }
 
 int64_t GpuExecutor::getBytes() const {
   return need.arena + need.scratch +
-         (communication ? communication->getStagingBytes() : 0);
+         (communicator ? communicator->getStagingBytes() : 0);
 }
 
 /// Bytes of device memory that are left to libraries and the driver, which take
-/// them later: what the environment says, or `estimate`. False if it says no
-/// number.
-static bool readLibraryBytes(int64_t estimate, int64_t &bytes) {
-  bytes = estimate;
+/// them later: what the environment says, or `estimate`.
+static Result<int64_t> readLibraryBytes(int64_t estimate) {
   std::string text = getChoice(nullptr, "REGATHER_LIBRARY_MEMORY");
   if (text.empty())
-    return true;
+    return estimate;
   char *end = nullptr;
-  bytes = std::strtoll(text.c_str(), &end, 10);
-  return !*end && bytes >= 0;
+  int64_t bytes = std::strtoll(text.c_str(), &end, 10);
+  if (!*end && bytes >= 0)
+    return bytes;
+  return Failure("REGATHER_LIBRARY_MEMORY is '" + text +
+                     "', expected a number of bytes",
+                 RG_ERROR_ARGUMENT);
 }
 
-rg_status GpuExecutor::checkMemory() {
+Failure GpuExecutor::checkMemory() {
   // Modules that libraries load when they are first called, and graphs.
   constexpr int64_t kModuleBytes = int64_t(256) << 20;
   need = getMemoryNeed(kernels.getProgram(), library->getWorkspaceBytes());
   size_t free = 0, total = 0;
-  std::string message;
-  if (!device.check(device.getDriver().cuMemGetInfo_v2(&free, &total),
-                    "cuMemGetInfo", message))
-    return fail(RG_ERROR_DEVICE, message);
-  int64_t libraryBytes = 0;
-  if (!readLibraryBytes(kModuleBytes + communication->estimateLibraryBytes(
-                                           kernels.getProgram()),
-                        libraryBytes))
-    return fail(RG_ERROR_ARGUMENT,
-                "REGATHER_LIBRARY_MEMORY is '" +
-                    getChoice(nullptr, "REGATHER_LIBRARY_MEMORY") +
-                    "', expected a number of bytes");
+  if (Failure reason = device.check(
+          device.getDriver().cuMemGetInfo_v2(&free, &total), "cuMemGetInfo"))
+    return reason;
+  Result<int64_t> libraryBytes = readLibraryBytes(
+      kModuleBytes + communicator->estimateLibraryBytes(program));
+  if (!libraryBytes)
+    return libraryBytes.getFailure();
   // Communication says itself if there is no staging memory for it.
   int64_t bytes = need.getTotal(numRanks);
-  if (bytes + libraryBytes <= int64_t(free))
-    return RG_OK;
-  return fail(
-      RG_ERROR_MEMORY,
+  if (bytes + *libraryBytes <= int64_t(free))
+    return Failure();
+  return Failure(
       "the step needs " + std::to_string(bytes) + " bytes on " +
           device.describe() + ": for each of " + std::to_string(numRanks) +
           " ranks " + std::to_string(need.arena) + " for its arena, " +
@@ -204,57 +198,68 @@ rg_status GpuExecutor::checkMemory() {
           std::to_string(need.scratch) + " for its kernels, and for all " +
           std::to_string(need.constants) + " for constants; but " +
           std::to_string(free) + " of " + std::to_string(total) +
-          " bytes are free, of which " + std::to_string(libraryBytes) +
-          " are left to libraries (REGATHER_LIBRARY_MEMORY)");
+          " bytes are free, of which " + std::to_string(*libraryBytes) +
+          " are left to libraries (REGATHER_LIBRARY_MEMORY)",
+      RG_ERROR_MEMORY);
 }
 
-rg_status GpuExecutor::createRanks() {
-  std::string message;
+/// True if a graph of the program holds a collective.
+static bool capturesCollectives(const rg_gpu_program &gpu) {
+  for (int64_t i = 0; i < gpu.graph_count; ++i)
+    for (int64_t k = gpu.graphs[i].first; k < gpu.graphs[i].end; ++k)
+      if (gpu.program->instructions[k].opcode == RG_OP_COLLECTIVE)
+        return true;
+  return false;
+}
+
+Failure GpuExecutor::createRanks() {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     ranks.push_back(std::make_unique<DeviceRank>(device, program, constants,
                                                  firstRank + rank));
-    if (!ranks.back()->create(need, *communication, message))
-      return fail(RG_ERROR_MEMORY, message);
+    if (Failure reason = ranks.back()->create(need, *communicator))
+      return Failure(reason.getMessage(), RG_ERROR_MEMORY);
   }
-  if (!constants.upload(device, program, ranks[0]->getStream(0), message))
-    return fail(RG_ERROR_MEMORY, message);
-  if (!communication->prepare(kernels.getProgram(), message))
-    return fail(RG_ERROR_DEVICE, message);
+  if (Failure reason =
+          constants.upload(device, program, ranks[0]->getStream(0)))
+    return Failure(reason.getMessage(), RG_ERROR_MEMORY);
+  if (Failure reason =
+          communicator->prepare(program, capturesCollectives(programs)))
+    return Failure(reason.getMessage(), RG_ERROR_DEVICE);
   StepResources resources = {device,   kernels.getProgram(), kernels,
-                             *library, *communication,       *wait};
+                             *library, *communicator,        *wait};
   for (const std::unique_ptr<DeviceRank> &rank : ranks)
     walkers.push_back(std::make_unique<StepWalker>(resources, *rank));
   graphs = std::make_unique<GraphCapture>(device, programs);
-  if (!graphs->create(ranks, message))
-    return fail(RG_ERROR_DEVICE, message);
-  return clearArenas();
+  Failure reason = graphs->create(ranks);
+  return reason ? reason : clearArenas();
 }
 
-rg_status GpuExecutor::clearArenas() {
-  std::string message;
+Failure GpuExecutor::clearArenas() {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     DeviceRank &state = *ranks[size_t(rank)];
     auto count = size_t(need.arena / int64_t(sizeof(kPattern)));
-    if (count &&
-        !device.check(device.getDriver().cuMemsetD32Async(
-                          state.getArena(), watchesArena ? kPattern : 0, count,
-                          state.getStream(0)),
-                      "cuMemsetD32Async", message))
-      return fail(RG_ERROR_DEVICE, message);
-    if (rg_status status = synchronize(rank))
-      return status;
+    Failure reason;
+    if (count)
+      reason = device.check(device.getDriver().cuMemsetD32Async(
+                                state.getArena(), watchesArena ? kPattern : 0,
+                                count, state.getStream(0)),
+                            "cuMemsetD32Async");
+    if (!reason)
+      reason = synchronize(rank);
+    if (reason)
+      return reason;
   }
-  return RG_OK;
+  return Failure();
 }
 
 rg_status GpuExecutor::create(const rg_gpu_executor_options &options) {
   std::string problem = checkGpuProgram(programs);
   if (!problem.empty())
-    return fail(RG_ERROR_ARGUMENT, problem);
-  rg_status status = chooseNumbers(options);
-  if (status == RG_OK)
-    status = open(options);
-  if (status == RG_OK)
-    status = checkMemory();
-  return status == RG_OK ? createRanks() : status;
+    return keep({problem, RG_ERROR_ARGUMENT});
+  Failure reason = chooseNumbers(options);
+  if (!reason)
+    reason = open(options);
+  if (!reason)
+    reason = checkMemory();
+  return keep(reason ? reason : createRanks());
 }

@@ -83,9 +83,8 @@ rg_status rg_gpu_executor_run(rg_gpu_executor *executor) {
 }
 
 int32_t rg_gpu_job_rank(void) {
-  LaunchEnvironment environment;
-  std::string message;
-  return environment.read(message) ? environment.rank : -1;
+  regather::Result<LaunchEnvironment> environment = LaunchEnvironment::read();
+  return environment ? environment->rank : -1;
 }
 
 rg_status rg_gpu_executor_gather(rg_gpu_executor *executor, const void *data,

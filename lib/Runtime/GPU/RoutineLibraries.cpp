@@ -14,6 +14,8 @@
 #include <array>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 namespace {
 /// All libraries; the first that computes an instruction does.
@@ -23,58 +25,49 @@ public:
       : libraries{createGemmLibrary(options), createAttentionLibrary(options)} {
   }
 
-  bool prepare(const rg_gpu_program &program, const DriverApi &driver,
-               std::string &message) override;
-  bool chooseAlgorithms(const std::string *given,
-                        std::string &message) override;
+  Failure prepare(const rg_gpu_program &program,
+                  const DriverApi &driver) override;
+  Failure chooseAlgorithms(const std::string *given) override;
   std::string printAlgorithms() const override;
   std::string getNote() const override;
   bool computes(const rg_instruction &instruction) const override {
     return find(instruction) != nullptr;
   }
   int64_t getWorkspaceBytes() const override;
-  bool run(const rg_instruction &instruction, const CuAddress *buffers,
-           CuAddress workspace, CuStream stream,
-           std::string &message) override {
-    return find(instruction)
-        ->run(instruction, buffers, workspace, stream, message);
+  Failure run(const rg_instruction &instruction, const CuAddress *buffers,
+              CuAddress workspace, CuStream stream) override {
+    return find(instruction)->run(instruction, buffers, workspace, stream);
   }
   std::string describe() const override;
 
 private:
-  /// Calls all, and joins what those say that return false.
-  template <typename Call> bool callAll(std::string &message, Call call);
+  /// Calls all, and joins what those say that fail.
+  template <typename Call> Failure callAll(Call call);
   DeviceLibrary *find(const rg_instruction &instruction) const;
 
   std::array<std::unique_ptr<DeviceLibrary>, 2> libraries;
 };
 } // namespace
 
-template <typename Call>
-bool RoutineLibraries::callAll(std::string &message, Call call) {
-  message.clear();
-  for (const auto &library : libraries) {
-    std::string problem;
-    if (call(*library, problem))
-      continue;
-    message += message.empty() ? "" : "\n";
-    message += problem;
-  }
-  return message.empty();
+template <typename Call> Failure RoutineLibraries::callAll(Call call) {
+  std::string message;
+  for (const auto &library : libraries)
+    if (Failure failure = call(*library)) {
+      message += message.empty() ? "" : "\n";
+      message += failure.getMessage();
+    }
+  return message.empty() ? Failure() : Failure(message, RG_ERROR_DEVICE);
 }
 
-bool RoutineLibraries::prepare(const rg_gpu_program &program,
-                               const DriverApi &driver, std::string &message) {
-  return callAll(message, [&](DeviceLibrary &library, std::string &problem) {
-    return library.prepare(program, driver, problem);
-  });
+Failure RoutineLibraries::prepare(const rg_gpu_program &program,
+                                  const DriverApi &driver) {
+  return callAll(
+      [&](DeviceLibrary &library) { return library.prepare(program, driver); });
 }
 
-bool RoutineLibraries::chooseAlgorithms(const std::string *given,
-                                        std::string &message) {
-  return callAll(message, [&](DeviceLibrary &library, std::string &problem) {
-    return library.chooseAlgorithms(given, problem);
-  });
+Failure RoutineLibraries::chooseAlgorithms(const std::string *given) {
+  return callAll(
+      [&](DeviceLibrary &library) { return library.chooseAlgorithms(given); });
 }
 
 std::string RoutineLibraries::printAlgorithms() const {
@@ -93,16 +86,16 @@ std::string RoutineLibraries::getNote() const {
   return note;
 }
 
-bool regather::runtime::chooseAlgorithmsTogether(DeviceLibrary &library,
-                                                 RankStore &store, int rank,
-                                                 std::string &message) {
+Failure regather::runtime::chooseAlgorithmsTogether(DeviceLibrary &library,
+                                                    RankStore &store,
+                                                    int rank) {
   static const std::string key = "algorithms";
-  if (rank == 0)
-    return library.chooseAlgorithms(nullptr, message) &&
-           store.set(key, library.printAlgorithms(), message);
-  std::string given;
-  return store.get(key, /*owner=*/0, given, message) &&
-         library.chooseAlgorithms(&given, message);
+  if (rank == 0) {
+    Failure failure = library.chooseAlgorithms(nullptr);
+    return failure ? failure : store.set(key, library.printAlgorithms());
+  }
+  Result<std::string> given = store.get(key, /*owner=*/0);
+  return given ? library.chooseAlgorithms(&*given) : given.getFailure();
 }
 
 DeviceLibrary *RoutineLibraries::find(const rg_instruction &instruction) const {

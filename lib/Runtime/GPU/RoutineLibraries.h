@@ -24,18 +24,18 @@ std::unique_ptr<DeviceLibrary>
 createAttentionLibrary(const DeviceLibraryOptions &options);
 
 /// Writes what was chosen if something was, unless another rank has chosen.
-/// False, with a message, if the file has to be written and cannot be; if it
-/// need not, the note has the message.
+/// Fails if the file has to be written and cannot be; if it need not, the note
+/// says why.
 template <typename File>
-bool keepAlgorithms(const File &file, const DeviceLibraryOptions &options,
-                    bool wasGiven, std::string &message, std::string &note) {
+Failure keepAlgorithms(const File &file, const DeviceLibraryOptions &options,
+                       bool wasGiven, std::string &note) {
   if (wasGiven || !file.isChanged() || options.algorithmFile.empty())
-    return true;
-  std::string problem;
-  if (file.write(options.algorithmFile, problem))
-    return true;
-  (options.needsAlgorithmFile ? message : note) = problem;
-  return !options.needsAlgorithmFile;
+    return Failure();
+  Failure failure = file.write(options.algorithmFile);
+  if (!failure || options.needsAlgorithmFile)
+    return failure;
+  note = failure.getMessage();
+  return Failure();
 }
 
 } // namespace regather::runtime

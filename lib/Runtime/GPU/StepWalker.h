@@ -14,6 +14,7 @@
 #include "GPU/Driver/DeviceWait.h"
 #include "GPU/Driver/LoadedKernels.h"
 #include "GPU/Driver/NvtxRange.h"
+#include "Program/ProgramWalker.h"
 
 namespace regather::runtime {
 
@@ -23,7 +24,7 @@ struct StepResources {
   const rg_gpu_program &program;
   LoadedKernels &kernels;
   DeviceLibrary &library;
-  DeviceCommunicator &communication;
+  DeviceCommunicator &communicator;
   DeviceWait &wait;
 };
 
@@ -34,66 +35,63 @@ enum class WalkState {
   /// A graph begins: the walk enters or skips it. Or it has ended.
   GraphBegin,
   GraphEnd,
-  End,
-  Failed
+  End
 };
 
-/// Enqueues the instructions of one rank, one after the other.
+/// Enqueues the instructions of one rank, one after the other: the backend of
+/// its walk. One thread walks all ranks of a process, each up to the next
+/// collective in turn.
 class StepWalker {
 public:
   StepWalker(const StepResources &resources, DeviceRank &rank);
 
   /// Begins a step.
-  bool begin(std::string &message);
+  Failure begin();
   /// Enqueues everything up to and with the next collective, up to the begin or
   /// the end of a graph, or to the end.
-  WalkState advance(std::string &message);
+  Result<WalkState> advance();
   /// Goes on with the instructions of the graph that begins, or behind them.
   void enterGraph() { inGraph = true; }
   void skipGraph();
   /// The graph that begins or has ended.
   int64_t getGraph() const { return graph; }
   /// Ends a step, after the walk has come to the end.
-  bool finish(std::string &message);
+  Failure finish();
 
   /// The instruction that the walk has come to, for messages; -1 if none.
-  int64_t getInstruction() const { return current; }
-  /// What made the walk fail.
-  rg_status getStatus() const { return status; }
+  int64_t getInstruction() const { return walker.getCurrent(); }
 
 private:
-  struct Loop {
-    int64_t value, upper, step;
-  };
+  friend class ProgramWalker<StepWalker>;
 
-  /// These return false, with a message, when the rank has to stop.
-  bool issue(const rg_instruction &instruction, int64_t &next,
-             std::string &message);
-  bool compute(const rg_instruction &instruction, std::string &message);
+  /// What the walk asks for. Slices of the instruction are resolved.
+  Failure compute(const rg_instruction &instruction);
+  Failure startCollective(const rg_instruction &instruction);
+  Failure record(const rg_instruction &instruction);
+  Failure wait(const rg_instruction &instruction);
+  Failure sync();
+  Failure copy(const rg_instruction &instruction);
+  Failure fill(const rg_instruction &instruction);
+  Failure writeInteger(const rg_slice &slice, int64_t value, int32_t stream);
+  /// Waits for the device.
+  Result<int64_t> readInteger(const rg_slice &slice);
+
   /// The generated kernel that computes an instruction; null if a library does,
   /// or if it computes nothing.
   const rg_gpu_kernel *findKernel(const rg_instruction &instruction) const;
-  bool launch(const rg_instruction &instruction, const rg_gpu_kernel &kernel,
-              std::string &message);
-  bool copy(const rg_instruction &instruction, std::string &message);
-  bool fill(const rg_instruction &instruction, std::string &message);
-  bool fillByDoubling(const rg_instruction &instruction, std::string &message);
-  bool writeAxisIndex(const rg_instruction &instruction, std::string &message);
-  bool record(const rg_instruction &instruction, std::string &message);
-  bool wait(const rg_instruction &instruction, std::string &message);
-  bool control(const rg_instruction &instruction, int64_t &next,
-               std::string &message);
-  bool readInteger(const rg_slice &slice, int64_t &value, std::string &message);
-  bool writeInteger(const rg_slice &slice, int64_t value, CuStream stream,
-                    std::string &message);
+  Failure copyBytes(CuAddress target, CuAddress source, int64_t bytes,
+                    int32_t stream);
+  /// Writes the low `width` bytes of a value, 1, 2 or 4, `count` times.
+  Failure setMemory(CuAddress target, int64_t width, uint32_t value,
+                    int64_t count, int32_t stream);
 
   /// True if the walk stands at the begin or the end of a graph.
   bool isAtGraph(WalkState &state);
   void resolve(const rg_instruction &instruction);
   /// What a profiler is told that an instruction touches.
   WorkMemory getMemory(const rg_instruction &instruction) const;
-  bool check(CuResult result, const char *call, std::string &message) const {
-    return resources.device.check(result, call, message);
+  Failure check(CuResult result, const char *call) const {
+    return resources.device.check(result, call);
   }
   const rg_slice *getSlices(const rg_instruction &instruction) const {
     return program.slices + instruction.first_slice;
@@ -103,13 +101,10 @@ private:
   const rg_program &program;
   const DriverApi &driver;
   DeviceRank &rank;
-  int64_t next = 0;
-  int64_t current = -1;
+  ProgramWalker<StepWalker> walker;
   /// The last graph that the walk has come to, and the next one.
   int64_t graph = -1, nextGraph = 0;
   bool inGraph = false;
-  rg_status status = RG_OK;
-  std::vector<Loop> loops;
   /// Events that were recorded in this step.
   std::vector<bool> isRecorded;
   /// Addresses of the slices of one instruction.

@@ -116,6 +116,13 @@ bool Checker::checkSlice(const rg_slice &slice, const std::string &where) {
   else if (slice.space == RG_SPACE_ARGUMENT && slice.index >= 0 &&
            slice.index < program.argument_count)
     bytes = rg_value_bytes(&program.arguments[slice.index]);
+  else if (slice.space == RG_SPACE_RESULT && slice.index >= 0 &&
+           slice.index < program.result_count) {
+    if (code == KernelCode::Device)
+      return fail(where + " lies in memory of the caller, which is not memory "
+                          "of a device");
+    bytes = rg_value_bytes(&program.results[slice.index]);
+  }
   if (slice.bytes < 0 || slice.offset < 0 || slice.bytes > bytes ||
       slice.offset > bytes - slice.bytes)
     return fail(where + " lies outside of its buffer");

@@ -10,6 +10,8 @@
 
 #include "regather/Support/MeshRanks.h"
 
+#include <algorithm>
+
 using namespace regather;
 using namespace regather::runtime;
 
@@ -28,4 +30,33 @@ std::vector<int32_t> regather::runtime::getGroup(const rg_axes &axes,
                                                  int64_t rank) {
   std::vector<int64_t> group = computeGroup(rank, toMeshAxes(axes));
   return std::vector<int32_t>(group.begin(), group.end());
+}
+
+Failure regather::runtime::checkAxes(const rg_program &program, int32_t ranks) {
+  for (int64_t i = 0; i < program.axes_count; ++i) {
+    const rg_axes &axes = program.axes[i];
+    int64_t last = 0;
+    for (int32_t k = 0; k < axes.count; ++k) {
+      if (axes.sizes[k] < 1 || axes.strides[k] < 1)
+        return Failure("axes have sizes or strides below 1", RG_ERROR_ARGUMENT);
+      last += (axes.sizes[k] - 1) * axes.strides[k];
+    }
+    if (last >= ranks)
+      return Failure("axes have more members than there are ranks",
+                     RG_ERROR_ARGUMENT);
+  }
+  return Failure();
+}
+
+Result<int32_t> regather::runtime::chooseNumRanks(const rg_program &program,
+                                                  int32_t wanted) {
+  int32_t ranks = wanted ? wanted : std::max(program.ranks, 1);
+  if (program.ranks && ranks != program.ranks)
+    return Failure("the program was compiled for " +
+                       std::to_string(program.ranks) + " ranks, not for " +
+                       std::to_string(ranks),
+                   RG_ERROR_ARGUMENT);
+  if (Failure failure = checkAxes(program, ranks))
+    return failure;
+  return ranks;
 }

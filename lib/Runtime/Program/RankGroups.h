@@ -10,6 +10,7 @@
 #define REGATHER_LIB_RUNTIME_PROGRAM_RANKGROUPS_H
 
 #include "regather/Runtime/Program.h"
+#include "regather/Support/Result.h"
 
 #include <vector>
 
@@ -20,6 +21,15 @@ int64_t getPosition(const rg_axes &axes, int64_t rank);
 
 /// The ranks of a rank's group, in group order.
 std::vector<int32_t> getGroup(const rg_axes &axes, int64_t rank);
+
+/// Fails with RG_ERROR_ARGUMENT if axes of the program make no sense, or lead
+/// to more ranks than there are.
+Failure checkAxes(const rg_program &program, int32_t ranks);
+
+/// How many ranks run a program in one process: as many as are `wanted`; if
+/// that is 0, as it was compiled for. Fails with RG_ERROR_ARGUMENT if it was
+/// compiled for others.
+Result<int32_t> chooseNumRanks(const rg_program &program, int32_t wanted);
 
 } // namespace regather::runtime
 

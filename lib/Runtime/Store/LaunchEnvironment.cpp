@@ -11,6 +11,8 @@
 #include <cstdlib>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// Ports that are derived from a job lie below those that systems hand out.
 static constexpr int32_t kFirstPort = 20000, kNumPorts = 10000;
@@ -20,11 +22,13 @@ static constexpr int32_t kMaxRanks = 1 << 20, kMaxPort = 65535;
 namespace {
 class EnvironmentParser {
 public:
-  EnvironmentParser(const LaunchEnvironment::Reader &getVariable,
-                    std::string &message)
-      : getVariable(getVariable), message(message) {}
+  explicit EnvironmentParser(const LaunchEnvironment::Reader &getVariable)
+      : getVariable(getVariable) {}
 
-  bool parse(LaunchEnvironment &environment);
+  /// Fills `environment`.
+  Failure parse();
+
+  LaunchEnvironment environment;
 
 private:
   bool has(const char *name) const {
@@ -34,43 +38,42 @@ private:
   std::string get(const char *name) const {
     return has(name) ? getVariable(name) : "";
   }
-  bool readNumber(const char *name, int32_t begin, int32_t end,
-                  int32_t &number);
-  bool readRanks(const char *rank, const char *ranks, const char *localRank,
-                 LaunchEnvironment &environment);
-  bool findAddress(LaunchEnvironment &environment);
-  bool findPort(LaunchEnvironment &environment);
+  Failure readNumber(const char *name, int32_t begin, int32_t end,
+                     int32_t &number);
+  Failure readRanks(const char *rank, const char *ranks, const char *localRank);
+  Failure findAddress();
+  Failure findPort();
 
   const LaunchEnvironment::Reader &getVariable;
-  std::string &message;
   /// Identifies the job.
   std::string job;
 };
 } // namespace
 
 /// Reads a variable that has to hold a number from `begin` to below `end`.
-bool EnvironmentParser::readNumber(const char *name, int32_t begin, int32_t end,
-                                   int32_t &number) {
+Failure EnvironmentParser::readNumber(const char *name, int32_t begin,
+                                      int32_t end, int32_t &number) {
   std::string text = get(name);
   char *rest = nullptr;
   long value = std::strtol(text.c_str(), &rest, 10);
   if (!text.empty() && !*rest && value >= begin && value < end) {
     number = int32_t(value);
-    return true;
+    return Failure();
   }
-  message = std::string(name) +
-            (text.empty() ? " is not set" : " is '" + text + "'") +
-            ", expected a number from " + std::to_string(begin) + " to " +
-            std::to_string(end - 1);
-  return false;
+  return std::string(name) +
+         (text.empty() ? " is not set" : " is '" + text + "'") +
+         ", expected a number from " + std::to_string(begin) + " to " +
+         std::to_string(end - 1);
 }
 
-bool EnvironmentParser::readRanks(const char *rank, const char *ranks,
-                                  const char *localRank,
-                                  LaunchEnvironment &environment) {
-  return readNumber(ranks, 1, kMaxRanks, environment.ranks) &&
-         readNumber(rank, 0, environment.ranks, environment.rank) &&
-         readNumber(localRank, 0, environment.ranks, environment.localRank);
+Failure EnvironmentParser::readRanks(const char *rank, const char *ranks,
+                                     const char *localRank) {
+  if (Failure failure = readNumber(ranks, 1, kMaxRanks, environment.ranks))
+    return failure;
+  if (Failure failure =
+          readNumber(rank, 0, environment.ranks, environment.rank))
+    return failure;
+  return readNumber(localRank, 0, environment.ranks, environment.localRank);
 }
 
 std::string regather::runtime::getFirstNode(const std::string &list) {
@@ -89,21 +92,21 @@ std::string regather::runtime::getFirstNode(const std::string &list) {
   return name;
 }
 
-bool EnvironmentParser::findAddress(LaunchEnvironment &environment) {
+Failure EnvironmentParser::findAddress() {
   if (has("MASTER_ADDR")) {
     environment.address = get("MASTER_ADDR");
-    return true;
+    return Failure();
   }
   for (const char *list : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"})
     if (has(list)) {
       environment.address = getFirstNode(get(list));
-      return true;
+      return Failure();
     }
   if (get("OMPI_COMM_WORLD_LOCAL_SIZE") == get("OMPI_COMM_WORLD_SIZE"))
-    return true;
-  message = "the ranks are on several nodes, so MASTER_ADDR has to say the "
-            "address of rank 0, as by 'mpirun -x MASTER_ADDR=...'";
-  return false;
+    return Failure();
+  return Failure(
+      "the ranks are on several nodes, so MASTER_ADDR has to say the "
+      "address of rank 0, as by 'mpirun -x MASTER_ADDR=...'");
 }
 
 /// FNV-1a: equal for all ranks of a job, and seldom for two jobs.
@@ -114,58 +117,58 @@ static uint32_t hash(const std::string &text) {
   return value;
 }
 
-bool EnvironmentParser::findPort(LaunchEnvironment &environment) {
+Failure EnvironmentParser::findPort() {
   if (!has("MASTER_PORT")) {
     environment.port = kFirstPort + int32_t(hash(job) % kNumPorts);
-    return true;
+    return Failure();
   }
-  if (!readNumber("MASTER_PORT", 1, kMaxPort + 1, environment.port))
-    return false;
+  if (Failure failure =
+          readNumber("MASTER_PORT", 1, kMaxPort + 1, environment.port))
+    return failure;
   // On MASTER_PORT listens torchrun itself.
   if (get("TORCHELASTIC_USE_AGENT_STORE") == "True")
     environment.port += environment.port < kMaxPort ? 1 : -1;
-  return true;
+  return Failure();
 }
 
-bool EnvironmentParser::parse(LaunchEnvironment &environment) {
+Failure EnvironmentParser::parse() {
+  Failure failure;
   if (has("RANK") || has("WORLD_SIZE")) {
-    if (!readRanks("RANK", "WORLD_SIZE", "LOCAL_RANK", environment))
-      return false;
+    failure = readRanks("RANK", "WORLD_SIZE", "LOCAL_RANK");
     job = get("TORCHELASTIC_RUN_ID");
   } else if (has("OMPI_COMM_WORLD_RANK")) {
-    if (!readRanks("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-                   "OMPI_COMM_WORLD_LOCAL_RANK", environment))
-      return false;
+    failure = readRanks("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                        "OMPI_COMM_WORLD_LOCAL_RANK");
     job = get("PMIX_NAMESPACE");
   } else if (has("SLURM_PROCID")) {
-    if (!readRanks("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID",
-                   environment))
-      return false;
+    failure = readRanks("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID");
     job = get("SLURM_JOB_ID") + "." + get("SLURM_STEP_ID");
   } else {
-    return true;
+    return Failure();
   }
+  if (failure)
+    return failure;
   environment.token =
       has("REGATHER_JOB_TOKEN") ? get("REGATHER_JOB_TOKEN") : job;
-  if (environment.token.size() > kMaxToken) {
-    message = "REGATHER_JOB_TOKEN has " +
-              std::to_string(environment.token.size()) +
-              " characters, expected at most " + std::to_string(kMaxToken);
-    return false;
-  }
-  if (has("TORCHELASTIC_RESTART_COUNT") &&
-      !readNumber("TORCHELASTIC_RESTART_COUNT", 0, kMaxRanks,
-                  environment.restart))
-    return false;
-  return findAddress(environment) && findPort(environment);
+  if (environment.token.size() > kMaxToken)
+    return "REGATHER_JOB_TOKEN has " +
+           std::to_string(environment.token.size()) +
+           " characters, expected at most " + std::to_string(kMaxToken);
+  if (has("TORCHELASTIC_RESTART_COUNT"))
+    failure = readNumber("TORCHELASTIC_RESTART_COUNT", 0, kMaxRanks,
+                         environment.restart);
+  if (!failure)
+    failure = findAddress();
+  return failure ? failure : findPort();
 }
 
-bool LaunchEnvironment::read(const Reader &getVariable, std::string &message) {
-  *this = {};
-  return EnvironmentParser(getVariable, message).parse(*this);
+Result<LaunchEnvironment> LaunchEnvironment::read(const Reader &getVariable) {
+  EnvironmentParser parser(getVariable);
+  if (Failure failure = parser.parse())
+    return failure;
+  return parser.environment;
 }
 
-bool LaunchEnvironment::read(std::string &message) {
-  return read([](const char *name) -> const char * { return getenv(name); },
-              message);
+Result<LaunchEnvironment> LaunchEnvironment::read() {
+  return read([](const char *name) -> const char * { return getenv(name); });
 }

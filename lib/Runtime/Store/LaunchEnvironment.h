@@ -14,6 +14,8 @@
 #ifndef REGATHER_LIB_RUNTIME_STORE_LAUNCHENVIRONMENT_H
 #define REGATHER_LIB_RUNTIME_STORE_LAUNCHENVIRONMENT_H
 
+#include "regather/Support/Result.h"
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -38,9 +40,8 @@ struct LaunchEnvironment {
   using Reader = std::function<const char *(const char *)>;
 
   /// Reads the variables. Without any of them, the process is the only rank.
-  /// False, with a message, if they make no sense.
-  bool read(const Reader &getVariable, std::string &message);
-  bool read(std::string &message);
+  static Result<LaunchEnvironment> read(const Reader &getVariable);
+  static Result<LaunchEnvironment> read();
 };
 
 /// The first node of a list as Slurm writes it: "node07" of "node[07-09,12],x".

@@ -24,14 +24,12 @@ public:
       : store(store), rank(rank), ranks(ranks) {}
 
   /// All ranks call it in the same order with as many bytes. On rank 0
-  /// `parts[i]` is where those of rank i go. Returns when all have arrived;
-  /// false, with a message, if they do not in time.
-  bool gather(const char *data, int64_t bytes, char *const *parts,
-              std::string &message);
+  /// `parts[i]` is where those of rank i go. Returns when all have arrived, and
+  /// fails if they do not in time.
+  Failure gather(const char *data, int64_t bytes, char *const *parts);
 
 private:
-  bool send(const char *data, int64_t bytes, std::string &message);
-  bool receive(int32_t from, char *data, int64_t bytes, std::string &message);
+  Failure receive(int32_t from, char *data, int64_t bytes);
 
   TcpStore &store;
   int32_t rank, ranks;

@@ -9,6 +9,8 @@
 #ifndef REGATHER_LIB_RUNTIME_STORE_RANKSTORE_H
 #define REGATHER_LIB_RUNTIME_STORE_RANKSTORE_H
 
+#include "regather/Support/Result.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,24 +23,21 @@ class RankStore {
 public:
   virtual ~RankStore() = default;
 
-  virtual bool set(const std::string &key, const std::string &value,
-                   std::string &message) = 0;
+  virtual Failure set(const std::string &key, const std::string &value) = 0;
 
-  /// Waits until rank `owner` has set the key. False, with a message, if it
-  /// does not in time.
-  virtual bool get(const std::string &key, int32_t owner, std::string &value,
-                   std::string &message) = 0;
+  /// Waits until rank `owner` has set the key. Fails if it does not in time.
+  virtual Result<std::string> get(const std::string &key, int32_t owner) = 0;
 
-  /// Waits until all ranks are here. False, with a message that names those who
-  /// are not, when time is over.
-  virtual bool barrier(const std::string &name, std::string &message) = 0;
+  /// Waits until all ranks are here. When time is over, it fails and names
+  /// those who are not.
+  virtual Failure barrier(const std::string &name) = 0;
 
   /// Asked by all of some ranks at about the same time, when they have waited
-  /// for each other in vain: false, with a message that names them, if some do
-  /// not ask within `seconds`, as they have stopped.
-  virtual bool callRoll(const std::string &name,
-                        const std::vector<int32_t> &group, double seconds,
-                        std::string &message) = 0;
+  /// for each other in vain: fails, and names them, if some do not ask within
+  /// `seconds`, as they have stopped.
+  virtual Failure callRoll(const std::string &name,
+                           const std::vector<int32_t> &group,
+                           double seconds) = 0;
 
   /// Lets the others know that this process has not stopped. Any thread may
   /// call it.

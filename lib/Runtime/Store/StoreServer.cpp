@@ -22,6 +22,7 @@
 #include <vector>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 /// Longer lists of ranks are cut.
 static constexpr size_t kMaxListed = 16;
@@ -75,14 +76,12 @@ static Socket listenOn(const std::string &address, int32_t port) {
   return Socket();
 }
 
-bool StoreServer::start(std::string &message) {
+Failure StoreServer::start() {
   listener = listenOn(environment.address, environment.port);
   int pipe[2] = {-1, -1};
-  if (!listener || socketpair(AF_UNIX, SOCK_STREAM, 0, pipe) != 0) {
-    message = "rank 0 cannot listen on port " +
-              std::to_string(environment.port) + ": " + std::strerror(errno);
-    return false;
-  }
+  if (!listener || socketpair(AF_UNIX, SOCK_STREAM, 0, pipe) != 0)
+    return "rank 0 cannot listen on port " + std::to_string(environment.port) +
+           ": " + std::strerror(errno);
   wakeReader = Socket(pipe[0]);
   wakeWriter = Socket(pipe[1]);
   sockaddr_storage address = {};
@@ -91,7 +90,7 @@ bool StoreServer::start(std::string &message) {
   // The port is at the same place for both families.
   port = ntohs(reinterpret_cast<sockaddr_in *>(&address)->sin_port);
   thread = std::thread([this] { run(); });
-  return true;
+  return Failure();
 }
 
 StoreServer::~StoreServer() {

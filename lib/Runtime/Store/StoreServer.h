@@ -59,7 +59,7 @@ public:
   /// Begins to listen and to answer, on a thread of its own. Port 0 takes a
   /// free one. It listens on all interfaces, unless the ranks were told an
   /// address that leads to their own machine, such as `localhost`.
-  bool start(std::string &message);
+  Failure start();
   int32_t getPort() const { return port; }
 
 private:

@@ -20,6 +20,8 @@
 #include <thread>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 using Clock = std::chrono::steady_clock;
 
 /// The server answers in time even if it is to say that something is missing;
@@ -64,8 +66,7 @@ static Socket tryConnect(const std::string &address, int32_t port,
   return socket;
 }
 
-bool TcpStore::open(const LaunchEnvironment &environment,
-                    std::string &message) {
+Failure TcpStore::open(const LaunchEnvironment &environment) {
   Clock::time_point begin = Clock::now();
   std::string reason;
   // Rank 0 may start later than others.
@@ -74,114 +75,93 @@ bool TcpStore::open(const LaunchEnvironment &environment,
        pause = std::min(2 * pause, kLongestPause)) {
     socket = tryConnect(environment.address, environment.port, reason);
     if (socket)
-      return true;
-    if (getElapsed(begin) > seconds) {
-      message = "rank 0 does not answer at " + environment.address + ":" +
-                std::to_string(environment.port) + " within " +
-                formatSeconds(seconds) + ": " + reason;
-      return false;
-    }
+      return Failure();
+    if (getElapsed(begin) > seconds)
+      return "rank 0 does not answer at " + environment.address + ":" +
+             std::to_string(environment.port) + " within " +
+             formatSeconds(seconds) + ": " + reason;
     std::this_thread::sleep_for(pause);
   }
 }
 
-bool TcpStore::connect(const LaunchEnvironment &given, double newSeconds,
-                       std::string &message) {
+Failure TcpStore::connect(const LaunchEnvironment &given, double newSeconds) {
   seconds = newSeconds;
   if (given.ranks == 1)
-    return true;
+    return Failure();
   LaunchEnvironment environment = given;
   if (environment.rank == 0) {
     server = std::make_unique<StoreServer>(environment, seconds);
-    if (!server->start(message))
-      return false;
+    if (Failure failure = server->start())
+      return failure;
     if (environment.address != "::1")
       environment.address = "localhost";
     environment.port = server->getPort();
   }
-  std::string value;
-  return open(environment, message) &&
-         request({"hello", std::to_string(environment.rank),
+  if (Failure failure = open(environment))
+    return failure;
+  return request({"hello", std::to_string(environment.rank),
                   std::to_string(environment.ranks),
-                  std::to_string(environment.restart), environment.token},
-                 value, message);
+                  std::to_string(environment.restart), environment.token})
+      .getFailure();
 }
 
-bool TcpStore::request(const StoreMessage &request, double waitSeconds,
-                       std::string &value, std::string &message) {
+Result<std::string> TcpStore::request(const StoreMessage &request,
+                                      double waitSeconds) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (!socket.send(encodeStoreMessage(request))) {
-    message = "the connection to rank 0 is lost: has it ended?";
-    return false;
-  }
+  Failure lost("the connection to rank 0 is lost: has it ended?");
+  if (!socket.send(encodeStoreMessage(request)))
+    return lost;
   Clock::time_point begin = Clock::now();
   StoreMessage reply;
   while (true) {
     StoreDecoding state = decodeStoreMessage(received, reply);
     if (state == StoreDecoding::Complete && reply.size() == 2)
       break;
-    if (state != StoreDecoding::Incomplete) {
-      message = "what answers in place of rank 0 is another program";
-      return false;
-    }
+    if (state != StoreDecoding::Incomplete)
+      return Failure("what answers in place of rank 0 is another program");
     pollfd file = {socket.get(), POLLIN, 0};
     double rest = waitSeconds + getReplyPatience(seconds) - getElapsed(begin);
-    if (rest <= 0 || poll(&file, 1, int(rest * 1000) + 1) == 0) {
-      message = "rank 0 does not answer any more";
-      return false;
-    }
-    if (file.revents && !socket.receive(received)) {
-      message = "the connection to rank 0 is lost: has it ended?";
-      return false;
-    }
+    if (rest <= 0 || poll(&file, 1, int(rest * 1000) + 1) == 0)
+      return Failure("rank 0 does not answer any more");
+    if (file.revents && !socket.receive(received))
+      return lost;
   }
-  if (reply[0] != "ok") {
-    message = reply[1];
-    return false;
-  }
-  value = reply[1];
-  return true;
+  if (reply[0] != "ok")
+    return Failure(reply[1]);
+  return reply[1];
 }
 
-bool TcpStore::set(const std::string &key, const std::string &value,
-                   std::string &message) {
-  std::string none;
-  return request({"set", key, value}, none, message);
+Failure TcpStore::set(const std::string &key, const std::string &value) {
+  return request({"set", key, value}).getFailure();
 }
 
-bool TcpStore::get(const std::string &key, int32_t owner, std::string &value,
-                   std::string &message) {
-  return request({"get", key, std::to_string(owner)}, value, message);
+Result<std::string> TcpStore::get(const std::string &key, int32_t owner) {
+  return request({"get", key, std::to_string(owner)});
 }
 
-bool TcpStore::put(const std::string &key, const std::string &value,
-                   std::string &message) {
-  std::string none;
-  return request({"put", key, value}, none, message);
+Failure TcpStore::put(const std::string &key, const std::string &value) {
+  return request({"put", key, value}).getFailure();
 }
 
-bool TcpStore::take(const std::string &key, std::string &value,
-                    std::string &message) {
-  return request({"take", key}, value, message);
+Result<std::string> TcpStore::take(const std::string &key) {
+  return request({"take", key});
 }
 
-bool TcpStore::barrier(const std::string &name, std::string &message) {
+Failure TcpStore::barrier(const std::string &name) {
   if (!socket)
-    return true;
-  std::string none;
-  return request({"barrier", name}, none, message);
+    return Failure();
+  return request({"barrier", name}).getFailure();
 }
 
-bool TcpStore::callRoll(const std::string &name,
-                        const std::vector<int32_t> &group, double rollSeconds,
-                        std::string &message) {
+Failure TcpStore::callRoll(const std::string &name,
+                           const std::vector<int32_t> &group,
+                           double rollSeconds) {
   if (!socket)
-    return true;
-  std::string none;
+    return Failure();
   StoreMessage call = {"roll", name, std::to_string(rollSeconds)};
   for (int32_t rank : group)
     call.push_back(std::to_string(rank));
-  return request(call, rollSeconds, none, message);
+  return request(call, rollSeconds).getFailure();
 }
 
 void TcpStore::sayAlive() {
@@ -191,28 +171,29 @@ void TcpStore::sayAlive() {
 }
 
 std::string TcpStore::describeSilent(double silentSeconds) {
-  std::string text, message;
   if (!socket)
     return "";
-  return request({"silent", std::to_string(silentSeconds)}, /*waitSeconds=*/0,
-                 text, message)
-             ? text
-             : message;
+  Result<std::string> text =
+      request({"silent", std::to_string(silentSeconds)}, /*waitSeconds=*/0);
+  return text ? *text : text.getMessage();
 }
 
-bool TcpStore::agreeToStop(int64_t step, bool wants, bool &stops,
-                           std::string &message) {
-  stops = wants;
+Result<bool> TcpStore::agreeToStop(int64_t step, bool wants) {
   if (!socket)
-    return true;
-  std::string last;
-  if (!request({"stop", std::to_string(step), wants ? "1" : "0"}, last,
-               message))
-    // Rank 0 may have finished its steps before this one, where no collective
-    // keeps them together. If it has failed, collectives say so.
-    return !wants;
-  stops = !last.empty() && step >= std::strtoll(last.c_str(), nullptr, 10);
+    return wants;
+  Result<std::string> last =
+      request({"stop", std::to_string(step), wants ? "1" : "0"});
+  // Rank 0 may have finished its steps before this one, where no collective
+  // keeps them together. If it has failed, collectives say so.
+  if (!last && !wants)
+    return false;
+  if (!last)
+    return last.getFailure();
+  bool stops =
+      !last->empty() && step >= std::strtoll(last->c_str(), nullptr, 10);
   // Results of different steps must not be saved as one.
-  return !stops ||
-         barrier("the end after step " + std::to_string(step), message);
+  if (stops)
+    if (Failure failure = barrier("the end after step " + std::to_string(step)))
+      return failure;
+  return stops;
 }

@@ -25,42 +25,37 @@ namespace regather::runtime {
 class TcpStore : public RankStore {
 public:
   /// Waits until all ranks are here, at most `seconds`, which is also how long
-  /// later requests wait. False, with a message that names who is missing.
-  bool connect(const LaunchEnvironment &environment, double seconds,
-               std::string &message);
+  /// later requests wait. A failure names who is missing.
+  Failure connect(const LaunchEnvironment &environment, double seconds);
 
-  bool set(const std::string &key, const std::string &value,
-           std::string &message) override;
-  bool get(const std::string &key, int32_t owner, std::string &value,
-           std::string &message) override;
-  bool barrier(const std::string &name, std::string &message) override;
-  bool callRoll(const std::string &name, const std::vector<int32_t> &group,
-                double seconds, std::string &message) override;
+  Failure set(const std::string &key, const std::string &value) override;
+  Result<std::string> get(const std::string &key, int32_t owner) override;
+  Failure barrier(const std::string &name) override;
+  Failure callRoll(const std::string &name, const std::vector<int32_t> &group,
+                   double seconds) override;
 
   void sayAlive() override;
   std::string describeSilent(double seconds) override;
 
   /// Sets a key, for which it waits until it has no value.
-  bool put(const std::string &key, const std::string &value,
-           std::string &message);
+  Failure put(const std::string &key, const std::string &value);
   /// Waits for a key as `get` does, and removes its value.
-  bool take(const std::string &key, std::string &value, std::string &message);
+  Result<std::string> take(const std::string &key);
 
   /// Asked by all ranks after each step, which none finishes before all have
   /// begun it: whether to stop after it. When a rank wants to, all stop after
-  /// the next step; false, with a message, if one does not. Ranks go on if rank
-  /// 0 has ended.
-  bool agreeToStop(int64_t step, bool wants, bool &stops, std::string &message);
+  /// the next step, and it fails if one does not. Ranks go on if rank 0 has
+  /// ended.
+  Result<bool> agreeToStop(int64_t step, bool wants);
 
 private:
-  bool open(const LaunchEnvironment &environment, std::string &message);
-  /// Sends a request, for which the server waits at most so long.
-  bool request(const StoreMessage &request, std::string &value,
-               std::string &message) {
-    return this->request(request, seconds, value, message);
+  Failure open(const LaunchEnvironment &environment);
+  /// Sends a request, for which the server waits at most so long, and returns
+  /// the answer.
+  Result<std::string> request(const StoreMessage &request, double waitSeconds);
+  Result<std::string> request(const StoreMessage &request) {
+    return this->request(request, seconds);
   }
-  bool request(const StoreMessage &request, double waitSeconds,
-               std::string &value, std::string &message);
 
   double seconds = 0;
   /// Held by the thread whose request is to be answered.

@@ -96,9 +96,11 @@ def extract(joint: Joint, saved: list[Node], forward: list[Node],
              else SavedForBackwardsAOTOutput(i)
              for i in range(len(saved))]
     builder = _GraphBuilder()
-    for node in arguments:
-        if not is_tangent(node):
-            builder.add_input(node)
+    primals = [node for node in arguments if not is_tangent(node)]
+    for position, node in enumerate(primals):
+        # Inductor reads it since 2.15, of the arguments of backward.
+        node.meta["is_static_input"] = position in joint.static
+        builder.add_input(node)
     for node in forward:
         builder.add_copy(node, marks_backward=False)
     forward_graph = builder.finish(

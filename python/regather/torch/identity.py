@@ -15,7 +15,8 @@ from regather import library
 def _hash_package() -> str:
     digest = hashlib.sha256()
     package = Path(__file__).resolve().parent
-    for path in sorted([*package.glob("*.py"), package.parent / "library.py"]):
+    for path in sorted([*package.glob("*.py"),
+                        *package.parent.glob("library/*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from regather.torch.overlap import OverlapPass
 from regather.torch.partitioner import Partitioner
+from regather.torch.private import inductor_config
 
 
 def options(*, mode: str | None = None, budget: int | None = None,
@@ -27,6 +28,10 @@ def options(*, mode: str | None = None, budget: int | None = None,
     if schedule:
         chosen["post_grad_custom_post_pass"] = [
             OverlapPass(cluster=cluster, memory_limit=memory_limit)]
-        # It would change the order again.
+        # These would change the order again; the second is of 2.14.
         chosen["reorder_for_peak_memory"] = False
+        if hasattr(inductor_config.aten_distributed_optimizations,
+                   "enable_simple_overlap"):
+            chosen["aten_distributed_optimizations.enable_simple_overlap"] = (
+                False)
     return chosen

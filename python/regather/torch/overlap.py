@@ -29,8 +29,8 @@ class OverlapPass(CustomGraphPass):
                   number.
 
     The order is a function of the graph, the same on all ranks. Inductor keeps
-    it with `reorder_for_peak_memory=False`, which `regather.torch.options`
-    sets. `last_score` and `last_given` hold what the last graph takes by the
+    it with `reorder_for_peak_memory=False` and, since 2.14,
+    `enable_simple_overlap=False`, which `regather.torch.options` sets. `last_score` and `last_given` hold what the last graph takes by the
     estimates, in our order and in its own. Graphs without collectives stay as
     they are, as do, with one warning, those that cannot be measured.
     """

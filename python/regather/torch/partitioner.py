@@ -14,23 +14,21 @@ import torch
 from torch.fx import GraphModule, Node
 
 from regather import library
-from regather.torch.duplicates import (erase_dead, merge_duplicates,
-                                       merges_everything)
+from regather.torch.duplicates import erase_dead, merge_duplicates
 from regather.torch.extract import count_names, extract
 from regather.torch.identity import make_uuid
 from regather.torch.joint import (FlatJoint, Joint, check_calls,
-                                  find_parameters, flatten, is_tangent,
-                                  read_joint)
+                                  flatten, is_tangent, read_joint)
 from regather.torch.private import (CustomPartitionerFn, inductor_config,
-                                    partitioners)
+                                    partitioners, pytree)
 from regather.torch.private import functorch_config as config
+from regather.torch.reshard import find_released, parse_reshard
 from regather.torch.timed import estimate_seconds
 from regather.torch.unmodelled import Unmodelled, warn_once
 
 log = logging.getLogger("regather.torch")
 
 MODES = library.Partition.MODES
-RESHARD = ("always", "never")
 
 # With other values PyTorch's min-cut is another one than the one we know.
 _CONFIG: dict[str, Any] = {
@@ -65,7 +63,9 @@ class Partitioner(CustomPartitionerFn):
              what `record` lists; "budget": as fast as `budget` bytes allow.
     budget   bytes of activations that may be saved; sets the mode.
     reshard  "always": backward gathers parameters again, which are released
-             after forward; "never": what is gathered can be saved.
+             after forward; "never": what is gathered can be saved; "default":
+             "always", but for the unit that forward comes to last. Modules may
+             have a mode of their own: "default modules=layers.*:never".
     record   a JSON list of names of nodes; sets the mode. `last_saved` holds
              what the last graph saved.
     cluster  what times of recomputation are estimated for; a name or a file.
@@ -84,9 +84,6 @@ class Partitioner(CustomPartitionerFn):
         if self.mode not in MODES:
             raise ValueError(f"expects one of {', '.join(MODES)} as mode, got "
                              f"{self.mode!r}")
-        if reshard not in RESHARD:
-            raise ValueError(f"expects one of {', '.join(RESHARD)} as reshard, "
-                             f"got {reshard!r}")
         if (budget is not None and record is not None) or (
                 implied != "min-cut" and self.mode != implied) or (
                 self.mode in ("budget", "replay") and self.mode != implied):
@@ -94,6 +91,7 @@ class Partitioner(CustomPartitionerFn):
                              "each other, as do mode replay and a record")
         self.budget = budget
         self.reshard = reshard
+        self._reshard = parse_reshard(reshard)
         self.record = None if record is None else Path(record)
         self.cluster = cluster
         self.last_saved: list[str] = []
@@ -126,9 +124,6 @@ class Partitioner(CustomPartitionerFn):
                 "activation_quantization_aten_pass") is not None:
             raise Unmodelled("activations are quantized")
         if self.mode == "match-pytorch":
-            if config.cse and not merges_everything():
-                raise Unmodelled("this PyTorch merges equal calls by a rule of "
-                                 "its own")
             for name, value in _CONFIG.items():
                 if getattr(config, name, value) != value:
                     raise Unmodelled(f"{name} is set")
@@ -142,14 +137,14 @@ class Partitioner(CustomPartitionerFn):
         check_calls(gm.graph)
         erase_dead(gm.graph)
         if config.cse:
-            merge_duplicates(gm.graph)
+            output = next(reversed(gm.graph.nodes))
+            merge_duplicates(gm.graph, pytree.arg_tree_leaves(
+                *output.args)[num_fwd_outputs:])
         joint = read_joint(gm, num_fwd_outputs, static_lifetime_input_indices)
         if not any(map(is_tangent, joint.nodes)):
             raise Unmodelled("nothing depends on a gradient")
         self._apply_marks(joint)
-        released = (find_parameters(joint) if self.reshard == "always"
-                    else frozenset())
-        flat = flatten(joint, released)
+        flat = flatten(joint, find_released(joint, self._reshard))
         partition = self._decide(joint, flat)
         nodes = joint.nodes
         saved = [nodes[i] for i in partition.saved]

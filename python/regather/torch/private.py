@@ -7,7 +7,10 @@ version that lacks one of them fails here, at the import of `regather.torch`.
 from __future__ import annotations
 
 import torch
+from functorch.compile import make_boxed_func
 from torch import _inductor
+from torch._dynamo import list_backends, register_backend
+from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import compile_utils, partitioners
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd.descriptors import (
@@ -18,10 +21,14 @@ from torch._guards import TracingContext
 from torch._inductor.custom_graph_pass import (CustomGraphPass,
                                                CustomPartitionerFn)
 from torch._ops import HigherOrderOperator, OpOverload
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.distributed.distributed_c10d import _resolve_process_group
 from torch.fx._lazy_graph_module import _make_graph_module
 from torch.utils import _pytree as pytree
 
+# Of 2.15: a floating-point argument by its bits.
+normalize_argument = getattr(compile_utils, "_normalize_cse_arg",
+                             lambda argument: argument)
 inductor_config = _inductor.config
 make_graph_module = _make_graph_module
 resolve_process_group = _resolve_process_group
@@ -30,7 +37,9 @@ wait_tensor = torch.ops._c10d_functional.wait_tensor.default
 __all__ = [
     "CustomGraphPass", "CustomPartitionerFn", "HigherOrderOperator",
     "OpOverload", "SavedForBackwardsAOTOutput",
-    "SavedForBackwardsNoVcCheckAOTOutput", "TracingContext", "compile_utils",
-    "functorch_config", "get_aten_target", "inductor_config", "is_opaque_node",
-    "make_graph_module", "partitioners", "pytree", "rand_ops",
-    "resolve_process_group", "wait_tensor"]
+    "SavedForBackwardsNoVcCheckAOTOutput", "TracingContext", "aot_autograd",
+    "compile_utils", "functorch_config", "get_aten_target", "inductor_config",
+    "is_opaque_node", "list_backends", "make_boxed_func", "make_graph_module",
+    "normalize_argument", "partitioners", "pytree", "rand_ops",
+    "register_backend", "resolve_process_group",
+    "unset_fake_temporarily", "wait_tensor"]

@@ -11,6 +11,10 @@
  *===----------------------------------------------------------------------===*/
 
 #include "regather-c/Cost.h"
+#include "regather-c/Execution.h"
+#include "regather-c/Module.h"
+#include "regather-c/ModulePaths.h"
+#include "regather-c/Option.h"
 #include "regather-c/Partition.h"
 #include "regather-c/Schedule.h"
 

@@ -43,7 +43,7 @@ protected:
 };
 } // namespace
 
-TEST_F(CostTest, MatrixProduct) {
+TEST_F(CostTest, Gemm) {
   OpCost cost = costOfLast(R"(
     func.func @f(%a: tensor<4x8xbf16>, %b: tensor<8x16xbf16>) {
       %0 = tg.node "aten.mm.default"(%a, %b)
@@ -56,7 +56,7 @@ TEST_F(CostTest, MatrixProduct) {
   EXPECT_FALSE(cost.view);
 }
 
-TEST_F(CostTest, ProductWithBiasFirst) {
+TEST_F(CostTest, GemmWithBiasFirst) {
   OpCost cost = costOfLast(R"(
     func.func @f(%c: tensor<16xf32>, %a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
       %0 = tg.node "aten.addmm.default"(%c, %a, %b)
@@ -141,7 +141,7 @@ TEST_F(CostTest, ConvolutionBackward) {
   EXPECT_EQ(flopsWith("[false, true, true]"), product);
 }
 
-TEST_F(CostTest, GroupedProduct) {
+TEST_F(CostTest, GroupedGemm) {
   OpCost cost = costOfLast(R"(
     func.func @f(%a: tensor<32x8xbf16>, %b: tensor<4x8x16xbf16>, %o: tensor<4xi32>) {
       %0 = tg.node "aten._grouped_mm.default"(%a, %b, %o)

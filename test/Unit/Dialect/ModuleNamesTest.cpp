@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Dialect/TG/Modules/ModuleNames.h"
+#include "regather/Analysis/Modules/ModuleNames.h"
 
 #include "gtest/gtest.h"
 
-using namespace regather::tg;
+using namespace regather;
 
 static std::string summarize(std::vector<llvm::StringRef> paths) {
   return summarizePaths(paths);

@@ -17,7 +17,7 @@ using ShardingRule = ShardingTest;
 //===----------------------------------------------------------------------===//
 
 // The initial value would count on each rank, unless it is zero.
-TEST_F(ShardingRule, MatrixProductIntoZeros) {
+TEST_F(ShardingRule, GemmIntoZeros) {
   auto product = [&](StringRef number) {
     return ruleOf("%a: tensor<4x8xbf16>, %b: tensor<8x2xbf16>",
                   ("%n = arith.constant " + number + R"( : f32

@@ -67,7 +67,7 @@ TEST_F(StepCostsTest, AsksTheModelForComputation) {
   double elements = 4096.0 * 4096;
   EXPECT_DOUBLE_EQ(costs.getComputeSeconds(ops[0]),
                    model.computeSeconds(2 * 4096 * elements, 6 * elements,
-                                        "bf16", WorkKind::Product));
+                                        "bf16", WorkKind::Matmul));
   EXPECT_DOUBLE_EQ(costs.getComputeSeconds(ops[1]),
                    model.computeSeconds(elements, 4 * elements, "bf16"));
   EXPECT_EQ(costs.getComputeSeconds(ops[2]), 0);

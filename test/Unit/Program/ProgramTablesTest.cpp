@@ -93,7 +93,7 @@ protected:
         lists[rank].push_back(value.data());
       arguments.push_back(lists[rank].data());
     }
-    EXPECT_EQ(rg_executor_run(executor, arguments.data()), RG_OK)
+    EXPECT_EQ(rg_executor_run(executor, arguments.data(), nullptr), RG_OK)
         << rg_executor_error(executor);
     std::vector<std::vector<float>> results;
     for (int64_t i = 0; i < program.result_count; ++i) {

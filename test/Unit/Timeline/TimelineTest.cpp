@@ -8,6 +8,8 @@
 
 #include "regather/Timeline/WriteTimeline.h"
 
+#include "../Analysis/OneRankClass.h"
+
 #include "llvm/Support/JSON.h"
 #include "gtest/gtest.h"
 

@@ -48,7 +48,7 @@ struct Device {
   /// Of matrix units, in operations per second, by element type as MLIR spells
   /// it. A multiply-add counts two.
   llvm::StringMap<double> peakFlops;
-  /// Of everything that is no product, in operations per second.
+  /// Of everything that is no matmul, in operations per second.
   double vectorFlops = 0;
   /// The parts of the peaks that kernels reach, above 0 and at most 1.
   double matmulEfficiency = 1;

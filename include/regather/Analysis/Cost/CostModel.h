@@ -25,7 +25,7 @@
 namespace regather {
 
 /// Which of the device's units works.
-enum class WorkKind { Product, Attention, Other };
+enum class WorkKind { Matmul, Attention, Other };
 
 /// Which links a group of ranks uses.
 struct GroupPlacement {

@@ -93,12 +93,6 @@ Result<MemoryPlan>
 planMemory(const MemoryPlanRequest &request,
            const MemoryPlannerOptions &options = MemoryPlannerOptions());
 
-/// Checks offsets against the request: alignment, fixed places, groups, the end
-/// of the arena, and that buffers live together do not overlap, apart from
-/// in-place pairs. Takes O(n log n) and shares nothing with the planner.
-Failure checkMemoryPlan(const MemoryPlanRequest &request,
-                        llvm::ArrayRef<uint64_t> offsets, uint64_t peak);
-
 } // namespace regather
 
 #endif // REGATHER_ANALYSIS_MEMORYPLANNER_MEMORYPLANNER_H

@@ -68,9 +68,6 @@ struct SimulationResult {
   uint64_t numEvents = 0;
 };
 
-/// One class, in which every rank meets only its like.
-RankClasses makeOneRankClass(size_t numStreams);
-
 /// Runs a graph in `order`, in which it can run.
 ///
 /// A collective begins when all ranks of its group have issued it, that is,

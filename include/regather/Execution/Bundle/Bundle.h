@@ -15,9 +15,8 @@
 #define REGATHER_EXECUTION_BUNDLE_BUNDLE_H
 
 #include "regather/Execution/Bundle/Manifest.h"
-#include "regather/Execution/Engines/Communicator.h"
 #include "regather/Execution/Engines/GpuEngine.h"
-#include "regather/Execution/Training/RunStep.h"
+#include "regather/Execution/Training/RunFlags.h"
 
 namespace regather {
 
@@ -43,12 +42,9 @@ struct BundleOptions {
 
   /// Sets what both have.
   void setRanks(int64_t ranks);
-  void setTimeout(double seconds);
-  void watchArena();
-  void setCommunicator(const CommunicatorOptions &communicator);
-  /// `first` or `timed`: how algorithms of products are chosen on GPUs.
-  Failure setAlgorithms(const std::string &text);
 };
+
+BundleOptions makeBundleOptions(const RunFlags &flags);
 
 /// Loads the code of a bundle whose manifest was read, after checking that this
 /// processor runs it, and takes the memory that steps need. The code stays
@@ -61,10 +57,12 @@ loadBundle(const std::string &path, const Manifest &manifest,
 /// True if the name of a file says that it is a bundle.
 bool isBundle(const std::string &path);
 
-/// Runs a bundle from its inputs to its report. Returns the exit code; all
-/// errors have been printed.
-int runBundle(const RunOptions &options, const BundleOptions &bundle,
-              Progress &progress);
+/// A bundle as what is run: reads its manifest, and checks that this machine
+/// runs it on as many ranks as the options ask for. What goes wrong in a step
+/// is told to `reportError`.
+Result<RunSubject>
+describeBundle(const std::string &path, BundleOptions options,
+               const std::function<void(const std::string &)> &reportError);
 
 } // namespace regather
 

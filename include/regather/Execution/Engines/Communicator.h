@@ -32,8 +32,7 @@ struct CommunicatorOptions {
 /// Reads `threads[,latency=SECONDS][,bandwidth=BYTES_PER_SECOND]` or
 /// `nccl[,reproducible]`. Numbers may have units: s, ms, us or ns; B/s, kB/s,
 /// MB/s or GB/s, or bits, Mb/s or Gb/s.
-Failure parseCommunicator(const std::string &text,
-                          CommunicatorOptions &options);
+Result<CommunicatorOptions> parseCommunicator(const std::string &text);
 
 } // namespace regather
 

@@ -27,15 +27,40 @@ struct CollectiveSummary {
   int64_t bytes = 0;
 };
 
+/// What came of a run, in numbers.
 struct RunReport {
-  const std::string &file;
-  const StepSignature &step;
-  const std::vector<CollectiveSummary> &collectives;
-  const Engine &engine;
-  const TrainingResult &training;
+  /// What was run, and its function.
+  std::string file, entry;
+  /// The name of the engine.
+  std::string engine;
+  int64_t ranks = 1;
+  /// One for each step; empty if the step has no loss.
+  std::vector<double> losses;
+  /// Wall-clock time of each step.
+  std::vector<double> seconds;
+  /// Of each step, on the slowest device; empty if there is none.
+  std::vector<double> deviceSeconds;
+  /// Of each rank, the median over the steps of the seconds for which it was
+  /// blocked by communication; empty if they were not measured.
+  std::vector<double> exposedSeconds;
   /// Tokens of each step over all ranks, if it reads a text.
   std::optional<int64_t> tokensPerStep;
+  /// Bytes of parameters, and of all tensors at once, on each rank.
+  int64_t parameterBytes = 0;
+  std::optional<int64_t> peakBytes;
+  std::optional<ArenaReport> arena;
+  std::vector<std::string> routines;
+  std::optional<KernelCounts> kernels;
+  std::vector<CollectiveSummary> collectives;
+  /// What a listener was warned of.
+  std::vector<std::string> warnings;
+  /// The listener has ended the run before its last step.
+  bool isStopped = false;
 };
+
+/// Collects what an engine and its training tell of a run of `step`.
+RunReport makeRunReport(const StepSignature &step, const Engine &engine,
+                        const TrainingResult &training);
 
 /// One JSON object on one line; docs/execution.md lists its fields.
 std::string formatJson(const RunReport &report);

@@ -9,7 +9,6 @@
 #ifndef REGATHER_EXECUTION_TRAINING_RUNSTEP_H
 #define REGATHER_EXECUTION_TRAINING_RUNSTEP_H
 
-#include "regather/Execution/Training/Progress.h"
 #include "regather/Execution/Training/RunReport.h"
 #include "regather/Execution/Training/StepInputs.h"
 
@@ -46,11 +45,11 @@ Failure checkRunOptions(const RunOptions &options);
 
 /// What is run.
 struct RunSubject {
-  const StepSignature &step;
+  StepSignature step;
   std::vector<CollectiveSummary> collectives;
-  /// Compiles or loads it, once its inputs are known to be good. Null, after it
-  /// has said why, if that fails.
-  std::function<std::unique_ptr<Engine>()> createEngine;
+  /// Compiles or loads it, once its inputs are known to be good. The message of
+  /// a failure is empty if it has been reported.
+  std::function<Result<std::unique_ptr<Engine>>()> createEngine;
   /// Reports what is wrong with the results of the step.
   std::function<void(const std::string &message)> reportError;
   /// The rank of this process in a job with one in each; the others' inputs are
@@ -58,19 +57,38 @@ struct RunSubject {
   std::optional<int64_t> onlyRank = std::nullopt;
 };
 
-/// Loads the inputs, trains, writes the outputs and prints the report. Returns
-/// the exit code; all errors have been printed. SIGINT and SIGTERM end the
-/// training after a step, with the outputs of that one, and 128 more than their
-/// number is the exit code.
-int runStep(const RunOptions &options, const RunSubject &subject,
-            Progress &progress);
+/// Hears how a run goes on while it does, and may end it. This one ignores it.
+/// All calls come from the thread of the run; `index` counts steps from 0.
+class RunListener {
+public:
+  virtual ~RunListener() = default;
 
-/// Prints `error: message` on stderr and returns the exit code of a failure.
-int printError(const std::string &message);
+  /// Something that is no error, but that people should know.
+  virtual void warn(const std::string &message) {}
+  /// The engine is ready, and the first step begins.
+  virtual void begin() {}
+  virtual void finishStep(int64_t index, std::optional<double> loss,
+                          double seconds) {}
+  /// The results of a step have been written to the folder of shards.
+  virtual void saveStep(int64_t index) {}
+  /// Asked after each step but the last: true if the run is to end. In a job,
+  /// all ranks end after the same step when one of them is asked to.
+  virtual bool shouldStop() { return false; }
+  /// No step comes any more, whether or not the run has failed.
+  virtual void end() {}
+};
 
-/// The exit code of a program that wanted to end with `code`: that of a
-/// failure, after an error, if standard output could not be written.
-int finishOutput(int code);
+/// Tries all places that a run writes to, before results would be lost; what is
+/// wrong with each that cannot be written. In a job only rank 0 writes more
+/// than its shard.
+std::vector<Failure> checkOutputs(const RunOptions &options,
+                                  std::optional<int64_t> onlyRank);
+
+/// Loads the inputs, trains, and writes the outputs, with those of the last
+/// step that was run. Prints nothing. The message of a failure is empty if the
+/// engine, or whoever creates it, has reported why.
+Result<RunReport> runStep(const RunOptions &options, const RunSubject &subject,
+                          RunListener &listener);
 
 } // namespace regather
 

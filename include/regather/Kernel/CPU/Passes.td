@@ -46,6 +46,9 @@ def StoreBFloat16AsBitsPass
     Precondition: no operation computes with bf16
     (`kernel-expand-float-conversions`).
   }];
+  let statistics = [
+    Statistic<"numResults", "num-results", "Number of results of type bf16">
+  ];
 }
 
 #endif // REGATHER_KERNEL_CPU_PASSES

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What a program computes by routines (Gemm.h, Attention.h) is not in the
-// kernels of its module. On GPUs a library computes products of matrices; for
+// kernels of its module. On GPUs a library computes GEMMs; for
 // all that no library computes, code is generated from the description.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 #ifndef REGATHER_KERNEL_NVPTX_COMPILEROUTINES_H
 #define REGATHER_KERNEL_NVPTX_COMPILEROUTINES_H
 
-#include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/CompileGpuKernels.h"
 #include "regather/Runtime/Attention.h"
 #include "regather/Runtime/Gemm.h"
 
@@ -31,12 +31,12 @@ mlir::FailureOr<std::vector<KernelCode>> compileAttentions(
     mlir::Location location, llvm::ArrayRef<rg_attention_desc> descs,
     const KernelCompileOptions &options, kernel::KernelStatistics &statistics);
 
-/// The same for each product that cuBLASLt does not compute, and nothing for
+/// The same for each GEMM that cuBLASLt does not compute, and nothing for
 /// those that it does (`rg_gpu_gemm_obstacle`).
 mlir::FailureOr<std::vector<std::optional<KernelCode>>>
-compileProducts(mlir::Location location, llvm::ArrayRef<rg_gemm_desc> descs,
-                const KernelCompileOptions &options,
-                kernel::KernelStatistics &statistics);
+compileGemms(mlir::Location location, llvm::ArrayRef<rg_gemm_desc> descs,
+             const KernelCompileOptions &options,
+             kernel::KernelStatistics &statistics);
 
 /// The text of a module with what an attention is lowered to, functions whose
 /// names begin with `name`. Emits an error if it cannot be lowered.
@@ -44,10 +44,10 @@ mlir::FailureOr<std::string>
 printAttentionKernels(mlir::Location location, const rg_attention_desc &desc,
                       llvm::StringRef name);
 
-/// The same for a product.
-mlir::FailureOr<std::string> printProductKernel(mlir::Location location,
-                                                const rg_gemm_desc &desc,
-                                                llvm::StringRef name);
+/// The same for a GEMM.
+mlir::FailureOr<std::string> printGemmKernel(mlir::Location location,
+                                             const rg_gemm_desc &desc,
+                                             llvm::StringRef name);
 
 } // namespace regather::nvptx
 

@@ -10,7 +10,7 @@
 #define REGATHER_KERNEL_NVPTX_PTXFILE_H
 
 #include "regather/Kernel/NVPTX/AssemblyReport.h"
-#include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/CompileGpuKernels.h"
 
 namespace regather::nvptx {
 

@@ -14,8 +14,9 @@
 namespace regather::kernel {
 
 /// True if an element of the value takes a few additions, multiplications and
-/// comparisons, which costs less than to keep it. Results of the kernel are
-/// there to be read, and may lie where what they are computed from lay.
+/// comparisons, which costs less than to keep it. False for results of the
+/// kernel: they are in memory anyway, and may have overwritten what they are
+/// computed from.
 bool isCheapToRepeat(mlir::Value value);
 
 /// Replaces each `tensor.extract` in the regions of `op` from what is computed

@@ -110,7 +110,7 @@ def DecomposePass : Pass<"kernel-decompose", "::mlir::func::FuncOp"> {
     one crashes passes of MLIR 22 on views that drop the dimension.
 
     Other named operations, such as `linalg.matmul`, are left alone. An
-    operation that cannot be decomposed is an error.
+    aggregated operation of anything but tensors of floats is an error.
   }];
   let dependentDialects = [
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
@@ -209,6 +209,9 @@ def ExpandIntegerConversionsPass
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
   ];
+  let statistics = [
+    Statistic<"numExpanded", "num-expanded", "Number of conversions rewritten">
+  ];
 }
 
 def RemoveFastMathPass
@@ -216,7 +219,9 @@ def RemoveFastMathPass
   let summary = "Remove fast-math flags";
   let description = [{
     Fast-math flags permit results that depend on the shape of a loop, and every
-    engine must give the same bits: all flags of `arith` operations are removed.
+    engine must give the same bits: all such flags of operations of `arith` and
+    `math` are removed. Flags of other kinds, such as what integer arithmetic may
+    assume of an overflow, are left alone.
   }];
   let statistics = [
     Statistic<"numRemoved", "num-removed", "Number of operations with flags">
@@ -253,6 +258,10 @@ def ComputeInResultsPass
     "::mlir::bufferization::BufferizationDialect",
     "::mlir::tensor::TensorDialect"
   ];
+  let statistics = [
+    Statistic<"numReplaced", "num-replaced",
+              "Number of empty tensors replaced by where their value ends">
+  ];
 }
 
 def ExpandFloatConversionsPass
@@ -271,6 +280,10 @@ def ExpandFloatConversionsPass
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
+  ];
+  let statistics = [
+    Statistic<"numExpanded", "num-expanded",
+              "Number of operations rewritten, steps in between among them">
   ];
 }
 

@@ -17,38 +17,36 @@ namespace regather::kernel {
 struct TileLevel {
   /// The tiling of what the levels before leave.
   RowTiling tiling;
-  /// Rows of a block.
+  /// Rows of a tile.
   int64_t size = 1;
 
   int64_t getNumTiles() const { return llvm::divideCeil(tiling.rows, size); }
-  /// Rows of the last block if it is smaller than the others, else 0.
-  int64_t getRemainder() const { return tiling.rows % size; }
 };
 
-/// A kernel as equal computations on blocks of its tensors, which may run in
-/// any order.
+/// A kernel as equal computations on tiles of its tensors, which may run in any
+/// order.
 struct TilePlan {
-  /// From the outermost; none if the kernel is one block. Levels but the last
-  /// have blocks of one row.
+  /// From the outermost; none if the kernel is one tile. Levels but the last
+  /// have tiles of one row.
   llvm::SmallVector<TileLevel, 2> levels;
-  /// What computes a block, and the smaller last one of the last level. The
+  /// What computes a tile, and the smaller last one of the last level. The
   /// second may be null.
   mlir::OwningOpRef<tg::KernelOp> tile, lastTile;
 
   int64_t getNumTiles() const;
 };
 
-/// How large blocks are to be.
+/// How large tiles are to be.
 struct TileLimits {
-  /// About how many bytes a block touches.
+  /// About how many bytes a tile touches.
   int64_t bytes = 64 * 1024;
-  /// Of a tensor that is tiled along an inner dimension, blocks lie in as many
+  /// Of a tensor that is tiled along an inner dimension, a tile lies in as many
   /// pieces as there are outer elements. Shorter ones waste bandwidth.
   int64_t minPieceBytes = 2048;
 };
 
-/// Cuts `kernel`, whose constants are separated here, into blocks. The numbers
-/// that a block gives do not depend on its size.
+/// Tiles `kernel`, whose constants are separated here. What a tile computes
+/// does not depend on its size.
 TilePlan planTiles(tg::KernelOp kernel, const TileLimits &limits);
 
 } // namespace regather::kernel

@@ -94,6 +94,8 @@ MemoryChecker::MemoryChecker(ProgramOp program)
     auto slice = dyn_cast<SliceOp>(op);
     if (slice && !slice.getOffset())
       addBuffer(slice.getBuffer(), Value());
+    if (auto destination = dyn_cast<DestinationOp>(op))
+      addBuffer(destination.getBuffer(), Value());
   });
 }
 

@@ -52,6 +52,29 @@ static LogicalResult verifyUse(ProgramOp program, Operation *op) {
          << " on, but the arena has " << arena;
 }
 
+/// Checks that each destination is what the program returns as its result, so
+/// that no two of them are the same memory.
+static LogicalResult verifyDestinations(ProgramOp program, ReturnOp end) {
+  return failure(program
+                     .walk([&](DestinationOp destination) {
+                       uint64_t result = destination.getNumber();
+                       if (result >= end.getNumOperands()) {
+                         destination.emitOpError() << "is for result " << result
+                                                   << ", but the program has "
+                                                   << end.getNumOperands();
+                         return WalkResult::interrupt();
+                       }
+                       if (end.getOperand(result) == destination.getBuffer())
+                         return WalkResult::advance();
+                       InFlightDiagnostic diag = destination.emitOpError()
+                                                 << "is for result " << result
+                                                 << ", which lies elsewhere";
+                       diag.attachNote(end.getLoc()) << "returned here";
+                       return WalkResult::interrupt();
+                     })
+                     .wasInterrupted());
+}
+
 LogicalResult ProgramOp::verifyRegions() {
   for (auto [kind, types] : {std::pair("argument ", getArgumentTypes()),
                              {"result ", getResultTypes()}})
@@ -70,6 +93,8 @@ LogicalResult ProgramOp::verifyRegions() {
     return end.emitOpError()
            << "returns " << end.getOperandTypes() << ", but the program has "
            << "the results " << TypeRange(getResultTypes());
+  if (failed(verifyDestinations(*this, end)))
+    return failure();
   return failure(walk([&](Operation *op) {
                    return failed(verifyUse(*this, op)) ? WalkResult::interrupt()
                                                        : WalkResult::advance();
@@ -202,7 +227,8 @@ static LogicalResult verifyCapture(GraphOp graph, Operation *op,
     return checkStream(record.getStream());
   if (auto access = dyn_cast<StreamOpInterface>(op))
     return checkStream(access.getStream());
-  if (isa<SliceOp, ViewOp, ConstantOp, CommunicatorOp, YieldOp>(op))
+  if (isa<SliceOp, ViewOp, ConstantOp, DestinationOp, CommunicatorOp, YieldOp>(
+          op))
     return success();
   InFlightDiagnostic diag = op->emitOpError()
                             << "cannot be part of graph \"" << graph.getName()

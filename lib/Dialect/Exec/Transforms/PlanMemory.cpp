@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PlanMemory/Destinations.h"
 #include "PlanMemory/Donation.h"
 
 #include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
@@ -85,15 +86,28 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
           donateArguments(program, *accesses, *lifetimes, inPlaceOutputs);
       numDonated += donation.numDonated;
       numCopied += donation.numCopied;
-      if (donation.changed()) {
-        eraseUnused(program);
-        accesses.emplace(program);
-        lifetimes = accesses->computeLifetimes();
-        if (failed(lifetimes))
-          return failure();
-      }
+      if (donation.changed() &&
+          failed(computeAgain(program, accesses, lifetimes)))
+        return failure();
+    }
+    if (callerResults) {
+      DestinationResult destinations = placeResultsAtCaller(program);
+      numDestinations += destinations.numComputed;
+      numResultsCopied += destinations.numCopied;
+      if (destinations.changed() &&
+          failed(computeAgain(program, accesses, lifetimes)))
+        return failure();
     }
     return place(program, *accesses, *lifetimes, inPlaceOutputs);
+  }
+
+  static LogicalResult
+  computeAgain(ProgramOp program, std::optional<ProgramAccesses> &accesses,
+               FailureOr<std::vector<BufferLifetime>> &lifetimes) {
+    eraseUnused(program);
+    accesses.emplace(program);
+    lifetimes = accesses->computeLifetimes();
+    return success(succeeded(lifetimes));
   }
 
   static void forgetPlaces(ProgramOp program) {

@@ -32,7 +32,7 @@ static double getNumElements(Type type) {
   return tensor ? static_cast<double>(tensor.getNumElements()) : 0.0;
 }
 
-/// Multiply-adds of a matrix product count two; `lhs` is the operand whose
+/// Multiply-adds of a GEMM count two; `lhs` is the operand whose
 /// last dimension is summed over.
 static double getMatmulFlops(NodeOp node, unsigned lhs) {
   RankedTensorType type = getTensorOperand(node, lhs);
@@ -48,11 +48,11 @@ static Attribute getArgument(NodeOp node, unsigned i) {
   return args && i < args.size() ? args[i] : Attribute();
 }
 
-/// One product of a convolution. Each element of its output, or of its input if
+/// One pass of a convolution. Each element of its output, or of its input if
 /// it is transposed, meets the weight's elements of one channel.
-static double getConvolutionProduct(NodeOp node, RankedTensorType input,
-                                    RankedTensorType weight, Type output,
-                                    unsigned transposedArgument) {
+static double getConvolutionFlops(NodeOp node, RankedTensorType input,
+                                  RankedTensorType weight, Type output,
+                                  unsigned transposedArgument) {
   if (!input || !weight || weight.getRank() == 0 || weight.getDimSize(0) == 0)
     return 0;
   auto transposed =
@@ -63,19 +63,19 @@ static double getConvolutionProduct(NodeOp node, RankedTensorType input,
 }
 
 static double getConvolutionFlops(NodeOp node) {
-  return getConvolutionProduct(node, getTensorOperand(node, 0),
-                               getTensorOperand(node, 1),
-                               node.getResult(0).getType(), 6);
+  return getConvolutionFlops(node, getTensorOperand(node, 0),
+                             getTensorOperand(node, 1),
+                             node.getResult(0).getType(), 6);
 }
 
-/// Backward of a convolution: one product for each gradient that is asked for,
+/// Backward of a convolution: one pass for each gradient that is asked for,
 /// of the input and of the weight.
 static double getConvolutionBackwardFlops(NodeOp node) {
   RankedTensorType output = getTensorOperand(node, 0);
-  double product =
-      output ? getConvolutionProduct(node, getTensorOperand(node, 1),
-                                     getTensorOperand(node, 2), output, 7)
-             : 0;
+  double flops = output
+                     ? getConvolutionFlops(node, getTensorOperand(node, 1),
+                                           getTensorOperand(node, 2), output, 7)
+                     : 0;
   unsigned gradients = std::min<unsigned>(node.getNumResults(), 2);
   if (auto mask = dyn_cast_or_null<ArrayAttr>(getArgument(node, 10));
       mask && mask.size() == 3)
@@ -83,11 +83,11 @@ static double getConvolutionBackwardFlops(NodeOp node) {
       auto asked = dyn_cast<BoolAttr>(a);
       return asked && asked.getValue();
     });
-  return product * gradients;
+  return flops * gradients;
 }
 
 /// Attention over query [..., L, E], key [..., S, E] and value [..., S, V]:
-/// one product of L x S x E, one of L x S x V; backward has three and two of
+/// one GEMM of L x S x E, one of L x S x V; backward has three and two of
 /// them. Causal attention counts in full, as everywhere in the field.
 static double getAttentionFlops(NodeOp node, bool isBackward) {
   unsigned query = isBackward ? 1 : 0;
@@ -104,7 +104,7 @@ static double getAttentionFlops(NodeOp node, bool isBackward) {
   return 2.0 * rows * k.getDimSize(k.getRank() - 2) * widths;
 }
 
-/// A product for each group of rows: of rows [T, K] with one of several
+/// A GEMM for each group of rows: of rows [T, K] with one of several
 /// matrices [G, K, N], or, for a gradient, of [M, T] and [T, N].
 static double getGroupedMatmulFlops(NodeOp node) {
   RankedTensorType matrices = getTensorOperand(node, 1);

@@ -243,11 +243,6 @@ SmallVector<int64_t> NodeArguments::getInts(StringRef name) {
   return values;
 }
 
-SmallVector<bool> NodeArguments::getBools(StringRef name) {
-  return llvm::map_to_vector(getInts(name),
-                             [](int64_t value) { return value != 0; });
-}
-
 //===----------------------------------------------------------------------===//
 // Dimensions
 //===----------------------------------------------------------------------===//

@@ -128,7 +128,7 @@ static NodeRuleTable makeTable() {
   addElementwiseRules(table);
   addIndexingRules(table);
   addLossRules(table);
-  addMatrixProductRules(table);
+  addGemmRules(table);
   addNormalizationRules(table);
   addPoolingRules(table);
   addRandomRules(table);

@@ -91,7 +91,7 @@ void addConvolutionRules(NodeRuleTable &table);
 void addElementwiseRules(NodeRuleTable &table);
 void addIndexingRules(NodeRuleTable &table);
 void addLossRules(NodeRuleTable &table);
-void addMatrixProductRules(NodeRuleTable &table);
+void addGemmRules(NodeRuleTable &table);
 void addNormalizationRules(NodeRuleTable &table);
 void addPoolingRules(NodeRuleTable &table);
 void addRandomRules(NodeRuleTable &table);

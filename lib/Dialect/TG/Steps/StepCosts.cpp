@@ -67,10 +67,10 @@ void StepCosts::addArithmetic(Operation *op, Arithmetic &sum) {
     sum.otherFlops += flops;
     return;
   }
-  sum.kind = isAttention(op) ? WorkKind::Attention : WorkKind::Product;
-  sum.productType = getElementType(op);
+  sum.kind = isAttention(op) ? WorkKind::Attention : WorkKind::Matmul;
+  sum.matmulType = getElementType(op);
   // Kernels leave out the half that the mask hides.
-  sum.productFlops += isCausalAttention(op) ? flops / 2 : flops;
+  sum.matmulFlops += isCausalAttention(op) ? flops / 2 : flops;
 }
 
 const StepCosts::Arithmetic &StepCosts::getKernelArithmetic(LaunchOp launch) {
@@ -110,11 +110,11 @@ double StepCosts::getComputeSeconds(Operation *op) {
   }
   // The units work side by side.
   double seconds = model->computeSeconds(arithmetic.otherFlops, bytes, "");
-  if (arithmetic.productType)
-    seconds = std::max(
-        seconds, model->computeSeconds(arithmetic.productFlops, bytes,
-                                       getTypeName(arithmetic.productType),
-                                       arithmetic.kind));
+  if (arithmetic.matmulType)
+    seconds = std::max(seconds,
+                       model->computeSeconds(arithmetic.matmulFlops, bytes,
+                                             getTypeName(arithmetic.matmulType),
+                                             arithmetic.kind));
   return seconds;
 }
 

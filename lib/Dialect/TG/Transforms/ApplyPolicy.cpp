@@ -9,9 +9,9 @@
 #include "ParameterRegathers.h"
 #include "Partition/BudgetPlan.h"
 
+#include "regather/Analysis/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Chains/ParameterChains.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
-#include "regather/Dialect/TG/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -68,8 +68,8 @@ private:
   SmallVector<llvm::GlobPattern> saved;
   /// Which entries of `save` have named an operation.
   std::vector<bool> used;
-  /// Products met so far, for every-second-product.
-  int64_t products = 0;
+  /// Library calls met so far, for every-second-product.
+  int64_t numCalls = 0;
   /// Marks given in the step at hand.
   int64_t savedHere = 0, recomputedHere = 0;
 };
@@ -151,7 +151,7 @@ bool ApplyPolicy::isSavedBySelection(Operation *op) {
   if (isa<CollectiveOpInterface>(op))
     return true;
   if (isLibraryCall(op))
-    return !everySecondProduct || products++ % 2 == 0;
+    return !everySecondProduct || numCalls++ % 2 == 0;
   return isReduction(op);
 }
 
@@ -268,7 +268,7 @@ LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
   if (failed(plans))
     return failure();
   used.assign(saved.size(), false);
-  products = 0;
+  numCalls = 0;
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
     PolicyPlan plan = (*plans)[number].plan;
     // A wait follows its collective. Gathers of parameters follow tg.reshard.

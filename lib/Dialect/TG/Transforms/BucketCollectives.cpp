@@ -9,8 +9,8 @@
 #include "BucketCollectives/AutoBuckets.h"
 #include "BucketCollectives/BucketPlan.h"
 
+#include "regather/Analysis/Modules/ModuleNames.h"
 #include "regather/Dialect/TG/Chains/ParameterChains.h"
-#include "regather/Dialect/TG/Modules/ModuleNames.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 

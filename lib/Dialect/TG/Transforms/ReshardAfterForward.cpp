@@ -8,9 +8,9 @@
 
 #include "ParameterRegathers.h"
 
+#include "regather/Analysis/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Chains/CrossingValues.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
-#include "regather/Dialect/TG/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -24,6 +24,7 @@ namespace regather::tg {
 } // namespace regather::tg
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 
 namespace {

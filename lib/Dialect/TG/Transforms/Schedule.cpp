@@ -12,6 +12,8 @@
 #include "regather/Dialect/TG/Steps/TimedStep.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #define DEBUG_TYPE "tg-schedule"
 
 namespace regather::tg {
@@ -83,6 +85,10 @@ LogicalResult Schedule::checkOptions() {
   return success();
 }
 
+std::string regather::tg::getDefaultMemoryLimit() {
+  return llvm::formatv("{0:f2}x", kMemorySlack);
+}
+
 LogicalResult Schedule::readMemoryLimit() {
   StringRef text = memoryLimit;
   bool isRatio = text.consume_back("x");
@@ -95,8 +101,7 @@ LogicalResult Schedule::readMemoryLimit() {
   else
     return emitError(getOperation().getLoc())
            << "'memory-limit' must be a number of bytes, or a multiple such as "
-              "1.05x, got \""
-           << memoryLimit << '"';
+           << getDefaultMemoryLimit() << ", got \"" << memoryLimit << '"';
   return success();
 }
 

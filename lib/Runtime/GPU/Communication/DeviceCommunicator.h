@@ -9,65 +9,40 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_COMMUNICATION_DEVICECOMMUNICATOR_H
 #define REGATHER_LIB_RUNTIME_GPU_COMMUNICATION_DEVICECOMMUNICATOR_H
 
+#include "Communication/Communicator.h"
 #include "GPU/Driver/DriverApi.h"
-
-#include "regather/Runtime/GpuProgram.h"
-
-#include <string>
 
 namespace regather::runtime {
 
-/// How the ranks of a program exchange data: NCCL between processes
+/// Collectives between ranks that compute on devices: NCCL between processes
 /// (NcclCommunicator), or copies between ranks that share a device
 /// (SharedDeviceCommunicator). One object serves all ranks of the process.
 ///
 /// Everything is made by `allocate` and `prepare`; `start` only enqueues, and
-/// can be captured into a graph.
-class DeviceCommunicator {
+/// can be captured into a graph. Graphs with collectives have to be destroyed
+/// before `abort`.
+class DeviceCommunicator : public Communicator {
 public:
-  virtual ~DeviceCommunicator() = default;
-
   /// Memory of the device for the arena of a rank, from which collectives are
-  /// fastest. Called before `prepare`, once for each rank, with the context of
-  /// the device current. It is freed with this object.
-  virtual bool allocate(int64_t bytes, CuAddress &address,
-                        std::string &message) = 0;
-
-  /// Makes communicators and staging memory for all collectives of the program.
-  /// Called once. False, with a message, if that fails.
-  virtual bool prepare(const rg_gpu_program &program, std::string &message) = 0;
-
-  /// Say where a step begins and where all of its work is done, so that a step
-  /// which does not end can be told.
-  virtual void beginStep() = 0;
-  virtual void endStep() = 0;
+  /// fastest; 0 for no bytes. Called before `prepare`, once for each rank, with
+  /// the context of the device current. It is freed with this object.
+  virtual Result<CuAddress> allocate(int64_t bytes) = 0;
 
   /// Enqueues the collective of an instruction of `rank` on `stream`. `buffers`
   /// are the addresses of its slices: for each member its input and its output.
   /// With several ranks in one process, ranks are started one after the other
   /// by one thread, all of them before any rank goes on to its next
   /// instruction: only with the last one is the collective on all the streams.
-  virtual bool start(int32_t rank, int64_t instruction,
-                     const CuAddress *buffers, CuStream stream,
-                     std::string &message) = 0;
+  virtual Failure start(int32_t rank, int64_t instruction,
+                        const CuAddress *buffers, CuStream stream) = 0;
 
   /// Says that a graph starts a collective once more, which `start` was called
   /// for when it was captured.
   virtual void replay(int64_t instruction) {}
 
-  /// Looks whether communication has failed since; never blocks. False, with a
-  /// message that names rank, group, sequence number, operation and module, if
-  /// it has.
-  virtual bool poll(std::string &message) = 0;
-
-  /// Ends all that is in flight, on all communicators, after a failure. Graphs
-  /// with collectives have to be destroyed before. Waits for a while at most.
-  virtual void abort() = 0;
-
   /// Device memory that its library will take, about, for the collectives of a
   /// program.
-  virtual int64_t
-  estimateLibraryBytes(const rg_gpu_program & /*program*/) const {
+  virtual int64_t estimateLibraryBytes(const rg_program & /*program*/) const {
     return 0;
   }
 

@@ -13,6 +13,8 @@
 #include <algorithm>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// CUmemorytype of memory of a device.
 static constexpr unsigned kDeviceMemory = 2;
@@ -22,36 +24,33 @@ PlanRunner::~PlanRunner() {
     driver.cuModuleUnload(module);
 }
 
-bool PlanRunner::check(CuResult result, const char *what,
-                       std::string &message) const {
-  if (result == kCuSuccess)
-    return true;
-  message = std::string(what) + ": " + driver.describe(result);
-  return false;
-}
-
-bool PlanRunner::prepare(const CollectivePlan &plan, std::string &message) {
+Failure PlanRunner::prepare(const CollectivePlan &plan) {
   for (const PlanPhase &phase : plan.phases)
     for (const PlanReduction &reduction : phase.reductions) {
-      if (!module && !driver.loadModule(writeReductionKernels().c_str(), module,
-                                        message)) {
-        message = "cannot load the kernels for reductions: " + message;
-        return false;
+      if (!module) {
+        Result<CuModule> loaded =
+            driver.loadModule(writeReductionKernels().c_str());
+        if (!loaded)
+          return Failure("cannot load the kernels for reductions: " +
+                             loaded.getMessage(),
+                         loaded.getFailure().getCode());
+        module = *loaded;
       }
       std::string name = getReductionKernelName(reduction.type);
       auto [place, isNew] = functions.try_emplace(name);
-      if (isNew &&
-          !check(
+      if (!isNew)
+        continue;
+      if (Failure failure = driver.check(
               driver.cuModuleGetFunction(&place->second, module, name.c_str()),
-              ("cannot find the kernel '" + name + "'").c_str(), message))
-        return false;
+              ("cannot find the kernel '" + name + "'").c_str()))
+        return failure;
     }
-  return true;
+  return Failure();
 }
 
-bool PlanRunner::reduce(const PlanReduction &reduction, int64_t ranks,
-                        const PlanMemory &memory, CuStream stream,
-                        const WorkLabel &label, std::string &message) {
+Failure PlanRunner::reduce(const PlanReduction &reduction, int64_t ranks,
+                           const PlanMemory &memory, CuStream stream,
+                           const WorkLabel &label) {
   uint64_t target = memory.get(reduction.target);
   uint64_t first = memory.get(reduction.sources);
   auto stride = uint64_t(reduction.stride);
@@ -70,40 +69,40 @@ bool PlanRunner::reduce(const PlanReduction &reduction, int64_t ranks,
       std::min((reduction.count + kReductionThreads - 1) / kReductionThreads,
                kMaxReductionBlocks);
   CuFunction function = functions.at(getReductionKernelName(reduction.type));
-  return check(driver.cuLaunchKernel(function, unsigned(blocks), 1, 1,
-                                     kReductionThreads, 1, 1, 0, stream,
-                                     arguments, nullptr),
-               "cannot launch a reduction", message);
+  return driver.check(driver.cuLaunchKernel(function, unsigned(blocks), 1, 1,
+                                            kReductionThreads, 1, 1, 0, stream,
+                                            arguments, nullptr),
+                      "cannot launch a reduction");
 }
 
-bool PlanRunner::copyRows(const PlanCopy &copy, CuAddress target,
-                          CuAddress source, CuStream stream,
-                          std::string &message) {
-  for (int64_t row = 0; row < copy.rows; ++row)
-    if (!check(driver.cuMemcpyDtoDAsync_v2(
-                   target + CuAddress(row * copy.targetPitch),
-                   source + CuAddress(row * copy.sourcePitch),
-                   size_t(copy.width), stream),
-               "cannot copy", message))
-      return false;
-  return true;
+Failure PlanRunner::copyRows(const PlanCopy &copy, CuAddress target,
+                             CuAddress source, CuStream stream) {
+  Failure failure;
+  for (int64_t row = 0; !failure && row < copy.rows; ++row)
+    failure = driver.check(
+        driver.cuMemcpyDtoDAsync_v2(target + CuAddress(row * copy.targetPitch),
+                                    source + CuAddress(row * copy.sourcePitch),
+                                    size_t(copy.width), stream),
+        "cannot copy");
+  return failure;
 }
 
-bool PlanRunner::copy(const PlanCopy &copy, const PlanMemory &memory,
-                      CuStream stream, std::string &message) {
+Failure PlanRunner::copy(const PlanCopy &copy, const PlanMemory &memory,
+                         CuStream stream) {
   CuAddress target = memory.get(copy.target);
   CuAddress source = memory.get(copy.source);
   bool isDense = copy.rows == 1 || (copy.width == copy.targetPitch &&
                                     copy.width == copy.sourcePitch);
   // A shard that lies in its place already.
   if (isDense && target == source)
-    return true;
+    return Failure();
   if (isDense)
-    return check(driver.cuMemcpyDtoDAsync_v2(
-                     target, source, size_t(copy.width * copy.rows), stream),
-                 "cannot copy", message);
+    return driver.check(
+        driver.cuMemcpyDtoDAsync_v2(target, source,
+                                    size_t(copy.width * copy.rows), stream),
+        "cannot copy");
   if (std::max(copy.sourcePitch, copy.targetPitch) > kCuMaxPitch)
-    return copyRows(copy, target, source, stream, message);
+    return copyRows(copy, target, source, stream);
   CuCopy2D parameters = {};
   parameters.srcMemoryType = parameters.dstMemoryType = kDeviceMemory;
   parameters.srcDevice = source;
@@ -112,24 +111,25 @@ bool PlanRunner::copy(const PlanCopy &copy, const PlanMemory &memory,
   parameters.dstPitch = size_t(copy.targetPitch);
   parameters.widthInBytes = size_t(copy.width);
   parameters.height = size_t(copy.rows);
-  return check(driver.cuMemcpy2DAsync_v2(&parameters, stream), "cannot copy",
-               message);
+  return driver.check(driver.cuMemcpy2DAsync_v2(&parameters, stream),
+                      "cannot copy");
 }
 
-bool PlanRunner::run(const PlanPhase &phase, int64_t ranks,
-                     const PlanMemory &memory, CuStream stream,
-                     const WorkLabel &label, std::string &message) {
+Failure PlanRunner::run(const PlanPhase &phase, int64_t ranks,
+                        const PlanMemory &memory, CuStream stream,
+                        const WorkLabel &label) {
   for (const PlanReduction &reduction : phase.reductions)
-    if (!reduce(reduction, ranks, memory, stream, label, message))
-      return false;
+    if (Failure failure = reduce(reduction, ranks, memory, stream, label))
+      return failure;
   NvtxRange range(label);
   for (const PlanClear &clear : phase.clears)
-    if (!check(driver.cuMemsetD8Async(memory.get(clear.target), 0,
-                                      size_t(clear.bytes), stream),
-               "cannot clear", message))
-      return false;
+    if (Failure failure =
+            driver.check(driver.cuMemsetD8Async(memory.get(clear.target), 0,
+                                                size_t(clear.bytes), stream),
+                         "cannot clear"))
+      return failure;
   for (const PlanCopy &item : phase.copies)
-    if (!copy(item, memory, stream, message))
-      return false;
-  return true;
+    if (Failure failure = copy(item, memory, stream))
+      return failure;
+  return Failure();
 }

@@ -42,23 +42,21 @@ public:
   PlanRunner(const PlanRunner &) = delete;
 
   /// Loads the kernels that a plan needs.
-  bool prepare(const CollectivePlan &plan, std::string &message);
+  Failure prepare(const CollectivePlan &plan);
 
   /// Enqueues reductions, clears and copies of a phase for a group of `ranks`.
-  bool run(const PlanPhase &phase, int64_t ranks, const PlanMemory &memory,
-           CuStream stream, const WorkLabel &label, std::string &message);
+  Failure run(const PlanPhase &phase, int64_t ranks, const PlanMemory &memory,
+              CuStream stream, const WorkLabel &label);
 
 private:
-  bool reduce(const PlanReduction &reduction, int64_t ranks,
-              const PlanMemory &memory, CuStream stream, const WorkLabel &label,
-              std::string &message);
-  bool copy(const PlanCopy &copy, const PlanMemory &memory, CuStream stream,
-            std::string &message);
+  Failure reduce(const PlanReduction &reduction, int64_t ranks,
+                 const PlanMemory &memory, CuStream stream,
+                 const WorkLabel &label);
+  Failure copy(const PlanCopy &copy, const PlanMemory &memory, CuStream stream);
   /// Row by row, where the driver does not take the pitch: of such rows, a
   /// device has room for a few.
-  bool copyRows(const PlanCopy &copy, CuAddress target, CuAddress source,
-                CuStream stream, std::string &message);
-  bool check(CuResult result, const char *what, std::string &message) const;
+  Failure copyRows(const PlanCopy &copy, CuAddress target, CuAddress source,
+                   CuStream stream);
 
   const DriverApi &driver;
   CuModule module = nullptr;

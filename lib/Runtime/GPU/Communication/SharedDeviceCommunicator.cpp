@@ -14,6 +14,8 @@
 #include <deque>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 SharedDeviceCommunicator::~SharedDeviceCommunicator() {
   for (const std::vector<CuEvent> &list : events)
@@ -24,30 +26,21 @@ SharedDeviceCommunicator::~SharedDeviceCommunicator() {
     driver.cuMemFree_v2(address);
 }
 
-bool SharedDeviceCommunicator::check(CuResult result, const char *what,
-                                     std::string &message) const {
-  if (result == kCuSuccess)
-    return true;
-  message = std::string(what) + ": " + driver.describe(result);
-  return false;
-}
-
-bool SharedDeviceCommunicator::allocate(int64_t bytes, CuAddress &address,
-                                        std::string &message) {
-  address = 0;
+Result<CuAddress> SharedDeviceCommunicator::allocate(int64_t bytes) {
+  CuAddress address = 0;
   if (bytes == 0)
-    return true;
+    return address;
   CuResult result = driver.cuMemAlloc_v2(&address, size_t(bytes));
   if (result == kCuSuccess) {
     allocations.push_back(address);
-    return true;
+    return address;
   }
   size_t free = 0, total = 0;
   driver.cuMemGetInfo_v2(&free, &total);
-  message = "cannot allocate " + std::to_string(bytes) +
-            " bytes on the device, of which " + std::to_string(free) +
-            " are free: " + driver.describe(result);
-  return false;
+  return Failure("cannot allocate " + std::to_string(bytes) +
+                     " bytes on the device, of which " + std::to_string(free) +
+                     " are free: " + driver.describe(result),
+                 RG_ERROR_MEMORY);
 }
 
 //===----------------------------------------------------------------------===//
@@ -84,17 +77,15 @@ static bool matchMessages(const std::vector<CollectivePlan> &plans,
   return numSent == numReceived;
 }
 
-bool SharedDeviceCommunicator::planCollectives(std::string &message) {
+Failure SharedDeviceCommunicator::planCollectives() {
   for (int64_t i = 0; i < program->collective_count; ++i) {
     const rg_collective_entry &entry = program->collectives[i];
     const std::string name = "transfer " + std::to_string(i);
     auto groupRanks = int64_t(getGroup(program->axes[entry.axes], 0).size());
     Collective collective;
-    message = readCollective(entry, groupRanks, collective);
-    if (!message.empty()) {
-      message = name + ": " + message;
-      return false;
-    }
+    std::string problem = readCollective(entry, groupRanks, collective);
+    if (!problem.empty())
+      return Failure(name + ": " + problem, RG_ERROR_ARGUMENT);
     GroupPlan &plan = collectives.emplace_back();
     size_t numPhases = 0;
     for (int64_t position = 0; position < groupRanks; ++position) {
@@ -104,17 +95,16 @@ bool SharedDeviceCommunicator::planCollectives(std::string &message) {
       options.reductionBytes = reductionBytes;
       plan.plans.push_back(planCollective(collective, options));
       numPhases = std::max(numPhases, plan.plans.back().phases.size());
-      if (!runner.prepare(plan.plans.back(), message))
-        return false;
+      if (Failure problem = runner.prepare(plan.plans.back()))
+        return problem;
     }
     plan.deliveries.resize(numPhases);
     for (size_t phase = 0; phase < numPhases; ++phase)
-      if (!matchMessages(plan.plans, phase, plan.deliveries[phase])) {
-        message = name + ": messages of its ranks do not match";
-        return false;
-      }
+      if (!matchMessages(plan.plans, phase, plan.deliveries[phase]))
+        return Failure(name + ": messages of its ranks do not match",
+                       RG_ERROR_MISMATCH);
   }
-  return true;
+  return Failure();
 }
 
 bool SharedDeviceCommunicator::makeGroups() {
@@ -139,7 +129,7 @@ bool SharedDeviceCommunicator::makeGroups() {
   return true;
 }
 
-bool SharedDeviceCommunicator::makeStreams(std::string &message) {
+Failure SharedDeviceCommunicator::makeStreams() {
   auto numStreams = size_t(program->stream_count);
   std::vector<int64_t> needed(numStreams);
   for (int64_t i = 0; i < program->instruction_count; ++i) {
@@ -156,24 +146,29 @@ bool SharedDeviceCommunicator::makeStreams(std::string &message) {
   events.assign(size_t(ranks), std::vector<CuEvent>(numStreams));
   staging.assign(size_t(ranks), std::vector<CuAddress>(numStreams));
   for (size_t rank = 0; rank < size_t(ranks); ++rank)
-    for (size_t stream = 0; stream < numStreams; ++stream)
-      if (!check(driver.cuEventCreate(&events[rank][stream],
-                                      kCuEventDisableTiming),
-                 "cannot create an event", message) ||
-          !allocate(needed[stream], staging[rank][stream], message))
-        return false;
-  return true;
+    for (size_t stream = 0; stream < numStreams; ++stream) {
+      if (Failure problem =
+              driver.check(driver.cuEventCreate(&events[rank][stream],
+                                                kCuEventDisableTiming),
+                           "cannot create an event"))
+        return problem;
+      Result<CuAddress> memory = allocate(needed[stream]);
+      if (!memory)
+        return memory.getFailure();
+      staging[rank][stream] = *memory;
+    }
+  return Failure();
 }
 
-bool SharedDeviceCommunicator::prepare(const rg_gpu_program &gpuProgram,
-                                       std::string &message) {
-  program = gpuProgram.program;
-  if (!makeGroups()) {
-    message =
-        "the program is for more than " + std::to_string(ranks) + " ranks";
-    return false;
-  }
-  return planCollectives(message) && makeStreams(message);
+Failure SharedDeviceCommunicator::prepare(const rg_program &newProgram,
+                                          bool /*inGraphs*/) {
+  program = &newProgram;
+  if (!makeGroups())
+    return Failure("the program is for more than " + std::to_string(ranks) +
+                       " ranks",
+                   RG_ERROR_ARGUMENT);
+  Failure problem = planCollectives();
+  return problem ? problem : makeStreams();
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,30 +176,31 @@ bool SharedDeviceCommunicator::prepare(const rg_gpu_program &gpuProgram,
 //===----------------------------------------------------------------------===//
 
 /// What a stream does next begins when all streams of the group are here.
-bool SharedDeviceCommunicator::joinStreams(const Group &group,
-                                           std::string &message) {
+Failure SharedDeviceCommunicator::joinStreams(const Group &group) {
   const Arrival &first = group.arrivals.front();
   auto record = [&](const Arrival &arrival) {
-    return check(driver.cuEventRecord(arrival.event, arrival.stream),
-                 "cannot record an event", message);
+    return driver.check(driver.cuEventRecord(arrival.event, arrival.stream),
+                        "cannot record an event");
   };
   auto wait = [&](const Arrival &arrival, const Arrival &other) {
-    return check(driver.cuStreamWaitEvent(arrival.stream, other.event, 0),
-                 "cannot wait for an event", message);
+    return driver.check(
+        driver.cuStreamWaitEvent(arrival.stream, other.event, 0),
+        "cannot wait for an event");
   };
-  for (size_t i = 1; i < group.arrivals.size(); ++i)
-    if (!record(group.arrivals[i]) || !wait(first, group.arrivals[i]))
-      return false;
-  if (!record(first))
-    return false;
-  for (size_t i = 1; i < group.arrivals.size(); ++i)
-    if (!wait(group.arrivals[i], first))
-      return false;
-  return true;
+  Failure problem;
+  for (size_t i = 1; !problem && i < group.arrivals.size(); ++i) {
+    problem = record(group.arrivals[i]);
+    if (!problem)
+      problem = wait(first, group.arrivals[i]);
+  }
+  if (!problem)
+    problem = record(first);
+  for (size_t i = 1; !problem && i < group.arrivals.size(); ++i)
+    problem = wait(group.arrivals[i], first);
+  return problem;
 }
 
-bool SharedDeviceCommunicator::run(Group &group, const GroupPlan &plan,
-                                   std::string &message) {
+Failure SharedDeviceCommunicator::run(Group &group, const GroupPlan &plan) {
   auto getMemory = [&](int64_t position) {
     const Arrival &arrival = group.arrivals[size_t(position)];
     return PlanMemory{arrival.buffers.data(), arrival.staging};
@@ -218,37 +214,62 @@ bool SharedDeviceCommunicator::run(Group &group, const GroupPlan &plan,
     for (size_t i = 0; i < group.members.size(); ++i) {
       const std::vector<PlanPhase> &phases = plan.plans[i].phases;
       const Arrival &arrival = group.arrivals[i];
-      if (phase < phases.size() &&
-          !runner.run(phases[phase], int64_t(group.members.size()),
-                      getMemory(int64_t(i)), arrival.stream, getLabel(i),
-                      message))
-        return false;
+      if (phase >= phases.size())
+        continue;
+      if (Failure problem =
+              runner.run(phases[phase], int64_t(group.members.size()),
+                         getMemory(int64_t(i)), arrival.stream, getLabel(i)))
+        return problem;
     }
     if (plan.deliveries[phase].empty())
       continue;
     // What is sent has been written, and what is received may be overwritten;
     // afterwards, what was sent may be overwritten.
-    if (!joinStreams(group, message))
-      return false;
+    if (Failure problem = joinStreams(group))
+      return problem;
     for (const Delivery &delivery : plan.deliveries[phase]) {
       NvtxRange range(getLabel(size_t(delivery.receiver)));
-      if (!check(driver.cuMemcpyDtoDAsync_v2(
-                     getMemory(delivery.receiver).get(delivery.target),
-                     getMemory(delivery.sender).get(delivery.source),
-                     size_t(delivery.bytes),
-                     group.arrivals[size_t(delivery.receiver)].stream),
-                 "cannot copy between ranks", message))
-        return false;
+      if (Failure problem = driver.check(
+              driver.cuMemcpyDtoDAsync_v2(
+                  getMemory(delivery.receiver).get(delivery.target),
+                  getMemory(delivery.sender).get(delivery.source),
+                  size_t(delivery.bytes),
+                  group.arrivals[size_t(delivery.receiver)].stream),
+              "cannot copy between ranks"))
+        return problem;
     }
-    if (!joinStreams(group, message))
-      return false;
+    if (Failure problem = joinStreams(group))
+      return problem;
   }
-  return true;
+  return Failure();
 }
 
-bool SharedDeviceCommunicator::start(int32_t rank, int64_t number,
-                                     const CuAddress *buffers, CuStream stream,
-                                     std::string &message) {
+Failure SharedDeviceCommunicator::start(int32_t rank, int64_t number,
+                                        const CuAddress *buffers,
+                                        CuStream stream) {
+  if (Failure known = poll())
+    return known;
+  Failure problem = arrive(rank, number, buffers, stream);
+  if (!problem)
+    return problem;
+  std::lock_guard<std::mutex> lock(failureMutex);
+  return failure = std::move(problem);
+}
+
+Failure SharedDeviceCommunicator::poll() {
+  std::lock_guard<std::mutex> lock(failureMutex);
+  return failure;
+}
+
+void SharedDeviceCommunicator::abort(const std::string &reason) {
+  std::lock_guard<std::mutex> lock(failureMutex);
+  if (!failure)
+    failure = Failure(reason, RG_ERROR_ABORTED);
+}
+
+Failure SharedDeviceCommunicator::arrive(int32_t rank, int64_t number,
+                                         const CuAddress *buffers,
+                                         CuStream stream) {
   const rg_instruction &instruction = program->instructions[number];
   const rg_collective_entry &entry = program->collectives[instruction.index];
   Group &group = groups[groupNumbers[size_t(entry.axes)][size_t(rank)]];
@@ -259,19 +280,18 @@ bool SharedDeviceCommunicator::start(int32_t rank, int64_t number,
     return "rank " + std::to_string(of) + " starts " +
            (description ? description : "instruction " + std::to_string(at));
   };
-  if (arrival.instruction >= 0) {
-    message = describe(rank, number) + " before all ranks of its group " +
-              formatList(group.members) + " have started instruction " +
-              std::to_string(arrival.instruction);
-    return false;
-  }
+  if (arrival.instruction >= 0)
+    return Failure(describe(rank, number) + " before all ranks of its group " +
+                       formatList(group.members) +
+                       " have started instruction " +
+                       std::to_string(arrival.instruction),
+                   RG_ERROR_DEVICE);
   for (size_t i = 0; i < group.members.size(); ++i) {
     int64_t other = group.arrivals[i].instruction;
-    if (other >= 0 && other != number) {
-      message =
-          describe(rank, number) + ", but " + describe(group.members[i], other);
-      return false;
-    }
+    if (other >= 0 && other != number)
+      return Failure(describe(rank, number) + ", but " +
+                         describe(group.members[i], other),
+                     RG_ERROR_DEVICE);
   }
   arrival.instruction = number;
   arrival.buffers.assign(buffers, buffers + instruction.slice_count);
@@ -279,10 +299,10 @@ bool SharedDeviceCommunicator::start(int32_t rank, int64_t number,
   arrival.event = events[size_t(rank)][size_t(instruction.stream)];
   arrival.staging = staging[size_t(rank)][size_t(instruction.stream)];
   if (++group.numArrived < group.members.size())
-    return true;
-  bool isGood = run(group, collectives[size_t(instruction.index)], message);
+    return Failure();
+  Failure problem = run(group, collectives[size_t(instruction.index)]);
   group.numArrived = 0;
   for (Arrival &each : group.arrivals)
     each.instruction = -1;
-  return isGood;
+  return problem;
 }

@@ -12,6 +12,8 @@
 #include "DeviceCommunicator.h"
 #include "PlanRunner.h"
 
+#include <mutex>
+
 namespace regather::runtime {
 
 /// Several ranks of a program in one process, on one device, each with streams
@@ -30,15 +32,15 @@ public:
         runner(driver) {}
   ~SharedDeviceCommunicator() override;
 
-  bool allocate(int64_t bytes, CuAddress &address,
-                std::string &message) override;
-  bool prepare(const rg_gpu_program &program, std::string &message) override;
+  Result<CuAddress> allocate(int64_t bytes) override;
+  Failure prepare(const rg_program &program, bool inGraphs) override;
   void beginStep() override {}
   void endStep() override {}
-  bool start(int32_t rank, int64_t instruction, const CuAddress *buffers,
-             CuStream stream, std::string &message) override;
-  bool poll(std::string &message) override { return true; }
-  void abort() override {}
+  Failure start(int32_t rank, int64_t instruction, const CuAddress *buffers,
+                CuStream stream) override;
+  Failure poll() override;
+  /// What is on the streams goes on.
+  void abort(const std::string &reason) override;
   int64_t getStagingBytes() const override { return stagingBytes; }
 
 private:
@@ -68,12 +70,14 @@ private:
     size_t numArrived = 0;
   };
 
-  bool planCollectives(std::string &message);
+  Failure planCollectives();
   bool makeGroups();
-  bool makeStreams(std::string &message);
-  bool check(CuResult result, const char *what, std::string &message) const;
-  bool run(Group &group, const GroupPlan &plan, std::string &message);
-  bool joinStreams(const Group &group, std::string &message);
+  Failure makeStreams();
+  /// Notes that a rank has come to an instruction.
+  Failure arrive(int32_t rank, int64_t instruction, const CuAddress *buffers,
+                 CuStream stream);
+  Failure run(Group &group, const GroupPlan &plan);
+  Failure joinStreams(const Group &group);
 
   const DriverApi &driver;
   int32_t ranks;
@@ -89,6 +93,8 @@ private:
   std::vector<std::vector<CuAddress>> staging;
   std::vector<CuAddress> allocations;
   int64_t stagingBytes = 0;
+  std::mutex failureMutex;
+  Failure failure;
 };
 
 } // namespace regather::runtime

@@ -9,9 +9,10 @@
 #include "AlgorithmChooser.h"
 
 #include <cmath>
-#include <optional>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// Proposals that are timed or tried.
 static constexpr int kMaxProposals = 8;
@@ -20,14 +21,17 @@ static constexpr int kMaxProposals = 8;
 /// differ by as much from run to run.
 static constexpr double kTolerance = 1.02;
 
-AlgorithmChooser::Choice AlgorithmChooser::openTimer(std::string &message) {
+/// The library has an algorithm.
+static constexpr std::nullopt_t kMade = std::nullopt;
+
+Failure AlgorithmChooser::openTimer() {
   if (timer)
-    return Choice::Made;
+    return Failure();
   timer = std::make_unique<GemmTimer>(driver);
-  return timer->create(timingBytes, message) ? Choice::Made : Choice::Failed;
+  return timer->create(timingBytes);
 }
 
-static std::string describeFailure(const CublasLtGemm &gemm) {
+static std::optional<std::string> describeFailure(const CublasLtGemm &gemm) {
   return "cuBLASLt runs none of the algorithms that it proposes for " +
          gemm.getKey();
 }
@@ -35,55 +39,52 @@ static std::string describeFailure(const CublasLtGemm &gemm) {
 AlgorithmChooser::Choice
 AlgorithmChooser::tryOut(CublasLtGemm &gemm,
                          const std::vector<LtProposal> &proposals,
-                         RecordedAlgorithm &chosen, std::string &message) {
-  if (Choice choice = openTimer(message); choice != Choice::Made)
-    return choice;
+                         RecordedAlgorithm &chosen) {
+  if (Failure failure = openTimer())
+    return failure;
   for (size_t i = 0; i < proposals.size(); ++i) {
-    bool isDone = false;
     auto work = [&](CuStream stream) {
       return gemm.runForTiming(proposals[i], timer->getMemory(), stream);
     };
-    if (!timer->runOnce(work, isDone, message))
-      return Choice::Failed;
+    Result<bool> isDone = timer->runOnce(work);
     if (!isDone)
+      return isDone.getFailure();
+    if (!*isDone)
       continue;
     chosen.proposal = static_cast<int64_t>(i);
     tried.insert(gemm.getKey());
-    return Choice::Made;
+    return Choice(kMade);
   }
-  message = describeFailure(gemm);
-  return Choice::None;
+  return describeFailure(gemm);
 }
 
 AlgorithmChooser::Choice
 AlgorithmChooser::time(CublasLtGemm &gemm,
                        const std::vector<LtProposal> &proposals,
-                       RecordedAlgorithm &chosen, std::string &message) {
-  if (Choice choice = openTimer(message); choice != Choice::Made)
-    return choice;
+                       RecordedAlgorithm &chosen) {
+  if (Failure failure = openTimer())
+    return failure;
   std::optional<double> best;
   for (size_t i = 0; i < proposals.size(); ++i) {
-    double microseconds = 0;
     auto work = [&](CuStream stream) {
       return gemm.runForTiming(proposals[i], timer->getMemory(), stream);
     };
-    if (!timer->measure(work, microseconds, message))
-      return Choice::Failed;
-    chosen.microseconds.push_back(microseconds);
-    if (std::isnan(microseconds) ||
-        (best && microseconds * kTolerance >= *best))
+    Result<double> microseconds = timer->measure(work);
+    if (!microseconds)
+      return microseconds.getFailure();
+    chosen.microseconds.push_back(*microseconds);
+    if (std::isnan(*microseconds) ||
+        (best && *microseconds * kTolerance >= *best))
       continue;
-    best = microseconds;
+    best = *microseconds;
     chosen.proposal = static_cast<int64_t>(i);
   }
   if (best)
-    return Choice::Made;
-  message = describeFailure(gemm);
-  return Choice::None;
+    return Choice(kMade);
+  return describeFailure(gemm);
 }
 
-AlgorithmChooser::Choice AlgorithmChooser::choose(CublasLtGemm &gemm,
-                                                  std::string &message) {
+AlgorithmChooser::Choice AlgorithmChooser::choose(CublasLtGemm &gemm) {
   const bool isTimed = mode == Mode::Timed;
   const RecordedAlgorithm *known = file.find(gemm.getKey());
   // What was timed has run.
@@ -94,27 +95,24 @@ AlgorithmChooser::Choice AlgorithmChooser::choose(CublasLtGemm &gemm,
   LtProposal proposal;
   if (known && (known->isTimed() || !isTimed) &&
       gemm.accepts(known->algorithm, proposal)) {
-    Choice choice = Choice::Made;
-    if (isTried)
-      choice = tryOut(gemm, {proposal}, chosen, message);
-    if (choice == Choice::Made)
+    Choice choice = isTried ? tryOut(gemm, {proposal}, chosen) : Choice(kMade);
+    if (choice && !*choice)
       gemm.use(proposal);
-    if (choice != Choice::None)
+    if (!choice || !*choice)
       return choice;
   }
-  std::vector<LtProposal> proposals;
-  if (!gemm.propose(isTimed || isTried ? kMaxProposals : 1, proposals, message))
-    return Choice::None;
-  Choice choice = Choice::Made;
-  if (isTimed)
-    choice = time(gemm, proposals, chosen, message);
-  else if (isTried)
-    choice = tryOut(gemm, proposals, chosen, message);
-  if (choice != Choice::Made)
+  Result<std::vector<LtProposal>> proposals =
+      gemm.propose(isTimed || isTried ? kMaxProposals : 1);
+  if (!proposals)
+    return std::optional<std::string>(proposals.getMessage());
+  Choice choice = isTimed   ? time(gemm, *proposals, chosen)
+                  : isTried ? tryOut(gemm, *proposals, chosen)
+                            : Choice(kMade);
+  if (!choice || *choice)
     return choice;
-  proposal = proposals[static_cast<size_t>(chosen.proposal)];
+  proposal = (*proposals)[static_cast<size_t>(chosen.proposal)];
   gemm.use(proposal);
   chosen.algorithm = proposal.algorithm;
   file.set(gemm.getKey(), std::move(chosen));
-  return Choice::Made;
+  return Choice(kMade);
 }

@@ -14,6 +14,7 @@
 #include "GemmTimer.h"
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,24 +41,19 @@ public:
                    int64_t timingBytes)
       : file(file), driver(driver), mode(mode), timingBytes(timingBytes) {}
 
-  enum class Choice {
-    Made,
-    /// The library has no algorithm.
-    None,
-    /// The device has failed, or has not enough memory.
-    Failed
-  };
-  /// The message says why there is no choice.
-  Choice choose(CublasLtGemm &gemm, std::string &message);
+  /// Why the library has no algorithm, if it has none. Fails if the device
+  /// does, or has not enough memory.
+  using Choice = Result<std::optional<std::string>>;
+  Choice choose(CublasLtGemm &gemm);
 
 private:
-  Choice openTimer(std::string &message);
+  Failure openTimer();
   /// Finds the first proposal that runs.
   Choice tryOut(CublasLtGemm &gemm, const std::vector<LtProposal> &proposals,
-                RecordedAlgorithm &chosen, std::string &message);
+                RecordedAlgorithm &chosen);
   /// Times the proposals and fills in the times and the fastest.
   Choice time(CublasLtGemm &gemm, const std::vector<LtProposal> &proposals,
-              RecordedAlgorithm &chosen, std::string &message);
+              RecordedAlgorithm &chosen);
 
   AlgorithmFile &file;
   const DriverApi &driver;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 using Json = nlohmann::json;
 
@@ -99,12 +100,12 @@ std::string AlgorithmFile::print() const {
   return json.dump(1);
 }
 
-bool AlgorithmFile::write(const std::string &path, std::string &message) const {
+Failure AlgorithmFile::write(const std::string &path) const {
   Json json = Json::parse(print());
   Json known = Json::parse(load(path), nullptr, /*allow_exceptions=*/false);
   if (known.is_object() && known.contains(kAttention))
     json[kAttention] = known[kAttention];
-  return replace(path, json.dump(1), message);
+  return replace(path, json.dump(1));
 }
 
 std::string AlgorithmFile::load(const std::string &path) {
@@ -113,18 +114,18 @@ std::string AlgorithmFile::load(const std::string &path) {
   return text.str();
 }
 
-bool AlgorithmFile::replace(const std::string &path, const std::string &text,
-                            std::string &message) {
+Failure AlgorithmFile::replace(const std::string &path,
+                               const std::string &text) {
   // Several processes may write at the same time.
   std::string part = path + "." + std::to_string(getpid());
   std::ofstream file(part);
   file << text << '\n';
   file.close();
   if (file && std::rename(part.c_str(), path.c_str()) == 0)
-    return true;
-  message = "cannot write '" + path + "': " + std::strerror(errno);
+    return Failure();
+  Failure failure("cannot write '" + path + "': " + std::strerror(errno));
   std::remove(part.c_str());
-  return false;
+  return failure;
 }
 
 const RecordedAlgorithm *AlgorithmFile::find(const std::string &gemm) const {

@@ -50,8 +50,8 @@ public:
   /// Without what the file may have besides.
   std::string print() const;
 
-  /// Replaces the file. False, with a message, if it cannot be written.
-  bool write(const std::string &path, std::string &message) const;
+  /// Replaces the file.
+  Failure write(const std::string &path) const;
 
   /// The member that is kept as it is: EngineFile.h writes it.
   static constexpr const char *kAttention = "attention";
@@ -60,8 +60,7 @@ public:
   static std::string load(const std::string &path);
   /// Replaces a file as a whole: whoever reads it sees all of the old text or
   /// all of the new one.
-  static bool replace(const std::string &path, const std::string &text,
-                      std::string &message);
+  static Failure replace(const std::string &path, const std::string &text);
 
   /// Null if there is none.
   const RecordedAlgorithm *find(const std::string &gemm) const;

@@ -9,6 +9,8 @@
 #include "CublasLtApi.h"
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 static std::string formatVersion(size_t version) {
   return std::to_string(version / 10000) + "." +
@@ -16,49 +18,43 @@ static std::string formatVersion(size_t version) {
          std::to_string(version % 100);
 }
 
-bool CublasLtApi::load(const std::string &file, std::string &message) {
-  std::string reason;
-  if (!library.open(file, {}, reason)) {
-    message = "cannot open cuBLASLt: " + reason;
-    return false;
-  }
+Failure CublasLtApi::load(const std::string &file) {
+  if (Failure failure = library.open(file, {}))
+    return "cannot open cuBLASLt: " + failure.getMessage();
 #define REGATHER_FUNCTION(result, name, parameters)                            \
   {#name, reinterpret_cast<void **>(&(name))},
-  if (!library.resolve("cuBLASLt",
-                       {REGATHER_CUBLASLT_FUNCTIONS(REGATHER_FUNCTION)},
-                       message))
-    return false;
+  if (Failure failure = library.resolve(
+          "cuBLASLt", {REGATHER_CUBLASLT_FUNCTIONS(REGATHER_FUNCTION)}))
+    return failure;
 #undef REGATHER_FUNCTION
-  if (cublasLtGetVersion() < kMinCublasLtVersion) {
-    message = "cuBLASLt '" + library.getName() + "' is version " +
-              getVersion() + ", but " + formatVersion(kMinCublasLtVersion) +
-              " or newer is needed";
-    return false;
-  }
-  return true;
+  if (cublasLtGetVersion() < kMinCublasLtVersion)
+    return "cuBLASLt '" + library.getName() + "' is version " + getVersion() +
+           ", but " + formatVersion(kMinCublasLtVersion) +
+           " or newer is needed";
+  return Failure();
 }
 
-bool CublasLtApi::start(const std::string &path, const DriverApi &driver,
-                        LtHandle &handle, std::string &message) {
+Result<LtHandle> CublasLtApi::start(const std::string &path,
+                                    const DriverApi &driver) {
   std::vector<std::string> files = {"libcublasLt.so.13", "libcublasLt.so.12"};
   if (!path.empty())
     files = {path};
-  message.clear();
+  std::string reasons;
   for (const std::string &file : files) {
-    std::string reason;
-    if (load(file, reason)) {
+    Failure failure = load(file);
+    if (!failure) {
+      LtHandle handle = nullptr;
       LtStatus status = cublasLtCreate(&handle);
       if (status == kLtSuccess)
-        return true;
+        return handle;
       // Such as a library of CUDA 13 on a driver of CUDA 12.
-      reason = "cuBLASLt '" + file + "', version " + getVersion() +
-               ", does not start on a driver for CUDA " + driver.getVersion() +
-               ": " + cublasLtGetStatusName(status);
+      failure = "cuBLASLt '" + file + "', version " + getVersion() +
+                ", does not start on a driver for CUDA " + driver.getVersion() +
+                ": " + cublasLtGetStatusName(status);
     }
-    message += (message.empty() ? "" : "; ") + reason;
+    reasons += (reasons.empty() ? "" : "; ") + failure.getMessage();
   }
-  handle = nullptr;
-  return false;
+  return Failure(reasons);
 }
 
 std::string CublasLtApi::getVersion() const {

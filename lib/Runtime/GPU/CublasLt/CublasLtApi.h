@@ -124,15 +124,14 @@ struct CublasLtApi {
   // NOLINTEND(readability-identifier-naming)
 
   /// Opens the newest library that starts on the driver, or the one at `path`.
-  /// False, with a message that says of each why not, if there is none.
-  bool start(const std::string &path, const DriverApi &driver, LtHandle &handle,
-             std::string &message);
+  /// A failure says of each why not.
+  Result<LtHandle> start(const std::string &path, const DriverApi &driver);
 
   /// Such as "13.1.2".
   std::string getVersion() const;
 
 private:
-  bool load(const std::string &file, std::string &message);
+  Failure load(const std::string &file);
 
   SharedLibrary library;
 };

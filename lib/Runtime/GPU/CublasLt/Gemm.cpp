@@ -11,6 +11,8 @@
 #include <algorithm>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// What is asked of a bias that has no address yet.
 static constexpr uint64_t kMaxAlignment = 256;
@@ -127,8 +129,7 @@ bool CublasLtGemm::accepts(const LtAlgorithm &algorithm, LtProposal &proposal) {
   return result.workspaceBytes <= kMaxGemmWorkspace;
 }
 
-bool CublasLtGemm::propose(int count, std::vector<LtProposal> &proposals,
-                           std::string &message) {
+Result<std::vector<LtProposal>> CublasLtGemm::propose(int count) {
   std::vector<LtHeuristicResult> results(static_cast<size_t>(count));
   int found = 0;
   // An algorithm that was tried before may have failed.
@@ -151,30 +152,29 @@ bool CublasLtGemm::propose(int count, std::vector<LtProposal> &proposals,
           handle, desc, a, b, c, d, preference, count, results.data(), &found));
     api.cublasLtMatmulPreferenceDestroy(preference);
   }
+  std::vector<LtProposal> proposals;
   for (int i = 0; status == kLtSuccess && i < found; ++i) {
     const LtHeuristicResult &result = results[static_cast<size_t>(i)];
     if (result.status == kLtSuccess)
       proposals.push_back({result.algorithm, result.workspaceBytes});
   }
   if (!proposals.empty())
-    return true;
+    return proposals;
   check(kLtNotSupported);
-  message = "cuBLASLt has no algorithm for " + key + ": " +
-            api.cublasLtGetStatusName(status);
-  return false;
+  return Failure("cuBLASLt has no algorithm for " + key + ": " +
+                 api.cublasLtGetStatusName(status));
 }
 
-bool CublasLtGemm::describe(std::string &message) {
+Failure CublasLtGemm::describe() {
   key = plan.describe() + " aligned=";
   for (const PlannedMatrix *matrix :
        {&plan.a, &plan.b, &plan.c, &plan.d, &plan.bias})
     key += (*matrix ? std::to_string(getAlignment(*matrix)) : "-") + ",";
   key.pop_back();
   if (describeGemm())
-    return true;
-  message = "cuBLASLt does not describe " + key + ": " +
-            api.cublasLtGetStatusName(status);
-  return false;
+    return Failure();
+  return "cuBLASLt does not describe " + key + ": " +
+         api.cublasLtGetStatusName(status);
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,8 +203,8 @@ CuAddress CublasLtGemm::getAddress(const PlannedMatrix &matrix, int64_t call,
                 : 0;
 }
 
-bool CublasLtGemm::run(const CuAddress *buffers, CuAddress workspace,
-                       CuStream stream, std::string &message) {
+Failure CublasLtGemm::run(const CuAddress *buffers, CuAddress workspace,
+                          CuStream stream) {
   status = kLtSuccess;
   for (int64_t call = 0, e = plan.getNumCalls(); call < e; ++call) {
     auto at = [&](const PlannedMatrix &matrix) {
@@ -212,13 +212,12 @@ bool CublasLtGemm::run(const CuAddress *buffers, CuAddress workspace,
     };
     if (!enqueue({at(plan.a), at(plan.b), at(plan.c ? plan.c : plan.d),
                   at(plan.d), at(plan.bias)},
-                 chosen, workspace, stream)) {
-      message = std::string("cuBLASLt has failed: ") +
-                api.cublasLtGetStatusName(status);
-      return false;
-    }
+                 chosen, workspace, stream))
+      return Failure(std::string("cuBLASLt has failed: ") +
+                         api.cublasLtGetStatusName(status),
+                     RG_ERROR_DEVICE);
   }
-  return true;
+  return Failure();
 }
 
 //===----------------------------------------------------------------------===//

@@ -34,16 +34,14 @@ public:
   CublasLtGemm &operator=(const CublasLtGemm &) = delete;
   ~CublasLtGemm();
 
-  /// Describes the GEMM to the library. False, with a message, if it does
-  /// not take that.
-  bool describe(std::string &message);
+  /// Describes the GEMM to the library. Fails if it does not take that.
+  Failure describe();
   /// All that decides which algorithm fits.
   const std::string &getKey() const { return key; }
 
   /// Asks for up to `count` algorithms, of which the library thinks the first
-  /// one fastest. False, with a message, if it has none.
-  bool propose(int count, std::vector<LtProposal> &proposals,
-               std::string &message);
+  /// one fastest. Fails if it has none.
+  Result<std::vector<LtProposal>> propose(int count);
   /// True if the library computes the GEMM by an algorithm.
   bool accepts(const LtAlgorithm &algorithm, LtProposal &proposal);
   void use(const LtProposal &newProposal) { chosen = newProposal; }
@@ -60,8 +58,7 @@ public:
                     CuStream stream);
 
   /// Enqueues all calls.
-  bool run(const CuAddress *buffers, CuAddress workspace, CuStream stream,
-           std::string &message);
+  Failure run(const CuAddress *buffers, CuAddress workspace, CuStream stream);
 
 private:
   /// Where the matrices of one call lie.

@@ -8,11 +8,15 @@
 
 #include "GemmTimer.h"
 
+#include "regather/Runtime/Runtime.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// Of which the median counts.
 static constexpr size_t kRuns = 5;
@@ -31,58 +35,65 @@ GemmTimer::~GemmTimer() {
     driver.cuMemFree_v2(memory);
 }
 
-bool GemmTimer::check(CuResult result, const char *call,
-                      std::string &message) const {
+Failure GemmTimer::check(CuResult result, const char *call) const {
   if (result == kCuSuccess)
-    return true;
-  message = std::string("cannot try products of matrices: ") + call +
-            " has failed: " + driver.describe(result);
-  return false;
+    return Failure();
+  return Failure(std::string("cannot try products of matrices: ") + call +
+                     " has failed: " + driver.describe(result),
+                 RG_ERROR_DEVICE);
 }
 
-bool GemmTimer::create(int64_t bytes, std::string &message) {
+Failure GemmTimer::create(int64_t bytes) {
   auto size = static_cast<size_t>(bytes);
   if (driver.cuMemAlloc_v2(&memory, size) != kCuSuccess) {
     size_t free = 0, total = 0;
-    if (check(driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo", message))
-      message = "trying products of matrices needs " + std::to_string(bytes) +
-                " bytes on the device, but " + std::to_string(free) + " of " +
-                std::to_string(total) + " bytes are free";
-    return false;
+    Failure failure =
+        check(driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
+    if (failure)
+      return failure;
+    return "trying products of matrices needs " + std::to_string(bytes) +
+           " bytes on the device, but " + std::to_string(free) + " of " +
+           std::to_string(total) + " bytes are free";
   }
-  return check(driver.cuStreamCreate(&stream, kCuStreamNonBlocking),
-               "cuStreamCreate", message) &&
-         check(driver.cuEventCreate(&begin, 0), "cuEventCreate", message) &&
-         check(driver.cuEventCreate(&end, 0), "cuEventCreate", message) &&
-         check(driver.cuMemsetD8Async(memory, kFill, size, stream),
-               "cuMemsetD8Async", message);
+  Failure failure = check(driver.cuStreamCreate(&stream, kCuStreamNonBlocking),
+                          "cuStreamCreate");
+  if (!failure)
+    failure = check(driver.cuEventCreate(&begin, 0), "cuEventCreate");
+  if (!failure)
+    failure = check(driver.cuEventCreate(&end, 0), "cuEventCreate");
+  return failure ? failure
+                 : check(driver.cuMemsetD8Async(memory, kFill, size, stream),
+                         "cuMemsetD8Async");
 }
 
-bool GemmTimer::runOnce(const Work &work, bool &isDone, std::string &message) {
-  isDone = work(stream);
-  return check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize",
-               message);
+Result<bool> GemmTimer::runOnce(const Work &work) {
+  bool isDone = work(stream);
+  if (Failure failure =
+          check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize"))
+    return failure;
+  return isDone;
 }
 
-bool GemmTimer::measure(const Work &work, double &microseconds,
-                        std::string &message) {
-  microseconds = NAN;
+Result<double> GemmTimer::measure(const Work &work) {
   if (!work(stream))
-    return true;
+    return double(NAN);
   std::array<float, kRuns> milliseconds = {};
   for (float &time : milliseconds) {
-    if (!check(driver.cuEventRecord(begin, stream), "cuEventRecord", message))
-      return false;
+    if (Failure failure =
+            check(driver.cuEventRecord(begin, stream), "cuEventRecord"))
+      return failure;
     if (!work(stream))
-      return true;
-    if (!check(driver.cuEventRecord(end, stream), "cuEventRecord", message) ||
-        !check(driver.cuEventSynchronize(end), "cuEventSynchronize", message) ||
-        !check(driver.cuEventElapsedTime(&time, begin, end),
-               "cuEventElapsedTime", message))
-      return false;
+      return double(NAN);
+    Failure failure = check(driver.cuEventRecord(end, stream), "cuEventRecord");
+    if (!failure)
+      failure = check(driver.cuEventSynchronize(end), "cuEventSynchronize");
+    if (!failure)
+      failure = check(driver.cuEventElapsedTime(&time, begin, end),
+                      "cuEventElapsedTime");
+    if (failure)
+      return failure;
   }
   std::sort(milliseconds.begin(), milliseconds.end());
   constexpr double perMillisecond = 1e3;
-  microseconds = double(milliseconds[kRuns / 2]) * perMillisecond;
-  return true;
+  return double(milliseconds[kRuns / 2]) * perMillisecond;
 }

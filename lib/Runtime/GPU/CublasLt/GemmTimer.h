@@ -26,8 +26,8 @@ public:
   ~GemmTimer();
 
   /// Makes memory that is filled with numbers close to 0.01 in f32 and bf16,
-  /// and to 1 in f16. Called once. False, with a message, if that fails.
-  bool create(int64_t bytes, std::string &message);
+  /// and to 1 in f16. Called once.
+  Failure create(int64_t bytes);
 
   /// Aligned to 256 bytes.
   CuAddress getMemory() const { return memory; }
@@ -35,16 +35,16 @@ public:
   /// False if the work cannot be enqueued.
   using Work = std::function<bool(CuStream stream)>;
 
-  /// Runs the work once. `isDone` is false if it cannot be enqueued. False,
-  /// with a message, if the device fails.
-  bool runOnce(const Work &work, bool &isDone, std::string &message);
+  /// Runs the work once; false if it cannot be enqueued. Fails if the device
+  /// does.
+  Result<bool> runOnce(const Work &work);
 
-  /// The median over several runs, after one that does not count; NaN if the
-  /// work cannot be enqueued. False, with a message, if the device fails.
-  bool measure(const Work &work, double &microseconds, std::string &message);
+  /// Microseconds: the median over several runs, after one that does not count;
+  /// NaN if the work cannot be enqueued. Fails if the device does.
+  Result<double> measure(const Work &work);
 
 private:
-  bool check(CuResult result, const char *call, std::string &message) const;
+  Failure check(CuResult result, const char *call) const;
 
   const DriverApi &driver;
   CuAddress memory = 0;

@@ -13,6 +13,8 @@
 #include <algorithm>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 namespace {
 class CublasLtLibrary final : public DeviceLibrary {
@@ -21,16 +23,15 @@ public:
       : options(options) {}
   ~CublasLtLibrary() override;
 
-  bool prepare(const rg_gpu_program &program, const DriverApi &driver,
-               std::string &message) override;
-  bool chooseAlgorithms(const std::string *given,
-                        std::string &message) override;
+  Failure prepare(const rg_gpu_program &program,
+                  const DriverApi &driver) override;
+  Failure chooseAlgorithms(const std::string *given) override;
   std::string printAlgorithms() const override;
   std::string getNote() const override { return note; }
   bool computes(const rg_instruction &instruction) const override;
   int64_t getWorkspaceBytes() const override { return workspaceBytes; }
-  bool run(const rg_instruction &instruction, const CuAddress *buffers,
-           CuAddress workspace, CuStream stream, std::string &message) override;
+  Failure run(const rg_instruction &instruction, const CuAddress *buffers,
+              CuAddress workspace, CuStream stream) override;
 
 private:
   /// What becomes of one GEMM of the program.
@@ -41,15 +42,15 @@ private:
     std::unique_ptr<CublasLtGemm> gemm;
   };
 
-  bool open(std::string &message);
+  Failure open();
   void prepareGemm(size_t number, GemmPlanning planning);
-  bool prepareGemms(const rg_gpu_program &program, std::string &message);
+  Failure prepareGemms(const rg_gpu_program &program);
   std::string getVersion() const { return "cuBLASLt " + api.getVersion(); }
   /// For GEMMs that are large, or for all.
   int64_t getTimingBytes(bool all) const;
   /// Unless generated kernels compute it.
   void addProblem(size_t number, const std::string &reason);
-  bool reportProblems(std::string &message) const;
+  Failure reportProblems() const;
 
   DeviceLibraryOptions options;
   CublasLtApi api;
@@ -78,17 +79,17 @@ void CublasLtLibrary::addProblem(size_t number, const std::string &reason) {
   problems += ": " + reason + ", and no kernel was generated";
 }
 
-bool CublasLtLibrary::reportProblems(std::string &message) const {
-  if (!problems.empty())
-    message = "nothing computes" + problems;
-  return problems.empty();
+Failure CublasLtLibrary::reportProblems() const {
+  return problems.empty() ? Failure() : "nothing computes" + problems;
 }
 
-bool CublasLtLibrary::open(std::string &message) {
-  if (!api.start(options.path, *driver, handle, message))
-    return false;
+Failure CublasLtLibrary::open() {
+  Result<LtHandle> started = api.start(options.path, *driver);
+  if (!started)
+    return started.getFailure();
+  handle = *started;
   file = std::make_unique<AlgorithmFile>(getVersion(), options.deviceName);
-  return true;
+  return Failure();
 }
 
 void CublasLtLibrary::prepareGemm(size_t number, GemmPlanning planning) {
@@ -97,16 +98,17 @@ void CublasLtLibrary::prepareGemm(size_t number, GemmPlanning planning) {
   if (planning.plan) {
     auto gemm = std::make_unique<CublasLtGemm>(
         api, handle, std::move(*planning.plan), routine.use.alignments);
-    if (gemm->describe(reason)) {
+    Failure failure = gemm->describe();
+    if (!failure) {
       routine.gemm = std::move(gemm);
       return;
     }
+    reason = failure.getMessage();
   }
   addProblem(number, reason);
 }
 
-bool CublasLtLibrary::prepareGemms(const rg_gpu_program &program,
-                                   std::string &message) {
+Failure CublasLtLibrary::prepareGemms(const rg_gpu_program &program) {
   std::vector<GemmPlanning> plannings;
   bool needsLibrary = false, wantsLibrary = false;
   for (size_t i = 0; i < routines.size(); ++i) {
@@ -118,25 +120,25 @@ bool CublasLtLibrary::prepareGemms(const rg_gpu_program &program,
     wantsLibrary |= isPlanned;
     needsLibrary |= isPlanned && !routines[i].hasKernels;
   }
-  bool isOpen = wantsLibrary && open(message);
-  if (needsLibrary && !isOpen)
-    return false;
+  Failure failure = wantsLibrary ? open() : Failure();
+  if (needsLibrary && failure)
+    return failure;
+  bool isOpen = wantsLibrary && !failure;
   for (size_t i = 0; i < routines.size(); ++i) {
     if (!isOpen)
       plannings[i].plan.reset();
     if (!routines[i].isEmpty)
       prepareGemm(i, std::move(plannings[i]));
   }
-  return true;
+  return reportProblems();
 }
 
-bool CublasLtLibrary::prepare(const rg_gpu_program &program,
-                              const DriverApi &newDriver,
-                              std::string &message) {
+Failure CublasLtLibrary::prepare(const rg_gpu_program &program,
+                                 const DriverApi &newDriver) {
   driver = &newDriver;
   for (RoutineUse &use : readRoutineUses(*program.program, RG_OP_GEMM))
     routines.emplace_back().use = std::move(use);
-  return prepareGemms(program, message) && reportProblems(message);
+  return prepareGemms(program);
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,10 +153,9 @@ int64_t CublasLtLibrary::getTimingBytes(bool all) const {
   return bytes;
 }
 
-bool CublasLtLibrary::chooseAlgorithms(const std::string *given,
-                                       std::string &message) {
+Failure CublasLtLibrary::chooseAlgorithms(const std::string *given) {
   if (!file)
-    return true;
+    return Failure();
   file->parse(given ? *given : AlgorithmFile::load(options.algorithmFile));
   using Mode = AlgorithmChooser::Mode;
   Mode mode = given                     ? Mode::Given
@@ -166,23 +167,20 @@ bool CublasLtLibrary::chooseAlgorithms(const std::string *given,
     std::unique_ptr<CublasLtGemm> &gemm = routines[i].gemm;
     if (!gemm)
       continue;
-    std::string reason;
-    switch (chooser.choose(*gemm, reason)) {
-    case AlgorithmChooser::Choice::Made:
-      workspaceBytes =
-          std::max(workspaceBytes, int64_t(gemm->getWorkspaceBytes()));
-      break;
-    case AlgorithmChooser::Choice::None:
+    AlgorithmChooser::Choice choice = chooser.choose(*gemm);
+    if (!choice)
+      return choice.getFailure();
+    if (*choice) {
       gemm.reset();
-      addProblem(i, reason);
-      break;
-    case AlgorithmChooser::Choice::Failed:
-      message = reason;
-      return false;
+      addProblem(i, **choice);
+      continue;
     }
+    workspaceBytes =
+        std::max(workspaceBytes, int64_t(gemm->getWorkspaceBytes()));
   }
-  return reportProblems(message) &&
-         keepAlgorithms(*file, options, given != nullptr, message, note);
+  Failure failure = reportProblems();
+  return failure ? failure
+                 : keepAlgorithms(*file, options, given != nullptr, note);
 }
 
 /// Without what else the file has.
@@ -207,12 +205,12 @@ bool CublasLtLibrary::computes(const rg_instruction &instruction) const {
   return routine.isEmpty || routine.gemm;
 }
 
-bool CublasLtLibrary::run(const rg_instruction &instruction,
-                          const CuAddress *buffers, CuAddress workspace,
-                          CuStream stream, std::string &message) {
+Failure CublasLtLibrary::run(const rg_instruction &instruction,
+                             const CuAddress *buffers, CuAddress workspace,
+                             CuStream stream) {
   const Routine &routine = routines[static_cast<size_t>(instruction.index)];
-  return routine.isEmpty ||
-         routine.gemm->run(buffers, workspace, stream, message);
+  return routine.isEmpty ? Failure()
+                         : routine.gemm->run(buffers, workspace, stream);
 }
 
 std::unique_ptr<DeviceLibrary>

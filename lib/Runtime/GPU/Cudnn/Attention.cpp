@@ -9,26 +9,30 @@
 #include "Attention.h"
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
-bool CudnnAttention::prepare(const rg_attention_desc &desc,
-                             const CudnnAttentionPlan &plan,
-                             const DnnEngineChoice &pinned,
-                             std::string &message) {
-  graph = buildCudnnAttention(api, target, desc, plan.gradient, message);
-  if (!graph)
-    return false;
+Failure CudnnAttention::prepare(const rg_attention_desc &desc,
+                                const CudnnAttentionPlan &plan,
+                                const DnnEngineChoice &pinned) {
+  Result<std::unique_ptr<CudnnAttentionGraph>> built =
+      buildCudnnAttention(api, target, desc, plan.gradient);
+  if (!built)
+    return built.getFailure();
+  graph = std::move(*built);
   auto attempt = [&](const DnnEngineChoice &wanted) {
     computation = std::make_unique<CudnnPlan>(api, target);
-    return computation->prepare(graph->graph, wanted, message);
+    return computation->prepare(graph->graph, wanted);
   };
   if (plan.engine.engine >= 0)
     return attempt(plan.engine);
-  return (pinned.engine >= 0 && attempt(pinned)) || attempt({});
+  if (pinned.engine >= 0 && !attempt(pinned))
+    return Failure();
+  return attempt({});
 }
 
 DnnDescriptor CudnnAttention::getPack(const CuAddress *buffers,
-                                      CuAddress workspace,
-                                      std::string &message) {
+                                      CuAddress workspace) {
   std::vector<CuAddress> addresses;
   std::vector<DnnTensor> numbers;
   for (DnnBoundTensor &tensor : graph->tensors) {
@@ -54,23 +58,20 @@ DnnDescriptor CudnnAttention::getPack(const CuAddress *buffers,
   packs.set(pack, kDnnPackPointers, kDnnTypePointer, count, addresses.data());
   packs.set(pack, kDnnPackWorkspace, kDnnTypePointer, own);
   packs.finalize(pack);
-  message = packs.getError();
   return it->second = packs.hasFailed() ? nullptr : pack;
 }
 
-bool CudnnAttention::run(const CuAddress *buffers, CuAddress workspace,
-                         CuStream stream, std::string &message) {
-  DnnDescriptor pack = getPack(buffers, workspace, message);
-  if (!pack) {
-    message = "cuDNN does not take the addresses: " + message;
-    return false;
-  }
+Failure CudnnAttention::run(const CuAddress *buffers, CuAddress workspace,
+                            CuStream stream) {
+  DnnDescriptor pack = getPack(buffers, workspace);
+  if (!pack)
+    return "cuDNN does not take the addresses: " +
+           packs.getFailure().getMessage();
   DnnStatus status = api.cudnnSetStream(target.handle, stream);
   if (status == kDnnSuccess)
     status =
         api.cudnnBackendExecute(target.handle, computation->getPlan(), pack);
   if (status == kDnnSuccess)
-    return true;
-  message = "cuDNN has failed: " + api.describeError(status);
-  return false;
+    return Failure();
+  return "cuDNN has failed: " + api.describeError(status);
 }

@@ -24,9 +24,9 @@ public:
 
   /// Describes what a plan says, and chooses the engine: the one that `plan`
   /// names, else `pinned`, if that names one and the library has it, else what
-  /// the library proposes. False, with a message, if no engine takes it.
-  bool prepare(const rg_attention_desc &desc, const CudnnAttentionPlan &plan,
-               const DnnEngineChoice &pinned, std::string &message);
+  /// the library proposes. Fails if no engine takes it.
+  Failure prepare(const rg_attention_desc &desc, const CudnnAttentionPlan &plan,
+                  const DnnEngineChoice &pinned);
 
   const DnnEngineChoice &getChoice() const { return computation->getChoice(); }
   int64_t getWorkspaceBytes() const {
@@ -35,13 +35,11 @@ public:
 
   /// Enqueues it. What the library is told of the addresses is made when they
   /// are first given, and kept.
-  bool run(const CuAddress *buffers, CuAddress workspace, CuStream stream,
-           std::string &message);
+  Failure run(const CuAddress *buffers, CuAddress workspace, CuStream stream);
 
 private:
-  /// Null, with a message, if the library does not take them.
-  DnnDescriptor getPack(const CuAddress *buffers, CuAddress workspace,
-                        std::string &message);
+  /// Null if the library does not take them.
+  DnnDescriptor getPack(const CuAddress *buffers, CuAddress workspace);
 
   const CudnnApi &api;
   const DnnTarget target;

@@ -11,6 +11,8 @@
 #include <limits>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 static int64_t getElementBytes(int32_t dtype) {
   return dtype == RG_F32 ? 4 : 2;
@@ -243,16 +245,18 @@ void Builder::buildBackward(QueryGradient gradient) {
   graph.apply(kDnnIdentity, accumulator, gradQ);
 }
 
-std::unique_ptr<CudnnAttentionGraph> regather::runtime::buildCudnnAttention(
-    const CudnnApi &api, const DnnTarget &target, const rg_attention_desc &desc,
-    QueryGradient gradient, std::string &message) {
+Result<std::unique_ptr<CudnnAttentionGraph>>
+regather::runtime::buildCudnnAttention(const CudnnApi &api,
+                                       const DnnTarget &target,
+                                       const rg_attention_desc &desc,
+                                       QueryGradient gradient) {
   auto result = std::make_unique<CudnnAttentionGraph>(api, target);
   Builder builder(*result, desc);
   if (desc.backward)
     builder.buildBackward(gradient);
   else
     builder.buildForward();
-  if (!result->graph.finalize(message))
-    return nullptr;
+  if (Failure failure = result->graph.finalize())
+    return failure;
   return result;
 }

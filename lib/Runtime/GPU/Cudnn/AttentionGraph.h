@@ -62,11 +62,10 @@ struct CudnnAttentionGraph {
   int64_t scratchBytes = 0;
 };
 
-/// Null, with a message, if the library does not take the operations.
-std::unique_ptr<CudnnAttentionGraph>
+/// Fails if the library does not take the operations.
+Result<std::unique_ptr<CudnnAttentionGraph>>
 buildCudnnAttention(const CudnnApi &api, const DnnTarget &target,
-                    const rg_attention_desc &desc, QueryGradient gradient,
-                    std::string &message);
+                    const rg_attention_desc &desc, QueryGradient gradient);
 
 } // namespace regather::runtime
 

@@ -11,6 +11,7 @@
 #include <array>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 std::string regather::runtime::formatCudnnVersion(size_t version) {
   return std::to_string(version / 10000) + "." +
@@ -18,25 +19,20 @@ std::string regather::runtime::formatCudnnVersion(size_t version) {
          std::to_string(version % 100);
 }
 
-bool CudnnApi::load(const std::string &path, std::string &message) {
-  std::string reason;
-  if (!library.open(path, {"libcudnn.so.9"}, reason)) {
-    message = "cannot open cuDNN: " + reason;
-    return false;
-  }
+Failure CudnnApi::load(const std::string &path) {
+  if (Failure failure = library.open(path, {"libcudnn.so.9"}))
+    return "cannot open cuDNN: " + failure.getMessage();
 #define REGATHER_FUNCTION(result, name, parameters)                            \
   {#name, reinterpret_cast<void **>(&(name))},
-  if (!library.resolve("cuDNN", {REGATHER_CUDNN_FUNCTIONS(REGATHER_FUNCTION)},
-                       message))
-    return false;
+  if (Failure failure = library.resolve(
+          "cuDNN", {REGATHER_CUDNN_FUNCTIONS(REGATHER_FUNCTION)}))
+    return failure;
 #undef REGATHER_FUNCTION
-  if (cudnnGetVersion() < kMinCudnnVersion) {
-    message = "cuDNN '" + library.getName() + "' is version " +
-              formatCudnnVersion(cudnnGetVersion()) + ", but " +
-              formatCudnnVersion(kMinCudnnVersion) + " or newer is needed";
-    return false;
-  }
-  return true;
+  if (cudnnGetVersion() < kMinCudnnVersion)
+    return "cuDNN '" + library.getName() + "' is version " +
+           formatCudnnVersion(cudnnGetVersion()) + ", but " +
+           formatCudnnVersion(kMinCudnnVersion) + " or newer is needed";
+  return Failure();
 }
 
 std::string CudnnApi::describeError(DnnStatus status) const {

@@ -178,9 +178,9 @@ struct CudnnApi {
 #undef REGATHER_DECLARE
   // NOLINTEND(readability-identifier-naming)
 
-  /// Opens the library, or the one at `path`. False, with a message, if there
-  /// is none or it is too old.
-  bool load(const std::string &path, std::string &message);
+  /// Opens the library, or the one at `path`. Fails if there is none or it is
+  /// too old.
+  Failure load(const std::string &path);
 
   /// What the library says about the last error of this thread, and the name
   /// of its status.

@@ -19,8 +19,8 @@ DnnDescriptors::~DnnDescriptors() {
 bool DnnDescriptors::check(DnnStatus status) {
   if (status == kDnnSuccess)
     return true;
-  if (error.empty())
-    error = api.describeError(status);
+  if (!failure)
+    failure = api.describeError(status);
   return false;
 }
 

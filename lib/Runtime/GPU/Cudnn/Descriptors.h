@@ -47,16 +47,16 @@ public:
   }
   void finalize(DnnDescriptor descriptor);
 
-  bool hasFailed() const { return !error.empty(); }
-  /// Of the first failure.
-  const std::string &getError() const { return error; }
+  bool hasFailed() const { return bool(failure); }
+  /// The first one.
+  const Failure &getFailure() const { return failure; }
 
 private:
   bool check(DnnStatus status);
 
   const CudnnApi &api;
   std::vector<DnnDescriptor> descriptors;
-  std::string error;
+  Failure failure;
 };
 
 } // namespace regather::runtime

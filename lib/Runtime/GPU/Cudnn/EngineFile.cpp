@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 using Json = nlohmann::json;
 
@@ -41,10 +42,10 @@ std::string EngineFile::print() const {
   return json.dump(1);
 }
 
-bool EngineFile::write(const std::string &path, std::string &message) const {
+Failure EngineFile::write(const std::string &path) const {
   Json json = parseObject(AlgorithmFile::load(path));
   json.update(Json::parse(print()));
-  return AlgorithmFile::replace(path, json.dump(1), message);
+  return AlgorithmFile::replace(path, json.dump(1));
 }
 
 DnnEngineChoice EngineFile::find(const std::string &attention) const {

@@ -11,6 +11,8 @@
 
 #include "Engine.h"
 
+#include "regather/Support/Result.h"
+
 #include <map>
 
 namespace regather::runtime {
@@ -33,8 +35,8 @@ public:
   /// The member alone.
   std::string print() const;
 
-  /// Replaces the member. False, with a message, if the file cannot be written.
-  bool write(const std::string &path, std::string &message) const;
+  /// Replaces the member. Fails if the file cannot be written.
+  Failure write(const std::string &path) const;
 
   /// Names no engine if there is none.
   DnnEngineChoice find(const std::string &attention) const;

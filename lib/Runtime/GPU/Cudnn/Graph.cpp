@@ -9,6 +9,7 @@
 #include "Graph.h"
 
 using namespace regather::runtime;
+using regather::Failure;
 
 /// Of all tensors in memory.
 static constexpr int64_t kTensorAlignment = 16;
@@ -147,12 +148,11 @@ void CudnnGraph::reshape(DnnTensor x, DnnTensor y) {
   addOperation(operation);
 }
 
-bool CudnnGraph::finalize(std::string &message) {
+Failure CudnnGraph::finalize() {
   graph = descriptors.create(kDnnOperationGraph);
   if (target.handle)
     descriptors.set(graph, kDnnGraphHandle, kDnnTypeHandle, target.handle);
   descriptors.setAll(graph, kDnnGraphOperations, operations);
   descriptors.finalize(graph);
-  message = descriptors.getError();
-  return !descriptors.hasFailed();
+  return descriptors.getFailure();
 }

@@ -54,9 +54,8 @@ public:
   /// y has the elements of x, by its sizes and strides.
   void reshape(DnnTensor x, DnnTensor y);
 
-  /// Joins the operations. False, with a message, if the library does not take
-  /// one of them.
-  bool finalize(std::string &message);
+  /// Joins the operations. Fails if the library does not take one of them.
+  Failure finalize();
 
   DnnDescriptor getGraph() const { return graph; }
 

@@ -15,6 +15,7 @@
 #include <limits>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 namespace {
 class CudnnLibrary final : public DeviceLibrary {
@@ -23,18 +24,17 @@ public:
       : options(options) {}
   ~CudnnLibrary() override;
 
-  bool prepare(const rg_gpu_program &program, const DriverApi &driver,
-               std::string &message) override;
-  bool chooseAlgorithms(const std::string *given,
-                        std::string &message) override;
+  Failure prepare(const rg_gpu_program &program,
+                  const DriverApi &driver) override;
+  Failure chooseAlgorithms(const std::string *given) override;
   std::string printAlgorithms() const override {
     return file ? file->print() : "{}";
   }
   std::string getNote() const override { return note; }
   bool computes(const rg_instruction &instruction) const override;
   int64_t getWorkspaceBytes() const override { return workspaceBytes; }
-  bool run(const rg_instruction &instruction, const CuAddress *buffers,
-           CuAddress workspace, CuStream stream, std::string &message) override;
+  Failure run(const rg_instruction &instruction, const CuAddress *buffers,
+              CuAddress workspace, CuStream stream) override;
   std::string describe() const override;
 
 private:
@@ -52,10 +52,10 @@ private:
                           size_t version) const;
   /// Gives each routine a reason that the library is not needed for.
   bool needsLibrary();
-  bool open(std::string &message);
+  Failure open();
   void prepareRoutine(const rg_attention_desc &desc, Routine &routine);
   std::string describe(size_t number) const;
-  std::string listProblems() const;
+  Failure reportProblems() const;
 
   DeviceLibraryOptions options;
   CudnnApi api;
@@ -100,19 +100,17 @@ bool CudnnLibrary::needsLibrary() {
   return isNeeded;
 }
 
-bool CudnnLibrary::open(std::string &message) {
-  if (!api.load(options.cudnnPath, message))
-    return false;
+Failure CudnnLibrary::open() {
+  if (Failure failure = api.load(options.cudnnPath))
+    return failure;
   DnnStatus status = api.cudnnCreate(&target.handle);
-  if (status != kDnnSuccess) {
-    message = "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) +
-              " does not start on a driver for CUDA " + driver->getVersion() +
-              ": " + api.describeError(status);
-    return false;
-  }
+  if (status != kDnnSuccess)
+    return "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) +
+           " does not start on a driver for CUDA " + driver->getVersion() +
+           ": " + api.describeError(status);
   file = std::make_unique<EngineFile>(
       "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()), options.deviceName);
-  return true;
+  return Failure();
 }
 
 void CudnnLibrary::prepareRoutine(const rg_attention_desc &desc,
@@ -122,10 +120,10 @@ void CudnnLibrary::prepareRoutine(const rg_attention_desc &desc,
   if (!planned.reason.empty())
     return;
   auto attention = std::make_unique<CudnnAttention>(api, target);
-  std::string key = describeAttention(desc), message;
-  if (!attention->prepare(desc, planned, file->find(key), message)) {
-    routine.reason =
-        "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) + ": " + message;
+  std::string key = describeAttention(desc);
+  if (Failure failure = attention->prepare(desc, planned, file->find(key))) {
+    routine.reason = "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) +
+                     ": " + failure.getMessage();
     return;
   }
   file->set(key, attention->getChoice());
@@ -133,15 +131,13 @@ void CudnnLibrary::prepareRoutine(const rg_attention_desc &desc,
   routine.attention = std::move(attention);
 }
 
-bool CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
-                           const DriverApi &newDriver, std::string &message) {
+Failure CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
+                              const DriverApi &newDriver) {
   if (!options.attention.empty() && !isRequired() &&
-      options.attention != "generated") {
-    message = "attention is computed by 'cudnn' or by 'generated' kernels, not "
-              "by '" +
-              options.attention + "'";
-    return false;
-  }
+      options.attention != "generated")
+    return "attention is computed by 'cudnn' or by 'generated' kernels, not "
+           "by '" +
+           options.attention + "'";
   driver = &newDriver;
   program = gpuProgram.program;
   for (RoutineUse &use : readRoutineUses(*program, RG_OP_ATTENTION)) {
@@ -149,26 +145,24 @@ bool CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
     routine.hasKernels = hasKernels(gpuProgram.attentions, routines.size() - 1);
     routine.use = std::move(use);
   }
-  std::string reason;
-  if (needsLibrary() && !open(reason))
-    for (Routine &routine : routines)
-      if (routine.reason.empty())
-        routine.reason = reason;
-  message = listProblems();
-  return message.empty();
+  if (needsLibrary())
+    if (Failure failure = open())
+      for (Routine &routine : routines)
+        if (routine.reason.empty())
+          routine.reason = failure.getMessage();
+  return reportProblems();
 }
 
-bool CudnnLibrary::chooseAlgorithms(const std::string *given,
-                                    std::string &message) {
+Failure CudnnLibrary::chooseAlgorithms(const std::string *given) {
   if (!file)
-    return true;
+    return Failure();
   file->parse(given ? *given : AlgorithmFile::load(options.algorithmFile));
   for (size_t i = 0; i < routines.size(); ++i)
     if (routines[i].reason.empty())
       prepareRoutine(program->attentions[i], routines[i]);
-  message = listProblems();
-  return message.empty() &&
-         keepAlgorithms(*file, options, given != nullptr, message, note);
+  Failure failure = reportProblems();
+  return failure ? failure
+                 : keepAlgorithms(*file, options, given != nullptr, note);
 }
 
 //===----------------------------------------------------------------------===//
@@ -182,7 +176,7 @@ std::string CudnnLibrary::describe(size_t number) const {
   return text;
 }
 
-std::string CudnnLibrary::listProblems() const {
+Failure CudnnLibrary::reportProblems() const {
   std::string declined, missing;
   for (size_t i = 0; i < routines.size(); ++i) {
     if (routines[i].reason.empty())
@@ -195,7 +189,7 @@ std::string CudnnLibrary::listProblems() const {
   }
   if (!declined.empty())
     return "cuDNN has to compute attention, but it does not compute" + declined;
-  return missing.empty() ? "" : "nothing computes" + missing;
+  return missing.empty() ? Failure() : "nothing computes" + missing;
 }
 
 std::string CudnnLibrary::describe() const {
@@ -223,11 +217,11 @@ bool CudnnLibrary::computes(const rg_instruction &instruction) const {
          routines[static_cast<size_t>(instruction.index)].attention;
 }
 
-bool CudnnLibrary::run(const rg_instruction &instruction,
-                       const CuAddress *buffers, CuAddress workspace,
-                       CuStream stream, std::string &message) {
+Failure CudnnLibrary::run(const rg_instruction &instruction,
+                          const CuAddress *buffers, CuAddress workspace,
+                          CuStream stream) {
   return routines[static_cast<size_t>(instruction.index)].attention->run(
-      buffers, workspace, stream, message);
+      buffers, workspace, stream);
 }
 
 std::unique_ptr<DeviceLibrary>

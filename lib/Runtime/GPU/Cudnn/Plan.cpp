@@ -11,6 +11,8 @@
 #include <algorithm>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// More than the library has knobs.
 static constexpr int64_t kMaxKnobs = 64;
@@ -48,9 +50,7 @@ DnnDescriptor CudnnPlan::createConfig(const CudnnGraph &graph,
   return config;
 }
 
-bool CudnnPlan::propose(const CudnnGraph &graph,
-                        std::vector<DnnDescriptor> &configs,
-                        std::string &message) {
+Result<std::vector<DnnDescriptor>> CudnnPlan::propose(const CudnnGraph &graph) {
   DnnDescriptor heuristic = descriptors.create(kDnnHeuristic);
   descriptors.set(heuristic, kDnnHeuristicGraph, kDnnTypeDescriptor,
                   graph.getGraph());
@@ -64,6 +64,7 @@ bool CudnnPlan::propose(const CudnnGraph &graph,
   if (!descriptors.hasFailed())
     api.cudnnBackendGetAttribute(heuristic, kDnnHeuristicResults,
                                  kDnnTypeDescriptor, 0, &count, nullptr);
+  std::vector<DnnDescriptor> configs;
   for (int64_t i = 0; i < count; ++i)
     configs.push_back(descriptors.create(kDnnEngineConfig));
   if (count && !descriptors.hasFailed())
@@ -71,10 +72,11 @@ bool CudnnPlan::propose(const CudnnGraph &graph,
                                  kDnnTypeDescriptor, count, &count,
                                  static_cast<void *>(configs.data()));
   configs.resize(size_t(count));
-  message = descriptors.getError();
-  if (message.empty() && configs.empty())
-    message = "no engine of the library takes it";
-  return message.empty();
+  if (descriptors.hasFailed())
+    return descriptors.getFailure();
+  if (configs.empty())
+    return Failure("no engine of the library takes it");
+  return configs;
 }
 
 /// Fills `choice`.
@@ -116,7 +118,7 @@ bool CudnnPlan::readConfig(DnnDescriptor config, bool &isDeterministic) {
   return true;
 }
 
-bool CudnnPlan::finish(DnnDescriptor config, std::string &message) {
+Failure CudnnPlan::finish(DnnDescriptor config) {
   auto attempt = std::make_unique<DnnDescriptors>(api);
   DnnDescriptor candidate = attempt->create(kDnnExecutionPlan);
   if (target.handle)
@@ -133,35 +135,37 @@ bool CudnnPlan::finish(DnnDescriptor config, std::string &message) {
                                    &workspaceBytes) == kDnnSuccess) {
     planDescriptors = std::move(attempt);
     plan = candidate;
-    return true;
+    return Failure();
   }
-  message = attempt->getError();
-  return false;
+  if (attempt->hasFailed())
+    return attempt->getFailure();
+  return Failure("the library does not say how large its workspace is");
 }
 
-bool CudnnPlan::prepare(const CudnnGraph &graph, const DnnEngineChoice &wanted,
-                        std::string &message) {
+Failure CudnnPlan::prepare(const CudnnGraph &graph,
+                           const DnnEngineChoice &wanted) {
   if (wanted.engine >= 0) {
     DnnDescriptor config = createConfig(graph, wanted);
-    message = descriptors.getError();
-    if (descriptors.hasFailed() || !finish(config, message))
-      return false;
-    choice = wanted;
-    return true;
+    Failure failure =
+        descriptors.hasFailed() ? descriptors.getFailure() : finish(config);
+    if (!failure)
+      choice = wanted;
+    return failure;
   }
-  std::vector<DnnDescriptor> configs;
-  if (!propose(graph, configs, message))
-    return false;
-  for (DnnDescriptor config : configs) {
+  Result<std::vector<DnnDescriptor>> configs = propose(graph);
+  if (!configs)
+    return configs.getFailure();
+  Failure failure;
+  for (DnnDescriptor config : *configs) {
     bool isDeterministic = false;
-    if (!readConfig(config, isDeterministic)) {
-      message = "the library does not say which engine it proposes";
-      continue;
-    }
-    if (!isDeterministic)
-      message = choice.describe() + " may give other bits in every run";
-    else if (finish(config, message))
-      return true;
+    if (!readConfig(config, isDeterministic))
+      failure = Failure("the library does not say which engine it proposes");
+    else if (!isDeterministic)
+      failure = choice.describe() + " may give other bits in every run";
+    else
+      failure = finish(config);
+    if (!failure)
+      break;
   }
-  return false;
+  return failure;
 }

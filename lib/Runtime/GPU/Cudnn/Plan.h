@@ -23,10 +23,9 @@ public:
       : api(api), target(target), descriptors(api) {}
 
   /// Takes the choice or, if it names no engine, the first one that the library
-  /// proposes and that gives the same bits in every run. False, with a message,
-  /// if there is none. The graph has to stay.
-  bool prepare(const CudnnGraph &graph, const DnnEngineChoice &wanted,
-               std::string &message);
+  /// proposes and that gives the same bits in every run. Fails if there is
+  /// none. The graph has to stay.
+  Failure prepare(const CudnnGraph &graph, const DnnEngineChoice &wanted);
 
   DnnDescriptor getPlan() const { return plan; }
   const DnnEngineChoice &getChoice() const { return choice; }
@@ -36,11 +35,10 @@ private:
   DnnDescriptor createEngine(const CudnnGraph &graph, int64_t number);
   DnnDescriptor createConfig(const CudnnGraph &graph,
                              const DnnEngineChoice &wanted);
-  bool propose(const CudnnGraph &graph, std::vector<DnnDescriptor> &configs,
-               std::string &message);
+  Result<std::vector<DnnDescriptor>> propose(const CudnnGraph &graph);
   bool readConfig(DnnDescriptor config, bool &isDeterministic);
-  /// False, with a message, if the library cannot make a plan.
-  bool finish(DnnDescriptor config, std::string &message);
+  /// Fails if the library cannot make a plan.
+  Failure finish(DnnDescriptor config);
 
   const CudnnApi &api;
   DnnTarget target;

@@ -14,6 +14,7 @@
 #include <thread>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 static std::string formatSeconds(double seconds) {
   char text[32];
@@ -21,7 +22,7 @@ static std::string formatSeconds(double seconds) {
   return text;
 }
 
-rg_status DeviceWait::wait(CuStream stream, std::string &message) {
+Failure DeviceWait::wait(CuStream stream) {
   using Clock = std::chrono::steady_clock;
   using Microseconds = std::chrono::microseconds;
   // Short waits are found out about at once, long ones cost no processor.
@@ -31,19 +32,17 @@ rg_status DeviceWait::wait(CuStream stream, std::string &message) {
     CuResult result = device.getDriver().cuStreamQuery(stream);
     // What was ended after a failure is done as well.
     if (result == kCuSuccess)
-      return communication.poll(message) ? RG_OK : RG_ERROR_DEVICE;
-    if (result != kCuNotReady) {
-      device.check(result, "cuStreamQuery", message);
-      message += "; the cause may be any work that was enqueued before";
-      return RG_ERROR_DEVICE;
-    }
-    if (!communication.poll(message))
-      return RG_ERROR_DEVICE;
-    if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds) {
-      message =
-          device.describe() + " is not done after " + formatSeconds(seconds);
-      return RG_ERROR_TIMEOUT;
-    }
+      return communicator.poll();
+    if (result != kCuNotReady)
+      return Failure(device.check(result, "cuStreamQuery").getMessage() +
+                         "; the cause may be any work that was enqueued before",
+                     RG_ERROR_DEVICE);
+    if (Failure failure = communicator.poll())
+      return failure;
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
+      return Failure(device.describe() + " is not done after " +
+                         formatSeconds(seconds),
+                     RG_ERROR_TIMEOUT);
     std::this_thread::sleep_for(pause);
   }
 }

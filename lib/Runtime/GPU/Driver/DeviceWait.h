@@ -18,19 +18,19 @@ namespace regather::runtime {
 /// has failed.
 class DeviceWait {
 public:
-  DeviceWait(const GpuDevice &device, DeviceCommunicator &communication)
-      : device(device), communication(communication) {}
+  DeviceWait(const GpuDevice &device, DeviceCommunicator &communicator)
+      : device(device), communicator(communicator) {}
 
   /// How long waits take at most, in seconds.
   void setTimeout(double newSeconds) { seconds = newSeconds; }
 
-  /// RG_OK when all that is enqueued on the stream is done; else an error and a
-  /// message.
-  rg_status wait(CuStream stream, std::string &message);
+  /// Returns when all that is enqueued on the stream is done. Fails with
+  /// RG_ERROR_TIMEOUT if that takes too long.
+  Failure wait(CuStream stream);
 
 private:
   const GpuDevice &device;
-  DeviceCommunicator &communication;
+  DeviceCommunicator &communicator;
   double seconds = 0;
 };
 

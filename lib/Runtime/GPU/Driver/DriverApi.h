@@ -150,16 +150,18 @@ struct DriverApi {
   /// As cuDriverGetVersion counts: 12040 for CUDA 12.4.
   int version = 0;
 
-  /// Opens the driver, or the library at `path`, and starts it. False, with a
-  /// message, if there is none or it is too old.
-  bool load(const std::string &path, std::string &message);
+  /// Opens the driver, or the library at `path`, and starts it. Fails if there
+  /// is none or it is too old.
+  Failure load(const std::string &path);
 
   /// The newest CUDA that it supports, such as "12.4".
   std::string getVersion() const;
-  /// Loads an image of kernels. False, with a message that ends with what the
-  /// driver's assembler says of PTX, if the driver does not take it.
-  bool loadModule(const void *image, CuModule &module,
-                  std::string &message) const;
+  /// Loads an image of kernels. A failure ends with what the driver's assembler
+  /// says of PTX.
+  Result<CuModule> loadModule(const void *image) const;
+  /// RG_ERROR_DEVICE with what was tried and why it failed, such as "cannot
+  /// copy: CUDA_ERROR_INVALID_VALUE: invalid argument", if a call has failed.
+  Failure check(CuResult result, const char *what) const;
   /// Such as "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
   std::string describe(CuResult result) const;
 

@@ -8,9 +8,12 @@
 
 #include "GpuDevice.h"
 
+#include "regather/Runtime/Runtime.h"
+
 #include <utility>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 //===----------------------------------------------------------------------===//
 // GpuDevice
@@ -21,48 +24,51 @@ GpuDevice::~GpuDevice() {
     driver.cuDevicePrimaryCtxRelease_v2(device);
 }
 
-bool GpuDevice::open(const std::string &path, int number, std::string &message,
-                     bool isAssigned) {
+Failure GpuDevice::open(const std::string &path, int number, bool isAssigned) {
   ordinal = number;
+  if (Failure failure = driver.load(path))
+    return failure;
   int count = 0;
-  if (!driver.load(path, message) ||
-      !check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount", message))
-    return false;
+  if (Failure failure =
+          check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount"))
+    return failure;
   if (isAssigned && count == 1)
     ordinal = 0;
-  if (ordinal < 0 || ordinal >= count) {
-    message = "there is no device " + std::to_string(ordinal) +
-              ": the CUDA driver shows " + std::to_string(count) +
-              (count == 1 ? " device" : " devices");
-    return false;
-  }
+  if (ordinal < 0 || ordinal >= count)
+    return "there is no device " + std::to_string(ordinal) +
+           ": the CUDA driver shows " + std::to_string(count) +
+           (count == 1 ? " device" : " devices");
   char text[256] = {};
   int major = 0, minor = 0;
-  if (!check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet", message) ||
-      !check(driver.cuDeviceGetName(text, sizeof(text), device),
-             "cuDeviceGetName", message) ||
-      !check(driver.cuDeviceGetAttribute(&major, kCuAttributeMajor, device),
-             "cuDeviceGetAttribute", message) ||
-      !check(driver.cuDeviceGetAttribute(&minor, kCuAttributeMinor, device),
-             "cuDeviceGetAttribute", message) ||
-      !check(driver.cuDevicePrimaryCtxRetain(&context, device),
-             "cuDevicePrimaryCtxRetain", message))
-    return false;
+  Failure failure = check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  if (!failure)
+    failure = check(driver.cuDeviceGetName(text, sizeof(text), device),
+                    "cuDeviceGetName");
+  if (!failure)
+    failure =
+        check(driver.cuDeviceGetAttribute(&major, kCuAttributeMajor, device),
+              "cuDeviceGetAttribute");
+  if (!failure)
+    failure =
+        check(driver.cuDeviceGetAttribute(&minor, kCuAttributeMinor, device),
+              "cuDeviceGetAttribute");
+  if (!failure)
+    failure = check(driver.cuDevicePrimaryCtxRetain(&context, device),
+                    "cuDevicePrimaryCtxRetain");
   name = text;
   architecture = 10 * major + minor;
-  return makeCurrent(message);
+  return failure ? failure : makeCurrent();
 }
 
-bool GpuDevice::check(CuResult result, const char *call,
-                      std::string &message) const {
+Failure GpuDevice::check(CuResult result, const char *call) const {
   if (result == kCuSuccess)
-    return true;
-  message = std::string(call) + " has failed: " + driver.describe(result);
-  return false;
+    return Failure();
+  return Failure(std::string(call) + " has failed: " + driver.describe(result),
+                 RG_ERROR_DEVICE);
 }
 
-bool GpuDevice::makeCurrent(std::string &message) const {
-  return check(driver.cuCtxSetCurrent(context), "cuCtxSetCurrent", message);
+Failure GpuDevice::makeCurrent() const {
+  return check(driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
 }
 
 std::string GpuDevice::describe() const {
@@ -89,18 +95,18 @@ DeviceMemory::~DeviceMemory() {
     device->getDriver().cuMemFree_v2(address);
 }
 
-bool DeviceMemory::allocate(const GpuDevice &onDevice, int64_t bytes,
-                            std::string &message) {
+Failure DeviceMemory::allocate(const GpuDevice &onDevice, int64_t bytes) {
   device = &onDevice;
   numBytes = bytes;
   if (bytes == 0)
-    return true;
+    return Failure();
   CuResult result =
       device->getDriver().cuMemAlloc_v2(&address, size_t(numBytes));
-  if (device->check(result, "cuMemAlloc", message))
-    return true;
-  message +=
-      " (" + std::to_string(bytes) + " bytes on " + device->describe() + ")";
+  Failure failure = device->check(result, "cuMemAlloc");
+  if (!failure)
+    return failure;
   address = 0;
-  return false;
+  return Failure(failure.getMessage() + " (" + std::to_string(bytes) +
+                     " bytes on " + device->describe() + ")",
+                 RG_ERROR_MEMORY);
 }

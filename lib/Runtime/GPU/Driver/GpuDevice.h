@@ -25,17 +25,16 @@ public:
 
   /// Opens the driver, or the library at `path`, and a device by its number.
   /// With `isAssigned`, a device that is the only one is it, whatever its
-  /// number: a launcher may show each process its own one. False, with a
-  /// message, if there is none.
-  bool open(const std::string &path, int ordinal, std::string &message,
-            bool isAssigned = false);
+  /// number: a launcher may show each process its own one. Fails if there is
+  /// none.
+  Failure open(const std::string &path, int ordinal, bool isAssigned = false);
 
-  /// True if a call of the driver has succeeded; else the message says which
-  /// one failed and why.
-  bool check(CuResult result, const char *call, std::string &message) const;
+  /// RG_ERROR_DEVICE with which call of the driver has failed and why, if one
+  /// has.
+  Failure check(CuResult result, const char *call) const;
 
   /// Lets calls of the calling thread go to the device.
-  bool makeCurrent(std::string &message) const;
+  Failure makeCurrent() const;
 
   const DriverApi &getDriver() const { return driver; }
   /// Ten times the major number and the minor one, such as 90.
@@ -61,9 +60,8 @@ public:
   DeviceMemory &operator=(DeviceMemory &&other) noexcept;
   ~DeviceMemory();
 
-  /// No bytes are no allocation. Called once.
-  bool allocate(const GpuDevice &device, int64_t numBytes,
-                std::string &message);
+  /// No bytes are no allocation. Called once. Fails with RG_ERROR_MEMORY.
+  Failure allocate(const GpuDevice &device, int64_t numBytes);
 
   CuAddress getAddress() const { return address; }
   int64_t getNumBytes() const { return numBytes; }

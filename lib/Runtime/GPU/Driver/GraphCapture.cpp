@@ -9,6 +9,7 @@
 #include "GraphCapture.h"
 
 using namespace regather::runtime;
+using regather::Failure;
 
 GraphCapture::~GraphCapture() {
   destroy();
@@ -16,43 +17,48 @@ GraphCapture::~GraphCapture() {
     device.getDriver().cuEventDestroy_v2(event);
 }
 
-bool GraphCapture::create(const std::vector<std::unique_ptr<DeviceRank>> &ranks,
-                          std::string &message) {
+Failure
+GraphCapture::create(const std::vector<std::unique_ptr<DeviceRank>> &ranks) {
   executables.assign(size_t(program.graph_count), nullptr);
   for (const std::unique_ptr<DeviceRank> &rank : ranks) {
     streams.push_back(rank->getStream(0));
     if (ranks.size() == 1 || program.graph_count == 0)
       continue;
     CuEvent event = nullptr;
-    if (!check(device.getDriver().cuEventCreate(&event, kCuEventDisableTiming),
-               "cuEventCreate", message))
-      return false;
+    if (Failure failure = device.check(
+            device.getDriver().cuEventCreate(&event, kCuEventDisableTiming),
+            "cuEventCreate"))
+      return failure;
     events.push_back(event);
   }
-  return true;
+  return Failure();
 }
 
-bool GraphCapture::fork(std::string &message) {
+Failure GraphCapture::fork() {
   const DriverApi &driver = device.getDriver();
-  if (streams.size() > 1 && !check(driver.cuEventRecord(events[0], streams[0]),
-                                   "cuEventRecord", message))
-    return false;
-  for (size_t rank = 1; rank < streams.size(); ++rank)
-    if (!check(driver.cuStreamWaitEvent(streams[rank], events[0], 0),
-               "cuStreamWaitEvent", message))
-      return false;
-  return true;
+  Failure failure;
+  if (streams.size() > 1)
+    failure = device.check(driver.cuEventRecord(events[0], streams[0]),
+                           "cuEventRecord");
+  for (size_t rank = 1; !failure && rank < streams.size(); ++rank)
+    failure =
+        device.check(driver.cuStreamWaitEvent(streams[rank], events[0], 0),
+                     "cuStreamWaitEvent");
+  return failure;
 }
 
-bool GraphCapture::join(std::string &message) {
+Failure GraphCapture::join() {
   const DriverApi &driver = device.getDriver();
-  for (size_t rank = 1; rank < streams.size(); ++rank)
-    if (!check(driver.cuEventRecord(events[rank], streams[rank]),
-               "cuEventRecord", message) ||
-        !check(driver.cuStreamWaitEvent(streams[0], events[rank], 0),
-               "cuStreamWaitEvent", message))
-      return false;
-  return true;
+  Failure failure;
+  for (size_t rank = 1; !failure && rank < streams.size(); ++rank) {
+    failure = device.check(driver.cuEventRecord(events[rank], streams[rank]),
+                           "cuEventRecord");
+    if (!failure)
+      failure =
+          device.check(driver.cuStreamWaitEvent(streams[0], events[rank], 0),
+                       "cuStreamWaitEvent");
+  }
+  return failure;
 }
 
 /// Calls belong to the first instruction of the graph.
@@ -61,42 +67,46 @@ WorkLabel GraphCapture::getLabel(int64_t graph) const {
   return {0, table.first, table.name};
 }
 
-bool GraphCapture::begin(std::string &message) {
+Failure GraphCapture::begin() {
   // Other threads of the process may allocate meanwhile.
-  if (!check(device.getDriver().cuStreamBeginCapture_v2(streams[0],
-                                                        kCuCaptureThreadLocal),
-             "cuStreamBeginCapture", message))
-    return false;
+  if (Failure failure = device.check(device.getDriver().cuStreamBeginCapture_v2(
+                                         streams[0], kCuCaptureThreadLocal),
+                                     "cuStreamBeginCapture"))
+    return failure;
   capturing = true;
-  return fork(message);
+  return fork();
 }
 
-bool GraphCapture::end(int64_t graph, std::string &message) {
+Failure GraphCapture::end(int64_t graph) {
   const DriverApi &driver = device.getDriver();
   NvtxRange range(getLabel(graph));
-  if (!join(message))
-    return false;
+  if (Failure failure = join())
+    return failure;
   CuGraph captured = nullptr;
   capturing = false;
-  if (!check(driver.cuStreamEndCapture(streams[0], &captured),
-             "cuStreamEndCapture", message))
-    return false;
-  bool isMade = check(driver.cuGraphInstantiateWithFlags(
-                          &executables[size_t(graph)], captured, 0),
-                      "cuGraphInstantiate", message);
+  if (Failure failure =
+          device.check(driver.cuStreamEndCapture(streams[0], &captured),
+                       "cuStreamEndCapture"))
+    return failure;
+  Failure failure = device.check(driver.cuGraphInstantiateWithFlags(
+                                     &executables[size_t(graph)], captured, 0),
+                                 "cuGraphInstantiate");
   driver.cuGraphDestroy(captured);
-  if (!isMade)
-    message += std::string(" (graph '") + program.graphs[graph].name + "')";
-  return isMade;
+  if (!failure)
+    return failure;
+  return Failure(failure.getMessage() + " (graph '" +
+                     program.graphs[graph].name + "')",
+                 failure.getCode());
 }
 
-bool GraphCapture::launch(int64_t graph, std::string &message) {
+Failure GraphCapture::launch(int64_t graph) {
   NvtxRange range(getLabel(graph));
-  return join(message) &&
-         check(device.getDriver().cuGraphLaunch(executables[size_t(graph)],
-                                                streams[0]),
-               "cuGraphLaunch", message) &&
-         fork(message);
+  Failure failure = join();
+  if (!failure)
+    failure = device.check(device.getDriver().cuGraphLaunch(
+                               executables[size_t(graph)], streams[0]),
+                           "cuGraphLaunch");
+  return failure ? failure : fork();
 }
 
 void GraphCapture::destroy() {

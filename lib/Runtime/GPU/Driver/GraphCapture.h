@@ -31,8 +31,7 @@ public:
   ~GraphCapture();
 
   /// Makes the events that order ranks. Called once.
-  bool create(const std::vector<std::unique_ptr<DeviceRank>> &ranks,
-              std::string &message);
+  Failure create(const std::vector<std::unique_ptr<DeviceRank>> &ranks);
 
   bool isCaptured(int64_t graph) const {
     return executables[size_t(graph)] != nullptr;
@@ -40,10 +39,10 @@ public:
   bool isCapturing() const { return capturing; }
 
   /// What is enqueued between the two becomes the graph, and is not run.
-  bool begin(std::string &message);
-  bool end(int64_t graph, std::string &message);
+  Failure begin();
+  Failure end(int64_t graph);
   /// Enqueues the graph for all ranks.
-  bool launch(int64_t graph, std::string &message);
+  Failure launch(int64_t graph);
   /// Ends what is being captured and destroys all graphs, after a failure. One
   /// in flight is destroyed by the driver when it has ended. Nothing can be
   /// launched afterwards.
@@ -51,13 +50,10 @@ public:
 
 private:
   void abandon();
-  bool check(CuResult result, const char *call, std::string &message) const {
-    return device.check(result, call, message);
-  }
   /// Lets stream 0 of the others come after that of the first rank, or that of
   /// the first rank after those of the others.
-  bool fork(std::string &message);
-  bool join(std::string &message);
+  Failure fork();
+  Failure join();
   WorkLabel getLabel(int64_t graph) const;
 
   const GpuDevice &device;

@@ -12,6 +12,8 @@
 #include <tuple>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 //===----------------------------------------------------------------------===//
 // Images
@@ -67,26 +69,24 @@ static std::string describeImages(const rg_gpu_program &programs) {
   return text.empty() ? "no architecture" : text;
 }
 
-bool LoadedKernels::loadImage(const rg_gpu_program &programs,
-                              std::string &message) {
+Failure LoadedKernels::loadImage(const rg_gpu_program &programs) {
   std::vector<ProgramImage> images =
       findImages(programs, device->getArchitecture());
-  if (images.empty()) {
-    message = "the program has code for " + describeImages(programs) +
-              ", but " + device->describe() + " is sm_" +
-              std::to_string(device->getArchitecture());
-    return false;
-  }
+  if (images.empty())
+    return "the program has code for " + describeImages(programs) + ", but " +
+           device->describe() + " is sm_" +
+           std::to_string(device->getArchitecture());
   std::string problems;
   for (auto [owner, image] : images) {
     program = owner;
-    std::string problem;
-    if (device->getDriver().loadModule(image->data, module, problem))
-      return true;
-    problems += (problems.empty() ? "" : "; ") + problem;
+    Result<CuModule> loaded = device->getDriver().loadModule(image->data);
+    if (loaded) {
+      module = *loaded;
+      return Failure();
+    }
+    problems += (problems.empty() ? "" : "; ") + loaded.getMessage();
   }
-  message = "the kernels cannot be loaded: " + problems;
-  return false;
+  return "the kernels cannot be loaded: " + problems;
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,47 +98,52 @@ LoadedKernels::~LoadedKernels() {
     device->getDriver().cuModuleUnload(module);
 }
 
-bool LoadedKernels::findEntries(const rg_gpu_kernel *kernels, int64_t count,
-                                std::string &message) {
+Failure LoadedKernels::findEntry(const rg_gpu_launch &launch) {
   const DriverApi &driver = device->getDriver();
-  for (int64_t i = 0; i < count; ++i)
-    for (int64_t k = 0; k < kernels[i].launch_count; ++k) {
-      const rg_gpu_launch &launch = kernels[i].launches[k];
-      CuFunction &function = functions[&launch];
-      if (!device->check(
-              driver.cuModuleGetFunction(&function, module, launch.symbol),
-              "cuModuleGetFunction", message) ||
-          // Without that a launch may ask for 48 KiB less the static shared
-          // memory of the kernel, which only the driver knows.
-          (launch.dynamic_shared_bytes > 0 &&
-           !device->check(
-               driver.cuFuncSetAttribute(function, kCuFunctionDynamicShared,
-                                         launch.dynamic_shared_bytes),
-               "cuFuncSetAttribute", message))) {
-        message += " (kernel '" + std::string(launch.symbol) + "')";
-        return false;
-      }
-    }
-  return true;
+  CuFunction &function = functions[&launch];
+  Failure failure = device->check(
+      driver.cuModuleGetFunction(&function, module, launch.symbol),
+      "cuModuleGetFunction");
+  // Without that a launch may ask for 48 KiB less the static shared memory of
+  // the kernel, which only the driver knows.
+  if (!failure && launch.dynamic_shared_bytes > 0)
+    failure = device->check(
+        driver.cuFuncSetAttribute(function, kCuFunctionDynamicShared,
+                                  launch.dynamic_shared_bytes),
+        "cuFuncSetAttribute");
+  if (!failure)
+    return failure;
+  return failure.getMessage() + " (kernel '" + launch.symbol + "')";
 }
 
-bool LoadedKernels::load(const GpuDevice &onDevice,
-                         const rg_gpu_program &programs, std::string &message) {
+Failure LoadedKernels::findEntries(const rg_gpu_kernel *kernels,
+                                   int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t k = 0; k < kernels[i].launch_count; ++k)
+      if (Failure failure = findEntry(kernels[i].launches[k]))
+        return failure;
+  return Failure();
+}
+
+Failure LoadedKernels::load(const GpuDevice &onDevice,
+                            const rg_gpu_program &programs) {
   device = &onDevice;
   program = &programs;
   const rg_program &tables = *programs.program;
   if (programs.image_count == 0 && tables.kernel_count == 0)
-    return true;
-  return loadImage(programs, message) &&
-         findEntries(program->kernels, tables.kernel_count, message) &&
-         findEntries(program->gemms, tables.gemm_count, message) &&
-         findEntries(program->attentions, tables.attention_count, message);
+    return Failure();
+  Failure failure = loadImage(programs);
+  if (!failure)
+    failure = findEntries(program->kernels, tables.kernel_count);
+  if (!failure)
+    failure = findEntries(program->gemms, tables.gemm_count);
+  return failure ? failure
+                 : findEntries(program->attentions, tables.attention_count);
 }
 
-bool LoadedKernels::launch(const rg_gpu_kernel &kernel,
-                           const CuAddress *buffers, int32_t count,
-                           CuAddress scratch, CuStream stream,
-                           std::string &message) {
+Failure LoadedKernels::launch(const rg_gpu_kernel &kernel,
+                              const CuAddress *buffers, int32_t count,
+                              CuAddress scratch, CuStream stream) {
   parameters.clear();
   for (int32_t i = 0; i < count; ++i)
     parameters.push_back(&buffers[i]);
@@ -149,13 +154,13 @@ bool LoadedKernels::launch(const rg_gpu_kernel &kernel,
       reinterpret_cast<void **>(const_cast<CuAddress **>(parameters.data()));
   for (int64_t i = 0; i < kernel.launch_count; ++i) {
     const rg_gpu_launch &launch = kernel.launches[i];
-    if (!device->check(device->getDriver().cuLaunchKernel(
-                           functions.at(&launch), unsigned(launch.blocks), 1, 1,
-                           unsigned(launch.threads), 1, 1,
-                           unsigned(launch.dynamic_shared_bytes), stream,
-                           values, nullptr),
-                       "cuLaunchKernel", message))
-      return false;
+    if (Failure failure = device->check(
+            device->getDriver().cuLaunchKernel(
+                functions.at(&launch), unsigned(launch.blocks), 1, 1,
+                unsigned(launch.threads), 1, 1,
+                unsigned(launch.dynamic_shared_bytes), stream, values, nullptr),
+            "cuLaunchKernel"))
+      return failure;
   }
-  return true;
+  return Failure();
 }

@@ -41,22 +41,20 @@ public:
 
   /// Loads the best image of a step that the driver takes, and looks up all
   /// entries.
-  bool load(const GpuDevice &device, const rg_gpu_program &programs,
-            std::string &message);
+  Failure load(const GpuDevice &device, const rg_gpu_program &programs);
 
   /// The program of the image that was loaded.
   const rg_gpu_program &getProgram() const { return *program; }
 
   /// Enqueues all launches of a kernel. `buffers` are the addresses of its
   /// slices, of which there are `count`.
-  bool launch(const rg_gpu_kernel &kernel, const CuAddress *buffers,
-              int32_t count, CuAddress scratch, CuStream stream,
-              std::string &message);
+  Failure launch(const rg_gpu_kernel &kernel, const CuAddress *buffers,
+                 int32_t count, CuAddress scratch, CuStream stream);
 
 private:
-  bool loadImage(const rg_gpu_program &programs, std::string &message);
-  bool findEntries(const rg_gpu_kernel *kernels, int64_t count,
-                   std::string &message);
+  Failure loadImage(const rg_gpu_program &programs);
+  Failure findEntry(const rg_gpu_launch &launch);
+  Failure findEntries(const rg_gpu_kernel *kernels, int64_t count);
 
   const GpuDevice *device = nullptr;
   const rg_gpu_program *program = nullptr;

@@ -103,8 +103,7 @@ NvtxTool::NvtxTool() {
     return;
   // A step runs without its profiler, too; that says itself what went wrong.
   SharedLibrary library;
-  std::string reason;
-  if (!library.open(path, {}, reason))
+  if (library.open(path, {}))
     return;
   auto initialize = reinterpret_cast<NvtxInitializeInjection>(
       library.find("InitializeInjectionNvtx2"));

@@ -11,10 +11,10 @@
 #include <dlfcn.h>
 
 using namespace regather::runtime;
+using regather::Failure;
 
-bool SharedLibrary::open(const std::string &path,
-                         const std::vector<const char *> &names,
-                         std::string &message) {
+Failure SharedLibrary::open(const std::string &path,
+                            const std::vector<const char *> &names) {
   std::vector<std::string> candidates(names.begin(), names.end());
   if (!path.empty())
     candidates = {path};
@@ -23,19 +23,18 @@ bool SharedLibrary::open(const std::string &path,
     handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle) {
       name = candidate;
-      return true;
+      return Failure();
     }
     const char *reason = dlerror();
     reasons += reasons.empty() ? "" : "; ";
     reasons += reason ? reason : candidate.c_str();
   }
-  message = reasons;
-  return false;
+  return reasons;
 }
 
-bool SharedLibrary::resolve(const char *library,
-                            const std::vector<LibraryFunction> &functions,
-                            std::string &message) const {
+Failure
+SharedLibrary::resolve(const char *library,
+                       const std::vector<LibraryFunction> &functions) const {
   std::string missing;
   for (const LibraryFunction &function : functions) {
     *function.address = find(function.name);
@@ -45,10 +44,9 @@ bool SharedLibrary::resolve(const char *library,
     missing += function.name;
   }
   if (missing.empty())
-    return true;
-  message = std::string(library) + " '" + name +
-            "' is older than needed: it lacks " + missing;
-  return false;
+    return Failure();
+  return std::string(library) + " '" + name +
+         "' is older than needed: it lacks " + missing;
 }
 
 void *SharedLibrary::find(const char *symbol) const {

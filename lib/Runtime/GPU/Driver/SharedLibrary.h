@@ -9,6 +9,8 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_DRIVER_SHAREDLIBRARY_H
 #define REGATHER_LIB_RUNTIME_GPU_DRIVER_SHAREDLIBRARY_H
 
+#include "regather/Support/Result.h"
+
 #include <string>
 #include <vector>
 
@@ -26,15 +28,13 @@ struct LibraryFunction {
 class SharedLibrary {
 public:
   /// Opens the first of `names` that can be opened, or `path` alone if it is
-  /// not empty. False, with a message that says what was tried, if none can.
-  bool open(const std::string &path, const std::vector<const char *> &names,
-            std::string &message);
+  /// not empty. A failure says what was tried.
+  Failure open(const std::string &path, const std::vector<const char *> &names);
 
-  /// Looks up all functions. False, with a message that lists all that are
-  /// missing at once. `library` is what messages call it.
-  bool resolve(const char *library,
-               const std::vector<LibraryFunction> &functions,
-               std::string &message) const;
+  /// Looks up all functions. A failure lists all that are missing at once.
+  /// `library` is what it calls it.
+  Failure resolve(const char *library,
+                  const std::vector<LibraryFunction> &functions) const;
 
   /// The address of a symbol; null if the library has none of this name.
   void *find(const char *name) const;

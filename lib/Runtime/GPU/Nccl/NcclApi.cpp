@@ -11,6 +11,7 @@
 #include <cstddef>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 std::string regather::runtime::formatNcclVersion(int version) {
   // Up to 2.8 it was coded otherwise.
@@ -23,38 +24,29 @@ std::string regather::runtime::formatNcclVersion(int version) {
          std::to_string(version % 100);
 }
 
-bool NcclApi::load(const std::string &path, std::string &message) {
-  std::string reason;
-  if (!library.open(path, {"libnccl.so.2", "libnccl.so"}, reason)) {
-    message = "cannot open NCCL: " + reason;
-    return false;
-  }
+Failure NcclApi::load(const std::string &path) {
+  if (Failure failure = library.open(path, {"libnccl.so.2", "libnccl.so"}))
+    return "cannot open NCCL: " + failure.getMessage();
   auto *getVersion = reinterpret_cast<decltype(ncclGetVersion)>(
       library.find("ncclGetVersion"));
-  if (!getVersion || getVersion(&version) != kNcclSuccess) {
-    message = "'" + library.getName() + "' is not NCCL";
-    return false;
-  }
-  if (version < kMinNcclVersion) {
-    message = "NCCL '" + library.getName() + "' has version " +
-              formatNcclVersion(version) + ", but " +
-              formatNcclVersion(kMinNcclVersion) + " or newer is needed";
-    return false;
-  }
+  if (!getVersion || getVersion(&version) != kNcclSuccess)
+    return "'" + library.getName() + "' is not NCCL";
+  if (version < kMinNcclVersion)
+    return "NCCL '" + library.getName() + "' has version " +
+           formatNcclVersion(version) + ", but " +
+           formatNcclVersion(kMinNcclVersion) + " or newer is needed";
 #define REGATHER_FUNCTION(name, parameters)                                    \
   {#name, reinterpret_cast<void **>(&(name))},
-  if (!library.resolve(
-          "NCCL",
-          {REGATHER_NCCL_FUNCTIONS(REGATHER_FUNCTION){
-               "ncclGetErrorString",
-               reinterpret_cast<void **>(&ncclGetErrorString)},
-           {"ncclGetLastError", reinterpret_cast<void **>(&ncclGetLastError)}},
-          message))
-    return false;
-  return version < kMinWindowVersion ||
-         library.resolve("NCCL",
-                         {REGATHER_NCCL_WINDOW_FUNCTIONS(REGATHER_FUNCTION)},
-                         message);
+  Failure failure = library.resolve(
+      "NCCL",
+      {REGATHER_NCCL_FUNCTIONS(REGATHER_FUNCTION){
+           "ncclGetErrorString",
+           reinterpret_cast<void **>(&ncclGetErrorString)},
+       {"ncclGetLastError", reinterpret_cast<void **>(&ncclGetLastError)}});
+  if (failure || version < kMinWindowVersion)
+    return failure;
+  return library.resolve("NCCL",
+                         {REGATHER_NCCL_WINDOW_FUNCTIONS(REGATHER_FUNCTION)});
 #undef REGATHER_FUNCTION
 }
 

@@ -126,9 +126,9 @@ struct NcclApi {
   /// As ncclGetVersion counts: 23007 for 2.30.7.
   int version = 0;
 
-  /// Opens NCCL, or the library at `path`. False, with a message, if there is
-  /// none or it is too old.
-  bool load(const std::string &path, std::string &message);
+  /// Opens NCCL, or the library at `path`. Fails if there is none or it is too
+  /// old.
+  Failure load(const std::string &path);
 
   /// Symmetric windows, which are right under CUDA graphs.
   bool hasWindows() const;

@@ -17,6 +17,8 @@
 #include <thread>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 NcclCommunicator::NcclCommunicator(const DriverApi &driver, RankStore &store,
                                    NcclOptions options)
@@ -27,9 +29,10 @@ NcclCommunicator::~NcclCommunicator() {
   watchdog.reset();
   // All of them end before one is destroyed: a kernel of one may wait for what
   // another one does.
-  std::string message;
-  if (!poll(message))
-    abort();
+  if (poll()) {
+    startAbort();
+    awaitAbort();
+  }
   groups.clear();
   for (const Arena &arena : arenas)
     if (nccl->hasWindows())
@@ -45,48 +48,40 @@ NcclCommunicator::~NcclCommunicator() {
     driver.cuMemFreeHost(progress);
 }
 
-bool NcclCommunicator::check(CuResult result, const char *what,
-                             std::string &message) const {
-  if (result == kCuSuccess)
-    return true;
-  message = std::string(what) + ": " + driver.describe(result);
-  return false;
-}
-
 //===----------------------------------------------------------------------===//
 // Set-up
 //===----------------------------------------------------------------------===//
 
-bool NcclCommunicator::open(std::string &message) {
+Failure NcclCommunicator::open() {
   // Kernels of two communicators may need each other's processors to go on.
   // All ranks start them in one order, and the library keeps to it if told so.
   static std::once_flag isSet;
   std::call_once(isSet, [] {
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", /*overwrite=*/0);
   });
-  return nccl->load(options.library, message);
+  return nccl->load(options.library);
 }
 
-bool NcclCommunicator::allocate(int64_t bytes, CuAddress &address,
-                                std::string &message) {
-  address = 0;
+Result<CuAddress> NcclCommunicator::allocate(int64_t bytes) {
+  CuAddress address = 0;
   if (bytes == 0)
-    return true;
+    return address;
   if (nccl->hasWindows()) {
     void *memory = nullptr;
     NcclResult result = nccl->ncclMemAlloc(&memory, size_t(bytes));
-    if (result != kNcclSuccess) {
-      message = "cannot allocate " + std::to_string(bytes) +
-                " bytes for the arena: " + nccl->describe(result, nullptr);
-      return false;
-    }
+    if (result != kNcclSuccess)
+      return Failure(
+          "cannot allocate " + std::to_string(bytes) +
+              " bytes for the arena: " + nccl->describe(result, nullptr),
+          RG_ERROR_MEMORY);
     address = CuAddress(reinterpret_cast<uintptr_t>(memory));
-  } else if (!check(driver.cuMemAlloc_v2(&address, size_t(bytes)),
-                    "cannot allocate the arena", message)) {
-    return false;
+  } else if (Failure problem =
+                 driver.check(driver.cuMemAlloc_v2(&address, size_t(bytes)),
+                              "cannot allocate the arena")) {
+    return Failure(problem.getMessage(), RG_ERROR_MEMORY);
   }
   arenas.push_back({address, bytes});
-  return true;
+  return address;
 }
 
 static NcclGroup::Use getUse(const rg_collective_entry &entry) {
@@ -106,12 +101,10 @@ static std::vector<bool> findAxes(const rg_program &program,
   return found;
 }
 
-int64_t
-NcclCommunicator::estimateLibraryBytes(const rg_gpu_program &gpuProgram) const {
+int64_t NcclCommunicator::estimateLibraryBytes(const rg_program &tables) const {
   // Buffers for some tens of channels to each peer.
   constexpr int64_t kBytesOfGroup = int64_t(256) << 20;
   using Use = NcclGroup::Use;
-  const rg_program &tables = *gpuProgram.program;
   int64_t bytes = 0;
   for (Use use : {Use::Move, Use::Reduce}) {
     std::vector<bool> isUsed = findAxes(tables, use);
@@ -122,18 +115,9 @@ NcclCommunicator::estimateLibraryBytes(const rg_gpu_program &gpuProgram) const {
   return bytes;
 }
 
-/// True if a graph of the program holds a collective.
-static bool capturesCollectives(const rg_gpu_program &gpu) {
-  for (int64_t i = 0; i < gpu.graph_count; ++i)
-    for (int64_t k = gpu.graphs[i].first; k < gpu.graphs[i].end; ++k)
-      if (gpu.program->instructions[k].opcode == RG_OP_COLLECTIVE)
-        return true;
-  return false;
-}
-
 /// Creates the communicators that collectives need, in the order of the axes
 /// and, for equal groups, of their use.
-bool NcclCommunicator::createGroups(bool inGraphs, std::string &message) {
+Failure NcclCommunicator::createGroups(bool inGraphs) {
   using Use = NcclGroup::Use;
   // Gathers by copy engines in a graph wait for events that a step before the
   // capture may have recorded, and count on flags that such a step has left.
@@ -156,28 +140,29 @@ bool NcclCommunicator::createGroups(bool inGraphs, std::string &message) {
       ofAxes[axes] = groups.back().get();
       // All begin at the same time, so that who is late can be told from who
       // waits for it. Groups of other ranks have other names.
-      if (!store.barrier(
-              "the communicators of axes " + std::to_string(axes) +
-                  (use == Use::Move ? " for gathers" : " for reductions"),
-              message) ||
-          !ofAxes[axes]->create(name, options.rank, store, options.setupSeconds,
-                                message))
-        return false;
-      for (size_t i = 0; nccl->hasWindows() && i < arenas.size(); ++i)
-        if (!ofAxes[axes]->registerMemory(arenas[i].address, arenas[i].bytes,
-                                          name + "/" + std::to_string(i), store,
-                                          options.setupSeconds, message))
-          return false;
+      Failure problem = store.barrier(
+          "the communicators of axes " + std::to_string(axes) +
+          (use == Use::Move ? " for gathers" : " for reductions"));
+      if (!problem)
+        problem = ofAxes[axes]->create(name, options.rank, store,
+                                       options.setupSeconds);
+      for (size_t i = 0; !problem && nccl->hasWindows() && i < arenas.size();
+           ++i)
+        problem = ofAxes[axes]->registerMemory(
+            arenas[i].address, arenas[i].bytes, name + "/" + std::to_string(i),
+            store, options.setupSeconds);
+      if (problem)
+        return problem;
     }
     for (int64_t i = 0; i < program->collective_count; ++i)
       if (getUse(program->collectives[i]) == use)
         collectives[size_t(i)].group =
             ofAxes[size_t(program->collectives[i].axes)];
   }
-  return true;
+  return Failure();
 }
 
-bool NcclCommunicator::planCollectives(std::string &message) {
+Failure NcclCommunicator::planCollectives() {
   for (int64_t i = 0; i < program->collective_count; ++i) {
     const rg_collective_entry &entry = program->collectives[i];
     const rg_axes &axes = program->axes[entry.axes];
@@ -188,21 +173,20 @@ bool NcclCommunicator::planCollectives(std::string &message) {
     planOptions.useLibraryOrder = !options.isReproducible;
     planOptions.reductionBytes = options.reductionBytes;
     Collective collective;
-    message = readCollective(entry, planOptions.ranks, collective);
-    if (!message.empty()) {
-      message = "transfer " + std::to_string(i) + ": " + message;
-      return false;
-    }
+    std::string problem = readCollective(entry, planOptions.ranks, collective);
+    if (!problem.empty())
+      return Failure("transfer " + std::to_string(i) + ": " + problem,
+                     RG_ERROR_ARGUMENT);
     PlannedCollective &planned = collectives.emplace_back();
     planned.plan = planCollective(collective, planOptions);
     planned.bytes = int64_t(getReceivedBytes(collective, planOptions.ranks));
-    if (!runner.prepare(planned.plan, message))
-      return false;
+    if (Failure failed = runner.prepare(planned.plan))
+      return failed;
   }
-  return true;
+  return Failure();
 }
 
-bool NcclCommunicator::makeStaging(std::string &message) {
+Failure NcclCommunicator::makeStaging() {
   std::vector<int64_t> needed(size_t(program->stream_count));
   for (int64_t i = 0; i < program->instruction_count; ++i) {
     const rg_instruction &instruction = program->instructions[i];
@@ -215,18 +199,20 @@ bool NcclCommunicator::makeStaging(std::string &message) {
   for (int64_t bytes : needed) {
     CuAddress &address = staging.emplace_back();
     stagingBytes += bytes;
-    if (bytes && !check(driver.cuMemAlloc_v2(&address, size_t(bytes)),
-                        ("cannot allocate " + std::to_string(bytes) +
-                         " bytes of staging memory for transfers")
-                            .c_str(),
-                        message))
-      return false;
+    if (bytes == 0)
+      continue;
+    if (Failure problem =
+            driver.check(driver.cuMemAlloc_v2(&address, size_t(bytes)),
+                         ("cannot allocate " + std::to_string(bytes) +
+                          " bytes of staging memory for transfers")
+                             .c_str()))
+      return problem;
   }
-  return true;
+  return Failure();
 }
 
 /// Prepares what the device writes around each collective.
-bool NcclCommunicator::makeMarks(std::string &message) {
+Failure NcclCommunicator::makeMarks() {
   std::vector<uint32_t> values = {0};
   for (int64_t i = 0; i < program->instruction_count; ++i) {
     bool isCollective = program->instructions[i].opcode == RG_OP_COLLECTIVE;
@@ -238,59 +224,69 @@ bool NcclCommunicator::makeMarks(std::string &message) {
   size_t progressBytes = size_t(program->stream_count) * sizeof(StreamProgress);
   void *memory = nullptr;
   CuStream stream = nullptr;
-  if (!check(driver.cuMemAlloc_v2(&numbers, bytes),
-             "cannot allocate memory for progress", message) ||
-      !check(driver.cuMemHostAlloc(&memory, progressBytes, 0),
-             "cannot allocate memory for progress", message) ||
-      !check(driver.cuStreamCreate(&stream, kCuStreamNonBlocking),
-             "cannot create a stream", message))
-    return false;
+  Failure problem = driver.check(driver.cuMemAlloc_v2(&numbers, bytes),
+                                 "cannot allocate memory for progress");
+  if (!problem)
+    problem = driver.check(driver.cuMemHostAlloc(&memory, progressBytes, 0),
+                           "cannot allocate memory for progress");
+  // At once, so that it is freed whatever fails.
   progress = static_cast<StreamProgress *>(memory);
+  if (!problem)
+    problem = driver.check(driver.cuStreamCreate(&stream, kCuStreamNonBlocking),
+                           "cannot create a stream");
+  if (problem)
+    return problem;
   for (int32_t i = 0; i < program->stream_count; ++i)
     progress[i].begun = progress[i].done = 0;
   log.setProgress(progress);
-  bool isGood =
-      check(driver.cuMemcpyHtoDAsync_v2(numbers, values.data(), bytes, stream),
-            "cannot copy to the device", message) &&
-      check(driver.cuStreamSynchronize(stream), "cannot copy to the device",
-            message);
+  problem = driver.check(
+      driver.cuMemcpyHtoDAsync_v2(numbers, values.data(), bytes, stream),
+      "cannot copy to the device");
+  if (!problem)
+    problem = driver.check(driver.cuStreamSynchronize(stream),
+                           "cannot copy to the device");
   driver.cuStreamDestroy_v2(stream);
-  return isGood;
+  return problem;
 }
 
-bool NcclCommunicator::prepare(const rg_gpu_program &gpuProgram,
-                               std::string &message) {
-  program = gpuProgram.program;
-  if (program->ranks && program->ranks != options.ranks) {
-    message = "the program was compiled for " + std::to_string(program->ranks) +
-              " ranks, but there are " + std::to_string(options.ranks);
-    return false;
-  }
-  if (!planCollectives(message) || !makeStaging(message) || !makeMarks(message))
-    return false;
+Failure NcclCommunicator::prepare(const rg_program &newProgram, bool inGraphs) {
+  program = &newProgram;
+  if (program->ranks && program->ranks != options.ranks)
+    return Failure("the program was compiled for " +
+                       std::to_string(program->ranks) +
+                       " ranks, but there are " + std::to_string(options.ranks),
+                   RG_ERROR_ARGUMENT);
+  Failure problem = planCollectives();
+  if (!problem)
+    problem = makeStaging();
+  if (!problem)
+    problem = makeMarks();
+  if (problem)
+    return problem;
+  problem = createGroups(inGraphs);
   // No rank begins to wait for others before all can be waited for.
-  if (!createGroups(capturesCollectives(gpuProgram), message) ||
-      !store.barrier("prepared", message)) {
+  if (!problem)
+    problem = store.barrier("prepared");
+  if (problem) {
     // To end them in order would wait for the ranks that are missing.
-    abort();
-    return false;
+    abort(problem.getMessage());
+    return problem;
   }
   watchdog = std::make_unique<Watchdog>(
       options.watchdog,
-      [this](std::string &reason) {
+      [this] {
         // Of a step that takes long the ranks hear from each other, so that one
         // that has stopped is known when time is over.
         if (isStepLong())
           store.sayAlive();
-        return pollFailure(reason);
+        return pollFailure();
       },
       [this](const std::string &reason) {
-        std::string none;
         std::string silent =
-            pollFailure(none) ? store.describeSilent(getLongSeconds()) : "";
+            pollFailure() ? "" : store.describeSilent(getLongSeconds());
         fail(reason + (silent.empty() ? "" : "; ") + silent);
       });
-  return true;
+  return Failure();
 }
 
 //===----------------------------------------------------------------------===//
@@ -317,12 +313,13 @@ void NcclCommunicator::endStep() {
 }
 
 /// The device writes a number to memory of the host.
-bool NcclCommunicator::mark(const volatile uint32_t &place, uint32_t value,
-                            CuStream stream, std::string &message) {
-  return check(driver.cuMemcpyDtoHAsync_v2(const_cast<uint32_t *>(&place),
-                                           numbers + value * sizeof(uint32_t),
-                                           sizeof(uint32_t), stream),
-               "cannot write progress", message);
+Failure NcclCommunicator::mark(const volatile uint32_t &place, uint32_t value,
+                               CuStream stream) {
+  return driver.check(
+      driver.cuMemcpyDtoHAsync_v2(const_cast<uint32_t *>(&place),
+                                  numbers + value * sizeof(uint32_t),
+                                  sizeof(uint32_t), stream),
+      "cannot write progress");
 }
 
 void NcclCommunicator::replay(int64_t number) {
@@ -340,9 +337,8 @@ void NcclCommunicator::replay(int64_t number) {
   log.add(entry);
 }
 
-bool NcclCommunicator::start(int32_t rank, int64_t number,
-                             const CuAddress *buffers, CuStream stream,
-                             std::string &message) {
+Failure NcclCommunicator::start(int32_t rank, int64_t number,
+                                const CuAddress *buffers, CuStream stream) {
   // A graph writes the same marks whenever it is launched.
   replay(number);
   const rg_instruction &instruction = program->instructions[number];
@@ -353,69 +349,64 @@ bool NcclCommunicator::start(int32_t rank, int64_t number,
   PlanMemory memory = {buffers, staging[size_t(instruction.stream)]};
   auto ranks = int64_t(group.getMembers().size());
   StreamProgress &at = progress[instruction.stream];
-  bool isGood = mark(at.begun, value, stream, message);
+  Failure problem = mark(at.begun, value, stream);
   for (const PlanPhase &phase : planned.plan.phases) {
-    isGood = isGood &&
-             runner.run(phase, ranks, memory, stream, label, message) &&
-             (!phase.hasExchange() ||
-              group.exchange(phase, memory, stream, message));
+    if (!problem)
+      problem = runner.run(phase, ranks, memory, stream, label);
+    if (!problem && phase.hasExchange())
+      problem = group.exchange(phase, memory, stream);
   }
-  isGood = isGood && mark(at.done, value, stream, message);
-  if (isGood)
-    return true;
-  fail(message);
-  poll(message);
-  return false;
+  if (!problem)
+    problem = mark(at.done, value, stream);
+  if (!problem)
+    return problem;
+  fail(problem.getMessage());
+  return poll();
 }
 
 //===----------------------------------------------------------------------===//
 // Failures
 //===----------------------------------------------------------------------===//
 
-bool NcclCommunicator::pollGroups(std::string &message) {
+Failure NcclCommunicator::pollGroups() {
   for (const auto &group : groups)
-    if (!group->poll(message))
-      return false;
-  return true;
+    if (Failure found = group->poll())
+      return found;
+  return Failure();
 }
 
 /// What has failed before counts, too: another thread may have found it, and
 /// communicators that were ended report nothing.
-bool NcclCommunicator::pollFailure(std::string &message) {
+Failure NcclCommunicator::pollFailure() {
   {
     std::lock_guard<std::mutex> lock(failureMutex);
-    if (!failure.empty()) {
-      message = failure;
-      return false;
-    }
+    if (failure)
+      return failure;
   }
-  return pollGroups(message);
+  return pollGroups();
 }
 
-bool NcclCommunicator::poll(std::string &message) {
-  std::string reason;
-  if (!pollGroups(reason))
-    fail(reason);
+Failure NcclCommunicator::poll() {
+  if (Failure found = pollGroups())
+    fail(found.getMessage());
   std::lock_guard<std::mutex> lock(failureMutex);
-  if (failure.empty())
-    return true;
-  message = failure;
-  return false;
+  return failure;
 }
 
 /// Keeps the first failure, says where the rank is, and ends all that waits.
 void NcclCommunicator::fail(const std::string &reason) {
   {
     std::lock_guard<std::mutex> lock(failureMutex);
-    if (!failure.empty())
+    if (failure)
       return;
-    failure = reason + "; " + log.describe();
+    std::string message = reason + "; " + log.describe();
     if (!options.logFile.empty()) {
       bool isWritten = log.write(options.logFile, reason);
-      failure += isWritten ? "; the last collectives are in '"
+      message += isWritten ? "; the last collectives are in '"
                            : "; the last collectives cannot be written to '";
-      failure += options.logFile + "'";
+      message += options.logFile + "'";
     }
+    failure = Failure(message, RG_ERROR_DEVICE);
   }
   startAbort();
 }
@@ -440,8 +431,19 @@ void NcclCommunicator::startAbort() {
   }
 }
 
-void NcclCommunicator::abort() {
+void NcclCommunicator::abort(const std::string &reason) {
+  {
+    std::lock_guard<std::mutex> lock(failureMutex);
+    if (!failure)
+      failure = Failure(reason, RG_ERROR_ABORTED);
+  }
   startAbort();
+  awaitAbort();
+}
+
+void NcclCommunicator::awaitAbort() {
+  if (hasAwaitedAbort.exchange(true))
+    return;
   std::chrono::duration<double> limit(options.abortSeconds);
   std::unique_lock<std::mutex> lock(ending->mutex);
   ending->wake.wait_for(lock, limit, [this] { return ending->numLeft == 0; });

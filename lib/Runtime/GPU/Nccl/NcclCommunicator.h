@@ -54,38 +54,36 @@ public:
   ~NcclCommunicator() override;
 
   /// Opens the library. Before all else.
-  bool open(std::string &message);
+  Failure open();
 
-  bool allocate(int64_t bytes, CuAddress &address,
-                std::string &message) override;
-  bool prepare(const rg_gpu_program &program, std::string &message) override;
+  Result<CuAddress> allocate(int64_t bytes) override;
+  Failure prepare(const rg_program &program, bool inGraphs) override;
   void beginStep() override;
   void endStep() override;
-  bool start(int32_t rank, int64_t instruction, const CuAddress *buffers,
-             CuStream stream, std::string &message) override;
+  Failure start(int32_t rank, int64_t instruction, const CuAddress *buffers,
+                CuStream stream) override;
   void replay(int64_t instruction) override;
-  bool poll(std::string &message) override;
-  void abort() override;
-  int64_t estimateLibraryBytes(const rg_gpu_program &program) const override;
+  Failure poll() override;
+  void abort(const std::string &reason) override;
+  int64_t estimateLibraryBytes(const rg_program &program) const override;
   int64_t getStagingBytes() const override { return stagingBytes; }
 
 private:
   using Clock = std::chrono::steady_clock;
 
-  bool check(CuResult result, const char *what, std::string &message) const;
-  bool planCollectives(std::string &message);
-  bool createGroups(bool inGraphs, std::string &message);
-  bool makeStaging(std::string &message);
-  bool makeMarks(std::string &message);
-  bool mark(const volatile uint32_t &place, uint32_t value, CuStream stream,
-            std::string &message);
+  Failure planCollectives();
+  Failure createGroups(bool inGraphs);
+  Failure makeStaging();
+  Failure makeMarks();
+  Failure mark(const volatile uint32_t &place, uint32_t value, CuStream stream);
   /// After half of its time a step takes long.
   double getLongSeconds() const { return options.watchdog.stepSeconds / 2; }
   bool isStepLong() const;
-  bool pollGroups(std::string &message);
-  bool pollFailure(std::string &message);
-  void fail(const std::string &message);
+  Failure pollGroups();
+  Failure pollFailure();
+  void fail(const std::string &reason);
   void startAbort();
+  void awaitAbort();
 
   struct PlannedCollective {
     CollectivePlan plan;
@@ -125,7 +123,9 @@ private:
 
   CollectiveLog log;
   std::mutex failureMutex;
-  std::string failure;
+  Failure failure;
+  /// Nobody waits for the end a second time.
+  std::atomic<bool> hasAwaitedAbort{false};
   /// Read by the watchdog.
   std::atomic<Clock::time_point> stepBegin{};
   /// Ends before all that it looks at.

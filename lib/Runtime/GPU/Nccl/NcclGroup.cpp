@@ -16,6 +16,8 @@
 #include <utility>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 /// How long a call may hold a communicator that is to be ended.
 static constexpr std::chrono::seconds kAbortPatience(5);
@@ -60,19 +62,18 @@ std::string NcclGroup::describeGroup() const {
 // Waiting
 //===----------------------------------------------------------------------===//
 
-/// True if a call has been taken, whether or not it is done.
-bool NcclGroup::call(NcclResult result, const char *what,
-                     std::string &message) {
+/// Fails unless a call has been taken, whether or not it is done.
+Failure NcclGroup::call(NcclResult result, const char *what) {
   if (result == kNcclSuccess || result == kNcclInProgress)
-    return true;
-  message = std::string(what) + " for " + describeGroup() + ": " +
-            nccl.describe(result, comm);
-  return false;
+    return Failure();
+  return Failure(std::string(what) + " for " + describeGroup() + ": " +
+                     nccl.describe(result, comm),
+                 RG_ERROR_DEVICE);
 }
 
-/// Waits until the last call is done on the host.
-bool NcclGroup::await(const char *what, double seconds, std::string &message,
-                      bool *isLate) {
+/// Waits until the last call is done on the host. Fails with RG_ERROR_TIMEOUT
+/// if it is not in time.
+Failure NcclGroup::await(const char *what, double seconds) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kLongestPause(200);
   Clock::time_point begin = Clock::now();
@@ -81,26 +82,25 @@ bool NcclGroup::await(const char *what, double seconds, std::string &message,
     NcclResult state = kNcclSuccess;
     {
       std::lock_guard<std::timed_mutex> lock(mutex);
-      if (isAborted) {
-        message = std::string(what) + " for " + describeGroup() +
-                  ": communication was ended";
-        return false;
-      }
+      if (isAborted)
+        return Failure(std::string(what) + " for " + describeGroup() +
+                           ": communication was ended",
+                       RG_ERROR_DEVICE);
       NcclResult result = nccl.ncclCommGetAsyncError(comm, &state);
-      if (!call(result, what, message) || !call(state, what, message))
-        return false;
+      if (Failure failure = call(result, what))
+        return failure;
+      if (Failure failure = call(state, what))
+        return failure;
     }
     if (state == kNcclSuccess)
-      return true;
+      return Failure();
     std::chrono::duration<double> elapsed = Clock::now() - begin;
     if (seconds > 0 && elapsed.count() > seconds) {
       char text[32];
       std::snprintf(text, sizeof(text), "%g", seconds);
-      message = std::string(what) + " for " + describeGroup() +
-                " is not done after " + text + " seconds";
-      if (isLate)
-        *isLate = true;
-      return false;
+      return Failure(std::string(what) + " for " + describeGroup() +
+                         " is not done after " + text + " seconds",
+                     RG_ERROR_TIMEOUT);
     }
     std::this_thread::sleep_for(pause);
   }
@@ -116,75 +116,72 @@ NcclGroup::~NcclGroup() {
   for (NcclWindow window : windows)
     if (window)
       nccl.ncclCommWindowDeregister(comm, window);
-  std::string message;
-  if (!call(nccl.ncclCommFinalize(comm), "ncclCommFinalize", message) ||
-      !await("ncclCommFinalize", /*seconds=*/10, message))
+  Failure failure = call(nccl.ncclCommFinalize(comm), "ncclCommFinalize");
+  if (!failure)
+    failure = await("ncclCommFinalize", /*seconds=*/10);
+  if (failure)
     abort();
   else
     nccl.ncclCommDestroy(comm);
 }
 
-bool NcclGroup::create(const std::string &name, int32_t rank, RankStore &store,
-                       double seconds, std::string &message) {
+Failure NcclGroup::create(const std::string &name, int32_t rank,
+                          RankStore &store, double seconds) {
   auto position = std::find(group.begin(), group.end(), rank) - group.begin();
   NcclUniqueId id = {};
-  std::string bytes;
   if (position == 0) {
-    NcclResult result = nccl.ncclGetUniqueId(&id);
-    if (!call(result, "ncclGetUniqueId", message))
-      return false;
-    bytes.assign(id.internal, sizeof(id.internal));
-    if (group.size() > 1 && !store.set(name, bytes, message))
-      return false;
+    Failure failure = call(nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
+    if (!failure && group.size() > 1)
+      failure = store.set(name, std::string(id.internal, sizeof(id.internal)));
+    if (failure)
+      return failure;
   } else {
-    if (!store.get(name, group.front(), bytes, message))
-      return false;
-    if (bytes.size() != sizeof(id.internal)) {
-      message = "the store has " + std::to_string(bytes.size()) +
-                " bytes for '" + name + "', expected " +
-                std::to_string(sizeof(id.internal));
-      return false;
-    }
-    std::memcpy(id.internal, bytes.data(), sizeof(id.internal));
+    Result<std::string> bytes = store.get(name, group.front());
+    if (!bytes)
+      return bytes.getFailure();
+    if (bytes->size() != sizeof(id.internal))
+      return "the store has " + std::to_string(bytes->size()) + " bytes for '" +
+             name + "', expected " + std::to_string(sizeof(id.internal));
+    std::memcpy(id.internal, bytes->data(), sizeof(id.internal));
   }
   NcclConfig config = nccl.getConfig();
   config.policy = policy;
-  if (!call(nccl.ncclCommInitRankConfig(&comm, int(group.size()), id,
-                                        int(position), &config),
-            "ncclCommInitRankConfig", message))
-    return false;
-  return awaitAll("ncclCommInitRankConfig", name, store, seconds, message);
+  if (Failure failure =
+          call(nccl.ncclCommInitRankConfig(&comm, int(group.size()), id,
+                                           int(position), &config),
+               "ncclCommInitRankConfig"))
+    return failure;
+  return awaitAll("ncclCommInitRankConfig", name, store, seconds);
 }
 
 /// Waits for what all ranks of the group have begun at about the same time, and
 /// finds out which of them have stopped if it is not done in time. Both
 /// together take no longer than `seconds`.
-bool NcclGroup::awaitAll(const char *what, const std::string &name,
-                         RankStore &store, double seconds,
-                         std::string &message) {
+Failure NcclGroup::awaitAll(const char *what, const std::string &name,
+                            RankStore &store, double seconds) {
   double rollSeconds = std::min(seconds / 4, 5.0);
-  bool isLate = false;
-  if (await(what, seconds - rollSeconds, message, &isLate))
-    return true;
-  std::string absent;
-  if (isLate)
-    message += store.callRoll(name + "/" + what, group, rollSeconds, absent)
-                   ? ", although all its ranks answer"
-                   : "; " + absent;
-  return false;
+  Failure failure = await(what, seconds - rollSeconds);
+  if (!failure || failure.getCode() != RG_ERROR_TIMEOUT)
+    return failure;
+  Failure absent = store.callRoll(name + "/" + what, group, rollSeconds);
+  return Failure(failure.getMessage() +
+                     (absent ? "; " + absent.getMessage()
+                             : ", although all its ranks answer"),
+                 RG_ERROR_TIMEOUT);
 }
 
-bool NcclGroup::registerMemory(CuAddress address, int64_t bytes,
-                               const std::string &name, RankStore &store,
-                               double seconds, std::string &message) {
+Failure NcclGroup::registerMemory(CuAddress address, int64_t bytes,
+                                  const std::string &name, RankStore &store,
+                                  double seconds) {
   // Null where the ranks have no memory in common: buffers are used as they
   // are. NCCL writes it when the registration is complete, perhaps after this.
   NcclWindow &window = windows.emplace_back(nullptr);
-  return call(nccl.ncclCommWindowRegister(comm, getPointer(address),
-                                          size_t(bytes), &window,
-                                          kNcclWindowSymmetric),
-              "ncclCommWindowRegister", message) &&
-         awaitAll("ncclCommWindowRegister", name, store, seconds, message);
+  Failure failure =
+      call(nccl.ncclCommWindowRegister(comm, getPointer(address), size_t(bytes),
+                                       &window, kNcclWindowSymmetric),
+           "ncclCommWindowRegister");
+  return failure ? failure
+                 : awaitAll("ncclCommWindowRegister", name, store, seconds);
 }
 
 //===----------------------------------------------------------------------===//
@@ -232,40 +229,40 @@ NcclResult NcclGroup::enqueue(const PlanPhase &phase, const PlanMemory &memory,
   return first;
 }
 
-bool NcclGroup::exchange(const PlanPhase &phase, const PlanMemory &memory,
-                         CuStream stream, std::string &message) {
+Failure NcclGroup::exchange(const PlanPhase &phase, const PlanMemory &memory,
+                            CuStream stream) {
   {
     std::lock_guard<std::timed_mutex> lock(mutex);
-    if (isAborted) {
-      message = "communication of " + describeGroup() + " was ended";
-      return false;
-    }
-    if (!call(nccl.ncclGroupStart(), "ncclGroupStart", message))
-      return false;
+    if (isAborted)
+      return Failure("communication of " + describeGroup() + " was ended",
+                     RG_ERROR_DEVICE);
+    if (Failure failure = call(nccl.ncclGroupStart(), "ncclGroupStart"))
+      return failure;
     // A group that was begun has to be ended, whatever happens in it.
     NcclResult result = enqueue(phase, memory, stream);
     NcclResult end = nccl.ncclGroupEnd();
-    if (!call(result, "an exchange", message) ||
-        !call(end, "ncclGroupEnd", message))
-      return false;
+    if (Failure failure = call(result, "an exchange"))
+      return failure;
+    if (Failure failure = call(end, "ncclGroupEnd"))
+      return failure;
   }
   // Before it, the stream may lack what was asked for.
-  return await("an exchange", /*seconds=*/0, message);
+  return await("an exchange", /*seconds=*/0);
 }
 
 //===----------------------------------------------------------------------===//
 // Failures
 //===----------------------------------------------------------------------===//
 
-bool NcclGroup::poll(std::string &message) {
+Failure NcclGroup::poll() {
   // A call that holds it finds the failure itself.
   std::unique_lock<std::timed_mutex> lock(mutex, std::try_to_lock);
   if (!lock || isAborted || !comm)
-    return true;
+    return Failure();
   NcclResult state = kNcclSuccess;
-  NcclResult result = nccl.ncclCommGetAsyncError(comm, &state);
-  return call(result, "ncclCommGetAsyncError", message) &&
-         call(state, "an exchange", message);
+  Failure failure =
+      call(nccl.ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError");
+  return failure ? failure : call(state, "an exchange");
 }
 
 void NcclGroup::abort() {

@@ -38,19 +38,20 @@ public:
 
   /// Creates it together with the other ranks of the group. `name` is equal on
   /// all of them and is no other communicator's.
-  bool create(const std::string &name, int32_t rank, RankStore &store,
-              double seconds, std::string &message);
+  Failure create(const std::string &name, int32_t rank, RankStore &store,
+                 double seconds);
   /// Makes memory known, which all ranks do with as many bytes, and a name that
   /// is no other memory's.
-  bool registerMemory(CuAddress address, int64_t bytes, const std::string &name,
-                      RankStore &store, double seconds, std::string &message);
+  Failure registerMemory(CuAddress address, int64_t bytes,
+                         const std::string &name, RankStore &store,
+                         double seconds);
 
   /// Enqueues the exchange of a phase.
-  bool exchange(const PlanPhase &phase, const PlanMemory &memory,
-                CuStream stream, std::string &message);
+  Failure exchange(const PlanPhase &phase, const PlanMemory &memory,
+                   CuStream stream);
 
-  /// False, with a message, if the library has noticed a failure.
-  bool poll(std::string &message);
+  /// What the library has noticed, if something has failed.
+  Failure poll();
   /// From now on nothing can be exchanged. True for the first call, after which
   /// `abort` has to be called.
   bool close() { return !isAborted.exchange(true); }
@@ -63,11 +64,10 @@ public:
   int64_t countCollective() { return ++numCollectives; }
 
 private:
-  bool call(NcclResult result, const char *what, std::string &message);
-  bool await(const char *what, double seconds, std::string &message,
-             bool *isLate = nullptr);
-  bool awaitAll(const char *what, const std::string &name, RankStore &store,
-                double seconds, std::string &message);
+  Failure call(NcclResult result, const char *what);
+  Failure await(const char *what, double seconds);
+  Failure awaitAll(const char *what, const std::string &name, RankStore &store,
+                   double seconds);
   NcclResult enqueue(const PlanPhase &phase, const PlanMemory &memory,
                      CuStream stream);
   NcclResult enqueue(const PlanCall &item, const PlanMemory &memory,

@@ -12,9 +12,9 @@
 #include <cstdlib>
 
 using namespace regather::runtime;
+using regather::Failure;
 
-Watchdog::Watchdog(const Options &options,
-                   std::function<bool(std::string &)> poll,
+Watchdog::Watchdog(const Options &options, std::function<Failure()> poll,
                    std::function<void(const std::string &)> fail)
     : options(options), poll(std::move(poll)), fail(std::move(fail)),
       thread([this] { run(); }) {}
@@ -55,21 +55,20 @@ void Watchdog::run() {
     bool isLate = elapsed.count() > seconds;
     double limit = seconds;
     lock.unlock();
-    std::string message;
-    bool hasFailed = !poll(message);
-    if (!hasFailed && isLate) {
+    Failure failure = poll();
+    if (!failure && isLate) {
       char text[64];
       std::snprintf(text, sizeof(text), "the step is not done after %g seconds",
                     limit);
-      message = text;
+      failure = Failure(text);
     }
     std::thread failing;
-    if (hasFailed || isLate)
-      failing = std::thread(fail, message);
+    if (failure)
+      failing = std::thread(fail, failure.getMessage());
     lock.lock();
     if (!failing.joinable())
       continue;
-    endProcess(lock, message);
+    endProcess(lock, failure.getMessage());
     lock.unlock();
     return failing.join();
   }

@@ -9,6 +9,8 @@
 #ifndef REGATHER_LIB_RUNTIME_GPU_NCCL_WATCHDOG_H
 #define REGATHER_LIB_RUNTIME_GPU_NCCL_WATCHDOG_H
 
+#include "regather/Support/Result.h"
+
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -34,10 +36,10 @@ public:
     int exitCode = 70;
   };
 
-  /// `poll` returns false, with a message, if something has failed; it must not
-  /// block. `fail` is called once with what has, by a thread of its own: if it
-  /// blocks, the process is ended all the same.
-  Watchdog(const Options &options, std::function<bool(std::string &)> poll,
+  /// `poll` says what has failed, if something has, and must not block. `fail`
+  /// is called once with it, by a thread of its own: if it blocks, the process
+  /// is ended all the same.
+  Watchdog(const Options &options, std::function<Failure()> poll,
            std::function<void(const std::string &)> fail);
   ~Watchdog();
   Watchdog(const Watchdog &) = delete;
@@ -53,7 +55,7 @@ private:
                   const std::string &message);
 
   const Options options;
-  const std::function<bool(std::string &)> poll;
+  const std::function<Failure()> poll;
   const std::function<void(const std::string &)> fail;
   std::mutex mutex;
   std::condition_variable wake;

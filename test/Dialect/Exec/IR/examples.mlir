@@ -57,6 +57,18 @@ exec.program @slices(%x: memref<16xf32>) -> memref<16xf32>
 
 // -----
 
+// CHECK-LABEL: @destination
+// CHECK: exec.destination 0 : memref<4xf32>
+// EXAMPLE exec.destination
+exec.program @destination() -> memref<4xf32> attributes {streams = 1, arena = 0} {
+  %r = exec.destination 0 : memref<4xf32>
+  exec.fill %r with 1.0 : f32 stream 0 : memref<4xf32>
+  exec.return %r : memref<4xf32>
+}
+// END
+
+// -----
+
 // CHECK-LABEL: @constant
 // CHECK: exec.constant dense<[1, 2]> : tensor<2xi64>
 // EXAMPLE exec.constant

@@ -199,3 +199,30 @@ exec.program @host(%x: memref<i1>) attributes {streams = 1} {
 exec.program @wrong_attribute() attributes {streams = 1, arena = "large"} {
   exec.return
 }
+
+// -----
+
+exec.program @no_such_result() attributes {streams = 1} {
+  // expected-error @+1 {{is for result 0, but the program has 0}}
+  %d = exec.destination 0 : memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @other_result(%x: memref<4xf32>) -> memref<4xf32> attributes {streams = 1} {
+  // expected-error @+1 {{is for result 0, which lies elsewhere}}
+  %d = exec.destination 0 : memref<4xf32>
+  // expected-note @+1 {{returned here}}
+  exec.return %x : memref<4xf32>
+}
+
+// -----
+
+exec.program @two_destinations() -> memref<4xf32> attributes {streams = 1} {
+  %a = exec.destination 0 : memref<4xf32>
+  // expected-error @+1 {{is for result 0, which lies elsewhere}}
+  %b = exec.destination 0 : memref<4xf32>
+  // expected-note @+1 {{returned here}}
+  exec.return %a : memref<4xf32>
+}

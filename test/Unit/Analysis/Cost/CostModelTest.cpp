@@ -40,15 +40,15 @@ static GroupPlacement group(int64_t inNode, int64_t nodes) {
 
 TEST(CostModel, ComputationTakesTheLongerOfArithmeticAndTraffic) {
   CostModel model(makeCluster());
-  EXPECT_DOUBLE_EQ(model.computeSeconds(50e12, 1, "bf16", WorkKind::Product),
+  EXPECT_DOUBLE_EQ(model.computeSeconds(50e12, 1, "bf16", WorkKind::Matmul),
                    1 + 1e-6);
   EXPECT_DOUBLE_EQ(model.computeSeconds(25e12, 1, "bf16", WorkKind::Attention),
                    1 + 1e-6);
   EXPECT_DOUBLE_EQ(model.computeSeconds(10e12, 1, "bf16"), 1 + 1e-6);
-  EXPECT_DOUBLE_EQ(model.computeSeconds(1, 0.5e12, "bf16", WorkKind::Product),
+  EXPECT_DOUBLE_EQ(model.computeSeconds(1, 0.5e12, "bf16", WorkKind::Matmul),
                    1 + 1e-6);
   // A type without a peak of its own.
-  EXPECT_DOUBLE_EQ(model.computeSeconds(5e12, 1, "i32", WorkKind::Product),
+  EXPECT_DOUBLE_EQ(model.computeSeconds(5e12, 1, "i32", WorkKind::Matmul),
                    1 + 1e-6);
   EXPECT_EQ(model.computeSeconds(0, 0, "bf16"), 0);
 }
@@ -234,7 +234,7 @@ TEST(CostModel, ShippedClustersArePlausible) {
   // 8192-cube products in bf16 at 769 to 798 TFLOP/s.
   double product = 2.0 * 8192 * 8192 * 8192;
   double seconds = h100.computeSeconds(product, 3 * 2.0 * 8192 * 8192, "bf16",
-                                       WorkKind::Product);
+                                       WorkKind::Matmul);
   EXPECT_GT(product / seconds, 740e12);
   EXPECT_LT(product / seconds, 800e12);
   // Rings on 8 ranks reach 311 GB/s at 128 MB and 362 GB/s at 8 GB.

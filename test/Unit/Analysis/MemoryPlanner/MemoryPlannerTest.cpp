@@ -9,6 +9,7 @@
 #include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
 
 #include "MemoryPlanner/Occupancy.h"
+#include "PlanChecker.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather/Analysis/MemoryPlanner/MemoryPlanner.h"
+#include "PlanChecker.h"
 
 #include "gtest/gtest.h"
 

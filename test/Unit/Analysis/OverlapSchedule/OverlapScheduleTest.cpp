@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../OneRankClass.h"
 #include "OverlapGraphs.h"
 
 #include "regather/Analysis/OverlapSchedule/OverlapSchedule.h"

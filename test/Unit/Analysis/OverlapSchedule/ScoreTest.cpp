@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OverlapSchedule/Score.h"
+#include "../OneRankClass.h"
 #include "OverlapGraphs.h"
 
 #include "regather/Analysis/Simulator/Simulator.h"

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../OneRankClass.h"
 #include "../TimedGraphBuilder.h"
 
 #include "regather/Analysis/Simulator/Simulator.h"

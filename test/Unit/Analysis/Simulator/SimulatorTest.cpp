@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../OneRankClass.h"
 #include "../TimedGraphBuilder.h"
 
 #include "regather/Analysis/Simulator/Simulator.h"

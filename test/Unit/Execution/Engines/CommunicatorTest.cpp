@@ -13,16 +13,14 @@
 using namespace regather;
 
 static CommunicatorOptions parse(const std::string &text) {
-  CommunicatorOptions options;
-  Failure failure = parseCommunicator(text, options);
-  EXPECT_FALSE(failure) << failure.getMessage();
-  return options;
+  Result<CommunicatorOptions> options = parseCommunicator(text);
+  EXPECT_TRUE(options) << options.getMessage();
+  return options ? *options : CommunicatorOptions();
 }
 
 static std::string errorOf(const std::string &text) {
-  CommunicatorOptions options;
-  Failure failure = parseCommunicator(text, options);
-  return failure ? failure.getMessage() : "";
+  Result<CommunicatorOptions> options = parseCommunicator(text);
+  return options ? "" : options.getMessage();
 }
 
 TEST(CommunicatorTest, ReadsUnits) {

@@ -9,7 +9,7 @@
 #include "KernelCompiler.h"
 
 #include "regather/InitAll.h"
-#include "regather/Kernel/CPU/CompileKernels.h"
+#include "regather/Kernel/CPU/CompileCpuKernels.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/Object/ObjectFile.h"

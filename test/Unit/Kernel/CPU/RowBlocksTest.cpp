@@ -8,7 +8,7 @@
 
 #include "regather/Dialect/TG/Kernels/KernelInPlace.h"
 #include "regather/InitAll.h"
-#include "regather/Kernel/CPU/CompileKernels.h"
+#include "regather/Kernel/CPU/CompileCpuKernels.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"

@@ -10,7 +10,7 @@
 
 #include "StandIn/Ptx/MemoryMonitor.h"
 
-#include "regather/Kernel/NVPTX/CompileKernels.h"
+#include "regather/Kernel/NVPTX/CompileGpuKernels.h"
 #include "regather/Kernel/NVPTX/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

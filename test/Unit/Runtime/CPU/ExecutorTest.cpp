@@ -346,6 +346,47 @@ TEST(ExecutorTest, FindsWhatIsTouched) {
 }
 
 //===----------------------------------------------------------------------===//
+// Memory of the caller
+//===----------------------------------------------------------------------===//
+
+rg_slice destination(int32_t index, int64_t count = 1) {
+  return {RG_SPACE_RESULT, index, 0, count * 8};
+}
+
+TEST(ExecutorTest, WritesResultsToMemoryOfTheCaller) {
+  TestProgram test;
+  test.addArgument(2);
+  test.add(RG_OP_COPY, 0, {destination(1, 2), argument(0, 2)});
+  test.addResult(2, argument(0, 2));
+  test.addResult(2, destination(1, 2));
+  rg_program program = test.get();
+  rg_executor_options options = {};
+  rg_executor *executor = nullptr;
+  ASSERT_EQ(rg_executor_create(&program, &options, &executor), RG_OK);
+  int64_t input[] = {3, 4}, first[] = {0, 0}, second[] = {0, 0};
+  void *arguments[] = {input};
+  void *const *ranks[] = {arguments};
+  for (int64_t *output : {first, second}) {
+    // Of the first result, nothing is read.
+    void *results[] = {nullptr, output};
+    void *const *ofRanks[] = {results};
+    ASSERT_EQ(rg_executor_run(executor, ranks, ofRanks), RG_OK);
+    EXPECT_EQ(rg_executor_result(executor, 0, 1), output);
+    ++input[0];
+  }
+  // What the first run has left is still there.
+  EXPECT_EQ(first[0], 3);
+  EXPECT_EQ(second[0], 4);
+  // Without memory nothing is run, and the next step is not the worse for it.
+  EXPECT_EQ(rg_executor_run(executor, ranks, nullptr), RG_ERROR_ARGUMENT);
+  void *results[] = {nullptr, first};
+  void *const *ofRanks[] = {results};
+  EXPECT_EQ(rg_executor_run(executor, ranks, ofRanks), RG_OK);
+  EXPECT_EQ(first[0], 5);
+  rg_executor_destroy(executor);
+}
+
+//===----------------------------------------------------------------------===//
 // Bad tables
 //===----------------------------------------------------------------------===//
 
@@ -379,9 +420,9 @@ TEST(ProgramCheckTest, RefusesAnotherNumberOfRanks) {
 }
 
 TEST(ProgramCheckTest, RefusesPlacesOutsideOfTheirBuffer) {
-  for (rg_slice slice :
-       {arena(511, 2), arena(-1), argument(0, 2), argument(1), constant(0),
-        rg_slice{7, 0, 0, 0}, rg_slice{RG_SPACE_ARENA, 0, INT64_MAX, 8}}) {
+  for (rg_slice slice : {arena(511, 2), arena(-1), argument(0, 2), argument(1),
+                         constant(0), destination(0), rg_slice{7, 0, 0, 0},
+                         rg_slice{RG_SPACE_ARENA, 0, INT64_MAX, 8}}) {
     TestProgram test;
     test.addArgument(1);
     test.add(RG_OP_JUMP_IF_ZERO, 0, {slice});

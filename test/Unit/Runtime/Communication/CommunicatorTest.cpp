@@ -276,7 +276,8 @@ TEST_P(HostCommunicatorTest, RunsGroupsAtOnce) {
     ASSERT_TRUE(executor.allocate(1) && executor.startHelpers(1, false));
     int64_t number = 10 + rank;
     void *arguments[] = {&number};
-    rg_failure failure = executor.run(arguments, RankExecutor::Clock::now());
+    rg_failure failure = executor.run(arguments, /*newResults=*/nullptr,
+                                      RankExecutor::Clock::now());
     ASSERT_EQ(failure.status, RG_OK) << executor.getError();
     const auto *data =
         static_cast<const int64_t *>(executor.resolve(arena(0, 4)));

@@ -350,24 +350,20 @@ TEST_F(DelayedDriver, SaysThatWorkIsNotDone) {
 TEST(StandInDriver, SaysThatThereIsNoDevice) {
   ScopedVariable devices("REGATHER_STAND_IN_DEVICES", "0");
   DriverApi driver;
-  std::string message;
-  EXPECT_FALSE(driver.load(REGATHER_RECORDING_LIBRARY, message));
+  std::string message = getMessage(driver.load(REGATHER_RECORDING_LIBRARY));
   EXPECT_NE(message.find("CUDA_ERROR_NO_DEVICE"), std::string::npos) << message;
 }
 
 TEST(StandInDriver, SaysThatTheDriverIsTooOld) {
   ScopedVariable version("REGATHER_STAND_IN_DRIVER", "12010");
   DriverApi driver;
-  std::string message;
-  EXPECT_FALSE(driver.load(REGATHER_RECORDING_LIBRARY, message));
-  EXPECT_EQ(message,
+  EXPECT_EQ(getMessage(driver.load(REGATHER_RECORDING_LIBRARY)),
             "the CUDA driver supports CUDA 12.1, but 12.4 or newer is needed");
 }
 
 TEST(StandInDriver, SaysThatTheLibraryIsMissing) {
   DriverApi driver;
-  std::string message;
-  EXPECT_FALSE(driver.load("/nowhere/libcuda.so", message));
+  std::string message = getMessage(driver.load("/nowhere/libcuda.so"));
   EXPECT_NE(message.find("cannot open the CUDA driver: /nowhere/libcuda.so"),
             std::string::npos)
       << message;

@@ -158,7 +158,7 @@ public:
     ranks.reserve(pointers.size());
     for (std::vector<void *> &list : pointers)
       ranks.push_back(list.data());
-    return rg_executor_run(executor, ranks.data());
+    return rg_executor_run(executor, ranks.data(), /*results=*/nullptr);
   }
   rg_status run() {
     std::vector<std::vector<std::vector<int64_t>>> none;

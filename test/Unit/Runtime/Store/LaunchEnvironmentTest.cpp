@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Store/LaunchEnvironment.h"
+#include "../FailureMessage.h"
 
 #include "gtest/gtest.h"
 
 #include <map>
 
 using namespace regather::runtime;
+using regather::Result;
 
 namespace {
 
@@ -26,17 +28,14 @@ LaunchEnvironment::Reader getReader(const Variables &variables) {
 }
 
 LaunchEnvironment read(const Variables &variables) {
-  LaunchEnvironment environment;
-  std::string message;
-  EXPECT_TRUE(environment.read(getReader(variables), message)) << message;
-  return environment;
+  Result<LaunchEnvironment> environment =
+      LaunchEnvironment::read(getReader(variables));
+  EXPECT_EQ(getMessage(environment), "");
+  return environment ? *environment : LaunchEnvironment();
 }
 
 std::string fail(const Variables &variables) {
-  LaunchEnvironment environment;
-  std::string message;
-  EXPECT_FALSE(environment.read(getReader(variables), message));
-  return message;
+  return getMessage(LaunchEnvironment::read(getReader(variables)));
 }
 
 const Variables torchrun = {{"RANK", "5"},

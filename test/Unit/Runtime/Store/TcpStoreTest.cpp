@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../FailureMessage.h"
 #include "Store/RankGather.h"
 
 #include "gtest/gtest.h"
@@ -26,6 +27,8 @@
 #include <unistd.h>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 namespace {
 
@@ -89,9 +92,8 @@ std::vector<std::string> runProcesses(const std::vector<int32_t> &ranks,
 Body connect(int32_t ranks, int32_t port, double seconds) {
   return [=](int32_t rank) {
     TcpStore store;
-    std::string message = "connected";
-    store.connect(getEnvironment(rank, ranks, port), seconds, message);
-    return message;
+    Failure failure = store.connect(getEnvironment(rank, ranks, port), seconds);
+    return failure ? failure.getMessage() : "connected";
   };
 }
 
@@ -101,9 +103,9 @@ Body gather(int32_t ranks, int32_t port, double seconds,
             const std::vector<int64_t> &sizes) {
   return [=](int32_t rank) {
     TcpStore store;
-    std::string message;
-    if (!store.connect(getEnvironment(rank, ranks, port), seconds, message))
-      return message;
+    if (Failure failure =
+            store.connect(getEnvironment(rank, ranks, port), seconds))
+      return failure.getMessage();
     RankGather gather(store, rank, ranks);
     int64_t numGood = 0;
     // Rank 3 ends before the last one, if there are four.
@@ -115,9 +117,9 @@ Body gather(int32_t ranks, int32_t port, double seconds,
       std::vector<char *> places;
       for (std::string &part : parts)
         places.push_back(part.data());
-      if (!gather.gather(value.data(), sizes[i],
-                         rank == 0 ? places.data() : nullptr, message))
-        return message;
+      if (Failure failure = gather.gather(value.data(), sizes[i],
+                                          rank == 0 ? places.data() : nullptr))
+        return failure.getMessage();
       for (int32_t other = 0; rank == 0 && other < ranks; ++other)
         numGood += parts[size_t(other)] == std::string(size, char('a' + other));
     }
@@ -145,10 +147,9 @@ TEST(RankGatherTest, NamesARankThatDoesNotCome) {
     if (rank == 0)
       return gather(2, port, 1, {5})(rank);
     TcpStore store;
-    std::string message;
-    store.connect(getEnvironment(rank, 2, port), 1, message);
+    Failure failure = store.connect(getEnvironment(rank, 2, port), 1);
     sleep(3);
-    return message;
+    return getMessage(failure);
   };
   EXPECT_EQ(runProcesses({0, 1}, body)[0],
             "the results of rank 1 did not arrive within 1 seconds");
@@ -158,18 +159,20 @@ TEST(TcpStoreTest, ExchangesValues) {
   const int32_t ranks = 4, port = getFreePort();
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message, text;
-    bool isGood = store.connect(getEnvironment(rank, ranks, port), 60, message);
+    Failure failure = store.connect(getEnvironment(rank, ranks, port), 60);
     // As long as an id of NCCL, with bytes that are no text.
-    std::string value(128, char(rank));
-    isGood = isGood && store.set(std::to_string(rank), value, message);
-    for (int32_t other = 0; isGood && other < ranks; ++other) {
-      isGood = store.get(std::to_string(other), other, value, message);
-      if (value == std::string(128, char(other)))
+    if (!failure)
+      failure = store.set(std::to_string(rank), std::string(128, char(rank)));
+    std::string text;
+    for (int32_t other = 0; !failure && other < ranks; ++other) {
+      Result<std::string> value = store.get(std::to_string(other), other);
+      failure = value.getFailure();
+      if (value && *value == std::string(128, char(other)))
         text += std::to_string(other);
     }
-    isGood = isGood && store.barrier("end", message);
-    return isGood ? text : message;
+    if (!failure)
+      failure = store.barrier("end");
+    return failure ? failure.getMessage() : text;
   };
   EXPECT_EQ(runProcesses({3, 1, 0, 2}, body),
             std::vector<std::string>(4, "0123"));
@@ -187,17 +190,16 @@ TEST(TcpStoreTest, NamesRanksThatDoNotComeToABarrier) {
   ASSERT_EQ(pipe(ends), 0);
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message;
-    if (!store.connect(getEnvironment(rank, 3, port), 0.5, message))
-      return message;
+    if (Failure failure = store.connect(getEnvironment(rank, 3, port), 0.5))
+      return failure.getMessage();
     // The last rank does something else until the first one is done.
     char byte = 0;
     if (rank == 2)
       return std::to_string(::read(ends[0], &byte, 1));
-    store.barrier("end", message);
+    Failure failure = store.barrier("end");
     if (rank == 0 && write(ends[1], &byte, 1) != 1)
       return std::string("the last rank does not end");
-    return message;
+    return getMessage(failure);
   };
   std::string expected = "rank 2 of 3 did not come to 'end' within 0.5 seconds";
   EXPECT_EQ(runProcesses({0, 1, 2}, body),
@@ -211,18 +213,17 @@ TEST(TcpStoreTest, FindsOutWhoDoesNotAnswer) {
   const int32_t port = getFreePort();
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message;
-    if (!store.connect(getEnvironment(rank, 5, port), 20, message))
-      return message;
-    if (!store.callRoll("all", {0, 1, 2, 3, 4}, 20, message))
-      return message;
+    Failure failure = store.connect(getEnvironment(rank, 5, port), 20);
+    if (!failure)
+      failure = store.callRoll("all", {0, 1, 2, 3, 4}, 20);
+    if (failure)
+      return failure.getMessage();
     if (rank == 3)
-      store.barrier("end", message);
-    else if (rank == 4)
-      sleep(2);
-    else
-      store.callRoll("some", {1, 2, 0, 4}, 0.5, message);
-    return message;
+      return getMessage(store.barrier("end"));
+    if (rank != 4)
+      return getMessage(store.callRoll("some", {1, 2, 0, 4}, 0.5));
+    sleep(2);
+    return std::string();
   };
   std::string expected = "rank 4 of 5 did not answer within 0.5 seconds";
   EXPECT_EQ(
@@ -234,10 +235,9 @@ TEST(TcpStoreTest, NamesWhoHasNotSetAKey) {
   const int32_t port = getFreePort();
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message, value;
-    if (store.connect(getEnvironment(rank, 2, port), 0.5, message))
-      store.get("id", 1, value, message);
-    return message;
+    if (Failure failure = store.connect(getEnvironment(rank, 2, port), 0.5))
+      return failure.getMessage();
+    return getMessage(store.get("id", 1));
   };
   EXPECT_EQ(runProcesses({0, 1}, body)[0],
             "rank 1 has not set 'id' within 0.5 seconds");
@@ -247,12 +247,10 @@ TEST(TcpStoreTest, NoticesRanksThatEnd) {
   const int32_t port = getFreePort();
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message;
-    if (!store.connect(getEnvironment(rank, 2, port), 60, message))
-      return message;
-    if (rank == 0)
-      store.barrier("end", message);
-    return message;
+    Failure failure = store.connect(getEnvironment(rank, 2, port), 60);
+    if (!failure && rank == 0)
+      failure = store.barrier("end");
+    return getMessage(failure);
   };
   EXPECT_EQ(runProcesses({0, 1}, body)[0], "rank 1 has ended");
 }
@@ -281,14 +279,11 @@ TEST(TcpStoreTest, RefusesTwoEqualRanks) {
 
 TEST(TcpStoreTest, SaysThatThePortIsTaken) {
   StoreServer other(getEnvironment(0, 1, 0), 1);
-  std::string message;
-  ASSERT_TRUE(other.start(message));
+  ASSERT_EQ(getMessage(other.start()), "");
   TcpStore store;
-  EXPECT_FALSE(
-      store.connect(getEnvironment(0, 2, other.getPort()), 1, message));
-  EXPECT_EQ(message, "rank 0 cannot listen on port " +
-                         std::to_string(other.getPort()) +
-                         ": Address already in use");
+  EXPECT_EQ(getMessage(store.connect(getEnvironment(0, 2, other.getPort()), 1)),
+            "rank 0 cannot listen on port " + std::to_string(other.getPort()) +
+                ": Address already in use");
 }
 
 /// A connection to a server on this machine; none if it does not listen.
@@ -323,8 +318,7 @@ LaunchEnvironment withToken(LaunchEnvironment environment, const char *token) {
 // Whoever else connects does not stop the ranks.
 TEST(TcpStoreTest, IgnoresStrangers) {
   StoreServer server(withToken(getEnvironment(0, 2, 0), "ours"), 60);
-  std::string message;
-  ASSERT_TRUE(server.start(message)) << message;
+  ASSERT_EQ(getMessage(server.start()), "");
   const int32_t port = server.getPort();
   // Requests of nobody, one that is longer than a first message may be, and a
   // rank without the token.
@@ -353,10 +347,10 @@ TEST(TcpStoreTest, IgnoresStrangers) {
     zero.send(encodeStoreMessage({"barrier", "end"}));
   });
   TcpStore store;
-  EXPECT_TRUE(
-      store.connect(withToken(getEnvironment(1, 2, port), "ours"), 60, message))
-      << message;
-  EXPECT_TRUE(store.barrier("end", message)) << message;
+  EXPECT_EQ(getMessage(store.connect(
+                withToken(getEnvironment(1, 2, port), "ours"), 60)),
+            "");
+  EXPECT_EQ(getMessage(store.barrier("end")), "");
   other.join();
 }
 
@@ -364,11 +358,9 @@ TEST(TcpStoreTest, SaysWhomItHasRefused) {
   const int32_t port = getFreePort();
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message;
-    store.connect(
-        withToken(getEnvironment(rank, 2, port), rank ? "theirs" : "ours"), 0.5,
-        message);
-    return message;
+    return getMessage(store.connect(
+        withToken(getEnvironment(rank, 2, port), rank ? "theirs" : "ours"),
+        0.5));
   };
   std::string refusal = "a process that says to be rank 1 belongs to another "
                         "job than rank 0";
@@ -381,8 +373,7 @@ TEST(TcpStoreTest, SaysWhomItHasRefused) {
 // Strangers cannot fill the memory or the table of descriptors of rank 0.
 TEST(TcpStoreTest, HoldsOnlySoManyConnections) {
   StoreServer server(getEnvironment(0, 2, 0), 60);
-  std::string message;
-  ASSERT_TRUE(server.start(message)) << message;
+  ASSERT_EQ(getMessage(server.start()), "");
   std::vector<Socket> sockets;
   for (int i = 0; i < 80; ++i) {
     sockets.push_back(connectTo(server.getPort()));
@@ -396,15 +387,13 @@ TEST(TcpStoreTest, HoldsOnlySoManyValues) {
   const int32_t port = getFreePort();
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message;
-    bool isGood = store.connect(getEnvironment(rank, 2, port), 60, message);
+    Failure failure = store.connect(getEnvironment(rank, 2, port), 60);
     std::string value(kMaxStoreMessage / 2, 'x');
-    for (int i = 0; isGood && rank == 1 && i < 80; ++i)
+    for (int i = 0; !failure && rank == 1 && i < 80; ++i)
       // The same key again takes no more.
-      isGood = store.set(std::to_string(i / 2), value, message);
-    std::string ignored;
-    store.barrier("end", ignored);
-    return message.substr(0, 20);
+      failure = store.set(std::to_string(i / 2), value);
+    static_cast<void>(store.barrier("end"));
+    return getMessage(failure).substr(0, 20);
   };
   EXPECT_EQ(runProcesses({0, 1}, body),
             (std::vector<std::string>{"", "the store holds 1835"}));
@@ -414,9 +403,8 @@ TEST(TcpStoreTest, HoldsOnlySoManyValues) {
 TEST(TcpStoreTest, WaitsForDescriptors) {
   Body body = [](int32_t) -> std::string {
     StoreServer server(getEnvironment(0, 2, 0), 60);
-    std::string message;
-    if (!server.start(message))
-      return message;
+    if (Failure failure = server.start())
+      return failure.getMessage();
     Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address = {};
     address.sin_family = AF_INET;
@@ -450,8 +438,7 @@ TEST(TcpStoreTest, ListensOnlyWhereRanksAre) {
     LaunchEnvironment environment = getEnvironment(0, 2, 0);
     environment.address = address;
     StoreServer server(environment, 60);
-    std::string message;
-    ASSERT_TRUE(server.start(message)) << message;
+    ASSERT_EQ(getMessage(server.start()), "");
     // Another address of this machine, which is not the one of localhost.
     Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in place = {};
@@ -469,17 +456,18 @@ TEST(TcpStoreTest, RanksStopAfterTheSameStep) {
   const int32_t port = getFreePort();
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message;
-    if (!store.connect(getEnvironment(rank, 3, port), 60, message))
-      return message;
-    bool stops = false;
-    int64_t step = 0;
-    for (; !stops; ++step)
+    if (Failure failure = store.connect(getEnvironment(rank, 3, port), 60))
+      return failure.getMessage();
+    for (int64_t step = 0;; ++step) {
       // What the barrier stands for is the collectives of a step.
-      if (!store.barrier("step " + std::to_string(step), message) ||
-          !store.agreeToStop(step, rank == 1 && step >= 5, stops, message))
-        return message;
-    return std::to_string(step);
+      if (Failure failure = store.barrier("step " + std::to_string(step)))
+        return failure.getMessage();
+      Result<bool> stops = store.agreeToStop(step, rank == 1 && step >= 5);
+      if (!stops)
+        return stops.getMessage();
+      if (*stops)
+        return std::to_string(step + 1);
+    }
   };
   EXPECT_EQ(runProcesses({0, 1, 2}, body), std::vector<std::string>(3, "7"));
 }
@@ -490,17 +478,16 @@ TEST(TcpStoreTest, RanksGoOnWhenRankZeroHasFinished) {
   const int32_t port = getFreePort();
   Body body = [=](int32_t rank) {
     TcpStore store;
-    std::string message, value;
-    if (!store.connect(getEnvironment(rank, 2, port), 60, message))
-      return message;
+    if (Failure failure = store.connect(getEnvironment(rank, 2, port), 60))
+      return failure.getMessage();
     if (rank == 0)
       return std::string("done");
     // Nobody sets the key: it is refused when rank 0 is gone.
-    store.get("none", /*owner=*/0, value, message);
-    bool stops = true;
-    bool goesOn =
-        store.agreeToStop(/*step=*/0, /*wants=*/false, stops, message);
-    return std::string(goesOn && !stops ? "done" : message);
+    static_cast<void>(store.get("none", /*owner=*/0));
+    Result<bool> stops = store.agreeToStop(/*step=*/0, /*wants=*/false);
+    if (!stops)
+      return stops.getMessage();
+    return std::string(*stops ? "stopped" : "done");
   };
   EXPECT_EQ(runProcesses({0, 1}, body), std::vector<std::string>(2, "done"));
 }

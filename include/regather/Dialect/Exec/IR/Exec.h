@@ -51,7 +51,7 @@ mlir::RankedTensorType getTensorType(mlir::MemRefType type);
 namespace regather::exec {
 
 /// Where a buffer lies: `offset` bytes after the beginning of `base`, which is
-/// a slice, a constant or an argument of the program.
+/// a slice, a constant, a destination or an argument of the program.
 struct BufferPlace {
   mlir::Value base;
   int64_t offset = 0;

@@ -104,6 +104,21 @@ def Exec_SliceOp : Exec_Op<"slice"> {
   let hasVerifier = 1;
 }
 
+def Exec_DestinationOp : Exec_Op<"destination"> {
+  let summary = "Memory of the caller for a result";
+  let description = [{
+    Who runs the program hands over memory for result `number`. The program
+    returns this buffer as that result; until then it uses it like a slice. What
+    it holds when the program begins is undefined.
+
+    A result has at most one destination. Results without one lie in the arena,
+    in an argument or in a constant.
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$number);
+  let results = (outs Res<Exec_Buffer, "", [MemAlloc]>:$buffer);
+  let assemblyFormat = "$number attr-dict `:` type($buffer)";
+}
+
 def Exec_ConstantOp : Exec_Op<"constant", [
     Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "A buffer whose contents are known";

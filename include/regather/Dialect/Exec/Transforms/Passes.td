@@ -85,6 +85,10 @@ def PlanMemoryPass : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
       done by then. Otherwise it is copied there at the end of the program. It
       stays elsewhere only if the program also returns the old value, or if it
       is another argument that is overwritten itself.
+    - **Results of the caller** (`caller-results`). Each result gets an
+      `exec.destination`: it is computed there, or copied there at the end if it
+      is a part of something, an argument, a constant or another result, too.
+      The update of a donated argument that lies in the argument stays there.
     - **In place.** The output of a launch takes the place of an input that is
       not needed any more, if the kernel allows it (`tg::getInPlacePairs`); so
       does the target of a copy.
@@ -108,7 +112,9 @@ def PlanMemoryPass : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
     Option<"inPlace", "in-place", "bool", /*default=*/"true",
            "Write results over arguments that are not needed any more">,
     Option<"donate", "donate", "bool", /*default=*/"true",
-           "Keep updates in the memory of donated arguments">
+           "Keep updates in the memory of donated arguments">,
+    Option<"callerResults", "caller-results", "bool", /*default=*/"false",
+           "Write results to memory of the caller">
   ];
   let statistics = [
     Statistic<"arenaBytes", "arena-bytes", "Bytes of the arenas">,
@@ -119,7 +125,11 @@ def PlanMemoryPass : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
     Statistic<"numDonated", "num-donated",
               "Number of updates computed in the memory of the argument">,
     Statistic<"numCopied", "num-copied",
-              "Number of updates copied to the memory of the argument">
+              "Number of updates copied to the memory of the argument">,
+    Statistic<"numDestinations", "num-destinations",
+              "Number of results computed in memory of the caller">,
+    Statistic<"numResultsCopied", "num-results-copied",
+              "Number of results copied to memory of the caller">
   ];
 }
 

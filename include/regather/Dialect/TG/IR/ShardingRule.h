@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The dimensions of an operation's tensors in terms of factors: an operand and
-// a result that share a factor are split together. A matrix product of [m, k]
+// a result that share a factor are split together. A GEMM of [m, k]
 // and [k, n] has the factors m, k and n; a view from [b * s, w] to [b, s, w]
 // has b, s and w, where the first dimension of the operand is (b, s), b being
 // the outer one. The idea is that of Shardy's sharding rules
@@ -93,7 +93,7 @@ struct ShardingRule {
   /// twice but that may be split, a parallel factor that a result lacks.
   llvm::LogicalResult verify(mlir::Operation *op) const;
 
-  /// Prints the rule of a matrix product as
+  /// Prints the rule of a GEMM as
   /// `[a b], [b c] -> [a c] sum(b) linear(0) linear(1)`. Factors are named in
   /// the order in which they occur; `(a b)` is a dimension with two, `1` one
   /// with none. Kinds other than Parallel are listed behind.

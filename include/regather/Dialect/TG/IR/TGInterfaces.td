@@ -73,8 +73,8 @@ def TG_CostOpInterface : OpInterface<"CostOpInterface"> {
       transpose, slice): it costs nothing to recompute.
     }], "bool", "isView">,
     InterfaceMethod<[{
-      True if a library has a routine for the operation as a whole (a product
-      of matrices, a convolution, attention): it is neither split nor fused
+      True if a library has a routine for the operation as a whole (a GEMM,
+      a convolution, attention): it is neither split nor fused
       into generated code.
     }], "bool", "isLibraryCall", (ins), [{}], [{ return false; }]>
   ];

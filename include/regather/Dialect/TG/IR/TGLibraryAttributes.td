@@ -94,7 +94,7 @@ def TG_GemmAttr : TG_LibraryCall<"Gemm", "gemm"> {
     and each operation behind the sum rounds to f32 once. `relu` and `alpha` are
     left out if they change nothing.
 
-    A product of a transposed weight with bias, as `form-kernels` marks it:
+    A GEMM of a transposed weight with bias, as `form-kernels` marks it:
 
     ```
     tg.kernel @addmm_0(%w: tensor<96x128xf32>, %x: tensor<64x128xf32>,

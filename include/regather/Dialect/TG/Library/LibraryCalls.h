@@ -64,7 +64,7 @@ void updateLibraryCall(KernelOp kernel);
 enum class LibraryRoutine { Gemm, Attention, AttentionBackward };
 
 /// The routine that `op` asks for, whatever its sizes and types are; nothing if
-/// it is no product of two tensors and no node for attention.
+/// it is no GEMM of two tensors and no node for attention.
 std::optional<LibraryRoutine> getLibraryRoutine(mlir::Operation *op);
 
 /// The operand of which a result is another view, or a copy; null if it is none

@@ -9,7 +9,7 @@
 #ifndef REGATHER_DIALECT_TG_MODULES_MODULETREE_H
 #define REGATHER_DIALECT_TG_MODULES_MODULETREE_H
 
-#include "regather/Dialect/TG/Modules/ModuleNames.h"
+#include "regather/Analysis/Modules/ModuleNames.h"
 #include "regather/Dialect/TG/Steps/StepCosts.h"
 
 #include <array>

@@ -68,7 +68,6 @@ public:
                std::optional<bool> standard = std::nullopt);
   llvm::StringRef getString(llvm::StringRef name, llvm::StringRef standard);
   llvm::SmallVector<int64_t> getInts(llvm::StringRef name);
-  llvm::SmallVector<bool> getBools(llvm::StringRef name);
 
   /// A dimension of a tensor with `rank` dimensions, counted from the front. A
   /// scalar counts as having one.

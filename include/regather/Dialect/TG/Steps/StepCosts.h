@@ -40,10 +40,10 @@ public:
 private:
   /// What one launch does besides moving its operands and results.
   struct Arithmetic {
-    double productFlops = 0;
+    double matmulFlops = 0;
     double otherFlops = 0;
     WorkKind kind = WorkKind::Other;
-    mlir::Type productType;
+    mlir::Type matmulType;
   };
 
   StepCosts(mlir::ModuleOp module, const CostModel &model)

@@ -112,10 +112,10 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
 
     - `none` marks nothing: what backward reads is saved.
     - `full` recomputes all of a unit: only its inputs are saved.
-    - `selective` saves what is slow to compute or small: products of matrices,
-      convolutions, attention (what a library has a routine for), reductions to
-      less than a quarter, and collectives; it recomputes the rest. `save` lists operations to save
-      instead, by the target of the node or the name of the operation;
+    - `selective` saves what is slow to compute or small: GEMMs, convolutions,
+      attention (what a library has a routine for), reductions to less than a
+      quarter, and collectives; it recomputes the rest. `save` lists operations
+      to save instead, by the target of the node or the name of the operation;
       `every-second-product` recomputes every second library call.
 
     Values that forward reads outside of the unit, such as those that go on to
@@ -597,7 +597,8 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
     Option<"prefetch", "prefetch", "unsigned", /*default=*/"1",
            "mode=manual: number of gathers that are in flight ahead of the one "
            "that is waited for">,
-    Option<"memoryLimit", "memory-limit", "std::string", /*default=*/"\"1.05x\"",
+    Option<"memoryLimit", "memory-limit", "std::string",
+           /*default=*/"getDefaultMemoryLimit()",
            "mode=auto: most memory, in bytes, or as a multiple (x) of the peak "
            "of the step as it comes">,
     Option<"inFlight", "in-flight", "unsigned", /*default=*/"16",

@@ -8,8 +8,8 @@
 
 #include "GraphNames.h"
 
+#include "regather/Analysis/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
-#include "regather/Dialect/TG/Modules/ModuleUnits.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -66,18 +66,18 @@ regather::exec::nameGraphs(ProgramOp program, GraphMode mode,
   // What stands for each path in the names; empty if it has no graph.
   SmallVector<StringRef> owners;
   if (mode == GraphMode::Unit) {
-    tg::ModuleBlocks blocks(modules.getPaths());
+    ModuleBlocks blocks(modules.getPaths());
     for (StringRef path : modules.getPaths()) {
       StringRef block = blocks.getBlock(path);
       owners.push_back(block.empty() ? blocks.getSibling(path) : block);
     }
   } else {
-    FailureOr<std::vector<tg::PatternMatch>> matches =
+    FailureOr<std::vector<PatternMatch>> matches =
         tg::matchPatterns(program, "modules", patterns, modules.getPaths(),
                           "module that computes in forward or backward");
     if (failed(matches))
       return failure();
-    for (const tg::PatternMatch &match : *matches)
+    for (const PatternMatch &match : *matches)
       owners.push_back(match.pattern ? match.prefix : StringRef());
   }
 

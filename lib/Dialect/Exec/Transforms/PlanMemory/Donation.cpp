@@ -8,6 +8,8 @@
 
 #include "Donation.h"
 
+#include "ProgramEnd.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -82,36 +84,14 @@ void Donor::takeOver(Value update, BlockArgument argument) {
   ++result.numDonated;
 }
 
-/// The graph that holds everything the program does; null if there is none.
-static GraphOp getWholeGraph(ReturnOp end) {
-  GraphOp graph;
-  for (Operation &op : *end->getBlock()) {
-    if (isa<StreamOpInterface, IfOp, ForOp>(op))
-      return nullptr;
-    if (auto next = dyn_cast<GraphOp>(op)) {
-      if (graph)
-        return nullptr;
-      graph = next;
-    }
-  }
-  return graph;
-}
-
 /// Copies updates at the end, when nothing is in flight any more.
 void Donor::copyAtEnd(ArrayRef<std::pair<unsigned, BlockArgument>> updates) {
   if (updates.empty())
     return;
-  OpBuilder builder(end);
-  Location loc = end.getLoc();
-  GraphOp graph = getWholeGraph(end);
-  if (graph)
-    builder.setInsertionPoint(graph.getBody().front().getTerminator());
-  for (uint64_t stream = 1; !graph && stream < program.getStreams(); ++stream) {
-    Value event = RecordOp::create(builder, loc, stream);
-    WaitOp::create(builder, loc, event, uint64_t(0));
-  }
+  OpBuilder builder = buildAtEnd(program);
   for (auto [index, argument] : updates) {
-    CopyOp::create(builder, loc, end.getOperand(index), argument, uint64_t(0));
+    CopyOp::create(builder, end.getLoc(), end.getOperand(index), argument,
+                   uint64_t(0));
     end.setOperand(index, argument);
     ++result.numCopied;
   }

@@ -9,7 +9,7 @@
 #include "AutoBuckets.h"
 
 #include "regather/Analysis/Buckets/BucketChoice.h"
-#include "regather/Dialect/TG/Modules/ModuleUnits.h"
+#include "regather/Analysis/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Steps/TimedStep.h"
 
 using namespace mlir;
@@ -108,11 +108,10 @@ private:
 /// As much memory as tg-schedule may take by default, but always room for some
 /// small tensors.
 static int64_t getMemoryLimit(const TimedGraph &program) {
-  constexpr double kMemoryRatio = 1.05;
   constexpr int64_t kRoom = 1 << 20;
   int64_t peak = computeMemoryCurve(program, program.getStepOrder()).peakBytes;
   return std::max(
-      static_cast<int64_t>(static_cast<double>(peak) * kMemoryRatio),
+      static_cast<int64_t>(static_cast<double>(peak) * kMemorySlack),
       peak + kRoom);
 }
 

@@ -18,7 +18,7 @@ using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::schedule;
 
-/// True for a product, attention, and the like, and for a kernel that stands
+/// True for a GEMM, attention, and the like, and for a kernel that stands
 /// for one.
 static bool isLibraryCall(Operation *op, const SymbolTable &symbols) {
   if (auto launch = dyn_cast<LaunchOp>(op))

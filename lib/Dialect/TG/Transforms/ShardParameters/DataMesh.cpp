@@ -8,6 +8,8 @@
 
 #include "DataMesh.h"
 
+#include "regather/Support/MeshText.h"
+
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -48,18 +50,18 @@ PlacementAttr DataMesh::getPlacement(RankedTensorType global,
 /// Reads `dp:4`.
 static FailureOr<std::pair<StringRef, int64_t>> readAxis(ModuleOp module,
                                                          StringRef text) {
-  auto [name, digits] = text.split(':');
-  int64_t size;
-  if (name.empty() || digits.getAsInteger(10, size))
+  auto axis = regather::parseMeshAxis(text);
+  if (!axis)
     return emitError(module.getLoc())
            << "option 'mesh' expects axes such as dp:4, got \"" << text << '"';
+  auto [name, size] = *axis;
   if (size < 1)
     return emitError(module.getLoc())
            << "axis \"" << name
            << "\" of option 'mesh' must have at least one "
               "rank, got "
            << size;
-  return std::make_pair(name, size);
+  return std::make_pair(StringRef(name), size);
 }
 
 static LogicalResult readAxes(ModuleOp module, const MeshOptions &options,

@@ -12,6 +12,7 @@
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 

@@ -8,10 +8,11 @@
 
 #include "Units.h"
 
+#include "regather/Analysis/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
-#include "regather/Dialect/TG/Modules/ModuleUnits.h"
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 

@@ -36,11 +36,10 @@ void copyTwoRows(int64_t pitch) {
                    pitch,
                    width,
                    2}};
-  std::string message;
   PlanMemory memory = {buffers, 0};
-  EXPECT_TRUE(PlanRunner(driver).run(phase, 1, memory, stream, {0, 0, nullptr},
-                                     message))
-      << message;
+  EXPECT_EQ(getMessage(PlanRunner(driver).run(phase, 1, memory, stream,
+                                              {0, 0, nullptr})),
+            "");
   std::string copied(reinterpret_cast<const char *>(buffers[1]), 2 * width);
   EXPECT_EQ(copied, std::string(width, 1) + std::string(width, 2));
   for (CuAddress buffer : buffers)

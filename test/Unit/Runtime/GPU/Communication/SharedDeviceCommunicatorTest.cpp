@@ -10,6 +10,7 @@
 #include "CollectiveBuffers.h"
 
 using namespace regather::runtime;
+using regather::Failure;
 
 namespace {
 
@@ -30,14 +31,15 @@ protected:
   void run(const CollectiveProgram &program, int64_t reductionBytes) {
     int32_t ranks = program.getRanks();
     SharedDeviceCommunicator communication(driver, ranks, reductionBytes);
-    std::string message;
-    ASSERT_TRUE(communication.prepare(program.get(), message)) << message;
+    ASSERT_EQ(getMessage(communication.prepare(*program.get().program,
+                                               /*inGraphs=*/false)),
+              "");
     for (int64_t i = 0; i < program.getNumCases(); ++i) {
       CollectiveBuffers buffers(driver, program.getCase(i), ranks, uint32_t(i));
       for (int32_t rank = 0; rank < ranks; ++rank)
-        ASSERT_TRUE(communication.start(rank, i, buffers.get(rank),
-                                        streams[size_t(rank)], message))
-            << message;
+        ASSERT_EQ(getMessage(communication.start(rank, i, buffers.get(rank),
+                                                 streams[size_t(rank)])),
+                  "");
       buffers.check(program.getCollective(i));
     }
   }
@@ -71,33 +73,50 @@ static CollectiveCase getAllReduce() {
 
 TEST_F(SharedDeviceCommunicationErrorTest, SaysWhichRanksDisagree) {
   CollectiveProgram program(2, {getAllReduce(), getAllReduce()});
-  SharedDeviceCommunicator communication(driver, 2);
-  std::string message;
-  ASSERT_TRUE(communication.prepare(program.get(), message)) << message;
   CollectiveBuffers buffers(driver, program.getCase(0), 2, 0);
-  ASSERT_TRUE(communication.start(0, 0, buffers.get(0), streams[0], message));
-  EXPECT_FALSE(communication.start(1, 1, buffers.get(1), streams[1], message));
-  EXPECT_EQ(message, "rank 1 starts 'tg.collective' in model.layer, but rank "
-                     "0 starts 'tg.collective' in model.layer");
-  EXPECT_FALSE(communication.start(0, 1, buffers.get(0), streams[0], message));
-  EXPECT_EQ(message,
+  // Starts the first collective on rank 0, then another one.
+  auto startTwo = [&](int32_t rank) {
+    SharedDeviceCommunicator communication(driver, 2);
+    EXPECT_FALSE(
+        communication.prepare(*program.get().program, /*inGraphs=*/false));
+    EXPECT_FALSE(communication.start(0, 0, buffers.get(0), streams[0]));
+    return getMessage(
+        communication.start(rank, 1, buffers.get(rank), streams[size_t(rank)]));
+  };
+  EXPECT_EQ(startTwo(1), "rank 1 starts 'tg.collective' in model.layer, but "
+                         "rank 0 starts 'tg.collective' in model.layer");
+  EXPECT_EQ(startTwo(0),
             "rank 0 starts 'tg.collective' in model.layer before all ranks of "
             "its group [0, 1] have started instruction 0");
+}
+
+// As communicators between hosts do.
+TEST_F(SharedDeviceCommunicationErrorTest, KeepsTheFirstReason) {
+  CollectiveProgram program(1, {getAllReduce()});
+  CollectiveBuffers buffers(driver, program.getCase(0), 1, 0);
+  SharedDeviceCommunicator communication(driver, 1);
+  ASSERT_FALSE(
+      communication.prepare(*program.get().program, /*inGraphs=*/false));
+  EXPECT_EQ(getMessage(communication.poll()), "");
+  communication.abort("a kernel has failed");
+  communication.abort("another reason");
+  EXPECT_EQ(getMessage(communication.poll()), "a kernel has failed");
+  Failure started = communication.start(0, 0, buffers.get(0), streams[0]);
+  EXPECT_EQ(getMessage(started), "a kernel has failed");
+  EXPECT_EQ(started.getCode(), RG_ERROR_ABORTED);
 }
 
 TEST_F(SharedDeviceCommunicationErrorTest, RefusesTooFewRanks) {
   CollectiveProgram program(4, {getAllReduce()});
   SharedDeviceCommunicator communication(driver, 2);
-  std::string message;
-  EXPECT_FALSE(communication.prepare(program.get(), message));
-  EXPECT_EQ(message, "the program is for more than 2 ranks");
+  EXPECT_EQ(getMessage(communication.prepare(*program.get().program,
+                                             /*inGraphs=*/false)),
+            "the program is for more than 2 ranks");
 }
 
 TEST_F(SharedDeviceCommunicationErrorTest, SaysWhatMemoryIsNeeded) {
   SharedDeviceCommunicator communication(driver, 1);
-  CuAddress address = 0;
-  std::string message;
-  EXPECT_FALSE(communication.allocate(int64_t(1) << 50, address, message));
+  std::string message = getMessage(communication.allocate(int64_t(1) << 50));
   EXPECT_NE(message.find("cannot allocate 1125899906842624 bytes"),
             std::string::npos)
       << message;

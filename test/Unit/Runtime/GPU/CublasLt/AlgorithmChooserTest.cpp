@@ -14,6 +14,8 @@
 #include <sstream>
 
 using namespace regather::runtime;
+using regather::Failure;
+using regather::Result;
 
 namespace {
 
@@ -70,8 +72,11 @@ protected:
   }
 
   bool prepare(DeviceLibrary &library) {
-    return library.prepare(gpuProgram, driver, message) &&
-           library.chooseAlgorithms(nullptr, message);
+    Failure failure = library.prepare(gpuProgram, driver);
+    if (!failure)
+      failure = library.chooseAlgorithms(nullptr);
+    message = getMessage(failure);
+    return !failure;
   }
   bool prepare() { return prepare(*createDeviceLibrary(options)); }
 
@@ -86,9 +91,9 @@ protected:
               0);
     const CuAddress addresses[] = {memory, memory + kBufferBytes,
                                    memory + 2 * kBufferBytes};
-    EXPECT_TRUE(
-        library.run(instructions[0], addresses, workspace, stream, message))
-        << message;
+    EXPECT_EQ(
+        getMessage(library.run(instructions[0], addresses, workspace, stream)),
+        "");
     driver.cuMemFree_v2(memory);
     driver.cuMemFree_v2(workspace);
     driver.cuStreamDestroy_v2(stream);
@@ -396,23 +401,21 @@ TEST_F(AlgorithmChooser, NeedsTheFileThatWasAskedFor) {
 
 class Store final : public RankStore {
 public:
-  bool set(const std::string &key, const std::string &value,
-           std::string &) override {
+  Failure set(const std::string &key, const std::string &value) override {
     values[key] = value;
-    return true;
+    return Failure();
   }
-  bool get(const std::string &key, int32_t owner, std::string &value,
-           std::string &message) override {
+  Result<std::string> get(const std::string &key, int32_t owner) override {
     auto it = values.find(key);
-    message = it == values.end() ? "nobody has set " + key : "";
-    value = it == values.end() ? "" : it->second;
-    return it != values.end();
+    if (it == values.end())
+      return Failure("nobody has set " + key);
+    return it->second;
   }
-  bool callRoll(const std::string &name, const std::vector<int32_t> &group,
-                double seconds, std::string &message) override {
-    return false;
+  Failure callRoll(const std::string &name, const std::vector<int32_t> &group,
+                   double seconds) override {
+    return Failure("nobody answers");
   }
-  bool barrier(const std::string &, std::string &) override { return true; }
+  Failure barrier(const std::string &) override { return Failure(); }
 
 private:
   std::map<std::string, std::string> values;
@@ -425,9 +428,8 @@ TEST_F(AlgorithmChooser, LetsAllRanksUseOneAlgorithm) {
   Store store;
   auto begin = [&](int rank) {
     auto library = createDeviceLibrary(options);
-    EXPECT_TRUE(library->prepare(gpuProgram, driver, message)) << message;
-    EXPECT_TRUE(chooseAlgorithmsTogether(*library, store, rank, message))
-        << message;
+    EXPECT_EQ(getMessage(library->prepare(gpuProgram, driver)), "");
+    EXPECT_EQ(getMessage(chooseAlgorithmsTogether(*library, store, rank)), "");
     return library;
   };
   {
@@ -451,9 +453,9 @@ TEST_F(AlgorithmChooser, SaysWhyThereIsNothingFromRankZero) {
   setProgram({makeDesc(4, 4)});
   Store store;
   auto library = createDeviceLibrary(options);
-  ASSERT_TRUE(library->prepare(gpuProgram, driver, message)) << message;
-  EXPECT_FALSE(chooseAlgorithmsTogether(*library, store, 1, message));
-  EXPECT_EQ(message, "nobody has set algorithms");
+  ASSERT_EQ(getMessage(library->prepare(gpuProgram, driver)), "");
+  EXPECT_EQ(getMessage(chooseAlgorithmsTogether(*library, store, 1)),
+            "nobody has set algorithms");
 }
 
 } // namespace

@@ -17,6 +17,7 @@
 #include <random>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 namespace {
 
@@ -58,8 +59,11 @@ protected:
   void setProgram(std::vector<rg_gemm_desc> newDescs, int64_t offset = 0);
   bool prepare(DeviceLibrary &library) {
     gpuProgram.program = &program;
-    return library.prepare(gpuProgram, driver, message) &&
-           library.chooseAlgorithms(nullptr, message);
+    Failure failure = library.prepare(gpuProgram, driver);
+    if (!failure)
+      failure = library.chooseAlgorithms(nullptr);
+    message = getMessage(failure);
+    return !failure;
   }
 
   bool timesAlgorithms = false;
@@ -152,9 +156,9 @@ void CublasLtLibrary::expectEqual(const rg_gemm_desc &desc, int64_t offset) {
   ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
   ASSERT_EQ(rg_gemm_run(gemm, pointers.data()), RG_OK);
   rg_gemm_destroy(gemm);
-  ASSERT_TRUE(library->run(instructions[0], addresses.data(), workspace.address,
-                           stream, message))
-      << message;
+  ASSERT_EQ(getMessage(library->run(instructions[0], addresses.data(),
+                                    workspace.address, stream)),
+            "");
   for (size_t i = 0; i < copies.size(); ++i)
     ASSERT_EQ(memcmp(copies[i].data(),
                      reinterpret_cast<const void *>(addresses[i]), kGemmBytes),
@@ -374,9 +378,9 @@ TEST_F(CublasLtLibrary, ReportsWhatTheLibraryRejects) {
   for (const rg_slice &place : places)
     addresses.push_back(arena.address + CuAddress(place.offset));
   // No workspace, though the algorithm needs one.
-  EXPECT_FALSE(
-      library->run(instructions[0], addresses.data(), 0, stream, message));
-  EXPECT_EQ(message, "cuBLASLt has failed: CUBLAS_STATUS_INVALID_VALUE");
+  EXPECT_EQ(
+      getMessage(library->run(instructions[0], addresses.data(), 0, stream)),
+      "cuBLASLt has failed: CUBLAS_STATUS_INVALID_VALUE");
 }
 
 } // namespace

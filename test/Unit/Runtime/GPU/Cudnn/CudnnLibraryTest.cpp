@@ -16,6 +16,7 @@
 #include <random>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 namespace {
 
@@ -68,8 +69,11 @@ protected:
                   bool withKernels = false);
   bool prepare(DeviceLibrary &library) {
     gpuProgram.program = &program;
-    return library.prepare(gpuProgram, driver, message) &&
-           library.chooseAlgorithms(nullptr, message);
+    Failure failure = library.prepare(gpuProgram, driver);
+    if (!failure)
+      failure = library.chooseAlgorithms(nullptr);
+    message = getMessage(failure);
+    return !failure;
   }
   /// Fills the arena with numbers: what results and L are is computed by the
   /// routine for CPUs.
@@ -213,9 +217,9 @@ void CudnnLibrary::expectEqual(const rg_attention_desc &desc) {
   std::vector<CuAddress> addresses;
   for (const rg_slice &place : places)
     addresses.push_back(arena + CuAddress(place.offset));
-  ASSERT_TRUE(library->run(instructions[0], addresses.data(), workspace, stream,
-                           message))
-      << message;
+  ASSERT_EQ(getMessage(library->run(instructions[0], addresses.data(),
+                                    workspace, stream)),
+            "");
   driver.cuMemFree_v2(workspace);
   expectResults(desc, std::move(expected));
 }
@@ -315,12 +319,12 @@ TEST_F(CudnnLibrary, SumsGradientsOfQInMemory) {
   plan.engine = {6, {{kDnnKnobStages, 4}}};
   rg_attention_desc desc = makeDesc(/*isBackward=*/true);
   CudnnApi api;
-  ASSERT_TRUE(api.load(REGATHER_RECORDING_LIBRARY, message)) << message;
+  ASSERT_EQ(getMessage(api.load(REGATHER_RECORDING_LIBRARY)), "");
   DnnTarget target;
   ASSERT_EQ(api.cudnnCreate(&target.handle), kDnnSuccess);
   {
     CudnnAttention attention(api, target);
-    ASSERT_TRUE(attention.prepare(desc, plan, {}, message)) << message;
+    ASSERT_EQ(getMessage(attention.prepare(desc, plan, {})), "");
     std::vector<char> expected = computeOnCpu(desc);
     CuAddress workspace = 0;
     ASSERT_EQ(
@@ -329,8 +333,8 @@ TEST_F(CudnnLibrary, SumsGradientsOfQInMemory) {
     std::vector<CuAddress> addresses;
     for (int64_t p = 0; p < kMaxDnnBuffers; ++p)
       addresses.push_back(arena + CuAddress(p * kDnnBufferBytes));
-    EXPECT_TRUE(attention.run(addresses.data(), workspace, stream, message))
-        << message;
+    EXPECT_EQ(getMessage(attention.run(addresses.data(), workspace, stream)),
+              "");
     driver.cuMemFree_v2(workspace);
     expectResults(desc, std::move(expected));
   }
@@ -350,19 +354,19 @@ TEST_F(CudnnLibrary, IsGivenAddressesOnce) {
   for (const rg_slice &place : places)
     addresses.push_back(arena + CuAddress(place.offset));
   for (int i = 0; i < 3; ++i)
-    EXPECT_TRUE(library->run(instructions[0], addresses.data(), workspace,
-                             stream, message))
-        << message;
+    EXPECT_EQ(getMessage(library->run(instructions[0], addresses.data(),
+                                      workspace, stream)),
+              "");
   std::vector<std::string> calls = record.getCalls("cudnnBackendExecute");
   ASSERT_EQ(calls.size(), 3U);
   EXPECT_NE(calls[0].find("\"engine\": 1"), std::string::npos) << calls[0];
   EXPECT_NE(calls[0].find("\"reads\""), std::string::npos) << calls[0];
   EXPECT_NE(calls[0].find("\"writes\""), std::string::npos) << calls[0];
   // No workspace, though the engine needs one.
-  EXPECT_FALSE(
-      library->run(instructions[0], addresses.data(), 0, stream, message));
-  EXPECT_EQ(message, "cuDNN has failed: CUDNN_STATUS_EXECUTION_FAILED: the "
-                     "call is wrong");
+  EXPECT_EQ(
+      getMessage(library->run(instructions[0], addresses.data(), 0, stream)),
+      "cuDNN has failed: CUDNN_STATUS_EXECUTION_FAILED: the "
+      "call is wrong");
   driver.cuMemFree_v2(workspace);
 }
 

@@ -38,16 +38,14 @@ protected:
     for (int64_t i = 0; i < program.getNumCases(); ++i)
       buffers.emplace_back(driver, program.getCase(i), ranks, uint32_t(i));
     runNcclRanks(driver, ranks, options, [&](const NcclRank &rank) {
-      std::string message;
-      ASSERT_TRUE(rank.communication.prepare(program.get(), message))
-          << message;
+      ASSERT_EQ(getMessage(rank.prepare(program)), "");
       rank.communication.beginStep();
       for (int64_t i = 0; i < program.getNumCases(); ++i)
-        ASSERT_TRUE(rank.communication.start(rank.rank, i,
-                                             buffers[size_t(i)].get(rank.rank),
-                                             rank.stream, message))
-            << message;
-      ASSERT_TRUE(rank.communication.poll(message)) << message;
+        ASSERT_EQ(
+            getMessage(rank.communication.start(
+                rank.rank, i, buffers[size_t(i)].get(rank.rank), rank.stream)),
+            "");
+      ASSERT_EQ(getMessage(rank.communication.poll()), "");
       rank.communication.endStep();
     });
     for (int64_t i = 0; i < program.getNumCases(); ++i)
@@ -128,10 +126,9 @@ TEST_F(NcclCallsTest, SumsInTheLibraryUnlessReproducible) {
     NcclOptions options;
     options.isReproducible = isReproducible;
     runNcclRanks(driver, 2, options, [&](const NcclRank &rank) {
-      std::string message;
-      ASSERT_TRUE(rank.communication.prepare(program.get(), message));
-      ASSERT_TRUE(rank.communication.start(rank.rank, 0, buffers.get(rank.rank),
-                                           rank.stream, message));
+      ASSERT_FALSE(rank.prepare(program));
+      ASSERT_FALSE(rank.communication.start(
+          rank.rank, 0, buffers.get(rank.rank), rank.stream));
     });
     EXPECT_EQ(record.getCalls("ncclAllReduce").size(), 2u);
     EXPECT_EQ(record.getCalls("cuLaunchKernel").size(),
@@ -157,7 +154,7 @@ TEST_F(NcclCallsTest, EstimatesWhatCommunicatorsTake) {
     CollectiveProgram program(ranks, cases);
     int64_t bytes = 0;
     runNcclRanks(driver, 1, {}, [&](const NcclRank &rank) {
-      bytes = rank.communication.estimateLibraryBytes(program.get());
+      bytes = rank.communication.estimateLibraryBytes(*program.get().program);
     });
     return bytes;
   };
@@ -185,10 +182,8 @@ std::vector<std::string> getCalls(const DriverApi &driver, const char *version,
   ScopedVariable variable("REGATHER_STAND_IN_NCCL", version);
   CollectiveProgram program(2, {getGather(), getAllReduce()});
   runNcclRanks(driver, 2, {}, [&](const NcclRank &rank) {
-    std::string message;
-    CuAddress address = 0;
-    ASSERT_TRUE(rank.communication.allocate(8192, address, message)) << message;
-    ASSERT_TRUE(rank.communication.prepare(program.get(), message)) << message;
+    ASSERT_EQ(getMessage(rank.communication.allocate(8192)), "");
+    ASSERT_EQ(getMessage(rank.prepare(program)), "");
   });
   return record.getCalls(call);
 }
@@ -204,12 +199,11 @@ using NcclErrorTest = NcclCommunicationTest;
 TEST_F(NcclErrorTest, RefusesOldVersions) {
   ScopedVariable variable("REGATHER_STAND_IN_NCCL", "22501");
   NcclApi nccl;
-  std::string message;
-  EXPECT_FALSE(nccl.load(REGATHER_RECORDING_LIBRARY, message));
+  std::string message = getMessage(nccl.load(REGATHER_RECORDING_LIBRARY));
   EXPECT_TRUE(contains(message, "has version 2.25.1, but 2.26.2 or newer is "
                                 "needed"))
       << message;
-  EXPECT_FALSE(nccl.load("/no/such/library.so", message));
+  message = getMessage(nccl.load("/no/such/library.so"));
   EXPECT_TRUE(contains(message, "cannot open NCCL: /no/such/library.so"))
       << message;
 }
@@ -217,9 +211,8 @@ TEST_F(NcclErrorTest, RefusesOldVersions) {
 TEST_F(NcclErrorTest, RefusesProgramsForOtherRanks) {
   CollectiveProgram program(2, {getAllReduce()});
   runNcclRanks(driver, 1, {}, [&](const NcclRank &rank) {
-    std::string message;
-    EXPECT_FALSE(rank.communication.prepare(program.get(), message));
-    EXPECT_EQ(message, "the program was compiled for 2 ranks, but there are 1");
+    EXPECT_EQ(getMessage(rank.prepare(program)),
+              "the program was compiled for 2 ranks, but there are 1");
   });
 }
 
@@ -235,17 +228,17 @@ std::vector<std::string> fail(const DriverApi &driver,
   runNcclRanks(driver, 2, options, [&](const NcclRank &rank) {
     const CollectiveProgram &program = rank.rank ? second : first;
     const CollectiveBuffers &buffers = rank.rank ? secondBuffers : firstBuffers;
-    std::string &message = messages[size_t(rank.rank)];
-    ASSERT_TRUE(rank.communication.prepare(program.get(), message)) << message;
+    ASSERT_EQ(getMessage(rank.prepare(program)), "");
     rank.communication.beginStep();
-    ASSERT_FALSE(rank.communication.start(rank.rank, 0, buffers.get(rank.rank),
-                                          rank.stream, message));
-    std::string polled;
-    EXPECT_FALSE(rank.communication.poll(polled));
-    EXPECT_EQ(polled, message);
-    EXPECT_FALSE(rank.communication.start(rank.rank, 0, buffers.get(rank.rank),
-                                          rank.stream, polled))
-        << "the communicator was not ended";
+    auto start = [&] {
+      return rank.communication.start(rank.rank, 0, buffers.get(rank.rank),
+                                      rank.stream);
+    };
+    std::string &message = messages[size_t(rank.rank)];
+    message = getMessage(start());
+    ASSERT_NE(message, "");
+    EXPECT_EQ(getMessage(rank.communication.poll()), message);
+    EXPECT_TRUE(start()) << "the communicator was not ended";
     rank.communication.endStep();
   });
   return messages;
@@ -287,20 +280,19 @@ TEST_F(NcclErrorTest, WaitsForGraphsForAWhileOnly) {
   RecordFile record;
   openRecord(driver);
   runNcclRanks(driver, 1, options, [&](const NcclRank &rank) {
-    std::string message;
-    ASSERT_TRUE(rank.communication.prepare(program.get(), message)) << message;
+    ASSERT_EQ(getMessage(rank.prepare(program)), "");
     auto start = [&] {
-      return rank.communication.start(0, 0, buffers.get(0), rank.stream,
-                                      message);
+      return rank.communication.start(0, 0, buffers.get(0), rank.stream);
     };
-    ASSERT_TRUE(start()) << message;
+    ASSERT_EQ(getMessage(start()), "");
     ASSERT_EQ(
         driver.cuStreamBeginCapture_v2(rank.stream, kCuCaptureThreadLocal), 0);
-    ASSERT_TRUE(start()) << message;
+    ASSERT_EQ(getMessage(start()), "");
     CuGraph graph = nullptr;
     ASSERT_EQ(driver.cuStreamEndCapture(rank.stream, &graph), 0);
-    rank.communication.abort();
-    EXPECT_FALSE(start());
+    rank.communication.abort("a kernel has failed");
+    EXPECT_EQ(getMessage(rank.communication.poll()), "a kernel has failed");
+    EXPECT_EQ(getMessage(start()), "a kernel has failed");
     EXPECT_EQ(driver.cuGraphDestroy(graph), 0);
   });
   EXPECT_EQ(record.getCalls("ncclCommAbort").size(), 1u);
@@ -316,11 +308,9 @@ static void failWithoutEnd(const DriverApi &driver) {
   options.watchdog.firstStepSeconds = 1;
   options.watchdog.graceSeconds = 0.01;
   runNcclRanks(driver, 1, options, [&](const NcclRank &rank) {
-    std::string message;
-    ASSERT_TRUE(rank.communication.prepare(program.get(), message)) << message;
+    ASSERT_EQ(getMessage(rank.prepare(program)), "");
     rank.communication.beginStep();
-    EXPECT_FALSE(
-        rank.communication.start(0, 0, buffers.get(0), rank.stream, message));
+    EXPECT_TRUE(rank.communication.start(0, 0, buffers.get(0), rank.stream));
     std::this_thread::sleep_for(std::chrono::hours(1));
   });
 }

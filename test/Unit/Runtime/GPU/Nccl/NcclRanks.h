@@ -24,31 +24,28 @@ class ThreadStore : public RankStore {
 public:
   explicit ThreadStore(int32_t ranks) : ranks(ranks) {}
 
-  bool set(const std::string &key, const std::string &value,
-           std::string &message) override {
+  Failure set(const std::string &key, const std::string &value) override {
     std::lock_guard<std::mutex> lock(mutex);
     EXPECT_TRUE(values.emplace(key, value).second) << key << " is set twice";
     wake.notify_all();
-    return true;
+    return Failure();
   }
-  bool get(const std::string &key, int32_t owner, std::string &value,
-           std::string &message) override {
+  Result<std::string> get(const std::string &key, int32_t owner) override {
     std::unique_lock<std::mutex> lock(mutex);
     wake.wait(lock, [&] { return values.count(key) != 0; });
-    value = values[key];
-    return true;
+    return values[key];
   }
-  bool barrier(const std::string &name, std::string &message) override {
+  Failure barrier(const std::string &name) override {
     std::unique_lock<std::mutex> lock(mutex);
     ++numArrived[name];
     wake.notify_all();
     wake.wait(lock, [&] { return numArrived[name] == ranks; });
-    return true;
+    return Failure();
   }
 
-  bool callRoll(const std::string &name, const std::vector<int32_t> &group,
-                double seconds, std::string &message) override {
-    return true;
+  Failure callRoll(const std::string &name, const std::vector<int32_t> &group,
+                   double seconds) override {
+    return Failure();
   }
 
 private:
@@ -64,6 +61,11 @@ struct NcclRank {
   int32_t rank;
   NcclCommunicator &communication;
   CuStream stream;
+
+  Failure prepare(const CollectiveProgram &program) const {
+    return communication.prepare(*program.get().program,
+                                 program.get().graph_count > 0);
+  }
 };
 
 /// Runs `body` for each rank, on a thread of its own, with communication that
@@ -81,8 +83,7 @@ inline void runNcclRanks(const DriverApi &driver, int32_t ranks,
       if (!options.logFile.empty())
         options.logFile += std::to_string(rank);
       NcclCommunicator communication(driver, store, options);
-      std::string message;
-      ASSERT_TRUE(communication.open(message)) << message;
+      ASSERT_EQ(getMessage(communication.open()), "");
       CuStream stream = nullptr;
       ASSERT_EQ(driver.cuStreamCreate(&stream, kCuStreamNonBlocking),
                 kCuSuccess);

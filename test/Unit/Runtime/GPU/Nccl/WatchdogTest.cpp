@@ -14,6 +14,7 @@
 #include <future>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 namespace {
 
@@ -23,9 +24,8 @@ public:
   explicit WatchedStep(Watchdog::Options options, bool isHealthy = true)
       : watchdog(
             options,
-            [isHealthy](std::string &message) {
-              message = isHealthy ? "" : "a link is down";
-              return isHealthy;
+            [isHealthy] {
+              return isHealthy ? Failure() : Failure("a link is down");
             },
             [this](const std::string &message) {
               failure.set_value(message);
@@ -83,7 +83,7 @@ TEST(WatchdogDeathTest, EndsTheProcessIfReportingBlocks) {
     Watchdog::Options options = getOptions(0.01, 0.01);
     options.graceSeconds = 0.01;
     Watchdog watchdog(
-        options, [](std::string &) { return true; },
+        options, [] { return Failure(); },
         [](const std::string &) {
           std::this_thread::sleep_for(std::chrono::hours(1));
         });

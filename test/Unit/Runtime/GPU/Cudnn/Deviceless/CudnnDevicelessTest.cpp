@@ -25,6 +25,7 @@
 #include <ostream>
 
 using namespace regather::runtime;
+using regather::Failure;
 
 namespace {
 
@@ -99,8 +100,8 @@ protected:
         << dlerror();
     replace("libcublasLt.so.12", REGATHER_NO_CUBLASLT_12);
     replace("libcublasLt.so.13", REGATHER_NO_CUBLASLT_13);
-    std::string message;
-    ASSERT_TRUE(api.load(getLibrary(), message)) << message;
+    if (Failure failure = api.load(getLibrary()))
+      FAIL() << failure.getMessage();
     // Devices that the library does not know are not described to it.
     constexpr size_t kDescriptions = 91002;
     if (api.cudnnGetVersion() < kDescriptions)
@@ -110,7 +111,8 @@ protected:
     descriptors.set(properties, kDnnDeviceJson, kDnnTypeChar,
                     int64_t(json.size()), json.data());
     descriptors.finalize(properties);
-    ASSERT_FALSE(descriptors.hasFailed()) << descriptors.getError();
+    ASSERT_FALSE(descriptors.getFailure())
+        << descriptors.getFailure().getMessage();
     target.properties = properties;
   }
 
@@ -169,9 +171,8 @@ std::string CudnnDeviceless::prepare(const rg_attention_desc &desc,
   if (!plan.reason.empty())
     return plan.reason;
   CudnnAttention attention(api, target);
-  std::string message;
-  if (!attention.prepare(desc, plan, {}, message))
-    return message;
+  if (Failure failure = attention.prepare(desc, plan, {}))
+    return failure.getMessage();
   *workspace = attention.getWorkspaceBytes();
   return "";
 }
@@ -210,12 +211,11 @@ TEST_P(CudnnDeviceless, PlansBackward) {
 
 TEST_P(CudnnDeviceless, DeclinesWideHeads) {
   CudnnAttention attention(api, target);
-  std::string message;
   constexpr int64_t kWidth = 512;
-  EXPECT_FALSE(attention.prepare(
-      makeDesc(/*isBackward=*/true, 1, 512, kWidth, /*isMixed=*/false), {}, {},
-      message));
-  EXPECT_EQ(message, "no engine of the library takes it");
+  Failure failure = attention.prepare(
+      makeDesc(/*isBackward=*/true, 1, 512, kWidth, /*isMixed=*/false), {}, {});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure.getMessage(), "no engine of the library takes it");
 }
 
 std::string getArchitecture(const testing::TestParamInfo<Device> &info) {

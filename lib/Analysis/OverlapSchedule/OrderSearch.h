@@ -1,0 +1,23 @@
+//===- OrderSearch.h - Local search for an order ----------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_ORDERSEARCH_H
+#define REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_ORDERSEARCH_H
+
+#include "List.h"
+
+namespace regather::overlap {
+
+/// Improves `order` until it takes no longer than `bound` or so much work is
+/// spent. The order keeps to the limits; so does the result.
+Order improveSchedule(const Graph &graph, Order order, const Limits &limits,
+                      double bound, uint64_t effort);
+
+} // namespace regather::overlap
+
+#endif // REGATHER_LIB_ANALYSIS_OVERLAPSCHEDULE_ORDERSEARCH_H

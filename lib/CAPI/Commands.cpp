@@ -1,0 +1,187 @@
+//===- Commands.cpp - Commands on modules ---------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Guard.h"
+#include "Module.h"
+#include "Status.h"
+
+#include "regather/Driver/CommandRequest.h"
+#include "regather/Driver/ReportCollector.h"
+#include "regather/Driver/SimulateStep.h"
+#include "regather/Driver/StepStatistics.h"
+#include "regather/Execution/Bundle/Bundle.h"
+#include "regather/Report/RenderReport.h"
+#include "regather/Support/AtomicFile.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::capi;
+
+static Result<CommandRequest> read(Command command,
+                                   const RegatherOptions &options) {
+  if (options.count > 0 && !options.elements)
+    return Failure("an argument is null");
+  std::vector<std::pair<StringRef, StringRef>> texts;
+  for (uint32_t i = 0; i != options.count; ++i) {
+    const RegatherOption &option = options.elements[i];
+    if (!option.name || !option.value)
+      return Failure("an option has no name or no value");
+    texts.emplace_back(option.name, option.value);
+  }
+  return readRequest(command, texts);
+}
+
+/// Carries out a command on a copy of the module.
+static RegatherStatus *
+carryOut(RegatherModule *module, Command command,
+         const RegatherOptions &options, RegatherOutput **output,
+         llvm::function_ref<LogicalResult(ModuleOp, CommandRequest &,
+                                          RegatherOutput &)>
+             fill) {
+  return makeOutput(
+      module, output,
+      [&](ModuleOp copy, RegatherOutput &output) -> LogicalResult {
+        Result<CommandRequest> request = read(command, options);
+        if (!request)
+          return emitError(UnknownLoc::get(copy.getContext()))
+                 << request.getMessage();
+        return fill(copy, *request, output);
+      });
+}
+
+RegatherStatus *regatherListOptions(const char *command,
+                                    RegatherOutput **output) {
+  return guard([&]() -> RegatherStatus * {
+    if (!command || !output)
+      return takeStatus(Failure("an argument is null"));
+    Result<Command> parsed = parseCommand(command);
+    if (!parsed)
+      return takeStatus(parsed.getFailure());
+    auto created = std::make_unique<RegatherOutput>();
+    llvm::raw_string_ostream os(created->json);
+    llvm::json::OStream stream(os);
+    stream.array([&] {
+      for (const CommandOption *option : listOptions(*parsed))
+        stream.object([&] {
+          stream.attribute("name", option->name);
+          stream.attribute("value", option->value);
+          stream.attribute("help", option->help);
+        });
+    });
+    *output = created.release();
+    return nullptr;
+  });
+}
+
+RegatherStatus *regatherModuleCount(RegatherModule *module,
+                                    RegatherOptions options,
+                                    RegatherOutput **output) {
+  return carryOut(module, Command::Stats, options, output,
+                  [&](ModuleOp copy, CommandRequest &, RegatherOutput &output) {
+                    StepStatistics statistics = collectStatistics(copy);
+                    output.text = formatText(statistics);
+                    output.json = formatJson(statistics, module->name);
+                    return success();
+                  });
+}
+
+RegatherStatus *regatherModuleDescribe(RegatherModule *module,
+                                       RegatherOptions options,
+                                       RegatherOutput **output) {
+  return carryOut(module, Command::Tree, options, output,
+                  [&](ModuleOp copy, CommandRequest &command,
+                      RegatherOutput &output) -> LogicalResult {
+                    ModulesRequest request;
+                    request.file = module->name;
+                    request.cluster = std::move(command.step.cluster);
+                    command.step.cluster.clear();
+                    request.step = std::move(command.step);
+                    request.patterns = std::move(command.patterns);
+                    FailureOr<ModuleDescription> description =
+                        describeModules(copy, request);
+                    if (failed(description))
+                      return failure();
+                    output.text =
+                        formatText(*description, command.depth, command.folds);
+                    output.json = formatJson(*description, command.depth);
+                    return success();
+                  });
+}
+
+RegatherStatus *regatherModuleSimulate(RegatherModule *module,
+                                       RegatherOptions options,
+                                       RegatherOutput **output) {
+  return carryOut(module, Command::Simulate, options, output,
+                  [&](ModuleOp copy, CommandRequest &command,
+                      RegatherOutput &output) -> LogicalResult {
+                    SimulateRequest request;
+                    request.file = module->name;
+                    request.step = std::move(command.step);
+                    request.takesKernels = command.takesKernels;
+                    request.orderFile = std::move(command.orderFile);
+                    std::unique_ptr<Prediction> prediction =
+                        predictStep(copy, request);
+                    if (!prediction)
+                      return failure();
+                    output.text = formatText(*prediction->summary);
+                    output.json = formatJson(*prediction->summary);
+                    output.html = formatPage(*prediction);
+                    output.trace = formatTrace(*prediction);
+                    return success();
+                  });
+}
+
+RegatherStatus *regatherModuleReport(RegatherModule *module,
+                                     RegatherOptions options,
+                                     RegatherOutput **output) {
+  return carryOut(module, Command::Report, options, output,
+                  [&](ModuleOp copy, CommandRequest &command,
+                      RegatherOutput &output) -> LogicalResult {
+                    FailureOr<report::StepReport> report =
+                        reportStep(copy, module->name, command.step);
+                    if (failed(report))
+                      return failure();
+                    output.html = renderHtml(*report);
+                    output.json = renderJson(*report);
+                    return success();
+                  });
+}
+
+RegatherStatus *regatherModuleCompile(RegatherModule *module, const char *path,
+                                      RegatherOptions options,
+                                      RegatherOutput **output) {
+  if (!path)
+    return takeStatus(Failure("an argument is null"));
+  return carryOut(module, Command::Compile, options, output,
+                  [&](ModuleOp copy, CommandRequest &command,
+                      RegatherOutput &output) -> LogicalResult {
+                    Location nowhere = UnknownLoc::get(copy.getContext());
+                    // Before long work whose result would be lost.
+                    if (Failure failure = checkWritable(path))
+                      return emitError(nowhere)
+                             << "cannot write '" << path
+                             << "': " << failure.getMessage();
+                    CompileRequest request;
+                    request.file = module->name;
+                    request.step = std::move(command.step);
+                    request.code = std::move(command.compile);
+                    ProgressListener silent;
+                    FailureOr<CompiledModule> compiled =
+                        compileModule(copy, std::move(request), silent);
+                    if (failed(compiled))
+                      return failure();
+                    const BundleContents &bundle = compiled->bundle;
+                    if (Failure failure = writeBundle(
+                            path, bundle.object->getBuffer(), bundle.manifest))
+                      return emitError(nowhere) << failure.getMessage();
+                    output.text = output.json = formatManifest(bundle.manifest);
+                    return success();
+                  });
+}

@@ -1,0 +1,99 @@
+//===- GemmRules.cpp - Sharding rules of GEMMs ----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeRules.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::sharding;
+
+/// Sets the factors of lhs [..., m, k], rhs [..., k, n] and of the result [...,
+/// m, n], where `...` is the batch; returns those of the result. Partial sums
+/// over k are `kind`.
+static TensorFactors setGemm(NodeRuleBuilder &b, StringRef lhsName,
+                             StringRef rhsName, size_t rank,
+                             FactorKind kind = FactorKind::Sum) {
+  ArrayRef<int64_t> lhs = b.getShape(lhsName), rhs = b.getShape(rhsName);
+  if (lhs.size() != rank || rhs.size() != rank) {
+    (void)b.args.fail(lhsName, "must be a matrix");
+    return {};
+  }
+  TensorFactors left = addDims(b.rule, lhs.drop_back());
+  TensorFactors right = left, result = left;
+  left.push_back(addDim(b.rule, lhs.back(), kind));
+  right.back() = left.back();
+  right.push_back(addDim(b.rule, rhs.back()));
+  result.push_back(right.back());
+  b.setOperand(lhsName, left);
+  b.setOperand(rhsName, right);
+  b.setResult(result);
+  return result;
+}
+
+template <size_t Rank> static void buildGemm(NodeRuleBuilder &b) {
+  setGemm(b, "self", "mat2", Rank);
+  b.addLinear({"self"});
+  b.addLinear({"mat2"});
+}
+
+/// beta * self + alpha * lhs . rhs.
+static void buildWithAddend(NodeRuleBuilder &b, StringRef lhs, StringRef rhs,
+                            size_t rank) {
+  // Every part of a sum over k would hold the addend, which counts once.
+  bool isAddendRead = b.args.getFloat("beta", 1) != 0;
+  TensorFactors factors = setGemm(
+      b, lhs, rhs, rank, isAddendRead ? FactorKind::Whole : FactorKind::Sum);
+  if (b.args.hasFailed())
+    return;
+  b.setBroadcast("self", factors, b.getResultShape());
+  if (isAddendRead) {
+    b.addLinear({"self", lhs});
+    b.addLinear({"self", rhs});
+  } else {
+    b.addLinear(lhs);
+    b.addLinear(rhs);
+  }
+}
+
+static void buildAddmm(NodeRuleBuilder &b) {
+  buildWithAddend(b, "mat1", "mat2", 2);
+}
+
+static void buildBaddbmm(NodeRuleBuilder &b) {
+  buildWithAddend(b, "batch1", "batch2", 3);
+}
+
+static void buildMv(NodeRuleBuilder &b) {
+  ArrayRef<int64_t> matrix = b.getShape("self");
+  if (matrix.size() != 2)
+    return;
+  DimFactors row = addDim(b.rule, matrix[0]);
+  DimFactors column = addDim(b.rule, matrix[1], FactorKind::Sum);
+  b.setOperand("self", {row, column});
+  b.setOperand("vec", {column});
+  b.setResult({row});
+  b.addLinear({"self"});
+  b.addLinear({"vec"});
+}
+
+static void buildDot(NodeRuleBuilder &b) {
+  TensorFactors factors = addDims(b.rule, b.getShape("self"), FactorKind::Sum);
+  b.setOperand("self", factors);
+  b.setOperand("tensor", factors);
+  b.addLinear({"self"});
+  b.addLinear({"tensor"});
+}
+
+void regather::tg::sharding::addGemmRules(NodeRuleTable &table) {
+  table.add(Operator::AtenAddmm, {buildAddmm});
+  table.add(Operator::AtenBaddbmm, {buildBaddbmm});
+  table.add(Operator::AtenBmm, {buildGemm<3>});
+  table.add(Operator::AtenDot, {buildDot});
+  table.add(Operator::AtenMm, {buildGemm<2>});
+  table.add(Operator::AtenMv, {buildMv});
+}

@@ -1,0 +1,22 @@
+//===- PrintBundleRun.cpp - A run of a bundle -----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Execution/Bundle/PrintBundleRun.h"
+
+using namespace regather;
+
+int regather::printBundleRun(const RunOptions &options, BundleOptions bundle,
+                             Progress &progress) {
+  bundle.reportNote = [&](const std::string &note) { progress.note(note); };
+  Result<RunSubject> subject =
+      describeBundle(options.file, std::move(bundle),
+                     [](const std::string &message) { printError(message); });
+  if (!subject)
+    return printError(subject.getMessage());
+  return printRun(options, *subject, progress);
+}

@@ -1,0 +1,240 @@
+//===- TensorCoreGemm.cpp - GEMMs by tensor cores -------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block of 2 x 2 warps computes a tile of C, each warp a quarter of it, while
+// the next blocks of k are copied:
+//
+//   copy the first blocks of k
+//   for block of k:
+//     wait for it, copy the one after those on their way
+//     sums += A[rows, block] * B[block, columns]
+//   C = convert(relu(alpha * sums + addends))      GemmBlock.h
+//
+// An element is one chain of sums in the order of k: its bits depend on k
+// alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorCoreGemm.h"
+
+#include "GemmBlock.h"
+#include "TensorCores.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::nvptx;
+
+static constexpr int64_t kGemmThreads = 4 * TensorCores::kLanes;
+/// Of k, and blocks of it in shared memory.
+static constexpr int64_t kBlock = 32, kStages = 3;
+
+/// Rows and columns of a tile: as many as give most processors work.
+static int64_t chooseTile(const rg_gemm_desc &desc) {
+  constexpr int64_t large = 128, small = 64, processors = 64;
+  return GemmBlock::countBlocks(desc, large) >= processors ? large : small;
+}
+
+namespace {
+/// Which way a factor lies: the size along its consecutive elements, the
+/// stride of the others and what the latter are.
+struct FactorLayout {
+  TileRows rows;
+  int64_t stride, count, width;
+};
+
+class TensorCoreGemm : GemmBlock {
+public:
+  TensorCoreGemm(const rg_gemm_desc &desc, RoutineBlock &b, int64_t tile);
+
+  LogicalResult build();
+
+private:
+  /// A factor on its way: rows or columns of the tile of C, and a part of k.
+  struct Factor {
+    FactorLayout layout;
+    DeviceRows source;
+    HalfTile tile;
+    /// In C; and of the warp, in the tile.
+    Value first, ownFirst;
+  };
+
+  Factor makeFactor(const Matrix &matrix, const FactorLayout &layout,
+                    Value first, Value ownFirst);
+  /// All threads begin to copy a block of k, if there is one, to a stage.
+  void copy(Value depth);
+  void copy(const Factor &factor, Value stage, Value depth);
+  /// Where the warp finds fragments of a stage.
+  Value getPlace(const Factor &factor, bool isLeft, Value stage);
+  void addBlock(Value depth, Sums &sums);
+
+  TensorCores cores;
+  /// Rows and columns of C, of the block and of a warp.
+  int64_t tile, own;
+  Factor leftFactor, rightFactor;
+};
+} // namespace
+
+/// How an operand with `across` rows or columns of C lies; nothing if its rows
+/// cannot be copied in pieces of 16 bytes. `strides` are those along C and k.
+static std::optional<FactorLayout> getLayout(const rg_gemm_desc &desc,
+                                             const rg_gemm_operand &operand,
+                                             int64_t across,
+                                             ArrayRef<int64_t> strides) {
+  auto isAligned = [](int64_t elements) { return elements % 8 == 0; };
+  if (!isTensorCoreType(operand.dtype) || !isAligned(operand.offset) ||
+      !llvm::all_of(ArrayRef(operand.batch_strides).take_front(desc.batch_rank),
+                    isAligned))
+    return std::nullopt;
+  if (strides[1] == 1 && isAligned(strides[0]) && isAligned(desc.k))
+    return FactorLayout{TileRows::Outer, strides[0], across, desc.k};
+  if (strides[0] == 1 && isAligned(strides[1]) && isAligned(across))
+    return FactorLayout{TileRows::Inner, strides[1], desc.k, across};
+  return std::nullopt;
+}
+
+static std::optional<FactorLayout> getLeftLayout(const rg_gemm_desc &desc) {
+  return getLayout(desc, desc.a, desc.m, ArrayRef(desc.a.strides));
+}
+
+static std::optional<FactorLayout> getRightLayout(const rg_gemm_desc &desc) {
+  return getLayout(desc, desc.b, desc.n,
+                   {desc.b.strides[1], desc.b.strides[0]});
+}
+
+bool nvptx::fitsTensorCores(const rg_gemm_desc &desc) {
+  return desc.k != 0 && desc.a.dtype == desc.b.dtype && getLeftLayout(desc) &&
+         getRightLayout(desc);
+}
+
+TensorCoreGemm::TensorCoreGemm(const rg_gemm_desc &desc, RoutineBlock &b,
+                               int64_t tile)
+    : GemmBlock(desc, b, tile), cores(b, kGemmThreads, desc.a.dtype),
+      tile(tile), own(tile / 2) {
+  auto [warpRow, warpColumn] = b.divide(cores.warp, 2);
+  leftFactor =
+      makeFactor(left, *getLeftLayout(desc), firstRow, b.mul(warpRow, own));
+  rightFactor = makeFactor(right, *getRightLayout(desc), firstColumn,
+                           b.mul(warpColumn, own));
+}
+
+TensorCoreGemm::Factor TensorCoreGemm::makeFactor(const Matrix &matrix,
+                                                  const FactorLayout &layout,
+                                                  Value first, Value ownFirst) {
+  bool isOuter = layout.rows == TileRows::Outer;
+  DeviceRows source = {matrix.buffer, matrix.base, layout.stride, layout.count};
+  HalfTile stages = cores.makeTile(kStages * (isOuter ? tile : kBlock),
+                                   isOuter ? kBlock : tile);
+  return {layout, source, stages, first, ownFirst};
+}
+
+void TensorCoreGemm::copy(const Factor &factor, Value stage, Value depth) {
+  bool isOuter = factor.layout.rows == TileRows::Outer;
+  int64_t rows = isOuter ? tile : kBlock;
+  cores.copy(factor.tile, b.mul(stage, rows), rows, factor.source,
+             isOuter ? factor.first : depth, isOuter ? depth : factor.first,
+             factor.layout.width);
+}
+
+static Value getStage(RoutineBlock &b, Value depth) {
+  return b.divide(b.divide(depth, kBlock).first, kStages).second;
+}
+
+void TensorCoreGemm::copy(Value depth) {
+  auto branch = scf::IfOp::create(b, b.isLess(depth, b.index(desc.k)),
+                                  /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value stage = getStage(b, depth);
+    copy(leftFactor, stage, depth);
+    copy(rightFactor, stage, depth);
+  }
+  // Also if nothing is copied, so that groups are counted.
+  cores.commit();
+}
+
+Value TensorCoreGemm::getPlace(const Factor &factor, bool isLeft, Value stage) {
+  if (factor.layout.rows == TileRows::Outer)
+    return cores.getPlace(factor.tile, TileRows::Outer, isLeft,
+                          b.add(b.mul(stage, tile), factor.ownFirst));
+  return cores.getPlace(factor.tile, TileRows::Inner, isLeft,
+                        b.mul(stage, kBlock), factor.ownFirst);
+}
+
+void TensorCoreGemm::addBlock(Value depth, Sums &sums) {
+  // The block has arrived, and all warps are done with the one before.
+  cores.wait(kStages - 2);
+  b.barrier();
+  copy(b.add(depth, (kStages - 1) * kBlock));
+  Value stage = getStage(b, depth);
+  Value leftPlace = getPlace(leftFactor, /*isLeft=*/true, stage);
+  Value rightPlace = getPlace(rightFactor, /*isLeft=*/false, stage);
+  /// The distance of fragments in a tile.
+  auto getDistance = [](const Factor &factor, int64_t across, int64_t along) {
+    return factor.layout.rows == TileRows::Outer ? std::pair(across, along)
+                                                 : std::pair(along, across);
+  };
+  int64_t columns = own / TensorCores::kColumns;
+  for (int64_t k = 0; k != kBlock; k += TensorCores::kDepth) {
+    SmallVector<LeftFragment> factors;
+    for (int64_t m = 0; m != own; m += TensorCores::kRows) {
+      auto [row, column] = getDistance(leftFactor, m, k);
+      factors.push_back(cores.loadLeft(leftFactor.tile, leftFactor.layout.rows,
+                                       leftPlace, row, column));
+    }
+    for (int64_t n = 0; n != columns; n += 2) {
+      auto [row, column] =
+          getDistance(rightFactor, n * TensorCores::kColumns, k);
+      for (auto [i, factor] : llvm::enumerate(
+               cores.loadRight(rightFactor.tile, rightFactor.layout.rows,
+                               rightPlace, row, column)))
+        for (auto [m, mine] : llvm::enumerate(factors)) {
+          SumFragment &sum = sums[m * columns + n + i];
+          sum = cores.multiplyAdd(mine, factor, sum);
+        }
+    }
+  }
+}
+
+LogicalResult TensorCoreGemm::build() {
+  for (int64_t i = 0; i != kStages - 1; ++i)
+    copy(b.index(i * kBlock));
+  auto loop = scf::ForOp::create(
+      b, b.index(0), b.index(desc.k), b.index(kBlock),
+      flatten(cores.makeSums(own * own / TensorCores::kRows)));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Sums sums = unflatten(loop.getRegionIterArgs());
+    addBlock(loop.getInductionVar(), sums);
+    scf::YieldOp::create(b, flatten(sums));
+  }
+  Sums sums = unflatten(loop.getResults());
+  int64_t columns = own / TensorCores::kColumns;
+  Value row = b.add(b.add(firstRow, leftFactor.ownFirst), cores.row);
+  Value column = b.add(b.add(firstColumn, rightFactor.ownFirst), cores.column);
+  for (auto [number, sum] : llvm::enumerate(sums))
+    for (auto [i, value] : llvm::enumerate(sum)) {
+      auto n = static_cast<int64_t>(number);
+      storeElement(value,
+                   b.add(row, n / columns * TensorCores::kRows + i / 2 * 8),
+                   b.add(column, n % columns * TensorCores::kColumns + i % 2));
+    }
+  return b.finish();
+}
+
+LogicalResult nvptx::buildTensorCoreGemm(const rg_gemm_desc &desc,
+                                         gpu::GPUModuleOp module,
+                                         StringRef name) {
+  int64_t tile = chooseTile(desc);
+  RoutineBlock block(module, name, GemmBlock::describeBuffers(desc),
+                     {GemmBlock::countBlocks(desc, tile), kGemmThreads});
+  return TensorCoreGemm(desc, block, tile).build();
+}

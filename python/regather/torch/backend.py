@@ -1,0 +1,88 @@
+"""`torch.compile(model, backend="regather")`: our engine for CPUs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch.fx import GraphModule
+
+from regather.fx.decompositions import decompositions
+from regather.torch.partitioner import Partitioner
+from regather.torch.private import (TracingContext, aot_autograd,
+                                    list_backends, make_boxed_func,
+                                    register_backend)
+from regather.torch.program import Program, RegatherError
+from regather.torch.unmodelled import Unmodelled
+
+_warned: set[str] = set()
+
+
+def _fall_back(gm: GraphModule, part: str, reason: Exception
+               ) -> Callable[[list[Any]], Any]:
+    message = (f"regather: PyTorch runs a {part} graph of "
+               f"{len(gm.graph.nodes)} nodes, because {reason}")
+    if isinstance(reason, RegatherError):
+        message += ("\nregather.torch.options(...) works on such graphs: its "
+                    "passes leave code to Inductor")
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, stacklevel=2)
+    return make_boxed_func(gm.forward)
+
+
+def _find_updated() -> frozenset[int]:
+    """Arguments of the forward graph that PyTorch writes to behind it, such as
+    the statistics of a batch normalization."""
+    context = TracingContext.try_get()
+    metadata = context.fw_metadata if context else None
+    return frozenset(i for i, info in enumerate(
+        metadata.input_info if metadata else ()) if info.mutates_data)
+
+
+def _boxed(program: Program) -> Callable[[list[Any]], Any]:
+    """As a function: PyTorch copies the mark to what it wraps around it."""
+    def run(args: list[Any]) -> list[Any]:
+        return program(args)
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
+
+
+def _compiler(part: str, falls_back: bool) -> Callable[..., Any]:
+    def compile_graph(gm: GraphModule, inputs: list[Any]) -> Callable[..., Any]:
+        try:
+            program = Program(gm, f"{part} graph", _find_updated()
+                              if part == "forward" else frozenset())
+        except (Unmodelled, RegatherError) as reason:
+            if not falls_back:
+                raise RegatherError(f"cannot compile the {part} graph: {reason}"
+                                    ) from reason
+            return _fall_back(gm, part, reason)
+        return _boxed(program)
+    return compile_graph
+
+
+def regather(gm: GraphModule, inputs: list[Any], *,
+             options: Mapping[str, Any] | None = None, **kwargs: Any
+             ) -> Callable[..., Any]:
+    """The backend. Options: `fallback` (True), whether PyTorch runs what we
+    cannot; all others are those of `regather.torch.Partitioner`."""
+    chosen = dict(options or {})
+    falls_back = bool(chosen.pop("fallback", True))
+    try:
+        partitioner = Partitioner(**chosen)
+    except TypeError as error:
+        raise ValueError(f"backend \"regather\": {error}; options are fallback, "
+                         "mode, budget, reshard, record, cluster") from error
+    compiled = aot_autograd(
+        fw_compiler=_compiler("forward", falls_back),
+        bw_compiler=_compiler("backward", falls_back),
+        inference_compiler=_compiler("inference", falls_back),
+        partition_fn=partitioner, decompositions=decompositions())
+    return compiled(gm, inputs)
+
+
+# Of an installed package PyTorch finds it by itself, and registers it then.
+if "regather" not in list_backends(exclude_tags=()):
+    register_backend(regather, name="regather")

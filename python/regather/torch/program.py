@@ -1,0 +1,355 @@
+"""A graph of AOTAutograd as a program of ours, on the tensors of PyTorch."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+
+from regather.execution import Executable
+from regather.fx import cleanup
+from regather.fx.encode import argument, reference, results
+from regather.fx.errors import CaptureError
+from regather.library import RegatherError
+from regather.torch.private import pytree, unset_fake_temporarily
+from regather.torch.targets import is_random
+from regather.torch.unmodelled import Unmodelled
+
+_aten = torch.ops.aten
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+# What they draw depends on the shape and the type of the first argument only.
+_SHAPE_ONLY = {
+    _aten.rand_like.default, _aten.randn_like.default,
+    _aten.randint_like.default, _aten.randint_like.low_dtype,
+    _aten.bernoulli.p, _aten.uniform.default, _aten.exponential.default,
+    _aten.normal_functional.default}
+
+_ATTENTION = _aten._scaled_dot_product_flash_attention_for_cpu.default
+
+Draw = Callable[[], torch.Tensor]
+
+
+def _copied(gm: GraphModule) -> GraphModule:
+    """A copy that may be changed; the graph itself may run instead of it."""
+    graph = Graph()
+    output = graph.graph_copy(gm.graph, {})
+    graph.output(output)
+    return GraphModule(gm, graph)
+
+
+def memory_order(value: torch.Tensor) -> list[int] | None:
+    """The dimensions from the slowest to the fastest, if the tensor lies
+    densely in memory in some order; else None."""
+    order = sorted(range(value.dim()),
+                   key=lambda d: (-value.stride(d), -value.shape[d], d))
+    expected = 1
+    for dim in reversed(order):
+        if value.shape[dim] != 1 and value.stride(dim) != expected:
+            return None
+        expected *= max(value.shape[dim], 1)
+    return order
+
+
+def _is_plain(order: list[int]) -> bool:
+    return order == sorted(order)
+
+
+def _draws(node: Node) -> bool:
+    """Attention is random in name alone if nothing is dropped."""
+    if node.target is _ATTENTION:
+        return bool(node.args[3:] and node.args[3]
+                    or node.kwargs.get("dropout_p"))
+    return is_random(node.target)
+
+
+def _lift_random(graph: Graph) -> list[tuple[Node, Draw]]:
+    """Takes out of the graph what PyTorch's generator draws: it becomes
+    arguments, drawn in the order of the graph, so that a seed gives what it
+    gives in eager PyTorch."""
+    drawn: list[tuple[Node, Draw]] = []
+    last = [node for node in graph.nodes if node.op == "placeholder"]
+    place = last[-1] if last else None
+    for node in list(graph.nodes):
+        if node.op != "call_function" or not _draws(node):
+            continue
+        if node.target is _aten.native_dropout.default:
+            if not node.args[2]:
+                continue
+            value, draw = _mask_of(node)
+        elif (draws := _draw_of(node)) is not None:
+            value, draw = node.meta["val"], draws
+        else:
+            raise Unmodelled(f"what '{node.target}' draws depends on the graph")
+        with graph.inserting_after(place):
+            place = graph.placeholder(f"drawn_{len(drawn)}")
+        place.meta["val"] = value
+        if node.target is _aten.native_dropout.default:
+            _apply_mask(node, place)
+        else:
+            node.replace_all_uses_with(place)
+        graph.erase_node(node)
+        drawn.append((place, draw))
+    return drawn
+
+
+def _draw_of(node: Node) -> Draw | None:
+    target, args, kwargs = node.target, node.args, dict(node.kwargs)
+    if node.all_input_nodes:
+        if target not in _SHAPE_ONLY or node.all_input_nodes != [args[0]]:
+            return None
+        like, rest = args[0].meta["val"], args[1:]
+        shape, dtype = tuple(like.shape), like.dtype
+        return lambda: target(torch.empty(shape, dtype=dtype), *rest, **kwargs)
+    return lambda: target(*args, **kwargs)
+
+
+def _mask_of(node: Node) -> tuple[torch.Tensor, Draw]:
+    shape, kept = tuple(node.args[0].meta["val"].shape), 1 - node.args[1]
+    return (torch.empty(shape, dtype=torch.bool, device="meta"),
+            lambda: torch.empty(shape, dtype=torch.bool).bernoulli_(kept))
+
+
+def _apply_mask(node: Node, mask: Node) -> None:
+    graph, value = node.graph, node.args[0].meta["val"]
+    p = node.args[1]
+    with graph.inserting_before(node):
+        kept = graph.call_function(_aten.mul.Tensor, (node.args[0], mask))
+        scaled = graph.call_function(
+            _aten.mul.Scalar, (kept, 0.0 if p == 1 else 1 / (1 - p)))
+    for new in (kept, scaled):
+        new.meta = {**node.meta, "val": value.to("meta")}
+    for user in list(node.users):
+        user.replace_all_uses_with(scaled if user.args[1] == 0 else mask)
+        graph.erase_node(user)
+
+
+class _Document:
+    """Writes the graph, with the modules and lines of its nodes."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, int] = {}
+        self.files: dict[str, int] = {}
+        self.nodes: list[dict[str, Any]] = []
+        self.inputs: list[dict[str, Any]] = []
+        self.outputs: list[dict[str, Any]] = []
+        self._orders = 0
+
+    def add_input(self, node: Node, order: list[int] | None) -> None:
+        value = node.meta["val"]
+        self.inputs.append({"node": node.name, "name": node.name})
+        record = {"name": node.name, "op": "placeholder", "args": [],
+                  "outputs": _dense(value), "phase": "forward"}
+        self.nodes.append(record)
+        if order is None or _is_plain(order):
+            return
+        # Argument and value: the value is another view of the memory.
+        self.inputs[-1]["node"] = record["name"] = f"memory.{node.name}"
+        record["outputs"] = _dense(value.permute(order))
+
+    def add_views(self, node: Node, order: list[int] | None) -> None:
+        if order is not None and not _is_plain(order):
+            back = [order.index(d) for d in range(len(order))]
+            self._permute(node.name, {"node": f"memory.{node.name}",
+                                      "output": 0}, back, node.meta["val"])
+
+    def _permute(self, name: str, source: Any, order: list[int],
+                 value: torch.Tensor) -> None:
+        self.nodes.append({
+            "name": name, "op": "call", "target": "aten.permute.default",
+            "args": [source, order], "outputs": _dense(value),
+            "phase": "forward"})
+
+    def add_call(self, node: Node) -> None:
+        record: dict[str, Any] = {
+            "name": node.name, "op": "call", "target": str(node.target),
+            "args": argument(node.args)}
+        if node.kwargs:
+            record["kwargs"] = {k: argument(v) for k, v in node.kwargs.items()}
+        record["outputs"] = results(node.meta.get("val"))
+        record["phase"] = "forward"
+        stack = node.meta.get("nn_module_stack") or node.meta.get(
+            "fwd_nn_module_stack")
+        if stack:
+            path = re.sub(r"^L\['self'\]\.?", "", list(stack.values())[-1][0])
+            path = re.sub(r"\._modules\['([^']+)'\]", r".\1", path)
+            record["module"] = self.modules.setdefault(
+                path.lstrip("."), len(self.modules))
+        if frames := _FRAME.findall(node.meta.get("stack_trace") or ""):
+            file, line = frames[-1]
+            record["loc"] = [self.files.setdefault(file, len(self.files)),
+                             int(line)]
+        if cleanup.has_effects(node):
+            record["effects"] = True
+        self.nodes.append(record)
+
+    def add_output(self, node: Node, order: list[int] | None) -> None:
+        source = reference(node)
+        if order is not None and not _is_plain(order):
+            name = f"result.{self._orders}"
+            self._orders += 1
+            self._permute(name, source, order, node.meta["val"].permute(order))
+            source = {"node": name, "output": 0}
+        self.outputs.append({**source, "role": "output"})
+
+    def text(self) -> str:
+        return json.dumps({
+            "schema": "regather.fx", "version": 1, "torch": torch.__version__,
+            "model": {}, "meshes": [], "groups": {},
+            "modules": list(self.modules), "files": list(self.files),
+            "nodes": self.nodes, "parameters": [], "buffers": [],
+            "inputs": self.inputs, "outputs": self.outputs})
+
+
+def _dense(value: torch.Tensor) -> list[dict[str, Any] | None]:
+    return results(torch.empty(value.shape, dtype=value.dtype, device="meta"))
+
+
+def _check_values(graph: Graph) -> None:
+    for node in graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+                raise Unmodelled("sizes are dynamic")
+            if isinstance(value, torch.Tensor):
+                if any(not isinstance(size, int) for size in value.shape):
+                    raise Unmodelled("sizes are dynamic")
+                if value.device.type != "cpu":
+                    raise Unmodelled(f"a tensor is on {value.device}; the "
+                                     "backend runs on CPUs")
+
+
+class Program:
+    """What runs instead of the graph: called with the list of its arguments,
+    which is emptied, it returns the list of its results.
+
+    Results are tensors of their own, laid out as those of the graph. Arguments
+    are used where they lie if they are dense; others are copied first. Raises
+    `Unmodelled` for what we do not model, and `RegatherError` with all
+    operators that we do not know.
+    """
+
+    def __init__(self, gm: GraphModule, name: str,
+                 updated: frozenset[int] = frozenset()) -> None:
+        # Of an argument that is written to behind the graph, backward gets what
+        # it holds now.
+        self._updated = updated
+        # PyTorch compiles with fake tensors; constants are real.
+        with unset_fake_temporarily():
+            self._compile(gm, name)
+
+    def _compile(self, gm: GraphModule, name: str) -> None:
+        _check_values(gm.graph)
+        module = _copied(gm)
+        graph = module.graph
+        drawn = _lift_random(graph)
+        self._draws = [draw for _, draw in drawn]
+        given = [node for node in graph.nodes if node.op == "placeholder"
+                 ][:len(gm.graph.find_nodes(op="placeholder"))]
+        try:
+            held = cleanup.clean(module)
+            self._constants = [value.contiguous() for _, value in held]
+            cleanup.check(graph)
+            document, used = self._write(
+                graph, given, [n for n, _ in drawn], [n for n, _ in held])
+        except CaptureError as error:
+            raise Unmodelled(str(error)) from error
+        self._used = used
+        self._executable = (Executable(
+            document.text(), [("plan", "as-captured")], name=name,
+            threads=torch.get_num_threads()) if document.outputs else None)
+
+    def _write(self, graph: Graph, given: list[Node], drawn: list[Node],
+               held: list[Node]) -> tuple[_Document, list[int]]:
+        document = _Document()
+        numbers = {node: i for i, node in enumerate(given)}
+        output = next(reversed(graph.nodes))
+        used, self._strides = [], []
+        arguments: list[tuple[Node, list[int] | None]] = []
+        for i, node in enumerate(given):
+            if all(user is output for user in node.users):
+                continue
+            value = node.meta.get("val")
+            if not isinstance(value, torch.Tensor):
+                raise Unmodelled(f"argument '{node.name}' is no tensor")
+            order = memory_order(value)
+            arguments.append((node, order))
+            used.append(i)
+            self._strides.append(
+                tuple(value.stride()) if order is not None
+                else torch.empty(value.shape, device="meta").stride())
+        arguments += [(node, None) for node in (*drawn, *held)]
+        for node, order in arguments:
+            document.add_input(node, order)
+        for node, order in arguments:
+            document.add_views(node, order)
+        for node in graph.nodes:
+            if (node.op == "call_function"
+                    and node.target is not operator.getitem):
+                document.add_call(node)
+        # For each result of the graph: an argument, one of the program, None.
+        self._sources: list[tuple[str, int] | None] = []
+        self._shapes: list[tuple[Any, ...]] = []
+        places: dict[Node, int] = {}
+        for value in output.args[0]:
+            if not isinstance(value, Node):
+                if value is not None:
+                    raise Unmodelled("a result is no tensor")
+                self._sources.append(None)
+            elif value in numbers:
+                number = numbers[value]
+                self._sources.append(("copy" if number in self._updated
+                                      else "argument", number))
+            else:
+                if value not in places:
+                    places[value] = len(self._shapes)
+                    self._add_result(document, value)
+                self._sources.append(("result", places[value]))
+        return document, used
+
+    def _add_result(self, document: _Document, node: Node) -> None:
+        value = node.meta["val"]
+        order = memory_order(value)
+        document.add_output(node, order)
+        stride = (value.stride() if order is not None
+                  else torch.empty(value.shape, device="meta").stride())
+        self._shapes.append((tuple(value.shape), tuple(stride), value.dtype))
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        made: list[torch.Tensor] = []
+        if self._executable is not None:
+            tensors = []
+            for i, stride in zip(self._used, self._strides):
+                tensor = args[i]
+                if tensor.stride() != stride:
+                    tensor = _laid_out(tensor, stride)
+                tensors.append(tensor)
+            tensors += [draw().contiguous() for draw in self._draws]
+            tensors += self._constants
+            made = [torch.empty_strided(shape, stride, dtype=dtype)
+                    for shape, stride, dtype in self._shapes]
+            self._executable.run([tensor.data_ptr() for tensor in tensors],
+                                 [tensor.data_ptr() for tensor in made])
+        kept = [None if source is None else
+                made[source[1]] if source[0] == "result" else
+                args[source[1]] if source[0] == "argument" else
+                args[source[1]].clone() for source in self._sources]
+        args.clear()
+        return kept
+
+
+def _laid_out(tensor: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
+    """The tensor with these strides; those of dimensions of one element do not
+    matter."""
+    if all(size == 1 or a == b for size, a, b in
+           zip(tensor.shape, tensor.stride(), stride)) or not tensor.numel():
+        return tensor
+    made = torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype)
+    return made.copy_(tensor.detach())
+
+
+__all__ = ["Program", "RegatherError"]

@@ -1,0 +1,125 @@
+"""From a model and a batch to a training step."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from regather.fx.capture import capture_step
+from regather.fx.step import Step
+from regather.library.errors import RegatherError
+from regather.training import optimizer as optimizers
+from regather.training.step import StepPlan, TrainingStep
+
+
+def compile_step(
+    model: torch.nn.Module,
+    example_batch: Any,
+    *,
+    loss: Callable[..., Any] | None = None,
+    optimizer: torch.optim.Optimizer | str,
+    mesh: str | None = None,
+    replicate_axis: str = "",
+    plan: str | os.PathLike[str] | None = None,
+    options: Mapping[str, str] | None = None,
+    clip: float | None = None,
+    lr: float | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    timeout: float = 600,
+) -> TrainingStep:
+    """Compiles forward, backward and optimizer of `model` into one program.
+
+    With `loss`, a batch is a pair: what the model is called with, and what
+    `loss(result, *targets)` is called with besides; a tensor, a tuple or, for
+    the model, a dictionary. Without it a batch is the first alone, and the
+    model returns its loss. `example_batch` is that of one rank; shapes are
+    fixed, and the loss is the mean over the ranks, as in FSDP2.
+
+    `optimizer` is a `torch.optim.AdamW` or `SGD` over the parameters of the
+    model, from whose `param_groups` each step reads the learning rate, so that
+    schedulers work; or options of tg-append-optimizer, with `lr`. `clip` is the
+    largest norm of all gradients together.
+
+    `mesh` is "dp:4", or "rep:2,dp:2" with `replicate_axis="rep"`. Each rank is
+    a process of the default group of torch.distributed, which is made if
+    torchrun started the process; by default there are as many ranks as this
+    group has, or one. Parameters and states of the optimizer are cut into
+    shards. `plan` and `options` are flags of `regather run`: a file, and such
+    as `{"policy": "full"}`.
+
+    Parameters on the meta device are initialised with `seed` straight into
+    shards, one module at a time. `threads` compute on each rank, by default the
+    processors of the machine divided by its ranks. A rank waits `timeout`
+    seconds for others.
+
+    Raises CaptureError for what cannot be captured, and RegatherError for what
+    cannot be compiled or run.
+    """
+    _check_devices(model)
+    axes = _read_mesh(mesh)
+    step = _split_batch(model, example_batch, loss)
+    rule = _read_optimizer(model, optimizer, lr)
+    text = rule.text
+    if clip is not None:
+        if not clip > 0:
+            raise RegatherError(f"expects a positive norm to clip, got {clip}")
+        text += f" max-norm={float(clip)!r}"
+    captured = capture_step(step, verify=0)
+    flags = [*(options or {}).items()]
+    if plan is not None:
+        flags.append(("plan", os.fspath(plan)))
+    made = StepPlan(axes=axes, replicate_axis=replicate_axis, flags=flags,
+                    optimizer=text, threads=threads, timeout=timeout, seed=seed)
+    return TrainingStep(step, captured, made,
+                        optimizer if isinstance(optimizer, torch.optim.Optimizer)
+                        else None, rule, lr)
+
+
+def _check_devices(model: torch.nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if parameter.device.type not in ("cpu", "meta"):
+            raise RegatherError(f"parameter '{name}' is on {parameter.device}; "
+                                "steps in Python run on the CPU")
+
+
+def _read_mesh(text: str | None) -> list[tuple[str, int]]:
+    if text is None:
+        return []
+    axes = []
+    for part in text.split(","):
+        if not (found := re.fullmatch(r"\s*(\w+):([1-9]\d*)\s*", part)):
+            raise RegatherError(f'expects a mesh such as "dp:4", got "{text}"')
+        axes.append((found[1], int(found[2])))
+    return axes
+
+
+def _split_batch(model: torch.nn.Module, batch: Any,
+                 loss: Callable[..., Any] | None) -> Step:
+    if loss is None:
+        return Step(model, batch)
+    if not isinstance(batch, tuple | list) or len(batch) != 2:
+        raise RegatherError("with a loss, expects a batch of two parts: inputs "
+                            f"and targets, got {type(batch).__name__}")
+    return Step(model, batch[0], loss, batch[1])
+
+
+def _read_optimizer(model: torch.nn.Module,
+                    optimizer: torch.optim.Optimizer | str,
+                    lr: float | None) -> optimizers.OptimizerText:
+    if isinstance(optimizer, torch.optim.Optimizer):
+        if lr is not None:
+            raise RegatherError("lr is for optimizers given as text")
+        names = {id(p): name for name, p in model.named_parameters()
+                 if p.requires_grad}
+        return optimizers.describe(optimizer, names)
+    if lr is None:
+        raise RegatherError("an optimizer given as text needs lr")
+    return optimizers.OptimizerText(optimizer, [1.0])
+
+
+__all__ = ["compile_step"]

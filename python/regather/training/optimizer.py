@@ -1,0 +1,101 @@
+"""What a `torch.optim` optimizer says, as options of tg-append-optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from regather.library.errors import RegatherError
+
+# Settings that change what is computed and that the pass does not have.
+_UNSUPPORTED = ("amsgrad", "maximize", "nesterov", "dampening", "capturable",
+                "differentiable")
+
+
+@dataclass
+class OptimizerText:
+    """`text` for the flag `optimizer`. `scales` are the learning rates of
+    groups beside that of the first one, which the step is compiled with."""
+
+    text: str
+    scales: list[float]
+
+
+def describe(optimizer: torch.optim.Optimizer,
+             names: Mapping[int, str]) -> OptimizerText:
+    """`names` are those of parameters, by `id`. Raises `RegatherError` for
+    what the pass cannot do."""
+    kind = type(optimizer)
+    if kind not in (torch.optim.AdamW, torch.optim.SGD):
+        raise RegatherError("expects torch.optim.AdamW or torch.optim.SGD, got "
+                            f"{kind.__name__}")
+    groups = optimizer.param_groups
+    first = groups[0]
+    for group in groups:
+        for name in _UNSUPPORTED:
+            if group.get(name):
+                raise RegatherError(f"{kind.__name__} with {name}="
+                                    f"{group[name]} is not supported")
+        for name in ("betas", "momentum"):
+            if group.get(name) != first.get(name):
+                raise RegatherError(f"all groups need the same {name}, got "
+                                    f"{first[name]} and {group[name]}")
+    words = ["adamw" if kind is torch.optim.AdamW else "sgd"]
+    if kind is torch.optim.AdamW:
+        words.append("betas=" + ",".join(repr(float(b)) for b in first["betas"]))
+        words.append(f"eps={float(first['eps'])!r}")
+    elif first["momentum"]:
+        words.append(f"momentum={float(first['momentum'])!r}")
+    words.append(f"weight-decay={float(first['weight_decay'])!r}")
+    given = {id(p): p for group in groups for p in group["params"]}
+    if missing := sorted(names[key] for key in names.keys() - given.keys()):
+        raise RegatherError("the optimizer does not have the parameters "
+                            + ", ".join(missing))
+    foreign = sum(parameter.requires_grad for key, parameter in given.items()
+                  if key not in names)
+    if foreign:
+        raise RegatherError(f"the optimizer has {foreign} parameters that the "
+                            "model does not have")
+    if optimizer.state:
+        raise RegatherError("the optimizer has taken steps, and its states "
+                            "would be lost: compile with a new one, and load "
+                            "states by load_state_dict of the step")
+    scales = [_scale(group, first) for group in groups]
+    settings = [_settings(group, scale, kind, names)
+                for group, scale in zip(groups[1:], scales[1:])]
+    if any(settings):
+        words.append("groups=" + "|".join(filter(None, settings)))
+    return OptimizerText(" ".join(words), scales)
+
+
+def _scale(group: dict[str, Any], first: dict[str, Any]) -> float:
+    base = float(first["lr"])
+    return float(group["lr"]) / base if base else 1.0
+
+
+def _settings(group: dict[str, Any], scale: float, kind: type,
+              names: Mapping[int, str]) -> str:
+    settings = (f"weight-decay={float(group['weight_decay'])!r},"
+                f"learning-rate-scale={scale!r}")
+    if kind is torch.optim.AdamW:
+        settings += f",eps={float(group['eps'])!r}"
+    return "|".join(f"{names[id(p)]}:{settings}" for p in group["params"]
+                    if id(p) in names)
+
+
+def learning_rate(optimizer: torch.optim.Optimizer, text: OptimizerText) -> float:
+    """That of the first group now. Raises `RegatherError` if a scheduler has
+    changed one group beside the others."""
+    first = optimizer.param_groups[0]
+    # Schedulers warn if nobody has called `step` of the optimizer.
+    optimizer._opt_called = True  # type: ignore[attr-defined]
+    if float(first["lr"]) and len(text.scales) > 1:
+        scales = [_scale(group, first) for group in optimizer.param_groups]
+        if any(abs(a - b) > 1e-9 * abs(b) for a, b in zip(scales, text.scales)):
+            raise RegatherError(
+                "the step was compiled with learning rates of the groups in "
+                f"proportions {text.scales}, got {scales}")
+    return float(first["lr"])

@@ -1,0 +1,231 @@
+"""Messages over a process group of PyTorch (`rg_transport` of Transport.h).
+
+The bytes of collectives go through a group of our own with the ranks of the
+caller's, so that no message meets one of the caller. Gloo does what it is given
+in the background, but its sends and receives cannot be asked whether they are
+done. So a thread for each channel waits for them in order. Gloo only ever sees
+copies: whatever it does after `abort`, it touches no memory of the program.
+What ends messages is a wait that times out, which closes all connections of the
+group. That a rank stops in good order is told through the store of the job.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import queue
+import re
+import threading
+import time
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_int32, c_int64,
+                    c_uint64, c_void_p)
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from regather.library.errors import RegatherError
+
+# Seconds between two looks at whether another rank has said that it stops.
+_LOOK_SECONDS = 0.25
+# Seconds for which messages may still arrive that it had sent before.
+_GRACE_SECONDS = 3.0
+# A thread that is in a wait when the interpreter ends would end the process.
+_JOIN_SECONDS = 5.0
+_UNUSED_CHANNEL = 1 << 20
+
+_Transfer = CFUNCTYPE(c_int32, c_void_p, c_int32, c_int32, c_void_p, c_int64,
+                      POINTER(c_uint64))
+_Test = CFUNCTYPE(c_int32, c_void_p, c_uint64, POINTER(c_int32))
+_Abort = CFUNCTYPE(None, c_void_p)
+_Error = CFUNCTYPE(c_void_p, c_void_p)
+
+_jobs = itertools.count()
+
+
+class _Table(Structure):
+    _fields_ = [("context", c_void_p), ("rank", c_int32), ("ranks", c_int32),
+                ("send", _Transfer), ("receive", _Transfer), ("test", _Test),
+                ("abort", _Abort), ("error", _Error)]
+
+
+@dataclass
+class _Message:
+    peer: int
+    work: dist.Work
+    tensor: torch.Tensor
+    # Where what is received belongs; none for what is sent.
+    address: int | None
+    done: bool = False
+    problem: str | None = None
+
+
+class ProcessGroupTransport:
+    """The transport of this process. All ranks of `group` make one."""
+
+    def __init__(self, group: dist.ProcessGroup | None, seconds: float) -> None:
+        self.rank = dist.get_rank(group)
+        self.ranks = dist.get_world_size(group)
+        self._members = dist.get_process_group_ranks(
+            group if group is not None else dist.group.WORLD)
+        self._group = dist.new_group(
+            self._members, timeout=timedelta(seconds=seconds), backend="gloo",
+            use_local_synchronization=True)
+        # Ranks make their executables in one order.
+        self._key = (f"regather/{'-'.join(map(str, self._members))}/"
+                     f"{next(_jobs)}/stopped")
+        self._store = dist.distributed_c10d._get_default_store()
+        self._messages: dict[int, _Message] = {}
+        self._numbers = itertools.count(1)
+        self._channels: dict[int, queue.SimpleQueue[_Message | None]] = {}
+        self._threads: list[threading.Thread] = []
+        self._next_look = 0.0
+        # Which rank stopped, and when that was seen.
+        self._stopped: tuple[str, float] | None = None
+        self._error = ctypes.create_string_buffer(b"")
+        self._table = _Table(
+            None, self.rank, self.ranks, _Transfer(self._send),
+            _Transfer(self._receive), _Test(self._test), _Abort(self._abort),
+            _Error(lambda _: ctypes.addressof(self._error)))
+
+    @property
+    def address(self) -> int:
+        """Of the table of functions, valid as long as the transport."""
+        return ctypes.addressof(self._table)
+
+    def close(self) -> None:
+        """Ends the threads, once no executable calls any more. Ranks that wait
+        for this one from now on fail."""
+        try:
+            self._store.set(self._key, str(self.rank))
+        except Exception:
+            # The process that holds the store is gone, and all find out.
+            pass
+        for channel in self._channels.values():
+            channel.put(None)
+        for thread in self._threads:
+            thread.join(_JOIN_SECONDS)
+
+    # Functions of the table. Exceptions cannot leave them.
+
+    def _fail(self, text: object) -> int:
+        self._error = ctypes.create_string_buffer(str(text).encode())
+        return 1
+
+    def _send(self, _: int, to: int, channel: int, data: int, size: int,
+              number: ctypes._Pointer[c_uint64]) -> int:
+        try:
+            tensor = _view(data, size).clone()
+            work = dist.isend(tensor, self._members[to], self._group, channel)
+            number[0] = self._post(channel, _Message(to, work, tensor, None))
+            return 0
+        except Exception as error:
+            return self._fail(f"rank {to} is gone: {_first_line(error)}")
+
+    def _receive(self, _: int, source: int, channel: int, data: int, size: int,
+                 number: ctypes._Pointer[c_uint64]) -> int:
+        try:
+            tensor = torch.empty(size, dtype=torch.uint8)
+            work = dist.irecv(tensor, self._members[source], self._group,
+                              channel)
+            number[0] = self._post(channel,
+                                   _Message(source, work, tensor, data))
+            return 0
+        except Exception as error:
+            return self._fail(f"rank {source} is gone: {_first_line(error)}")
+
+    def _test(self, _: int, number: int, done: ctypes._Pointer[c_int32]) -> int:
+        message = self._messages[number]
+        # Asked once: a message that is done a moment later is not copied yet.
+        if not message.done:
+            done[0] = 0
+            problem = message.problem or self._look()
+            return self._fail(problem) if problem else 0
+        del self._messages[number]
+        if message.address is not None:
+            _view(message.address,
+                  message.tensor.numel()).copy_(message.tensor)
+        done[0] = 1
+        return 0
+
+    def _abort(self, _: int) -> None:
+        self._messages.clear()
+        other = self._members[(self.rank + 1) % self.ranks]
+        try:
+            dist.irecv(torch.empty(1, dtype=torch.uint8), other, self._group,
+                       _UNUSED_CHANNEL).wait(timedelta(milliseconds=1))
+        except Exception:
+            # As it should: the connections are closed, now if not before.
+            pass
+
+    def _post(self, channel: int, message: _Message) -> int:
+        number = next(self._numbers)
+        self._messages[number] = message
+        if channel not in self._channels:
+            waiting: queue.SimpleQueue[_Message | None] = queue.SimpleQueue()
+            self._channels[channel] = waiting
+            thread = threading.Thread(target=_wait, args=(waiting,),
+                                      daemon=True,
+                                      name=f"regather-channel-{channel}")
+            self._threads.append(thread)
+            thread.start()
+        self._channels[channel].put(message)
+        return number
+
+    def _look(self) -> str | None:
+        """Which other rank has stopped, if one said so a while ago."""
+        now = time.monotonic()
+        if self._stopped:
+            rank, seen = self._stopped
+            return f"rank {rank} is gone" if now > seen + _GRACE_SECONDS else None
+        if now < self._next_look:
+            return None
+        self._next_look = now + _LOOK_SECONDS
+        try:
+            if self._store.check([self._key]):
+                self._stopped = (self._store.get(self._key).decode(), now)
+        except Exception as error:
+            return f"the store of the job is gone: {_first_line(error)}"
+        return None
+
+
+def _wait(waiting: queue.SimpleQueue[_Message | None]) -> None:
+    """Messages of one channel are needed in their order."""
+    while (message := waiting.get()) is not None:
+        try:
+            message.work.wait()
+            message.done = True
+        except Exception as error:
+            message.problem = (f"rank {message.peer} is gone: "
+                               f"{_first_line(error)}")
+
+
+def _view(address: int, size: int) -> torch.Tensor:
+    return torch.frombuffer((ctypes.c_char * size).from_address(address),
+                            dtype=torch.uint8)
+
+
+def _first_line(error: BaseException) -> str:
+    """Of what Gloo says, without the place in its source and without advice."""
+    text = (str(error) or type(error).__name__).splitlines()[0]
+    text = re.sub(r"^\[[^\]]*\.cc:\d+\] ", "", text)
+    return text.split(". ")[0].removesuffix(".")
+
+
+def require_group(ranks: int) -> dist.ProcessGroup | None:
+    """The default group, made from the environment of torchrun if there is none.
+    Raises `RegatherError` if it does not have as many ranks."""
+    if not dist.is_available():
+        raise RegatherError("this PyTorch has no torch.distributed")
+    if not dist.is_initialized():
+        if not dist.is_torchelastic_launched():
+            raise RegatherError(
+                f"expects a process for each of {ranks} ranks: start with "
+                f"torchrun --nproc-per-node {ranks}, or call "
+                "torch.distributed.init_process_group")
+        dist.init_process_group("gloo")
+    return dist.group.WORLD
+
+
+__all__ = ["ProcessGroupTransport", "require_group"]

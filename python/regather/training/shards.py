@@ -1,0 +1,89 @@
+"""What a rank has of a tensor, and such parts as DTensors."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
+
+from regather.execution import Value
+from regather.library.errors import RegatherError
+
+DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
+          "bf16": torch.bfloat16, "i1": torch.bool, "i8": torch.int8,
+          "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
+
+
+def allocate(value: Value) -> torch.Tensor:
+    """Zeros in the shape of this rank, padding included."""
+    return torch.zeros(value.shape, dtype=DTYPES[value.element_type])
+
+
+def without_padding(value: Value, local: torch.Tensor) -> torch.Tensor:
+    """The part of `local` that lies in the whole tensor; shares its memory."""
+    for shard in value.shards:
+        size = local.shape[shard.dimension]
+        left = value.global_shape[shard.dimension] - shard.index * size
+        local = local.narrow(shard.dimension, 0, max(0, min(size, left)))
+    return local
+
+
+def cut(value: Value, whole: torch.Tensor) -> torch.Tensor:
+    """The part of a whole tensor that this rank has, without padding."""
+    if tuple(whole.shape) != value.global_shape:
+        raise RegatherError(f"'{value.name}': expects shape "
+                            f"{list(value.global_shape)}, got "
+                            f"{list(whole.shape)}")
+    for shard in value.shards:
+        length = whole.shape[shard.dimension]
+        size = -(-length // shard.count)
+        begin = min(shard.index * size, length)
+        whole = whole.narrow(shard.dimension, begin,
+                             min(size, length - begin))
+    return whole
+
+
+class RankMesh:
+    """The mesh of a step as a DeviceMesh, for the DTensors of state_dict. In
+    a step of one rank tensors are plain."""
+
+    def __init__(self, axes: list[tuple[str, int]], replicate_axis: str,
+                 distributed: bool) -> None:
+        self._sizes = [size for _, size in axes]
+        self._sharded = [name != replicate_axis for name, _ in axes]
+        self.mesh: DeviceMesh | None = None
+        if distributed:
+            self.mesh = dist.init_device_mesh(
+                "cpu", tuple(self._sizes),
+                mesh_dim_names=tuple(name for name, _ in axes))
+
+    def to_distributed(self, value: Value, local: torch.Tensor) -> torch.Tensor:
+        """Shares the memory of `local`."""
+        part = without_padding(value, local)
+        if self.mesh is None:
+            return part
+        placements: list[Shard | Replicate] = [Replicate()] * len(self._sizes)
+        if value.shards:
+            (shard,) = value.shards
+            axes = [i for i, is_sharded in enumerate(self._sharded)
+                    if is_sharded]
+            for axis in axes:
+                placements[axis] = Shard(shard.dimension)
+        shape = torch.Size(value.global_shape)
+        return DTensor.from_local(
+            part, self.mesh, placements, run_check=False, shape=shape,
+            stride=torch.empty(shape, device="meta").stride())
+
+    def assign(self, value: Value, local: torch.Tensor,
+               given: torch.Tensor) -> None:
+        """Writes what `given`, whole or distributed in any way, holds."""
+        own = without_padding(value, local)
+        if isinstance(given, DTensor):
+            part = given.to_local()
+            if (given.device_mesh == self.mesh
+                    and part.data_ptr() == own.data_ptr()
+                    and part.shape == own.shape):
+                return
+            given = given.full_tensor()
+        own.copy_(cut(value, given))

@@ -1,0 +1,233 @@
+"""Training steps in Python, `regather.compile(model, batch, ...)`: in this
+process, and as ranks of jobs over process groups of PyTorch."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", minversion="2.13")
+
+import regather  # noqa: E402
+import training_ranks as ranks  # noqa: E402
+from regather import RegatherError  # noqa: E402
+from regather_tools import run_tool  # noqa: E402
+from safetensors.torch import save_file  # noqa: E402
+
+
+def launch(what: str, count: int, folder: Path) -> list[dict]:
+    """What each rank of a job wrote; nothing of those that died."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    processes = []
+    for rank in range(count):
+        environment = os.environ | {
+            "RANK": str(rank), "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+            "TORCHELASTIC_RUN_ID": "test", "OMP_NUM_THREADS": "1"}
+        processes.append(subprocess.Popen(
+            [sys.executable, ranks.__file__, what, str(folder)],
+            env=environment, stderr=subprocess.PIPE, text=True))
+    errors = [process.communicate(timeout=240)[1] for process in processes]
+    found = []
+    for rank, process in enumerate(processes):
+        path = folder / f"{what}-{rank}.json"
+        if process.returncode == 0:
+            found.append(json.loads(path.read_text()))
+        else:
+            assert process.returncode < 0, errors[rank]
+            found.append({})
+    return found
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]:
+    folder = tmp_path_factory.mktemp("job")
+    return folder, launch("train", 4, folder)
+
+
+def eager() -> tuple[list[float], torch.nn.Module]:
+    """The same six steps by PyTorch, on the global batch."""
+    model = ranks.make_model()
+    optimizer = ranks.make_optimizer(model)
+    schedule = ranks.make_schedule(optimizer)
+    losses = []
+    for step in range(6):
+        inputs, targets = ranks.batch(step)
+        loss = ranks.loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), ranks.CLIP)
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return losses, model
+
+
+def test_one_process_trains_as_eager_does() -> None:
+    step, schedule = ranks.compile_step()
+    losses = ranks.train(step, schedule, 6)
+    expected, model = eager()
+    assert losses == pytest.approx(expected, rel=1e-5)
+    assert losses[5] < losses[0]
+    state = step.state_dict()
+    assert int(state["step"]) == 6
+    torch.testing.assert_close(state["model"]["hidden.weight"],
+                               model.hidden.weight.detach(), rtol=1e-4,
+                               atol=1e-5)
+    inputs, targets = ranks.batch(99)
+    assert step.eval((inputs, targets)).item() == pytest.approx(
+        ranks.loss(model.eval()(inputs), targets).item(), rel=1e-5)
+
+
+def test_ranks_train_as_eager_does(job: tuple[Path, list[dict]]) -> None:
+    expected, model = eager()
+    found = job[1]
+    assert found[0]["losses"] == pytest.approx(expected, rel=1e-4)
+    # Every rank has the same loss and the same whole tensors, to the bit.
+    assert all(each == found[0] for each in found)
+    torch.testing.assert_close(torch.tensor(found[0]["weight"]),
+                               model.embedding.weight.detach(), rtol=1e-3,
+                               atol=1e-4)
+    inputs, targets = ranks.batch(99)
+    assert found[0]["eval"] == pytest.approx(
+        ranks.loss(model.eval()(inputs), targets).item(), rel=1e-4)
+
+
+def test_resumed_job_has_the_same_bits(job: tuple[Path, list[dict]]) -> None:
+    found = launch("resume", 4, job[0])
+    assert found[0]["count"] == 3
+    assert found[0]["losses"] == job[1][0]["losses"][3:]
+
+
+def test_resumes_on_other_numbers_of_ranks(job: tuple[Path, list[dict]]) -> None:
+    expected = pytest.approx(job[1][0]["losses"][3:], rel=1e-4)
+    assert launch("resume", 2, job[0])[1]["losses"] == expected
+
+
+def test_bits_are_those_of_threads(job: tuple[Path, list[dict]],
+                                   tmp_path: Path) -> None:
+    """`regather run` runs the same ranks as threads of one process."""
+    (repeated,) = job[1][0]["repeated"]
+    example = ranks.batch(0, 0, 4)
+    captured = regather.capture(ranks.make_model(), example[0], ranks.loss,
+                                example[1], verify=0)
+    captured.save(tmp_path / "step.fx.json")
+    inputs, targets = ranks.batch(0)
+    values = dict(zip(("tokens", "targets"), (inputs, targets)))
+    save_file({name: value.detach().clone().contiguous() for name, value in
+               (captured.tensors | values).items()}, tmp_path / "in.safetensors")
+    result = run_tool(
+        "regather", "run", str(tmp_path / "step.fx.json"), "--mesh=dp:4",
+        "--batch=per-rank", "--layout=per-parameter", "--steps=8",
+        "--optimizer=adamw betas=0.9,0.95 eps=1e-08 weight-decay=0.1 "
+        f"max-norm={ranks.CLIP}", "--learning-rate=0.02",
+        f"--inputs={tmp_path / 'in.safetensors'}",
+        f"--report={tmp_path / 'report.json'}")
+    assert result.code == 0, result.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert repeated == report["losses"]
+
+
+def test_dead_rank_ends_the_job(tmp_path: Path) -> None:
+    found = launch("death", 4, tmp_path)
+    assert found[1] == {}
+    for rank in (0, 2, 3):
+        assert f"rank {rank} cannot complete 'tg." in found[rank]["error"]
+        assert "training_ranks.py:" in found[rank]["error"]
+        assert "is gone" in found[rank]["error"]
+
+
+def test_stopped_rank_ends_the_job(tmp_path: Path) -> None:
+    found = launch("interrupt", 2, tmp_path)
+    assert "rank 1 is gone" in found[0]["error"]
+
+
+def test_meta_model_is_initialised_by_seed() -> None:
+    with torch.device("meta"):
+        model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(),
+                                    torch.nn.Linear(7, 3))
+    weights = []
+    for seed in (1, 1, 2):
+        step = regather.compile(
+            model, (torch.zeros(4, 5), torch.zeros(4, dtype=torch.int64)),
+            loss=torch.nn.functional.cross_entropy,
+            optimizer="sgd momentum=0.9", lr=0.1, seed=seed)
+        weights.append(step.state_dict()["model"]["2.weight"].clone())
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+    assert next(model.parameters()).is_meta
+
+
+def test_first_loss_that_is_no_number_is_reported_once() -> None:
+    model = torch.nn.Linear(2, 1)
+    step = regather.compile(
+        model, (torch.ones(3, 2), torch.ones(3, 1)),
+        loss=torch.nn.functional.mse_loss,
+        optimizer=torch.optim.SGD(model.parameters(), 0.1))
+    bad = torch.full((3, 2), float("nan"))
+    with pytest.warns(RuntimeWarning, match="the loss of step 1 is nan; the "
+                      "first parameter that is not finite is 'weight'"):
+        step((bad, torch.ones(3, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step((bad, torch.ones(3, 1)))
+
+
+@pytest.fixture(scope="module")
+def small() -> regather.TrainingStep:
+    model = torch.nn.Linear(2, 1)
+    return regather.compile(
+        model, (torch.ones(3, 2), torch.ones(3, 1)),
+        loss=torch.nn.functional.mse_loss,
+        optimizer=torch.optim.SGD(model.parameters(), 0.1))
+
+
+@pytest.mark.parametrize("batch, message", [
+    ((torch.ones(4, 2), torch.ones(3, 1)),
+     r"'input': expects shape \[3, 2\], as the step was compiled for, got "
+     r"\[4, 2\]"),
+    ((torch.ones(3, 2, dtype=torch.float64), torch.ones(3, 1)),
+     "expects torch.float32, got torch.float64"),
+    ((torch.ones(3, 2, device="meta"), torch.ones(3, 1)), "on cpu, got one on"),
+    (torch.ones(3, 2), "expects a batch of inputs and targets, got Tensor"),
+    ((torch.ones(3, 2), (torch.ones(3, 1), torch.ones(1))),
+     "expects a batch of 2 tensors, got 3")])
+def test_wrong_batches(small: regather.TrainingStep, batch: object,
+                       message: str) -> None:
+    with pytest.raises(RegatherError, match=message):
+        small(batch)
+    # The step is as it was.
+    assert small((torch.ones(3, 2), torch.ones(3, 1))).isfinite()
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"mesh": "dp:4"}, "start with torchrun --nproc-per-node 4"),
+    ({"mesh": "dp"}, 'expects a mesh such as "dp:4", got "dp"'),
+    ({"clip": -1.0}, "expects a positive norm to clip, got -1.0"),
+    ({"options": {"polcy": "full"}}, "polcy"),
+    ({"optimizer": "sgd"}, "an optimizer given as text needs lr"),
+    ({"lr": 0.1}, "lr is for optimizers given as text")])
+def test_wrong_options(options: dict, message: str) -> None:
+    model = torch.nn.Linear(2, 1)
+    given = {"optimizer": torch.optim.SGD(model.parameters(), 0.1)} | options
+    with pytest.raises(RegatherError, match=message):
+        regather.compile(model, (torch.ones(3, 2), torch.ones(3, 1)),
+                         loss=torch.nn.functional.mse_loss, **given)
+
+
+def test_other_optimizers_are_refused() -> None:
+    model = torch.nn.Linear(2, 1)
+    with pytest.raises(RegatherError, match="AdamW or torch.optim.SGD, got "
+                       "Adagrad"):
+        regather.compile(model, torch.ones(3, 2), optimizer=torch.optim.Adagrad(
+            model.parameters()))

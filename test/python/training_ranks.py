@@ -1,0 +1,186 @@
+"""What the processes of `test_training_step.py` run: one rank of a job."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+
+import regather
+
+CLIP = 0.5
+SIZE = 6
+
+
+class Model(nn.Module):
+    """Rows that 2 and 4 ranks cannot divide, a tied weight, and a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(13, 10)
+        self.hidden = nn.Linear(10, 10)
+        self.norm = nn.LayerNorm(10)
+        self.output = nn.Linear(10, 13, bias=False)
+        self.output.weight = self.embedding.weight
+        self.register_buffer("scale", torch.tensor(1.5))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        hidden = self.norm(torch.tanh(self.hidden(self.embedding(tokens))))
+        return self.output(hidden) * self.scale
+
+
+def loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def make_model() -> Model:
+    torch.manual_seed(3)
+    return Model()
+
+
+def make_optimizer(model: nn.Module) -> torch.optim.AdamW:
+    return torch.optim.AdamW(model.parameters(), lr=0.02, betas=(0.9, 0.95),
+                             weight_decay=0.1)
+
+
+def make_schedule(optimizer: torch.optim.Optimizer
+                  ) -> torch.optim.lr_scheduler.LRScheduler:
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: 1 / (1 + n))
+
+
+def batch(step: int, part: int = 0, parts: int = 1
+          ) -> tuple[torch.Tensor, torch.Tensor]:
+    """One of `parts` parts of a global batch that depends on the step alone."""
+    generator = torch.Generator().manual_seed(1000 + step)
+    tokens = torch.randint(0, 13, (8, SIZE + 1), generator=generator)
+    tokens = tokens.chunk(parts)[part]
+    return tokens[:, :-1], tokens[:, 1:]
+
+
+def compile_step(**options: object) -> tuple[regather.TrainingStep,
+                                             object]:
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    model = make_model()
+    optimizer = make_optimizer(model)
+    step = regather.compile(model, batch(0, 0, ranks), loss=loss,
+                            optimizer=optimizer, clip=CLIP, timeout=60,
+                            **options)
+    return step, make_schedule(optimizer)
+
+
+def train(step: regather.TrainingStep, schedule: object, steps: int,
+          first: int = 0) -> list[float]:
+    losses = []
+    for number in range(first, first + steps):
+        losses.append(step(batch(number, step.rank, step.ranks)).item())
+        schedule.step()
+    return losses
+
+
+def run_train(folder: Path) -> dict[str, object]:
+    """Six steps, saved after three; an evaluation behind them. Ahead of them
+    `repeat`."""
+    step, schedule = compile_step()
+    first = {name: tensor.clone()
+             for name, tensor in _local(step.state_dict()).items()}
+    repeated = repeat(step)
+    for name, tensor in _local(step.state_dict()).items():
+        tensor.copy_(first[name])
+    step.load_state_dict(step.state_dict() | {"step": 0})
+    losses = train(step, schedule, 3)
+    dcp.save(step.state_dict(), checkpoint_id=folder / "checkpoint")
+    losses += train(step, schedule, 3, 3)
+    evaluated = step.eval(batch(99, step.rank, step.ranks)).item()
+    tied = step.state_dict()["model"]["embedding.weight"]
+    weight = tied.full_tensor() if hasattr(tied, "full_tensor") else tied
+    return {"losses": losses, "eval": evaluated, "weight": weight.tolist(),
+            "repeated": repeated}
+
+
+def run_resume(folder: Path) -> dict[str, object]:
+    """The last three of the steps of `run_train`, on any number of ranks."""
+    step, schedule = compile_step()
+    state = step.state_dict()
+    dcp.load(state, checkpoint_id=folder / "checkpoint")
+    step.load_state_dict(state)
+    for _ in range(step.count):
+        schedule.step()
+    return {"count": step.count, "losses": train(step, schedule, 3, step.count)}
+
+
+def repeat(step: regather.TrainingStep) -> list[list[float]]:
+    """The same steps again and again, from the same state. Each list of losses
+    once."""
+    first = {name: tensor.clone()
+             for name, tensor in _local(step.state_dict()).items()}
+    found = set()
+    for _ in range(8):
+        for name, tensor in _local(step.state_dict()).items():
+            tensor.copy_(first[name])
+        step.load_state_dict(step.state_dict() | {"step": 0})
+        found.add(tuple(step(batch(0, step.rank, step.ranks)).item()
+                        for _ in range(8)))
+    return sorted(map(list, found))
+
+
+def _local(state: dict[str, object]) -> dict[str, torch.Tensor]:
+    """The parts of this rank."""
+    tensors = dict(state["model"])
+    for parameter, kinds in state["optimizer"]["state"].items():
+        tensors |= {f"{parameter}.{kind}": tensor
+                    for kind, tensor in kinds.items()}
+    return {name: tensor.to_local() if hasattr(tensor, "to_local") else tensor
+            for name, tensor in tensors.items()}
+
+
+def run_death(folder: Path) -> dict[str, object]:
+    """Rank 1 dies after the first step."""
+    step, schedule = compile_step()
+    train(step, schedule, 1)
+    dist.barrier()
+    if step.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        train(step, schedule, 1, 1)
+    except regather.RegatherError as error:
+        return {"error": str(error)}
+    return {}
+
+
+def run_interrupt(folder: Path) -> dict[str, object]:
+    """Rank 1 stops, and its process lives on."""
+    step, schedule = compile_step()
+    train(step, schedule, 1)
+    dist.barrier()
+    if step.rank == 1:
+        step.close()
+        error = ""
+    else:
+        try:
+            train(step, schedule, 1, 1)
+            error = "none"
+        except regather.RegatherError as caught:
+            error = str(caught)
+    dist.barrier()
+    return {"error": error}
+
+
+def main() -> None:
+    folder = Path(sys.argv[2])
+    found = globals()[f"run_{sys.argv[1]}"](folder)
+    rank = os.environ.get("RANK", "0")
+    (folder / f"{sys.argv[1]}-{rank}.json").write_text(json.dumps(found))
+    if dist.is_initialized() and sys.argv[1] != "death":
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
