@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,19 @@ def test_every_command_works(page: str, tmp_path: Path) -> None:
     for name in ("benchmarks", "examples", "python", ".venv"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "build").symlink_to(BUILD)
+    # A user has activated an environment with the package. This test may run
+    # without: the launcher of PyTorch is that of the Python that runs it.
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    launcher = commands / "torchrun"
+    launcher.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -m torch.distributed.run "$@"\n')
+    launcher.chmod(0o755)
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(EXAMPLES[page])],
         cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
-        env={**os.environ, "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}"})
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"),
+             "PATH": f"{commands}:{BUILD / 'bin'}:{os.environ['PATH']}"})
     assert result.returncode == 0, result.stdout + result.stderr
     if page == "docs/tutorial.md":
         assert result.stdout.count("step 20/20  loss") == 2
