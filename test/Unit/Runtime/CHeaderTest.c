@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Runtime/Attention.h"
+#include "regather/Runtime/Convolution.h"
 #include "regather/Runtime/Gemm.h"
 #include "regather/Runtime/GpuExecutor.h"
 #include "regather/Runtime/GpuProgram.h"

@@ -5,105 +5,52 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// For each tile of the result:
-//
-//   for depth block of k:
-//     pack the block's rows of B, and its columns of A
-//     for panel of B, for panel of A:
-//       sums of the two panels += product
-//       behind the last block: epilogue, write to C
-//
-// An element is the sum of its sums over the depth blocks, in ascending order:
-// its bits depend on k alone. (One long sum would round more.)
-//
-//===----------------------------------------------------------------------===//
 
 #include "CPU/Blocks/BlockKernels.h"
 #include "Gemm.h"
 #include "GemmEpilogue.h"
-#include "Numeric/RoundUp.h"
+#include "TileGemm.h"
 
-#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
 using namespace regather::runtime;
 
-/// Length of the sums that make up an element. Bits depend on it.
-static constexpr int64_t kDepthBlock = 256;
-
 namespace {
 class BlockedGemm final : public GemmRoutine {
 public:
   BlockedGemm(const rg_gemm_desc &desc)
-      : GemmRoutine(desc, GemmTasks(desc)), kernels(getBlockKernels()) {
-    int64_t depth = std::min(desc.k, kDepthBlock);
-    rowCapacity = roundUp(tasks.getTileRows(), kernels.rows);
-    columnCapacity = roundUp(tasks.getTileColumns(), kernels.columns);
-    leftSize = roundUp(rowCapacity * depth, kLine);
-    rightSize = roundUp(columnCapacity * depth, kLine);
-    sumSize = desc.k > kDepthBlock ? rowCapacity * columnCapacity
-                                   : kernels.rows * kernels.columns;
-  }
+      : GemmRoutine(desc, GemmTasks(desc)), kernels(getBlockKernels()),
+        tileGemm(kernels, tasks, desc.k) {}
 
-  size_t getScratchBytes() const override {
-    return static_cast<size_t>(leftSize + rightSize + sumSize) * sizeof(float);
-  }
+  size_t getScratchBytes() const override { return tileGemm.getScratchBytes(); }
 
 protected:
   bool runTile(void *const *buffers, const GemmTile &tile,
                void *scratch) const override;
 
 private:
-  /// Floats in a line of the cache.
-  static constexpr int64_t kLine = 16;
-
   const BlockKernels &kernels;
-  int64_t rowCapacity, columnCapacity;
-  int64_t leftSize, rightSize, sumSize;
+  TileGemm tileGemm;
 };
 } // namespace
 
 bool BlockedGemm::runTile(void *const *buffers, const GemmTile &tile,
                           void *scratch) const {
-  auto *left = static_cast<float *>(scratch);
-  float *right = left + leftSize;
-  float *sums = right + rightSize;
-  const int64_t tileSize = kernels.rows * kernels.columns;
-  const bool isOneBlock = desc.k <= kDepthBlock;
   GemmOperand a(desc, desc.a, buffers, tile.batch);
   GemmOperand b(desc, desc.b, buffers, tile.batch);
+  auto packLeft = [&](int64_t begin, int64_t count, float *panels) {
+    kernels.pack({a.at(tile.row, begin), a.dtype, tile.numRows, a.strides[0],
+                  count, a.strides[1]},
+                 kernels.rows, panels);
+  };
+  auto packRight = [&](int64_t begin, int64_t count, float *panels) {
+    kernels.pack({b.at(begin, tile.column), b.dtype, tile.numColumns,
+                  b.strides[1], count, b.strides[0]},
+                 kernels.columns, panels);
+  };
   GemmEpilogue epilogue(desc, buffers, tile.batch);
-  // Once even if there is nothing to sum.
-  for (int64_t l = 0; l == 0 || l < desc.k; l += kDepthBlock) {
-    int64_t depth = std::min(kDepthBlock, desc.k - l);
-    kernels.pack({b.at(l, tile.column), b.dtype, tile.numColumns, b.strides[1],
-                  depth, b.strides[0]},
-                 kernels.columns, right);
-    kernels.pack({a.at(tile.row, l), a.dtype, tile.numRows, a.strides[0], depth,
-                  a.strides[1]},
-                 kernels.rows, left);
-    bool isLast = l + kDepthBlock >= desc.k;
-    float *sum = sums;
-    for (int64_t j = 0; j < tile.numColumns; j += kernels.columns)
-      for (int64_t i = 0; i < tile.numRows; i += kernels.rows) {
-        int64_t numRows = std::min(kernels.rows, tile.numRows - i);
-        int64_t numColumns = std::min(kernels.columns, tile.numColumns - j);
-        float *direct = isLast ? epilogue.getTarget(tile.row + i,
-                                                    tile.column + j, numColumns)
-                               : nullptr;
-        kernels.multiply(left + i * depth, right + j * depth, depth, numRows,
-                         numColumns, l > 0 ? sum : nullptr,
-                         direct ? direct : sum,
-                         direct ? epilogue.getTargetStride() : kernels.columns);
-        if (isLast && !direct)
-          epilogue.apply(sum, kernels.columns, tile.row + i, numRows,
-                         tile.column + j, numColumns);
-        if (!isOneBlock)
-          sum += tileSize;
-      }
-  }
+  tileGemm.run(tile, packLeft, packRight, epilogue, scratch);
   return true;
 }
 

@@ -23,10 +23,18 @@ static constexpr double kSmallestTask = 2e6;
 
 static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-GemmTasks::GemmTasks(const rg_gemm_desc &desc) : m(desc.m), n(desc.n) {
+static int64_t getBatch(const rg_gemm_desc &desc) {
   int64_t batch = 1;
   for (int64_t i = 0; i < desc.batch_rank; ++i)
     batch *= desc.batch_sizes[i];
+  return batch;
+}
+
+GemmTasks::GemmTasks(const rg_gemm_desc &desc)
+    : GemmTasks(getBatch(desc), desc.m, desc.n, desc.k) {}
+
+GemmTasks::GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k)
+    : m(m), n(n) {
   rowTiles = std::max<int64_t>(divideUp(m, kMaxRows), 1);
   columnTiles = std::max<int64_t>(divideUp(n, kMaxColumns), 1);
   auto setSizes = [&] {
@@ -40,7 +48,7 @@ GemmTasks::GemmTasks(const rg_gemm_desc &desc) : m(desc.m), n(desc.n) {
   };
   auto getWork = [&] {
     return static_cast<double>(rowsPerTile) *
-           static_cast<double>(columnsPerTile) * static_cast<double>(desc.k);
+           static_cast<double>(columnsPerTile) * static_cast<double>(k);
   };
   setSizes();
   while (batch * rowTiles * columnTiles < kWantedTiles &&

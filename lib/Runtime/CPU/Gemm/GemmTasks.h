@@ -30,6 +30,8 @@ struct GemmTile {
 class GemmTasks {
 public:
   explicit GemmTasks(const rg_gemm_desc &desc);
+  /// For `batch` matrices of m x n sums of length k.
+  GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k);
 
   int64_t getNumTasks() const { return numTasks; }
   /// Tiles of a task are [first, last).

@@ -1,0 +1,93 @@
+//===- WindowReader.h - What windows see of a tensor ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_CPU_CONVOLUTION_WINDOWREADER_H
+#define REGATHER_LIB_RUNTIME_CPU_CONVOLUTION_WINDOWREADER_H
+
+#include "regather/Runtime/Convolution.h"
+
+namespace regather::runtime {
+
+/// Dimensions that windows move over: the batch, over which they do not reach,
+/// and those of the description.
+inline constexpr int64_t kMaxWindowDims = 1 + RG_CONVOLUTION_MAX_RANK;
+
+/// One dimension of a tensor that windows move over.
+struct WindowDim {
+  /// Number of positions of a window.
+  int64_t count;
+  /// From one to the next, in elements of the dimension.
+  int64_t step;
+  /// Elements of the dimension; zeros lie outside.
+  int64_t extent;
+  /// From one element to the next in memory.
+  int64_t stride;
+};
+
+/// Positions of a window, numbered with the last dimension running fastest.
+class WindowReader {
+public:
+  WindowReader() = default;
+  void addDim(const WindowDim &dim) { dims[rank++] = dim; }
+
+  int64_t getNumPositions() const;
+  /// So many positions, from a multiple of that on, lie behind each other in
+  /// memory.
+  int64_t getSpan() const;
+
+  /// Writes the element, `shifts[d]` from where the window is, that positions
+  /// [first, first + count) see. `data` is the element at the origin; there is
+  /// a shift for each dimension. Linear in `count`.
+  void read(const void *data, int32_t dtype, const int64_t *shifts,
+            int64_t first, int64_t count, float *to) const;
+
+  /// Calls `use(offset, begin, length)` for each run of positions along the
+  /// last dimension in [first, first + count): where its first element lies
+  /// without a shift, its number from `first` on, and how many there are.
+  template <typename Use>
+  void forEachRun(int64_t first, int64_t count, Use use) const;
+
+  int64_t getLastStride() const {
+    return dims[rank - 1].step * dims[rank - 1].stride;
+  }
+
+private:
+  template <typename Element>
+  void readElements(const typename Element::Storage *data,
+                    const int64_t *shifts, int64_t first, int64_t count,
+                    float *to) const;
+  void locate(int64_t number, int64_t *position) const;
+  /// Goes on to the next position of all dimensions but the last.
+  void advance(int64_t *position) const;
+
+  WindowDim dims[kMaxWindowDims];
+  int64_t rank = 0;
+};
+
+template <typename Use>
+void WindowReader::forEachRun(int64_t first, int64_t count, Use use) const {
+  if (count <= 0)
+    return;
+  int64_t position[kMaxWindowDims];
+  locate(first, position);
+  const WindowDim &last = dims[rank - 1];
+  for (int64_t begin = 0; begin < count; advance(position)) {
+    int64_t offset = 0;
+    for (int64_t d = 0; d < rank; ++d)
+      offset += position[d] * dims[d].step * dims[d].stride;
+    int64_t length = last.count - position[rank - 1];
+    if (length > count - begin)
+      length = count - begin;
+    use(offset, begin, length);
+    begin += length;
+  }
+}
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_CPU_CONVOLUTION_WINDOWREADER_H
