@@ -110,7 +110,8 @@ FailureOr<CompiledGpuStep>
 regather::compileGpuStep(func::FuncOp entry, const GpuCompileOptions &options,
                          const ProgramOptions &program) {
   CompiledGpuStep step;
-  if (failed(lowerToTables(entry, program, step.module, step.tables)))
+  if (failed(lowerToTables(entry, program, ProgramPlace::Device, step.module,
+                           step.tables)))
     return failure();
   for (const nvptx::KernelCompileOptions &kernels : options.kernels) {
     FailureOr<GpuCode> code = compileForArchitecture(

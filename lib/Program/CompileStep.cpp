@@ -59,6 +59,7 @@ regather::lowerToProgram(func::FuncOp entry, const ProgramOptions &program) {
 
 LogicalResult regather::lowerToTables(func::FuncOp entry,
                                       const ProgramOptions &program,
+                                      ProgramPlace place,
                                       OwningOpRef<ModuleOp> &module,
                                       std::unique_ptr<ProgramTables> &tables) {
   FailureOr<OwningOpRef<ModuleOp>> lowered = lowerToProgram(entry, program);
@@ -66,7 +67,7 @@ LogicalResult regather::lowerToTables(func::FuncOp entry,
     return failure();
   module = std::move(*lowered);
   FailureOr<std::unique_ptr<ProgramTables>> built = ProgramTables::build(
-      module->lookupSymbol<exec::ProgramOp>(entry.getName()));
+      module->lookupSymbol<exec::ProgramOp>(entry.getName()), place);
   if (failed(built))
     return failure();
   tables = std::move(*built);
@@ -78,7 +79,8 @@ regather::compileStep(func::FuncOp entry,
                       const cpu::KernelCompileOptions &options,
                       const ProgramOptions &program) {
   CompiledStep step;
-  if (failed(lowerToTables(entry, program, step.module, step.tables)))
+  if (failed(lowerToTables(entry, program, ProgramPlace::Host, step.module,
+                           step.tables)))
     return failure();
   FailureOr<std::vector<cpu::KernelCode>> kernels =
       cpu::compileKernels(step.tables->getKernels(), options, step.statistics);

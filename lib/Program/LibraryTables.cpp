@@ -18,7 +18,8 @@ using namespace mlir;
 using namespace regather;
 
 static_assert(tg::GemmAttr::kMaxBatchRank == RG_GEMM_MAX_BATCH &&
-                  tg::GemmAttr::kMaxAddends == RG_GEMM_MAX_ADDENDS,
+                  tg::GemmAttr::kMaxAddends == RG_GEMM_MAX_ADDENDS &&
+                  tg::ConvolutionAttr::kMaxRank == RG_CONVOLUTION_MAX_RANK,
               "the runtime takes every call of the dialect");
 
 /// Fills what operands of both calls have. The verifier of the kernel has
@@ -98,5 +99,42 @@ rg_attention_desc regather::describe(tg::AttentionAttr attention,
   setOperand(desc.grad_q, attention.getGradQ(), type);
   setOperand(desc.grad_k, attention.getGradK(), type);
   setOperand(desc.grad_v, attention.getGradV(), type);
+  return desc;
+}
+
+/// Its buffer is -1 if the call has no such operand.
+static void setOperand(rg_convolution_operand &operand, tg::BufferViewAttr view,
+                       FunctionType type) {
+  operand.buffer = -1;
+  if (!view)
+    return;
+  describeBuffer(operand, view, type);
+  llvm::copy(view.getStrides(), operand.strides);
+}
+
+rg_convolution_desc regather::describe(tg::ConvolutionAttr convolution,
+                                       FunctionType type) {
+  rg_convolution_desc desc;
+  memset(&desc, 0, sizeof(desc));
+  desc.rank = static_cast<int64_t>(convolution.getExtents().size());
+  desc.batch = convolution.getBatch();
+  desc.groups = convolution.getGroups();
+  desc.inner = convolution.getInner();
+  desc.outer = convolution.getOuter();
+  llvm::copy(convolution.getExtents(), desc.extents);
+  llvm::copy(convolution.getCounts(), desc.counts);
+  llvm::copy(convolution.getSizes(), desc.sizes);
+  llvm::copy(convolution.getStrides(), desc.strides);
+  llvm::copy(convolution.getPadding(), desc.padding);
+  llvm::copy(convolution.getDilation(), desc.dilation);
+  desc.transposed = convolution.getTransposed() ? 1 : 0;
+  setOperand(desc.x, convolution.getX(), type);
+  setOperand(desc.w, convolution.getW(), type);
+  setOperand(desc.y, convolution.getY(), type);
+  setOperand(desc.bias, convolution.getBias(), type);
+  setOperand(desc.to_x, convolution.getToX(), type);
+  setOperand(desc.to_w, convolution.getToW(), type);
+  setOperand(desc.to_y, convolution.getToY(), type);
+  setOperand(desc.to_bias, convolution.getToBias(), type);
   return desc;
 }

@@ -11,6 +11,7 @@
 
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Runtime/Attention.h"
+#include "regather/Runtime/Convolution.h"
 #include "regather/Runtime/Gemm.h"
 
 namespace regather {
@@ -21,6 +22,8 @@ namespace regather {
 rg_gemm_desc describe(tg::GemmAttr gemm, mlir::FunctionType type);
 rg_attention_desc describe(tg::AttentionAttr attention,
                            mlir::FunctionType type);
+rg_convolution_desc describe(tg::ConvolutionAttr convolution,
+                             mlir::FunctionType type);
 
 } // namespace regather
 

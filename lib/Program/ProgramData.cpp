@@ -111,6 +111,9 @@ ProgramTables::emitProgram(DataEmitter &emitter,
   table.set(header.attentions,
             DataEmitter::Table<rg_attention_desc>(emitter, attentions)
                 .emit("attentions"));
+  table.set(header.convolutions,
+            DataEmitter::Table<rg_convolution_desc>(emitter, convolutions)
+                .emit("convolutions"));
   table.set(header.axes, emitAxes(emitter, axes));
   table.set(header.collectives, emitCollectives(emitter, collectives));
   table.set(header.slices,

@@ -27,6 +27,7 @@ const rg_program &ProgramTables::get() {
   set(program.kernel_count, program.kernels, kernels);
   set(program.gemm_count, program.gemms, gemms);
   set(program.attention_count, program.attentions, attentions);
+  set(program.convolution_count, program.convolutions, convolutions);
   set(program.axes_count, program.axes, axes);
   set(program.collective_count, program.collectives, collectives);
   set(program.slice_count, program.slices, slices);
@@ -52,8 +53,9 @@ namespace regather {
 /// Fills the tables.
 class ProgramTranslator {
 public:
-  ProgramTranslator(exec::ProgramOp op, ProgramTables &tables)
-      : op(op), tables(tables) {}
+  ProgramTranslator(exec::ProgramOp op, ProgramPlace place,
+                    ProgramTables &tables)
+      : op(op), place(place), tables(tables) {}
 
   void translate();
 
@@ -96,6 +98,7 @@ private:
   }
 
   exec::ProgramOp op;
+  ProgramPlace place;
   ProgramTables &tables;
   SymbolTableCollection symbols;
   llvm::DenseMap<Operation *, int32_t> constants;
@@ -195,11 +198,16 @@ ProgramTranslator::Callee ProgramTranslator::addKernel(tg::KernelOp kernel) {
   };
   FunctionType type = kernel.getFunctionType();
   tg::LibraryCallAttrInterface call = kernel.getLibraryCallAttr();
+  if (call && place == ProgramPlace::Device && !call.hasDeviceRoutine())
+    call = nullptr;
   if (auto gemm = dyn_cast_or_null<tg::GemmAttr>(call))
     return add(RG_OP_GEMM, tables.gemms, regather::describe(gemm, type));
   if (auto attention = dyn_cast_or_null<tg::AttentionAttr>(call))
     return add(RG_OP_ATTENTION, tables.attentions,
                regather::describe(attention, type));
+  if (auto convolution = dyn_cast_or_null<tg::ConvolutionAttr>(call))
+    return add(RG_OP_CONVOLUTION, tables.convolutions,
+               regather::describe(convolution, type));
   tables.kernelOps.push_back(kernel);
   return add(RG_OP_LAUNCH, tables.kernels,
              rg_kernel{save(kernel.getSymName()), nullptr, 1, 1, 0});
@@ -432,11 +440,11 @@ void ProgramTranslator::translate() {
 }
 
 FailureOr<std::unique_ptr<ProgramTables>>
-ProgramTables::build(exec::ProgramOp program) {
+ProgramTables::build(exec::ProgramOp program, ProgramPlace place) {
   if (!program.isPlanned())
     return program.emitError() << "the memory of program \""
                                << program.getSymName() << "\" is not planned";
   std::unique_ptr<ProgramTables> tables(new ProgramTables());
-  ProgramTranslator(program, *tables).translate();
+  ProgramTranslator(program, place, *tables).translate();
   return tables;
 }

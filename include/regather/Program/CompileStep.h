@@ -38,6 +38,7 @@ lowerToProgram(mlir::func::FuncOp entry, const ProgramOptions &program);
 /// refer to the module.
 mlir::LogicalResult lowerToTables(mlir::func::FuncOp entry,
                                   const ProgramOptions &program,
+                                  ProgramPlace place,
                                   mlir::OwningOpRef<mlir::ModuleOp> &module,
                                   std::unique_ptr<ProgramTables> &tables);
 

@@ -24,13 +24,17 @@ namespace regather {
 class DataEmitter;
 struct GpuCode;
 
+/// Where a program runs. Hosts have routines that devices lack: code is
+/// generated for what they compute.
+enum class ProgramPlace { Host, Device };
+
 /// The tables that the runtime walks for one program. The code of kernels is
 /// not part of it: whoever has it, fills it in.
 class ProgramTables {
 public:
   /// Translates a program whose memory is planned. Emits an error if it is not.
   static mlir::FailureOr<std::unique_ptr<ProgramTables>>
-  build(exec::ProgramOp program);
+  build(exec::ProgramOp program, ProgramPlace place = ProgramPlace::Host);
 
   /// The tables; valid as long as this object.
   const rg_program &get();
@@ -74,6 +78,7 @@ private:
   std::vector<rg_kernel> kernels;
   std::vector<rg_gemm_desc> gemms;
   std::vector<rg_attention_desc> attentions;
+  std::vector<rg_convolution_desc> convolutions;
   std::vector<rg_axes> axes;
   std::vector<rg_collective_entry> collectives;
   std::vector<rg_slice> slices;

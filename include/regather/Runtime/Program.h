@@ -17,6 +17,7 @@
 #define REGATHER_RUNTIME_PROGRAM_H
 
 #include "regather/Runtime/Attention.h"
+#include "regather/Runtime/Convolution.h"
 #include "regather/Runtime/Gemm.h"
 #include "regather/Runtime/Runtime.h"
 
@@ -25,7 +26,7 @@ extern "C" {
 #endif
 
 /** Changes whenever the layout or the meaning of a table does. */
-#define RG_PROGRAM_VERSION 1
+#define RG_PROGRAM_VERSION 2
 
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_PROGRAM_SYMBOL "regather_program"
@@ -125,9 +126,11 @@ typedef struct rg_collective_entry {
 typedef enum rg_opcode {
   /** Runs kernel `index` on its arguments and results. */
   RG_OP_LAUNCH = 0,
-  /** Runs GEMM or attention `index` on its buffers. */
+  /** Runs GEMM, attention or convolution `index` on its buffers. Devices have
+   * no convolutions. */
   RG_OP_GEMM,
   RG_OP_ATTENTION,
+  RG_OP_CONVOLUTION,
   /** Starts collective `index`; for each member its input and its output. */
   RG_OP_COLLECTIVE,
   /** Event `index` happens when everything before it on its stream is done. */
@@ -197,6 +200,8 @@ typedef struct rg_program {
   const rg_gemm_desc *gemms;
   int64_t attention_count;
   const rg_attention_desc *attentions;
+  int64_t convolution_count;
+  const rg_convolution_desc *convolutions;
   int64_t axes_count;
   const rg_axes *axes;
   int64_t collective_count;

@@ -6,53 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// With x [N, G * C, extents], weights w [G * K, C, sizes] and y [N, G * K,
-// counts], channels seen in G groups and x padded, a convolution computes
-//
-//   y[n, g, k, i] = sum_{c, s} x[n, g, c, i * stride + s * dilation]
-//                              * w[g, k, c, s]
-//
-// The gradients of x and w are two more sums of products of the other two. A
-// transposed convolution computes x from y, which is the gradient of x.
+// The sum that a convolution is (ConvolutionArguments.h) as a contraction of
+// padded x and w. The gradients of x and w are two more sums of products of the
+// other two.
 //
 //===----------------------------------------------------------------------===//
 
 #include "NodeBuilder.h"
 #include "Windows.h"
 
+#include "regather/Dialect/TG/Nodes/ConvolutionArguments.h"
+
 using namespace mlir;
 using namespace regather::nodes;
-
-namespace {
-struct Convolution {
-  Windows windows;
-  int64_t batch = 0, groups = 1, inner = 0, outer = 0;
-  /// Of x and of y.
-  SmallVector<int64_t> extents, counts;
-  bool isTransposed = false;
-
-  size_t getRank() const { return windows.size(); }
-  SmallVector<int64_t> getSizes() const {
-    return llvm::map_to_vector(windows, [](const Window &w) { return w.size; });
-  }
-  SmallVector<int64_t> getShape(ArrayRef<int64_t> leading,
-                                ArrayRef<int64_t> trailing) const {
-    SmallVector<int64_t> shape(leading);
-    llvm::append_range(shape, trailing);
-    return shape;
-  }
-  /// Of x and y, in groups.
-  SmallVector<int64_t> getXShape() const {
-    return getShape({batch, groups, inner}, extents);
-  }
-  SmallVector<int64_t> getYShape() const {
-    return getShape({batch, groups, outer}, counts);
-  }
-  SmallVector<int64_t> getWeightShape() const {
-    return getShape({groups, outer, inner}, getSizes());
-  }
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Sums of products
@@ -139,70 +105,13 @@ static Tensor makeWeight(B &b, const Convolution &c, Tensor x, Tensor y) {
 }
 
 //===----------------------------------------------------------------------===//
-// Arguments
-//===----------------------------------------------------------------------===//
-
-/// Reads what both directions share. `output` is the shape of what the forward
-/// node gives.
-static FailureOr<Convolution> getConvolution(NodeArguments &args, Tensor input,
-                                             Tensor weight,
-                                             ArrayRef<int64_t> output) {
-  if (args.hasFailed())
-    return failure();
-  int64_t rank = input.getType().getRank() - 2;
-  if (rank < 1)
-    return args.fail("input",
-                     "must have at least 3 dimensions, got " + Twine(rank + 2));
-  if (failed(args.expectRank("weight", weight, rank + 2)))
-    return failure();
-  Convolution c;
-  c.isTransposed = args.getBool("transposed");
-  c.groups = args.getInt("groups");
-  auto stride = getPerDim(args, "stride", rank, 1);
-  auto padding = getPerDim(args, "padding", rank, 0);
-  auto dilation = getPerDim(args, "dilation", rank, 1);
-  auto kernel = weight.getType().getShape();
-  for (int64_t d = 0; d < rank; ++d)
-    c.windows.push_back({kernel[d + 2], stride[d], padding[d], dilation[d]});
-  if (failed(checkWindows(args, c.windows)))
-    return failure();
-  ArrayRef<int64_t> x = input.getType().getShape(), y = output;
-  if (c.isTransposed)
-    std::swap(x, y);
-  if (static_cast<int64_t>(output.size()) != rank + 2 || x[0] != y[0])
-    return args.fail("gives a tensor with the batch and the number of "
-                     "dimensions of \"input\"");
-  if (c.groups < 1 || x[1] % c.groups != 0 || y[1] % c.groups != 0)
-    return args.fail("groups", "is " + Twine(c.groups) +
-                                   ", which does not divide channels " +
-                                   Twine(x[1]) + " and " + Twine(y[1]));
-  c.batch = x[0];
-  c.inner = x[1] / c.groups;
-  c.outer = y[1] / c.groups;
-  if (kernel[0] != y[1] || kernel[1] != c.inner)
-    return args.fail("weight", "must start with sizes " + Twine(y[1]) +
-                                   " and " + Twine(c.inner) + ", got " +
-                                   Twine(kernel[0]) + " and " +
-                                   Twine(kernel[1]));
-  c.extents.assign(x.begin() + 2, x.end());
-  c.counts.assign(y.begin() + 2, y.end());
-  for (auto [window, extent, count] :
-       llvm::zip_equal(c.windows, c.extents, c.counts))
-    if (window.getCount(extent) != count)
-      return args.fail(
-          "moves windows over " + Twine(extent) + " positions, which gives " +
-          Twine(window.getCount(extent)) + ", got " + Twine(count));
-  return c;
-}
-
-//===----------------------------------------------------------------------===//
 // Rules
 //===----------------------------------------------------------------------===//
 
 static LogicalResult buildConvolution(NodeArguments &args, NodeBuilder &b) {
   Tensor input = args.getTensor("input"), weight = args.getTensor("weight");
   Tensor bias = args.getOptionalTensor("bias");
-  FailureOr<Convolution> c = getConvolution(args, input, weight, b.getShape());
+  FailureOr<Convolution> c = readConvolution(args, input, weight, b.getShape());
   if (failed(c))
     return failure();
   ArrayRef<int64_t> shape = b.getShape();
@@ -228,7 +137,7 @@ static LogicalResult buildBackward(NodeArguments &args, NodeBuilder &b) {
   if (args.hasFailed())
     return failure();
   ArrayRef<int64_t> shape = grad.getType().getShape();
-  FailureOr<Convolution> c = getConvolution(args, input, weight, shape);
+  FailureOr<Convolution> c = readConvolution(args, input, weight, shape);
   if (failed(c))
     return failure();
   SmallVector<Value> results(3);

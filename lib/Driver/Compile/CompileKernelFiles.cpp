@@ -67,7 +67,8 @@ describeLaunches(mlir::ModuleOp module, llvm::ArrayRef<tg::KernelOp> kernels,
     launches.push_back(std::move(entry));
   }
   for (tg::KernelOp kernel : module.getOps<tg::KernelOp>())
-    if (mlir::Attribute call = kernel.getLibraryCallAttr()) {
+    if (nvptx::hasRoutine(kernel)) {
+      mlir::Attribute call = kernel.getLibraryCallAttr();
       std::string text;
       llvm::raw_string_ostream os(text);
       os << call;

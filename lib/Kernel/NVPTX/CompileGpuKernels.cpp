@@ -56,12 +56,16 @@ nvptx::compileKernels(ArrayRef<tg::KernelOp> kernels,
   return codes;
 }
 
+bool nvptx::hasRoutine(tg::KernelOp kernel) {
+  tg::LibraryCallAttrInterface call = kernel.getLibraryCallAttr();
+  return call && call.hasDeviceRoutine();
+}
+
 SmallVector<tg::KernelOp> nvptx::collectKernels(ModuleOp module) {
   SmallVector<tg::KernelOp> kernels;
   llvm::StringSet<> texts;
   for (tg::KernelOp kernel : module.getOps<tg::KernelOp>())
-    if (!kernel.getLibraryCall() &&
-        texts.insert(kernel::getText(kernel)).second)
+    if (!hasRoutine(kernel) && texts.insert(kernel::getText(kernel)).second)
       kernels.push_back(kernel);
   return kernels;
 }

@@ -18,6 +18,8 @@ LibraryCalls::~LibraryCalls() {
     rg_gemm_destroy(gemm);
   for (rg_attention *attention : attentions)
     rg_attention_destroy(attention);
+  for (rg_convolution *convolution : convolutions)
+    rg_convolution_destroy(convolution);
 }
 
 Failure LibraryCalls::create(const rg_program &program) {
@@ -44,21 +46,39 @@ Failure LibraryCalls::create(const rg_program &program) {
     attentions.push_back(attention);
     addScratch(rg_attention_scratch(attention));
   }
+  for (int64_t i = 0; i < program.convolution_count; ++i) {
+    rg_convolution *convolution = nullptr;
+    if (rg_status status =
+            rg_convolution_create(&program.convolutions[i], &convolution))
+      return fail(status, "convolution", i);
+    convolutions.push_back(convolution);
+    addScratch(rg_convolution_scratch(convolution));
+  }
   return Failure();
 }
 
 int64_t LibraryCalls::getNumTasks(const rg_instruction &instruction) const {
   auto index = size_t(instruction.index);
-  return instruction.opcode == RG_OP_GEMM
-             ? rg_gemm_tasks(gemms[index])
-             : rg_attention_tasks(attentions[index]);
+  switch (instruction.opcode) {
+  case RG_OP_GEMM:
+    return rg_gemm_tasks(gemms[index]);
+  case RG_OP_ATTENTION:
+    return rg_attention_tasks(attentions[index]);
+  default:
+    return rg_convolution_tasks(convolutions[index]);
+  }
 }
 
 rg_status LibraryCalls::runTask(const rg_instruction &instruction,
                                 void *const *buffers, int64_t task,
                                 void *scratch) const {
   auto index = size_t(instruction.index);
-  return instruction.opcode == RG_OP_GEMM
-             ? rg_gemm_run_task(gemms[index], buffers, task, scratch)
-             : rg_attention_run_task(attentions[index], buffers, task, scratch);
+  switch (instruction.opcode) {
+  case RG_OP_GEMM:
+    return rg_gemm_run_task(gemms[index], buffers, task, scratch);
+  case RG_OP_ATTENTION:
+    return rg_attention_run_task(attentions[index], buffers, task, scratch);
+  default:
+    return rg_convolution_run_task(convolutions[index], buffers, task, scratch);
+  }
 }

@@ -16,7 +16,7 @@
 
 namespace regather::runtime {
 
-/// The GEMMs and attentions of a program, ready to run. All ranks
+/// The GEMMs, attentions and convolutions of a program, ready to run. All ranks
 /// share them.
 class LibraryCalls {
 public:
@@ -39,6 +39,7 @@ public:
 private:
   std::vector<rg_gemm *> gemms;
   std::vector<rg_attention *> attentions;
+  std::vector<rg_convolution *> convolutions;
   int64_t scratchBytes = 0;
 };
 

@@ -85,6 +85,7 @@ bool Checker::checkTables() {
       {program.kernel_count, program.kernels},
       {program.gemm_count, program.gemms},
       {program.attention_count, program.attentions},
+      {program.convolution_count, program.convolutions},
       {program.axes_count, program.axes},
       {program.collective_count, program.collectives},
       {program.slice_count, program.slices},
@@ -153,6 +154,14 @@ bool Checker::checkBuffers(const rg_instruction &instruction,
     for (int32_t i = 0; i < std::min(gemm.addend_count, RG_GEMM_MAX_ADDENDS);
          ++i)
       add(gemm.addends[i].buffer);
+  } else if (instruction.opcode == RG_OP_CONVOLUTION) {
+    const rg_convolution_desc &call = program.convolutions[instruction.index];
+    // Which of them are there is checked when the call is prepared.
+    for (const rg_convolution_operand *operand :
+         {&call.x, &call.w, &call.y, &call.bias, &call.to_x, &call.to_w,
+          &call.to_y, &call.to_bias})
+      if (operand->buffer != -1)
+        add(operand->buffer);
   } else {
     const rg_attention_desc &call = program.attentions[instruction.index];
     for (const rg_attention_operand *operand :
@@ -177,6 +186,7 @@ bool Checker::checkSliceCount(const rg_instruction &instruction,
     return true;
   case RG_OP_GEMM:
   case RG_OP_ATTENTION:
+  case RG_OP_CONVOLUTION:
     return checkBuffers(instruction, where);
   case RG_OP_COLLECTIVE:
     expected =
@@ -259,6 +269,13 @@ bool Checker::checkInstruction(int64_t number) {
   case RG_OP_ATTENTION:
     if (!checkIndex(instruction, program.attention_count, "attention", where))
       return false;
+    break;
+  case RG_OP_CONVOLUTION:
+    if (!checkIndex(instruction, program.convolution_count, "convolution",
+                    where))
+      return false;
+    if (code == KernelCode::Device)
+      return fail(where + " is a convolution, which devices do not have");
     break;
   case RG_OP_COLLECTIVE:
     if (!checkIndex(instruction, program.collective_count, "transfer", where))

@@ -95,6 +95,7 @@ private:
     case RG_OP_LAUNCH:
     case RG_OP_GEMM:
     case RG_OP_ATTENTION:
+    case RG_OP_CONVOLUTION:
       return backend.compute(instruction);
     case RG_OP_COLLECTIVE:
       return backend.startCollective(instruction);

@@ -50,6 +50,9 @@ compileKernels(llvm::ArrayRef<tg::KernelOp> kernels,
 mlir::FailureOr<std::string> printGpuKernel(tg::KernelOp kernel,
                                             llvm::StringRef name);
 
+/// True if a routine of a library computes the kernel on GPUs.
+bool hasRoutine(tg::KernelOp kernel);
+
 /// Kernels of a module that have code of their own: one of each text, without
 /// those that a routine of a library computes.
 llvm::SmallVector<tg::KernelOp> collectKernels(mlir::ModuleOp module);

@@ -7,16 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "TGLibraryAttributes.h"
+#include "TGLibraryBuffers.h"
 
 #include "mlir/IR/DialectImplementation.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace regather::tg;
 
 #include "regather/Dialect/TG/IR/TGAttrInterfaces.cpp.inc"
-
-using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
 //===----------------------------------------------------------------------===//
 // Syntax
@@ -72,23 +70,6 @@ LogicalResult BufferViewAttr::verify(EmitError emitError, int64_t buffer,
     if (stride < 0)
       return emitError() << "expects non-negative strides, got " << stride;
   return success();
-}
-
-static LogicalResult verifySizes(EmitError emitError, ArrayRef<int64_t> sizes) {
-  for (int64_t size : sizes)
-    if (size < 0)
-      return emitError() << "expects non-negative sizes, got " << size;
-  return success();
-}
-
-/// Checks that a view, if it is there, has as many strides as its operand has
-/// dimensions.
-static LogicalResult verifyRank(EmitError emitError, StringRef name,
-                                BufferViewAttr view, size_t rank) {
-  if (!view || view.getStrides().size() == rank)
-    return success();
-  return emitError() << "expects " << rank << " strides of '" << name
-                     << "', got " << view.getStrides().size();
 }
 
 static LogicalResult verifyFactor(EmitError emitError, StringRef name,
@@ -159,163 +140,6 @@ LogicalResult AttentionAttr::verify(
 //===----------------------------------------------------------------------===//
 // Descriptions and the tensors of a kernel
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// Which element types an operand may have.
-enum class Elements { Float, FloatOrLogical, F32 };
-
-/// Checks the views of a call, one after the other.
-class BufferVerifier {
-public:
-  BufferVerifier(EmitError emitError, FunctionType type)
-      : emitError(emitError), type(type), isWritten(type.getNumResults()) {}
-
-  /// Checks a view of an argument. A view that is not there is right.
-  LogicalResult verifyRead(StringRef name, BufferViewAttr view,
-                           ArrayRef<int64_t> sizes,
-                           Elements elements = Elements::Float);
-  /// Checks a view that is all of a result.
-  LogicalResult verifyWritten(StringRef name, BufferViewAttr view,
-                              ArrayRef<int64_t> sizes,
-                              Elements elements = Elements::Float);
-  /// Checks that every result was written.
-  LogicalResult finish();
-
-  /// The type of the buffer that `view` is of; null if there is none.
-  RankedTensorType getTensor(BufferViewAttr view) const;
-
-private:
-  LogicalResult verifyExtent(StringRef name, BufferViewAttr view,
-                             ArrayRef<int64_t> sizes, Elements elements);
-
-  EmitError emitError;
-  FunctionType type;
-  SmallVector<bool> isWritten;
-};
-} // namespace
-
-RankedTensorType BufferVerifier::getTensor(BufferViewAttr view) const {
-  auto number = static_cast<size_t>(view.getBuffer());
-  size_t numInputs = type.getNumInputs();
-  if (number >= numInputs + type.getNumResults())
-    return nullptr;
-  auto tensor = dyn_cast<RankedTensorType>(
-      number < numInputs ? type.getInput(number)
-                         : type.getResult(number - numInputs));
-  return tensor && tensor.hasStaticShape() ? tensor : nullptr;
-}
-
-/// The number of the last element of a view that is not empty; nothing if it
-/// does not fit into 64 bits.
-static std::optional<int64_t> getLastElement(BufferViewAttr view,
-                                             ArrayRef<int64_t> sizes) {
-  int64_t last = view.getOffset();
-  for (auto [size, stride] : llvm::zip_equal(sizes, view.getStrides())) {
-    int64_t extent;
-    if (llvm::MulOverflow(size - 1, stride, extent) ||
-        llvm::AddOverflow(last, extent, last))
-      return std::nullopt;
-  }
-  return last;
-}
-
-LogicalResult BufferVerifier::verifyExtent(StringRef name, BufferViewAttr view,
-                                           ArrayRef<int64_t> sizes,
-                                           Elements elements) {
-  RankedTensorType tensor = getTensor(view);
-  if (!tensor)
-    return emitError() << "expects '" << name
-                       << "' to be a view of a tensor of static shape, got "
-                       << "buffer " << view.getBuffer() << " of "
-                       << type.getNumInputs() + type.getNumResults();
-  Type element = tensor.getElementType();
-  bool isFloat = element.isF32() || element.isBF16() || element.isF16();
-  if (elements == Elements::F32 && !element.isF32())
-    return emitError() << "expects '" << name << "' to hold f32, got "
-                       << element;
-  if (!isFloat &&
-      !(elements == Elements::FloatOrLogical && element.isInteger(1)))
-    return emitError() << "expects '" << name
-                       << "' to hold f32, bf16 or f16, got " << element;
-  if (llvm::is_contained(sizes, 0))
-    return success();
-  std::optional<int64_t> last = getLastElement(view, sizes);
-  if (last && *last < tensor.getNumElements())
-    return success();
-  InFlightDiagnostic diag = emitError()
-                            << "expects '" << name << "' within buffer "
-                            << view.getBuffer() << ", which has "
-                            << tensor.getNumElements() << " elements";
-  if (last)
-    diag << ", got element " << *last;
-  return diag;
-}
-
-LogicalResult BufferVerifier::verifyRead(StringRef name, BufferViewAttr view,
-                                         ArrayRef<int64_t> sizes,
-                                         Elements elements) {
-  if (!view)
-    return success();
-  if (view.getBuffer() >= type.getNumInputs())
-    return emitError() << "expects '" << name << "' to be a view of one of "
-                       << type.getNumInputs() << " arguments, got buffer "
-                       << view.getBuffer();
-  return verifyExtent(name, view, sizes, elements);
-}
-
-/// True if each stride is at least as long as what the smaller ones span, so
-/// that no element occurs twice. Every view without repeated elements that
-/// reaches all of a buffer is like this.
-static bool hasDistinctElements(BufferViewAttr view, ArrayRef<int64_t> sizes) {
-  SmallVector<std::pair<int64_t, int64_t>> dims;
-  for (auto [size, stride] : llvm::zip_equal(sizes, view.getStrides()))
-    if (size > 1)
-      dims.push_back({stride, size});
-  llvm::sort(dims);
-  int64_t span = 1;
-  for (auto [stride, size] : dims) {
-    if (stride < span)
-      return false;
-    // Within the buffer, as verifyExtent has checked.
-    span += (size - 1) * stride;
-  }
-  return true;
-}
-
-LogicalResult BufferVerifier::verifyWritten(StringRef name, BufferViewAttr view,
-                                            ArrayRef<int64_t> sizes,
-                                            Elements elements) {
-  if (!view)
-    return success();
-  int64_t result = view.getBuffer() - type.getNumInputs();
-  if (result < 0 || result >= type.getNumResults())
-    return emitError() << "expects '" << name << "' to be a view of one of "
-                       << type.getNumResults() << " results, got buffer "
-                       << view.getBuffer() << " of "
-                       << type.getNumInputs() + type.getNumResults();
-  if (failed(verifyExtent(name, view, sizes, elements)))
-    return failure();
-  RankedTensorType tensor = getTensor(view);
-  int64_t count = 1;
-  bool isCountable = llvm::none_of(sizes, [&](int64_t size) {
-    return llvm::MulOverflow(count, size, count);
-  });
-  if (!isCountable || count != tensor.getNumElements() ||
-      (count > 0 && !hasDistinctElements(view, sizes)))
-    return emitError() << "expects '" << name << "' to be all of result "
-                       << result << ", each element once";
-  if (isWritten[result])
-    return emitError() << "writes result " << result << " twice";
-  isWritten[result] = true;
-  return success();
-}
-
-LogicalResult BufferVerifier::finish() {
-  for (auto [number, written] : llvm::enumerate(isWritten))
-    if (!written)
-      return emitError() << "does not write result " << number;
-  return success();
-}
 
 LogicalResult GemmAttr::verifyBuffers(EmitError emitError,
                                       FunctionType type) const {

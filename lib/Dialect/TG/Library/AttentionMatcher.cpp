@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LibrarySteps.h"
+#include "NodeViews.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 #include "regather/Dialect/TG/Nodes/AttentionTargets.h"
@@ -26,31 +27,20 @@ public:
                                     ValueRange inputs, ValueRange outputs);
 
 private:
-  /// A view of a result of the node.
-  struct Chain {
-    unsigned result;
-    SmallVector<ViewStep, 4> steps;
-  };
-
   bool fail(StringRef why) {
     if (reason.empty())
       reason = why;
     return false;
   }
-  bool readOp(Operation *op);
   bool readNode(NodeOp op, NodeTarget target);
   bool readSizes(NodeArguments &args);
   bool addInput(BufferViewAttr &operand, Value value, ArrayRef<int64_t> shape,
                 bool isMask = false);
   bool addOutput(unsigned number, Value output);
-  bool describe(BufferViewAttr &operand, const StridedView &view,
-                int64_t buffer, bool isMask);
+  bool checkElement(const StridedView &view, bool isMask);
   AttentionAttr getCall() const;
 
-  ValueRange inputs;
-  llvm::DenseMap<Value, StridedView> views;
-  llvm::DenseMap<Value, Chain> chains;
-  NodeOp node;
+  NodeViews views;
   int64_t batch = 0, heads = 0, groups = 1, rows = 0, columns = 0;
   int64_t width = 0, valueWidth = 0;
   float scale = 1;
@@ -60,31 +50,26 @@ private:
 };
 } // namespace
 
-bool AttentionMatcher::describe(BufferViewAttr &operand,
-                                const StridedView &view, int64_t buffer,
-                                bool isMask) {
+bool AttentionMatcher::checkElement(const StridedView &view, bool isMask) {
   Type element = cast<RankedTensorType>(view.base.getType()).getElementType();
-  if (!element.isF32() && !element.isBF16() && !element.isF16() &&
-      !(isMask && element.isInteger(1)))
-    return fail("the library has no attention for numbers of this type");
-  operand = BufferViewAttr::get(element.getContext(), buffer, view.offset,
-                                view.strides);
-  return true;
+  return element.isF32() || element.isBF16() || element.isF16() ||
+         (isMask && element.isInteger(1)) ||
+         fail("the library has no attention for numbers of this type");
 }
 
 /// Describes a tensor of three or four dimensions.
 bool AttentionMatcher::addInput(BufferViewAttr &operand, Value value,
                                 ArrayRef<int64_t> shape, bool isMask) {
-  auto it = views.find(value);
-  if (it == views.end())
+  const StridedView *found = views.getInput(value);
+  if (!found)
     return fail("it computes what the attention reads");
-  std::optional<StridedView> view = it->second;
+  std::optional<StridedView> view = *found;
   if (isMask)
     view = view->apply(ViewStep::broadcast(shape));
   if (!view || ArrayRef<int64_t>(view->shape) != shape)
     return fail("the shapes do not fit each other");
-  auto input = llvm::find(inputs, view->base);
-  return describe(operand, *view, input - inputs.begin(), isMask);
+  operand = views.describeInput(*view);
+  return checkElement(*view, isMask);
 }
 
 bool AttentionMatcher::readSizes(NodeArguments &args) {
@@ -114,7 +99,6 @@ bool AttentionMatcher::readSizes(NodeArguments &args) {
 }
 
 bool AttentionMatcher::readNode(NodeOp op, NodeTarget target) {
-  node = op;
   NodeArguments args(op, target, /*isQuiet=*/true);
   if (!readSizes(args))
     return false;
@@ -137,47 +121,19 @@ bool AttentionMatcher::readNode(NodeOp op, NodeTarget target) {
         !addInput(l, logs, ArrayRef(outputShape).drop_back()))
       return fail(kNoRoutine);
   }
-  for (OpResult result : op->getResults())
-    chains[result] = {result.getResultNumber(), {}};
+  views.setNode(op);
   return !args.hasFailed() || fail(kNoRoutine);
 }
 
-bool AttentionMatcher::readOp(Operation *op) {
-  if (std::optional<NodeTarget> target = findAttentionTarget(op);
-      target && !node)
-    return readNode(cast<NodeOp>(op), *target);
-  for (OpResult result : op->getResults()) {
-    std::optional<ViewReading> reading = readView(result);
-    if (!reading)
-      return fail(kNoRoutine);
-    if (auto it = chains.find(reading->operand); it != chains.end()) {
-      Chain chain = it->second;
-      llvm::append_range(chain.steps, reading->steps);
-      chains[result] = std::move(chain);
-      continue;
-    }
-    auto it = views.find(reading->operand);
-    if (it == views.end())
-      return fail(kNoRoutine);
-    std::optional<StridedView> view = it->second.apply(reading->steps);
-    if (!view)
-      return fail(kStrides);
-    views[result] = std::move(*view);
-  }
-  return true;
-}
-
 bool AttentionMatcher::addOutput(unsigned number, Value output) {
-  auto it = chains.find(output);
-  if (it == chains.end())
+  std::optional<unsigned> result = views.getResult(output);
+  if (!result)
     return fail("another value is the result");
-  const Chain &chain = it->second;
-  auto type =
-      dyn_cast<RankedTensorType>(node.getResult(chain.result).getType());
-  std::optional<StridedView> view =
-      StridedView::dense(output).revert(chain.steps, type.getShape());
+  std::optional<StridedView> view = views.getOutput(output);
   if (!view)
     return fail(kStrides);
+  NodeOp node = views.getNode();
+  auto type = cast<RankedTensorType>(node.getResult(*result).getType());
   BufferViewAttr *forward[] = {&o, &l};
   BufferViewAttr *backward[] = {&gradQ, &gradK, &gradV};
   ArrayRef<BufferViewAttr *> results =
@@ -186,16 +142,16 @@ bool AttentionMatcher::addOutput(unsigned number, Value output) {
   SmallVector<int64_t> shape = {batch, heads, rows, valueWidth};
   if (isBackward)
     shape = llvm::to_vector(
-        cast<RankedTensorType>(node.getInputs()[chain.result + 1].getType())
+        cast<RankedTensorType>(node.getInputs()[*result + 1].getType())
             .getShape());
-  else if (chain.result == 1)
+  else if (*result == 1)
     shape.pop_back();
   if (type.getShape() != ArrayRef(shape))
     return fail("the shapes do not fit each other");
-  if (!isBackward && chain.result == 1 && !type.getElementType().isF32())
+  if (!isBackward && *result == 1 && !type.getElementType().isF32())
     return fail(kNoRoutine);
-  return describe(*results[chain.result], *view,
-                  static_cast<int64_t>(inputs.size() + number), false);
+  *results[*result] = views.describeOutput(*view, number);
+  return checkElement(*view, false);
 }
 
 AttentionAttr AttentionMatcher::getCall() const {
@@ -207,27 +163,25 @@ AttentionAttr AttentionMatcher::getCall() const {
 }
 
 LibraryMatch<AttentionAttr> AttentionMatcher::match(ArrayRef<Operation *> ops,
-                                                    ValueRange kernelInputs,
+                                                    ValueRange inputs,
                                                     ValueRange outputs) {
-  inputs = kernelInputs;
-  auto isTensor = [](Value value) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    return type && type.hasStaticShape();
-  };
-  if (!llvm::all_of(inputs, isTensor) || !llvm::all_of(outputs, isTensor))
+  if (!views.start(inputs, outputs))
     return {nullptr, "a shape is dynamic"};
-  for (Value input : inputs)
-    views.try_emplace(input, StridedView::dense(input));
-  for (Operation *op : ops)
-    if (!readOp(op))
+  for (Operation *op : ops) {
+    std::optional<NodeTarget> target = findAttentionTarget(op);
+    bool isNode = target && !views.getNode();
+    if (isNode && !readNode(cast<NodeOp>(op), *target))
       return {nullptr, reason};
-  if (!node)
+    if (StringRef why = isNode ? "" : views.readViews(op); !why.empty())
+      return {nullptr, why};
+  }
+  if (!views.getNode())
     return {nullptr, "there is no attention"};
   llvm::DenseSet<unsigned> given;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     if (!addOutput(number, output))
       return {nullptr, reason};
-    if (!given.insert(chains.find(output)->second.result).second)
+    if (!given.insert(*views.getResult(output)).second)
       return {nullptr, "a result is given twice"};
   }
   unsigned needed = isBackward ? 3 : 1;

@@ -11,8 +11,10 @@
 #include "LibrarySteps.h"
 
 #include "regather/Dialect/TG/Nodes/AttentionTargets.h"
+#include "regather/Dialect/TG/Nodes/ConvolutionArguments.h"
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::library;
 
@@ -20,6 +22,8 @@ std::optional<LibraryRoutine> regather::tg::getLibraryRoutine(Operation *op) {
   if (std::optional<NodeTarget> target = findAttentionTarget(op))
     return isAttentionBackward(*target) ? LibraryRoutine::AttentionBackward
                                         : LibraryRoutine::Attention;
+  if (nodes::findConvolutionTarget(op))
+    return LibraryRoutine::Convolution;
   if (readGemm(op))
     return LibraryRoutine::Gemm;
   return std::nullopt;
@@ -36,6 +40,8 @@ void regather::tg::updateLibraryCall(KernelOp kernel) {
     kernel.setLibraryCallAttr(matchGemm(kernel).call);
   else if (isa_and_nonnull<AttentionAttr>(call))
     kernel.setLibraryCallAttr(matchAttention(kernel).call);
+  else if (isa_and_nonnull<ConvolutionAttr>(call))
+    kernel.setLibraryCallAttr(matchConvolution(kernel).call);
 }
 
 template <typename CallAttr>
@@ -58,5 +64,7 @@ LogicalResult regather::tg::verifyLibraryCall(KernelOp kernel) {
     return verifyMatch(kernel, matchGemm(kernel));
   if (isa_and_nonnull<AttentionAttr>(call))
     return verifyMatch(kernel, matchAttention(kernel));
+  if (isa_and_nonnull<ConvolutionAttr>(call))
+    return verifyMatch(kernel, matchConvolution(kernel));
   return success();
 }

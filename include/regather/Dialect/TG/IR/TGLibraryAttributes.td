@@ -29,7 +29,11 @@ def TG_LibraryCallAttrInterface : AttrInterface<"LibraryCallAttrInterface"> {
       element types are those of the library. Emits an error.
     }], "::llvm::LogicalResult", "verifyBuffers",
       (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
-           "::mlir::FunctionType":$type)>
+           "::mlir::FunctionType":$type)>,
+    InterfaceMethod<[{
+      False if there is a routine for hosts alone. For GPUs code is generated
+      from the body then.
+    }], "bool", "hasDeviceRoutine", (ins), [{}], [{ return true; }]>
   ];
 }
 
@@ -185,6 +189,84 @@ def TG_AttentionAttr : TG_LibraryCall<"Attention", "attention"> {
   let extraClassDeclaration = [{
     /// True if the call computes gradients.
     bool isBackward() const { return getGradO() != nullptr; }
+  }];
+}
+
+def TG_ConvolutionAttr : TG_LibraryCall<"Convolution", "convolution"> {
+  let summary = "a convolution, or its gradients";
+  let description = [{
+    Relates x, w and y, with `inner` channels of x and `outer` channels of y in
+    each group, windows of `sizes` that move over `extents` to `counts` places,
+    and zeros outside of x:
+
+    ```
+    y[n, g, k, i] = sum_{c, s} x[n, g, c, p(i, s)] * w[g, k, c, s]
+    p(i, s) = i * stride - padding + s * dilation
+    ```
+
+    The call reads some of them and writes others: `to_y` from x and w; `to_x`,
+    the adjoint in x, from y and w; `to_w`, the adjoint in w, from x and y. A
+    convolution writes `to_y`, plus a bias; a `transposed` one reads y and writes
+    `to_x`, plus a bias. Gradients are the other two, and `to_bias`, the sum of
+    all but the channels of y, or of x if it is transposed.
+
+    Views of x and y have strides of the batch, groups, channels, and of each
+    dimension of windows; those of w of groups, outer and inner channels, and of
+    windows; a bias has strides of groups and channels. Elements are f32, bf16 or
+    f16. Sums are f32, and are rounded with the bias once.
+
+    ```
+    tg.kernel @convolution_0(%x: tensor<2x3x16x16xf32>,
+                             %w: tensor<8x3x3x3xf32>)
+        -> tensor<2x8x16x16xf32>
+        attributes {library_call = #tg.convolution<
+            batch = 2, inner = 3, outer = 8, extents = [16, 16],
+            counts = [16, 16], sizes = [3, 3], strides = [1, 1],
+            padding = [1, 1], dilation = [1, 1],
+            x = <0 strides[768, 768, 256, 16, 1]>,
+            w = <1 strides[216, 27, 9, 3, 1]>,
+            to_y = <2 strides[2048, 2048, 256, 16, 1]>>}
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$batch,
+    DefaultValuedParameter<"int64_t", "1">:$groups,
+    "int64_t":$inner,
+    "int64_t":$outer,
+    ArrayRefParameter<"int64_t">:$extents,
+    ArrayRefParameter<"int64_t">:$counts,
+    ArrayRefParameter<"int64_t">:$sizes,
+    ArrayRefParameter<"int64_t">:$strides,
+    ArrayRefParameter<"int64_t">:$padding,
+    ArrayRefParameter<"int64_t">:$dilation,
+    DefaultValuedParameter<"bool", "false">:$transposed,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$x,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$w,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$y,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$bias,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$to_x,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$to_w,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$to_y,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$to_bias
+  );
+  let assemblyFormat = [{
+    `<` struct($batch, $groups, $inner, $outer, custom<SizeList>($extents),
+               custom<SizeList>($counts), custom<SizeList>($sizes),
+               custom<SizeList>($strides), custom<SizeList>($padding),
+               custom<SizeList>($dilation), $transposed, $x, $w, $y, $bias,
+               $to_x, $to_w, $to_y, $to_bias) `>`
+  }];
+  let extraClassDeclaration = [{
+    /// Most dimensions that windows can have.
+    static constexpr size_t kMaxRank = 3;
+
+    bool hasDeviceRoutine() const { return false; }
+
+    /// Sizes of x, w, y and the bias, as their views have them.
+    llvm::SmallVector<int64_t> getXShape() const;
+    llvm::SmallVector<int64_t> getWShape() const;
+    llvm::SmallVector<int64_t> getYShape() const;
+    llvm::SmallVector<int64_t> getBiasShape() const;
   }];
 }
 

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Recognises what a library computes as a whole: a GEMM with the views of its
-// operands and what is done to its result, or attention. Works on nodes and on
-// structured operations alike, in time linear in the number of operations, and
-// builds nothing. `tg-form-kernels` keeps what it finds as `library_call` of a
-// kernel; who lowers the kernel reads it there.
+// operands and what is done to its result, attention, or a convolution. Works
+// on nodes and on structured operations alike, in time linear in the number of
+// operations, and builds nothing. `tg-form-kernels` keeps what it finds as
+// `library_call` of a kernel; who lowers the kernel reads it there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,9 +47,17 @@ LibraryMatch<AttentionAttr>
 matchAttention(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
                mlir::ValueRange outputs);
 
+/// The convolution, or the gradients of one, that `ops` compute: a node for it,
+/// views before and views behind it. Outputs are any results of the node, or
+/// views of them. Small ones do not match, as for GEMMs.
+LibraryMatch<ConvolutionAttr>
+matchConvolution(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
+                 mlir::ValueRange outputs);
+
 /// The same for the body of a kernel, of any size.
 LibraryMatch<GemmAttr> matchGemm(KernelOp kernel);
 LibraryMatch<AttentionAttr> matchAttention(KernelOp kernel);
+LibraryMatch<ConvolutionAttr> matchConvolution(KernelOp kernel);
 
 /// Checks that the body of a kernel computes what its library call does, if it
 /// has one. Emits an error.
@@ -61,10 +69,10 @@ llvm::LogicalResult verifyLibraryCall(KernelOp kernel);
 void updateLibraryCall(KernelOp kernel);
 
 /// What a library can take over.
-enum class LibraryRoutine { Gemm, Attention, AttentionBackward };
+enum class LibraryRoutine { Gemm, Attention, AttentionBackward, Convolution };
 
 /// The routine that `op` asks for, whatever its sizes and types are; nothing if
-/// it is no GEMM of two tensors and no node for attention.
+/// it is no GEMM of two tensors and no node for attention or a convolution.
 std::optional<LibraryRoutine> getLibraryRoutine(mlir::Operation *op);
 
 /// The operand of which a result is another view, or a copy; null if it is none

@@ -265,20 +265,21 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     share one kernel. Constants are repeated in the kernels that read them.
 
     What a library computes (GEMMs in f32, bf16 and f16, attention without
-    dropout) comes first and becomes a kernel with a `library_call`, which says
-    what is computed, from which elements of the operands (`#tg.gemm`,
-    `#tg.attention`). It takes over views of what it reads (transposes,
+    dropout, convolutions) comes first and becomes a kernel with a `library_call`,
+    which says what is computed, from which elements of the operands (`#tg.gemm`,
+    `#tg.attention`, `#tg.convolution`). It takes over views of what it reads (transposes,
     reshapes, slices, copies), and what alone reads its result, as long as every
     bit stays that of operations that run one after the other: views again;
     additions behind the complete sum in f32, and nothing behind a rounding to
     bf16 but `relu`, which does not round; a conversion to bf16 at the end.
-    Views are copied into each such kernel. GEMMs of at most 32 x 32 x 32
-    multiply-adds are left to generated code.
+    Views are copied into each such kernel. GEMMs and convolutions of at most
+    32 x 32 x 32 multiply-adds are left to generated code.
 
     Other members are pure: nodes, `tg.random`, and operations of `linalg`,
     `tensor`, `arith` and `math` on tensors of static shape. What only other
-    libraries have routines for (`CostOpInterface`, such as convolutions) is a
-    kernel alone, and values of complex and unsigned numbers stay out. A single operation becomes a kernel too, unless it is a view:
+    libraries have routines for (`CostOpInterface`) is a kernel alone, and values
+    of complex and unsigned numbers stay out. A single operation becomes a kernel
+    too, unless it is a view:
     groups of views alone are left as they are, and so are views at the border
     of a group that would make it write or read the same value twice.
 

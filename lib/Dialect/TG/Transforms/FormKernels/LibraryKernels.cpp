@@ -92,6 +92,12 @@ static bool haveEqualSums(GemmAttr a, GemmAttr b, Type element) {
 
 /// Why no routine computes the candidate; empty if one does.
 StringRef LibraryCall::match(Candidate &candidate) {
+  if (routine == LibraryRoutine::Convolution) {
+    auto match = matchConvolution(candidate.members, candidate.inputs,
+                                  candidate.outputs);
+    candidate.call = match.call;
+    return match.reason;
+  }
   if (routine != LibraryRoutine::Gemm) {
     auto match =
         matchAttention(candidate.members, candidate.inputs, candidate.outputs);
@@ -130,13 +136,22 @@ void LibraryCall::emitApart(Operation *op, StringRef reason) const {
                         getShortName(root), reason);
 }
 
+/// True for what a call gives even if nothing uses it: the logarithms of
+/// attention are for its gradients alone, and a layer may need only some
+/// gradients of a convolution.
+static bool isNeeded(OpResult result, LibraryRoutine routine) {
+  if (!result.use_empty())
+    return true;
+  if (routine == LibraryRoutine::Convolution)
+    return false;
+  return routine != LibraryRoutine::Attention || result.getResultNumber() == 0;
+}
+
 bool LibraryCall::start() {
   StringRef reason;
   Candidate candidate = {{root}, getInputs({root}), {}, nullptr};
   for (OpResult result : root->getResults())
-    // The logarithms of attention are for its gradients alone.
-    if (routine != LibraryRoutine::Attention || result.getResultNumber() == 0 ||
-        !result.use_empty())
+    if (isNeeded(result, routine))
       candidate.outputs.push_back(result);
   if (take(std::move(candidate), reason))
     return true;

@@ -31,7 +31,7 @@ public:
   explicit LibraryKernels(KernelTable &table) : table(table) {}
 
   /// Forms the kernels of `block`, with a remark for each neighbour that a call
-  /// does not take over, and for each GEMM that no library computes.
+  /// does not take over, and for each root that no library computes.
   void form(mlir::Block &block);
 
   int64_t getNumLaunches() const { return numLaunches; }

@@ -1,0 +1,199 @@
+//===- ConvolutionMatcher.cpp - Kernels that are convolutions -------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LibrarySteps.h"
+#include "NodeViews.h"
+
+#include "regather/Dialect/TG/Library/LibraryCalls.h"
+#include "regather/Dialect/TG/Nodes/ConvolutionArguments.h"
+
+using namespace mlir;
+using namespace regather::nodes;
+using namespace regather::tg;
+using namespace regather::tg::library;
+
+/// Multiply-adds of the smallest convolution that is not left to generated
+/// code.
+static constexpr double kSmallestConvolution = 32 * 32 * 32 + 1;
+
+namespace {
+class ConvolutionMatcher {
+public:
+  explicit ConvolutionMatcher(double smallest) : smallest(smallest) {}
+
+  LibraryMatch<ConvolutionAttr> match(ArrayRef<Operation *> ops,
+                                      ValueRange inputs, ValueRange outputs);
+
+private:
+  bool fail(StringRef why) {
+    if (reason.empty())
+      reason = why;
+    return false;
+  }
+  bool readNode(NodeOp op, NodeTarget target);
+  bool addInput(BufferViewAttr &operand, Value value,
+                ArrayRef<int64_t> grouped);
+  bool addOutput(unsigned number, Value output);
+  double getWork() const;
+  ConvolutionAttr getCall() const;
+
+  double smallest;
+  NodeViews views;
+  Convolution sizes;
+  bool isBackward = false;
+  /// Number of elements of a bias.
+  SmallVector<int64_t> biasShape;
+  BufferViewAttr x, w, y, bias, toX, toW, toY, toBias;
+  StringRef reason;
+};
+} // namespace
+
+static bool isBackwardTarget(NodeTarget target) {
+  return getInfo(getInfo(target).op).cost == CostClass::ConvolutionBackward;
+}
+
+static bool isRoutineElement(Value value) {
+  Type element = cast<RankedTensorType>(value.getType()).getElementType();
+  return element.isF32() || element.isBF16() || element.isF16();
+}
+
+/// Describes a tensor of the node, with its channels in groups.
+bool ConvolutionMatcher::addInput(BufferViewAttr &operand, Value value,
+                                  ArrayRef<int64_t> grouped) {
+  const StridedView *found = views.getInput(value);
+  if (!found)
+    return fail("it computes what the convolution reads");
+  if (!isRoutineElement(value))
+    return fail("the library has no convolution for numbers of this type");
+  std::optional<StridedView> view = found->apply(ViewStep::reshape(grouped));
+  if (!view)
+    return fail(kStrides);
+  operand = views.describeInput(*view);
+  return true;
+}
+
+double ConvolutionMatcher::getWork() const {
+  double work = static_cast<double>(sizes.batch);
+  for (int64_t size : sizes.getWeightShape())
+    work *= static_cast<double>(size);
+  for (int64_t count : sizes.counts)
+    work *= static_cast<double>(count);
+  return work;
+}
+
+bool ConvolutionMatcher::readNode(NodeOp op, NodeTarget target) {
+  NodeArguments args(op, target, /*isQuiet=*/true);
+  isBackward = isBackwardTarget(target);
+  Tensor input = args.getTensor("input"), weight = args.getTensor("weight");
+  Tensor grad = isBackward ? args.getTensor("grad_output") : nullptr;
+  Tensor given = isBackward ? nullptr : args.getOptionalTensor("bias");
+  auto output = dyn_cast<RankedTensorType>(
+      isBackward && grad ? grad.getType() : op->getResult(0).getType());
+  if (args.hasFailed() || !output)
+    return fail(kNoRoutine);
+  FailureOr<Convolution> read =
+      readConvolution(args, input, weight, output.getShape());
+  if (failed(read) || read->getRank() > ConvolutionAttr::kMaxRank)
+    return fail(kNoRoutine);
+  sizes = std::move(*read);
+  if (getWork() < smallest)
+    return fail("loops are as fast for so few elements");
+  bool isTransposed = sizes.isTransposed;
+  biasShape = {sizes.groups, isTransposed ? sizes.inner : sizes.outer};
+  SmallVector<int64_t> xShape = sizes.getXShape(), yShape = sizes.getYShape();
+  views.setNode(op);
+  if (!addInput(w, weight, sizes.getWeightShape()) ||
+      !addInput(isTransposed ? y : x, input, isTransposed ? yShape : xShape))
+    return false;
+  if (grad &&
+      !addInput(isTransposed ? x : y, grad, isTransposed ? xShape : yShape))
+    return false;
+  return !given || addInput(bias, given, biasShape);
+}
+
+/// Results of gradients are those of the input, the weight and the bias.
+bool ConvolutionMatcher::addOutput(unsigned number, Value output) {
+  std::optional<unsigned> result = views.getResult(output);
+  if (!result)
+    return fail("another value is the result");
+  if (!isRoutineElement(output))
+    return fail("the library has no convolution for numbers of this type");
+  BufferViewAttr *own = nullptr;
+  SmallVector<int64_t> grouped;
+  // The input of a transposed convolution is y.
+  if (*result == 0) {
+    bool isX = isBackward != sizes.isTransposed;
+    own = isX ? &toX : &toY;
+    grouped = isX ? sizes.getXShape() : sizes.getYShape();
+  } else if (*result == 1) {
+    own = &toW;
+    grouped = sizes.getWeightShape();
+  } else {
+    own = &toBias;
+    grouped = biasShape;
+  }
+  std::optional<StridedView> view = views.getOutput(output);
+  if (view)
+    view = view->apply(ViewStep::reshape(grouped));
+  if (!view)
+    return fail(kStrides);
+  if (*own)
+    return fail("a result is given twice");
+  *own = views.describeOutput(*view, number);
+  return true;
+}
+
+ConvolutionAttr ConvolutionMatcher::getCall() const {
+  SmallVector<int64_t> strides, padding, dilation;
+  for (const Window &window : sizes.windows) {
+    strides.push_back(window.stride);
+    padding.push_back(window.padding);
+    dilation.push_back(window.dilation);
+  }
+  NodeOp node = views.getNode();
+  return ConvolutionAttr::get(
+      node.getContext(), sizes.batch, sizes.groups, sizes.inner, sizes.outer,
+      sizes.extents, sizes.counts, sizes.getSizes(), strides, padding, dilation,
+      sizes.isTransposed, x, w, y, bias, toX, toW, toY, toBias);
+}
+
+LibraryMatch<ConvolutionAttr>
+ConvolutionMatcher::match(ArrayRef<Operation *> ops, ValueRange inputs,
+                          ValueRange outputs) {
+  if (!views.start(inputs, outputs))
+    return {nullptr, "a shape is dynamic"};
+  for (Operation *op : ops) {
+    std::optional<NodeTarget> target = findConvolutionTarget(op);
+    bool isNode = target && !views.getNode();
+    if (isNode && !readNode(cast<NodeOp>(op), *target))
+      return {nullptr, reason};
+    if (StringRef why = isNode ? "" : views.readViews(op); !why.empty())
+      return {nullptr, why};
+  }
+  if (!views.getNode())
+    return {nullptr, "there is no convolution"};
+  for (auto [number, output] : llvm::enumerate(outputs))
+    if (!addOutput(number, output))
+      return {nullptr, reason};
+  return {getCall(), ""};
+}
+
+LibraryMatch<ConvolutionAttr>
+regather::tg::matchConvolution(ArrayRef<Operation *> ops, ValueRange inputs,
+                               ValueRange outputs) {
+  return ConvolutionMatcher(kSmallestConvolution).match(ops, inputs, outputs);
+}
+
+LibraryMatch<ConvolutionAttr> regather::tg::matchConvolution(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  SmallVector<Operation *> ops;
+  for (Operation &op : body.without_terminator())
+    ops.push_back(&op);
+  return ConvolutionMatcher(/*smallest=*/0)
+      .match(ops, body.getArguments(), body.getTerminator()->getOperands());
+}
