@@ -47,6 +47,11 @@ struct BlockKernels {
   /// Packs `source` into ceil(count / width) panels.
   void (*pack)(const BlockSource &source, int64_t width, float *panels);
 
+  /// to[i] = data[offsets[i]], and zero where the offset is negative, for
+  /// `count`, a multiple of 16, numbers.
+  void (*gather)(const float *data, const int32_t *offsets, int64_t count,
+                 float *to);
+
   /// tile[i * stride + j] = base[i * columns + j] + the sum over l of
   /// left[l, i] * right[l, j], from zero in ascending order with one rounding
   /// for each step, for i < numRows and j < `numColumns` rounded up to a

@@ -194,6 +194,13 @@ void packColumns(const float *source, int64_t step, int64_t depth,
   packElements(source, step, 1, width, l, depth, width, panel);
 }
 
+template <typename Lanes>
+void gatherNumbers(const float *data, const int32_t *offsets, int64_t count,
+                   float *to) {
+  for (int64_t i = 0; i < count; i += kLanes)
+    Lanes::gather(data, offsets + i).store(to + i);
+}
+
 /// Packs panels of elements that have to be widened.
 template <typename T>
 void packNarrow(const BlockSource &block, int64_t width, float *panels) {

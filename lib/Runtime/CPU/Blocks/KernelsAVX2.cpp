@@ -68,6 +68,17 @@ struct Lanes {
     return {clear(x.low, bound.low, value.low),
             clear(x.high, bound.high, value.high)};
   }
+  /// Zero where the offset is negative.
+  static Lanes gather(const float *data, const int32_t *offsets) {
+    auto gatherHalf = [data](const int32_t *half) {
+      __m256i places =
+          _mm256_loadu_si256(reinterpret_cast<const __m256i *>(half));
+      __m256i seen = _mm256_cmpgt_epi32(places, _mm256_set1_epi32(-1));
+      return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), data, places,
+                                      _mm256_castsi256_ps(seen), sizeof(float));
+    };
+    return {gatherHalf(offsets), gatherHalf(offsets + kPart)};
+  }
   static void copyPart(const float *from, float *to) {
     _mm256_storeu_ps(to, _mm256_loadu_ps(from));
   }

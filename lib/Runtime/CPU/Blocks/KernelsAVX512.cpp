@@ -54,6 +54,13 @@ struct Lanes {
     __mmask16 kept = _mm512_cmp_ps_mask(x.value, bound.value, _CMP_NLT_UQ);
     return {_mm512_maskz_mov_ps(kept, value.value)};
   }
+  /// Zero where the offset is negative.
+  static Lanes gather(const float *data, const int32_t *offsets) {
+    __m512i places = _mm512_loadu_si512(offsets);
+    __mmask16 seen = _mm512_cmpge_epi32_mask(places, _mm512_setzero_si512());
+    return {_mm512_mask_i32gather_ps(_mm512_setzero_ps(), seen, places, data,
+                                     sizeof(float))};
+  }
   static void copyPart(const float *from, float *to) {
     _mm256_storeu_ps(to, _mm256_loadu_ps(from));
   }

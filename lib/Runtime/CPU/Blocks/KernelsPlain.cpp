@@ -74,6 +74,11 @@ struct Lanes {
       return x.values[i] < bound.values[i] ? 0.0f : value.values[i];
     });
   }
+  /// Zero where the offset is negative.
+  static Lanes gather(const float *data, const int32_t *offsets) {
+    return make(
+        [=](int64_t i) { return offsets[i] < 0 ? 0.0f : data[offsets[i]]; });
+  }
   static void copyPart(const float *from, float *to) {
     __builtin_memcpy(to, from, kPart * sizeof(float));
   }

@@ -131,6 +131,7 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
           numRows,
           numVectors * kLanes,
           packPanels<Lanes>,
+          gatherNumbers<Lanes>,
           multiplyPanels<Lanes, numRows, numVectors>,
           scaleScores<Lanes>,
           exponentials<Lanes>,

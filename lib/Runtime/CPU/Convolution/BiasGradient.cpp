@@ -30,6 +30,7 @@ public:
     reader.addDim({desc.batch, 1, desc.batch, source.strides[0]});
     for (int64_t d = 0; d < desc.rank; ++d)
       reader.addDim({sizes[d], 1, sizes[d], source.strides[3 + d]});
+    reader.joinDims();
     int64_t elements = std::max<int64_t>(reader.getNumPositions(), 1);
     channelsPerTask = std::max<int64_t>(kTaskElements / elements, 1);
   }

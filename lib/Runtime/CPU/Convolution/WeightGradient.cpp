@@ -14,6 +14,7 @@
 
 #include "Convolution.h"
 #include "WindowEpilogue.h"
+#include "WindowGather.h"
 
 #include "CPU/Gemm/TileGemm.h"
 
@@ -29,9 +30,8 @@ public:
   int64_t getNumTasks() const override { return tasks.getNumTasks(); }
   size_t getScratchBytes() const override {
     return tileGemm.getScratchBytes() +
-           static_cast<size_t>(std::max(kernels.rows, kernels.columns) *
-                               TileGemm::kDepthBlock) *
-               sizeof(float);
+           static_cast<size_t>(getRowsSize()) * sizeof(float) +
+           std::max(xGather.getTableBytes(), yGather.getTableBytes());
   }
   void run(void *const *buffers, int64_t task, void *scratch) const override;
 
@@ -41,16 +41,19 @@ private:
   template <typename ReadRow>
   void packRows(int64_t first, int64_t numRows, int64_t count, int64_t width,
                 ReadRow readRow, float *rows, float *panels) const;
-  /// What tap `number` of a window adds to its position.
-  void getShifts(int64_t number, int64_t *shifts) const;
+  int64_t getRowsSize() const {
+    return std::max(kernels.rows, kernels.columns) * TileGemm::kDepthBlock;
+  }
 
   rg_convolution_desc desc;
-  int64_t numTaps = 1;
-  /// Windows over x and over y, and where the columns of a row lie in w.
-  WindowReader xReader, yReader, columns;
+  int64_t numTaps;
   const BlockKernels &kernels;
   GemmTasks tasks;
   TileGemm tileGemm;
+  /// What windows see of x, and y, of which each sees one element.
+  WindowGather xGather, yGather;
+  /// Where the elements of a row lie in w.
+  WindowReader columns;
 };
 } // namespace
 
@@ -67,26 +70,54 @@ static GemmTasks makeTasks(const rg_convolution_desc &desc) {
                    desc.batch * multiply(desc.counts, desc.rank));
 }
 
+static WindowReader readX(const rg_convolution_desc &desc) {
+  WindowReader reader;
+  reader.addDim({desc.batch, 1, desc.batch, desc.x.strides[0]});
+  for (int64_t d = 0; d < desc.rank; ++d)
+    reader.addDim({desc.counts[d], desc.strides[d], desc.extents[d],
+                   desc.x.strides[3 + d]});
+  return reader;
+}
+
+static WindowReader readY(const rg_convolution_desc &desc) {
+  WindowReader reader;
+  reader.addDim({desc.batch, 1, desc.batch, desc.y.strides[0]});
+  for (int64_t d = 0; d < desc.rank; ++d)
+    reader.addDim({desc.counts[d], 1, desc.counts[d], desc.y.strides[3 + d]});
+  reader.joinDims();
+  return reader;
+}
+
+static WindowReader writeRow(const rg_convolution_desc &desc) {
+  WindowReader reader;
+  reader.addDim({desc.inner, 1, desc.inner, desc.to_w.strides[2]});
+  for (int64_t d = 0; d < desc.rank; ++d)
+    reader.addDim({desc.sizes[d], 1, desc.sizes[d], desc.to_w.strides[3 + d]});
+  reader.joinDims();
+  return reader;
+}
+
+/// In the order of the elements of a window.
+static std::vector<Tap> getTaps(const rg_convolution_desc &desc) {
+  std::vector<Tap> taps(size_t(multiply(desc.sizes, desc.rank)));
+  for (size_t i = 0; i < taps.size(); ++i) {
+    auto number = static_cast<int64_t>(i);
+    for (int64_t d = desc.rank; d-- > 0; number /= desc.sizes[d])
+      taps[i].shifts[1 + d] =
+          number % desc.sizes[d] * desc.dilation[d] - desc.padding[d];
+  }
+  return taps;
+}
+
 WeightGradient::WeightGradient(const rg_convolution_desc &desc)
     : desc(desc), numTaps(multiply(desc.sizes, desc.rank)),
       kernels(getBlockKernels()), tasks(makeTasks(desc)),
-      tileGemm(kernels, tasks, desc.batch * multiply(desc.counts, desc.rank)) {
-  xReader.addDim({desc.batch, 1, desc.batch, desc.x.strides[0]});
-  yReader.addDim({desc.batch, 1, desc.batch, desc.y.strides[0]});
-  columns.addDim({desc.inner, 1, desc.inner, desc.to_w.strides[2]});
-  for (int64_t d = 0; d < desc.rank; ++d) {
-    xReader.addDim({desc.counts[d], desc.strides[d], desc.extents[d],
-                    desc.x.strides[3 + d]});
-    yReader.addDim({desc.counts[d], 1, desc.counts[d], desc.y.strides[3 + d]});
-    columns.addDim({desc.sizes[d], 1, desc.sizes[d], desc.to_w.strides[3 + d]});
-  }
-}
-
-void WeightGradient::getShifts(int64_t number, int64_t *shifts) const {
-  shifts[0] = 0;
-  for (int64_t d = desc.rank; d-- > 0; number /= desc.sizes[d])
-    shifts[1 + d] = number % desc.sizes[d] * desc.dilation[d] - desc.padding[d];
-}
+      tileGemm(kernels, tasks, desc.batch * multiply(desc.counts, desc.rank)),
+      xGather(kernels, readX(desc), getTaps(desc), desc.inner,
+              TileGemm::kDepthBlock),
+      yGather(kernels, readY(desc), std::vector<Tap>(1), desc.outer,
+              TileGemm::kDepthBlock),
+      columns(writeRow(desc)) {}
 
 template <typename ReadRow>
 void WeightGradient::packRows(int64_t first, int64_t numRows, int64_t count,
@@ -95,8 +126,8 @@ void WeightGradient::packRows(int64_t first, int64_t numRows, int64_t count,
   for (int64_t i = 0; i < numRows; i += width) {
     int64_t numOwn = std::min(width, numRows - i);
     for (int64_t row = 0; row < numOwn; ++row)
-      readRow(first + i + row, rows + row * count);
-    kernels.pack({rows, RG_F32, numOwn, count, count, 1}, width,
+      readRow(first + i + row, rows + row * TileGemm::kDepthBlock);
+    kernels.pack({rows, RG_F32, numOwn, TileGemm::kDepthBlock, count, 1}, width,
                  panels + i * count);
   }
 }
@@ -108,23 +139,23 @@ void WeightGradient::runTile(void *const *buffers, const GemmTile &tile,
   target.data = target.at(tile.batch * desc.to_w.strides[0]);
   auto *rows = static_cast<float *>(scratch) +
                tileGemm.getScratchBytes() / sizeof(float);
+  float *table = rows + getRowsSize();
   auto packLeft = [&](int64_t begin, int64_t count, float *panels) {
-    const int64_t shifts[kMaxWindowDims] = {};
+    yGather.prepare(begin, count, table);
     auto readRow = [&](int64_t row, float *to) {
-      yReader.read(
+      yGather.read(
           y.at(tile.batch * desc.y.strides[1] + row * desc.y.strides[2]),
-          y.dtype, shifts, begin, count, to);
+          y.dtype, 0, begin, count, table, to);
     };
     packRows(tile.row, tile.numRows, count, kernels.rows, readRow, rows,
              panels);
   };
   auto packRight = [&](int64_t begin, int64_t count, float *panels) {
+    xGather.prepare(begin, count, table);
     auto readRow = [&](int64_t column, float *to) {
-      int64_t shifts[kMaxWindowDims];
-      getShifts(column % numTaps, shifts);
-      xReader.read(x.at(tile.batch * desc.x.strides[1] +
+      xGather.read(x.at(tile.batch * desc.x.strides[1] +
                         column / numTaps * desc.x.strides[2]),
-                   x.dtype, shifts, begin, count, to);
+                   x.dtype, column % numTaps, begin, count, table, to);
     };
     packRows(tile.column, tile.numColumns, count, kernels.columns, readRow,
              rows, panels);

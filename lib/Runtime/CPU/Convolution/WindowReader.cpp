@@ -23,6 +23,27 @@ int64_t WindowReader::getNumPositions() const {
   return count;
 }
 
+void WindowReader::joinDims() {
+  for (int64_t d = rank - 2; d >= 0; --d) {
+    WindowDim &outer = dims[d];
+    const WindowDim &inner = dims[d + 1];
+    if (outer.step != 1 || inner.step != 1 || inner.extent != inner.count ||
+        outer.stride != inner.count * inner.stride)
+      continue;
+    outer = {outer.count * inner.count, 1, outer.extent * inner.extent,
+             inner.stride};
+    std::copy(dims + d + 2, dims + rank, dims + d + 1);
+    --rank;
+  }
+}
+
+int64_t WindowReader::getLargestOffset() const {
+  int64_t offset = 0;
+  for (int64_t d = 0; d < rank; ++d)
+    offset += std::max<int64_t>(dims[d].extent - 1, 0) * dims[d].stride;
+  return offset;
+}
+
 int64_t WindowReader::getSpan() const {
   int64_t span = 1;
   for (int64_t d = rank; d-- > 0; span *= dims[d].count)
@@ -69,10 +90,9 @@ static void copyRun(const typename Element::Storage *from, int64_t stride,
     to[i] = Element::template load<float>(from[i * stride]);
 }
 
-template <typename Element>
-void WindowReader::readElements(const typename Element::Storage *data,
-                                const int64_t *shifts, int64_t first,
-                                int64_t count, float *to) const {
+template <typename Zeros, typename Elements>
+void WindowReader::visit(const int64_t *shifts, int64_t first, int64_t count,
+                         Zeros zeros, Elements elements) const {
   if (count <= 0)
     return;
   const WindowDim &last = dims[rank - 1];
@@ -81,10 +101,9 @@ void WindowReader::readElements(const typename Element::Storage *data,
   int64_t inside = std::min(getFirstFrom(-shift, last.step), last.count);
   int64_t outside = std::clamp(getFirstFrom(last.extent - shift, last.step),
                                inside, last.count);
-  int64_t stride = getLastStride();
   int64_t position[kMaxWindowDims];
   locate(first, position);
-  for (float *end = to + count; to < end; advance(position)) {
+  for (int64_t done = 0; done < count; advance(position)) {
     int64_t offset = shift * last.stride;
     bool isInside = true;
     for (int64_t d = 0; d + 1 < rank; ++d) {
@@ -93,15 +112,15 @@ void WindowReader::readElements(const typename Element::Storage *data,
       offset += place * dims[d].stride;
     }
     int64_t begin = position[rank - 1];
-    int64_t stop = std::min<int64_t>(last.count, begin + (end - to));
+    int64_t stop = std::min(last.count, begin + (count - done));
     int64_t from = isInside ? std::clamp(inside, begin, stop) : stop;
     int64_t until = isInside ? std::clamp(outside, from, stop) : stop;
-    std::fill_n(to, from - begin, 0.0f);
+    zeros(done, from - begin);
     if (from < until)
-      copyRun<Element>(data + (offset + from * stride), stride, until - from,
-                       to + (from - begin));
-    std::fill_n(to + (until - begin), stop - until, 0.0f);
-    to += stop - begin;
+      elements(offset + from * getLastStride(), done + (from - begin),
+               until - from);
+    zeros(done + (until - begin), stop - until);
+    done += stop - begin;
   }
 }
 
@@ -109,7 +128,28 @@ void WindowReader::read(const void *data, int32_t dtype, const int64_t *shifts,
                         int64_t first, int64_t count, float *to) const {
   useRoutineFloat(dtype, [&](auto element) {
     using Element = decltype(element);
-    readElements<Element>(static_cast<const typename Element::Storage *>(data),
-                          shifts, first, count, to);
+    const auto *from = static_cast<const typename Element::Storage *>(data);
+    visit(
+        shifts, first, count,
+        [&](int64_t begin, int64_t length) {
+          std::fill_n(to + begin, length, 0.0f);
+        },
+        [&](int64_t offset, int64_t begin, int64_t length) {
+          copyRun<Element>(from + offset, getLastStride(), length, to + begin);
+        });
   });
+}
+
+void WindowReader::locateElements(const int64_t *shifts, int64_t first,
+                                  int64_t count, int32_t *offsets) const {
+  visit(
+      shifts, first, count,
+      [&](int64_t begin, int64_t length) {
+        std::fill_n(offsets + begin, length, -1);
+      },
+      [&](int64_t offset, int64_t begin, int64_t length) {
+        for (int64_t i = 0; i < length; ++i)
+          offsets[begin + i] =
+              static_cast<int32_t>(offset + i * getLastStride());
+      });
 }

@@ -35,7 +35,16 @@ public:
   WindowReader() = default;
   void addDim(const WindowDim &dim) { dims[rank++] = dim; }
 
+  /// Joins dimensions that lie behind each other in memory. For windows without
+  /// shifts, which see everything.
+  void joinDims();
+
   int64_t getNumPositions() const;
+  /// Of the longest run of positions along the last dimension.
+  int64_t getRunLength() const { return dims[rank - 1].count; }
+  /// The largest offset of an element; from it to the first one, all are
+  /// smaller.
+  int64_t getLargestOffset() const;
   /// So many positions, from a multiple of that on, lie behind each other in
   /// memory.
   int64_t getSpan() const;
@@ -45,6 +54,10 @@ public:
   /// a shift for each dimension. Linear in `count`.
   void read(const void *data, int32_t dtype, const int64_t *shifts,
             int64_t first, int64_t count, float *to) const;
+
+  /// Writes where these elements lie, counted from `data`; -1 for zeros.
+  void locateElements(const int64_t *shifts, int64_t first, int64_t count,
+                      int32_t *offsets) const;
 
   /// Calls `use(offset, begin, length)` for each run of positions along the
   /// last dimension in [first, first + count): where its first element lies
@@ -57,10 +70,11 @@ public:
   }
 
 private:
-  template <typename Element>
-  void readElements(const typename Element::Storage *data,
-                    const int64_t *shifts, int64_t first, int64_t count,
-                    float *to) const;
+  /// Calls `zeros(begin, length)` and `elements(offset, begin, length)` for the
+  /// runs that [first, first + count) is made of, begins counted from `first`.
+  template <typename Zeros, typename Elements>
+  void visit(const int64_t *shifts, int64_t first, int64_t count, Zeros zeros,
+             Elements elements) const;
   void locate(int64_t number, int64_t *position) const;
   /// Goes on to the next position of all dimensions but the last.
   void advance(int64_t *position) const;

@@ -24,6 +24,7 @@
 
 #include "Convolution.h"
 #include "WindowEpilogue.h"
+#include "WindowGather.h"
 
 #include "CPU/Gemm/TileGemm.h"
 #include "Numeric/Elements.h"
@@ -35,14 +36,6 @@
 using namespace regather::runtime;
 
 namespace {
-/// One element of a window.
-struct Tap {
-  /// From the window to what is read, for the batch and each dimension.
-  int64_t shifts[kMaxWindowDims] = {};
-  /// Of the weight, from that of the first tap.
-  int64_t weight = 0;
-};
-
 /// What is summed, and where the sums go. Strides are in elements.
 struct WindowProblem {
   int64_t groups, rows, channels;
@@ -75,7 +68,8 @@ public:
   int64_t getNumTasks() const override { return tasks.getNumTasks(); }
   size_t getScratchBytes() const override {
     return tileGemm.getScratchBytes() +
-           static_cast<size_t>(getLineSize()) * sizeof(float);
+           static_cast<size_t>(getLineSize()) * sizeof(float) +
+           gather.getTableBytes();
   }
   void run(void *const *buffers, int64_t task, void *scratch) const override;
 
@@ -87,13 +81,14 @@ private:
   void packWeights(const ConvolutionOperand &weights, const GemmTile &tile,
                    int64_t begin, int64_t count, float *panels) const;
   void packWindows(const ConvolutionOperand &source, const GemmTile &tile,
-                   int64_t begin, int64_t count, float *line,
+                   int64_t begin, int64_t count, const void *table, float *line,
                    float *panels) const;
 
   WindowProblem problem;
   const BlockKernels &kernels;
   GemmTasks tasks;
   TileGemm tileGemm;
+  WindowGather gather;
   /// From one position of the depth to the next, if that is always the same.
   std::optional<int64_t> depthStride;
 };
@@ -120,6 +115,8 @@ WindowSums::WindowSums(WindowProblem given)
       tasks(problem.groups, problem.rows, problem.columns.getNumPositions(),
             problem.getDepth()),
       tileGemm(kernels, tasks, problem.getDepth()),
+      gather(kernels, problem.reader, problem.taps, problem.channels,
+             tasks.getTileColumns()),
       depthStride(getDepthStride(problem)) {}
 
 /// Elements that lie anywhere.
@@ -165,18 +162,18 @@ void WindowSums::packWeights(const ConvolutionOperand &weights,
 
 void WindowSums::packWindows(const ConvolutionOperand &source,
                              const GemmTile &tile, int64_t begin, int64_t count,
-                             float *line, float *panels) const {
+                             const void *table, float *line,
+                             float *panels) const {
   auto numTaps = static_cast<int64_t>(problem.taps.size());
   int64_t width = kernels.columns;
   int64_t numPadded = roundUp(tile.numColumns, width);
-  std::fill(line + tile.numColumns, line + numPadded, 0.0f);
+  std::fill(line, line + numPadded, 0.0f);
   for (int64_t l = 0; l < count; ++l) {
     int64_t position = begin + l;
     const void *channel = source.at(tile.batch * problem.sourceGroup +
                                     position / numTaps * problem.sourceChannel);
-    problem.reader.read(channel, source.dtype,
-                        problem.taps[size_t(position % numTaps)].shifts,
-                        tile.column, tile.numColumns, line);
+    gather.read(channel, source.dtype, position % numTaps, tile.column,
+                tile.numColumns, table, line);
     for (int64_t j = 0; j < numPadded; j += width)
       memcpy(panels + j * count + l * width, line + j,
              static_cast<size_t>(width) * sizeof(float));
@@ -197,6 +194,8 @@ void WindowSums::runTile(void *const *buffers, const GemmTile &tile,
   }
   auto *line = static_cast<float *>(scratch) +
                tileGemm.getScratchBytes() / sizeof(float);
+  float *table = line + getLineSize();
+  gather.prepare(tile.column, tile.numColumns, table);
   WindowEpilogue epilogue(problem.columns, target, problem.targetRow,
                           bias ? &*bias : nullptr, problem.bias.strides[1]);
   tileGemm.run(
@@ -205,7 +204,7 @@ void WindowSums::runTile(void *const *buffers, const GemmTile &tile,
         packWeights(weights, tile, begin, count, panels);
       },
       [&](int64_t begin, int64_t count, float *panels) {
-        packWindows(source, tile, begin, count, line, panels);
+        packWindows(source, tile, begin, count, table, line, panels);
       },
       epilogue, scratch);
 }
@@ -257,6 +256,7 @@ void regather::runtime::addForwardParts(const rg_convolution_desc &desc,
     problem.columns.addDim(
         {desc.counts[d], 1, desc.counts[d], desc.to_y.strides[3 + d]});
   }
+  problem.columns.joinDims();
   forEachIndex(desc.sizes, desc.rank, [&](const int64_t *s) {
     Tap tap;
     for (int64_t d = 0; d < desc.rank; ++d) {
@@ -327,6 +327,7 @@ void regather::runtime::addAdjointParts(const rg_convolution_desc &desc,
           {count, stride, desc.extents[d], desc.to_x.strides[3 + d]});
       problem.targetOffset += r[d] * desc.to_x.strides[3 + d];
     }
+    problem.columns.joinDims();
     parts.push_back(std::make_unique<WindowSums>(std::move(problem)));
   });
 }

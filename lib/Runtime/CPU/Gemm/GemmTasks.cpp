@@ -16,7 +16,7 @@ using namespace regather::runtime;
 static constexpr int64_t kMaxRows = 512, kMaxColumns = 512;
 /// Tiles of more multiply-adds than this are cut further while there are fewer
 /// than `kWantedTiles`.
-static constexpr double kLargeTile = 128e6;
+static constexpr double kLargeTile = 32e6;
 static constexpr int64_t kWantedTiles = 8;
 /// A task has at least so many multiply-adds if there are as many.
 static constexpr double kSmallestTask = 2e6;

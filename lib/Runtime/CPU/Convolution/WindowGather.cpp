@@ -1,0 +1,75 @@
+//===- WindowGather.cpp - Channels as windows see them --------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WindowGather.h"
+
+#include "Numeric/Elements.h"
+#include "Numeric/RoundUp.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+using namespace regather::runtime;
+
+static constexpr int64_t kVector = 16;
+/// Runs that are copied as fast as they are gathered.
+static constexpr int64_t kLongRun = 16;
+/// Channels for which it pays to find offsets.
+static constexpr int64_t kManyChannels = 4;
+/// A table that fits into the cache of a core beside what is packed.
+static constexpr int64_t kMaxTable = 1 << 16;
+
+static bool usesTable(const WindowReader &reader, int64_t channels,
+                      int64_t offsets) {
+  bool hasLongRuns =
+      reader.getRunLength() >= kLongRun && reader.getLastStride() == 1;
+  return !hasLongRuns && channels >= kManyChannels && offsets <= kMaxTable &&
+         reader.getLargestOffset() <= std::numeric_limits<int32_t>::max();
+}
+
+WindowGather::WindowGather(const BlockKernels &kernels,
+                           const WindowReader &reader, std::vector<Tap> given,
+                           int64_t channels, int64_t positions)
+    : kernels(kernels), reader(reader), taps(std::move(given)),
+      pitch(roundUp(positions, kVector)),
+      table(usesTable(reader, channels,
+                      static_cast<int64_t>(taps.size()) * pitch)) {}
+
+void WindowGather::prepare(int64_t first, int64_t count, void *scratch) const {
+  if (!table)
+    return;
+  auto *offsets = static_cast<int32_t *>(scratch);
+  for (const Tap &tap : taps) {
+    reader.locateElements(tap.shifts, first, count, offsets);
+    std::fill(offsets + count, offsets + roundUp(count, kVector), -1);
+    offsets += pitch;
+  }
+}
+
+void WindowGather::read(const void *channel, int32_t dtype, int64_t tap,
+                        int64_t first, int64_t count, const void *scratch,
+                        float *to) const {
+  if (!table) {
+    reader.read(channel, dtype, taps[size_t(tap)].shifts, first, count, to);
+    std::fill(to + count, to + roundUp(count, kVector), 0.0f);
+    return;
+  }
+  const int32_t *offsets = static_cast<const int32_t *>(scratch) + tap * pitch;
+  count = roundUp(count, kVector);
+  if (dtype == RG_F32)
+    return kernels.gather(static_cast<const float *>(channel), offsets, count,
+                          to);
+  useRoutineFloat(dtype, [&](auto element) {
+    using Element = decltype(element);
+    const auto *from = static_cast<const typename Element::Storage *>(channel);
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = offsets[i] < 0 ? 0.0f
+                             : Element::template load<float>(from[offsets[i]]);
+  });
+}

@@ -1,0 +1,65 @@
+//===- WindowGather.h - Channels as windows see them ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the taps of windows see of many channels. Where runs are short, the
+// offsets of elements are found once and serve all channels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_RUNTIME_CPU_CONVOLUTION_WINDOWGATHER_H
+#define REGATHER_LIB_RUNTIME_CPU_CONVOLUTION_WINDOWGATHER_H
+
+#include "WindowReader.h"
+
+#include "CPU/Blocks/BlockKernels.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace regather::runtime {
+
+/// One element of a window.
+struct Tap {
+  /// From the window to what is read, for the batch and each dimension.
+  int64_t shifts[kMaxWindowDims] = {};
+  /// Of the weight, from that of the first tap.
+  int64_t weight = 0;
+};
+
+class WindowGather {
+public:
+  /// For `channels` channels, and at most `positions` positions at a time.
+  WindowGather(const BlockKernels &kernels, const WindowReader &reader,
+               std::vector<Tap> taps, int64_t channels, int64_t positions);
+
+  /// Of scratch memory that a task needs, a multiple of 64.
+  size_t getTableBytes() const {
+    return table ? taps.size() * static_cast<size_t>(pitch) * sizeof(int32_t)
+                 : 0;
+  }
+  /// Finds the offsets of positions [first, first + count).
+  void prepare(int64_t first, int64_t count, void *scratch) const;
+  /// Writes what tap `tap` sees of a channel at the positions that were
+  /// prepared, and zeros up to a multiple of 16.
+  void read(const void *channel, int32_t dtype, int64_t tap, int64_t first,
+            int64_t count, const void *scratch, float *to) const;
+
+  const std::vector<Tap> &getTaps() const { return taps; }
+
+private:
+  const BlockKernels &kernels;
+  WindowReader reader;
+  std::vector<Tap> taps;
+  /// Offsets from one tap to the next.
+  int64_t pitch;
+  bool table;
+};
+
+} // namespace regather::runtime
+
+#endif // REGATHER_LIB_RUNTIME_CPU_CONVOLUTION_WINDOWGATHER_H
