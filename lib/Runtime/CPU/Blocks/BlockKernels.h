@@ -52,6 +52,12 @@ struct BlockKernels {
   void (*gather)(const float *data, const int32_t *offsets, int64_t count,
                  float *to);
 
+  /// to[i] = the sum over t < numTerms of factors[t] * terms[t][i], from zero
+  /// in ascending order with one rounding for each step, for `count`, a
+  /// multiple of 16, numbers.
+  void (*sumRows)(const float *const *terms, const float *factors,
+                  int64_t numTerms, int64_t count, float *to);
+
   /// tile[i * stride + j] = base[i * columns + j] + the sum over l of
   /// left[l, i] * right[l, j], from zero in ascending order with one rounding
   /// for each step, for i < numRows and j < `numColumns` rounded up to a

@@ -100,6 +100,38 @@ void multiplyPanels(const float *left, const float *right, int64_t depth,
                                                stride);
 }
 
+template <typename Lanes, int numVectors>
+void sumRowBlock(const float *const *terms, const float *factors,
+                 int64_t numTerms, int64_t begin, float *to) {
+  Lanes sums[numVectors];
+#pragma GCC unroll 8
+  for (int j = 0; j < numVectors; ++j)
+    sums[j] = Lanes::broadcast(0.0f);
+  for (int64_t t = 0; t < numTerms; ++t) {
+    Lanes factor = Lanes::broadcast(factors[t]);
+    const float *from = terms[t] + begin;
+#pragma GCC unroll 8
+    for (int j = 0; j < numVectors; ++j)
+      sums[j] =
+          Lanes::multiplyAdd(factor, Lanes::load(from + j * kLanes), sums[j]);
+  }
+#pragma GCC unroll 8
+  for (int j = 0; j < numVectors; ++j)
+    sums[j].store(to + begin + j * kLanes);
+}
+
+template <typename Lanes>
+void sumRows(const float *const *terms, const float *factors, int64_t numTerms,
+             int64_t count, float *to) {
+  // As many as hide the latency of a multiply-add.
+  constexpr int block = 8;
+  int64_t i = 0;
+  for (; i + block * kLanes <= count; i += block * kLanes)
+    sumRowBlock<Lanes, block>(terms, factors, numTerms, i, to);
+  for (; i < count; i += kLanes)
+    sumRowBlock<Lanes, 1>(terms, factors, numTerms, i, to);
+}
+
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//

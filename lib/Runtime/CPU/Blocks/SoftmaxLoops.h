@@ -132,6 +132,7 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
           numVectors * kLanes,
           packPanels<Lanes>,
           gatherNumbers<Lanes>,
+          sumRows<Lanes>,
           multiplyPanels<Lanes, numRows, numVectors>,
           scaleScores<Lanes>,
           exponentials<Lanes>,

@@ -23,6 +23,16 @@ ConvolutionOperand::ConvolutionOperand(const rg_convolution_operand &operand,
     data = base + operand.offset * elementBytes;
 }
 
+float ConvolutionOperand::load(int64_t offset) const {
+  float value = 0;
+  useRoutineFloat(dtype, [&](auto element) {
+    using Element = decltype(element);
+    value = Element::template load<float>(
+        *static_cast<const typename Element::Storage *>(at(offset)));
+  });
+  return value;
+}
+
 //===----------------------------------------------------------------------===//
 // Descriptions
 //===----------------------------------------------------------------------===//

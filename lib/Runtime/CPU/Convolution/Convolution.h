@@ -49,6 +49,9 @@ struct ConvolutionOperand {
     return static_cast<char *>(data) + offset * elementBytes;
   }
 
+  /// Its value.
+  float load(int64_t offset) const;
+
   void *data;
   int32_t dtype;
   int64_t elementBytes;

@@ -12,9 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Convolution.h"
-#include "WindowEpilogue.h"
-#include "WindowGather.h"
+#include "WeightGradient.h"
 
 #include "CPU/Gemm/TileGemm.h"
 
@@ -70,7 +68,7 @@ static GemmTasks makeTasks(const rg_convolution_desc &desc) {
                    desc.batch * multiply(desc.counts, desc.rank));
 }
 
-static WindowReader readX(const rg_convolution_desc &desc) {
+WindowReader regather::runtime::getXWindows(const rg_convolution_desc &desc) {
   WindowReader reader;
   reader.addDim({desc.batch, 1, desc.batch, desc.x.strides[0]});
   for (int64_t d = 0; d < desc.rank; ++d)
@@ -79,7 +77,7 @@ static WindowReader readX(const rg_convolution_desc &desc) {
   return reader;
 }
 
-static WindowReader readY(const rg_convolution_desc &desc) {
+WindowReader regather::runtime::getYWindows(const rg_convolution_desc &desc) {
   WindowReader reader;
   reader.addDim({desc.batch, 1, desc.batch, desc.y.strides[0]});
   for (int64_t d = 0; d < desc.rank; ++d)
@@ -88,7 +86,8 @@ static WindowReader readY(const rg_convolution_desc &desc) {
   return reader;
 }
 
-static WindowReader writeRow(const rg_convolution_desc &desc) {
+WindowReader
+regather::runtime::getRowOfWeights(const rg_convolution_desc &desc) {
   WindowReader reader;
   reader.addDim({desc.inner, 1, desc.inner, desc.to_w.strides[2]});
   for (int64_t d = 0; d < desc.rank; ++d)
@@ -97,8 +96,7 @@ static WindowReader writeRow(const rg_convolution_desc &desc) {
   return reader;
 }
 
-/// In the order of the elements of a window.
-static std::vector<Tap> getTaps(const rg_convolution_desc &desc) {
+std::vector<Tap> regather::runtime::getTaps(const rg_convolution_desc &desc) {
   std::vector<Tap> taps(size_t(multiply(desc.sizes, desc.rank)));
   for (size_t i = 0; i < taps.size(); ++i) {
     auto number = static_cast<int64_t>(i);
@@ -113,11 +111,11 @@ WeightGradient::WeightGradient(const rg_convolution_desc &desc)
     : desc(desc), numTaps(multiply(desc.sizes, desc.rank)),
       kernels(getBlockKernels()), tasks(makeTasks(desc)),
       tileGemm(kernels, tasks, desc.batch * multiply(desc.counts, desc.rank)),
-      xGather(kernels, readX(desc), getTaps(desc), desc.inner,
+      xGather(kernels, getXWindows(desc), getTaps(desc), desc.inner,
               TileGemm::kDepthBlock),
-      yGather(kernels, readY(desc), std::vector<Tap>(1), desc.outer,
+      yGather(kernels, getYWindows(desc), std::vector<Tap>(1), desc.outer,
               TileGemm::kDepthBlock),
-      columns(writeRow(desc)) {}
+      columns(getRowOfWeights(desc)) {}
 
 template <typename ReadRow>
 void WeightGradient::packRows(int64_t first, int64_t numRows, int64_t count,
@@ -141,21 +139,30 @@ void WeightGradient::runTile(void *const *buffers, const GemmTile &tile,
                tileGemm.getScratchBytes() / sizeof(float);
   float *table = rows + getRowsSize();
   auto packLeft = [&](int64_t begin, int64_t count, float *panels) {
+    int64_t group = tile.batch * desc.y.strides[1];
+    if (auto run = yGather.findRun(begin, count))
+      return kernels.pack({y.at(group + tile.row * desc.y.strides[2] + *run),
+                           y.dtype, tile.numRows, desc.y.strides[2], count, 1},
+                          kernels.rows, panels);
     yGather.prepare(begin, count, table);
     auto readRow = [&](int64_t row, float *to) {
-      yGather.read(
-          y.at(tile.batch * desc.y.strides[1] + row * desc.y.strides[2]),
-          y.dtype, 0, begin, count, table, to);
+      yGather.read(y.at(group + row * desc.y.strides[2]), y.dtype, 0, begin,
+                   count, table, to);
     };
     packRows(tile.row, tile.numRows, count, kernels.rows, readRow, rows,
              panels);
   };
   auto packRight = [&](int64_t begin, int64_t count, float *panels) {
+    int64_t group = tile.batch * desc.x.strides[1];
+    if (auto run = xGather.findRun(begin, count))
+      return kernels.pack({x.at(group + tile.column * desc.x.strides[2] + *run),
+                           x.dtype, tile.numColumns, desc.x.strides[2], count,
+                           1},
+                          kernels.columns, panels);
     xGather.prepare(begin, count, table);
     auto readRow = [&](int64_t column, float *to) {
-      xGather.read(x.at(tile.batch * desc.x.strides[1] +
-                        column / numTaps * desc.x.strides[2]),
-                   x.dtype, column % numTaps, begin, count, table, to);
+      xGather.read(x.at(group + column / numTaps * desc.x.strides[2]), x.dtype,
+                   column % numTaps, begin, count, table, to);
     };
     packRows(tile.column, tile.numColumns, count, kernels.columns, readRow,
              rows, panels);
@@ -173,5 +180,8 @@ void WeightGradient::run(void *const *buffers, int64_t task,
 
 void regather::runtime::addWeightParts(const rg_convolution_desc &desc,
                                        ConvolutionParts &parts) {
-  parts.push_back(std::make_unique<WeightGradient>(desc));
+  std::unique_ptr<ConvolutionPart> part = createPlaneWeights(desc);
+  if (!part)
+    part = std::make_unique<WeightGradient>(desc);
+  parts.push_back(std::move(part));
 }

@@ -24,16 +24,6 @@ float *WindowEpilogue::getTarget(int64_t row, int64_t column,
   return static_cast<float *>(target.at(row * rowStride + first));
 }
 
-static float loadOne(const ConvolutionOperand &operand, int64_t offset) {
-  float value = 0;
-  useRoutineFloat(operand.dtype, [&](auto element) {
-    using Element = decltype(element);
-    value = Element::template load<float>(
-        *static_cast<const typename Element::Storage *>(operand.at(offset)));
-  });
-  return value;
-}
-
 void WindowEpilogue::apply(float *sums, int64_t stride, int64_t row,
                            int64_t numRows, int64_t column,
                            int64_t numColumns) const {
@@ -41,7 +31,7 @@ void WindowEpilogue::apply(float *sums, int64_t stride, int64_t row,
   for (int64_t i = 0; i < numRows; ++i) {
     float *values = sums + i * stride;
     if (bias) {
-      float addend = loadOne(*bias, (row + i) * biasStride);
+      float addend = bias->load((row + i) * biasStride);
       for (int64_t j = 0; j < numColumns; ++j)
         values[j] += addend;
     }

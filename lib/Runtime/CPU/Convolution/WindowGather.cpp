@@ -21,7 +21,7 @@ static constexpr int64_t kVector = 16;
 /// Runs that are copied as fast as they are gathered.
 static constexpr int64_t kLongRun = 16;
 /// Channels for which it pays to find offsets.
-static constexpr int64_t kManyChannels = 4;
+static constexpr int64_t kManyChannels = 2;
 /// A table that fits into the cache of a core beside what is packed.
 static constexpr int64_t kMaxTable = 1 << 16;
 
@@ -33,13 +33,36 @@ static bool usesTable(const WindowReader &reader, int64_t channels,
          reader.getLargestOffset() <= std::numeric_limits<int32_t>::max();
 }
 
+static int64_t getUnshiftedSpan(const WindowReader &reader,
+                                const std::vector<Tap> &taps) {
+  if (taps.size() != 1)
+    return 0;
+  for (int64_t d = 0; d < reader.getRank(); ++d) {
+    const WindowDim &dim = reader.getDim(d);
+    if (taps[0].shifts[d] != 0 || dim.step != 1 || dim.count > dim.extent)
+      return 0;
+  }
+  return reader.getSpan();
+}
+
 WindowGather::WindowGather(const BlockKernels &kernels,
                            const WindowReader &reader, std::vector<Tap> given,
                            int64_t channels, int64_t positions)
     : kernels(kernels), reader(reader), taps(std::move(given)),
       pitch(roundUp(positions, kVector)),
       table(usesTable(reader, channels,
-                      static_cast<int64_t>(taps.size()) * pitch)) {}
+                      static_cast<int64_t>(taps.size()) * pitch)),
+      span(getUnshiftedSpan(reader, taps)) {}
+
+std::optional<int64_t> WindowGather::findRun(int64_t first,
+                                             int64_t count) const {
+  if (span == 0 || count == 0 || first / span != (first + count - 1) / span)
+    return std::nullopt;
+  int64_t start = 0;
+  reader.forEachRun(first, 1,
+                    [&](int64_t offset, int64_t, int64_t) { start = offset; });
+  return start;
+}
 
 void WindowGather::prepare(int64_t first, int64_t count, void *scratch) const {
   if (!table)

@@ -19,6 +19,7 @@
 #include "CPU/Blocks/BlockKernels.h"
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace regather::runtime {
@@ -49,7 +50,9 @@ public:
   void read(const void *channel, int32_t dtype, int64_t tap, int64_t first,
             int64_t count, const void *scratch, float *to) const;
 
-  const std::vector<Tap> &getTaps() const { return taps; }
+  /// Where the first of positions [first, first + count) lies from the origin
+  /// of a channel if the only tap sees them one behind the other.
+  std::optional<int64_t> findRun(int64_t first, int64_t count) const;
 
 private:
   const BlockKernels &kernels;
@@ -58,6 +61,8 @@ private:
   /// Offsets from one tap to the next.
   int64_t pitch;
   bool table;
+  /// Positions that lie behind each other; zero if taps are shifted.
+  int64_t span;
 };
 
 } // namespace regather::runtime

@@ -34,6 +34,8 @@ class WindowReader {
 public:
   WindowReader() = default;
   void addDim(const WindowDim &dim) { dims[rank++] = dim; }
+  int64_t getRank() const { return rank; }
+  const WindowDim &getDim(int64_t d) const { return dims[d]; }
 
   /// Joins dimensions that lie behind each other in memory. For windows without
   /// shifts, which see everything.

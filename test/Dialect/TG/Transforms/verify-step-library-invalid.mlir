@@ -50,3 +50,16 @@ exec.program @step(%x: memref<16xf32>) -> memref<16xf32> attributes {streams = 1
   exec.launch @kernel(%x) to (%y) stream 0 : (memref<16xf32>) -> memref<16xf32>
   exec.return %y : memref<16xf32>
 }
+
+// -----
+
+// The stride is another one.
+// expected-error @+2 {{'tg.kernel' op has a library call that computes something else than its body}}
+// expected-note-re @+1 {{the body computes #tg.convolution<{{.*}} strides = [2]{{.*}}>}}
+tg.kernel @kernel(%x: tensor<1x1x5xf32>, %w: tensor<1x1x3xf32>) -> tensor<1x1x2xf32>
+    attributes {library_call = #tg.convolution<batch = 1, inner = 1, outer = 1, extents = [5], counts = [2], sizes = [3], strides = [1], padding = [0], dilation = [1],
+        x = <0 strides[0, 0, 0, 1]>, w = <1 strides[0, 0, 0, 1]>, to_y = <2 strides[0, 0, 0, 1]>>} {
+  %y = tg.node "aten.convolution.default"(%x, %w) args [#tg.operand<0>, #tg.operand<1>, unit, [2], [0], [1], false, [0], 1]
+      : (tensor<1x1x5xf32>, tensor<1x1x3xf32>) -> tensor<1x1x2xf32>
+  tg.return %y : tensor<1x1x2xf32>
+}
