@@ -11,7 +11,7 @@
 //   for depth block of k:
 //     pack the block's rows of B, and its columns of A
 //     for panel of B, for panel of A:
-//       sums of the two panels += product
+//       sums of the two panels += their GEMM
 //       behind the last block: epilogue, write to C
 //
 // An element is the sum of its sums over the depth blocks, in ascending order:
