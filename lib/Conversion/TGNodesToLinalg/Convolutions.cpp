@@ -12,7 +12,7 @@
 //   y[n, g, k, i] = sum_{c, s} x[n, g, c, i * stride + s * dilation]
 //                              * w[g, k, c, s]
 //
-// The gradients of x and w are two more sums of products of the other two. A
+// The gradients of x and w are two more contractions, of the other two. A
 // transposed convolution computes x from y, which is the gradient of x.
 //
 //===----------------------------------------------------------------------===//
@@ -55,7 +55,7 @@ struct Convolution {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Sums of products
+// Contractions
 //===----------------------------------------------------------------------===//
 
 /// Expressions for loops [first, first + count).
