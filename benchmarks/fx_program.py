@@ -1,7 +1,7 @@
 """An FX graph with collectives as a program with times, for the scheduler.
 
 Times are functions of shapes alone, so that graphs that compute the same take
-the same: matrix products and attention by their arithmetic, other operators by
+the same: GEMMs and attention by their arithmetic, other operators by
 the bytes that they move, collectives by the bytes that a rank receives. Memory
 belongs to storages: views and waits have that of what they read.
 """

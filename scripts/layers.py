@@ -7,7 +7,9 @@ it that has one. A row may name folders of rows before it only, so that there
 are no circles.
 
 What targets of CMake link is held against the same table: a target may link
-another one if files of the one may include those of the other.
+another one if files of the one may include those of the other. It links, itself
+or by way of others, one target at least of each folder that its sources include,
+and no target that does not exist, which CMake takes for a library of the system.
 """
 
 from __future__ import annotations
@@ -103,7 +105,10 @@ def includes(path: Path) -> Iterator[tuple[int, str, Path | str]]:
 @dataclass
 class Target:
     place: str  # file:line
+    # Declared by a function of ours, which links what it lists and nothing else.
+    is_ours: bool
     layers: set[str]
+    sources: list[Path]
     links: list[tuple[str, str]]  # place and name
 
 
@@ -123,7 +128,8 @@ def read_targets(layers: dict[str, Layer]) -> dict[str, Target]:
                 continue
             (place, name), *rest = words
             if command[1] != "target_link_libraries":
-                targets.setdefault(name, Target(place, set(), []))
+                targets.setdefault(name, Target(
+                    place, command[1].startswith("regather_"), set(), [], []))
             elif name not in targets:  # A variable.
                 continue
             add_words(targets, name, path.parent, rest, layers,
@@ -147,6 +153,7 @@ def add_words(targets: dict[str, Target], name: str, folder: Path,
             layer = source and layer_of(source, layers)
             if layer:
                 target.layers.add(layer)
+                target.sources.append(folder / word)
 
 
 def links_of_one_layer(layers: dict[str, Layer]) -> set[tuple[str, str]]:
@@ -158,10 +165,41 @@ def links_of_one_layer(layers: dict[str, Layer]) -> set[tuple[str, str]]:
             if other in targets and len(targets[other].layers) == 1}
 
 
+def linked_layers(targets: dict[str, Target], name: str) -> set[str]:
+    """The rows of what a target links, directly or not."""
+    found, pending = {name}, [name]
+    while pending:
+        for _, other in targets[pending.pop()].links:
+            if other in targets and other not in found:
+                found.add(other)
+                pending.append(other)
+    return {layer for one in found for layer in targets[one].layers}
+
+
+def missing_links(layers: dict[str, Layer], targets: dict[str, Target]
+                  ) -> Iterator[str]:
+    built = {layer for target in targets.values() for layer in target.layers}
+    for name, target in targets.items():
+        if not target.is_ours:
+            continue
+        missing = built - linked_layers(targets, name)
+        for path in target.sources:
+            for line, text, folder in includes(path):
+                if isinstance(folder, Path) and (
+                        layer_of(folder, layers) in missing):
+                    yield (f"{path}:{line}: includes {text}, but {name} "
+                           f"({target.place}) links nothing that is built of "
+                           f"{layer_of(folder, layers)}")
+
+
 def link_findings() -> Iterator[str]:
     layers = {row.name: row for row in read_layers()}
     targets = read_targets(layers)
+    yield from missing_links(layers, targets)
     for name, target in targets.items():
+        for place, other in target.links:
+            if other.startswith("Regather") and other not in targets:
+                yield f"{place}: {name} links {other}, which is no target"
         allowed = {BOTTOM, *target.layers}
         for layer in target.layers:
             allowed.update(layers[layer].allowed)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import examples
 import layers
+import private_names
 import tablegen
 from project import (CXX_SUFFIXES, ROOT, Case, failed, passed, project_files,
                      report)
@@ -32,6 +33,10 @@ STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 USING = re.compile(r"^[ \t]*(?:namespace (\w+) = [\w:]+|using [\w:]*::(\w+));",
                    re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL | re.MULTILINE)
+# A file in a comment, alone or with its path below include.
+FILE = re.compile(r"(?<![\w/.-])((?:regather/[\w/]+/)?[A-Z]\w+\.(?:h|cpp|td))\b")
+# Of LLVM.
+FOREIGN_FILES = {"TargetSelect.h"}
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#]+)(?:#[^)]*)?\)")
 TEXT_SUFFIXES = CXX_SUFFIXES + (".td", ".py", ".sh", ".cmake", ".txt", ".mlir",
                                 ".md", ".cfg")
@@ -159,6 +164,25 @@ def links_lead_somewhere() -> Iterator[str]:
                     yield f"{path}:{number}: no file {target}"
 
 
+def comments_name_files_that_exist() -> Iterator[str]:
+    """Files of C++ and TableGen are called like classes; others are not ours."""
+    paths = {str(path) for path in project_files(".cpp", ".h", ".td")}
+    names = {path.rsplit("/", 1)[-1] for path in paths}
+    for path in project_files(*CXX_SUFFIXES, ".td"):
+        for number, line in enumerate(lines_of(path), 1):
+            for comment in COMMENT.findall(line):
+                for found in FILE.findall(comment):
+                    if found.startswith("regather/"):
+                        if f"include/{found}" not in paths:
+                            yield f"{path}:{number}: no file {found}"
+                    elif found not in names and found not in FOREIGN_FILES:
+                        yield f"{path}:{number}: no file {found}"
+
+
+def private_names_have_their_files() -> Iterator[str]:
+    yield from private_names.findings()
+
+
 def using_declarations_are_used() -> Iterator[str]:
     """What clang-tidy's misc-unused-* find; they skip all but the main file.
 
@@ -180,7 +204,8 @@ CHECKS: list[Callable[[], Iterator[str]]] = [
     operations_are_described, operations_have_examples,
     errors_are_phrased_alike, files_are_short, nothing_is_left_to_do,
     files_are_licensed, file_names_say_something, includes_keep_to_layers,
-    links_keep_to_layers, links_lead_somewhere, using_declarations_are_used]
+    links_keep_to_layers, links_lead_somewhere, comments_name_files_that_exist,
+    private_names_have_their_files, using_declarations_are_used]
 
 
 def check() -> list[Case]:

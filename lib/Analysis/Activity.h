@@ -13,9 +13,10 @@
 
 namespace regather {
 
-/// Computation or a collective that is under way. Its speed is 1 where nothing
-/// else runs and changes at events only. The simulator and the scheduler's
-/// clock have this arithmetic in common, so that their times agree to the bit.
+/// A computation or a collective that is under way. Its speed is 1 while
+/// nothing else runs, and changes only at events. The simulator and the
+/// scheduler's clock share this arithmetic, so that their times agree to the
+/// bit.
 class Activity {
 public:
   bool isActive() const { return active; }

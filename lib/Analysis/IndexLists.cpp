@@ -18,7 +18,7 @@ IndexLists::IndexLists(size_t size,
   for (auto [list, element] : pairs)
     ++ends[list];
   std::exclusive_scan(ends.begin(), ends.end(), ends.begin(), size_t(0));
-  // Each begin moves to the end of its list as that fills up.
+  // `ends` holds the begin of each list, and its end once the list is full.
   for (auto [list, element] : pairs)
     elements[ends[list]++] = element;
 }

@@ -8,11 +8,10 @@
 
 #include "Guard.h"
 #include "Module.h"
+#include "Options.h"
 #include "Status.h"
 
-#include "regather/Driver/CommandRequest.h"
 #include "regather/Driver/ReportCollector.h"
-#include "regather/Driver/SimulateStep.h"
 #include "regather/Driver/StepStatistics.h"
 #include "regather/Execution/Bundle/Bundle.h"
 #include "regather/Report/RenderReport.h"
@@ -24,20 +23,6 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::capi;
 
-static Result<CommandRequest> read(Command command,
-                                   const RegatherOptions &options) {
-  if (options.count > 0 && !options.elements)
-    return Failure("an argument is null");
-  std::vector<std::pair<StringRef, StringRef>> texts;
-  for (uint32_t i = 0; i != options.count; ++i) {
-    const RegatherOption &option = options.elements[i];
-    if (!option.name || !option.value)
-      return Failure("an option has no name or no value");
-    texts.emplace_back(option.name, option.value);
-  }
-  return readRequest(command, texts);
-}
-
 /// Carries out a command on a copy of the module.
 static RegatherStatus *
 carryOut(RegatherModule *module, Command command,
@@ -48,7 +33,7 @@ carryOut(RegatherModule *module, Command command,
   return makeOutput(
       module, output,
       [&](ModuleOp copy, RegatherOutput &output) -> LogicalResult {
-        Result<CommandRequest> request = read(command, options);
+        Result<CommandRequest> request = readOptions(command, options);
         if (!request)
           return emitError(UnknownLoc::get(copy.getContext()))
                  << request.getMessage();
@@ -98,14 +83,8 @@ RegatherStatus *regatherModuleDescribe(RegatherModule *module,
   return carryOut(module, Command::Tree, options, output,
                   [&](ModuleOp copy, CommandRequest &command,
                       RegatherOutput &output) -> LogicalResult {
-                    ModulesRequest request;
-                    request.file = module->name;
-                    request.cluster = std::move(command.step.cluster);
-                    command.step.cluster.clear();
-                    request.step = std::move(command.step);
-                    request.patterns = std::move(command.patterns);
-                    FailureOr<ModuleDescription> description =
-                        describeModules(copy, request);
+                    FailureOr<ModuleDescription> description = describeModules(
+                        copy, takeModulesRequest(command, module->name));
                     if (failed(description))
                       return failure();
                     output.text =
@@ -121,13 +100,9 @@ RegatherStatus *regatherModuleSimulate(RegatherModule *module,
   return carryOut(module, Command::Simulate, options, output,
                   [&](ModuleOp copy, CommandRequest &command,
                       RegatherOutput &output) -> LogicalResult {
-                    SimulateRequest request;
-                    request.file = module->name;
-                    request.step = std::move(command.step);
-                    request.takesKernels = command.takesKernels;
-                    request.orderFile = std::move(command.orderFile);
-                    std::unique_ptr<Prediction> prediction =
-                        predictStep(copy, request);
+                    std::unique_ptr<Prediction> prediction = predictStep(
+                        copy,
+                        takeSimulateRequest(std::move(command), module->name));
                     if (!prediction)
                       return failure();
                     output.text = formatText(*prediction->summary);
@@ -159,29 +134,25 @@ RegatherStatus *regatherModuleCompile(RegatherModule *module, const char *path,
                                       RegatherOutput **output) {
   if (!path)
     return takeStatus(Failure("an argument is null"));
-  return carryOut(module, Command::Compile, options, output,
-                  [&](ModuleOp copy, CommandRequest &command,
-                      RegatherOutput &output) -> LogicalResult {
-                    Location nowhere = UnknownLoc::get(copy.getContext());
-                    // Before long work whose result would be lost.
-                    if (Failure failure = checkWritable(path))
-                      return emitError(nowhere)
-                             << "cannot write '" << path
-                             << "': " << failure.getMessage();
-                    CompileRequest request;
-                    request.file = module->name;
-                    request.step = std::move(command.step);
-                    request.code = std::move(command.compile);
-                    ProgressListener silent;
-                    FailureOr<CompiledModule> compiled =
-                        compileModule(copy, std::move(request), silent);
-                    if (failed(compiled))
-                      return failure();
-                    const BundleContents &bundle = compiled->bundle;
-                    if (Failure failure = writeBundle(
-                            path, bundle.object->getBuffer(), bundle.manifest))
-                      return emitError(nowhere) << failure.getMessage();
-                    output.text = output.json = formatManifest(bundle.manifest);
-                    return success();
-                  });
+  return carryOut(
+      module, Command::Compile, options, output,
+      [&](ModuleOp copy, CommandRequest &command,
+          RegatherOutput &output) -> LogicalResult {
+        Location nowhere = UnknownLoc::get(copy.getContext());
+        // Before long work whose result would be lost.
+        if (Failure failure = checkWritable(path))
+          return emitError(nowhere)
+                 << "cannot write '" << path << "': " << failure.getMessage();
+        ProgressListener silent;
+        FailureOr<CompiledModule> compiled = compileModule(
+            copy, takeCompileRequest(std::move(command), module->name), silent);
+        if (failed(compiled))
+          return failure();
+        const BundleContents &bundle = compiled->bundle;
+        if (Failure failure =
+                writeBundle(path, bundle.object->getBuffer(), bundle.manifest))
+          return emitError(nowhere) << failure.getMessage();
+        output.text = output.json = formatManifest(bundle.manifest);
+        return success();
+      });
 }

@@ -9,13 +9,12 @@
 #include "regather-c/Execution.h"
 
 #include "Guard.h"
+#include "Options.h"
 #include "Status.h"
 
-#include "regather/Driver/CompileStep.h"
 #include "regather/Driver/CreateStepEngine.h"
 #include "regather/Driver/ReadModule.h"
 #include "regather/NativeEngine/StepExecutable.h"
-#include "regather/Pipelines/StepOptionText.h"
 #include "regather/StepAnalysis/MergeParts.h"
 #include "regather/Support/LLVM/MakeFailure.h"
 
@@ -76,45 +75,18 @@ private:
 // Compilation
 //===----------------------------------------------------------------------===//
 
-static Failure setOption(StepOptions &options, StringRef name,
-                         StringRef value) {
-  if (name == "entry") {
-    options.entry = value.str();
-    return Failure();
-  }
-  if (name == "plan")
-    return readPlan(options, value.str(), "plan");
-  if (name == "pass-option")
-    return setPassOptions(options, value, name);
-  return setStepOption(options, name, value, name);
-}
-
-static Failure readOptions(const RegatherExecutableOptions &given,
-                           StepOptions &options) {
+static Result<StepOptions> readOptions(const RegatherExecutableOptions &given) {
   if (given.threads < 0)
     return makeFailure("expects a number of threads, got {0}", given.threads);
-  if (given.numOptions > 0 && !given.options)
-    return makeFailure("an argument is null");
-  llvm::ArrayRef<RegatherOption> elements(given.options, given.numOptions);
-  if (llvm::any_of(elements, [](const RegatherOption &option) {
-        return !option.name || !option.value;
-      }))
-    return makeFailure("an argument is null");
-  // Options of passes go over those of steps, as on the command line.
-  for (StringRef late : {"", "plan", "pass-option"})
-    for (const RegatherOption &option : elements) {
-      StringRef name = option.name;
-      bool isLate = name == "plan" || name == "pass-option";
-      if (isLate ? name != late : !late.empty())
-        continue;
-      if (Failure failure = setOption(options, name, option.value))
-        return failure;
-    }
   if (!(given.timeoutSeconds >= 0))
     return makeFailure("expects a timeout of seconds, got {0}",
                        given.timeoutSeconds);
-  options.ranks = given.transport ? given.transport->ranks : 1;
-  return Failure();
+  Result<CommandRequest> request =
+      capi::readOptions(Command::Execute, {given.numOptions, given.options});
+  if (!request)
+    return request.getFailure();
+  request->step.ranks = given.transport ? given.transport->ranks : 1;
+  return std::move(request->step);
 }
 
 static std::vector<std::vector<RegatherShard>>
@@ -173,9 +145,9 @@ regatherExecutableCreate(const char *document, size_t size,
   return capi::guard([&]() -> RegatherStatus * {
     if (!document || !options || !executable)
       return capi::takeStatus(makeFailure("an argument is null"));
-    StepOptions step;
-    if (Failure failure = readOptions(*options, step))
-      return capi::takeStatus(failure);
+    Result<StepOptions> step = readOptions(*options);
+    if (!step)
+      return capi::takeStatus(step.getFailure());
     auto created = std::make_unique<RegatherExecutable>();
     created->context = createContext();
     Messages messages(created->context.get());
@@ -183,7 +155,7 @@ regatherExecutableCreate(const char *document, size_t size,
         llvm::MemoryBuffer::getMemBufferCopy(
             StringRef(document, size), options->name ? options->name : "step"),
         options->isCapture != 0, created->sources, *created->context);
-    if (!created->module || failed(compile(*created, step, *options)))
+    if (!created->module || failed(compile(*created, *step, *options)))
       return messages.getStatus();
     // Threads that only compile.
     created->context->disableMultithreading();

@@ -8,7 +8,7 @@
 // TREE-NEXT:   up               256        64       {{.*}}      1       192 {{.*}}      1       192
 // HYBRID:    "all_gather": 1
 // HYBRID:    "reduce_scatter": 1
-// NO-MESH:   error: cannot prepare the step: replicate-axis "dp" needs a mesh that has it
+// NO-MESH:   error: --replicate-axis needs --mesh
 
 // The ranks do not divide four rows. Where no data is run, they can be one
 // rank's.

@@ -8,7 +8,7 @@
 // RUN: regather stats %s | FileCheck %s --check-prefix=TEXT
 
 // The parameter counts once, though backward reads it twice: 64 bytes. So do
-// the product and what is made of it.
+// the GEMM and what is made of it.
 // BEFORE:      "gathered_bytes_across_boundary": 64,
 // BEFORE-NEXT: "saved_bytes": 192,
 // BEFORE-NEXT: "recomputed_flops": 0,

@@ -132,7 +132,7 @@ def test_graphs_are_for_gpus(steps: dict[str, Path], tmp_path: Path) -> None:
     result = run_tool("regather", "compile", steps["llama"],
                       "--cuda-graph=full", "-o", tmp_path / "step.rgb")
     assert result.code == 1
-    assert "--cuda-graph needs a bundle for a target such as" in result.stderr
+    assert "--cuda-graph needs a --target such as" in result.stderr
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -330,7 +330,7 @@ func.func @step(%a: {matrix}, %b: {matrix}) -> {matrix} {{
         seconds = ["3,1,2", "1,2,3", "2,3,1", "1,1,1"][rank]
         return run_rank(bundle, rank, 4, "--algorithms=timed", port=port,
                         REGATHER_STAND_IN_NCCL_FOLDER=str(tmp_path),
-                        REGATHER_STAND_IN_PRODUCT_SECONDS=seconds,
+                        REGATHER_STAND_IN_GEMM_SECONDS=seconds,
                         REGATHER_RECORD=str(tmp_path / f"calls-{rank}"))
 
     with ThreadPoolExecutor(4) as pool:

@@ -72,7 +72,7 @@ def test_algorithms_are_kept_next_to_the_bundle(tmp_path: Path) -> None:
         record.unlink(missing_ok=True)
         result = run(bundle, "--random-inputs=1", *options,
                      REGATHER_RECORD=str(record),
-                     REGATHER_STAND_IN_PRODUCT_SECONDS=seconds, **env)
+                     REGATHER_STAND_IN_GEMM_SECONDS=seconds, **env)
         assert result.code == 0, result.stderr
         return [call["algorithm"] for call in calls_of(record)
                 if call["call"] == "cublasLtMatmul"]

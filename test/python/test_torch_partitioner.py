@@ -52,7 +52,7 @@ def train(model: Model, partition: Callable[..., Any]) -> list[torch.Tensor]:
                              if p.grad is not None)]
 
 
-def save_products(context: Any, op: Any, *args: Any,
+def save_matmuls(context: Any, op: Any, *args: Any,
                   **kwargs: Any) -> CheckpointPolicy:
     return (CheckpointPolicy.MUST_SAVE
             if op is torch.ops.aten.addmm.default
@@ -61,7 +61,7 @@ def save_products(context: Any, op: Any, *args: Any,
 
 class Checkpointed(torch.nn.Module):
     """Blocks inside of checkpoints, with random numbers; the second one saves
-    products."""
+    matmuls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Checkpointed(torch.nn.Module):
         x = x + checkpoint(
             second, x, use_reentrant=False,
             context_fn=functools.partial(create_selective_checkpoint_contexts,
-                                         save_products))
+                                         save_matmuls))
         return third(x.softmax(-1)).square().mean()
 
 

@@ -214,7 +214,8 @@ def test_wrong_batches(small: regather.TrainingStep, batch: object,
     ({"mesh": "dp:4"}, "start with torchrun --nproc-per-node 4"),
     ({"mesh": "dp"}, 'expects a mesh such as "dp:4", got "dp"'),
     ({"clip": -1.0}, "expects a positive norm to clip, got -1.0"),
-    ({"options": {"polcy": "full"}}, "polcy"),
+    ({"options": {"polcy": "full"}}, "unknown option 'polcy'; options are "),
+    ({"options": {"optimizer": "sgd"}}, "optimizer is given more than once"),
     ({"optimizer": "sgd"}, "an optimizer given as text needs lr"),
     ({"lr": 0.1}, "lr is for optimizers given as text")])
 def test_wrong_options(options: dict, message: str) -> None:

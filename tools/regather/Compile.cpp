@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepFlags.h"
+#include "CommandFlags.h"
 
-#include "regather/Driver/CompileStep.h"
 #include "regather/Execution/Bundle/Bundle.h"
-#include "regather/Pipelines/StepOptionText.h"
 #include "regather/Report/RenderReport.h"
 
 using namespace regather;
@@ -33,14 +31,6 @@ static cl::opt<std::string> output("o",
                                    cl::Required, cl::value_desc("FILE"),
                                    cl::sub(compileCommand),
                                    cl::cat(getCategory()));
-static cl::opt<std::string>
-    target("target",
-           cl::desc("What the code is to run on: cpu, processors with the "
-                    "instructions of this machine (default), or "
-                    "nvptx:ARCH,..., GPUs of the architectures sm_80, sm_90a "
-                    "or sm_100a; one alone unless a bundle is written"),
-           cl::value_desc("TARGET"), cl::init("cpu"), cl::sub(compileCommand),
-           cl::cat(getCategory()));
 static cl::opt<OutputKind> emitted(
     "emit", cl::desc("What is written"),
     cl::values(clEnumValN(OutputKind::Bundle, "bundle", "a bundle (default)"),
@@ -56,16 +46,6 @@ static cl::opt<std::string>
           cl::value_desc("FILE"), cl::sub(compileCommand),
           cl::cat(getCategory()));
 static cl::opt<std::string>
-    libdevice("libdevice",
-              cl::desc("Path of NVIDIA's libdevice, if it is not to be "
-                       "searched for in the CUDA toolkit"),
-              cl::value_desc("FILE"), cl::sub(compileCommand),
-              cl::cat(getCategory()));
-static cl::opt<std::string>
-    linker("linker", cl::desc("Path of lld, if it is not to be searched for"),
-           cl::value_desc("FILE"), cl::sub(compileCommand),
-           cl::cat(getCategory()));
-static cl::opt<std::string>
     reportPage("report", cl::desc("Write the page of `regather report`"),
                cl::value_desc("FILE"), cl::sub(compileCommand),
                cl::cat(getCategory()));
@@ -74,44 +54,27 @@ static cl::opt<std::string> bundle(cl::Positional, cl::desc("FILE"),
                                    cl::Required, cl::sub(manifestCommand),
                                    cl::cat(getCategory()));
 
-static cl::opt<std::string> cudaGraph(
-    "cuda-graph",
-    cl::desc("What a GPU is told at once: none (default), unit (computation of "
-             "each unit and phase), modules=PATTERNS, full (the whole step), "
-             "or options of exec-form-graphs, such as 'unit min-ops=4'"),
-    cl::value_desc("MODE OPTION=VALUE..."), cl::sub(compileCommand),
-    cl::cat(getCategory()));
-
-static Failure readCudaGraph(StepOptions &options) {
-  if (cudaGraph.getNumOccurrences() == 0)
-    return Failure();
-  if (target == "cpu" || emitted != OutputKind::Bundle)
-    return Failure("--cuda-graph needs a bundle for a target such as "
-                   "--target=nvptx:sm_90a");
-  return setStepOption(options, "cuda-graph", cudaGraph.getValue(),
-                       "--cuda-graph");
-}
-
-/// What the flags say of the code.
-static Result<CompileOptions> readCompileFlags() {
-  if (target == "cpu" && emitted != OutputKind::Bundle)
-    return Failure("--emit=ptx and --emit=cubin need a target such as "
-                   "--target=nvptx:sm_90a");
-  auto architectures = parseTarget(target);
-  if (!architectures)
-    return architectures.getFailure();
-  if (emitted != OutputKind::Bundle && architectures->size() > 1)
-    return Failure(
-        "--emit=ptx and --emit=cubin write code for one architecture, but '" +
-        target + "' names several, for which --emit=bundle has room");
-  CompileOptions options;
-  options.architectures = std::move(*architectures);
-  options.threads = getCompileThreads();
-  options.cacheDirectory = getCacheDirectory();
-  options.libdevice = libdevice;
-  options.ptxas = ptxas;
-  options.linker = linker;
-  return options;
+/// What the flags ask for.
+static Result<CompileRequest> readFlags() {
+  Result<CommandRequest> request = readCommandFlags(Command::Compile);
+  if (!request)
+    return request.getFailure();
+  if (emitted != OutputKind::Bundle) {
+    size_t architectures = request->compile.architectures.size();
+    if (architectures == 0)
+      return Failure("--emit=ptx and --emit=cubin need a target such as "
+                     "--target=nvptx:sm_90a");
+    if (architectures > 1)
+      return Failure("--emit=ptx and --emit=cubin write code for one "
+                     "architecture, but --target names several, for which "
+                     "--emit=bundle has room");
+    if (request->step.program.graphs.mode != exec::GraphMode::None)
+      return Failure("--cuda-graph needs --emit=bundle");
+  }
+  CompileRequest compile = takeCompileRequest(std::move(*request), file);
+  compile.code.ptxas = ptxas;
+  compile.wantsReport = !reportPage.empty();
+  return compile;
 }
 
 /// Writes the code of kernels, and how they are launched.
@@ -147,25 +110,15 @@ static int writeBundleFile(mlir::ModuleOp module, CompileRequest request) {
 int regather::compileMain() {
   if (!canWrite({&output, &reportPage}))
     return 1;
-  CompileRequest request;
-  request.file = file;
-  request.wantsReport = !reportPage.empty();
-  Result<StepOptions> step = readStepFlags();
-  if (!step)
-    return reportError(step.getMessage());
-  request.step = std::move(*step);
-  if (Failure failure = readCudaGraph(request.step))
-    return reportError(failure.getMessage());
-  Result<CompileOptions> code = readCompileFlags();
-  if (!code)
-    return reportError(code.getMessage());
-  request.code = std::move(*code);
+  Result<CompileRequest> request = readFlags();
+  if (!request)
+    return reportError(request.getMessage());
   std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
   return emitted == OutputKind::Bundle
-             ? writeBundleFile(*input->module, std::move(request))
-             : writeKernelFiles(*input->module, request);
+             ? writeBundleFile(*input->module, std::move(*request))
+             : writeKernelFiles(*input->module, *request);
 }
 
 int regather::manifestMain() {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepFlags.h"
+#include "CommandFlags.h"
 
 #include "regather/Driver/ReportCollector.h"
 #include "regather/Report/RenderReport.h"
@@ -37,16 +37,16 @@ int regather::reportMain() {
     return 1;
   if (output.empty() && json.empty())
     return reportError("nothing to write: give -o, --json, or both");
-  Result<StepOptions> options = readStepFlags();
-  if (!options)
-    return reportError(options.getMessage());
+  Result<CommandRequest> request = readCommandFlags(Command::Report);
+  if (!request)
+    return reportError(request.getMessage());
   if (isBundle(file))
     return reportError("a report shows a module, not a bundle");
   std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
   llvm::FailureOr<report::StepReport> report =
-      reportStep(*input->module, file, *options);
+      reportStep(*input->module, file, request->step);
   if (failed(report))
     return 1;
   return writeFile(output, output.empty() ? "" : renderHtml(*report)) &&

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepFlags.h"
+#include "CommandFlags.h"
 
 #include "regather/Driver/CreateStepEngine.h"
 #include "regather/Execution/Bundle/PrintBundleRun.h"
@@ -57,13 +57,13 @@ static std::vector<GivenFlag> declareFlags() {
 
 static const std::vector<GivenFlag> givenFlags = declareFlags();
 
-static Result<RunFlags> readFlags() {
+static Result<RunFlags> readFlags(const CommandRequest &request) {
   RunFlags flags;
   flags.options.file = file;
   for (const GivenFlag &given : givenFlags)
     if (Failure failure = given.read(flags))
       return failure;
-  flags.ranks = getRequestedRanks();
+  flags.ranks = request.step.ranks;
   flags.quiet = isQuiet();
   if (Failure failure = checkRunFlags(flags))
     return failure;
@@ -72,7 +72,8 @@ static Result<RunFlags> readFlags() {
   return flags;
 }
 
-static EngineOptions getEngineOptions(const RunFlags &flags) {
+static EngineOptions getEngineOptions(const RunFlags &flags,
+                                      const CompileOptions &compile) {
   EngineOptions options;
   options.seed = flags.seed;
   options.timeoutSeconds = flags.timeout.value_or(RunFlags::kDefaultTimeout);
@@ -80,26 +81,27 @@ static EngineOptions getEngineOptions(const RunFlags &flags) {
   options.communicator = flags.communicator.value_or(CommunicatorOptions());
   options.watchArena = flags.options.checkPlan;
   options.recordSpans = !flags.options.trace.empty();
-  options.compileThreads = getCompileThreads();
-  options.cacheDirectory = getCacheDirectory();
+  options.compileThreads = compile.threads;
+  options.cacheDirectory = compile.cacheDirectory;
   return options;
 }
 
-static int runModule(const RunFlags &flags, const StepOptions &step) {
+static int runModule(const RunFlags &flags, const CommandRequest &request) {
   std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
   ShownProgress progress;
   progress.begin("preparing");
   llvm::FailureOr<PreparedStep> prepared =
-      prepareRun(*input->module, step, flags.engine);
+      prepareRun(*input->module, request.step, flags.engine);
   progress.end();
   if (failed(prepared))
     return 1;
-  return printRun(
-      flags.options,
-      describeRun(*prepared, flags.engine, getEngineOptions(flags), progress),
-      progress.progress);
+  return printRun(flags.options,
+                  describeRun(*prepared, flags.engine,
+                              getEngineOptions(flags, request.compile),
+                              progress),
+                  progress.progress);
 }
 
 static int runBundle(const RunFlags &flags) {
@@ -112,11 +114,11 @@ static int runBundle(const RunFlags &flags) {
 }
 
 int regather::runMain() {
-  Result<RunFlags> flags = readFlags();
+  Result<CommandRequest> request = readCommandFlags(Command::Run);
+  if (!request)
+    return reportError(request.getMessage());
+  Result<RunFlags> flags = readFlags(*request);
   if (!flags)
     return reportError(flags.getMessage());
-  Result<StepOptions> step = readStepFlags();
-  if (!step)
-    return reportError(step.getMessage());
-  return isBundle(file) ? runBundle(*flags) : runModule(*flags, *step);
+  return isBundle(file) ? runBundle(*flags) : runModule(*flags, *request);
 }

@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepFlags.h"
-
-#include "regather/Driver/SimulateStep.h"
+#include "CommandFlags.h"
 
 using namespace regather;
 namespace cl = llvm::cl;
@@ -20,21 +18,6 @@ cl::SubCommand
 static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
                                  cl::sub(simulateCommand),
                                  cl::cat(getCategory()));
-static cl::opt<std::string>
-    orderPath("order",
-              cl::desc("Operations of the step in another order: their names, "
-                       "one on each line or in a JSON list"),
-              cl::value_desc("FILE"), cl::sub(simulateCommand),
-              cl::cat(getCategory()));
-static cl::opt<bool>
-    takesKernels("kernels",
-                 cl::desc("Simulate kernels instead of single operations"),
-                 cl::sub(simulateCommand), cl::cat(getCategory()));
-static cl::opt<bool> overlapGroups(
-    "overlap-groups",
-    cl::desc("Let collectives be in flight together whose groups share more "
-             "than one device; say so only if the library allows it"),
-    cl::sub(simulateCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
     tracePath("trace", cl::desc("Write the timeline for Perfetto, as JSON"),
               cl::value_desc("FILE"), cl::sub(simulateCommand),
@@ -49,7 +32,6 @@ static cl::opt<std::string> jsonPath("json",
                                      cl::sub(simulateCommand),
                                      cl::cat(getCategory()));
 
-/// What a function writes to a stream.
 /// Writes the files that are asked for; true if that was possible.
 static bool writeFiles(const Prediction &prediction) {
   if (!tracePath.empty() && !writeFile(tracePath, formatTrace(prediction)))
@@ -63,19 +45,14 @@ static bool writeFiles(const Prediction &prediction) {
 int regather::simulateMain() {
   if (!canWrite({&tracePath, &pagePath, &jsonPath}))
     return 1;
-  Result<StepOptions> options = readStepFlags();
-  if (!options)
-    return reportError(options.getMessage());
+  Result<CommandRequest> request = readCommandFlags(Command::Simulate);
+  if (!request)
+    return reportError(request.getMessage());
   std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
-  SimulateRequest request;
-  request.file = file;
-  request.step = std::move(*options);
-  request.step.overlapsGroups = overlapGroups;
-  request.takesKernels = takesKernels;
-  request.orderFile = orderPath;
-  std::unique_ptr<Prediction> prediction = predictStep(*input->module, request);
+  std::unique_ptr<Prediction> prediction = predictStep(
+      *input->module, takeSimulateRequest(std::move(*request), file));
   if (!prediction || !writeFiles(*prediction))
     return 1;
   llvm::outs() << formatText(*prediction->summary);

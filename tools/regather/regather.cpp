@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Commands.h"
+#include "CommandFlags.h"
 
 #include "regather/Support/Signals.h"
 
@@ -38,6 +38,7 @@ static int runSubcommand() {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   ignoreFileSizeSignal();
+  declareCommandFlags();
   for (llvm::cl::SubCommand *command :
        {&runCommand, &checkCallsCommand, &compileCommand, &manifestCommand,
         &reportCommand, &simulateCommand, &statsCommand, &treeCommand})

@@ -138,7 +138,7 @@ def ConvertTGNodesToLinalgPass
     that code is generated.
 
     Numbers: pointwise arithmetic on bf16 and f16 is carried out in f32 and
-    rounded once, at the end of the node; reductions and products of matrices
+    rounded once, at the end of the node; reductions and GEMMs
     accumulate in f32 for both, in f64 for f64, and in the result type for
     integers. Sorting is stable, with NaN as the largest number. Contributions
     to one element are added in row-major order of what they come from, so

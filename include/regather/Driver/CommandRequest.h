@@ -1,4 +1,4 @@
-//===- CommandRequest.h - Commands by options as text -----------*- C++ -*-===//
+//===- CommandRequest.h - What is asked of a command ------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,18 +9,16 @@
 #ifndef REGATHER_DRIVER_COMMANDREQUEST_H
 #define REGATHER_DRIVER_COMMANDREQUEST_H
 
+#include "regather/Driver/CommandOption.h"
 #include "regather/Driver/CompileStep.h"
 #include "regather/Driver/DescribeModules.h"
+#include "regather/Driver/SimulateStep.h"
 #include "regather/Pipelines/StepOptions.h"
-#include "regather/Support/Result.h"
-
-#include <initializer_list>
 
 namespace regather {
 
-enum class Command { Simulate, Report, Stats, Tree, Compile };
-
-/// The command of a name such as "simulate".
+/// The command of a name such as "simulate", of those whose options the C API
+/// lists.
 Result<Command> parseCommand(llvm::StringRef name);
 
 /// What is asked of a command. Each uses its part.
@@ -40,26 +38,19 @@ struct CommandRequest {
   bool folds = true;
 };
 
-/// An option of commands, as texts see it: the flag without its dashes.
-struct CommandOption {
-  llvm::StringLiteral name;
-  /// What a value looks like; empty for one that is true or false.
-  llvm::StringLiteral value;
-  llvm::StringLiteral help;
-  std::initializer_list<Command> commands;
-  /// Null for one that setStepOption reads.
-  Failure (*read)(CommandRequest &request, llvm::StringRef text) = nullptr;
-};
+/// Reads texts, each with the name of its option, into a request, those of
+/// passes over those that decide about them. Messages name options with
+/// `dashes` before them. Fails for an option that the command does not have,
+/// and says which it has.
+Result<CommandRequest>
+readRequest(Command command,
+            llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> options,
+            llvm::StringRef dashes = "");
 
-/// The options of a command, by name.
-std::vector<const CommandOption *> listOptions(Command command);
-
-/// Reads the options into a request, those of passes over those that decide
-/// about them. Fails for one that the command does not have, and says which it
-/// has.
-Result<CommandRequest> readRequest(
-    Command command,
-    llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> options);
+// What the commands take, of a step that messages and pages call `file`.
+ModulesRequest takeModulesRequest(CommandRequest request, std::string file);
+SimulateRequest takeSimulateRequest(CommandRequest request, std::string file);
+CompileRequest takeCompileRequest(CommandRequest request, std::string file);
 
 } // namespace regather
 

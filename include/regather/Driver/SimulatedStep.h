@@ -20,7 +20,7 @@ namespace regather {
 /// Arithmetic of the model: what is computed a second time does not count.
 struct ModelFlops {
   double flops = 0;
-  /// The element type of most products, as MLIR spells it.
+  /// The element type of most GEMMs, as MLIR spells it.
   std::string type;
 };
 

@@ -37,7 +37,7 @@ struct SimulationSummary {
   /// `per-rank` or `global` if the step was sharded for it.
   std::string batch;
   double flops = 0;
-  /// Of a device, for the type of most products; 0 if it is not known.
+  /// Of a device, for the type of most GEMMs; 0 if it is not known.
   double peakFlops = 0;
 
   /// The class of ranks that is done last; all numbers are of it.

@@ -17,7 +17,7 @@ namespace regather {
 
 /// Why something failed; true if it did. For code that links no LLVM. Costs no
 /// allocation where nothing fails.
-class Failure {
+class [[nodiscard]] Failure {
 public:
   Failure() = default;
   /// `code` tells kinds of failures apart where somebody has to: the runtime's
@@ -34,7 +34,7 @@ private:
 };
 
 /// A value, or why there is none.
-template <typename T> class Result {
+template <typename T> class [[nodiscard]] Result {
 public:
   Result(T value) : value(std::move(value)) {}
   Result(Failure failure) : failure(std::move(failure)) {}

@@ -51,7 +51,7 @@ static SizedCollective describe(const BucketSizeProblem &problem,
 namespace {
 struct Event {
   double instant;
-  /// What starts comes before what is needed.
+  /// Of equal times, starts come before needs.
   bool isNeed;
   uint32_t bucket;
 
@@ -75,7 +75,7 @@ public:
 
   double getStart(const SizedCollective &gather) {
     ahead += gather.wholeBytes;
-    // What is read by then makes room.
+    // Gathers that have been read by then no longer count.
     while (!unread.empty() && ahead > maxBytes) {
       start = std::max(start, unread.front().need);
       ahead -= unread.front().wholeBytes;
@@ -138,8 +138,8 @@ DryRun regather::runDry(const BucketSizeProblem &problem,
       continue;
     waited += ends[event.bucket] - now;
     run.isExposed[event.bucket] = true;
-    // Everything that the bucket stood in line behind. None of it needs to be
-    // looked at again.
+    // The buckets that this one waits for on its stream. Later buckets wait for
+    // this one, so those are never looked at again.
     auto first = stream.busy.begin() + stream.firstBusy;
     auto last = std::find(first, stream.busy.end(), event.bucket);
     if (last == stream.busy.end())

@@ -95,8 +95,8 @@ private:
   const std::vector<CollectiveOps> &collectives;
   const std::vector<CollectiveBucket> &buckets;
   BucketWork &work;
-  /// Steps that searches for circles may still take. Without, the first bucket
-  /// that is held back is cut, necessary or not.
+  /// Steps that searches for circles may still take. Once they are used up, the
+  /// first bucket that is held back is cut, whether that is necessary or not.
   uint64_t searchBudget;
   /// By operation: dependencies that have not run, and the gate and collective
   /// of starts and waits.
@@ -106,7 +106,7 @@ private:
   std::vector<uint32_t> ready;
   /// Gates where somebody has arrived, by the first operation that has.
   std::set<std::pair<uint32_t, uint32_t>> held;
-  /// By gate: the last search that came by.
+  /// By gate: the last search that visited it.
   std::vector<uint32_t> searched;
   uint32_t numSearches = 0;
   std::vector<BucketPart> parts;
@@ -181,7 +181,7 @@ void BucketCutter::open(uint32_t number, std::optional<uint32_t> cause) {
     gateOf[op] = kNone;
     ready.push_back(op);
   }
-  // Waits that cannot be one make two parts of what could start as one.
+  // If waits cannot be one, what starts as one becomes two parts.
   if (isStart || cause) {
     uint32_t origin = isStart ? bucket : parts[bucket].bucket;
     for (uint32_t member : arrived)

@@ -28,11 +28,11 @@ struct CallAccess {
   Tick tick;
 };
 
-/// What is known of bytes that are alike.
+/// What is known of bytes that have one history.
 struct ByteHistoryState {
-  /// Nothing has written them as long as it has no call.
+  /// The last write; without a call, nothing has written them yet.
   CallAccess writer;
-  /// The last on each lane since.
+  /// The last read on each lane since that write.
   llvm::SmallVector<CallAccess, 1> readers;
 };
 

@@ -95,7 +95,7 @@ void CallChecker::read(const CallAccess &access, CallRange range) {
   });
 }
 
-/// True if a call has bytes for intermediate values.
+/// True if the call uses these bytes for intermediate values.
 static bool isScratch(const CallAccess &access, CallRange part) {
   return any_of(access.call->scratch, [&](CallRange range) {
     return range.address <= part.address &&
@@ -229,9 +229,9 @@ void CallChecker::checkHabits(const RecordedCall &call) {
     report(Kind::IllegalCapture, call, nullptr,
            formatv("{0} is not allowed while a stream is captured",
                    callorder::describe(call)));
-  // Asking whether something is done does not wait.
+  // A query does not wait.
   bool asks = StringRef(call.name).ends_with("Query");
-  // The host has to read what it decides by.
+  // The host has to read the value that a branch depends on.
   bool decides = StringRef(call.description).starts_with("exec.if") ||
                  StringRef(call.description).starts_with("exec.for");
   if (call.instruction && !decides &&
@@ -336,15 +336,16 @@ void CallChecker::runStreamCall(const RecordedCall &call) {
 void CallChecker::runCall(const RecordedCall &call) {
   ++statistics.calls;
   checkHabits(call);
-  // An answer: work is not done yet; another image has to be tried.
+  // These results are answers, not failures: work is not done yet, or another
+  // image has to be tried.
   bool isAnswer = call.result == "CUDA_ERROR_NOT_READY" ||
                   call.result == "CUDA_ERROR_NO_BINARY_FOR_GPU";
   if (!call.result.empty() && !isAnswer)
     report(Kind::Failed, call, nullptr,
            formatv("{0} fails with {1}: {2}", callorder::describe(call),
                    call.result, call.problem));
-  // The rest is about what calls do. One that failed may still have shown
-  // what it was meant to.
+  // The rest is about what calls do. A call that failed may still tell what it
+  // was meant to do.
   if (!runMemoryCall(call) && !runHostCall(call) && !runCaptureCall(call) &&
       call.stream != 0)
     runStreamCall(call);

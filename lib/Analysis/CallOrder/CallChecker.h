@@ -38,7 +38,8 @@ public:
   std::map<int64_t, std::vector<StartedCollective>> collectives;
 
 private:
-  /// An event is of the capture that it was recorded in; 0 outside of one.
+  /// An event belongs to the capture that it was recorded in; 0 outside of
+  /// captures.
   struct Event {
     size_t capture = 0;
     Clock clock;

@@ -102,9 +102,9 @@ void CallChecker::checkJoined(const RecordedCall &end, const Capture &capture) {
                      callorder::describe(*last[stream])));
 }
 
-/// Runs what was captured once more. The graph is one piece of work of the
-/// stream, so its origin is that stream; others know what the origin tells
-/// them.
+/// Runs what was captured once more. A graph is one piece of work of the stream
+/// that launches it, so that stream takes the place of the origin; the other
+/// streams of the graph know what the origin tells them.
 void CallChecker::launch(const RecordedCall &call) {
   auto found = executables.find(call.executable);
   if (found == executables.end())
@@ -125,7 +125,7 @@ void CallChecker::launch(const RecordedCall &call) {
       it->second = clocks.addLane();
     return it->second;
   };
-  // Comes after what the host knows, even if the graph holds nothing.
+  // Even an empty graph comes after what the host knows to be complete.
   clocks.advance(origin);
   DenseMap<int64_t, Clock> recorded;
   for (auto [captured, group] : zip_equal(capture.calls, capture.groups)) {

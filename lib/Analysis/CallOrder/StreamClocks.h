@@ -15,8 +15,8 @@
 
 namespace regather::callorder {
 
-/// For each lane, how much of it is complete, counted in ticks. What is missing
-/// at the end is 0.
+/// For each lane, how many of its ticks are complete. Lanes behind the end of
+/// the vector have 0.
 using Clock = std::vector<uint64_t>;
 
 /// A tick of a lane.
@@ -26,7 +26,7 @@ struct Tick {
 };
 
 /// The lanes of a run: the host, each stream, and each further stream that
-/// takes part in a graph. What a lane is told runs in order.
+/// takes part in a graph. A lane runs what it is given in order.
 class StreamClocks {
 public:
   /// The host, which tells the others what to do.
@@ -37,9 +37,10 @@ public:
   size_t addLane();
   size_t getNumLanes() const { return clocks.size(); }
 
-  /// The next tick of a lane: it comes after what the host knows.
+  /// Begins the next tick of a lane, which comes after everything that the host
+  /// knows to be complete.
   Tick advance(size_t lane);
-  /// What is complete once all that the lane was told is.
+  /// What is complete once everything that the lane was given is complete.
   const Clock &get(size_t lane) const { return clocks[lane]; }
   /// The lane waits for `clock`.
   void join(size_t lane, const Clock &clock);

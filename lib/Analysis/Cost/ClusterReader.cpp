@@ -19,8 +19,8 @@ using namespace regather;
 namespace json = llvm::json;
 
 namespace {
-/// The numbers a field can have. Wide enough for any hardware of the next
-/// decades; what lies outside is a slip of units.
+/// The numbers that a field can have. The range is wide enough for any hardware
+/// of the next decades, so a number outside of it has the wrong unit.
 struct Range {
   double low, high;
 };
@@ -46,8 +46,8 @@ private:
   std::string text;
 };
 
-/// Reads the fields of one object. What is missing reads as zero or empty, once
-/// the problem is reported.
+/// Reads the fields of one object. A missing field is reported, and reads as
+/// zero or empty.
 class Fields {
 public:
   Fields(const json::Value &value, std::string path, Problem &problem)
@@ -56,7 +56,8 @@ public:
       problem.report(this->path.empty() ? "the file" : this->path,
                      "must be an object");
   }
-  /// Reports fields that nobody asked for. Comments are for people.
+  /// Reports fields that nobody asked for, but for "comment", which is for
+  /// people.
   ~Fields() {
     if (!object)
       return;
@@ -125,7 +126,7 @@ public:
       problem.report(path, "must be a number");
       return range.low;
     }
-    // Written so that no number is out of range, too.
+    // Written so that a NaN is out of range, too.
     if (!(*number >= range.low && *number <= range.high)) {
       problem.report(path, llvm::formatv("must be between {0:e1} and {1:e1}, "
                                          "got {2}",
@@ -289,7 +290,7 @@ static Cluster readCluster(const json::Value &value, Problem &problem) {
             return cluster.algorithms.push_back(algorithm);
         problem.report(path, "must be \"ring\", \"tree\" or \"hierarchical\"");
       });
-  // Trees are for all_reduce alone.
+  // Only all_reduce has trees.
   if (llvm::all_of(cluster.algorithms, [](CollectiveAlgorithm algorithm) {
         return algorithm == CollectiveAlgorithm::Tree;
       }))

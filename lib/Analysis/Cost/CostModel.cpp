@@ -31,8 +31,9 @@
 
 using namespace regather;
 
-/// What a tree gets of the bandwidth of a ring: its bytes are forwarded by
-/// ranks that reduce at the same time. From the tuning tables of NCCL.
+/// The part of a ring's bandwidth that a tree reaches, because the ranks that
+/// forward bytes reduce them at the same time. The number is from the tuning
+/// tables of NCCL.
 static constexpr double kTreeBandwidth = 0.92;
 
 //===----------------------------------------------------------------------===//
@@ -56,7 +57,8 @@ int64_t GroupPlacement::getRanksBelow(unsigned link) const {
 GroupPlacement CostModel::placeGroup(llvm::ArrayRef<int64_t> members) const {
   GroupPlacement group;
   group.ranks = static_cast<int64_t>(members.size());
-  // Blocks of the class before, in ascending order; at first, the ranks.
+  // The blocks of the next inner class, in ascending order; at first, the
+  // ranks.
   std::vector<int64_t> blocks(members.begin(), members.end());
   llvm::sort(blocks);
   int64_t inner = 1;
@@ -193,12 +195,13 @@ double CostModel::ringSeconds(CollectiveKind kind, double receivedBytes,
     double lanes = static_cast<double>(group.getRanksBelow(link));
     double bytes = receivedBytes;
     if (kind == CollectiveKind::Permute) {
-      // One step, which crosses the outermost links in the worst case.
+      // It is one step, which crosses the outermost links in the worst case.
       if (link != group.getLink())
         return;
       steps = lanes = 1;
     } else if (kind == CollectiveKind::AllToAll) {
-      // Each rank has a link of its own to the peers that it reaches so.
+      // Each rank has a link of its own to the peers that it reaches through
+      // this class.
       double peers = lanes * static_cast<double>(group.counts[link] - 1);
       bytes *= peers / static_cast<double>(group.ranks - 1);
       steps = peers;
@@ -302,7 +305,7 @@ CostModel::estimateCollective(CollectiveKind kind, double receivedBytes,
         seconds = treeSeconds(receivedBytes, group);
       break;
     case CollectiveAlgorithm::Hierarchical:
-      // What goes from one rank to another has no stages to share.
+      // A transfer between two ranks has no stages that levels could share.
       seconds = isPairwise ? ringSeconds(kind, receivedBytes, group)
                            : hierarchicalSeconds(kind, receivedBytes, group);
       break;
@@ -325,7 +328,8 @@ double CostModel::saturatingBytes(CollectiveKind kind,
   };
   double low = 1, high = 1e15;
   double wanted = part * getBandwidth(high);
-  // Sixty halvings of the exponent are more than a double can tell apart.
+  // After sixty halvings of the exponent, a double cannot tell the bounds
+  // apart.
   for (int i = 0; i < 60; ++i) {
     double middle = std::sqrt(low * high);
     (getBandwidth(middle) < wanted ? low : high) = middle;

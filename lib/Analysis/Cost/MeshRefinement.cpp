@@ -12,8 +12,8 @@
 
 using namespace regather;
 
-/// By axis the distance of neighbours along it, and the number of all ranks in
-/// front.
+/// By axis, the distance of neighbours along it; before these, the number of
+/// all ranks.
 static std::vector<int64_t> getStrides(llvm::ArrayRef<int64_t> sizes) {
   std::vector<int64_t> strides = {1};
   for (int64_t size : llvm::reverse(sizes))

@@ -152,7 +152,7 @@ Failure LifetimeAnalysis::visit(uint64_t step) {
   }
   if (opens)
     openings[op.stream].push_back({step, clock});
-  // Whatever follows on this stream runs after this operation.
+  // Everything that follows on this stream runs after this operation.
   if (!overlaps[op.stream])
     clock[op.stream] = step + 1;
   if (op.records) {
@@ -174,8 +174,8 @@ uint64_t LifetimeAnalysis::findEnd(uint32_t buffer) const {
           partition_point(openings[stream], [&](const Opening &opening) {
             return opening.clock[reader] < last[reader];
           });
-      // The last that does not wait; one before the access may be no hazard,
-      // but then it does not prolong anything either.
+      // The last opening that does not wait for the access. If it comes before
+      // the access, it is no hazard, and does not prolong the lifetime either.
       if (waiting != openings[stream].begin())
         end = std::max(end, std::prev(waiting)->step + 1);
     }

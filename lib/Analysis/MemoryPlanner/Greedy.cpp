@@ -177,13 +177,14 @@ void regather::planner::improveOrder(const Problem &problem,
   llvm::sort(order, [&](uint32_t a, uint32_t b) {
     return std::tie(best.offsets[a], a) < std::tie(best.offsets[b], b);
   });
-  // The same numbers everywhere, other than those of a distribution object.
+  // A generator gives the same numbers everywhere; a distribution of the
+  // standard library need not.
   std::mt19937_64 random(component.blocks.size());
   Order next = order;
   while (best.peak > target && !effort.isSpent()) {
     Attempt attempt =
         packInOrder(problem, component, fixed, next, target, UINT64_MAX);
-    // Copying the fixed blocks and inserting cost as well.
+    // Copying the fixed blocks and inserting the others is work, too.
     effort.spend(attempt.work * 8 + next.size() * 256);
     if (attempt.peak <= best.peak) {
       if (attempt.peak < best.peak)
@@ -195,7 +196,7 @@ void regather::planner::improveOrder(const Problem &problem,
     }
     if (attempt.tooHigh.empty())
       continue;
-    // One block that reached too high goes somewhere further ahead.
+    // A block that reached too high moves to an earlier place of the order.
     uint32_t from = attempt.tooHigh[random() % attempt.tooHigh.size()];
     uint32_t to = from == 0 ? random() % next.size() : random() % from;
     if (from > to)

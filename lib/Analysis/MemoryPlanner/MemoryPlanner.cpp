@@ -22,7 +22,7 @@ namespace {
 /// Exact search is for components of at most so many blocks: each of its steps
 /// looks at all blocks that are left.
 constexpr size_t kMaxSearchBlocks = 4000;
-/// One part in so many of the effort goes into the local search.
+/// The local search gets this fraction (one part in 8) of the effort.
 constexpr uint64_t kLocalSearchShare = 8;
 /// What each order of the exact search may spend at first.
 constexpr uint64_t kFirstRound = 1 << 20;
@@ -49,7 +49,8 @@ private:
   const Component &component;
   uint64_t target;
   Effort &effort;
-  /// None if the fixed blocks leave holes, which the exact search cannot use.
+  /// Nothing if the fixed blocks leave holes, which the exact search cannot
+  /// use.
   std::optional<std::vector<uint64_t>> floor;
   Incumbent best;
   uint64_t provenBound = 0;
@@ -137,7 +138,8 @@ Result<MemoryPlan> regather::planMemory(const MemoryPlanRequest &request,
   for (const Component &component : components) {
     // There is nothing to gain below the peak of another component.
     uint64_t target = std::max(plan.peak, options.capacity.value_or(0));
-    // What easy components leave over is there for the ones that follow.
+    // Components share the effort; what easy ones leave is for those that
+    // follow.
     Effort share = effort.split(
         static_cast<uint64_t>(static_cast<double>(effort.getLeft()) *
                               static_cast<double>(component.blocks.size()) /

@@ -90,7 +90,7 @@ uint64_t Occupancy::findLowest(uint32_t begin, uint32_t end, uint64_t size,
   erase_if(sets, [](const ByteSet *set) { return set->empty(); });
 
   uint64_t offset = 0;
-  // Ends when all sets in a row have nothing to object.
+  // Ends once all sets, one after the other, accept the place.
   for (size_t i = 0, agreed = 0; agreed < sets.size();
        i = i + 1 == sets.size() ? 0 : i + 1) {
     if (++work > maxWork) {

@@ -49,8 +49,8 @@ static Failure checkBuffer(size_t number, const BufferRequest &buffer) {
   return Failure();
 }
 
-/// Bounds the end of whatever plan is made: each block, at worst, lies above
-/// all others and begins after padding.
+/// Bounds the end of every plan: at worst, each block lies above all others and
+/// begins after padding.
 static Failure checkSum(ArrayRef<BufferRequest> buffers) {
   uint64_t sum = 0;
   for (auto [number, buffer] : enumerate(buffers)) {
@@ -126,7 +126,7 @@ public:
       entry.alignment = buffer.alignment;
       entry.fixedOffset = buffer.fixedOffset;
       entry.fixedBy = number;
-      // One that is never live does not prolong its group.
+      // A buffer that is never live does not prolong its group.
       if (buffer.begin != buffer.end) {
         entry.begin = buffer.begin;
         entry.end = buffer.end;
@@ -174,8 +174,8 @@ Failure Merger::merge(uint32_t a, uint32_t b) {
   return Failure();
 }
 
-/// Takes the hint if the two then need no more than the larger of them would
-/// alone, at any step: other pairs can cost more than they save.
+/// Takes the hint if the two together never need more bytes than the larger one
+/// alone: merging other pairs can cost more than it saves.
 void Merger::mergeInPlace(const InPlaceHint &hint) {
   const Merged &result = (*this)[hint.result];
   const Merged &operand = (*this)[hint.operand];
@@ -184,8 +184,8 @@ void Merger::mergeInPlace(const InPlaceHint &hint) {
       operand.end != result.begin + 1 || operand.begin > result.begin ||
       (result.fixedOffset && operand.fixedOffset))
     return;
-  // Placing a fixed block where its partner's alignment is not met is an error
-  // only if the two have to be together.
+  // A fixed block may break the alignment of its partner: that is no error
+  // here, since a hint does not have to be taken.
   const Merged &fixed = result.fixedOffset ? result : operand;
   uint64_t alignment = std::max(result.alignment, operand.alignment);
   if (fixed.fixedOffset && *fixed.fixedOffset % alignment != 0)

@@ -46,7 +46,7 @@ using Item = uint32_t;
 /// States known to fail, by hash. Bounded: a new entry overwrites an old one.
 class FailureCache {
 public:
-  /// As many entries as so much work can make use of.
+  /// Holds as many entries as a search with so much work can use.
   explicit FailureCache(uint64_t work)
       : keys(PowerOf2Ceil(std::clamp<uint64_t>(work / 64, 64, kMaxSize))) {}
   bool contains(uint64_t key) const { return keys[slot(key)] == key; }
@@ -186,8 +186,9 @@ static uint64_t mix(uint64_t x) {
 }
 
 uint64_t CanonicalSearch::hashState(const Frame &frame) const {
-  // Only what decides which packings can follow: the items left, how low each
-  // may go, and which may only follow after they have been pushed up.
+  // The key holds only what decides which packings can follow: the items that
+  // are left, how low each may go, and which of them have to be pushed up
+  // first.
   uint64_t key = 0;
   for (Item item : itemsOf(frame.part))
     key += mix(position[item] * 2 + isBehind(item, frame.cursor) +
@@ -260,7 +261,7 @@ void CanonicalSearch::listCandidates(Frame &frame) {
   std::sort(candidates.begin() + frame.firstCandidate, candidates.end());
 }
 
-/// Prepares the trial of candidates; false if there is no need to try any.
+/// Finds the candidates of a frame; false if none has to be tried.
 bool CanonicalSearch::open(Frame &frame) {
   frame.isOpen = true;
   frame.firstCandidate = frame.nextCandidate = candidates.size();
@@ -368,9 +369,10 @@ void CanonicalSearch::close(const Frame &frame) {
   frames.pop_back();
 }
 
-/// Places in `Component::blocks`. The order that candidates of equal offset are
-/// tried in decides much, and
-/// none is best for all cases: section load (T), lifetime (W) and area (A).
+/// Places in `Component::blocks`. The order in which candidates of equal offset
+/// are tried decides much, and none is best for all cases, so there are
+/// several: by section load (T), lifetime (W) and area (A), in the order of
+/// `criteria`.
 static std::vector<uint32_t> orderBlocks(const Problem &problem,
                                          const Component &component,
                                          StringRef criteria) {

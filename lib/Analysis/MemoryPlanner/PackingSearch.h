@@ -18,7 +18,7 @@ enum class SearchOutcome {
   Found,
   /// No packing fits into the capacity.
   Impossible,
-  /// The effort was spent first.
+  /// The effort was spent before the answer was known.
   Unknown
 };
 

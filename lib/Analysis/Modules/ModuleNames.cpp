@@ -41,7 +41,7 @@ std::string ModuleNames::getPath(unsigned module) const {
   return llvm::join(llvm::reverse(components), ".");
 }
 
-/// The number that a component is; nothing for other names.
+/// The number that a component of a path spells; nothing if it is a name.
 static std::optional<uint64_t> getNumber(StringRef name) {
   uint64_t number;
   if (name.empty() || !llvm::all_of(name, llvm::isDigit) ||
@@ -81,7 +81,7 @@ std::string regather::summarizePaths(ArrayRef<StringRef> paths) {
   SmallVector<std::string> listed;
   if (llvm::is_contained(paths, ""))
     listed.push_back(kRootPattern.str());
-  // What all are in says nothing.
+  // Modules that contain all others tell nothing.
   unsigned top = 0;
   while (names.getChildren(top).size() == 1 &&
          !names.getChildren(names.getChildren(top).front()).empty())
@@ -92,7 +92,7 @@ std::string regather::summarizePaths(ArrayRef<StringRef> paths) {
     prefix += ".";
   for (const ModuleRun &run : foldChildren(names, top, always)) {
     std::string path = prefix + run.name;
-    // A container is its numbered children.
+    // A container stands for its numbered children.
     std::vector<ModuleRun> inner =
         foldChildren(names, run.modules.front(), always);
     if (inner.size() == 1 && inner.front().modules.size() > 1)

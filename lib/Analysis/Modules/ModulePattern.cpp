@@ -107,7 +107,7 @@ static std::optional<StringRef> match(const PathPattern &pattern,
   if (!pattern.atAnyDepth)
     return consume(components, rest) ? std::optional(getPrefix(rest))
                                      : std::nullopt;
-  // The shortest one.
+  // The shortest prefix that matches is the module.
   while (!rest.empty()) {
     rest = rest.split('.').second;
     StringRef candidate = rest;
@@ -173,12 +173,13 @@ static std::string makeHint(StringRef option, const PathPattern &pattern,
   if (pattern.atAnyDepth)
     return "";
   std::vector<PathPattern> others;
-  // What is wrong about the others is not reported yet.
+  // Errors of the other patterns are not reported here: their turn has not
+  // come.
   for (StringRef text : patterns.drop_front())
     if (auto other = parsePattern(option, text))
       others.push_back(std::move(*other));
   std::vector<std::string> names = findUnclaimed(paths, matches, others);
-  // A pattern inside of the only module is no slip of its name.
+  // A pattern that begins with the suggested name is not misspelt there.
   StringRef text = patterns.front();
   std::string first =
       ("\"" + (pattern.isRoot ? text : text.split('.').first) + "\"").str();

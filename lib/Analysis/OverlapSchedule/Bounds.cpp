@@ -31,7 +31,8 @@ double overlap::getOneResourceBound(std::vector<Job> jobs) {
       available.push(jobs[next]);
     Job job = available.top();
     available.pop();
-    // Each round completes a job or lets one begin, however sums are rounded.
+    // However sums are rounded, each round completes a job or reaches the head
+    // of one, so the loop ends.
     double end = now + job.seconds;
     if (next == jobs.size() || end <= jobs[next].head) {
       now = end;
@@ -67,7 +68,7 @@ double regather::computeLowerBound(const TimedGraph &timed) {
 }
 
 double overlap::getLowerBound(const Graph &graph) {
-  // Sums of rounded times exceed what they stand for by a little.
+  // Rounding can make sums slightly larger than the true times.
   double bound = getSlowdownBound(graph) * (1 - 1e-12);
   std::vector<Job> compute;
   std::vector<std::vector<Job>> links(graph.links.size());

@@ -13,7 +13,8 @@
 
 namespace regather::overlap {
 
-/// What one resource has to do, not before `head` and with `tail` to follow.
+/// Work of one resource, which begins no earlier than `head`, and which at
+/// least `tail` seconds follow.
 struct Job {
   double head = 0;
   double seconds = 0;
@@ -25,8 +26,9 @@ struct Job {
 /// O(n log n).
 double getOneResourceBound(std::vector<Job> jobs);
 
-/// Lengthens heads and tails, which are those of paths, by what resources have
-/// to do on the way. O(n log n) up to a constant number of looks at all.
+/// Raises heads and tails, which are lengths of paths, to what resources need
+/// for the work on the way. O(n log n), and a constant number of passes over
+/// all operations.
 void tightenDistances(Graph &graph);
 
 /// No order takes less time: heads, tails, and what each resource has to do

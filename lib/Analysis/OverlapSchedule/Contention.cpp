@@ -107,7 +107,7 @@ double ContentionClock::run(uint32_t op) {
   if (graph.isWait(op)) {
     uint32_t start = graph.partner[op];
     Stream &stream = streams[graph.streams[start]];
-    // What takes no time is complete as soon as it can begin.
+    // A collective that takes no time is complete as soon as it can begin.
     if (stream.numDone <= placeInStream[start])
       beginAll();
     while (stream.numDone <= placeInStream[start])

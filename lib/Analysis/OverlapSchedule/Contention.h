@@ -14,14 +14,14 @@
 
 namespace regather::overlap {
 
-/// What `Clock` is to programs without contention: device and streams of one
-/// rank, where what is under way at one time slows each other down. Gives what
-/// the simulator gives, bit for bit.
+/// The counterpart of `Clock` for programs with contention: the device and the
+/// streams of one rank, where activities that run at the same time slow each
+/// other down. Its times are those of the simulator, bit for bit.
 class ContentionClock {
 public:
   explicit ContentionClock(const Graph &graph);
 
-  /// Goes on until the device has come past `op`. Returns how long it waited.
+  /// Runs until the device has passed `op`. Returns how long it waited there.
   double run(uint32_t op);
   /// Goes on until all is done, and returns when that is.
   double finish();
@@ -38,8 +38,8 @@ private:
   bool canBegin(uint32_t stream) const;
   void beginAll();
   void setSpeeds();
-  /// Goes to the instant at which the first thing under way is done; false if
-  /// nothing is.
+  /// Advances to the instant at which the first activity is done; false if
+  /// there is none.
   bool goToNextEvent();
 
   const Graph &graph;

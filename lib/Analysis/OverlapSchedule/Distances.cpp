@@ -6,21 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How late an operation begins at least. A path alone does not tell: of three
-// collectives that an addition needs, each on a path of its own, the link runs
-// one at a time.
+// Bounds from below when each operation begins. The longest path is not enough:
+// if an addition needs three collectives, each on a path of its own, the link
+// still runs them one after the other.
 //
 //   for each operation, in an order that is allowed:
 //     take the longest path to it
 //     if paths meet: look at the last jobs of each resource on them
 //     at some operations of the longest path: look at all jobs before them
 //
-// Jobs of one resource that come before an operation hold it up for as long as
-// they take together, after the first of them could begin, and before what
-// follows the last of them.
+// Jobs of one resource that an operation needs delay it by the time that they
+// take together; this time begins when the first of them can begin, and the
+// path from the last of them follows it.
 //
-// The way back, from the end, is the same with predecessors and successors
-// exchanged.
+// Distances from the end are found in the same way, with predecessors and
+// successors exchanged.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,10 +41,10 @@ public:
   std::vector<double> run();
 
 private:
-  /// So many jobs of each resource are looked at where paths meet.
+  /// Where paths meet, the last so many jobs of each resource are considered.
   static constexpr unsigned kRecent = 8;
-  /// At so many operations all jobs before them are looked at, fewer if the
-  /// step has more than so many operations.
+  /// At so many operations, all jobs before them are considered; at fewer of
+  /// them if the step is long.
   static constexpr unsigned kMaxCuts = 32, kMinCuts = 4;
   static constexpr uint64_t kCutWork = 1 << 20;
 
@@ -84,7 +84,7 @@ private:
   const Graph &graph;
   bool isFromEnd;
   uint32_t numResources;
-  /// By operation: it begins so late at least.
+  /// By operation, a lower bound of when it begins.
   std::vector<double> before;
   /// By operation and resource, jobs that lead to it, the last ones.
   std::vector<Range> recent;
@@ -151,7 +151,7 @@ void Distances::addRecent(uint32_t op, uint32_t resource) {
     for (const Recent &job : ArrayRef(pool).slice(range.begin, range.count))
       candidates.push_back({job.op, job.distance + graph.seconds[other]});
   }
-  // Equal ones behind each other, the one that is farther away first.
+  // Sorts by job, the larger distance first, so that duplicates are neighbours.
   llvm::sort(candidates, [&](const Recent &a, const Recent &b) {
     return std::make_tuple(-before[a.op], a.op, -a.distance) <
            std::make_tuple(-before[b.op], b.op, -b.distance);
@@ -200,7 +200,8 @@ double Distances::getCutBound(uint32_t cut) {
   double bound = 0;
   for (std::vector<Job> &jobs : links)
     bound = std::max(bound, getOneResourceBound(std::move(jobs)));
-  // There are many computations: sets of those that begin late only.
+  // Of computations, which are many, only the sets of those that begin last are
+  // tried.
   double begin = before[cut], sum = 0, end = before[cut];
   for (uint32_t op : byPath) {
     if (after[op] < 0 || !graph.isCompute(op))

@@ -42,20 +42,23 @@ public:
   Order run();
 
 private:
-  /// So many operations of the base are looked at beside the next one.
+  /// So many operations of the base are candidates beside the next one.
   static constexpr uint32_t kWindow = 512;
   /// The same while the device would wait.
   static constexpr uint32_t kWideWindow = 8192;
-  /// So many operations that memory has no room for, or that would delay
-  /// others, are passed over.
+  /// At most so many operations are passed over because memory has no room for
+  /// them, or because they would delay others.
   static constexpr unsigned kMaxRefused = 4;
-  /// So many collectives under way may meet in what is protected.
+  /// An operation is protected if it needs at most so many collectives that are
+  /// under way.
   static constexpr uint32_t kMaxMeeting = 4;
-  /// What is computed for one collective alone takes so many operations.
+  /// The longest chain of operations that is computed for one collective alone.
   static constexpr uint32_t kMaxChain = 32;
-  /// Starting late means so many times its seconds before it is needed.
+  /// A late start is so many times the collective's seconds before it is
+  /// needed.
   static constexpr double kLead = 3;
-  /// So many times the longest collective is kept to be computed at the end.
+  /// Computation worth so many times the longest collective is kept for the
+  /// end.
   static constexpr double kFillerShare = 4;
 
   struct Stream {
@@ -66,9 +69,9 @@ private:
     /// Collectives that are under way, in their order, with some whose waits
     /// have been issued.
     std::deque<uint32_t> flying;
-    /// The same of those that are complete.
+    /// The same for collectives that are complete.
     std::deque<uint32_t> complete;
-    /// Collectives without their waits issued.
+    /// Collectives whose waits have not been issued.
     uint32_t numFlying = 0;
   };
 
@@ -103,10 +106,11 @@ private:
   /// Predecessors that are no part of chains.
   std::vector<uint32_t> missingHard;
   std::vector<bool> inChain;
-  /// What is computed last, unless the device would wait before.
+  /// Operations that are computed last, unless the device would wait without
+  /// them.
   std::vector<bool> isFiller;
   CandidateQueue ready;
-  /// What memory had no room for, until some is freed.
+  /// Candidates that memory had no room for, until some is freed.
   std::vector<Candidate> refused;
   std::vector<Stream> streams;
   /// Operations of the base before this place are looked at.
@@ -152,9 +156,9 @@ void ListScheduler::findChains() {
   }
 }
 
-/// Behind the last collectives there is little left to compute. Something that
-/// no collective needs, such as updates of parameters, is kept for them: the
-/// last of it in the base, as much as hides the longest collective a few times.
+/// Little is left to compute behind the last collectives. So operations that no
+/// collective needs, such as updates of parameters, are kept to hide them: the
+/// last ones of the base, up to a few times the longest collective.
 void ListScheduler::findFillers() {
   std::vector<bool> isNeeded(graph.size());
   double longest = 0;
@@ -186,7 +190,7 @@ void ListScheduler::addPending(uint32_t start) {
     stream.releasing.push({0, place, start});
 }
 
-/// `op` waits for nothing but its turn.
+/// All predecessors of `op` have been issued.
 void ListScheduler::makeReady(uint32_t op) {
   double key = rule.takesLongestTail ? -graph.priorities[op] : isFiller[op];
   ready.push({key, memory.getPlace(op), op});
@@ -240,8 +244,8 @@ bool ListScheduler::issue(uint32_t op) {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-/// Issues the waits of collectives that are complete and hold what they sent;
-/// others become ready.
+/// Issues the waits of complete collectives that still hold what they sent; the
+/// waits of other complete collectives become ready.
 void ListScheduler::issueFreeing() {
   for (Stream &stream : streams) {
     while (!stream.flying.empty()) {
@@ -336,7 +340,8 @@ void ListScheduler::feed(uint32_t number, double horizon) {
   }
 }
 
-/// Starts what keeps the streams busy while the device is, for so long.
+/// Starts collectives so that no stream runs dry while the device computes for
+/// so many seconds.
 void ListScheduler::feedAll(double seconds) {
   double horizon = clock.now + seconds;
   for (uint32_t stream = 0; stream != graph.numStreams; ++stream)
@@ -347,7 +352,8 @@ void ListScheduler::feedAll(double seconds) {
 // The next operation
 //===----------------------------------------------------------------------===//
 
-/// When what `op` still needs is complete, if that is collectives under way.
+/// When the collectives that `op` still needs are complete, if it needs nothing
+/// but collectives under way.
 double ListScheduler::getReleaseTime(uint32_t op) const {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   if (missing[op] > kMaxMeeting)
@@ -363,8 +369,8 @@ double ListScheduler::getReleaseTime(uint32_t op) const {
   return time;
 }
 
-/// False if something on a longer tail would be ready before `op` is done: what
-/// only needs collectives that are under way.
+/// False if an operation with a longer tail, which needs only collectives that
+/// are under way, would be ready before `op` is done.
 bool ListScheduler::mayDelay(uint32_t op) const {
   if (!rule.protectsLongestTail || graph.getComputeSeconds(op) == 0)
     return true;
@@ -385,7 +391,7 @@ bool ListScheduler::mayDelay(uint32_t op) const {
   return true;
 }
 
-/// The wait of the collective that is complete first of those in flight.
+/// Of the collectives in flight, the wait of the one that completes first.
 uint32_t ListScheduler::getFirstComplete() const {
   uint32_t first = Graph::kNone;
   for (const Stream &stream : streams) {
@@ -421,8 +427,8 @@ bool ListScheduler::issueReady() {
   return found;
 }
 
-/// Nothing is ready, or nothing that memory has room for: goes on with the
-/// base.
+/// Issues the next operation of the base, when nothing is ready or memory has
+/// no room for what is.
 void ListScheduler::issueHead() {
   uint32_t head = memory.getHead();
   if (graph.isStart(head)) {

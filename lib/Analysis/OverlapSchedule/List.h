@@ -20,13 +20,14 @@ struct Limits {
 
 /// How a list schedule chooses among what could be next.
 struct ListRule {
-  /// What most has to follow comes first; otherwise what the base has first.
+  /// The operation with the longest tail comes first; otherwise the first one
+  /// of the base.
   bool takesLongestTail = false;
-  /// The device rather waits than delays what a collective on a longer tail
-  /// releases.
+  /// The device waits rather than delay an operation with a longer tail that a
+  /// collective under way releases.
   bool protectsLongestTail = false;
-  /// Collectives do not start long before they are needed, which leaves memory
-  /// to what is under way; otherwise as early as memory allows.
+  /// Collectives start shortly before they are needed, which leaves memory to
+  /// those under way; otherwise they start as early as memory allows.
   bool startsLate = false;
 };
 

@@ -90,11 +90,11 @@ MemoryProjection::MemoryProjection(const Graph &graph, ArrayRef<uint32_t> base,
 
 void MemoryProjection::applyChange(uint32_t op, int64_t sign) {
   uint32_t place = places[op];
-  // What it writes is there from now on instead of from its turn on.
+  // Its results are live from now on instead of from its place in the base.
   for (uint32_t buffer : graph.written[op])
     if (lastUse[buffer] != Graph::kNone || graph.buffers[buffer].isLiveOut)
       projected.add(head, place, sign * graph.buffers[buffer].bytes);
-  // What it is the last to use goes as soon as the last one before it.
+  // A buffer that it is the last to use is freed by the user before it.
   for (auto [buffer, use] : zip_equal(graph.used[op], usesOf[op])) {
     if (lastUse[buffer] != use || graph.buffers[buffer].isLiveOut)
       continue;

@@ -13,7 +13,7 @@
 
 namespace regather::overlap {
 
-/// Numbers by place, with additions to a range and the maximum of all, both
+/// Numbers by place. Adding to a range and finding the maximum of all take
 /// O(log n).
 class RangeMaximum {
 public:
@@ -26,17 +26,17 @@ private:
   void rebuild(uint32_t node);
 
   uint32_t size;
-  /// Of the subtree, with what was added to it but not to its parents.
+  /// The maximum of each subtree, without what was added to its parents.
   std::vector<int64_t> maximum;
   std::vector<int64_t> added;
 };
 
-/// Memory at each operation that is left, if what is left is issued in the
-/// order of a base. An operation may be issued before its turn only if this
-/// exceeds the limit nowhere: so there is always a way to go on.
+/// The memory that each remaining operation would take if the rest were issued
+/// in the order of a base. An operation may be issued before its turn only if
+/// that keeps all of these within the limit, so there is always a way to go on.
 class MemoryProjection {
 public:
-  /// The base keeps to the limit.
+  /// The base has to keep to the limit.
   MemoryProjection(const Graph &graph, llvm::ArrayRef<uint32_t> base,
                    int64_t limit);
 
@@ -71,7 +71,7 @@ private:
   std::vector<uint32_t> places;
   std::vector<bool> issued;
   RangeMaximum projected;
-  /// Live now.
+  /// Bytes that are live now.
   int64_t live = 0;
   uint32_t head = 0;
   std::vector<Use> uses;

@@ -12,7 +12,7 @@
 //               every order, and that op, something behind it in every order,
 //               or the caller uses
 //
-// 64 operations are looked at together, a bit for each: one walk up finds what
+// 64 operations are processed together, a bit for each: one walk up finds what
 // comes before them, one walk down what comes behind them.
 //
 //===----------------------------------------------------------------------===//
@@ -28,7 +28,7 @@ using namespace regather::overlap;
 
 /// The operations of one walk.
 static constexpr uint32_t kTogether = 64;
-/// Bits of buffers that may be looked at, in all.
+/// How many bits of buffers all walks together may visit.
 static constexpr uint64_t kMemoryBoundEffort = uint64_t(1) << 27;
 
 /// The most bytes that are live at one of `ops`, at most 64, in every order.

@@ -20,9 +20,9 @@ using namespace regather;
 using namespace regather::overlap;
 
 namespace {
-/// Threshold accepting around the waits that hold the device. A move takes an
-/// operation to another place together with what has to come along, so that
-/// every move keeps dependences.
+/// Local search by threshold accepting around the waits that block the device.
+/// A move takes an operation to another place together with those that depend
+/// on it, or that it depends on, in between, so that every order is valid.
 class LocalSearch {
 public:
   LocalSearch(const Graph &graph, Order order, const Limits &limits,
@@ -33,7 +33,7 @@ private:
   /// Operations move over at most so many others.
   static constexpr uint32_t kReach = 96;
 
-  /// Distributions of the standard library differ; the generator does not.
+  /// The generators of standard libraries agree; their distributions do not.
   uint32_t draw(uint32_t limit) { return random() % limit; }
   void findExposed();
   void hoist(uint32_t from, uint32_t to);
@@ -146,8 +146,8 @@ void LocalSearch::propose() {
     sink(first, last);
 }
 
-/// Longer orders are taken now and then, at first. Exponentials, which
-/// annealing would ask for, are not the same on all machines.
+/// At first, orders that are slightly longer are taken, too. Annealing would
+/// need exponentials, which are not the same on all machines.
 bool LocalSearch::takes(double seconds, double temperature) {
   double worse = seconds - score.getSeconds();
   return worse <= 0 || worse < temperature * std::ldexp(random(), -32);
@@ -158,7 +158,7 @@ Order LocalSearch::run() {
   double startTemperature = 0.1 * (bestSeconds - bound);
   while (score.getWork() < effort && bestSeconds > bound && !exposed.empty()) {
     propose();
-    // What is drawn in vain has been paid for, too.
+    // Moves that come to nothing count as work, too.
     double spent = static_cast<double>(score.getWork()) / effort;
     std::optional<double> seconds = score.evaluate(begin, window);
     if (!seconds || !takes(*seconds, startTemperature * (1 - spent)))

@@ -13,8 +13,8 @@
 
 namespace regather::overlap {
 
-/// Improves `order` until it takes no longer than `bound` or so much work is
-/// spent. The order keeps to the limits; so does the result.
+/// Improves `order` until it takes at most `bound` seconds or `effort` is
+/// spent. The order has to keep to the limits, and so does the result.
 Order improveSchedule(const Graph &graph, Order order, const Limits &limits,
                       double bound, uint64_t effort);
 

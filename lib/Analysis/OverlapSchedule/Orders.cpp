@@ -31,8 +31,8 @@ Order overlap::computeBlockingOrder(const Graph &graph) {
 }
 
 namespace {
-/// Emits operations on demand. A start and its wait are one: memory changes
-/// hands at the start, and nothing comes between them.
+/// Emits operations on demand. A start and its wait are emitted together:
+/// memory changes hands at the start, and nothing comes between them.
 class FrugalOrder {
 public:
   /// `base` is where the order comes from, `released` what each operation
@@ -69,7 +69,7 @@ FrugalOrder::FrugalOrder(const Graph &graph, ArrayRef<uint32_t> base,
     missing[op] = graph.predecessors[op].size();
 }
 
-/// True for what takes memory that somebody asks for later.
+/// True for operations that take memory which is needed only later.
 bool FrugalOrder::isLazy(uint32_t op) const {
   uint32_t last = op;
   if (graph.isStart(op) && graph.hasWait(op))
@@ -164,8 +164,9 @@ static std::vector<int64_t> getReleasedBytes(const Graph &graph,
   return released;
 }
 
-/// By how many operations follow one that needs the other, then by how many
-/// come before: each as late as it can be, wherever the program has it.
+/// Sorts by the length of the longest chain that follows an operation, then by
+/// that of the chain before it: each comes as late as it can, wherever the
+/// program has it.
 static Order getLatestOrder(const Graph &graph) {
   std::vector<uint32_t> before(graph.size()), behind(graph.size());
   for (uint32_t op = 0; op != graph.size(); ++op)
@@ -183,7 +184,8 @@ static Order getLatestOrder(const Graph &graph) {
 }
 
 Order overlap::computeLeastMemoryOrder(const Graph &graph) {
-  // Who is the last to use something changes with the order.
+  // The last user of a buffer depends on the order, so it is found anew in each
+  // round.
   constexpr unsigned kRounds = 2;
   Order best;
   int64_t least = 0;

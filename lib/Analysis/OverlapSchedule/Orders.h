@@ -13,14 +13,15 @@
 
 namespace regather::overlap {
 
-/// The given order with each wait right behind its start.
+/// The given order, but with each wait right behind its start.
 Order computeBlockingOrder(const Graph &graph);
-/// An order of little memory, with each wait right behind its start: what takes
-/// memory comes right before its first use, what releases memory as soon as it
-/// can.
+/// An order that needs little memory, with each wait right behind its start: an
+/// operation that takes memory comes right before its first use, one that
+/// releases memory as soon as it can.
 Order computeFrugalOrder(const Graph &graph);
-/// Of several such orders that go by who is the last to use something, the one
-/// that takes least. Some of them hardly depend on the given order. O(n log n).
+/// The best of several such orders, which differ in what they take to be the
+/// last user of a buffer. Some of them hardly depend on the given order. O(n
+/// log n).
 Order computeLeastMemoryOrder(const Graph &graph);
 
 } // namespace regather::overlap

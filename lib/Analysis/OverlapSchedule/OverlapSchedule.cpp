@@ -26,7 +26,7 @@ using namespace regather::overlap;
 //===----------------------------------------------------------------------===//
 
 static constexpr int64_t kMaxBytes = int64_t(1) << 60;
-/// Above, sums are rounded; see the seconds of a graph.
+/// Sums of longer times would be rounded; see `roundSeconds` of the graph.
 static constexpr int kMaxSeconds = 4096;
 
 static Failure checkOp(const TimedGraph &timed, uint32_t number,
@@ -130,9 +130,9 @@ private:
            result.score.seconds <= result.lowerBound * (1 + kTolerance);
   }
 
-  /// So often priorities are taken from what was found.
+  /// How often priorities are taken from the best order found so far.
   static constexpr unsigned kMaxRounds = 3;
-  /// Estimates of seconds are not better than this.
+  /// Smaller differences are below the precision of the estimates.
   static constexpr double kTolerance = 1e-3;
 
   const OverlapOptions &options;
@@ -167,8 +167,8 @@ bool OverlapScheduler::consider(Order order, StringRef strategy) {
   return true;
 }
 
-/// Tries all rules on the first base and, since they tell more than the base
-/// does, the best one on others.
+/// Tries all rules on the first base, and the best of them on the others, since
+/// the rule decides more than the base.
 void OverlapScheduler::addListSchedules(ArrayRef<uint32_t> base) {
   SmallVector<ListRule> rules;
   if (bestRule)
@@ -202,8 +202,8 @@ void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
   graph.priorities = std::move(tails);
 }
 
-/// No order keeps to the limit, or none that has been found: to find the one of
-/// least memory is NP-hard. `least` is the lowest peak of those found.
+/// Says that no order keeps to the limit, or that none has been found: finding
+/// the one of least memory is NP-hard. `least` is the lowest peak found.
 Failure OverlapScheduler::refuseLimit(int64_t least) const {
   int64_t bound = computeMemoryBound(graph);
   if (limits.bytes >= bound)
@@ -244,8 +244,8 @@ Result<OverlapSchedule> OverlapScheduler::run() {
       least > limits.bytes && result.order.empty())
     return refuseLimit(isGivenKnown ? std::min(least, result.given.peakBytes)
                                     : least);
-  // What gathers a parameter late leaves most room. Rules on paths are quick,
-  // and often meet the bound of paths.
+  // Orders that gather parameters late leave most room. List schedules by tails
+  // are quick, and often meet the lower bound.
   if (frugalPeak <= limits.bytes) {
     addListSchedules(frugal);
     if (!isGoodEnough()) {

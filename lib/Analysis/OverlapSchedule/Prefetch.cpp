@@ -16,8 +16,8 @@ using namespace llvm;
 using namespace regather;
 using namespace regather::overlap;
 
-/// Emits all operations in the order of their places, and before each what is
-/// demanded before it, with what that needs and has not been emitted.
+/// Emits all operations in the order of their places, and before each the
+/// operations that are demanded before it, with everything that they need.
 static Order emitWithDemands(const Graph &graph, ArrayRef<uint32_t> order,
                              const IndexLists &demands) {
   Order result;
@@ -53,8 +53,8 @@ static Order emitWithDemands(const Graph &graph, ArrayRef<uint32_t> order,
 }
 
 namespace {
-/// Holds waits back, with what depends on them, until another collective is to
-/// start.
+/// Holds waits back, together with the operations that depend on them, until
+/// another collective has started.
 class WaitDeferral {
 public:
   WaitDeferral(const Graph &graph, ArrayRef<PrefetchPlan> plans);
@@ -130,7 +130,8 @@ Order WaitDeferral::run() {
       todo.pop_front();
       visit(op);
     }
-    // The last ones of the lists; releasing one may hold back others.
+    // No start follows the last ones of the lists. Releasing them may hold back
+    // others, so that the search begins again.
     auto it = find_if(held, [](const auto &ops) { return !ops.empty(); });
     if (it == held.end())
       return std::move(order);

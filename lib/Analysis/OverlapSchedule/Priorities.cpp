@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs a step from its end: everything is put off as long as what follows it
-// and what its resource does besides allow. What has the longer way from the
-// begin goes first, and may interrupt; waits, memory and the device that issues
-// everything do not count.
+// Runs a step backwards from its end. Each operation is put off as long as its
+// successors, and other work of its resource, allow. Operations with a longer
+// path from the begin go first, and may interrupt others; waits, memory and the
+// time that issuing takes are ignored.
 //
-// So a reduction is due before the rush at the end if there is one, and the
-// products that it reduces before that: how much follows it does not tell.
+// So a reduction is due before the reductions that crowd the end of a step, and
+// the GEMMs whose results it reduces before that, which the length of the path
+// behind it does not tell.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,12 +36,12 @@ public:
   std::vector<double> run();
 
 private:
-  /// Collectives whose ways from the begin differ by less than this part of the
-  /// step are taken to be equal: what is needed last begins last.
+  /// Collectives whose paths from the begin differ by less than this part of
+  /// the step count as equal, so that the one which is needed last begins last.
   static constexpr double kEqualHeads = 0.001;
 
-  /// Something to do: what is greater goes first, of equals the one that was
-  /// there first.
+  /// An operation to run: the greatest goes first, and of equal ones the one
+  /// that came first.
   struct Entry {
     double head = 0;
     uint32_t arrival = 0;
@@ -55,13 +56,13 @@ private:
   void advance();
 
   const Graph &graph;
-  /// How long after the begin of the step each begins.
+  /// By operation, how long after the begin of the step it begins.
   ArrayRef<double> heads;
-  /// The device, and the links.
+  /// Of the device, and of each link.
   std::vector<std::priority_queue<Entry>> resources;
   std::vector<double> left;
   std::vector<uint32_t> missing;
-  /// How long before the end each begins.
+  /// By operation, how long before the end of the step it begins.
   std::vector<double> begins;
   std::vector<uint32_t> finished;
   double equalHeads = 0;
@@ -82,7 +83,7 @@ PutOffSchedule::PutOffSchedule(const Graph &graph, ArrayRef<double> begins)
       finished.push_back(op);
 }
 
-/// Nothing that follows `op` is left to do.
+/// Everything that follows `op` has run.
 void PutOffSchedule::finish(uint32_t op) {
   if (left[op] > 0) {
     uint32_t resource = 0;
@@ -100,7 +101,7 @@ void PutOffSchedule::finish(uint32_t op) {
       finished.push_back(predecessor);
 }
 
-/// Goes on to the instant at which the first operation under way is done.
+/// Advances to the instant at which the first operation under way is done.
 void PutOffSchedule::advance() {
   double seconds = std::numeric_limits<double>::infinity();
   for (auto &resource : resources)

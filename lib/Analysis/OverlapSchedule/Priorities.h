@@ -14,8 +14,9 @@
 namespace regather::overlap {
 
 /// How long before the end of the step each operation begins if everything is
-/// put off. Of what competes for a resource, that is put off most which has the
-/// latest of `begins`, seconds since the step began. O(n log n).
+/// put off as long as possible. Of operations that compete for a resource, the
+/// one with the latest of `begins`, in seconds since the step began, comes
+/// last. O(n log n).
 std::vector<double> computePriorities(const Graph &graph,
                                       llvm::ArrayRef<double> begins);
 /// When each operation is issued in an order, and not before its head.

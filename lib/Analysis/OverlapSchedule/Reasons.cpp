@@ -30,8 +30,8 @@ private:
   int64_t memoryLimit;
   std::vector<uint32_t> places;
   std::vector<int64_t> live;
-  /// When the device comes to an operation; of a start also when its stream is
-  /// free, and what it does until then.
+  /// When the device reaches each operation and, for a start, when its stream
+  /// is free.
   std::vector<double> issued, streamFree;
   std::vector<uint32_t> previous;
 };
@@ -66,14 +66,15 @@ ExposedWait ExposureReasons::explain(uint32_t wait, double seconds) const {
   double earliest =
       needed ? issued[*needed] + graph.getComputeSeconds(*needed) : 0;
   if (issued[start] - earliest < seconds / 2) {
-    // It could hardly start earlier.
+    // What it needs comes right before it, so that it could hardly start
+    // earlier.
     if (needed) {
       result.reason = ExposureReason::Dependency;
       result.culprit = needed;
     }
     return result;
   }
-  // It could, were there room for what it brings along.
+  // It could start earlier, if there were memory for its results.
   uint32_t place = places[start];
   while (place != 0 && order[place - 1] != needed &&
          issued[start] - issued[order[place]] < seconds / 2)

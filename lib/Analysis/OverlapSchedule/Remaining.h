@@ -13,12 +13,12 @@
 
 namespace regather::overlap {
 
-/// Seconds of computation that is left, by priority.
+/// Seconds of computation that has not been issued, by priority.
 class RemainingCompute {
 public:
   explicit RemainingCompute(const Graph &graph);
   void remove(uint32_t op, double seconds) { add(ranks[op], -seconds); }
-  /// Of what has a higher priority than `op`.
+  /// Those of operations with a higher priority than `op`.
   double getBefore(uint32_t op) const;
 
 private:

@@ -139,7 +139,7 @@ std::vector<int64_t> overlap::computeLiveBytes(const Graph &graph,
   std::vector<int64_t> live(order.size() + 1, 0);
   live[0] = graph.residentBytes;
   for (const auto &[number, buffer] : enumerate(graph.buffers)) {
-    // Before the place behind its writer, up to the place of its last user.
+    // Live from the place behind its writer up to that of its last user.
     uint32_t begin = places[buffer.writer] + 1;
     live[begin] += buffer.bytes;
     if (buffer.isLiveOut)

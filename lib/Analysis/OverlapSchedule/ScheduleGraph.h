@@ -17,7 +17,7 @@ namespace regather::overlap {
 
 using Order = std::vector<uint32_t>;
 
-/// A step that has been checked.
+/// The dependences of a step, which has been checked.
 struct Graph {
   Graph(const TimedGraph &timed, bool allowsConflicts);
 
@@ -48,20 +48,21 @@ struct Graph {
   /// repetition.
   IndexLists written, used;
   std::vector<int64_t> writtenBytes;
-  /// By operation, bytes of what nothing else uses, but for its own wait.
+  /// By operation, the bytes of buffers that nothing but the operation and its
+  /// own wait uses.
   std::vector<int64_t> ownedBytes;
   /// By buffer.
   std::vector<TimedBuffer> buffers;
   IndexLists users;
   int64_t residentBytes = 0;
   uint32_t numStreams = 0;
-  /// By stream, those that may not have collectives in flight beside its own:
-  /// if they are issued so, they run one after the other.
+  /// By stream, the streams that may not have collectives in flight beside its
+  /// own: collectives that are issued at the same time run one after the other.
   std::vector<std::vector<uint32_t>> conflicts;
   std::vector<TimedLink> links;
   /// By stream.
   std::vector<uint32_t> linkOf;
-  /// What is under way at one time may slow each other down.
+  /// Activities that run at the same time slow each other down.
   bool hasContention = false;
   /// How long it takes at least from the begin of an operation to the end of
   /// the step.
@@ -72,8 +73,8 @@ struct Graph {
   std::vector<double> priorities;
 };
 
-/// The state of device and streams between two operations, if nothing slows
-/// anything down. List schedules rely on it in any case.
+/// The state of the device and the streams between two operations, without
+/// contention. List schedules use it for programs with contention, too.
 struct Clock {
   explicit Clock(uint32_t numStreams) : streamFree(numStreams, 0.0) {}
 
@@ -100,7 +101,7 @@ struct Clock {
     return 0;
   }
 
-  /// When all is done, collectives that nobody waits for, too.
+  /// When everything is done, including collectives that nobody waits for.
   double getEnd() const {
     double end = now;
     for (double free : streamFree)
@@ -126,8 +127,8 @@ inline Order getGivenOrder(const Graph &graph) {
   return order;
 }
 
-/// Runs all operations, with contention. Limits are not checked. Fills `times`,
-/// if there is such a list, with when the device comes to each place.
+/// Runs all operations, with contention, and does not check limits. Fills
+/// `times`, unless it is null, with when the device reaches each place.
 ScheduleScore computeScore(const Graph &graph, llvm::ArrayRef<uint32_t> order,
                            std::vector<double> *times = nullptr);
 
@@ -137,7 +138,7 @@ std::vector<int64_t> computeLiveBytes(const Graph &graph,
 int64_t computePeakBytes(const Graph &graph, llvm::ArrayRef<uint32_t> order);
 
 /// True if no stream has more than `inFlight` collectives between start and
-/// wait, and no two streams have some that exclude each other.
+/// wait, and no two streams that conflict have collectives in flight together.
 bool keepsStreamLimits(const Graph &graph, llvm::ArrayRef<uint32_t> order,
                        uint32_t inFlight);
 

@@ -58,7 +58,7 @@ void IncrementalScore::recompute() {
   work += order.size();
 }
 
-/// Counts what is in flight; false if that is too much.
+/// Counts the collectives in flight; false if they are too many.
 bool IncrementalScore::startOrWait(uint32_t op,
                                    std::vector<uint32_t> &numFlying) const {
   if (graph.isWait(op))
@@ -72,7 +72,7 @@ bool IncrementalScore::startOrWait(uint32_t op,
                  [&](uint32_t other) { return numFlying[other] != 0; });
 }
 
-/// Only within the window does memory change.
+/// Memory changes only within the window.
 bool IncrementalScore::fitsMemory(uint32_t begin, ArrayRef<uint32_t> window) {
   uint32_t end = begin + window.size();
   dying.assign(window.size(), 0);
@@ -85,7 +85,7 @@ bool IncrementalScore::fitsMemory(uint32_t begin, ArrayRef<uint32_t> window) {
       dying[i] += graph.buffers[buffer].bytes;
     };
     llvm::for_each(graph.used[window[i]], visit);
-    // What nobody uses.
+    // Buffers that nobody uses are live at their writer alone.
     llvm::for_each(graph.written[window[i]], visit);
   }
   int64_t bytes = live[begin];
@@ -98,7 +98,7 @@ bool IncrementalScore::fitsMemory(uint32_t begin, ArrayRef<uint32_t> window) {
   return true;
 }
 
-/// True if, from `place` on, all that is to come is what it was, but for a
+/// True if everything from `place` on happens as before the change, but for a
 /// constant delay. Collectives that were started before the change are complete
 /// at `latestBefore`.
 bool IncrementalScore::hasConverged(uint32_t place, const Clock &clock,
@@ -142,7 +142,7 @@ std::optional<double> IncrementalScore::evaluate(uint32_t begin,
   for (double free : clock.streamFree)
     latestBefore = std::max(latestBefore, free);
 
-  // Undoes what the last evaluation has left.
+  // Undoes the changes of the last evaluation.
   started.clear();
   std::vector<uint32_t> changed;
   auto run = [&](uint32_t op) {
@@ -177,7 +177,7 @@ std::optional<double> IncrementalScore::evaluate(uint32_t begin,
   return total ? *total : clock.getEnd();
 }
 
-/// Speeds depend on everything under way: runs all operations again.
+/// Runs all operations again, since speeds depend on everything under way.
 std::optional<double>
 IncrementalScore::evaluateWithContention(uint32_t begin,
                                          ArrayRef<uint32_t> window,

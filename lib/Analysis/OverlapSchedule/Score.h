@@ -13,8 +13,8 @@
 
 namespace regather::overlap {
 
-/// An order and what it takes, which is kept up to date while parts of it
-/// change.
+/// An order and its time and memory, which are kept up to date while parts of
+/// it change.
 class IncrementalScore {
 public:
   IncrementalScore(const Graph &graph, Order order, const Limits &limits);
@@ -25,22 +25,22 @@ public:
   /// How long the device waits at `op`.
   double getExposedSeconds(uint32_t op) const;
 
-  /// What the step takes if the operations from `begin` on come in the order
-  /// `window`, a permutation of them that keeps predecessors in front. Nothing
-  /// if that exceeds a limit.
+  /// The seconds of the step if the operations from `begin` on come in the
+  /// order `window`, a permutation of them that keeps dependences. Nothing if
+  /// that exceeds a limit.
   ///
-  /// Only looks at the window and as far behind it as times change by different
-  /// amounts; at everything if there is contention.
+  /// Visits the window, and the operations behind it up to where all times
+  /// change by one amount; with contention, everything.
   std::optional<double> evaluate(uint32_t begin,
                                  llvm::ArrayRef<uint32_t> window);
-  /// Makes it the order.
+  /// Makes the evaluated order the current one.
   void accept(uint32_t begin, llvm::ArrayRef<uint32_t> window);
 
   /// Operations looked at so far.
   uint64_t getWork() const { return work; }
 
 private:
-  /// The streams before every so many places.
+  /// Snapshots of the streams before every so many places.
   static constexpr uint32_t kStride = 32;
   struct Checkpoint {
     std::vector<double> streamFree;
@@ -60,7 +60,7 @@ private:
   Limits limits;
   std::vector<uint32_t> places;
   double seconds = 0;
-  /// By place, when the device comes to it; and the end.
+  /// By place, when the device reaches it; the last one is the end of the step.
   std::vector<double> times;
   std::vector<double> ends;
   std::vector<int64_t> live;
@@ -68,7 +68,7 @@ private:
   std::vector<Checkpoint> checkpoints;
   uint64_t work = 0;
 
-  // Of one evaluation.
+  // Scratch of one evaluation.
   std::vector<double> newEnds;
   std::vector<uint32_t> started;
   std::vector<uint32_t> seen;

@@ -18,9 +18,9 @@
 using namespace regather;
 using namespace regather::recomputation;
 
-/// Sums of weighed costs are rounded to multiples of this part of them all.
+/// Weighed costs are rounded to multiples of this part of their sum.
 static constexpr double kResolution = 0x1p60;
-/// The part that the lesser of two costs has where it only breaks ties.
+/// The weight of the less important of two costs, where it only breaks ties.
 static constexpr double kTie = 1e-7;
 
 namespace {
@@ -105,7 +105,8 @@ recomputation::findHull(PlanCutter &cutter, planner::Effort &effort) {
   std::vector<RecomputationPlan> hull;
   if (!fastest || !smallest)
     return hull;
-  // Plans to the right of the last one of `hull`, the nearest one on top.
+  // A stack of plans to the right of the last one of `hull`, the nearest one on
+  // top.
   std::vector<RecomputationPlan> right = {std::move(*smallest)};
   hull.push_back(std::move(*fastest));
   while (!right.empty()) {
@@ -113,7 +114,7 @@ recomputation::findHull(PlanCutter &cutter, planner::Effort &effort) {
     double bytes = static_cast<double>(from.savedBytes - to.savedBytes);
     double seconds = to.seconds - from.seconds;
     if (bytes <= 0 || seconds <= 0) {
-      // One of the two is better than the other one in both.
+      // One of the two is better in both bytes and seconds.
       if (bytes <= 0 && seconds >= 0)
         right.pop_back();
       else

@@ -34,7 +34,7 @@
 
 namespace regather::recomputation {
 
-/// That an operation is run again, or is not.
+/// The decision that an operation is run again, or is not.
 struct Decision {
   uint32_t op = 0;
   bool recompute = false;

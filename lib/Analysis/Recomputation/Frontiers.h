@@ -13,7 +13,7 @@
 
 namespace regather::recomputation {
 
-/// What a segment may do.
+/// One way to carry out a segment.
 struct Choice {
   int64_t bytes = 0;
   double seconds = 0;
@@ -21,15 +21,16 @@ struct Choice {
   std::vector<bool> recomputed;
 };
 
-/// What a segment may do between two states.
+/// The choices of a segment between two states.
 struct Transition {
   uint32_t in = 0;
   uint32_t out = 0;
-  /// With falling bytes and rising seconds.
+  /// Sorted by falling bytes and rising seconds.
   std::vector<Choice> choices;
   /// Of these, the ones on the convex hull.
   std::vector<Choice> hull;
-  /// True if these are all that are not worse than another one.
+  /// True if these are all choices that no other one beats in both bytes and
+  /// seconds.
   bool isComplete = false;
 };
 
@@ -38,9 +39,9 @@ struct Transition {
 std::vector<Transition> findTransitions(const SegmentKind &kind,
                                         planner::Effort &effort);
 
-/// Adds choices between those on the hull, as long as
-/// seconds + price * bytes <= threshold is possible, to the resolution that
-/// `tolerance` (in seconds) asks for. False if it could not look at that many.
+/// Adds the choices between those on the hull for which seconds + price * bytes
+/// <= threshold, up to `tolerance` seconds. False if these are too many to
+/// find.
 bool completeChoices(const SegmentKind &kind, Transition &transition,
                      double price, double threshold, double tolerance,
                      planner::Effort &effort);

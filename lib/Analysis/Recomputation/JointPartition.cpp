@@ -41,7 +41,7 @@ public:
     return !graph[node].isTuple && graph[node].mark != Mark::Recompute &&
            !constant[node];
   }
-  /// Besides what it costs.
+  /// Whether a node may be computed again, whatever that costs.
   bool mayRecompute(uint32_t node) const;
 
   /// Adds the arguments that backward needs beside what is saved. Fails if it
@@ -84,7 +84,7 @@ Joint::Joint(llvm::ArrayRef<JointNode> graph)
   findNeeded();
 }
 
-/// Of what backward computes for nobody, nothing is needed.
+/// Operations of backward that nobody reads need nothing.
 void Joint::findNeeded() {
   std::vector<bool> isLive(graph.size());
   for (uint32_t node = graph.size(); node-- > 0;) {
@@ -106,7 +106,8 @@ bool Joint::mayRecompute(uint32_t node) const {
   const JointNode &joint = graph[node];
   if (joint.mark == Mark::Recompute || joint.mark == Mark::PreferRecompute)
     return true;
-  // What forward does not need moves to backward rather than runs twice.
+  // An operation that forward does not need moves to backward instead of
+  // running twice.
   if (!kept[node] && !joint.hasEffects)
     return true;
   return joint.mark != Mark::Save && !joint.isUnrepeatable && !joint.hasEffects;
@@ -156,7 +157,8 @@ Result<SavedNodes> regather::replaySaved(llvm::ArrayRef<JointNode> graph,
   return joint.complete(std::move(isSaved));
 }
 
-/// Views and fused operations, and what writes about as much as it reads.
+/// True for views, operations that fuse, and those that write about as much as
+/// they read.
 static bool isCheap(const JointNode &node) {
   return node.kind == Kind::Item ||
          (!node.isLibraryCall &&

@@ -118,7 +118,7 @@ Failure Splitter::checkResults(const std::vector<bool> &isComputable,
   return Failure();
 }
 
-/// What nobody reads, or dead waits alone, is not saved.
+/// A value that nobody reads, or only dead waits, is not saved.
 void Splitter::dropUnread(const std::vector<bool> &isInput,
                           const std::vector<bool> &isLive) {
   std::vector<bool> isRead(graph.size()), isReadTwice(graph.size());
@@ -152,7 +152,7 @@ Splitter::delayRecomputation(llvm::ArrayRef<uint32_t> nodes) const {
   for (uint32_t node : nodes)
     isOpen[node] = true;
   std::vector<uint32_t> order, stack, missing;
-  // What is on the stack, and all that it takes.
+  // The nodes on the stack, and everything that they need.
   auto insert = [&] {
     missing.clear();
     while (!stack.empty()) {

@@ -114,12 +114,12 @@ std::optional<int64_t> ResidualNetwork::sendAlongShortestPaths() {
       int64_t flow = kInfiniteCapacity;
       for (uint32_t arc : path)
         flow = std::min(flow, residual[arc]);
-      // More than half of infinity is what flows have left of an infinite
-      // capacity: they add up to less than half.
+      // Flows add up to less than half of infinity, so that an arc with more
+      // than half of it left has infinite capacity.
       if (flow >= kInfiniteCapacity / 2)
         return std::nullopt;
       sent += flow;
-      // Go on from the start of the first arc that is full.
+      // Continue from the start of the first arc that is full.
       size_t kept = path.size();
       for (size_t i = path.size(); i-- > 0;) {
         residual[path[i]] -= flow;

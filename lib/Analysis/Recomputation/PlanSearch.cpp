@@ -41,7 +41,7 @@ public:
   std::optional<RecomputationPlan> run();
 
 private:
-  /// Some decisions: those of the parent and one more.
+  /// A node of the search tree: the decisions of its parent and one more.
   struct Node {
     uint32_t parent = kRoot;
     Decision decision;
@@ -50,7 +50,7 @@ private:
     double bound;
     double price;
     uint32_t node;
-    /// The smallest bound comes first, and of equal ones the newest.
+    /// Takes the smallest bound first, and of equal ones the newest.
     bool operator<(const Open &other) const {
       return bound != other.bound ? bound > other.bound : node < other.node;
     }
@@ -141,7 +141,7 @@ void PlanSearch::visit(const Open &parent) {
     return plan.seconds +
            open.price * static_cast<double>(plan.savedBytes - budget);
   };
-  // The price that bounded the parent best is a good one here.
+  // The search begins at the price that gave the best bound of the parent.
   std::optional<RecomputationPlan> plan = cut(open.price, decisions);
   if (!plan)
     return;
@@ -155,7 +155,7 @@ void PlanSearch::visit(const Open &parent) {
   if (!other)
     return;
   consider(*other);
-  // All plans fit, or none does.
+  // Either all plans fit, or none does.
   if (fits(*plan) == fits(*other))
     return;
   RecomputationPlan large = fits(*plan) ? *other : *plan;

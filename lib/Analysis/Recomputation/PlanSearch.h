@@ -14,10 +14,10 @@
 
 namespace regather::recomputation {
 
-/// The plan of the fewest seconds that saves at most `budget` bytes, if it
-/// takes less than `cutoff` seconds, up to `tolerance` (a part of the seconds)
-/// and to the `effort` that is there; `lowerBound` says how close it is.
-/// Nothing if there is none or none was found.
+/// The plan of the fewest seconds that saves at most `budget` bytes and takes
+/// less than `cutoff` seconds, up to `tolerance` (a part of the seconds) and as
+/// far as `effort` goes; `lowerBound` says how close it is. Nothing if there is
+/// no such plan, or none was found.
 ///
 /// Branch and bound: what operations are run again is decided one after the
 /// other, and minimum cuts give the bounds.

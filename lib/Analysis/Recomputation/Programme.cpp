@@ -29,9 +29,9 @@ using namespace regather;
 using namespace regather::recomputation;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Labels that are kept, over all boundaries.
+/// How many labels are kept, over all boundaries.
 static constexpr size_t kMostLabels = 2'000'000;
-/// Operations of programs that are searched as a whole, too.
+/// Programs with at most so many operations are also searched as a whole.
 static constexpr size_t kSmallProgram = 200;
 
 SegmentProgramme::SegmentProgramme(const RecomputationProblem &problem,
@@ -47,7 +47,7 @@ SegmentProgramme::SegmentProgramme(const RecomputationProblem &problem,
 // Cheapest ways
 //===----------------------------------------------------------------------===//
 
-/// Of equally cheap ways, takes the one with fewer bytes.
+/// Of equally cheap ways, the one with fewer bytes is taken.
 void SegmentProgramme::findWays(double secondsWeight, double bytesWeight) {
   // The cheapest choices of all transitions of a kind.
   std::vector<std::vector<uint32_t>> cheapest(transitions.size());
@@ -206,7 +206,7 @@ std::optional<SegmentProgramme::Path> SegmentProgramme::extend(uint32_t segment,
   return better;
 }
 
-/// Drops labels that are worse than others, and more than so many.
+/// Drops labels that are worse than another one, and those beyond the limit.
 void SegmentProgramme::prune(std::vector<Label> &labels) {
   size_t numSegments = segmentation.segments.size();
   llvm::sort(labels, [](const Label &lhs, const Label &rhs) {
@@ -269,7 +269,7 @@ bool SegmentProgramme::complete(double limit) {
                                   price * static_cast<double>(choice.bytes));
     return least;
   };
-  // How much the cheapest path through a transition costs, without that.
+  // The cheapest path through a transition, without the transition itself.
   std::vector<std::vector<double>> around(transitions.size());
   for (auto [costs, list] : llvm::zip_equal(around, transitions))
     costs.assign(list.size(), kInfinity);
@@ -314,13 +314,13 @@ std::optional<RecomputationPlan> SegmentProgramme::solve() {
     return std::nullopt;
   if (!isGoodEnough() && problem.ops.size() <= kSmallProgram)
     searchWhole();
-  // Little is there to look at close to the bound, and often enough that is
-  // where the best path is.
+  // Few paths are close to the bound, and often the best one is among them, so
+  // the first limits are close to it.
   double least = bound;
   for (double band = getGap() / 64; !isGoodEnough(); band *= 4) {
     double limit = std::min(least + band, bestSeconds);
     bool hasAll = complete(limit);
-    // The cheapest ways are the same, but choices have other numbers.
+    // The cheapest ways have not changed, but choices have been renumbered.
     findWays(1, price);
     search(limit, hasAll);
     if (limit >= bestSeconds)

@@ -22,7 +22,7 @@ public:
   SegmentProgramme(const RecomputationProblem &problem, int64_t budget,
                    const RecomputationPlannerOptions &options);
 
-  /// The best plan found. Nothing if none fits the budget.
+  /// The best plan that was found; nothing if none fits the budget.
   std::optional<RecomputationPlan> solve();
 
 private:
@@ -39,13 +39,14 @@ private:
   struct Label {
     int64_t bytes = 0;
     double seconds = 0;
-    /// Among the labels of the state where the last transition comes from.
+    /// Its number among the labels of the state that the last transition comes
+    /// from.
     uint32_t parent = 0;
     uint32_t transition = 0;
     uint32_t choice = 0;
   };
-  /// A path: a label in front of a segment, what that does, and the cheapest
-  /// way on from there.
+  /// A path: a label before a segment, the choice of the segment, and the
+  /// cheapest way from there to the end.
   struct Path {
     uint32_t segment = 0;
     uint32_t parent = 0;
@@ -84,7 +85,7 @@ private:
   /// By kind.
   std::vector<std::vector<Transition>> transitions;
 
-  /// What a byte costs in seconds, and what follows from that.
+  /// The price of a byte in seconds, and what is derived from it.
   double price = 0;
   double bound = 0;
   /// By boundary and state.

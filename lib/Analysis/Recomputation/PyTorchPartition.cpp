@@ -36,7 +36,8 @@ using Mark = JointNode::Mark;
 
 namespace {
 constexpr int64_t kFar = 1'000'000'000;
-/// Distances from which on weights, and chains from which on bans, count.
+/// Weights grow with the distance up to this one, and a chain that is longer
+/// than this is banned.
 constexpr int64_t kMaxWeightedDistance = 100;
 constexpr uint32_t kMaxChain = 100;
 constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
@@ -64,7 +65,7 @@ private:
     return graph[user].isConcatenation ||
            (graph[producer].isFusible && graph[user].isFusible);
   }
-  /// What the graph returns is an operand of its list of results.
+  /// The results of the graph are operands of its output node.
   bool isMaterialized(uint32_t node) const {
     return graph[node].kind == Kind::Argument || graph[node].isReturned ||
            !llvm::all_of(getUsers(node),

@@ -18,7 +18,7 @@
 using namespace regather;
 using namespace regather::recomputation;
 
-/// What `plan` means for the problem that has been reduced.
+/// The plan of the original problem for a plan of the reduced one.
 static RecomputationPlan expand(const RecomputationProblem &problem,
                                 const ReducedProblem &reduced,
                                 const RecomputationPlan &plan) {
@@ -62,6 +62,6 @@ regather::planRecomputation(const RecomputationProblem &problem, int64_t budget,
                        llvm::Twine(smallest->savedBytes) + " bytes");
   std::optional<RecomputationPlan> plan =
       SegmentProgramme(reduced.get(), budget, options).solve();
-  // The smallest plan fits, whatever rounding has made of the others.
+  // The smallest plan fits, even if rounding has excluded the others.
   return expand(problem, reduced, plan ? *plan : *smallest);
 }

@@ -60,7 +60,8 @@ recomputation::makePlan(const RecomputationProblem &problem,
   RecomputationPlan plan;
   plan.isSaved.assign(problem.values.size(), false);
   plan.isRecomputed.assign(problem.ops.size(), false);
-  // Values are grouped by operation, without being sorted by it.
+  // The values of an operation lie next to each other, but operations come in
+  // any order, so that demand is counted for both.
   std::vector<bool> demanded(problem.values.size());
   std::vector<bool> isDemanded(problem.ops.size());
   auto demand = [&](uint32_t value) {
@@ -132,8 +133,8 @@ ReducedProblem::ReducedProblem(const RecomputationProblem &problem)
     if (op.mayRecompute && op.seconds == 0) {
       if (inputs.empty())
         continue;
-      // Whoever saves a view can as well save what it is a view of, unless that
-      // is larger.
+      // Instead of a view, a plan can as well save the value that it is a view
+      // of, unless that is larger.
       const RecomputationProblem::Value *whole = &reduced.values[inputs[0]];
       const RecomputationProblem::Value &view =
           problem.values[results[number][0]];

@@ -26,7 +26,7 @@ FlowNetwork regather::buildSavingNetwork(const SavingProblem &problem) {
   auto connect = [&](uint32_t from, uint32_t to, int64_t capacity) {
     network.edges.push_back({from, to, capacity});
   };
-  // A further gather costs more than all that it could save.
+  // One more gather costs more than all bytes that it could save.
   int64_t gatherCost = 1;
   for (uint32_t value = 0, e = problem.values.size(); value != e; ++value) {
     const SavingProblem::Value &made = problem.values[value];

@@ -19,9 +19,10 @@
 using namespace regather;
 using namespace regather::recomputation;
 
-/// Segments that are longer are cut even where more values are carried on.
+/// Longer segments are cut even where more values are carried on.
 static constexpr uint32_t kLongSegment = 48;
-/// No more values are carried than that: states are twice as many for each.
+/// At most so many values are carried on, since each doubles the number of
+/// states.
 static constexpr uint32_t kMostCarried = 3;
 
 bool SegmentKind::isConsistent(uint32_t in, uint32_t out) const {
@@ -66,9 +67,9 @@ private:
   const RecomputationProblem &problem;
   /// By value, the last operation that reads it; its own if none does.
   std::vector<uint32_t> lastUse;
-  /// By position, that is, by the operation behind it.
+  /// By position, which is the number of the operation behind it.
   std::vector<uint32_t> numCarriedAt;
-  /// The boundaries, with begin and end of the program.
+  /// The boundaries, begin and end of the program included.
   std::vector<uint32_t> positions;
   /// By boundary, in ascending order.
   std::vector<std::vector<uint32_t>> carried;
@@ -148,7 +149,7 @@ SegmentKind Cutter::describe(uint32_t segment) const {
   kind.numCarriedIn = carried[segment].size();
   std::vector<uint32_t> places;
   uint32_t first = positions[segment], end = positions[segment + 1];
-  // Values of one segment have no numbers in a row.
+  // The values of one segment have no consecutive numbers.
   std::map<uint32_t, uint32_t> numbers;
   for (uint32_t number = first; number < end; ++number) {
     const RecomputationProblem::Op &op = problem.ops[number];
@@ -158,7 +159,7 @@ SegmentKind Cutter::describe(uint32_t segment) const {
         inputs.push_back(numbers.at(input));
       else if (isOpen(input))
         fromOutside.push_back(getPlace(segment, input));
-      // Of all others it is known that backward has them.
+      // It is known of all other values that backward has them.
     }
     uint32_t local = kind.problem.addOp(op.seconds, op.mayRecompute, inputs);
     kind.carriedInputs.push_back(std::move(fromOutside));

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A program is cut where few values are carried on of which it is open whether
-// backward has them. What it has of them is a state of the boundary; what a
-// segment costs depends on the states of its two boundaries alone. Repeated
-// blocks give equal segments.
+// A program is cut where few values are carried on of which it is undecided
+// whether backward has them. The set of those that it has is a state of the
+// boundary; the cost of a segment depends on the states of its two boundaries
+// alone. Repeated blocks give equal segments.
 //
 //===----------------------------------------------------------------------===//
 

@@ -68,7 +68,8 @@ void RankClassifier::addStream(
     strides[i - 1] = strides[i] * sizes[i];
   StreamGroups stream;
   stream.groupOf.resize(numRanks);
-  // A group is known by its first rank, whose positions along `axes` are 0.
+  // A group is identified by its first rank, whose positions along `axes` are
+  // 0.
   std::vector<uint32_t> numberOf(numRanks);
   for (int64_t rank = 0; rank != numRanks; ++rank) {
     int64_t first = rank;

@@ -46,7 +46,7 @@ struct Rank {
   Activity compute;
   /// Of the next operation to issue.
   size_t place = 0;
-  /// A wait has been reached and holds the compute stream up.
+  /// The compute stream is blocked at a wait.
   bool isWaiting = false;
   /// By link, collectives in flight.
   std::vector<uint32_t> inFlight;
@@ -218,7 +218,7 @@ void Simulation::setSpeeds() {
   for (Communicator &communicator : communicators) {
     if (!communicator.activity.isActive())
       continue;
-    // The slowest rank of the group decides.
+    // The slowest rank of the group decides the speed.
     double slowdown = 1;
     for (uint32_t member : communicator.members) {
       const Rank &rank = ranks[member];

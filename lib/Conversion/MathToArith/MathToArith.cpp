@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Without branches and tables, so that loops over them vectorise, with every
-// rounding written down, so that a vector and a scalar give the same bits.
-// Multiply-adds are explicit. The polynomials are those that Norbert Juffa has
-// published (public domain) for exp, log and erf, and that of Cephes for tanh.
+// The functions have no branches and no tables, so that loops over them
+// vectorise, and every rounding is explicit, multiply-adds included, so that a
+// vector and a scalar give the same bits. The polynomials of exp, log and erf
+// were published by Norbert Juffa (public domain); that of tanh is from Cephes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,7 +100,7 @@ private:
 
 /// exp(x) = 2^n exp(r), where n is x / log(2) rounded. Error below 0.9 ulp.
 Value F32Builder::exp(Value x) {
-  // Beyond, the result is zero or infinite. A NaN stays one.
+  // Beyond these bounds the result is zero or infinite. A NaN stays one.
   Value low = number(-104.0f), high = number(89.0f);
   x = select(less(x, low), low, x);
   x = select(less(high, x), high, x);
@@ -115,7 +115,8 @@ Value F32Builder::exp(Value x) {
   r = fma(rounded, number(-1.42860677e-6f), r);
   Value power = polynomial(r, {1.37805939e-3f, 8.37312452e-3f, 4.16695364e-2f,
                                1.66664720e-1f, 4.99999851e-1f, 1.0f, 1.0f});
-  // Scaled in two steps: n itself may be no exponent of a normal number.
+  // The result is scaled in two steps, because n may be no exponent of a normal
+  // number.
   Value half = arith::ShRSIOp::create(*this, n, integer(1));
   Value rest = arith::SubIOp::create(*this, n, half);
   return mul(mul(power, powerOfTwo(half)), powerOfTwo(rest));
@@ -142,7 +143,7 @@ Value F32Builder::log(Value x) {
   sum = fma(sum, m, number(0.333331972f));
   sum = fma(sum, m, number(-0.5f));
   sum = fma(n, number(0.693147182f), fma(sum, square, m));
-  // Of zero, infinity and NaN, and of negative numbers.
+  // The results for zero, infinity, NaN and negative numbers.
   Value isRegular =
       arith::AndIOp::create(*this, less(zero, x), less(x, infinity));
   Value isZero =
@@ -166,7 +167,7 @@ Value F32Builder::erf(Value x) {
   q = fma(q, magnitude, number(-6.34846687e-1f));
   q = fma(q, magnitude, number(-1.28717512e-1f));
   q = fma(q, magnitude, sub(number(-0.0f), magnitude));
-  // The polynomial grows again far out, where the result is one.
+  // For large arguments the polynomial is wrong, but the result is one.
   Value far = select(less(number(4.0f), magnitude), one, sub(one, exp(q)));
   return select(less(number(0.927734375f), magnitude), copySign(far, x), near);
 }
@@ -219,7 +220,7 @@ struct ConvertMathToArithPass
                  ExpandFunction<math::ErfOp, &F32Builder::erf>,
                  ExpandFunction<math::TanhOp, &F32Builder::tanh>>(
         &getContext());
-    // What is written is what is computed: nothing is folded.
+    // Nothing is folded, so that what runs is exactly what is written here.
     if (failed(
             applyPatternsGreedily(getOperation(), std::move(patterns),
                                   GreedyRewriteConfig().enableFolding(false))))

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A result that shard leaves undefined on some devices may be anything there:
-// what is gathered or reduced to a root becomes the collective that gives it to
-// everybody.
+// A result that shard leaves undefined on some devices may be anything there,
+// so a gather or a reduction to a root becomes the collective that gives the
+// result to all devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -133,7 +133,7 @@ Value Converter::reverseOrder(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   if (isa<FloatType>(type.getElementType()))
     return arith::NegFOp::create(builder, op->getLoc(), value);
-  // The complement; a negation has no counterpart for the smallest number.
+  // Takes the complement, since the smallest number has no negation.
   Attribute ones = builder.getIntegerAttr(type.getElementType(), -1);
   Value mask = arith::ConstantOp::create(builder, op->getLoc(),
                                          DenseElementsAttr::get(type, ones));
@@ -177,8 +177,8 @@ Value Converter::reduceScatter(Value input, shard::ReductionKind kind,
   });
 }
 
-/// The upstream partition has no reduce-scatter: it reduces to all, and then
-/// slices.
+/// The upstream partition has no reduce-scatter: it makes an all-reduce and
+/// then a slice.
 Value Converter::sliceOrScatter(shard::AllSliceOp op,
                                 ArrayRef<shard::GridAxis> axes) {
   int64_t dim = op.getSliceAxis().getSExtValue();
@@ -192,15 +192,16 @@ Value Converter::sliceOrScatter(shard::AllSliceOp op,
   return reduceScatter(reduced.getInput(), reduced.getReduction(), axes, dim);
 }
 
-/// The device at position i gets what the one at i - offset has. Other axes of
-/// the group play no part: all of a device's coordinates along them stay.
+/// The device at position i gets the data of the one at i - offset. Coordinates
+/// along other axes of the group stay.
 Value Converter::shift(shard::ShiftOp op) {
   shard::GridAxis axis = op.getShiftAxis().getSExtValue();
   int64_t size = getGrid().getShape()[axis];
   int64_t offset = op.getOffset();
   SmallVector<int64_t> sources, targets;
   for (int64_t source = 0; source != size; ++source) {
-    // The remainder first: the sum with a large offset could overflow.
+    // The remainder is taken first, because the sum with a large offset could
+    // overflow.
     int64_t target = source + offset % size;
     if (op.getRotate())
       target = (target + size) % size;
@@ -217,7 +218,7 @@ Value Converter::shift(shard::ShiftOp op) {
 
 Value Converter::convertCollective() {
   Value input = op->getOperand(0);
-  // Absent if it has its default, no axes.
+  // The attribute is absent if there are no axes, its default.
   auto listed = op->getAttrOfType<shard::GridAxesAttr>("grid_axes");
   ArrayRef<shard::GridAxis> axes =
       listed ? listed.asArrayRef() : ArrayRef<shard::GridAxis>();
@@ -276,8 +277,8 @@ void Converter::convertMultiIndex(shard::ProcessMultiIndexOp op) {
   }
 }
 
-/// A neighbour differs from the device in one coordinate, so its number does by
-/// the stride of that axis; there is none beyond the ends.
+/// A neighbour differs in one coordinate, so its number differs by the stride
+/// of that axis; beyond the ends there is none.
 void Converter::convertNeighbors(shard::NeighborsLinearIndicesOp op) {
   Location loc = op.getLoc();
   ArrayRef<int64_t> shape = getGrid().getShape();
@@ -302,7 +303,7 @@ void Converter::convertNeighbors(shard::NeighborsLinearIndicesOp op) {
 }
 
 void Converter::run() {
-  // Among others, a reduction that became part of a reduce-scatter.
+  // A dead operation may be a reduction that became part of a reduce-scatter.
   if (op->use_empty())
     return op->erase();
   llvm::TypeSwitch<Operation *>(op)

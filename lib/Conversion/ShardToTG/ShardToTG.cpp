@@ -138,7 +138,7 @@ LogicalResult ModuleConversion::buildMeshes() {
 }
 
 LogicalResult ModuleConversion::check() {
-  // Without meshes, more errors would only follow from the first ones.
+  // Without meshes, all further errors would only follow from the first ones.
   if (failed(buildMeshes()))
     return failure();
   bool failed = false;
@@ -151,7 +151,7 @@ LogicalResult ModuleConversion::check() {
 
 int64_t ModuleConversion::convert() {
   int64_t collectives = 0;
-  // Users first: what they do not need of an operand is then not built.
+  // Users come first, so that operands which they no longer need are not built.
   for (Operation *op : llvm::reverse(operations))
     collectives += convertOperation(op, names, tables);
   for (auto &[grid, mesh] : grids) {

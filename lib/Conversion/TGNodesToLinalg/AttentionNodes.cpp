@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The heads of the query are seen as groups that share one head of the key:
+// Heads of the query form groups that share one head of the key:
 //
 //   scores[b, h, g, i, j] = scale * sum_e query[b, h, g, i, e] * key[b, h, j,
 //   e]
@@ -26,7 +26,8 @@ using namespace regather::nodes;
 
 namespace {
 struct AttentionArguments {
-  /// The query has five dimensions, key and value have four.
+  /// The query has five dimensions: batch, head of the key, group, row,
+  /// element; key and value have no group.
   Tensor query, key, value;
   /// With as many dimensions as the scores, or null.
   Tensor mask;
@@ -109,10 +110,10 @@ static FailureOr<AttentionArguments> getArguments(NodeArguments &args, B &b) {
 
 /// The scores, scaled and masked with -inf.
 static Tensor makeScores(B &b, const AttentionArguments &a) {
-  Tensor products =
+  Tensor scores =
       contract(b, a.query, {0, 1, 2, 3, 5}, a.key, {0, 1, 4, 5},
                {a.batch, a.heads, a.groups, a.rows, a.columns, a.width});
-  SmallVector<Tensor> tensors = {products};
+  SmallVector<Tensor> tensors = {scores};
   if (a.mask)
     tensors.push_back(a.mask);
   return pointwise(
@@ -132,8 +133,8 @@ static Tensor makeScores(B &b, const AttentionArguments &a) {
       });
 }
 
-/// What is subtracted from a row before the exponential: `shift`, or 0 for a
-/// row that is masked as a whole, so that -inf - -inf does not occur.
+/// The number that is subtracted from a row before the exponential: `shift`, or
+/// 0 for a row that is masked as a whole, because -inf - -inf would be NaN.
 static Value getFiniteShift(B &b, Value shift) {
   Value lowest = arith::ConstantOp::create(b, makeLowest(shift.getType()));
   Value isMasked = compare(b, Relation::Eq, shift, lowest);
@@ -167,7 +168,8 @@ static LogicalResult buildAttention(NodeArguments &args, NodeBuilder &b) {
   Tensor weighted = contract(
       b, powers, {0, 1, 2, 3, 5}, a->value, {0, 1, 5, 4},
       {a->batch, a->heads, a->groups, a->rows, a->valueWidth, a->columns});
-  // Dividing at the end rounds less, and divides fewer numbers.
+  // Dividing the output instead of the probabilities rounds less often, and
+  // divides fewer numbers.
   Tensor output = pointwise(
       b, weighted.getType().getShape(), b.getElement(0), {weighted, sum},
       [&](B &b, ValueRange v) -> Value {

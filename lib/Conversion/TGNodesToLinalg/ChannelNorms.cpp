@@ -27,7 +27,8 @@ struct ChannelNorm {
   Tensor weight, bias;
   Type compute;
   SmallVector<int64_t> shape, weightShape, statisticShape;
-  /// Dimensions that are normalized, and those a weight's gradient sums up.
+  /// Dimensions that are normalized, and those that the gradient of a weight
+  /// sums over.
   SmallVector<int64_t> inner, summed;
   int64_t channels = 0;
   double count = 1;
@@ -240,7 +241,7 @@ static LogicalResult buildBatchNorm(NodeArguments &args, NodeBuilder &b) {
                                 finishStatistic(b, rstd, 2)};
   if (GivesRunning) {
     double change = isTraining ? momentum : 0;
-    // The running variance is of a sample.
+    // The running variance is that of a sample: it divides by count - 1.
     double scale =
         isTraining ? norm->count / std::max(norm->count - 1, 1.0) : 1;
     results.push_back(makeRunning(b, *norm, running.first, mean, change, 1, 3));

@@ -280,8 +280,8 @@ std::optional<Value> Expander::expandToReal(Target target) {
   return std::nullopt;
 }
 
-/// Targets that do the same with both parts. Of real tensors among complex
-/// ones, none takes part in the imaginary part but as an index or a condition.
+/// Targets that treat both parts alike. Real tensors beside complex ones enter
+/// the imaginary part only as indices or conditions.
 static bool isByPart(Target target) {
   switch (target) {
   case Target::AtenAliasDefault:
@@ -346,7 +346,7 @@ LogicalResult Expander::expandByPart(Target target) {
       llvm::map_to_vector(node.getResultTypes(), getPartType);
   tg::NodeOp first = b.copy(node, real, types);
   tg::NodeOp second = b.copy(node, imaginary, types);
-  // The imaginary part of a full tensor is of zeros.
+  // The imaginary part of a tensor full of a real number is zero.
   if (target == Target::AtenFullLikeDefault) {
     second.setTarget(tg::getName(Target::AtenZerosLikeDefault));
     second.setArgsAttr(

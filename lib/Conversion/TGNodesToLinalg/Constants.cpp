@@ -67,7 +67,8 @@ static LogicalResult buildArange(NodeArguments &args, NodeBuilder &b) {
 
 void regather::nodes::addConstantBuilders(BuilderTable &table) {
   table.add(Operator::AtenArange, buildArange);
-  // What is not filled holds zeros: the same on every run.
+  // Tensors that PyTorch leaves uninitialized hold zeros, so that runs are
+  // equal.
   table.add({Operator::AtenEmpty, Operator::AtenEmptyLike,
              Operator::AtenEmptyPermuted, Operator::AtenEmptyStrided,
              Operator::AtenNewEmpty, Operator::AtenNewEmptyStrided,

@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace regather::nodes;
 
 //===----------------------------------------------------------------------===//
-// Sums of products
+// Contractions
 //===----------------------------------------------------------------------===//
 
 /// Expressions for loops [first, first + count).

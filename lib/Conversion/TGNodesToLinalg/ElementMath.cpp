@@ -26,7 +26,8 @@ TypedAttr regather::nodes::makeNumber(Type type, double number) {
     return FloatAttr::get(type, number);
   if (type.isInteger(1))
     return IntegerAttr::get(type, number != 0);
-  // A float that no integer can be has no meaning; zero is as good as any.
+  // The result for a float that is no integer of the type is undefined; zero is
+  // as good as any.
   if (!(std::abs(number) < 0x1p63))
     number = 0;
   return makeNumber(type, static_cast<int64_t>(number));
@@ -92,7 +93,8 @@ static Value convertFloat(B &b, Value value, Type type) {
     return arith::FPToSIOp::create(b, type, value);
   if (width < type.getIntOrFloatBitWidth())
     return arith::ExtFOp::create(b, type, value);
-  // Neither 16-bit float holds the other: both are exact in f32.
+  // Neither of the two 16-bit floats contains the other, but both are exact in
+  // f32.
   if (width == type.getIntOrFloatBitWidth())
     value = arith::ExtFOp::create(b, b.getF32Type(), value);
   return arith::TruncFOp::create(b, type, value);

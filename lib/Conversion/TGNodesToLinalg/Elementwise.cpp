@@ -41,7 +41,7 @@ static Value emitSign(B &b, Value x) {
              convertElement(b, isNegative, x.getType()));
 }
 
-/// Of integers, none is.
+/// An integer equals itself, so that none is NaN.
 static Value emitIsNaN(B &b, Value x) { return compare(b, Relation::Ne, x, x); }
 
 static Value emitIsInf(B &b, Value x) {
@@ -127,7 +127,7 @@ static Value emitHypot(B &b, Value lhs, Value rhs) {
   Value ratio = div(b, small, large);
   Value one = makeConstant(b, large.getType(), 1.0);
   Value root = math::SqrtOp::create(b, add(b, one, mul(b, ratio, ratio)));
-  // Zero or infinite sides make the ratio one that says nothing.
+  // The ratio means nothing if the longer side is zero or infinite.
   Value isSimple =
       add(b, compare(b, Relation::Eq, small, zero),
           compare(b, Relation::Eq, large,
@@ -136,7 +136,7 @@ static Value emitHypot(B &b, Value lhs, Value rhs) {
   return arith::SelectOp::create(b, isSimple, large, mul(b, large, root));
 }
 
-/// A NaN stands back behind a number.
+/// If one operand is NaN, the other one is the result.
 template <typename OpTy, Value (*Emit)(B &, Value, Value)>
 static Value emitNumber(B &b, Value lhs, Value rhs) {
   if (!isa<FloatType>(lhs.getType()))
@@ -174,7 +174,7 @@ static LogicalResult buildComparison(NodeArguments &args, NodeBuilder &b) {
   ElementOperands operands = getOperands(args, {"self", "other"});
   if (args.hasFailed())
     return failure();
-  // A number takes part as it is rounded to the common type.
+  // A number is rounded to the common type first.
   Type common = getPromotedType(operands);
   for (ElementOperand &operand : operands)
     if (!operand.tensor)
@@ -206,8 +206,8 @@ static LogicalResult buildBitwise(NodeArguments &args, NodeBuilder &b) {
       [](B &b, ValueRange v) -> Value { return OpTy::create(b, v[0], v[1]); });
 }
 
-/// Shifts by the number of bits or more give what shifting bit by bit would;
-/// those by a negative amount, zero or the sign.
+/// A shift by at least the number of bits gives what shifting bit by bit would;
+/// one by a negative amount gives zero or the sign.
 template <typename OpTy, bool FillsWithSign>
 static Value emitShift(B &b, Value lhs, Value rhs) {
   Type type = lhs.getType();

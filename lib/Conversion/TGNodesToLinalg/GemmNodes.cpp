@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace regather::nodes;
 
-/// The product in the accumulation type; null after an error. Both operands
+/// The GEMM in the accumulation type; null after an error. Both operands
 /// have `rank` dimensions, the first of three being the batch.
 static Tensor multiply(NodeArguments &args, NodeBuilder &b, StringRef lhsName,
                        StringRef rhsName, int64_t rank) {
@@ -37,46 +37,46 @@ static Tensor multiply(NodeArguments &args, NodeBuilder &b, StringRef lhsName,
   }
   Value zero = fill(b, shape, makeNumber(getComputeType(element), 0.0));
   Value inputs[] = {lhs, rhs};
-  Operation *product =
+  Operation *matmul =
       rank == 2 ? linalg::MatmulOp::create(b, zero.getType(),
                                            ValueRange(inputs), zero)
                       .getOperation()
                 : linalg::BatchMatmulOp::create(b, zero.getType(),
                                                 ValueRange(inputs), zero)
                       .getOperation();
-  return cast<Tensor>(product->getResult(0));
+  return cast<Tensor>(matmul->getResult(0));
 }
 
 static LogicalResult buildMm(NodeArguments &args, NodeBuilder &b) {
-  Tensor product = multiply(args, b, "self", "mat2", 2);
-  return product ? b.finish(convertTensor(b, product, b.getElement()))
-                 : failure();
+  Tensor matmul = multiply(args, b, "self", "mat2", 2);
+  return matmul ? b.finish(convertTensor(b, matmul, b.getElement()))
+                : failure();
 }
 
 static LogicalResult buildBmm(NodeArguments &args, NodeBuilder &b) {
-  Tensor product = multiply(args, b, "self", "mat2", 3);
-  return product ? b.finish(convertTensor(b, product, b.getElement()))
-                 : failure();
+  Tensor matmul = multiply(args, b, "self", "mat2", 3);
+  return matmul ? b.finish(convertTensor(b, matmul, b.getElement()))
+                : failure();
 }
 
-/// beta * self + alpha * product, rounded once. With beta = 0, PyTorch does not
+/// beta * self + alpha * matmul, rounded once. With beta = 0, PyTorch does not
 /// read self, so that a NaN in it does not spread.
 static LogicalResult finishWithAddend(NodeArguments &args, NodeBuilder &b,
-                                      Tensor product) {
+                                      Tensor matmul) {
   Tensor self = args.getTensor("self");
   TypedAttr beta = args.getNumber("beta", 1);
   TypedAttr alpha = args.getNumber("alpha", 1);
-  if (!product || args.hasFailed() ||
-      failed(args.expectBroadcast({self, product}, b.getShape())))
+  if (!matmul || args.hasFailed() ||
+      failed(args.expectBroadcast({self, matmul}, b.getShape())))
     return failure();
-  Type compute = product.getType().getElementType();
+  Type compute = matmul.getType().getElementType();
   auto scale = [&](B &b, Value value, TypedAttr factor) {
     if (makeNumber(compute, factor) == makeNumber(compute, 1.0))
       return value;
     return mul(b, makeConstant(b, compute, factor), value);
   };
   bool hasAddend = makeNumber(compute, beta) != makeNumber(compute, 0.0);
-  SmallVector<Tensor> tensors = {product};
+  SmallVector<Tensor> tensors = {matmul};
   if (hasAddend)
     tensors.push_back(self);
   return b.finish(pointwise(

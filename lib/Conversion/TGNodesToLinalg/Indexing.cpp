@@ -235,7 +235,7 @@ namespace {
 /// How `scatter_reduce` combines what comes to one place.
 struct ScatterReduction {
   Value (*combine)(B &, Value, Value);
-  /// What a place starts from that does not count itself.
+  /// The start of a place whose own value does not count.
   TypedAttr (*makeStart)(Type);
 };
 } // namespace
@@ -254,7 +254,8 @@ static std::optional<ScatterReduction> getReduction(StringRef name) {
   return std::nullopt;
 }
 
-/// Without `include_self`, a place that something comes to forgets its value.
+/// Without `include_self`, a place that is written to starts from a neutral
+/// element instead of its own value.
 static LogicalResult buildScatterReduce(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");
   StringRef name = args.getString("reduce", "");
@@ -385,7 +386,8 @@ static FailureOr<IndexList> getIndexList(NodeArguments &args, Tensor self) {
     return args.fail("indices", "must hold a tensor");
   if (failed(args.expectBroadcast(list.tensors, list.shape)))
     return failure();
-  // Apart from each other, the indexed dimensions move to the front.
+  // If other dimensions lie between them, the indexed dimensions move to the
+  // front.
   list.place = last - first + 1 == count ? first : 0;
   return list;
 }

@@ -55,8 +55,7 @@ static FailureOr<LikelihoodArguments> getArguments(NodeArguments &args, B &b) {
 }
 
 namespace {
-/// Of one row: its class, or 0 if it is ignored, and its weight, which is then
-/// 0 as well.
+/// The class of a row and its weight; both are 0 for a row that is ignored.
 struct RowClass {
   Value index, weight;
 };

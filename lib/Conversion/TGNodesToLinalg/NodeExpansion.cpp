@@ -15,7 +15,7 @@ using namespace regather::nodes;
 NodeMaker::NodeMaker(tg::NodeOp node)
     : ImplicitLocOpBuilder(node.getLoc(), node) {
   SmallVector<NamedAttribute> named;
-  // Numbers of results have no meaning for other nodes.
+  // The numbers of saved results mean nothing for other nodes.
   for (NamedAttribute attribute : node->getDiscardableAttrs())
     if (attribute.getName() != tg::kSavedResultsAttrName)
       named.push_back(attribute);

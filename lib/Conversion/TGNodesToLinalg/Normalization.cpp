@@ -125,7 +125,7 @@ static LogicalResult buildRmsNorm(NodeArguments &args, NodeBuilder &b) {
   if (failed(a))
     return failure();
   Type compute = a->compute;
-  // Without eps, the distance from 1 to the next number.
+  // The default of eps is the distance from 1 to the next number.
   double eps = args.getFloat("eps", compute.isF64() ? 0x1p-52 : 0x1p-23);
   if (args.hasFailed())
     return failure();

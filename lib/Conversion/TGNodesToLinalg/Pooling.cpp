@@ -73,7 +73,8 @@ static FailureOr<Pool> getPool(NodeArguments &args, ArrayRef<int64_t> input,
   for (auto [window, extent, count] :
        llvm::zip_equal(pool->windows, pool->extents, pool->counts)) {
     int64_t expected = window.getCount(extent);
-    // A last window may stick out, if it starts within the tensor or before.
+    // With ceil_mode, the last window may reach beyond the end, if it starts in
+    // the tensor or in the padding before it.
     if (isCeil &&
         (expected - 1) * window.stride + window.getSpan() <
             extent + 2 * window.padding &&
@@ -96,7 +97,7 @@ namespace {
 struct PoolLoops {
   SmallVector<AffineMap> maps;
   SmallVector<utils::IteratorType> kinds;
-  /// Tells the loops the sizes of the windows.
+  /// An operand whose shape gives the loops the sizes of the windows.
   Value sizes;
 };
 } // namespace
@@ -173,8 +174,8 @@ static std::pair<Value, Value> getPlace(B &b, const Pool &pool) {
   return {arith::IndexCastOp::create(b, b.getI64Type(), place), isInside};
 }
 
-/// Largest elements and their places: the first of equal ones, but the last
-/// NaN.
+/// Largest elements and their places: the first one of equal elements, but the
+/// last one if there are NaNs.
 template <size_t Rank>
 static LogicalResult buildMax(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");
@@ -259,8 +260,8 @@ struct Divisor {
 };
 } // namespace
 
-/// The number of elements of the window, whose position the loops tell. What
-/// sticks out behind the padding never counts.
+/// The number of elements of the window at the position of the loops. Elements
+/// beyond the padding never count.
 Value Divisor::make(B &b, Type type) const {
   if (fixed != 0)
     return makeConstant(b, type, static_cast<double>(fixed));

@@ -96,8 +96,8 @@ static Value emitOpen(B &b, Value bits, Type compute) {
   return add(b, emitFraction(b, bits, count, compute), half);
 }
 
-/// Compares the fraction that the 24 leading bits spell with a probability:
-/// 2^24 times as much is an integer on the left, and may be one on the right.
+/// Compares the fraction that the 24 leading bits spell with a probability.
+/// Both are multiplied by 2^24, which makes the left side an integer.
 static Value compareFraction(B &b, arith::CmpIPredicate predicate, Value bits,
                              double probability) {
   auto word = [&](int64_t value) -> Value {
@@ -113,7 +113,7 @@ static Value compareFraction(B &b, arith::CmpIPredicate predicate, Value bits,
 // Bernoulli
 //===----------------------------------------------------------------------===//
 
-/// As the framework multiplies: with the mask, then with the scale, so that a
+/// Multiplies with the mask and then with the scale, as PyTorch does, so that a
 /// dropped infinity becomes a NaN.
 static LogicalResult buildDropout(NodeArguments &args, NodeBuilder &b) {
   Tensor input = args.getTensor("input");
@@ -293,8 +293,8 @@ static LogicalResult buildNormal(NodeArguments &args, NodeBuilder &b) {
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// low + the upper half of bits * (high - low). Of n values, some are likelier
-/// than others by at most n / 2^64.
+/// low + the upper half of bits * (high - low). The probabilities of n values
+/// differ by at most n / 2^64.
 static LogicalResult buildRandint(NodeArguments &args, NodeBuilder &b) {
   int64_t low = args.has("low") ? args.getInt("low") : 0;
   int64_t high = args.getInt("high");
@@ -381,7 +381,7 @@ static LogicalResult buildRrelu(NodeArguments &args, NodeBuilder &b) {
   return b.finish({applySlope(b, self, slopes, element), slopes});
 }
 
-/// In training, if there is a range to draw from, the noise is the slope.
+/// In training, if slopes are drawn from a range, the noise holds them.
 static LogicalResult buildRreluBackward(NodeArguments &args, NodeBuilder &b) {
   Tensor grad = args.getTensor("grad_output"), self = args.getTensor("self");
   Tensor noise = args.getTensor("noise");

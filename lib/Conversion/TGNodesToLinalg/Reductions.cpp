@@ -179,7 +179,8 @@ static LogicalResult buildVectorNorm(NodeArguments &args, NodeBuilder &b) {
   if (order != 0 && !std::isinf(order))
     return finishReduced(b, makePowerNorm(b, self, dims, order, compute), dims,
                          keepDims);
-  // The limits: how many are not zero, the largest and the smallest magnitude.
+  // The orders 0, inf and -inf are limits: the number of elements that are not
+  // zero, the largest and the smallest magnitude.
   Tensor values = pointwise(b, self.getType().getShape(), compute, self,
                             [&](B &b, ValueRange v) -> Value {
                               Value x = convertElement(b, v[0], compute);
@@ -232,8 +233,9 @@ static LogicalResult buildAny(NodeArguments &args, NodeBuilder &b) {
   return finishReduced(b, any, dims, keepDims);
 }
 
-/// The elements along `dim` that relate so to all others, and their first
-/// positions; a NaN comes before any number. Both have size 1 along `dim`.
+/// The elements along `dim` that are largest or smallest, as `relation` says,
+/// and their first positions; a NaN beats any number. Both results have size 1
+/// along `dim`.
 static std::pair<Tensor, Tensor>
 makeArgExtreme(B &b, Tensor tensor, int64_t dim, Relation relation) {
   RankedTensorType type = tensor.getType();
@@ -261,7 +263,7 @@ makeArgExtreme(B &b, Tensor tensor, int64_t dim, Relation relation) {
         B b(loc, builder);
         Value index = arith::IndexCastOp::create(
             b, b.getI64Type(), linalg::IndexOp::create(b, dim));
-        // The first element is taken whatever it is.
+        // The first element is taken even if it is no better than the start.
         Value isFirst =
             compare(b, Relation::Lt, v[2], makeConstant(b, b.getI64Type(), 0));
         Value isBetter = compare(b, relation, v[0], v[1]);

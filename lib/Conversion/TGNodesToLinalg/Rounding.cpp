@@ -86,7 +86,7 @@ static Value emitTruncatedQuotient(B &b, Value lhs, Value rhs) {
   return math::TruncOp::create(b, div(b, lhs, rhs));
 }
 
-/// Of floats, from the exact remainder: the rounded quotient may be the next
+/// Floats use the exact remainder, because the rounded quotient may be the next
 /// whole number.
 static Value emitFloorQuotient(B &b, Value lhs, Value rhs) {
   Type type = lhs.getType();
@@ -104,7 +104,7 @@ static Value emitFloorQuotient(B &b, Value lhs, Value rhs) {
   Value isHigher = compare(b, Relation::Gt, sub(b, quotient, floor),
                            makeConstant(b, type, 0.5));
   floor = arith::SelectOp::create(b, isHigher, add(b, floor, one), floor);
-  // By zero: infinite, or not a number.
+  // A division by zero gives an infinity or NaN.
   Value isByZero = compare(b, Relation::Eq, rhs, zero);
   return arith::SelectOp::create(b, isByZero, div(b, lhs, rhs), floor);
 }

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace regather::nodes;
 
-/// Dimensions to reduce: none of a scalar, of which softmax is 1.
+/// The dimensions to reduce: none for a scalar, whose softmax is 1.
 static SmallVector<int64_t> getSoftmaxDims(NodeArguments &args, Tensor tensor) {
   int64_t rank = tensor.getType().getRank();
   int64_t dim = args.getDim("dim", rank);

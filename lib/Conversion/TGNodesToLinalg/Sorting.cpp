@@ -275,7 +275,8 @@ static LogicalResult buildSort(NodeArguments &args, NodeBuilder &b) {
   return finishSorted(b, self, dim, size, isDescending);
 }
 
-/// Sorted whether or not that is asked for; the first of equal elements.
+/// The result is sorted whether or not that is asked for; of equal elements,
+/// the first come first.
 static LogicalResult buildTopK(NodeArguments &args, NodeBuilder &b) {
   int64_t count = args.getInt("k");
   bool isLargest = args.getBool("largest", true);

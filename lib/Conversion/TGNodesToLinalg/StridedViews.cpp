@@ -110,7 +110,8 @@ static FailureOr<StridedView> getDiagonal(NodeArguments &args, Tensor self) {
   view.shape.assign(self.getType().getShape().begin(),
                     self.getType().getShape().end());
   view.strides = getRowMajorStrides(view.shape);
-  // Of the first element, which is right of the main diagonal or below it.
+  // The place of the first element, which is right of the main diagonal or
+  // below it.
   int64_t column = std::max<int64_t>(shift, 0), row = column - shift;
   int64_t size = std::min(view.shape[first] - row, view.shape[second] - column);
   int64_t stride = view.strides[first] + view.strides[second];

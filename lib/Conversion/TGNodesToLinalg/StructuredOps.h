@@ -62,7 +62,7 @@ Tensor slice(B &b, Tensor tensor, int64_t dim, int64_t start, int64_t size,
 Tensor insertSlice(B &b, Tensor source, Tensor into, int64_t dim, int64_t start,
                    int64_t step = 1);
 
-/// Sum of products: sizes are of the loops, of which the trailing
+/// Contraction: sizes are of the loops, of which the trailing
 /// `numReduced` are summed. Maps list the loop of each operand dimension.
 /// Accumulates in the compute type of the operands, which is the element type
 /// of the result.

@@ -27,7 +27,7 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::nodes;
 
-/// What is asserted about data is not checked.
+/// Drops assertions about data, which are not checked.
 static LogicalResult dropAssertion(NodeArguments &args, NodeBuilder &b) {
   return b.finish({});
 }
@@ -132,7 +132,8 @@ static void moveSaving(OpResult result, Value value) {
     tg::recordSaved(source, cast<OpResult>(value).getResultNumber());
   if (!tg::isMarkedSaved(result) || tg::isMarkedSaved(value))
     return;
-  // To save one name of a value is to save the value.
+  // The mark is on the wait, so a mark of its collective must not contradict
+  // it.
   if (auto wait = dyn_cast<tg::WaitOp>(source))
     wait.getFuture().getDefiningOp()->removeAttr(tg::kPolicyAttrName);
   source->setDiscardableAttr(tg::kPolicyAttrName,
@@ -190,7 +191,8 @@ struct ConvertTGNodesToLinalgPass
       failed |= convert(node, *getBuiltTarget(node)).failed();
     if (failed)
       return signalPassFailure();
-    // Libraries read structured operations of GEMMs, but none of attention.
+    // Library calls read structured operations for GEMMs, but nodes for
+    // attention, so these stay.
     for (auto kernel : getOperation().getOps<tg::KernelOp>())
       tg::updateLibraryCall(kernel);
   }

@@ -362,7 +362,7 @@ static LogicalResult buildCat(NodeArguments &args, NodeBuilder &b) {
     return args.fail("tensors", "must have dimensions");
   SmallVector<Value> parts;
   for (Tensor tensor : tensors) {
-    // An empty vector may be joined with anything.
+    // PyTorch lets an empty vector be joined with tensors of any shape.
     if (tensor && tensor.getType().getShape() == ArrayRef<int64_t>(0))
       continue;
     SmallVector<int64_t> shape(b.getShape());
@@ -423,7 +423,7 @@ static LogicalResult buildFlip(NodeArguments &args, NodeBuilder &b) {
 // Triangles
 //===----------------------------------------------------------------------===//
 
-/// Keeps the elements for which column - row relates to the diagonal so.
+/// Keeps the elements for which R holds between column - row and the diagonal.
 template <Relation R>
 static LogicalResult buildTriangle(NodeArguments &args, NodeBuilder &b) {
   Tensor self = args.getTensor("self");

@@ -20,7 +20,7 @@ Value StepLowering::getCommunicator(FlatSymbolRefAttr mesh, tg::AxesAttr axes,
                                     Location loc) {
   Value &communicator = communicators[{mesh, axes}];
   if (!communicator) {
-    // At the top: every region sees it.
+    // At the top of the program, where every region sees it.
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&program.getBody().front());
     if (communicators.size() > 1)
@@ -35,8 +35,8 @@ Value StepLowering::getCommunicator(FlatSymbolRefAttr mesh, tg::AxesAttr axes,
 // Tags
 //===----------------------------------------------------------------------===//
 
-/// Notes what the results of `op` go back to: what has one operand and no
-/// regions makes a view, a cast or a gathered copy of it.
+/// Notes what the results of `op` are made from: an operation with one operand
+/// and no region makes a view, a cast or a gathered copy of it.
 void StepLowering::follow(Operation *op) {
   bool isCopy = op->getNumOperands() == 1 && op->getNumRegions() == 0;
   for (Value result : op->getResults()) {
@@ -137,7 +137,8 @@ bool StepLowering::canReduceInPlace(tg::CollectiveOpInterface op,
   if (!def || def->getBlock() != op->getBlock() || !input.hasOneUse() ||
       !getBuffer(input).getDefiningOp<exec::SliceOp>())
     return false;
-  // Who reads a member of a flat tensor may read its place in there.
+  // A reader of a member of a flat tensor may read its place in the flat
+  // buffer.
   if (auto flatten = dyn_cast<tg::FlattenOp>(def))
     return llvm::all_of(flatten.getTensors(), [](Value tensor) {
       return skipReshapes(tensor).hasOneUse();

@@ -40,7 +40,7 @@ bool regather::isScalarCast(Operation *op) {
   return false;
 }
 
-/// True for what makes a value from nothing at no cost.
+/// True for operations without operands that make a value at no cost.
 static bool isConstant(Operation *op) {
   if (isa<tensor::EmptyOp>(op))
     return op->getNumOperands() == 0;
@@ -67,7 +67,7 @@ static bool isCompute(Operation *op) {
             }).wasInterrupted();
 }
 
-/// True for what only checks its operands.
+/// True for operations that only check their operands.
 static bool isAssertion(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
   return node && node.getNumResults() == 0 &&
@@ -85,7 +85,8 @@ static bool isFreeView(Operation *op) {
   return *offset * exec::getElementBytes(element) % kAlignment == 0;
 }
 
-/// True for what a program has an operation for, or nothing at all.
+/// True for operations that a program has a counterpart of, or that it does not
+/// need.
 static bool isLowered(Operation *op) {
   return isa<LaunchOp, CollectiveOpInterface, WaitOp, AxisIndexOp, FlattenOp,
              UnflattenOp>(op) ||
@@ -244,8 +245,8 @@ void ComputeOutliner::runOnBlock(Block &block) {
       continue;
     }
     bool lowered = isLowered(&op);
-    // What a kernel does not return may have any type, such as a gradient that
-    // was not asked for.
+    // A result that the kernel does not return may have any type; it may be a
+    // gradient that nobody asked for.
     auto isHeld = [&](Value result) {
       return !result.use_empty() || !isCompute(&op);
     };
@@ -276,7 +277,7 @@ void ComputeOutliner::runOnBlock(Block &block) {
         runOnBlock(inner);
       }
   }
-  // Kernels repeat them; who else reads one needs it in memory.
+  // Kernels have copies of them; other readers need them in memory.
   for (Operation *op : llvm::reverse(repeated)) {
     repeatedOps.erase(op);
     if (op->use_empty())

@@ -156,8 +156,8 @@ void StepLowering::createCopy(Value source, Value target, Location loc) {
   order.addCompute();
 }
 
-/// Copies as if all were read before any is written: a loop may swap the values
-/// that it carries.
+/// Copies as if all sources were read before any target is written, because a
+/// loop may swap the values that it carries.
 void StepLowering::copyInParallel(ArrayRef<Value> sources,
                                   ArrayRef<Value> targets, Location loc) {
   llvm::SmallDenseSet<Value> written;
@@ -192,8 +192,9 @@ Value StepLowering::skipReshapes(Value value) {
   return value;
 }
 
-/// True for what can write its result anywhere. All parts of a flat buffer are
-/// written on stream 0: a collective would have to wait for the first of them.
+/// True if the operation can write its result anywhere. Collectives cannot: all
+/// parts of a flat buffer are written on stream 0, and a collective would have
+/// to wait for the first of them.
 static bool hasFreeDestination(Value value, Block &block) {
   Operation *def = value.getDefiningOp();
   if (!def || def->getBlock() != &block)
@@ -284,12 +285,12 @@ void StepLowering::lowerAxisIndex(tg::AxisIndexOp op) {
 void StepLowering::lowerConstant(Operation *op) {
   Value result = op->getResult(0);
   Location loc = op->getLoc();
-  // Readers of the kernels repeat it.
+  // Kernels that read it have copies of it.
   if (result.use_empty())
     return;
   Attribute value;
   if (!matchPattern(op, m_Constant(&value)))
-    // The elements of `tensor.empty` may be anything; the same in each run.
+    // The elements of `tensor.empty` may be anything, but runs are to be equal.
     value = builder.getZeroAttr(result.getType());
   if (auto scalar = dyn_cast<TypedAttr>(value);
       scalar && !isa<ElementsAttr>(value))

@@ -18,8 +18,8 @@
 
 namespace regather {
 
-/// Writes the program of a step of which `ComputeOutliner` has left nothing
-/// that a program cannot hold. Slices get no places.
+/// Writes the program of a step, in which `ComputeOutliner` has left only
+/// operations that a program has. Slices get no places in memory yet.
 class StepLowering {
 public:
   StepLowering(mlir::func::FuncOp func, unsigned maxCommStreams);

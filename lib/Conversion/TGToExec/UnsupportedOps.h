@@ -16,7 +16,8 @@
 
 namespace regather {
 
-/// Collects what the conversion cannot handle, so that it is reported together.
+/// Collects what the conversion cannot handle, so that all of it is reported at
+/// once.
 class UnsupportedOps {
 public:
   explicit UnsupportedOps(mlir::func::FuncOp func) : func(func) {}

@@ -175,7 +175,7 @@ void ChangeFinder::addRecomputation() {
     return;
   if (boundary.recomputed.empty())
     add(ChangeKind::Recomputation, "Recompute cheap operations",
-        "A minimum cut saves the fewest bytes without computing any product "
+        "A minimum cut saves the fewest bytes without computing any GEMM "
         "twice.",
         "--recompute=min-cut", [](StepOptions &options) {
           options.recompute = {PassDecision::Yes, {}};
@@ -183,7 +183,7 @@ void ChangeFinder::addRecomputation() {
         });
   if (hasPolicy(tg::PolicyPlan::Full))
     return;
-  addPolicy("Save products and attention alone",
+  addPolicy("Save GEMMs and attention alone",
             "Everything else is computed again in backward.",
             tg::PolicyPlan::Selective);
   addPolicy("Recompute whole layers",

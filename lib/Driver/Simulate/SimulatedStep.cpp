@@ -33,7 +33,7 @@ ModelFlops regather::countModelFlops(ModuleOp module) {
   for (const auto &[phase, flops] : stats.flopsByPhase)
     model.flops += flops;
   model.flops -= stats.boundary.recomputedFlops;
-  std::map<std::string, double> products;
+  std::map<std::string, double> flopsOfTypes;
   module.walk([&](CostOpInterface op) {
     if (op->getNumOperands() == 0 || !op.isLibraryCall())
       return;
@@ -42,12 +42,12 @@ ModelFlops regather::countModelFlops(ModuleOp module) {
       return;
     std::string type;
     llvm::raw_string_ostream(type) << tensor.getElementType();
-    products[type] += op.getFlops();
+    flopsOfTypes[type] += op.getFlops();
   });
-  auto most = llvm::max_element(products, [](const auto &a, const auto &b) {
+  auto most = llvm::max_element(flopsOfTypes, [](const auto &a, const auto &b) {
     return a.second < b.second;
   });
-  if (most != products.end())
+  if (most != flopsOfTypes.end())
     model.type = most->first;
   return model;
 }

@@ -213,7 +213,7 @@ loadForCpu(const std::string &path, const Manifest &manifest,
   return std::unique_ptr<Engine>(std::move(*engine));
 }
 
-/// The file next to a bundle that keeps the algorithms of its products:
+/// The file next to a bundle that keeps the algorithms of its GEMMs:
 /// `step.algorithms.json` for `step.rgb`.
 static std::string getAlgorithmFile(const std::string &path) {
   size_t length = path.size() - (isBundle(path) ? kEnding.size() : 0);

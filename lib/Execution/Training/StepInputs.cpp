@@ -79,8 +79,8 @@ private:
 };
 } // namespace
 
-/// Sum of the first and the last dimension: how many terms a weight's products
-/// have in forward and backward.
+/// Sum of the first and the last dimension: how many terms the GEMMs of a
+/// weight sum in forward and backward.
 static double getFan(const StepValue &value) {
   if (value.globalShape.size() < 2)
     return 0;
@@ -104,7 +104,7 @@ static double getElement(const StepValue &value, double uniform,
     return 1.0 / 128;
   if (!isParameter)
     return std::floor(uniform * 5) - 2;
-  // About two terms of each product differ from zero.
+  // About two terms of each sum of a GEMM differ from zero.
   double share = fan == 0 ? 0.5 : std::min(0.5, 4 / fan);
   return uniform < share / 2 ? -1 : uniform < share ? 1 : 0;
 }

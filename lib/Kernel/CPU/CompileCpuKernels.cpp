@@ -18,8 +18,7 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::cpu;
 
-/// Compiles kernels to code as the cache keeps it: the shape and then the
-/// object.
+/// Compiles kernels to what the cache keeps: the shape and then the object.
 static kernel::TextCompiler makeCompiler(const DialectRegistry &dialects,
                                          const KernelTarget &target) {
   auto compiler = std::make_shared<KernelCompiler>(dialects, target);
@@ -36,8 +35,8 @@ static kernel::TextCompiler makeCompiler(const DialectRegistry &dialects,
   };
 }
 
-/// Emits why a kernel cannot be compiled. Its text has no locations: lower the
-/// kernel itself, which has them.
+/// Emits why a kernel cannot be compiled. Lowers the kernel itself once more,
+/// since its text has no locations.
 static void explainFailure(tg::KernelOp kernel, StringRef message,
                            int64_t blockBytes) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
@@ -82,7 +81,7 @@ cpu::compileKernels(ArrayRef<tg::KernelOp> kernels,
     code.symbol = result.key;
     code.rows = shape.numBlocks;
     code.scratchBytes = shape.scratchBytes;
-    // A copy is aligned, as readers of object files expect.
+    // The copy is aligned, as readers of object files expect.
     code.object = llvm::MemoryBuffer::getMemBufferCopy(
         StringRef(result.code).drop_front(sizeof(KernelShape)), result.key);
   }

@@ -38,7 +38,7 @@ using namespace regather::cpu;
 /// Name of the function that a kernel becomes.
 static constexpr llvm::StringLiteral kFunctionName = "kernel";
 
-/// How far LLVM optimises.
+/// LLVM's level of optimisation.
 static constexpr unsigned kOptLevel = 2;
 
 static void initializeHostTarget() {
@@ -53,7 +53,7 @@ KernelTarget::KernelTarget(llvm::orc::JITTargetMachineBuilder builder,
   llvm::sort(features);
   machine.setFeatures(llvm::join(features, ","));
   machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
-  // What the linker of the JIT expects.
+  // The linker expects position-independent code.
   machine.setRelocationModel(llvm::Reloc::PIC_);
   machine.setCodeModel(llvm::CodeModel::Small);
 
@@ -144,14 +144,14 @@ KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
       module, [&](const llvm::GlobalValue &value) { return &value == entry; });
 }
 
-/// Says what is known of the arguments: the buffers, two numbers and the
-/// regions of scratch memory.
+/// Sets attributes of the arguments: buffers, two numbers and scratch memory.
 void KernelEntry::setAttributes() {
-  // In a function of its own, what is known of them is not lost.
+  // Inlining would lose the attributes.
   kernel->addFnAttr(llvm::Attribute::NoInline);
   kernel->addFnAttr("prefer-vector-width", "512");
-  // A result may lie where an argument lies, but only if it is computed from it
-  // element by element: then no access can move past the other.
+  // A result may share memory with an argument, but only if it is computed from
+  // it element by element. Then no access can move past another one, and all
+  // buffers count as disjoint.
   for (llvm::Argument &argument : kernel->args())
     if (argument.getType()->isPointerTy())
       argument.addAttr(llvm::Attribute::NoAlias);
@@ -192,7 +192,7 @@ void KernelEntry::build(llvm::Function *entry) {
   builder.CreateRet(builder.CreateCall(kernel, arguments));
 }
 
-/// Numbers of the arguments that may have left the caches.
+/// Numbers of the arguments that are large enough to have left the caches.
 static SmallVector<unsigned> getPrefetched(tg::KernelOp kernel) {
   SmallVector<unsigned> prefetched;
   for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes()))
@@ -214,7 +214,7 @@ static SmallVector<unsigned> getStreamed(tg::KernelOp kernel) {
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
                         KernelShape &shape) {
-  // Locations mean nothing here: the caller says which kernel it is.
+  // Locations of the text mean nothing; the caller names the kernel.
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (message.empty() &&

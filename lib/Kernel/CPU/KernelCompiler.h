@@ -22,15 +22,14 @@
 
 namespace regather::cpu {
 
-/// What decides, together with the text of a kernel, which machine code it
-/// becomes.
+/// Everything but its text that the machine code of a kernel depends on.
 class KernelTarget {
 public:
-  /// The machine and the compiler that this process runs on and is.
+  /// The processor that this process runs on.
   static llvm::Expected<KernelTarget> detectHost(int64_t blockBytes);
 
-  /// A processor of the host's architecture by LLVM's name (`x86-64-v3`),
-  /// compiled for by what this process is.
+  /// A processor of the host's architecture, by LLVM's name, such as
+  /// `x86-64-v3`.
   static llvm::Expected<KernelTarget> getProcessor(llvm::StringRef name,
                                                    int64_t blockBytes);
 
@@ -52,7 +51,7 @@ private:
   std::string description;
 };
 
-/// What a caller of the code has to know, beside the object file.
+/// What a caller of the code has to know besides the object file.
 struct KernelShape {
   int64_t numBlocks = 1;
   int64_t scratchBytes = 0;

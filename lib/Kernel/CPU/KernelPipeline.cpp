@@ -30,7 +30,8 @@ void cpu::buildKernelPipeline(OpPassManager &pm,
   scratch.maxSeparateBytes = kMaxSeparateBytes;
   kernel::buildScratchPipeline(pm, scratch);
 
-  // Loops, the sums of which have an order that their shapes decide.
+  // Linalg operations become loops; the order of their sums depends on shapes
+  // alone.
   pm.addNestedPass<func::FuncOp>(createLowerLaneReductionsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   kernel::addHostConversions(pm);

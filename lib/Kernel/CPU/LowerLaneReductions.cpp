@@ -69,7 +69,7 @@ private:
   ImplicitLocOpBuilder b;
   Type element;
   VectorType vectorType;
-  /// Of all loops; null for the one that runs in lanes until it is built.
+  /// Indices of all loops; that of the loop in lanes is null until it is built.
   SmallVector<Value> indices;
 };
 } // namespace
@@ -88,7 +88,7 @@ bool LaneLowering::isContiguous(OpOperand &operand) {
   auto type = cast<MemRefType>(operand.get().getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  // Single bits are not stored as such.
+  // Vectors of single bits have another layout in memory.
   return dim && dim.getPosition() == reduction.loop &&
          type.getElementType().isIntOrFloat() &&
          type.getElementTypeBitWidth() >= 8 &&
@@ -118,7 +118,8 @@ Value LaneLowering::load(OpOperand &operand) {
 // Terms
 //===----------------------------------------------------------------------===//
 
-/// True if all that differs from step to step can be computed on vectors.
+/// True if everything that differs from step to step can be computed on
+/// vectors.
 bool LaneLowering::canVectorize() {
   llvm::DenseSet<Value> varying;
   for (OpOperand *operand : op.getDpsInputOperands()) {
@@ -228,7 +229,7 @@ Value LaneLowering::emitVectorTerm(Value step, Value mask) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// What lanes start from.
+/// The neutral element that lanes start from.
 Value LaneLowering::makeNeutral() {
   const llvm::fltSemantics &semantics =
       cast<FloatType>(element).getFloatSemantics();
@@ -329,7 +330,7 @@ void LaneLowering::run() {
   }
   Value total = inVector ? reduceInVector() : reduceInArray();
   OpOperand &init = *op.getDpsInitOperand(0);
-  // The result is the same in all steps.
+  // The place of the result does not depend on the step.
   indices[reduction.loop] = makeIndex(0);
   SmallVector<Value> place = getIndices(init);
   Value previous = memref::LoadOp::create(b, init.get(), place);

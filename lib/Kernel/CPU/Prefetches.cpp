@@ -22,7 +22,7 @@
 using namespace llvm;
 using namespace regather;
 
-/// Marks the arguments: optimisation may remove others.
+/// An attribute marks the arguments, since optimisation may renumber them.
 static constexpr StringLiteral kPrefetchedAttr = "regather-prefetched";
 
 /// How far ahead, in bytes: some 100 ns at the bandwidth of one core.
@@ -35,7 +35,7 @@ void cpu::markPrefetched(Function &function, ArrayRef<unsigned> numbers) {
 }
 
 namespace {
-/// What is read next, in one function.
+/// The loads of one function that move on through memory.
 class LoadStreams {
 public:
   explicit LoadStreams(Function &function)
@@ -81,7 +81,7 @@ static void prefetchLoads(Function &function) {
     IRBuilder<> builder(load);
     Value *address = builder.CreateConstGEP1_64(
         builder.getInt8Ty(), load->getPointerOperand(), kDistance);
-    // To read it, into all caches, as data.
+    // The operands say: for reading, into all caches, data.
     builder.CreateIntrinsic(Intrinsic::prefetch, builder.getPtrTy(),
                             {address, builder.getInt32(0), builder.getInt32(3),
                              builder.getInt32(1)});

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A kernel that computes much for each element fills the window in which the
-// processor looks ahead, so that it first waits for memory and then computes:
-// the times add up. To ask for what is read some iterations later makes it do
-// both at once; a GELU beyond the caches is twice as fast.
+// processor looks ahead, so that waiting for memory and computing take turns.
+// Prefetching what is read some iterations later overlaps the two; a GELU on
+// data beyond the caches is twice as fast.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace regather::cpu {
 
-/// Arguments of this size are loaded ahead.
+/// Arguments of at least so many bytes are prefetched.
 inline constexpr int64_t kMinPrefetchedBytes = 1 << 20;
 
 /// Marks the numbered arguments of `function`. To be done before it is

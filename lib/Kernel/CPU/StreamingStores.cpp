@@ -20,7 +20,7 @@
 using namespace llvm;
 using namespace regather;
 
-/// Marks the arguments: optimisation may remove others.
+/// An attribute marks the arguments, since optimisation may renumber them.
 static constexpr StringLiteral kStreamedAttr = "regather-streamed";
 
 bool cpu::canStream(const Triple &triple) {

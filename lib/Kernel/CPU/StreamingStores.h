@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A result that is larger than the caches is out of them before anything reads
-// it. To write it around them saves reading its lines first, a third of the
-// traffic of an addition. The processor can do that with aligned vectors only.
+// A result that is larger than the caches has left them before anything reads
+// it. Stores that bypass the caches need not read its lines first, which saves
+// a third of the traffic of an addition. Processors have such stores for
+// aligned vectors only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +21,10 @@
 
 namespace regather::cpu {
 
-/// Results of this size are written around the caches.
+/// Results of at least so many bytes bypass the caches.
 inline constexpr int64_t kMinStreamedBytes = 32 << 20;
 
-/// Alignment, in bytes, of results that are.
+/// Alignment, in bytes, of such results.
 inline constexpr uint64_t kStreamAlignment = 64;
 
 /// True if code for `triple` can have such stores.

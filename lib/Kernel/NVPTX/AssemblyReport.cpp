@@ -61,8 +61,8 @@ static constexpr int64_t kThreadsOfWarp = 32;
 static constexpr int64_t kParts = 4;
 static constexpr int64_t kRegistersOfPart = 16 * 1024;
 
-/// Units in which registers of a thread and shared memory of a block are given
-/// out, and what the system takes of the second for each block.
+/// Units in which the registers of a thread and the shared memory of a block
+/// are allocated, and the shared memory that the system takes for each block.
 static constexpr int64_t kRegisterUnit = 8;
 static constexpr int64_t kSharedUnit = 128;
 static constexpr int64_t kSystemSharedBytes = 1024;

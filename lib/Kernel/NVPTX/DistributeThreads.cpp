@@ -33,8 +33,8 @@ namespace {
 /// memory that cannot be told apart from other memory.
 using Roots = llvm::SmallSetVector<Value, 4>;
 
-/// What threads read and write. What the first thread alone does is apart: it
-/// needs no barrier to come after what it has done itself.
+/// Memory that threads read and write. Accesses of the first thread alone are
+/// kept apart, because that thread needs no barrier after its own accesses.
 struct Accesses {
   Roots reads, writes, firstReads, firstWrites;
 
@@ -56,11 +56,12 @@ public:
 private:
   LogicalResult distribute(Operation *op);
   LogicalResult distributeRegions(Operation *op);
-  /// Waits for all threads if `op` has to come after what they may be at.
+  /// Inserts a barrier if `op` conflicts with accesses that other threads may
+  /// still make.
   void separate(Operation *op);
 
   ThreadBlock &block;
-  /// Since the last barrier.
+  /// Accesses since the last barrier.
   Accesses pending;
 };
 } // namespace
@@ -76,7 +77,7 @@ static Value getRoot(Value buffer) {
     auto view = dyn_cast<ViewLikeOpInterface>(def);
     if (!view)
       return nullptr;
-    // A region of scratch memory, which is apart from all others.
+    // A region of scratch memory overlaps no other one.
     if (isa<memref::ViewOp>(def) &&
         !view.getViewSource().getDefiningOp<memref::ViewOp>())
       return buffer;
@@ -218,7 +219,7 @@ int64_t regather::nvptx::countUsefulThreads(Operation *func) {
   return threads;
 }
 
-/// What every thread knows of itself, at the beginning of the function.
+/// Builds the numbers of the thread at the beginning of the function.
 static ThreadBlock createThread(gpu::GPUFuncOp func, int64_t threads) {
   Block &entry = func.getBody().front();
   ImplicitLocOpBuilder b(func.getLoc(), OpBuilder::atBlockBegin(&entry));

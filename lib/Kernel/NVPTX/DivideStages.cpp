@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An operation that combines what blocks have reduced comes one level after
-// them, as do the bounds of what is sorted; what is small enough follows it at
-// the same level, and all else one level later. Each level is divided, in
-// program order, into stages as long as they can be cut into blocks. What costs
-// next to nothing is computed in every stage that reads it.
+// An operation that combines the partial results of blocks comes one level
+// after them, as does the search for the bounds of sorted keys. Small
+// operations that follow it have the same level, all others the next. Each
+// level is divided, in program order, into stages that are as long as they can
+// be cut into blocks. Cheap operations are repeated in every stage that reads
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,20 +62,21 @@ struct KernelStage {
 /// A kernel as stages that follow each other.
 struct KernelStages {
   std::vector<KernelStage> stages;
-  /// What stages hand on that is no result of the kernel.
+  /// Types of the values that stages hand on and that are no results of the
+  /// kernel.
   SmallVector<RankedTensorType> temporaries;
 };
 } // namespace
 
-/// Points from which an operation is wide, and up to which every block may
-/// compute it anew.
+/// An operation with at least so many points is wide; one with fewer may be
+/// repeated by every block.
 static constexpr int64_t kMinWidePoints = 16 * 1024;
 static constexpr int64_t kMaxTinyPoints = 256;
 
-/// How much more blocks may compute together than there is to compute.
+/// How many times as much as necessary all blocks together may compute.
 static constexpr int64_t kMaxRepetition = 4;
 
-/// Blocks that are enough for any amount of work.
+/// So many blocks are enough for any amount of work.
 static constexpr int64_t kManyBlocks = 64;
 
 //===----------------------------------------------------------------------===//
@@ -178,7 +180,7 @@ Kind StagePlanner::getKind(Operation *op) {
 }
 
 void StagePlanner::findLevels() {
-  // At even levels nothing combines.
+  // Operations that combine have odd levels.
   llvm::DenseMap<Value, int64_t> ready;
   for (auto [position, op] :
        llvm::enumerate(kernel.getBody().front().without_terminator())) {
@@ -210,7 +212,8 @@ bool StagePlanner::isReadElsewhere(Value value,
     for (Operation *user : next.getUsers()) {
       user = kernel.getBody().front().findAncestorOpInBlock(*user);
       if (user == terminator) {
-        // What a repeated operation makes is returned by the stage that does.
+        // The result of a repeated operation is returned by the stage that has
+        // it as a member.
         if (next == value)
           return true;
         continue;
@@ -228,7 +231,8 @@ bool StagePlanner::isReadElsewhere(Value value,
 
 /// The buffer of an argument, a result or a value that stages hand on.
 unsigned StagePlanner::getBuffer(Value value) {
-  // Members are never slices that others begin with.
+  // A slice at the beginning of a tensor that is no member has the buffer of
+  // that tensor.
   if (Operation *def = value.getDefiningOp(); def && !members.contains(def))
     value = getBeginningOf(value);
   auto it = buffers.find(value);
@@ -278,7 +282,7 @@ StagePlanner::Draft StagePlanner::build(ArrayRef<Operation *> group) {
   llvm::SetVector<Value> arguments;
   SmallVector<Operation *> ops = collectOps(group, arguments);
   llvm::DenseSet<Operation *> inside(group.begin(), group.end());
-  // The parts of a reduction decide where the rows are.
+  // If the stage has parts of a reduction, these decide where the rows are.
   for (bool isPartial : {true, false})
     for (Operation *op : group)
       if (op->hasAttr(kPartialAttrName) == isPartial)
@@ -347,7 +351,7 @@ size_t StagePlanner::addStage(ArrayRef<Operation *> group) {
   Draft best = build(group);
   size_t length = group.size();
   if (!isSpread(best.stage, group)) {
-    // What begins with operations that cannot be cut cannot be cut.
+    // If a prefix of the operations cannot be cut, a longer one cannot either.
     size_t below = length;
     length = 0;
     while (below - length > 1) {
@@ -412,7 +416,7 @@ static KernelStage makeWhole(tg::KernelOp kernel, kernel::TilePlan plan,
   return stage;
 }
 
-/// True if what the kernel returns is returned once and computed in it.
+/// True if each result of the kernel is computed in it and returned once.
 static bool hasOwnResults(tg::KernelOp kernel) {
   llvm::SmallDenseSet<Value> seen;
   return llvm::all_of(
@@ -438,8 +442,8 @@ static tg::KernelOp getKernel(ModuleOp module) {
   return *module.getOps<tg::KernelOp>().begin();
 }
 
-/// True if a block of the plan has to write many rows one after the other. One
-/// that has a few of them, or a part of the rows to write, does well.
+/// True if a block of the plan has to write many rows one after the other. A
+/// block with few rows, or with parts of rows, is quick enough.
 static FailureOr<bool> hasLongScatters(const kernel::TilePlan &plan) {
   auto block = lowerNodes(*plan.tile);
   if (failed(block))
@@ -450,7 +454,7 @@ static FailureOr<bool> hasLongScatters(const kernel::TilePlan &plan) {
 static FailureOr<KernelStages> planStages(tg::KernelOp kernel,
                                           const kernel::TileLimits &limits) {
   kernel::TilePlan nodePlan = kernel::planTiles(kernel, limits);
-  // Some nodes can be cut only as the operations that they stand for.
+  // Some nodes can be cut only after they have been lowered to linalg.
   auto lowered = lowerNodes(kernel);
   if (failed(lowered))
     return failure();
@@ -494,7 +498,7 @@ static FailureOr<KernelStages> planStages(tg::KernelOp kernel,
 static FailureOr<unsigned> appendStages(tg::KernelOp original,
                                         gpu::GPUModuleOp target,
                                         const kernel::TileLimits &limits) {
-  // Planning repeats constants.
+  // Planning copies constants, so it works on a copy of the kernel.
   OwningOpRef<ModuleOp> source = ModuleOp::create(original.getLoc());
   source->push_back(original.clone());
   tg::KernelOp kernel = getKernel(*source);

@@ -15,7 +15,7 @@
 
 namespace regather::nvptx {
 
-/// Loads what kernels on GPUs are written in into a context.
+/// Loads the dialects of kernels on GPUs into a context.
 void loadGpuDialects(mlir::MLIRContext *context);
 
 /// Registers how the dialects of a kernel become the NVVM and LLVM dialects.

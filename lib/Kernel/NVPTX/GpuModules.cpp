@@ -74,7 +74,7 @@ private:
 } // namespace
 
 llvm::Error GpuModuleCompiler::explain(function_ref<LogicalResult()> action) {
-  // Locations mean nothing here: the caller says which kernel it is.
+  // Locations of the text mean nothing; the caller names the kernel.
   std::string message = "cannot be lowered";
   bool isFirst = true;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {

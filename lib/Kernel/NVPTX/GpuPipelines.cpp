@@ -89,7 +89,7 @@ void nvptx::buildNvvmPipeline(OpPassManager &pm) {
   ConvertGpuOpsToNVVMOpsOptions options;
   options.useBarePtrCallConv = true;
   inner.addPass(createConvertGpuOpsToNVVMOps(options));
-  // Types of branches are left by the pass above.
+  // The pass above leaves the types of branches to this one.
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }

@@ -70,7 +70,7 @@ bool LoopPoint::isWide(OpOperand &operand) {
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
-  // Dimensions of one element are never moved along.
+  // The stride of a dimension with one element does not matter.
   for (auto [stride, size] : llvm::zip(strides, type.getShape().drop_back()))
     if (size != 1 &&
         (ShapedType::isDynamic(stride) || stride * bytes % alignment != 0))
@@ -175,7 +175,7 @@ LoopPoint::emitBodies(ArrayRef<Value> indices, ValueRange carried,
       if (skipped || argument.use_empty())
         continue;
     }
-    // It may be there for its shape alone.
+    // The operand may only give the loops their sizes.
     if (argument.use_empty())
       continue;
     if (&operand == known.first) {

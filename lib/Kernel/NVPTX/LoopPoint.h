@@ -37,10 +37,11 @@ public:
     this->width = width;
   }
 
-  /// Builds the bodies at the points from `indices` on, without `skipped`.
-  /// `carried` are what was in the results; without it, it is read if it is
-  /// used. `known` is an operand that has been read, and its element. Gives
-  /// what each body's values have become.
+  /// Builds the bodies at the points from `indices` on, without the operation
+  /// `skipped`. `carried` are the previous values of the results; without them,
+  /// they are read where they are used. `known` is an operand that has been
+  /// read, and its element. Returns, by point, what the values of the body have
+  /// become.
   llvm::SmallVector<mlir::IRMapping>
   emitBodies(llvm::ArrayRef<mlir::Value> indices, mlir::ValueRange carried = {},
              mlir::Operation *skipped = nullptr,
@@ -60,9 +61,9 @@ public:
   mlir::Value makeIndex(int64_t value);
 
 private:
-  /// Copies the operations of a block for all points, with one loop for those
-  /// of all points where its bounds are the same, so that what the points read
-  /// in it lies side by side.
+  /// Copies the operations of a block for all points. A loop whose bounds are
+  /// the same at all points is built once for all of them, so that their reads
+  /// lie side by side.
   void cloneTogether(mlir::Block &block,
                      llvm::MutableArrayRef<mlir::IRMapping> maps,
                      mlir::Operation *skipped);

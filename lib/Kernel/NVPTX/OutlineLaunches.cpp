@@ -28,17 +28,19 @@ namespace regather::nvptx {
 #include "regather/Kernel/NVPTX/Passes.h.inc"
 } // namespace regather::nvptx
 
-/// Scratch memory that a block may have as shared memory: what every GPU has
-/// without asking, less what reductions and transposes take; and what the least
-/// of the GPUs that code is made for (sm_80) gives to one that asks.
+/// Limits of the scratch memory that a block has as shared memory. The first is
+/// what every GPU has as static memory, less what reductions and transposes
+/// take; the second is what the smallest supported GPU (sm_80) has as dynamic
+/// memory.
 static constexpr int64_t kMaxStaticBytes = 32 * 1024;
 static constexpr int64_t kMaxDynamicBytes = 144 * 1024;
 
 /// Threads that a multiprocessor has room for.
 static constexpr int64_t kMaxResidentThreads = 2048;
 
-/// Device memory that the blocks of a launch share, about, and the fewest that
-/// are launched for want of it: two for each multiprocessor of an H100.
+/// About how much device memory the blocks of a launch share, and the least
+/// number of blocks that are launched if that is not enough: two for each
+/// multiprocessor of an H100.
 static constexpr int64_t kMaxDeviceBytes = 128 * 1024 * 1024;
 static constexpr int64_t kMinLaunchedBlocks = 264;
 
@@ -116,7 +118,7 @@ static FailureOr<StageFunction> planLaunch(ModuleOp module) {
   stage.numTiles = tiles.getInt();
   stage.scratch.bytes = static_cast<int64_t>(
       llvm::alignTo(stage.scratch.bytes, kernel::kScratchAlignment));
-  // Results without elements have no tiles, but a launch has a block.
+  // A result without elements has no tiles, but a launch needs a block.
   stage.blocks = std::max<int64_t>(stage.numTiles, 1);
   if (stage.getDeviceBytes() > kMaxDeviceBytes)
     stage.blocks = std::min(
@@ -228,7 +230,7 @@ void LaunchBuilder::moveBody() {
   for (scf::ForOp loop : body.getOps<scf::ForOp>())
     if (loop.getLowerBound() == blockNumber)
       blocks = loop;
-  // Of results without elements, nothing is computed: there is no loop.
+  // There is no loop if the results have no elements.
   if (blocks && stage.blocks == stage.numTiles) {
     blocks.getInductionVar().replaceAllUsesWith(blockNumber);
     blocks->getBlock()->getOperations().splice(
@@ -264,8 +266,8 @@ void LaunchBuilder::setAttributes() {
       b.getDenseI32ArrayAttr({static_cast<int32_t>(stage.threads), 1, 1}));
   target.setKnownGridSizeAttr(
       b.getDenseI32ArrayAttr({static_cast<int32_t>(stage.blocks), 1, 1}));
-  // Large blocks leave a multiprocessor idle at their barriers if there is no
-  // other one beside them.
+  // A multiprocessor with one large block is idle while that waits at its
+  // barriers.
   if (stage.threads > kMaxResidentThreads / 4 &&
       stage.scratch.bytes <= kMaxStaticBytes)
     target->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
@@ -277,8 +279,9 @@ void LaunchBuilder::setAttributes() {
   if (kernel.scratchBytes != 0)
     target->setAttr(tg::kScratchBytesAttrName,
                     b.getI64IntegerAttr(kernel.scratchBytes));
-  // A result may lie where an argument lies, but only if it is computed from it
-  // element by element: then no access can move past the other.
+  // A result may share memory with an argument, but only if it is computed from
+  // it element by element. Then no access can move past another one, and all
+  // buffers count as disjoint.
   for (unsigned i = 0, e = target.getNumArguments(); i != e; ++i) {
     target.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                       b.getUnitAttr());

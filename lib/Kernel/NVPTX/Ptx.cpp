@@ -26,7 +26,7 @@
 
 #include <mutex>
 
-// What TargetSelect.h declares, for one target only.
+// The functions of one target among those that TargetSelect.h declares.
 extern "C" {
 void LLVMInitializeNVPTXTarget();
 void LLVMInitializeNVPTXTargetInfo();
@@ -68,8 +68,8 @@ createMachine(const nvptx::GpuArchitecture &architecture) {
       std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// The functions that are called and not defined; without the one by which
-/// libdevice asks how it is compiled, which LLVM answers.
+/// The functions that are called and not defined, without `__nvvm_reflect`,
+/// which LLVM replaces.
 static llvm::SmallVector<llvm::StringRef>
 findUndefined(const llvm::Module &module) {
   llvm::SmallVector<llvm::StringRef> names;
@@ -108,8 +108,8 @@ static bool isEntry(const llvm::GlobalValue &value) {
 /// code of several kernels can be put into one file.
 static void privatize(llvm::Module &module, llvm::StringRef prefix) {
   llvm::internalizeModule(module, isEntry);
-  // Dynamic shared memory comes as an array of no elements; as a declaration,
-  // it lies behind all that is defined.
+  // Dynamic shared memory is an array without elements. As a declaration, it
+  // lies behind all variables that are defined.
   for (llvm::GlobalVariable &variable : module.globals())
     if (auto *type = llvm::dyn_cast<llvm::ArrayType>(variable.getValueType());
         type && type->getNumElements() == 0 &&
@@ -127,8 +127,8 @@ static void privatize(llvm::Module &module, llvm::StringRef prefix) {
   }
 }
 
-/// Optimises as far as LLVM does, but for vectors of a thread: registers have
-/// none, and loads of 16 bytes would be taken apart for them.
+/// Runs LLVM's optimisations without vectorisation: GPUs have no vector
+/// registers, and loads of 16 bytes would be split.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
@@ -166,7 +166,7 @@ llvm::Expected<std::string> nvptx::emitPtx(mlir::gpu::GPUModuleOp module,
   if (auto names = findUndefined(*code); !names.empty())
     return llvm::createStringError("calls functions that nothing defines: " +
                                    llvm::join(names, ", "));
-  // What libdevice asks: denormals are kept, and numbers are rounded.
+  // Tells libdevice to keep denormals and to round correctly.
   code->addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", uint32_t(0));
   privatize(*code, prefix);
   optimize(*code, **machine);

@@ -75,11 +75,11 @@ static std::string readFile(StringRef path) {
 }
 
 namespace {
-/// Files of one run of ptxas, which disappear.
+/// Files of one run of ptxas, which are removed afterwards.
 class TemporaryFiles {
 public:
   ~TemporaryFiles() {
-    // What cannot be removed is left to the system's own cleaning.
+    // A file that cannot be removed is left to the system.
     for (const std::string &path : paths)
       llvm::consumeError(llvm::errorCodeToError(llvm::sys::fs::remove(path)));
   }
@@ -172,7 +172,7 @@ nvptx::assemblePtx(StringRef text, const KernelCompileOptions &options,
       return assembled.takeError();
     return finish(std::move(*assembled));
   }
-  // Another release assembles in another way.
+  // The version is part of the key, since releases assemble differently.
   auto version = runPtxas(*program, {"--version"}, files);
   if (!version)
     return version.takeError();
@@ -189,7 +189,7 @@ nvptx::assemblePtx(StringRef text, const KernelCompileOptions &options,
   if (!assembled)
     return assembled.takeError();
   llvm::Error error = cache.store(codeKey, assembled->code);
-  // An entry without bytes would count as none.
+  // An empty entry would count as missing.
   if (!error)
     error = cache.store(messagesKey, assembled->messages + "\n");
   if (error)

@@ -35,13 +35,14 @@ using utils::IteratorType;
 /// Points up to which one block is enough.
 static constexpr int64_t kMinPoints = 64 * 1024;
 
-/// Parts that are wanted of all results together, and the fewest steps of one,
-/// where the steps lie side by side.
+/// How many parts all results together should have, and the fewest steps of a
+/// part, where the steps lie side by side.
 static constexpr int64_t kRowParts = 1024;
 static constexpr int64_t kMinRowSteps = 4096;
 
-/// Most parts, and the fewest steps of one, where results lie side by side.
-/// With more results than the last, there are enough threads without parts.
+/// The most parts, and the fewest steps of a part, where results lie side by
+/// side. With more results than the third number, there are enough threads
+/// without parts.
 static constexpr int64_t kMaxColumnParts = 512;
 static constexpr int64_t kMinColumnSteps = 16;
 static constexpr int64_t kMaxColumns = 128 * 1024;
@@ -81,11 +82,11 @@ static int64_t roundSteps(int64_t size, int64_t least) {
   for (int64_t steps = least; steps < 2 * least; ++steps)
     if (size % steps == 0)
       return steps;
-  // Parts begin where wide accesses may.
+  // Parts begin at multiples of the widest access.
   return static_cast<int64_t>(llvm::alignTo(least, 8));
 }
 
-/// True if parts of `loop` are parts of operands.
+/// True if each part of `loop` is a slice of every operand.
 static bool isSplittable(linalg::LinalgOp op, unsigned loop) {
   return llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
     AffineMap map = op.getMatchingIndexingMap(operand);
@@ -129,7 +130,7 @@ static void chunkLoop(linalg::LinalgOp op, unsigned loop, int64_t wanted,
   parts.rest = size % parts.steps;
 }
 
-/// From the outermost loop on, until there are enough parts.
+/// Splits loops from the outermost inwards, until there are enough parts.
 static std::optional<LoopParts> chooseParts(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || op.hasDynamicShape() ||
       op.getNumReductionLoops() == 0 || op.hasIndexSemantics() ||
@@ -328,7 +329,7 @@ void ReductionSplitter::split() {
     LoopParts rest = parts;
     rest.counts[*parts.chunked] = 1;
     Value last = emitPartial(tail, rest);
-    // Too little for a launch of its own.
+    // It is too little for a launch of its own.
     last.getDefiningOp()->removeAttr(kPartialAttrName);
     last.getDefiningOp()->setAttr(kCombineAttrName, b.getUnitAttr());
     result = emitCombine(last, result);

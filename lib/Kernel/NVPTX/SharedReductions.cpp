@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In two stages: each thread combines every n-th vector of terms, and then the
-// partial results of the threads are combined, of lanes by shuffles, of warps
-// through shared memory. Which terms a thread combines, and in which order,
-// depends on the loops alone: neither on the types of operands, nor on how many
-// threads the block has.
+// A reduction has two stages. Each thread combines every n-th vector of terms;
+// then the partial results of threads are combined, by shuffles within a warp
+// and through shared memory between warps. Which terms a thread combines, and
+// in which order, depends on the loops alone, not on the types of operands nor
+// on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,7 +83,8 @@ Value ReductionEmitter::combine(Value previous, Value value) {
 }
 
 int64_t ReductionEmitter::getWidth(int64_t stride) {
-  // A column is read along its points, not along its steps.
+  // In a column, neighbouring points lie side by side in memory, not
+  // neighbouring steps.
   if (op.getIteratorTypesArray().back() == IteratorType::parallel)
     return 1;
   int64_t width = LoopPoint::kMaxWidth;
@@ -121,7 +122,7 @@ Value ReductionEmitter::emitPartial(Value first, int64_t stride) {
 }
 
 Value ReductionEmitter::combineLanes(Value value) {
-  // Small integers are shuffled as larger ones.
+  // There are no shuffles of small integers, so they are extended.
   Type type = value.getType();
   bool isSmall = type.isInteger() && type.getIntOrFloatBitWidth() < 32;
   for (int32_t offset = kWarpThreads / 2; offset != 0; offset /= 2) {
@@ -195,7 +196,8 @@ void ReductionEmitter::emitByBlock() {
           total, memref::LoadOp::create(b, partials, point.makeIndex(warp)));
     emitResult(total);
     if (countResults() > 1) {
-      // The next point writes where this one reads.
+      // A barrier, since the next point writes to the memory that this one
+      // reads.
       b.setInsertionPointAfter(first);
       gpu::BarrierOp::create(b);
     }
@@ -218,7 +220,8 @@ void ReductionEmitter::emitColumns() {
     if (count % kWarpThreads != 0) {
       isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number,
                                        point.makeIndex(count));
-      // Lanes beyond the end compute what nobody reads.
+      // Lanes beyond the end compute the first point again, and nobody reads
+      // that.
       number = arith::SelectOp::create(b, isInside, number, point.makeIndex(0));
     }
     delinearize(b, number, point.getSizes(), points, indices);

@@ -46,20 +46,20 @@ using namespace regather;
 using kernel::Scatter;
 using utils::IteratorType;
 
-/// Rows from which they are sorted.
+/// Scatters of at least so many rows are sorted.
 static constexpr int64_t kMinSortedRows = 32;
 
 /// Keys of a run that is sorted by counting.
 static constexpr int64_t kRunSize = 64;
 
-/// Values of a row that are read at once. Only rows to which much is added have
-/// so many.
+/// How many values of a row are read at once. Only rows to which much is added
+/// have so many.
 static constexpr int64_t kUnrolled = 8;
 
 /// Bits of a position in a key, which are its lower ones.
 static constexpr unsigned kPositionBits = 32;
 
-/// What numbers of rows and positions are below.
+/// Numbers of rows and positions are below this.
 static constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
 
 //===----------------------------------------------------------------------===//
@@ -217,8 +217,8 @@ Value ScatterSorter::emitKeys(Value numbers) {
                Value last = makeIndex(count - 1);
                Value taken = arith::MinUIOp::create(b, place, last);
                Value row = toIndex(emitExtract(scatter.indices, taken));
-               // The number of a row is what is read there; that it is read
-               // makes sure that there is such a row.
+               // The number of the row is read from a list of rows, which
+               // checks that there is such a row.
                row = emitExtract(rowNumbers, row);
                Value isKey = isBelow(place, makeIndex(count));
                Value none =
@@ -294,7 +294,7 @@ Value ScatterSorter::emitMergedRuns(Value keys, Value places, int64_t width) {
     Value middle = arith::AddIOp::create(b, begin, left);
     Value right = arith::MinUIOp::create(
         b, makeIndex(width), arith::SubIOp::create(b, makeIndex(size), middle));
-    // A place that is in no run reads another one.
+    // A place beyond the end of a run reads another one.
     auto getKey = [&](Value run, Value number) {
       Value at = arith::AddIOp::create(b, run, number);
       return emitExtract(keys, Value(arith::MinUIOp::create(b, at, last)));
@@ -328,7 +328,7 @@ Value ScatterSorter::emitMergedRuns(Value keys, Value places, int64_t width) {
 Value ScatterSorter::emitLowerBound(Value keys, Value bound) {
   Value size = makeIndex(getNumKeys());
   return emitBisection(getNumKeys(), [&](Value more) -> Value {
-    // What is behind the end is read nowhere.
+    // Nothing reads what lies behind the end.
     Value fits =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ule, more, size);
     Value at = arith::SubIOp::create(b, arith::MinUIOp::create(b, more, size),
@@ -346,7 +346,7 @@ Value ScatterSorter::emitSegment(Value keys, Value begin, Value end,
   auto loop = scf::ForOp::create(b, begin, end, makeIndex(number), start);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  // All of them are on their way before the first one is needed.
+  // All loads are issued before the first value is needed.
   SmallVector<Value> positions, values;
   for (int64_t i = 0; i != number; ++i) {
     Value at = loop.getInductionVar();
@@ -375,7 +375,7 @@ Value ScatterSorter::emitRows(Value keys, ValueRange bounds) {
   auto body = [&](ValueRange v) -> SmallVector<Value> {
     Value begin = toIndex(v[0]), end = toIndex(v[1]), result = v[2];
     Value size = arith::SubIOp::create(b, end, begin);
-    // Of values that replace each other, the last one is enough.
+    // If values replace each other, only the last one counts.
     if (!scatter.combine) {
       Value last = arith::MinSIOp::create(b, size, makeIndex(1));
       begin = arith::SubIOp::create(b, end, last);

@@ -91,7 +91,7 @@ SmallVector<Value> regather::nvptx::emitStridedLoop(
   if (isEven)
     number = arith::AddIOp::create(b, number, first);
   SmallVector<Value> next = body(number, loop.getRegionIterArgs());
-  // Without values, the loop has a terminator already.
+  // A loop without carried values has a terminator already.
   if (!carried.empty())
     scf::YieldOp::create(b, next);
   return llvm::to_vector_of<Value>(loop.getResults());
@@ -107,8 +107,8 @@ static constexpr int64_t kMinSharedSteps = kWarpThreads;
 /// Steps from which all warps of a block share a reduction.
 static constexpr int64_t kMinBlockSteps = 1024;
 
-/// Threads of a row, and of one that has so many steps that eight of them for
-/// each multiprocessor would not fit into the cache: of f32, 64 KiB each.
+/// Threads of a row, and of a long row: eight long rows for each multiprocessor
+/// (64 KiB each in f32) would not fit into the cache.
 static constexpr int64_t kRowThreads = 256;
 static constexpr int64_t kLongRowThreads = 1024;
 static constexpr int64_t kMinLongSteps = 16 * 1024;
@@ -130,15 +130,15 @@ Operation *regather::nvptx::findCombiner(linalg::LinalgOp op) {
       combiner->getNumOperands() != 2 || combiner->getNumRegions() != 0)
     return nullptr;
   Type type = previous.getType();
-  // What a shuffle can hand on.
+  // The types that shuffles can carry.
   if (!type.isF32() && !type.isF64() &&
       !(type.isInteger() && type.getIntOrFloatBitWidth() <= 64))
     return nullptr;
   return arith::getNeutralElement(combiner) ? combiner : nullptr;
 }
 
-/// True if no operand has an element for each step of each point: a product of
-/// matrices, where operands lie along different loops.
+/// True if no operand has an element for each step of each point, as in a
+/// GEMM, where operands lie along different loops.
 static bool isContraction(linalg::LinalgOp op) {
   return llvm::none_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
     AffineMap map = op.getMatchingIndexingMap(operand);
@@ -168,7 +168,7 @@ OpOperand *regather::nvptx::findTransposedOperand(linalg::LinalgOp op) {
     if (last == loops.back() || !map.isFunctionOfDim(loops.back()) ||
         sizes[last] < kMinTransposed)
       continue;
-    // More than one are not worth their shared memory.
+    // More than one such operand would take too much shared memory.
     if (found)
       return nullptr;
     found = operand;
@@ -262,7 +262,7 @@ static void emitPoint(linalg::LinalgOp op, LoopPoint &point,
     point.emitStores(indices, bodies);
     return;
   }
-  // Results do not vary from step to step.
+  // The place of a result does not depend on the step.
   SmallVector<Value> place = indices;
   for (unsigned step : steps)
     place[step] = point.makeIndex(0);

@@ -31,8 +31,8 @@ enum class Schedule {
   /// Lanes compute neighbouring points; the warps of `kColumnThreads` threads
   /// share the steps.
   ColumnPerLane,
-  /// Tiles of an operand pass through shared memory, so that neither reads nor
-  /// writes are apart.
+  /// Tiles of an operand pass through shared memory, so that both reads and
+  /// writes are contiguous.
   Transpose,
 };
 
@@ -83,11 +83,11 @@ struct ThreadBlock {
 /// barrier.
 void emitThreadLoops(mlir::linalg::LinalgOp op, ThreadBlock &block);
 
-/// What the above does for schedules in which threads share a reduction.
+/// `emitThreadLoops` for schedules in which threads share a reduction.
 void emitSharedReduction(mlir::linalg::LinalgOp op, Schedule schedule,
                          ThreadBlock &block);
 
-/// What the above does for transposes.
+/// `emitThreadLoops` for transposes.
 void emitTranspose(mlir::linalg::LinalgOp op, ThreadBlock &block);
 
 /// The operand that a transpose reads in tiles.

@@ -24,7 +24,8 @@ using namespace regather::nvptx;
 //     for row of warp: result[... row, lane] = f(shared[lane][row], ...)
 //     barrier
 //
-// Where tiles do not divide the loops, the last ones leave out what is beyond.
+// If tiles do not divide the loops, the last tiles skip what lies beyond the
+// end.
 
 namespace {
 class TransposeEmitter {
@@ -88,7 +89,7 @@ void TransposeEmitter::emit() {
   for (unsigned loop : {readLoop, writeLoop})
     tiles[loop] = static_cast<int64_t>(llvm::divideCeil(tiles[loop], kEdge));
   Type element = cast<MemRefType>(operand.get().getType()).getElementType();
-  // With another row length, lanes of a column would share one bank.
+  // With rows of kEdge elements, all lanes of a column would be in one bank.
   Value tile = block.addShared({kEdge, kEdge + 1}, element);
   auto emitTile = [&](Value number, ValueRange) -> SmallVector<Value> {
     SmallVector<Value> origin(tiles.size());

@@ -36,7 +36,7 @@ template <typename MathOp> struct UseIntrinsic : OpRewritePattern<MathOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.getType().isF32() && !op.getType().isF64())
       return rewriter.notifyMatchFailure(op, "is not of f32 or f64");
-    // Operations of the LLVM dialect would become calls as well.
+    // The operations of the LLVM dialect would become calls of libdevice, too.
     rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
         op, op.getType(), rewriter.getStringAttr(name), op->getOperands());
     return success();
@@ -88,7 +88,7 @@ public:
 
   void getDependentDialects(DialectRegistry &registry) const override {
     UseIntrinsicsPassBase::getDependentDialects(registry);
-    // The passes behind this one ask dialects how they become LLVM's.
+    // Later passes ask the dialects how they are converted to LLVM.
     nvptx::registerConversions(registry);
   }
 

@@ -9,6 +9,7 @@
 #include "Communication/Messages/CallerTransport.h"
 #include "Communication/Messages/MessageCommunicator.h"
 #include "Communication/Threads/ThreadsCommunicator.h"
+#include "Program/ExecutorBase.h"
 #include "Program/ProgramCheck.h"
 #include "Program/RankGroups.h"
 #include "RankExecutor.h"
@@ -23,9 +24,10 @@ using regather::Result;
 
 namespace {
 /// What rg_executor stands for.
-class Executor {
+class Executor : public ExecutorBase {
 public:
-  explicit Executor(const rg_program &program) : program(program) {}
+  explicit Executor(const rg_program &program)
+      : ExecutorBase(RG_ERROR_ABORTED), program(program) {}
 
   rg_status create(const rg_executor_options &options);
   rg_status run(void *const *const *arguments, void *const *const *results);
@@ -33,8 +35,6 @@ public:
   int64_t getBytes() const;
   int64_t getTouchedBytes() const;
 
-  const char *getError() const { return error.c_str(); }
-  rg_failure getFailure() const { return failure; }
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   double getWaitSeconds(int32_t rank) const {
     return ranks[size_t(rank)]->getWaitSeconds();
@@ -44,12 +44,11 @@ public:
   }
 
 private:
-  rg_status fail(rg_status status, const std::string &message);
-  rg_status chooseNumbers(const rg_executor_options &options);
-  rg_status checkMemory();
-  rg_status createCommunicator(const rg_executor_options &options);
-  rg_status createLibrary();
-  rg_status createRanks(const rg_executor_options &options);
+  Failure prepare(const rg_executor_options &options);
+  Failure chooseNumbers(const rg_executor_options &options);
+  Failure checkMemory();
+  Failure createCommunicator(const rg_executor_options &options);
+  Failure createRanks(const rg_executor_options &options);
 
   const rg_program &program;
   /// Of the program, of which those of this process begin with `firstRank`.
@@ -70,52 +69,36 @@ private:
   /// Ends before the memory of the ranks and the transport do.
   std::unique_ptr<HostCommunicator> communicator;
   std::vector<rg_failure> failures;
-  rg_failure failure = {RG_OK, 0, -1};
-  std::string error;
   /// A thread for each rank.
   TaskPool pool;
 };
 } // namespace
 
-static Executor *unwrap(rg_executor *executor) {
-  return reinterpret_cast<Executor *>(executor);
-}
-static const Executor *unwrap(const rg_executor *executor) {
-  return reinterpret_cast<const Executor *>(executor);
-}
-
-rg_status Executor::fail(rg_status status, const std::string &message) {
-  if (error.empty())
-    error = message;
-  return status;
-}
-
-rg_status Executor::chooseNumbers(const rg_executor_options &options) {
+Failure Executor::chooseNumbers(const rg_executor_options &options) {
   if (options.ranks < 0 || options.threads < 0 ||
       !(options.timeout_seconds >= 0) || !(options.latency_seconds >= 0) ||
       !(options.bandwidth >= 0))
-    return fail(RG_ERROR_ARGUMENT,
-                "numbers of ranks and threads, the timeout, latency and "
-                "bandwidth must not be negative");
+    return Failure("numbers of ranks and threads, the timeout, latency and "
+                   "bandwidth must not be negative",
+                   RG_ERROR_ARGUMENT);
   if (options.transport) {
     Result<CallerTransport> created =
         CallerTransport::create(*options.transport);
     if (!created)
-      return fail(rg_status(created.getFailure().getCode()),
-                  created.getMessage());
+      return created.getFailure();
     transport = *created;
   }
   bool jobDecides = transport && !options.ranks && !program.ranks;
   Result<int32_t> chosen = chooseNumRanks(
       program, jobDecides ? transport->getNumRanks() : options.ranks);
   if (!chosen)
-    return fail(rg_status(chosen.getFailure().getCode()), chosen.getMessage());
+    return chosen.getFailure();
   numRanks = *chosen;
   if (transport && numRanks != transport->getNumRanks())
-    return fail(RG_ERROR_ARGUMENT,
-                "expects a job of " + std::to_string(numRanks) +
-                    " ranks, got one of " +
-                    std::to_string(transport->getNumRanks()));
+    return Failure("expects a job of " + std::to_string(numRanks) +
+                       " ranks, got one of " +
+                       std::to_string(transport->getNumRanks()),
+                   RG_ERROR_ARGUMENT);
   firstRank = transport ? transport->getRank() : 0;
   numLocalRanks = transport ? 1 : numRanks;
   int64_t hardware = std::max(std::thread::hardware_concurrency(), 1u);
@@ -124,27 +107,27 @@ rg_status Executor::chooseNumbers(const rg_executor_options &options) {
                 : int32_t(std::max<int64_t>(hardware / numRanks, 1));
   canSpin = int64_t(threads) * numRanks <= hardware;
   watchesArena = options.watch_arena != 0;
-  return RG_OK;
+  return Failure();
 }
 
 int64_t Executor::getBytes() const {
   return program.arena_bytes + getScratchBytes(program, library) * threads;
 }
 
-rg_status Executor::checkMemory() {
+Failure Executor::checkMemory() {
   int64_t memory = getMachineMemory();
   if (getBytes() <= memory / numLocalRanks)
-    return RG_OK;
-  return fail(RG_ERROR_MEMORY,
-              "the step needs " + std::to_string(program.arena_bytes) +
-                  " bytes for its arena and " +
-                  std::to_string(getBytes() - program.arena_bytes) +
-                  " for its kernels on each of " +
-                  std::to_string(numLocalRanks) +
-                  " ranks, but this machine has " + std::to_string(memory));
+    return Failure();
+  return Failure("the step needs " + std::to_string(program.arena_bytes) +
+                     " bytes for its arena and " +
+                     std::to_string(getBytes() - program.arena_bytes) +
+                     " for its kernels on each of " +
+                     std::to_string(numLocalRanks) +
+                     " ranks, but this machine has " + std::to_string(memory),
+                 RG_ERROR_MEMORY);
 }
 
-rg_status Executor::createCommunicator(const rg_executor_options &options) {
+Failure Executor::createCommunicator(const rg_executor_options &options) {
   constexpr double kTimeout = 100;
   double timeout =
       options.timeout_seconds > 0 ? options.timeout_seconds : kTimeout;
@@ -155,48 +138,43 @@ rg_status Executor::createCommunicator(const rg_executor_options &options) {
         numRanks, timeout,
         InjectedLink(options.latency_seconds, options.bandwidth));
     if (!threadsOfRanks->startWorkers())
-      return fail(RG_ERROR_ABORTED,
-                  "cannot start " + std::to_string(numRanks) +
-                      " ranks: " + rg_status_name(RG_ERROR_ABORTED));
+      return Failure("cannot start " + std::to_string(numRanks) +
+                         " ranks: " + rg_status_name(RG_ERROR_ABORTED),
+                     RG_ERROR_ABORTED);
     communicator = std::move(threadsOfRanks);
   }
-  if (Failure problem = communicator->prepare(program, /*inGraphs=*/false))
-    return fail(rg_status(problem.getCode()), problem.getMessage());
-  return RG_OK;
+  return communicator->prepare(program, /*inGraphs=*/false);
 }
 
-rg_status Executor::createLibrary() {
-  Failure problem = library.create(program);
-  return problem ? fail(rg_status(problem.getCode()), problem.getMessage())
-                 : RG_OK;
-}
-
-rg_status Executor::createRanks(const rg_executor_options &options) {
+Failure Executor::createRanks(const rg_executor_options &options) {
   for (int32_t i = 0; i < numLocalRanks; ++i) {
     int32_t rank = firstRank + i;
     auto created =
         std::make_unique<RankExecutor>(program, library, *communicator, rank);
     if (!created->allocate(threads))
-      return fail(RG_ERROR_MEMORY, "cannot get " + std::to_string(getBytes()) +
-                                       " bytes for the arena of rank " +
-                                       std::to_string(rank) + " of " +
-                                       std::to_string(numRanks));
+      return Failure("cannot get " + std::to_string(getBytes()) +
+                         " bytes for the arena of rank " +
+                         std::to_string(rank) + " of " +
+                         std::to_string(numRanks),
+                     RG_ERROR_MEMORY);
     if (options.record_spans)
       created->recordSpans();
     if (watchesArena)
       created->getArena().fillWithPattern();
     if (!created->startHelpers(threads, canSpin))
-      return fail(RG_ERROR_ABORTED, "cannot start " + std::to_string(threads) +
-                                        " threads for each rank");
+      return Failure("cannot start " + std::to_string(threads) +
+                         " threads for each rank",
+                     RG_ERROR_ABORTED);
     ranks.push_back(std::move(created));
   }
   // Ranks follow each other at once, but wait for long while others prepare
   // the next step.
   if (!pool.start(numLocalRanks - 1, /*canSpin=*/false))
-    return fail(RG_ERROR_ABORTED, "cannot start a thread for each of " +
-                                      std::to_string(numLocalRanks) + " ranks");
+    return Failure("cannot start a thread for each of " +
+                       std::to_string(numLocalRanks) + " ranks",
+                   RG_ERROR_ABORTED);
   failures.resize(size_t(numLocalRanks));
-  return RG_OK;
+  return Failure();
 }
 
 /// True if the caller has to give memory for a result.
@@ -207,26 +185,30 @@ static bool writesToCaller(const rg_program &program) {
                      });
 }
 
-rg_status Executor::create(const rg_executor_options &options) {
+Failure Executor::prepare(const rg_executor_options &options) {
   std::string problem = checkProgram(program);
   if (!problem.empty())
-    return fail(RG_ERROR_ARGUMENT, problem);
+    return Failure(problem, RG_ERROR_ARGUMENT);
   needsResults = writesToCaller(program);
-  rg_status status = chooseNumbers(options);
-  if (status == RG_OK)
-    status = createLibrary();
-  if (status == RG_OK)
-    status = checkMemory();
-  if (status == RG_OK)
-    status = createCommunicator(options);
-  return status == RG_OK ? createRanks(options) : status;
+  Failure reason = chooseNumbers(options);
+  if (!reason)
+    reason = library.create(program);
+  if (!reason)
+    reason = checkMemory();
+  if (!reason)
+    reason = createCommunicator(options);
+  return reason ? reason : createRanks(options);
+}
+
+rg_status Executor::create(const rg_executor_options &options) {
+  return keep(prepare(options));
 }
 
 rg_status Executor::run(void *const *const *arguments,
                         void *const *const *results) {
   if (!results && needsResults)
     return RG_ERROR_ARGUMENT;
-  if (!error.empty())
+  if (hasFailed())
     return RG_ERROR_ABORTED;
   communicator->beginStep();
   RankExecutor::Clock::time_point begin = RankExecutor::Clock::now();
@@ -245,9 +227,10 @@ rg_status Executor::run(void *const *const *arguments,
     return RG_OK;
   // What communication says first is the cause of what a rank says.
   Failure cause = communicator->poll();
-  return fail(rg_status(failure.status),
-              cause ? cause.getMessage()
-                    : ranks[size_t(failure.rank - firstRank)]->getError());
+  return keep(Failure(cause
+                          ? cause.getMessage()
+                          : ranks[size_t(failure.rank - firstRank)]->getError(),
+                      failure.status));
 }
 
 const void *Executor::getResult(int32_t rank, int64_t result) const {
@@ -260,26 +243,24 @@ int64_t Executor::getTouchedBytes() const {
   int64_t touched = 0;
   for (const std::unique_ptr<RankExecutor> &rank : ranks)
     touched = std::max(touched, rank->getArena().findTouchedEnd());
-  int64_t alignment = program.arena_alignment;
-  return std::min((touched + alignment - 1) / alignment * alignment,
-                  program.arena_bytes);
+  return getTouchedArena(program, touched);
 }
 
 //===----------------------------------------------------------------------===//
 // The C interface
 //===----------------------------------------------------------------------===//
 
+static Executor *unwrap(rg_executor *executor) {
+  return unwrapAs<Executor>(executor);
+}
+static const Executor *unwrap(const rg_executor *executor) {
+  return unwrapAs<Executor>(executor);
+}
+
 rg_status rg_executor_create(const rg_program *program,
                              const rg_executor_options *options,
                              rg_executor **executor) {
-  if (!executor)
-    return RG_ERROR_ARGUMENT;
-  *executor = nullptr;
-  if (!program || !options)
-    return RG_ERROR_ARGUMENT;
-  auto *created = new Executor(*program);
-  *executor = reinterpret_cast<rg_executor *>(created);
-  return created->create(*options);
+  return createExecutor<Executor>(program, options, executor);
 }
 
 void rg_executor_destroy(rg_executor *executor) { delete unwrap(executor); }

@@ -34,7 +34,7 @@ Failure LibraryCalls::create(const rg_program &program) {
   for (int64_t i = 0; i < program.gemm_count; ++i) {
     rg_gemm *gemm = nullptr;
     if (rg_status status = rg_gemm_create(&program.gemms[i], &gemm))
-      return fail(status, "matrix product", i);
+      return fail(status, "GEMM", i);
     gemms.push_back(gemm);
     addScratch(rg_gemm_scratch(gemm));
   }

@@ -8,6 +8,8 @@
 
 #include "RankExecutor.h"
 
+#include "Numeric/RoundUp.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -47,7 +49,7 @@ int64_t regather::runtime::getScratchBytes(const rg_program &program,
   int64_t bytes = library.getScratchBytes();
   for (int64_t i = 0; i < program.kernel_count; ++i)
     bytes = std::max(bytes, program.kernels[i].scratch_bytes);
-  return divideCeil(bytes, kScratchAlignment) * kScratchAlignment;
+  return roundUp(bytes, kScratchAlignment);
 }
 
 bool RankExecutor::allocate(int64_t threads) {

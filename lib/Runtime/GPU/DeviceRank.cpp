@@ -8,6 +8,8 @@
 
 #include "DeviceRank.h"
 
+#include "Numeric/RoundUp.h"
+
 #include <algorithm>
 
 using namespace regather::runtime;
@@ -17,9 +19,7 @@ using regather::Result;
 /// What the driver aligns allocations to; parts of one are aligned alike.
 static constexpr int64_t kAlignment = 256;
 
-static int64_t align(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+static int64_t align(int64_t bytes) { return roundUp(bytes, kAlignment); }
 
 //===----------------------------------------------------------------------===//
 // Need
@@ -40,7 +40,7 @@ static std::vector<bool> findComputing(const rg_program &program) {
   return found;
 }
 
-/// Which streams collective, but for stream 0, where the step computes.
+/// Which streams communicate, but for stream 0, where the step computes.
 static std::vector<bool> findCommunicating(const rg_program &program) {
   std::vector<bool> found(size_t(program.stream_count));
   for (int64_t i = 0; i < program.instruction_count; ++i) {

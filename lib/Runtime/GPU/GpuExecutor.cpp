@@ -23,14 +23,6 @@ GpuExecutor::~GpuExecutor() {
         device.getDriver().cuStreamSynchronize(rank->getStream(0));
 }
 
-rg_status GpuExecutor::keep(const Failure &reason) {
-  if (!reason)
-    return RG_OK;
-  if (error.empty())
-    error = reason.getMessage();
-  return reason.getCode() ? rg_status(reason.getCode()) : RG_ERROR_DEVICE;
-}
-
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -105,7 +97,7 @@ rg_status GpuExecutor::agreeToStop(int64_t step, bool wants, int32_t *stops) {
 }
 
 int64_t GpuExecutor::findTouchedBytes() {
-  if (!watchesArena || !error.empty())
+  if (!watchesArena || hasFailed())
     return -1;
   int64_t touched = 0;
   std::vector<unsigned char> bytes(size_t(program.arena_bytes));
@@ -118,9 +110,7 @@ int64_t GpuExecutor::findTouchedBytes() {
       --end;
     touched = std::max(touched, end);
   }
-  int64_t alignment = program.arena_alignment;
-  return std::min((touched + alignment - 1) / alignment * alignment,
-                  program.arena_bytes);
+  return getTouchedArena(program, touched);
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,7 +217,7 @@ Failure GpuExecutor::endStep() {
 }
 
 rg_status GpuExecutor::run() {
-  if (!error.empty())
+  if (hasFailed())
     return RG_ERROR_ABORTED;
   Failure reason = beginStep();
   if (!reason)

@@ -12,6 +12,7 @@
 #include "regather/Runtime/GpuExecutor.h"
 
 #include "GPU/Driver/GraphCapture.h"
+#include "Program/ExecutorBase.h"
 #include "StepWalker.h"
 #include "Store/RankGather.h"
 #include "Store/TcpStore.h"
@@ -25,10 +26,11 @@ namespace regather::runtime {
 
 /// What rg_gpu_executor stands for. Members are destroyed in reverse: the
 /// device last.
-class GpuExecutor {
+class GpuExecutor : public ExecutorBase {
 public:
   explicit GpuExecutor(const rg_gpu_program &programs)
-      : programs(programs), program(*programs.program) {}
+      : ExecutorBase(RG_ERROR_DEVICE), programs(programs),
+        program(*programs.program) {}
   ~GpuExecutor();
 
   rg_status create(const rg_gpu_executor_options &options);
@@ -40,8 +42,6 @@ public:
   rg_status agreeToStop(int64_t step, bool wants, int32_t *stops);
   int64_t findTouchedBytes();
 
-  const char *getError() const { return error.c_str(); }
-  rg_failure getFailure() const { return failure; }
   const char *getNote() const { return note.c_str(); }
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   int32_t getFirstRank() const { return firstRank; }
@@ -55,9 +55,7 @@ private:
   /// What arenas are filled with to find what is written, as in Arena.h.
   static constexpr uint32_t kPattern = 0xa5a5a5a5;
 
-  /// Keeps the first failure, and returns the status of this one. What has none
-  /// is a failure of the device.
-  rg_status keep(const Failure &reason);
+  Failure prepare(const rg_gpu_executor_options &options);
   Failure chooseNumbers(const rg_gpu_executor_options &options);
   Failure chooseRanks(const rg_gpu_executor_options &options);
   Failure open(const rg_gpu_executor_options &options);
@@ -111,8 +109,7 @@ private:
   std::vector<std::unique_ptr<DeviceRank>> ranks;
   std::vector<std::unique_ptr<StepWalker>> walkers;
   std::unique_ptr<GraphCapture> graphs;
-  rg_failure failure = {RG_OK, 0, -1};
-  std::string error, note;
+  std::string note;
 };
 
 } // namespace regather::runtime

@@ -217,14 +217,14 @@ Failure GpuExecutor::createRanks() {
     ranks.push_back(std::make_unique<DeviceRank>(device, program, constants,
                                                  firstRank + rank));
     if (Failure reason = ranks.back()->create(need, *communicator))
-      return Failure(reason.getMessage(), RG_ERROR_MEMORY);
+      return reason;
   }
   if (Failure reason =
           constants.upload(device, program, ranks[0]->getStream(0)))
-    return Failure(reason.getMessage(), RG_ERROR_MEMORY);
+    return reason;
   if (Failure reason =
           communicator->prepare(program, capturesCollectives(programs)))
-    return Failure(reason.getMessage(), RG_ERROR_DEVICE);
+    return reason;
   StepResources resources = {device,   kernels.getProgram(), kernels,
                              *library, *communicator,        *wait};
   for (const std::unique_ptr<DeviceRank> &rank : ranks)
@@ -252,14 +252,18 @@ Failure GpuExecutor::clearArenas() {
   return Failure();
 }
 
-rg_status GpuExecutor::create(const rg_gpu_executor_options &options) {
+Failure GpuExecutor::prepare(const rg_gpu_executor_options &options) {
   std::string problem = checkGpuProgram(programs);
   if (!problem.empty())
-    return keep({problem, RG_ERROR_ARGUMENT});
+    return Failure(problem, RG_ERROR_ARGUMENT);
   Failure reason = chooseNumbers(options);
   if (!reason)
     reason = open(options);
   if (!reason)
     reason = checkMemory();
-  return keep(reason ? reason : createRanks());
+  return reason ? reason : createRanks();
+}
+
+rg_status GpuExecutor::create(const rg_gpu_executor_options &options) {
+  return keep(prepare(options));
 }

@@ -11,23 +11,18 @@
 using namespace regather::runtime;
 
 static GpuExecutor *unwrap(rg_gpu_executor *executor) {
-  return reinterpret_cast<GpuExecutor *>(executor);
+  return unwrapAs<GpuExecutor>(executor);
 }
 static const GpuExecutor *unwrap(const rg_gpu_executor *executor) {
-  return reinterpret_cast<const GpuExecutor *>(executor);
+  return unwrapAs<GpuExecutor>(executor);
 }
 
 rg_status rg_gpu_executor_create(const rg_gpu_program *program,
                                  const rg_gpu_executor_options *options,
                                  rg_gpu_executor **executor) {
-  if (!executor)
-    return RG_ERROR_ARGUMENT;
-  *executor = nullptr;
-  if (!program || !program->program || !options)
-    return RG_ERROR_ARGUMENT;
-  auto *created = new GpuExecutor(*program);
-  *executor = reinterpret_cast<rg_gpu_executor *>(created);
-  return created->create(*options);
+  bool hasProgram = program && program->program;
+  return createExecutor<GpuExecutor>(hasProgram ? program : nullptr, options,
+                                     executor);
 }
 
 void rg_gpu_executor_destroy(rg_gpu_executor *executor) {

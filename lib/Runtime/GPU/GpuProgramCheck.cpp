@@ -109,8 +109,8 @@ static std::string checkCode(const rg_gpu_program &gpu) {
   if (problem.empty())
     problem = checkKernels(gpu.kernels, program.kernel_count, "kernel ");
   if (problem.empty())
-    problem = checkKernels(gpu.gemms, program.gemm_count,
-                           "the kernel of matrix product ");
+    problem =
+        checkKernels(gpu.gemms, program.gemm_count, "the kernel of GEMM ");
   if (problem.empty())
     problem = checkKernels(gpu.attentions, program.attention_count,
                            "the kernel of attention ");

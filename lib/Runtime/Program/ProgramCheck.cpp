@@ -263,7 +263,7 @@ bool Checker::checkInstruction(int64_t number) {
       return false;
     break;
   case RG_OP_GEMM:
-    if (!checkIndex(instruction, program.gemm_count, "matrix product", where))
+    if (!checkIndex(instruction, program.gemm_count, "GEMM", where))
       return false;
     break;
   case RG_OP_ATTENTION:

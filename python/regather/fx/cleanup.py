@@ -12,7 +12,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from regather.fx.errors import CaptureError, at
 from regather.fx.origin import KEY, Origin
-from regather.fx.private import OpOverload, pytree, rename
+from regather.fx.private import OpOverload, pytree, rename, schema
 
 _aten = torch.ops.aten
 
@@ -155,7 +155,7 @@ def has_effects(node: Node) -> bool:
         node.target, OpOverload
     ):
         return False
-    return len(node.target._schema.returns) == 0
+    return len(schema(node.target).returns) == 0
 
 
 def _erase_dead(graph: Graph) -> None:
@@ -193,7 +193,7 @@ def check(graph: Graph) -> None:
             raise CaptureError(
                 at(f"node '{node.name}' is no operator but '{name}'", line)
             )
-        if target._schema.is_mutable:
+        if schema(target).is_mutable:
             raise CaptureError(
                 at(f"operator '{target}' writes into its arguments", line)
             )

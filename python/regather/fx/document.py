@@ -9,7 +9,7 @@ import torch
 from torch.fx import Node
 
 from regather.fx.cleanup import has_effects
-from regather.fx.encode import argument, reference, results
+from regather.fx.encode import call_record, reference, results
 from regather.fx.mesh import Meshes
 from regather.fx.origin import KEY, Origin
 from regather.fx.source import portable
@@ -58,15 +58,7 @@ class _Nodes:
         }
 
     def call(self, node: Node) -> dict[str, Any]:
-        record: dict[str, Any] = {
-            "name": node.name,
-            "op": "call",
-            "target": str(node.target),
-            "args": argument(node.args),
-        }
-        if node.kwargs:
-            record["kwargs"] = {k: argument(v) for k, v in node.kwargs.items()}
-        record["outputs"] = results(node.meta.get("val"))
+        record = call_record(node)
         origin: Origin | None = node.meta.get(KEY)
         record["phase"] = origin.phase if origin else "forward"
         if origin is not None:

@@ -54,6 +54,20 @@ def argument(value: Any) -> Any:
     raise CaptureError(f"cannot write an argument of type {type(value).__name__}")
 
 
+def call_record(node: Node) -> dict[str, Any]:
+    """What a node calls, with which arguments, and what it gives."""
+    record: dict[str, Any] = {
+        "name": node.name,
+        "op": "call",
+        "target": str(node.target),
+        "args": argument(node.args),
+    }
+    if node.kwargs:
+        record["kwargs"] = {k: argument(v) for k, v in node.kwargs.items()}
+    record["outputs"] = results(node.meta.get("val"))
+    return record
+
+
 def results(value: Any) -> list[dict[str, Any] | None]:
     """``outputs`` of a node from its fake results; null where there is none."""
     if isinstance(value, torch.Tensor):

@@ -105,9 +105,10 @@ class Meshes:
         table: dict[str, dict[str, Any]] = {}
         known: dict[str, tuple[str, list[str]]] | None = None
         for node in graph.nodes:
-            if node.op != "call_function" or not hasattr(node.target, "_schema"):
+            if node.op != "call_function" or not private.has_schema(
+                    node.target):
                 continue
-            for index, argument in enumerate(node.target._schema.arguments):
+            for index, argument in enumerate(private.schema(node.target).arguments):
                 if argument.name not in ("group_name", "group"):
                     continue
                 inside = index < len(node.args)

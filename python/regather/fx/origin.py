@@ -72,7 +72,7 @@ class Recorder(private.TorchDispatchMode):
         kwargs = kwargs or {}
         if isinstance(func, private.OpOverload):
             self._check(func)
-            if func._schema.is_mutable:
+            if private.schema(func).is_mutable:
                 self._check_written(func, args, kwargs)
         before = len(self._graph.nodes)
         result = func(*args, **kwargs)
@@ -86,7 +86,7 @@ class Recorder(private.TorchDispatchMode):
     def _check(self, func: Any) -> None:
         """Refuses collectives that no graph can hold."""
         if func.namespace == "c10d":
-            name = func._schema.name.split("::")[1].strip("_")
+            name = private.schema(func).name.split("::")[1].strip("_")
             raise CaptureError(
                 at(
                     f"'{name}' of torch.distributed communicates in place, which "
@@ -98,7 +98,7 @@ class Recorder(private.TorchDispatchMode):
 
     def _check_written(self, func: Any, args: Any, kwargs: Any) -> None:
         """Refuses what would change tensors outside of the trace, for good."""
-        for index, argument in enumerate(func._schema.arguments):
+        for index, argument in enumerate(private.schema(func).arguments):
             if argument.alias_info is None or not argument.alias_info.is_write:
                 continue
             written = (

@@ -156,6 +156,16 @@ def plain(value: Any) -> Any:
     return value
 
 
+def schema(operator: Any) -> Any:
+    """Arguments and results of an operator, and whether it writes."""
+    return operator._schema
+
+
+def has_schema(target: Any) -> bool:
+    """Whether a node calls an operator."""
+    return hasattr(target, "_schema")
+
+
 def rename(node: torch.fx.Node, name: str) -> None:
     """Gives a node a name, or one like it that is free."""
     node._rename(name)
@@ -278,6 +288,9 @@ def checkpoint_generators() -> list[tuple[Any, str]]:
 
 # Modules.
 
+# Components that wrappers of PyTorch add to the paths of modules.
+WRAPPERS = ("_checkpoint_wrapped_module", "_orig_mod")
+
 
 def parameters_of(module: torch.nn.Module) -> dict[str, Any]:
     """The table of parameters that ``module`` itself holds."""
@@ -315,6 +328,14 @@ def compiled_module(module: torch.nn.Module) -> torch.nn.Module | None:
     return module._orig_mod if isinstance(module, kind) else None
 
 
+# Optimizers.
+
+
+def mark_stepped(optimizer: torch.optim.Optimizer) -> None:
+    """Keeps schedulers from warning that nobody has called ``step``."""
+    optimizer._opt_called = True  # type: ignore[attr-defined]
+
+
 # Distributed.
 
 
@@ -332,6 +353,11 @@ def fake_store() -> Any:
             "of your own before the mesh is made"
         )
     return store()
+
+
+def default_store() -> Any:
+    """Store of the process group of all ranks."""
+    return torch.distributed.distributed_c10d._get_default_store()
 
 
 def root_mesh(mesh: Any) -> Any:

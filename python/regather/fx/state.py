@@ -11,13 +11,11 @@ from torch import nn
 
 from regather.fx import private
 
-# Wrappers that PyTorch puts around a module show up in paths under these.
-_WRAPPERS = ("_checkpoint_wrapped_module", "_orig_mod")
-
 
 def clean(path: str) -> str:
     """Module or parameter path without the names of PyTorch's wrappers."""
-    return ".".join(part for part in path.split(".") if part not in _WRAPPERS)
+    return ".".join(part for part in path.split(".") 
+                    if part not in private.WRAPPERS)
 
 
 def module_paths(model: nn.Module) -> dict[int, str]:

@@ -11,7 +11,7 @@ from torch.fx import GraphModule
 from regather.fx.decompositions import decompositions
 from regather.torch.partitioner import Partitioner
 from regather.torch.private import (TracingContext, aot_autograd,
-                                    list_backends, make_boxed_func,
+                                    list_backends, make_boxed_func, mark_boxed,
                                     register_backend)
 from regather.torch.program import Program, RegatherError
 from regather.torch.unmodelled import Unmodelled
@@ -45,8 +45,7 @@ def _boxed(program: Program) -> Callable[[list[Any]], Any]:
     """As a function: PyTorch copies the mark to what it wraps around it."""
     def run(args: list[Any]) -> list[Any]:
         return program(args)
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    return mark_boxed(run)
 
 
 def _compiler(part: str, falls_back: bool) -> Callable[..., Any]:

@@ -96,7 +96,7 @@ def _find_sources(results: list[Any]) -> set[Node]:
         node = left.pop()
         if node not in found:
             found.add(node)
-            left.extend(node._input_nodes)
+            left.extend(node.all_input_nodes)
     return found
 
 
@@ -110,7 +110,7 @@ def merge_duplicates(graph: Graph, backward_results: list[Any]) -> None:
     for node in list(graph.nodes):
         if node.op != "call_function":
             continue
-        key = (node.target, *node._input_nodes)
+        key = (node.target, *node.all_input_nodes)
         if key not in first:
             first[key] = node
             continue

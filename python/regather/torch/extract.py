@@ -15,7 +15,8 @@ from torch.fx.node import map_arg
 from regather.torch.joint import Joint, is_tangent
 from regather.torch.private import (SavedForBackwardsAOTOutput,
                                     SavedForBackwardsNoVcCheckAOTOutput,
-                                    is_opaque_node, make_graph_module)
+                                    append_node, is_opaque_node,
+                                    make_graph_module, name_counts)
 
 
 class _GraphBuilder:
@@ -29,12 +30,7 @@ class _GraphBuilder:
                 kwargs: Any) -> Node:
         graph, name = self.graph, node.name
         copy = Node(graph, name, op, target, args, kwargs, node.type)
-        # Names are unique and legal already.
-        graph._graph_namespace._used_names.add(name)
-        graph._graph_namespace._obj_to_name[copy] = name
-        graph._insert(copy)
-        graph._find_nodes_lookup_table.insert(copy)
-        graph._len += 1
+        append_node(graph, copy)
         copy.meta = node.meta.copy()
         self.copies[node] = copy
         return copy
@@ -64,7 +60,7 @@ class _GraphBuilder:
 def count_names(graph: Graph, order: dict[str, int]) -> None:
     """Lets names that are made up from now on be those that PyTorch makes up,
     which counts as it copies nodes in the order of the joint graph."""
-    counts = graph._graph_namespace._base_count
+    counts = name_counts(graph)
     for name in sorted((node.name for node in graph.nodes),
                        key=lambda name: order.get(name, -1)):
         base, _, number = name.rpartition("_")

@@ -12,6 +12,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
 from regather import library
+from regather.fx.private import schema
 from regather.torch.private import (HigherOrderOperator, OpOverload,
                                     is_opaque_node, pytree)
 from regather.torch.targets import TargetTable
@@ -99,7 +100,7 @@ def _placeholder_traits(node: Node, position: int, static: frozenset[int],
 def _check_call(node: Node) -> None:
     target = node.target
     if isinstance(target, OpOverload):
-        if target._schema.is_mutable:
+        if schema(target).is_mutable:
             raise Unmodelled(f"'{target}' writes into its arguments")
     elif isinstance(target, HigherOrderOperator):
         if "effects" in target.name() or "functionalized" in target.name():
@@ -168,7 +169,7 @@ class _Flattener:
                 target = self.table.get(node)
                 if node.target is operator.getitem:
                     traits |= ITEM
-                for source in node._input_nodes:
+                for source in node.all_input_nodes:
                     inputs.append(numbers[source])
                 for source in node.args:
                     if type(source) is Node:

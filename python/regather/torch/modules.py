@@ -7,11 +7,12 @@ from functools import cache
 
 from torch.fx import Node
 
+from regather.fx.private import WRAPPERS
+
 _COMPONENT = re.compile(r"\[['\"]?([^'\"\]]+)['\"]?\]|\.?([^.\[\]]+)")
 
-# Components that PyTorch puts in between.
-_WRAPPERS = ("_modules", "_orig_mod", "_checkpoint_wrapped_module",
-             "_fsdp_wrapped_module")
+# In graphs, tables of modules and FSDP1 add components, too.
+_ADDED = (*WRAPPERS, "_modules", "_fsdp_wrapped_module")
 
 
 @cache
@@ -22,7 +23,7 @@ def _path_of(text: str) -> str:
     if names[:1] == ["L"]:
         # What is called, and the variable that holds it.
         names = names[2:]
-    return ".".join(name for name in names if name not in _WRAPPERS)
+    return ".".join(name for name in names if name not in _ADDED)
 
 
 def module_of(node: Node) -> str:

@@ -34,6 +34,34 @@ make_graph_module = _make_graph_module
 resolve_process_group = _resolve_process_group
 wait_tensor = torch.ops._c10d_functional.wait_tensor.default
 
+
+def append_node(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
+    """Adds a node of the graph behind the last one, under its name, which has to
+    be legal and new."""
+    names = graph._graph_namespace
+    names._used_names.add(node.name)
+    names._obj_to_name[node] = node.name
+    graph._insert(node)
+    graph._find_nodes_lookup_table.insert(node)
+    graph._len += 1
+
+
+def name_counts(graph: torch.fx.Graph) -> dict[str, int]:
+    """The last number that names of the graph have, by what comes before it."""
+    return graph._graph_namespace._base_count
+
+
+def mark_boxed(function: Any) -> Any:
+    """`function`, which takes its arguments as a list that it may clear."""
+    function._boxed_call = True
+    return function
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """Equal for tensors that share memory."""
+    return int(tensor.untyped_storage()._cdata)
+
+
 __all__ = [
     "CustomGraphPass", "CustomPartitionerFn", "HigherOrderOperator",
     "OpOverload", "SavedForBackwardsAOTOutput",

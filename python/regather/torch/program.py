@@ -13,9 +13,10 @@ from torch.fx import Graph, GraphModule, Node
 
 from regather.execution import Executable
 from regather.fx import cleanup
-from regather.fx.encode import argument, reference, results
+from regather.fx.encode import call_record, reference, results
 from regather.fx.errors import CaptureError
 from regather.library import RegatherError
+from regather.torch.modules import module_of
 from regather.torch.private import pytree, unset_fake_temporarily
 from regather.torch.targets import is_random
 from regather.torch.unmodelled import Unmodelled
@@ -166,20 +167,12 @@ class _Document:
             "phase": "forward"})
 
     def add_call(self, node: Node) -> None:
-        record: dict[str, Any] = {
-            "name": node.name, "op": "call", "target": str(node.target),
-            "args": argument(node.args)}
-        if node.kwargs:
-            record["kwargs"] = {k: argument(v) for k, v in node.kwargs.items()}
-        record["outputs"] = results(node.meta.get("val"))
+        record = call_record(node)
         record["phase"] = "forward"
-        stack = node.meta.get("nn_module_stack") or node.meta.get(
-            "fwd_nn_module_stack")
-        if stack:
-            path = re.sub(r"^L\['self'\]\.?", "", list(stack.values())[-1][0])
-            path = re.sub(r"\._modules\['([^']+)'\]", r".\1", path)
-            record["module"] = self.modules.setdefault(
-                path.lstrip("."), len(self.modules))
+        if node.meta.get("nn_module_stack") or node.meta.get(
+                "fwd_nn_module_stack"):
+            record["module"] = self.modules.setdefault(module_of(node),
+                                                       len(self.modules))
         if frames := _FRAME.findall(node.meta.get("stack_trace") or ""):
             file, line = frames[-1]
             record["loc"] = [self.files.setdefault(file, len(self.files)),

@@ -80,7 +80,7 @@ class _Finder:
                         user.meta.get("partitioner_tag") == "is_backward"):
                     continue
                 seen.add(user)
-                if len(user._input_nodes) > 1:
+                if len(user.all_input_nodes) > 1:
                     first_use = min(first_use, self.numbers[user])
                     continue
                 if self.table.traits[self.table.get(user)] & GATHER and (

@@ -15,7 +15,7 @@ from torch.fx import Graph, Node
 
 from regather import library
 from regather.torch.private import (partitioners, resolve_process_group,
-                                    wait_tensor)
+                                    storage_key, wait_tensor)
 from regather.torch.targets import is_random
 from regather.torch.unmodelled import Unmodelled
 
@@ -113,7 +113,7 @@ def _storage_of(node: Node) -> int | None:
     if not isinstance(value, torch.Tensor):
         return None
     try:
-        return int(value.untyped_storage()._cdata)
+        return storage_key(value)
     except NotImplementedError:
         return None
 
@@ -187,7 +187,7 @@ class TimedGraph:
         barrier, random = None, None
         since: list[int] = []
         for number, node in enumerate(self.nodes):
-            before = [self.numbers[source] for source in node._input_nodes
+            before = [self.numbers[source] for source in node.all_input_nodes
                       if source in self.numbers]
             if self.kinds[number] == WAIT:
                 self.predecessors.push(before)
@@ -232,7 +232,7 @@ class TimedGraph:
                 buffer = by_storage.get(storage) if storage else None
             if buffer is None and storage is not None and not any(
                     _storage_of(source) == storage
-                    for source in node._input_nodes):
+                    for source in node.all_input_nodes):
                 buffer = len(uses)
                 self.buffer_bytes.append(size_of(node.meta["val"]))
                 self.writers.append(number)
@@ -244,7 +244,7 @@ class TimedGraph:
             waits = ([self.numbers[user] for user in node.users]
                      if self.kinds[number] == COLLECTIVE else [])
             touched = [owner[self.numbers[source]]
-                       for source in node._input_nodes
+                       for source in node.all_input_nodes
                        if self.numbers.get(source) in owner]
             for one in [*touched, *([] if buffer is None else [buffer])]:
                 uses[one].update([number, *waits])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
+from regather.fx.private import children_of
 from regather.library.errors import RegatherError
 
 
@@ -27,12 +28,13 @@ def initialize(model: torch.nn.Module,
                    *module.named_buffers(path, recurse=False)]
             if not any(tensor.is_meta for _, tensor in own):
                 continue
-            children = dict(module._modules)
-            module._modules.clear()
+            table = children_of(module)
+            children = dict(table)
+            table.clear()
             try:
                 real = copy.deepcopy(module)
             finally:
-                module._modules.update(children)
+                table.update(children)
             real.to_empty(device="cpu", recurse=False)
             values = [*real.named_parameters(path, recurse=False),
                       *real.named_buffers(path, recurse=False)]

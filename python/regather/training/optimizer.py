@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from regather.fx.private import mark_stepped
 from regather.library.errors import RegatherError
 
 # Settings that change what is computed and that the pass does not have.
@@ -90,8 +91,7 @@ def learning_rate(optimizer: torch.optim.Optimizer, text: OptimizerText) -> floa
     """That of the first group now. Raises `RegatherError` if a scheduler has
     changed one group beside the others."""
     first = optimizer.param_groups[0]
-    # Schedulers warn if nobody has called `step` of the optimizer.
-    optimizer._opt_called = True  # type: ignore[attr-defined]
+    mark_stepped(optimizer)
     if float(first["lr"]) and len(text.scales) > 1:
         scales = [_scale(group, first) for group in optimizer.param_groups]
         if any(abs(a - b) > 1e-9 * abs(b) for a, b in zip(scales, text.scales)):

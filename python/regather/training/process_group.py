@@ -25,6 +25,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
+from regather.fx.private import default_store
 from regather.library.errors import RegatherError
 
 # Seconds between two looks at whether another rank has said that it stops.
@@ -75,7 +76,7 @@ class ProcessGroupTransport:
         # Ranks make their executables in one order.
         self._key = (f"regather/{'-'.join(map(str, self._members))}/"
                      f"{next(_jobs)}/stopped")
-        self._store = dist.distributed_c10d._get_default_store()
+        self._store = default_store()
         self._messages: dict[int, _Message] = {}
         self._numbers = itertools.count(1)
         self._channels: dict[int, queue.SimpleQueue[_Message | None]] = {}

@@ -11,7 +11,7 @@
 // else. It wants a workspace, to see that it is given one.
 //
 // There are as many algorithms for each description as
-// REGATHER_STAND_IN_PRODUCT_SECONDS has numbers ("0"): so much does a GEMM
+// REGATHER_STAND_IN_GEMM_SECONDS has numbers ("0"): so much does a GEMM
 // by each of them add to the time that events see. One with a negative number
 // is proposed, but fails.
 //
@@ -64,7 +64,7 @@ struct ChosenAlgorithm {
 static_assert(sizeof(ChosenAlgorithm) == sizeof(LtAlgorithm));
 
 static std::vector<double> getGemmSeconds() {
-  const char *text = std::getenv("REGATHER_STAND_IN_PRODUCT_SECONDS");
+  const char *text = std::getenv("REGATHER_STAND_IN_GEMM_SECONDS");
   std::vector<double> seconds;
   for (char *end = nullptr; text && *text; text = *end ? end + 1 : end)
     seconds.push_back(std::strtod(text, &end));
@@ -143,20 +143,20 @@ RG_EXPORT LtStatus cublasLtMatrixLayoutSetAttribute(LtLayout layout,
   }
 }
 
-RG_EXPORT LtStatus cublasLtMatmulDescCreate(LtProductDesc *desc,
-                                            int computeType, int scaleType) {
-  *desc = new LtProductDescTag();
+RG_EXPORT LtStatus cublasLtMatmulDescCreate(LtMatmulDesc *desc, int computeType,
+                                            int scaleType) {
+  *desc = new LtMatmulDescTag();
   (*desc)->computeType = computeType;
   (*desc)->scaleType = scaleType;
   return kLtSuccess;
 }
 
-RG_EXPORT LtStatus cublasLtMatmulDescDestroy(LtProductDesc desc) {
+RG_EXPORT LtStatus cublasLtMatmulDescDestroy(LtMatmulDesc desc) {
   delete desc;
   return kLtSuccess;
 }
 
-RG_EXPORT LtStatus cublasLtMatmulDescSetAttribute(LtProductDesc desc,
+RG_EXPORT LtStatus cublasLtMatmulDescSetAttribute(LtMatmulDesc desc,
                                                   int attribute,
                                                   const void *value,
                                                   size_t bytes) {
@@ -217,7 +217,7 @@ RG_EXPORT LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference preference,
 extern "C" {
 
 RG_EXPORT LtStatus cublasLtMatmulAlgoGetHeuristic(
-    LtHandle handle, LtProductDesc desc, LtLayout a, LtLayout b, LtLayout c,
+    LtHandle handle, LtMatmulDesc desc, LtLayout a, LtLayout b, LtLayout c,
     LtLayout d, LtPreference preference, int count, LtHeuristicResult *results,
     int *found) {
   HostGemm gemm = {*desc, *a, *b, *c, *d};
@@ -245,7 +245,7 @@ RG_EXPORT LtStatus cublasLtMatmulAlgoGetHeuristic(
   return call.finish() == kCuSuccess ? kLtSuccess : kLtInvalidValue;
 }
 
-RG_EXPORT LtStatus cublasLtMatmulAlgoCheck(LtHandle handle, LtProductDesc desc,
+RG_EXPORT LtStatus cublasLtMatmulAlgoCheck(LtHandle handle, LtMatmulDesc desc,
                                            LtLayout a, LtLayout b, LtLayout c,
                                            LtLayout d,
                                            const LtAlgorithm *algorithm,
@@ -268,7 +268,7 @@ RG_EXPORT LtStatus cublasLtMatmulAlgoCheck(LtHandle handle, LtProductDesc desc,
 // GEMMs
 //===----------------------------------------------------------------------===//
 
-RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtProductDesc desc,
+RG_EXPORT LtStatus cublasLtMatmul(LtHandle handle, LtMatmulDesc desc,
                                   const void *alpha, const void *a,
                                   LtLayout layoutA, const void *b,
                                   LtLayout layoutB, const void *beta,

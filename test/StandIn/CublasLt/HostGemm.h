@@ -23,7 +23,7 @@ struct LtLayoutTag {
   int64_t batchStride = 0;
 };
 
-struct LtProductDescTag {
+struct LtMatmulDescTag {
   int computeType = 0, scaleType = 0;
   int32_t transposeA = kLtPlain, transposeB = kLtPlain;
   uint32_t epilogue = kLtEpilogueDefault;
@@ -35,7 +35,7 @@ struct LtProductDescTag {
 
 /// One call, with copies of what it was described by.
 struct HostGemm {
-  LtProductDescTag desc;
+  LtMatmulDescTag desc;
   LtLayoutTag layoutA, layoutB, layoutC, layoutD;
   const void *a = nullptr, *b = nullptr, *c = nullptr;
   void *d = nullptr;

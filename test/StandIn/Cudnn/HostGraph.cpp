@@ -144,7 +144,7 @@ static int getNumInputs(int mode) {
   }
 }
 
-static const char *findProductProblem(const HostOperation &op) {
+static const char *findMatmulProblem(const HostOperation &op) {
   const DnnShape &a = op.x.sizes, &b = op.b.sizes, &c = op.y.sizes;
   if (a[0] != c[0] || a[1] != c[1] || c[0] % b[0] != 0 || c[1] % b[1] != 0)
     return "batches of a product do not go together";
@@ -172,7 +172,7 @@ static const char *findPointwiseProblem(const HostOperation &op) {
 const char *HostOperation::findProblem() const {
   switch (kind) {
   case kDnnMatmulOperation:
-    return findProductProblem(*this);
+    return findMatmulProblem(*this);
   case kDnnPointwiseOperation:
     return findPointwiseProblem(*this);
   case kDnnReductionOperation:

@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace {
-/// A product, and behind it a collective, its wait, and a second product that
+/// A GEMM, and behind it a collective, its wait, and a second GEMM that
 /// reads what arrived; each writes one buffer.
 struct Program {
   std::vector<uint8_t> kinds = {RegatherOpCompute, RegatherOpCollective,
@@ -68,7 +68,7 @@ testing::AssertionResult fails(Program program, const char *part) {
   return testing::AssertionFailure() << '"' << message << "\" lacks " << part;
 }
 
-TEST(CAPIScheduleTest, collectiveRunsBesideTheProduct) {
+TEST(CAPIScheduleTest, collectiveRunsBesideTheGemm) {
   Program program;
   ASSERT_EQ(program.run(), "");
   EXPECT_EQ(program.order, (std::vector<uint32_t>{1, 0, 2, 3}));

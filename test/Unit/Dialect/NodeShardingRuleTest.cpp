@@ -184,7 +184,7 @@ TEST_F(NodeShardingRule, Repetition) {
 // Products and reductions
 //===----------------------------------------------------------------------===//
 
-TEST_F(NodeShardingRule, MatrixProducts) {
+TEST_F(NodeShardingRule, Gemms) {
   EXPECT_EQ(ruleOfNode("%a: tensor<4x8xf32>, %b: tensor<8x2xf32>",
                        R"("aten.mm.default"(%a, %b)
                           : (tensor<4x8xf32>, tensor<8x2xf32>)

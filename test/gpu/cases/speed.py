@@ -1,4 +1,4 @@
-"""Speed: generated kernels beside a device copy of as many bytes, products,
+"""Speed: generated kernels beside a device copy of as many bytes, GEMMs,
 attention and whole steps beside PyTorch, and what graphs save."""
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def add_kernels(cases: Cases) -> None:
     add_torch(cases, "torch-copy", "copy", sizes, 1.11)
 
 
-def add_products(cases: Cases) -> None:
+def add_gemms(cases: Cases) -> None:
     sizes: dict[str, object] = {}
     for short, long, size in (("bf16", "bfloat16", 8192),
                               ("f32", "float32", 4096)):
@@ -146,7 +146,7 @@ def add_cases(cases: Cases) -> None:
     sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples"),
                     str(ROOT / "test" / "gpu" / "kit")]
     add_kernels(cases)
-    add_products(cases)
+    add_gemms(cases)
     add_attention(cases)
     if cases.short:
         add_model(cases, "block", "block-tiny", 60)

@@ -32,7 +32,7 @@ struct RunFlags {
   std::optional<double> timeout;
   /// 0 divides the threads of the machine between the ranks.
   int32_t threads = 0;
-  /// Products on GPUs use the algorithm that was the fastest, or the first;
+  /// GEMMs on GPUs use the algorithm that was the fastest, or the first;
   /// nothing leaves it to the runtime.
   std::optional<bool> timesAlgorithms;
   int32_t device = 0;

@@ -104,7 +104,7 @@ static bool isKnownFloat(Type type) {
 bool GemmMatcher::startChain(Operation *op, GemmReading started) {
   auto left = views.find(started.lhs), right = views.find(started.rhs);
   if (left == views.end() || right == views.end())
-    return fail("it computes what the product reads");
+    return fail("it computes what the GEMM reads");
   lhs = left->second;
   rhs = right->second;
   Type element = getElementTypeOrSelf(started.lhs);
@@ -114,7 +114,7 @@ bool GemmMatcher::startChain(Operation *op, GemmReading started) {
   for (const GemmLoop &loop : started.loops)
     multiplyAdds *= static_cast<double>(loop.size);
   if (multiplyAdds < smallest)
-    return fail("the product is small");
+    return fail("the GEMM is small");
   chain = op->getResult(0);
   reading = std::move(started);
   return addElements(reading->rest);
@@ -129,7 +129,7 @@ bool GemmMatcher::addElement(const ElementStep &step) {
     return true;
   case ElementStep::Kind::Scale:
     if (!isFresh || numAddends > 0 || alpha != 1)
-      return fail("the library scales the sum of the product only");
+      return fail("the library scales the sum of the GEMM only");
     alpha = step.factor;
     return true;
   case ElementStep::Kind::Convert:
@@ -257,7 +257,7 @@ bool GemmMatcher::sortLoops(ArrayRef<Loop> loops, LoopNest &nest) {
     if (loop.size == 1)
       continue;
     if ((!dims.result && (!dims.lhs || !dims.rhs)) || (!dims.lhs && !dims.rhs))
-      return fail("the library has no such product");
+      return fail("the library has no such GEMM");
     (!dims.result           ? sum
      : dims.lhs && dims.rhs ? batch
      : dims.lhs             ? rows
@@ -325,7 +325,7 @@ static GemmAttr describe(ArrayRef<StridedView> operands, const LoopNest &nest,
 
 bool GemmMatcher::finish(ValueRange inputs, Value output) {
   if (!reading)
-    return fail("there is no product");
+    return fail("there is no GEMM");
   if (chain != output)
     return fail("another value is the result");
   // From the output back to the GEMM.

@@ -191,7 +191,7 @@ static ElementReading readAdd(NodeOp node, NodeArguments &args, Value chain) {
   if (addend == chain ||
       cast<ShapedType>(chain.getType()).getShape() !=
           cast<ShapedType>(node.getResult(0).getType()).getShape())
-    return ElementReading::fail("the product is repeated");
+    return ElementReading::fail("the result of the GEMM is repeated");
   if (failed(args.expectBroadcast(
           {self, other}, cast<ShapedType>(chain.getType()).getShape())))
     return ElementReading::fail(kNoRoutine);
@@ -255,7 +255,7 @@ namespace {
 struct MatrixParameters {
   StringRef lhs, rhs;
   int64_t rank;
-  /// True if `self` is added to the product.
+  /// True if `self` is added to the result.
   bool hasAddend;
 };
 } // namespace

@@ -71,7 +71,7 @@ private:
   std::optional<RoleKind> getRole(unsigned argument) const;
   std::string getName(unsigned argument) const;
   LogicalResult verifyParameter(const TrainedParameter &parameter);
-  /// The names of the parameter, or of what it holds.
+  /// The names of the parameter or, if it is a flat buffer, of its members.
   UpdateTarget getTarget(const TrainedParameter &parameter);
   LogicalResult assignRules();
   LogicalResult planArguments();
@@ -102,7 +102,7 @@ private:
   std::optional<unsigned> learningRate;
   std::optional<unsigned> step;
 
-  /// What decides the scalars of a step.
+  /// What the scalars of an update depend on.
   using ScalarKey = std::tuple<double, double, bool>;
   static ScalarKey getScalarKey(const TrainedParameter &parameter);
   std::map<ScalarKey, SmallVector<Value>> scalars;
@@ -292,7 +292,7 @@ LogicalResult OptimizerAppender::planArgument(const Twine &name, Type type,
   return success();
 }
 
-/// Finds the argument of `role`, or plans it, called after the role.
+/// Finds the argument of `role`, or plans one with the name of the role.
 LogicalResult OptimizerAppender::planScalar(RoleKind role, Type element,
                                             std::optional<unsigned> &argument) {
   for (unsigned i = 0, e = func.getNumArguments(); i != e && !argument; ++i)
@@ -390,7 +390,7 @@ void OptimizerAppender::append() {
 void OptimizerAppender::addArguments() {
   SmallVector<unsigned> positions(newTypes.size(), func.getNumArguments());
   SmallVector<Location> locations(newTypes.size(), func.getLoc());
-  // Cannot fail: types and attributes have been checked.
+  // This cannot fail, since types and attributes have been checked.
   LogicalResult inserted =
       func.insertArguments(positions, newTypes, newAttrs, locations);
   assert(succeeded(inserted) && "arguments fit the function");
@@ -454,8 +454,9 @@ void OptimizerAppender::buildClipping() {
   }
 }
 
-/// As soon as the gradient is final, so that neither it nor its old states are
-/// kept until the end. Clipping needs all gradients first.
+/// An update comes as soon as its gradient is final, so that neither the
+/// gradient nor old states live until the end. Clipping needs all gradients
+/// first.
 void OptimizerAppender::setInsertionPoint(B &b, Value gradient) {
   if (options.maxNorm != 0) {
     b.setInsertionPoint(func.getBody().front().getTerminator());

@@ -243,7 +243,7 @@ LogicalResult ApplyPolicy::applyBudget(FunctionOpInterface func,
   for (Operation *op : graph.getOps()) {
     auto wait = dyn_cast<WaitOp>(op);
     Operation *marked = wait ? wait.getFuture().getDefiningOp() : op;
-    // What has to be saved or gathered again needs no mark.
+    // A value that has to be saved or gathered again anyway needs no mark.
     if (op->getNumResults() == 0 || getPolicy(op) || !isRepeatable(op) ||
         chains.isConstant(op->getResult(0)) ||
         isReleased(func, chains, op->getResult(0)))
@@ -271,7 +271,8 @@ LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
   numCalls = 0;
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
     PolicyPlan plan = (*plans)[number].plan;
-    // A wait follows its collective. Gathers of parameters follow tg.reshard.
+    // A wait has the mark of its collective, and tg.reshard decides about
+    // gathers of parameters.
     if (plan == PolicyPlan::None || isa<WaitOp>(op) || op->getNumResults() == 0)
       continue;
     auto gather = dyn_cast<AllGatherOp>(op);

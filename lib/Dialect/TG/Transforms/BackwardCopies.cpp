@@ -100,7 +100,7 @@ Operation *BackwardCopies::copyCollective(CollectiveOpInterface op,
   return builder.create(state);
 }
 
-/// Marks a copy, which nothing is left to decide about.
+/// Marks a copy, and removes what was to be decided about the original.
 static void markCopy(Operation *copy) {
   copy->setAttr(kPhaseAttrName,
                 PhaseAttr::get(copy->getContext(), Phase::Backward));
@@ -145,7 +145,8 @@ void BackwardCopies::materialize(Value value, Operation *before) {
       continue;
     }
     stack.pop_back();
-    // An operation can be on the stack twice; the second time it is done.
+    // An operation can be on the stack twice; when it is seen again, it has
+    // been copied.
     bool isDone = llvm::any_of(op->getResults(), [&](Value result) {
       return mapping.contains(result);
     });

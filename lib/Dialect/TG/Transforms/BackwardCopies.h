@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What gathering again, rematerialization and partitioning have in common:
-// operations behind the boundary get copies of forward operations to read.
+// Gathering again, rematerialization and partitioning have this in common:
+// backward operations get copies of forward operations to read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,9 @@ namespace regather::tg {
 class BackwardCopies {
 public:
   /// `copiedForBackward` tells which of the forward values that an original
-  /// backward operation reads are computed again, `copiedForCopies` the same of
-  /// those that a copy reads. What they hold for is repeatable.
+  /// backward operation reads are computed again, and `copiedForCopies` the
+  /// same for the values that a copy reads. Both may hold only for values of
+  /// repeatable operations.
   BackwardCopies(const StepGraph &graph,
                  std::function<bool(mlir::Value)> copiedForBackward,
                  std::function<bool(mlir::Value)> copiedForCopies);

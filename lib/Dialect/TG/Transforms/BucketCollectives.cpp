@@ -73,7 +73,7 @@ private:
 // Remarks
 //===----------------------------------------------------------------------===//
 
-/// What people call a collective: "all_gather of "layers.0.wq.weight"".
+/// The name of a collective in messages: all_gather of "layers.0.wq.weight".
 static std::string describe(FunctionOpInterface func,
                             const Candidate &candidate) {
   std::string text = candidate.op->getName().stripDialect().str();
@@ -138,7 +138,7 @@ FailureOr<PlannedNames> BucketCollectives::planNames(ArrayRef<Step> steps) {
                     "module of a parameter that is gathered or reduced");
   if (failed(matches))
     return failure();
-  // The module that decided.
+  // The module whose pattern decided.
   llvm::DenseMap<BlockArgument, StringRef> reasons;
   for (auto [owner, match] : llvm::zip_equal(owners, *matches)) {
     if (!match.pattern)
@@ -193,7 +193,8 @@ bool BucketCollectives::takeApartByName(const Step &step,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Candidates that agree in all but, if they are gathers, their element types.
+/// Candidates that agree in everything; only gathers may differ in their
+/// element types.
 struct Group {
   MergeKey key;
   SmallVector<unsigned> members;
@@ -205,7 +206,7 @@ static SmallVector<Group, 4> groupByKey(FunctionOpInterface func,
                                         ArrayRef<Candidate> candidates,
                                         ArrayRef<unsigned> members,
                                         StringRef name) {
-  // Few: one for each kind of collective, and for each phase.
+  // There are few: one for each kind of collective and each phase.
   SmallVector<Group, 4> groups;
   for (unsigned member : members) {
     MergeKey key(candidates[member]);
@@ -308,7 +309,7 @@ void BucketCollectives::merge(const Step &step, ArrayRef<WantedBucket> wanted) {
   DependencyGraph dependencies = getDependencies(step.graph);
   std::vector<BucketPart> parts =
       cutCyclicBuckets(dependencies, collectives, members);
-  // Remarks in program order.
+  // Remarks come in program order.
   llvm::sort(parts, [](const BucketPart &a, const BucketPart &b) {
     return a.members < b.members;
   });
@@ -377,7 +378,7 @@ LogicalResult BucketCollectives::bucketBySchedule() {
     ArrayRef<Candidate> candidates = step.candidates.collectives;
     std::vector<WantedBucket> wanted =
         groupByName(func, candidates, PlannedNames());
-    // Of an earlier run, perhaps.
+    // Marks may be left from an earlier run.
     llvm::StringSet<> marks;
     for (const WantedBucket &bucket : wanted)
       marks.insert(bucket.name);

@@ -98,8 +98,8 @@ private:
     unsigned index;
   };
 
-  /// What there is to visit; all that needs the chains, which later rewrites
-  /// leave behind.
+  /// Collects what is to be visited. Everything that needs the chains happens
+  /// here, because rewrites invalidate them.
   std::vector<Visit> collect();
   LogicalResult visitChainOp(Operation *op);
   LogicalResult visitGather(AllGatherOp gather,
@@ -110,13 +110,13 @@ private:
   IRRewriter rewriter;
   llvm::DenseSet<Operation *, ChainOpInfo> known;
   llvm::DenseMap<MemberKey, Member> members;
-  /// Places of waits, which move.
+  /// Places of waits, which may move up.
   llvm::DenseMap<Operation *, unsigned> places;
   MergedGathers merged;
 };
 } // namespace
 
-/// Constants count where a chain reads them.
+/// A constant counts if a chain reads it.
 static bool isChainOp(Operation *op, const ParameterChains &chains) {
   if (isa<CollectiveOpInterface, WaitOp>(op) || op->getNumResults() == 0)
     return false;

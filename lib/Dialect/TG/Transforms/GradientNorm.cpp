@@ -47,8 +47,7 @@ static AxesAttr getShardedAxes(PlacementAttr placement, MeshOp mesh) {
   return AxesAttr::get(mesh.getContext(), names);
 }
 
-/// The dimensions along which some rank has padding. What it holds is up to
-/// the operation that made the gradient.
+/// The dimensions along which some rank has padding, which may hold anything.
 static SmallVector<ValidSize> buildValidSizes(B &b, PlacementAttr placement,
                                               RankedTensorType local,
                                               MeshOp mesh) {
@@ -137,7 +136,8 @@ Value regather::tg::buildSquaredNorm(B &b, Operation *from,
   auto type = RankedTensorType::get({}, b.getF64Type());
   Value zero = arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, b.getF64FloatAttr(0)));
-  // The sum of this rank for each set of axes; no mesh if there are none.
+  // The sum of this rank for each set of axes; the mesh is null if there are no
+  // axes.
   llvm::MapVector<std::pair<Attribute, Attribute>, Value> sums;
   for (const LocalGradient &gradient : gradients) {
     FlatSymbolRefAttr meshName;
@@ -183,7 +183,7 @@ Value regather::tg::buildClipCoefficient(B &b, Value squaredNorm,
             arith::AddFOp::create(inner, norm, makeFloat(inner, f64, 1e-6));
         Value ratio =
             arith::DivFOp::create(inner, makeFloat(inner, f64, maxNorm), sum);
-        // NaN stays NaN: a broken step must not look like a good one.
+        // NaN stays NaN, so that a broken step does not look like a good one.
         Value clamped =
             arith::MinimumFOp::create(inner, ratio, makeFloat(inner, f64, 1));
         return convertFloat(inner, clamped, type);

@@ -209,8 +209,8 @@ static LogicalResult emitSplit(StringRef buffer, StringRef first,
 FailureOr<SmallVector<UpdateRule>>
 OptimizerRules::assign(ArrayRef<UpdateTarget> targets,
                        EmitErrorFn emitError) const {
-  // For each group, whether it was first, and an earlier group that was first
-  // where it matches too.
+  // For each group, whether it was the first to match any parameter, and an
+  // earlier group that was first where this one matches, too.
   SmallVector<bool> isFirst(groups.size(), false);
   SmallVector<const ParameterGroup *> earlier(groups.size(), nullptr);
   auto findGroup = [&](ArrayRef<StringRef> names) {

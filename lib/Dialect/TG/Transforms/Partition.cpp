@@ -34,12 +34,13 @@ using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::partition;
 
-/// Of an operation of forward, while the pass runs.
+/// The number of an operation of forward, while the pass runs.
 static constexpr llvm::StringLiteral kNumberAttrName = "tg.forward_number";
 
-/// Numbers what forward computes, so that copies can be told: they keep the
-/// number. Not integers, which places are computed with, and not what is made
-/// of a gathered parameter alone, which has a report of its own.
+/// Numbers the operations of forward, so that copies can be recognized, which
+/// keep the number. Not numbered are operations on integers, which compute
+/// positions, and those on gathered parameters alone, which have a report of
+/// their own.
 static void numberForward(func::FuncOp func) {
   StepGraph graph(func.getBody().front());
   ParameterChains chains(func, graph);
@@ -84,8 +85,8 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
     if (failed(model) || failed(readRecord(*step)) ||
         failed(recompute(*step, *model)))
       return signalPassFailure();
-    // Before gathers are compared, which may differ by a number alone. Of what
-    // is counted, none goes with them.
+    // Numbers are removed before gathers are compared, which may differ by
+    // their number alone. Merging gathers removes nothing that is counted.
     if (failed(countRepeated(*step, *model)))
       return signalPassFailure();
     // PyTorch keeps the gathers that it is given.
@@ -106,7 +107,7 @@ private:
   LogicalResult countRepeated(func::FuncOp func, const CostModel &model);
   void record(func::FuncOp func);
 
-  /// What the step at hand computes twice.
+  /// How many operations the current step computes twice.
   int64_t numRepeated = 0;
   double repeatedFlops = 0;
   double repeatedSeconds = 0;
@@ -162,8 +163,8 @@ LogicalResult Partition::readRecord(func::FuncOp func) {
   return success();
 }
 
-/// A record is exact. Of the marks beside it, those of the model count, but not
-/// those of a plan, which would turn the partition into another one.
+/// A record is exact. Beside it, marks of the model count, but those of a plan
+/// do not, because they would change the partition.
 void Partition::preferRecord(func::FuncOp func) {
   StepGraph graph(func.getBody().front());
   if (llvm::none_of(graph.getOps(), hasRecord))
@@ -232,7 +233,8 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
     return failure();
   if (mode == PartitionMode::Replay)
     preferRecord(func);
-  // A record speaks of views itself, and PyTorch goes by the marks it sees.
+  // A record lists views itself, and PyTorch reads only the marks that users
+  // set.
   if (mode != PartitionMode::Replay && !matchPyTorch) {
     markRecomputedChains(func);
     markRecomputedBits(func);
@@ -242,8 +244,8 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
     return failure();
   StepGraph graph(func.getBody().front());
   ParameterChains chains(func, graph);
-  // What is released is gathered afterwards, perhaps in smaller groups. A
-  // record knows of no such decision.
+  // Released parameters are gathered afterwards, perhaps in smaller groups. A
+  // record knows nothing of that decision.
   bool releases = mode != PartitionMode::Replay;
   auto isCopied = [&](Value value) {
     return !values->contains(value) &&
@@ -251,7 +253,8 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   };
   BackwardCopies copies(graph, isCopied, isCopied);
   copies.run();
-  // What forward computes no longer moves, and is not computed again.
+  // Originals that only copies would read are erased: these values are computed
+  // in backward alone, not twice.
   copies.eraseDeadOriginals();
   return success(!releases || succeeded(regatherParameters(func)));
 }
@@ -268,8 +271,8 @@ static std::string getRecordName(OpResult result) {
   return name;
 }
 
-/// Counts what backward repeats in the end, and removes the numbers. What is
-/// gone from forward is computed once.
+/// Counts what backward repeats in the end, and removes the numbers. An
+/// operation that has left forward is computed only once.
 LogicalResult Partition::countRepeated(func::FuncOp func,
                                        const CostModel &model) {
   FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);

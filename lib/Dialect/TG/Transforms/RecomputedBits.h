@@ -13,9 +13,10 @@
 
 namespace regather::tg {
 
-/// Marks random bits of forward that have no mark as what is computed from them
-/// is marked, if that may be computed again: they come out the same again, and
-/// saved they would take four bytes an element. Linear.
+/// Gives random bits of forward that have no mark the mark of the values that
+/// are computed from them, if these may be computed again. The bits come out
+/// the same again, and saving them would take four bytes for each element.
+/// Linear.
 void markRecomputedBits(mlir::FunctionOpInterface func);
 
 } // namespace regather::tg

@@ -28,8 +28,8 @@ using namespace mlir;
 using namespace regather::tg;
 
 namespace {
-/// Tells what has come to backward. Rewrites have to notify it of what they
-/// erase: what took the place of something that was there is not new.
+/// Finds the operations that are new in backward. Rewrites have to notify it of
+/// what they erase, because an operation that replaces another one is not new.
 class NewInBackward : public RewriterBase::Listener {
 public:
   explicit NewInBackward(FunctionOpInterface func) {
@@ -91,7 +91,7 @@ private:
 } // namespace
 
 /// True if `value`, of forward, is marked and can be computed again. A future
-/// is no value of its own: its wait speaks for it.
+/// has no mark of its own: its wait has.
 static bool isRecomputed(Value value, bool preferred) {
   Operation *def = value.getDefiningOp();
   std::optional<Policy> policy = getPolicy(def);
@@ -167,8 +167,8 @@ LogicalResult Rematerialize::rematerialize(FunctionOpInterface func) {
   markRecomputedChains(func);
   markRecomputedBits(func);
   bool gathers = recompute(func);
-  // What is recomputed may read parameters, gathered once more in front of it,
-  // and so before backward has gathered them by itself.
+  // Recomputed operations may read parameters, which are gathered before them,
+  // and so before the gathers that backward has already.
   FailureOr<Regathers> regathers = regatherParameters(func);
   if (failed(regathers))
     return failure();

@@ -32,7 +32,7 @@ namespace {
 struct GatheredParameter {
   BlockArgument argument;
   StringRef module;
-  /// What its first wait waits for, and where it does.
+  /// The gather that its first wait waits for, and the place of that wait.
   AllGatherOp gather;
   Location loc;
   /// Place of the first forward operation that computes with it.
@@ -330,7 +330,7 @@ LogicalResult ReshardAfterForward::reshard(FunctionOpInterface func) {
     return failure();
   numGathers += regathers->gathers;
   numOps += regathers->ops;
-  // What is said is what the step is now.
+  // Remarks describe the step as it is now.
   Crossings after = findCrossings(func);
   Totals totals;
   for (auto [parameter, decision] : llvm::zip(parameters, *decisions))

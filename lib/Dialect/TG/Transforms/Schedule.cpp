@@ -130,7 +130,8 @@ LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
   Result<OverlapSchedule> schedule = schedulePrefetch(
       program, schedule::findPrefetchUnits(func, graph, prefetch));
   if (schedule && mode == ScheduleMode::Auto) {
-    // What a fixed distance reaches is to be reached.
+    // The order with fixed distances is a candidate, so that the search ends
+    // with nothing worse.
     OverlapOptions options = getOptions(program);
     options.candidates.push_back(std::move(schedule->order));
     schedule = scheduleOverlap(program, options);
@@ -147,8 +148,8 @@ LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
 }
 
 void Schedule::apply(const StepGraph &graph, const OverlapSchedule &schedule) {
-  // A collective has moved if something that computes has passed it: if the
-  // number of those before it is another one.
+  // A collective has moved if the number of computing operations before it has
+  // changed.
   std::vector<unsigned> numBefore;
   unsigned count = 0;
   auto isMoved = [](Operation *op) {

@@ -22,8 +22,8 @@
 using namespace mlir;
 using namespace regather::tg;
 
-/// Reads what an earlier run left at the beginning of the step, so that both
-/// share it.
+/// Finds the positions that an earlier run computed at the beginning of the
+/// step, so that both share them.
 SubgroupGathers::SubgroupGathers(FunctionOpInterface func)
     : func(func), rewriter(func.getContext()) {
   for (Operation &op : func.getFunctionBody().front()) {
@@ -91,7 +91,7 @@ FailureOr<SubgroupGathers::Group> SubgroupGathers::getGroup(AllGatherOp gather,
     diag.attachNote(mesh.getLoc()) << "mesh declared here";
     return diag;
   }
-  // The last axes vary fastest: neighbours differ in them.
+  // The last axes vary fastest, so neighbouring ranks differ in them.
   ArrayRef<StringAttr> names = gather.getAxes().getNames();
   SmallVector<StringRef> inner;
   int64_t rest = ranks;
@@ -185,7 +185,8 @@ static void eraseDeadChains(ArrayRef<Value> values, RewriterBase &rewriter) {
 LogicalResult SubgroupGathers::replace(AllGatherOp original, AllGatherOp copy,
                                        ArrayRef<Member> members) {
   WaitOp wait = getWait(original), copyWait = getWait(copy);
-  // One gather for each group size; there is hardly ever more than one.
+  // There is one gather for each group size, and hardly ever more than one
+  // size.
   llvm::MapVector<int64_t, SmallVector<Member>, std::map<int64_t, unsigned>>
       bySize;
   for (const Member &member : members)

@@ -82,7 +82,7 @@ RankDependence::RankDependence(FunctionOpInterface func) {
   func.walk([&](Operation *op) {
     if (isa<AxisIndexOp>(op))
       addRange(op->getResults());
-    // Each rank keeps another part of the result.
+    // Ranks keep different parts of the result.
     if (isa<ReduceScatterOp, AllToAllOp, PermuteOp>(op))
       addRange(op->getResults());
   });
@@ -97,8 +97,9 @@ void RankDependence::visitUse(OpOperand &use) {
       collective && equalisesRanks(collective))
     return;
   addRange(user->getResults());
-  // What a terminator yields becomes a result of its parent, or an argument of
-  // the next iteration. What a region op receives becomes an argument.
+  // The operands of a terminator become results of its parent, or arguments of
+  // the next iteration. The operands of an operation with regions become
+  // arguments of these.
   Operation *owner =
       user->hasTrait<OpTrait::IsTerminator>() ? user->getParentOp() : user;
   if (isa<FunctionOpInterface>(owner))
@@ -214,7 +215,7 @@ static LogicalResult verifyNames(FunctionOpInterface func) {
   return success();
 }
 
-/// What the driver feeds exists once.
+/// Checks that there is at most one of each input that the driver feeds.
 static LogicalResult verifyDriverInputs(FunctionOpInterface func) {
   std::optional<unsigned> learningRate, step;
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
@@ -257,7 +258,7 @@ static LogicalResult verifyRoles(FunctionOpInterface func) {
              << stringifyRoleKind(role.getKind()) << " of argument "
              << role.getArgument();
   }
-  // A step without an optimizer gives its gradients away. It may still update
+  // A step without an optimizer returns its gradients. It may still update
   // buffers, and parameters that the model itself changes.
   auto isOfOptimizer = [&](unsigned argument) {
     auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);

@@ -110,11 +110,11 @@ VectorSums QueryKernel::addTile(Value column, const HeadMatrices &head,
   b.fillTile(values, head.value, column);
   b.barrier();
   SmallVector<Value> scores = b.multiply(queries, keys);
-  SmallVector<Value> products = b.multiply(gradients, values);
+  SmallVector<Value> weightGradients = b.multiply(gradients, values);
   Value ownColumn = b.add(column, b.lane);
   for (int64_t i = 0; i != b.own; ++i)
     b.storeWeight(weights, i,
-                  weigh(head, scores[i], products[i], rows[i], ownColumn,
+                  weigh(head, scores[i], weightGradients[i], rows[i], ownColumn,
                         logs[i], sums[i])
                       .second);
   b.barrier();
@@ -189,14 +189,14 @@ KeyKernel::Sums KeyKernel::addTile(Value row, const HeadMatrices &head,
   b.fillTile(gradients, head.gradOutput, row);
   b.barrier();
   SmallVector<Value> scores = b.multiply(keys, queries);
-  SmallVector<Value> products = b.multiply(values, gradients);
+  SmallVector<Value> weightGradients = b.multiply(values, gradients);
   Value ownRow = b.add(row, b.lane);
   Value last = b.min(ownRow, b.index(desc.rows - 1));
   Value log = b.loadElement(*head.logs, last, b.index(0));
   Value sum = b.load(b.getScratch(), b.add(head.firstSum, last));
   for (int64_t i = 0; i != b.own; ++i) {
-    auto [weight, change] =
-        weigh(head, scores[i], products[i], ownRow, columns[i], log, sum);
+    auto [weight, change] = weigh(head, scores[i], weightGradients[i], ownRow,
+                                  columns[i], log, sum);
     b.storeWeight(valueWeights, i, weight);
     b.storeWeight(keyWeights, i, change);
   }

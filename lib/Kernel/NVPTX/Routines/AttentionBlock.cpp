@@ -25,7 +25,7 @@ static constexpr int64_t kAccessBytes = 16;
 //===----------------------------------------------------------------------===//
 
 int64_t AttentionBlock::getOwnPerWarp(const rg_attention_desc &desc) {
-  // As many as there are registers for the sums.
+  // As many vectors as there are registers for their sums.
   constexpr int64_t most = 8, narrow = 128;
   int64_t width = std::max(desc.width, desc.value_width);
   int64_t own = most;
@@ -62,7 +62,7 @@ static RoutineBuffers describeBuffers(const rg_attention_desc &desc) {
   return buffers;
 }
 
-/// Blocks of a processor: with one more, ptxas spills to make room for it.
+/// Blocks on a multiprocessor: for one more, ptxas would spill registers.
 static constexpr int32_t kMinBlocks = 2;
 
 AttentionBlock::AttentionBlock(const rg_attention_desc &desc,
@@ -79,7 +79,7 @@ AttentionBlock::AttentionBlock(const rg_attention_desc &desc,
 //===----------------------------------------------------------------------===//
 
 Value AttentionBlock::max(Value a, Value b) {
-  // The operation for it would be a call of libdevice.
+  // `arith.maximumf` would become a call of libdevice.
   return select(arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT, a, b),
                 b, a);
 }
@@ -176,7 +176,7 @@ Value AttentionBlock::maskScore(Value score, const HeadMatrix *mask, Value row,
   score = arith::MulFOp::create(*this, score, number(desc.scale));
   Value none = number(-INFINITY);
   if (mask) {
-    // What lies beyond is read from the last row or column, and not used.
+    // Beyond the end, the last row or column is read, and not used.
     Value value = loadElement(*mask, min(row, index(desc.rows - 1)),
                               min(column, index(desc.columns - 1)));
     if (mask->operand.dtype == RG_I1) {

@@ -113,9 +113,8 @@ nvptx::compileGemms(Location location, ArrayRef<rg_gemm_desc> descs,
       generated.push_back(desc);
       numbers.push_back(i);
     }
-  auto codes =
-      compileRoutines<rg_gemm_desc>(location, "matrix product", generated,
-                                    buildGemmKernel, options, statistics);
+  auto codes = compileRoutines<rg_gemm_desc>(
+      location, "GEMM", generated, buildGemmKernel, options, statistics);
   if (failed(codes))
     return failure();
   std::vector<std::optional<KernelCode>> all(descs.size());
@@ -152,7 +151,7 @@ nvptx::printAttentionKernels(Location location, const rg_attention_desc &desc,
 FailureOr<std::string> nvptx::printGemmKernel(Location location,
                                               const rg_gemm_desc &desc,
                                               StringRef name) {
-  return printRoutine(location, "a matrix product", name,
+  return printRoutine(location, "a GEMM", name,
                       [&](gpu::GPUModuleOp module, StringRef symbol) {
                         return buildGemmKernel(desc, module, symbol);
                       });

@@ -75,7 +75,8 @@ void GemmKernel::copyTile(const Matrix &matrix, Value firstAcross,
       exists = b.isLess(from, b.index(size));
     if (desc.k % kDepth != 0)
       exists = b.both(exists, b.isLess(step, b.index(desc.k)));
-    // What does not exist counts as zero; the place is that of an element.
+    // Elements beyond the end count as zero, but the place that is read has to
+    // exist.
     Value last = b.min(from, b.index(size - 1));
     Value end = b.min(step, b.index(desc.k - 1));
     Value place = b.add(b.add(matrix.base, b.mul(last, strides[0])),

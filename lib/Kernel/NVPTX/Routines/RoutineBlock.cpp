@@ -22,8 +22,8 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::nvptx;
 
-/// Shared memory that a block may ask for: what the least of the GPUs that code
-/// is made for (sm_80) gives.
+/// Shared memory that a block may ask for: that of the smallest supported GPU
+/// (sm_80).
 static constexpr int64_t kMaxSharedBytes = 144 * 1024;
 
 int64_t nvptx::getElementBytes(int32_t dtype) {
@@ -71,7 +71,8 @@ RoutineBlock::RoutineBlock(gpu::GPUModuleOp module, StringRef name,
       getDenseI32ArrayAttr({static_cast<int32_t>(launch.threads), 1, 1}));
   func.setKnownGridSizeAttr(
       getDenseI32ArrayAttr({static_cast<int32_t>(launch.blocks), 1, 1}));
-  // Else ptxas spills to make room for more.
+  // Without this attribute, ptxas would spill registers to make room for more
+  // blocks.
   func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                 getI32IntegerAttr(launch.minBlocks));
   if (launch.scratchBytes != 0)
@@ -209,7 +210,8 @@ Value RoutineBlock::allocateShared(Type type, int64_t count) {
 }
 
 Value RoutineBlock::makeShared(int64_t floats) {
-  // Vectors are lowered before memory spaces; LLVM finds the space again.
+  // Vectors are lowered before memory spaces are known; LLVM infers the space
+  // again.
   return memref::MemorySpaceCastOp::create(
       *this, MemRefType::get(floats, getF32Type()),
       allocateShared(getF32Type(), floats));

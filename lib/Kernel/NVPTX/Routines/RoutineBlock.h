@@ -49,7 +49,7 @@ public:
     int64_t blocks, threads;
     /// Device memory that all launches of the routine share.
     int64_t scratchBytes = 0;
-    /// Blocks of one processor, for which registers must be left.
+    /// Blocks on one multiprocessor that registers must suffice for.
     int32_t minBlocks = 1;
   };
 
@@ -68,7 +68,7 @@ public:
   std::pair<mlir::Value, mlir::Value> divide(mlir::Value a, int64_t b);
   mlir::Value min(mlir::Value a, mlir::Value b);
   mlir::Value isLess(mlir::Value a, mlir::Value b);
-  /// Either may be null, which is true.
+  /// The conjunction; null stands for true.
   mlir::Value both(mlir::Value a, mlir::Value b);
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
   void barrier() { mlir::gpu::BarrierOp::create(*this); }

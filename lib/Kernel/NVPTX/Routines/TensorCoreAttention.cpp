@@ -21,7 +21,8 @@ using namespace regather::nvptx;
 static constexpr float kLog2E = 1.44269504F;
 
 bool nvptx::fitsTensorCores(const rg_attention_desc &desc) {
-  // Wider heads have no place in registers; sums go in steps of 16.
+  // Sums of wider heads do not fit into registers, and widths are multiples of
+  // 16.
   constexpr int64_t most = 256;
   for (int64_t width : {desc.width, desc.value_width})
     if (width % TensorCores::kDepth != 0 || width > most)
@@ -46,8 +47,8 @@ TensorCoreAttention::TensorCoreAttention(const rg_attention_desc &desc,
     : desc(desc), b(b), cores(b, AttentionBlock::kThreads, desc.q.dtype),
       owner(owner), fragments(fragments),
       firstOfWarp(b.mul(cores.warp, TensorCores::kRows * fragments)),
-      // Else the scale is multiplied in together with the subtraction of the
-      // maximum, which has to be one of the scores without it.
+      // Otherwise one multiply-add scales and subtracts the maximum, which then
+      // has to be the maximum of the scores without the scale.
       isScaled(desc.masked || desc.scale <= 0) {
   unit = isScaled ? 1 : desc.scale * kLog2E;
 }
@@ -140,7 +141,7 @@ void TensorCoreAttention::addMask(Sums &scores, const HeadMatrix *mask,
       return score;
     if (owner == Owner::Columns)
       std::swap(own, other);
-    // What lies beyond is read from the last row or column, and not used.
+    // Beyond the end, the last row or column is read, and not used.
     Value value = b.loadElement(*mask, b.min(own, b.index(desc.rows - 1)),
                                 b.min(other, b.index(desc.columns - 1)));
     if (mask->operand.dtype != RG_I1)

@@ -120,7 +120,7 @@ void TensorCoreForward::findMaxima(Sums &scores, State &state,
       for (Value *score : pair)
         max = cores.max(max, *score);
     max = cores.maxRow(max);
-    // Not if both are -inf.
+    // The difference is no number if both are -inf.
     Value growth = arith::SubFOp::create(b, max, before);
     Value grows = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, growth,
                                         b.number(kMaxExponent / unit));
@@ -223,7 +223,8 @@ LogicalResult TensorCoreForward::build() {
   auto [outer, tile] = b.divide(b.block, tiles);
   auto [batch, number] = b.divide(outer, desc.heads);
   head.emplace(desc, b, batch, number, b.divide(number, desc.groups).first);
-  // The rows that see most come first, so that blocks end together.
+  // The rows that see most columns come first, so that blocks end at about the
+  // same time.
   if (desc.causal)
     tile = arith::SubIOp::create(b, b.index(tiles - 1), tile);
   firstRow = b.mul(tile, rows);

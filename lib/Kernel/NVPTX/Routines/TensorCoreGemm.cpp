@@ -35,7 +35,8 @@ static constexpr int64_t kGemmThreads = 4 * TensorCores::kLanes;
 /// Of k, and blocks of it in shared memory.
 static constexpr int64_t kBlock = 32, kStages = 3;
 
-/// Rows and columns of a tile: as many as give most processors work.
+/// Rows and columns of a tile, so large that most multiprocessors still have
+/// work.
 static int64_t chooseTile(const rg_gemm_desc &desc) {
   constexpr int64_t large = 128, small = 64, processors = 64;
   return GemmBlock::countBlocks(desc, large) >= processors ? large : small;
@@ -156,7 +157,7 @@ void TensorCoreGemm::copy(Value depth) {
     copy(leftFactor, stage, depth);
     copy(rightFactor, stage, depth);
   }
-  // Also if nothing is copied, so that groups are counted.
+  // Groups are counted, so an empty one is committed, too.
   cores.commit();
 }
 

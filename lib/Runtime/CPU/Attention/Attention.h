@@ -28,7 +28,7 @@ public:
   HeadView(const rg_attention_operand &operand, void *const *buffers,
            int64_t batch, int64_t head);
 
-  /// Rows as those of the left or columns of the right operand of a product.
+  /// Rows as those of the left or columns of the right operand of a GEMM.
   BlockSource getRows(int64_t row, int64_t count, int64_t width) const {
     return {at(row, 0), dtype, count, strides[0], width, strides[1]};
   }
@@ -54,7 +54,7 @@ private:
 };
 
 /// A matrix of sums in tiles as wide as the panels of a right operand: what
-/// products are added to.
+/// the GEMMs of blocks are added to.
 class TiledSums {
 public:
   TiledSums(const BlockKernels &kernels, int64_t rows, int64_t columns,

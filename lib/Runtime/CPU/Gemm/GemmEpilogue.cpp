@@ -1,4 +1,4 @@
-//===- GemmEpilogue.cpp - What is done to a sum of products ---------------===//
+//===- GemmEpilogue.cpp - What is done to the sums of a GEMM --------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

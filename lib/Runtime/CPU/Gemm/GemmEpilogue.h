@@ -1,4 +1,4 @@
-//===- GemmEpilogue.h - What is done to a sum of products -------*- C++ -*-===//
+//===- GemmEpilogue.h - What is done to the sums of a GEMM ------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

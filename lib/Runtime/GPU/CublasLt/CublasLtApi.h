@@ -21,7 +21,7 @@ namespace regather::runtime {
 
 using LtStatus = int;
 using LtHandle = struct LtHandleTag *;
-using LtProductDesc = struct LtProductDescTag *;
+using LtMatmulDesc = struct LtMatmulDescTag *;
 using LtLayout = struct LtLayoutTag *;
 using LtPreference = struct LtPreferenceTag *;
 
@@ -96,23 +96,23 @@ struct CublasLtApi {
   X(LtStatus, cublasLtMatrixLayoutSetAttribute,                                \
     (LtLayout layout, int attribute, const void *value, size_t bytes))         \
   X(LtStatus, cublasLtMatmulDescCreate,                                        \
-    (LtProductDesc * desc, int computeType, int scaleType))                    \
-  X(LtStatus, cublasLtMatmulDescDestroy, (LtProductDesc desc))                 \
+    (LtMatmulDesc * desc, int computeType, int scaleType))                     \
+  X(LtStatus, cublasLtMatmulDescDestroy, (LtMatmulDesc desc))                  \
   X(LtStatus, cublasLtMatmulDescSetAttribute,                                  \
-    (LtProductDesc desc, int attribute, const void *value, size_t bytes))      \
+    (LtMatmulDesc desc, int attribute, const void *value, size_t bytes))       \
   X(LtStatus, cublasLtMatmulPreferenceCreate, (LtPreference * preference))     \
   X(LtStatus, cublasLtMatmulPreferenceDestroy, (LtPreference preference))      \
   X(LtStatus, cublasLtMatmulPreferenceSetAttribute,                            \
     (LtPreference preference, int attribute, const void *value, size_t bytes)) \
   X(LtStatus, cublasLtMatmulAlgoGetHeuristic,                                  \
-    (LtHandle handle, LtProductDesc desc, LtLayout a, LtLayout b, LtLayout c,  \
+    (LtHandle handle, LtMatmulDesc desc, LtLayout a, LtLayout b, LtLayout c,   \
      LtLayout d, LtPreference preference, int count,                           \
      LtHeuristicResult *results, int *found))                                  \
   X(LtStatus, cublasLtMatmulAlgoCheck,                                         \
-    (LtHandle handle, LtProductDesc desc, LtLayout a, LtLayout b, LtLayout c,  \
+    (LtHandle handle, LtMatmulDesc desc, LtLayout a, LtLayout b, LtLayout c,   \
      LtLayout d, const LtAlgorithm *algorithm, LtHeuristicResult *result))     \
   X(LtStatus, cublasLtMatmul,                                                  \
-    (LtHandle handle, LtProductDesc desc, const void *alpha, const void *a,    \
+    (LtHandle handle, LtMatmulDesc desc, const void *alpha, const void *a,     \
      LtLayout layoutA, const void *b, LtLayout layoutB, const void *beta,      \
      const void *c, LtLayout layoutC, void *d, LtLayout layoutD,               \
      const LtAlgorithm *algorithm, void *workspace, size_t workspaceBytes,     \

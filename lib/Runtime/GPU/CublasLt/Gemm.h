@@ -89,7 +89,7 @@ private:
   LtHandle handle;
   GemmPlan plan;
   const std::vector<int64_t> &alignments;
-  LtProductDesc desc = nullptr;
+  LtMatmulDesc desc = nullptr;
   LtLayout a = nullptr, b = nullptr, c = nullptr, d = nullptr;
   std::string key;
   LtProposal chosen;

@@ -38,7 +38,7 @@ GemmTimer::~GemmTimer() {
 Failure GemmTimer::check(CuResult result, const char *call) const {
   if (result == kCuSuccess)
     return Failure();
-  return Failure(std::string("cannot try products of matrices: ") + call +
+  return Failure(std::string("cannot time GEMMs: ") + call +
                      " has failed: " + driver.describe(result),
                  RG_ERROR_DEVICE);
 }
@@ -51,7 +51,7 @@ Failure GemmTimer::create(int64_t bytes) {
         check(driver.cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
     if (failure)
       return failure;
-    return "trying products of matrices needs " + std::to_string(bytes) +
+    return "timing GEMMs needs " + std::to_string(bytes) +
            " bytes on the device, but " + std::to_string(free) + " of " +
            std::to_string(total) + " bytes are free";
   }

@@ -73,7 +73,7 @@ void CublasLtLibrary::addProblem(size_t number, const std::string &reason) {
   const Routine &routine = routines[number];
   if (routine.hasKernels)
     return;
-  problems += "\nmatrix product " + std::to_string(number);
+  problems += "\nGEMM " + std::to_string(number);
   if (routine.use.description)
     problems += std::string(" (") + routine.use.description + ")";
   problems += ": " + reason + ", and no kernel was generated";

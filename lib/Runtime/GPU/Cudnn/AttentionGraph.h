@@ -19,7 +19,7 @@
 //   dV = P^T dO                 dS = scale * P * (dO V^T - D)
 //   dK = dS^T Q                 dQ = dS K
 //
-// Where heads share K and V, the products dV and dK have all heads, and are
+// Where heads share K and V, the GEMMs dV and dK have all heads, and are
 // summed over those that share one.
 //
 //===----------------------------------------------------------------------===//

@@ -126,9 +126,9 @@ static std::string findObstacle(const rg_attention_desc &desc,
 // Backward
 //===----------------------------------------------------------------------===//
 
-/// Of the workspace for gradients of scores, which is as large as the product
-/// of both lengths: above the first, other ways are taken where there are some;
-/// above the second, it is not taken.
+/// Of the workspace for gradients of scores, which is as large as the GEMM's
+/// result of both lengths: above the first, other ways are taken where there
+/// are some; above the second, it is not taken.
 static constexpr int64_t kMuchScoreBytes = int64_t(256) << 20;
 static constexpr int64_t kMaxScoreBytes = int64_t(1) << 30;
 

@@ -65,7 +65,7 @@ func.func @transposed_result(%x: tensor<64x32xf32>, %y: tensor<64x48xf32>) -> te
 
 // -----
 
-// In bf16 the product rounds before the addition does: together they would
+// In bf16 the GEMM rounds before the addition does: together they would
 // round less often. The sum in f32 and one rounding are one call.
 // CHECK:       tg.kernel @mm_0(
 // CHECK-NEXT:    tg.node "aten.mm.default"
@@ -217,7 +217,7 @@ func.func @batch(%b: tensor<48xf32>, %x: tensor<12x32x64xf32>, %y: tensor<4x64x4
 // Near miss: loops compute a GEMM of 32 x 32 x 32.
 // CHECK-NOT:   library_call
 // CHECK-LABEL: func.func @small
-// REMARK: no library computes 'mm': the product is small
+// REMARK: no library computes 'mm': the GEMM is small
 func.func @small(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {
   %y = tg.node "aten.mm.default"(%x, %x) : (tensor<32x32xf32>, tensor<32x32xf32>) -> tensor<32x32xf32>
   return %y : tensor<32x32xf32>

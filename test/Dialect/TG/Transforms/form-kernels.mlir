@@ -2,7 +2,7 @@
 // RUN: regather-opt %s -split-input-file --tg-form-kernels --remark-format=emitRemark --remarks-filter=tg-form-kernels -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // A pointwise operation, a reduction over the columns and what reads both are
-// one kernel with rows in dimension 0; the product, which is too small for
+// one kernel with rows in dimension 0; the GEMM, which is too small for
 // a library, stays alone.
 // CHECK-LABEL: tg.kernel @exp_sum_div_0
 // CHECK-SAME:    (%[[X:.*]]: tensor<8x16xf32> {tg.rows = 0 : i64})
@@ -14,7 +14,7 @@
 // CHECK:       func.func @step
 // CHECK-NEXT:    %[[Y:.*]] = tg.launch @exp_sum_div_0(%arg0) {tg.module = "layers.0", tg.phase = #tg.phase<forward>}
 // CHECK-NEXT:    tg.launch @mm_1(%[[Y]], %arg1)
-// REMARK: no library computes 'mm': the product is small
+// REMARK: no library computes 'mm': the GEMM is small
 // REMARK: 'mm' is not fused with 'div', which it reads: one of them stays alone
 // EXAMPLE tg-form-kernels
 func.func @step(%x: tensor<8x16xf32>, %w: tensor<16x4xf32>) -> tensor<8x4xf32> {
@@ -122,7 +122,7 @@ func.func @borders(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
-// The addition needs the product, and the product the exponential: one kernel
+// The addition needs the GEMM, and the GEMM the exponential: one kernel
 // for both would wait for itself.
 // CHECK-LABEL: func.func @cycle
 // CHECK-NEXT:    %[[EXP:.*]] = tg.launch @exp_0(%arg0)

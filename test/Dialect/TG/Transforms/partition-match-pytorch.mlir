@@ -28,7 +28,7 @@ func.func @allowed(%x: tensor<4x4xf32>, %w: tensor<4x4xf32> {tg.role = #tg.role<
 
 // -----
 
-// What backward reads otherwise than by fusing it is saved, though the product in
+// What backward reads otherwise than by fusing it is saved, though the matmul in
 // front of it would be cheaper.
 // CHECK-LABEL: @materialized
 // CHECK:         "aten.mm.default"
@@ -167,7 +167,7 @@ func.func @marks(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<4x4xf32>) {
 // -----
 
 // What backward computes without a gradient can be saved as well, and is then
-// computed in forward; the cosine weighs more than the product and stays.
+// computed in forward; the cosine weighs more than the matmul and stays.
 // CHECK-LABEL: @unclaimed
 // CHECK:         "aten.mm.default"
 // CHECK-NOT:     saved_results

@@ -5,7 +5,7 @@
 // RUN: regather-opt %s --tg-partition="mode=replay split=false saved=a,both:1,a" | FileCheck %s --check-prefixes=CHECK,NAMED
 // RUN: regather-opt %s --tg-partition="mode=min-cut split=false" | FileCheck %s --check-prefix=CUT
 
-// The record of a minimum cut would be another one: it would keep the product.
+// The record of a minimum cut would be another one: it would keep the matmul.
 // CUT: tg.node "aten.mm.default"{{.*}}saved_results
 
 // The mark to recompute wins over the record. The record says which of several

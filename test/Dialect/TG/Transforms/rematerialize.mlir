@@ -2,7 +2,7 @@
 // RUN: regather-opt %s -split-input-file --tg-rematerialize --remark-format=emitRemark --remarks-filter=tg-rematerialize -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // %b is computed again in front of what reads it in backward, from %a, which is
-// too; the product is saved.
+// too; the matmul is saved.
 // CHECK-LABEL: @step
 // CHECK:         %[[Y:.*]] = tg.node "aten.mm.default"
 // CHECK-NEXT:    %{{.*}} = tg.node "aten.exp.default"(%[[Y]]) {{.*}}must_recompute

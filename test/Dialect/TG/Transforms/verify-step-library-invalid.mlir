@@ -40,7 +40,7 @@ tg.kernel @kernel(%q: tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xf32>
 
 // A program calls it all the same.
 // expected-error @+2 {{'tg.kernel' op has a library call that computes something else than its body}}
-// expected-note @+1 {{no such call computes the body: there is no product}}
+// expected-note @+1 {{no such call computes the body: there is no GEMM}}
 tg.kernel @kernel(%x: tensor<16xf32>) -> tensor<16xf32>
     attributes {library_call = #tg.gemm<m = 16, n = 1, k = 1, a = <0 strides[1, 1]>, b = <0 strides[0, 0]>, c = <1 strides[1, 1]>>} {
   tg.return %x : tensor<16xf32>

@@ -32,7 +32,7 @@ public:
     return nodes.size() - 1;
   }
   /// Something that is saved if backward needs it.
-  uint32_t addProduct(std::initializer_list<uint32_t> inputs, int64_t bytes) {
+  uint32_t addMatmul(std::initializer_list<uint32_t> inputs, int64_t bytes) {
     return add(Kind::Call, inputs, bytes);
   }
   uint32_t addFused(std::initializer_list<uint32_t> inputs, int64_t bytes) {
@@ -47,13 +47,13 @@ public:
     return start;
   }
   void addLoss(uint32_t input) {
-    uint32_t loss = addProduct({input}, 4);
+    uint32_t loss = addMatmul({input}, 4);
     nodes[loss].isReturned = true;
   }
   /// A gradient that reads values without fusing them, or fused.
   void addGradient(std::initializer_list<uint32_t> inputs, bool isFused) {
     uint32_t tangent = add(Kind::Tangent, {}, 4);
-    uint32_t gradient = isFused ? addFused(inputs, 4) : addProduct(inputs, 4);
+    uint32_t gradient = isFused ? addFused(inputs, 4) : addMatmul(inputs, 4);
     nodes[gradient].inputs.push_back(tangent);
     nodes[gradient].isReturned = nodes[gradient].isReturnedByBackward = true;
   }
@@ -68,19 +68,19 @@ public:
 };
 } // namespace
 
-/// Saves `length` steps behind a product, for a gradient that fuses them.
+/// Saves `length` steps behind a matmul, for a gradient that fuses them.
 static bool savesEndOfChain(unsigned length) {
   Joint joint;
   uint32_t x = joint.add(Kind::Argument, {}, 100);
-  uint32_t product = joint.addProduct({x}, 100);
-  uint32_t last = joint.addChain(product, length, 100);
+  uint32_t matmul = joint.addMatmul({x}, 100);
+  uint32_t last = joint.addChain(matmul, length, 100);
   // A reader of the last one, in forward, so that the chain goes on.
   joint.addLoss(joint.addFused({last}, 100));
-  // The product is saved in any case, so that only a ban saves more.
-  joint.addGradient({product}, /*isFused=*/false);
+  // The matmul is saved in any case, so that only a ban saves more.
+  joint.addGradient({matmul}, /*isFused=*/false);
   joint.addGradient({last}, /*isFused=*/true);
   PyTorchCut cut = joint.cut();
-  EXPECT_TRUE(cut.isSaved[product]);
+  EXPECT_TRUE(cut.isSaved[matmul]);
   return cut.isSaved[last];
 }
 
@@ -91,12 +91,12 @@ TEST(PyTorchPartitionTest, LongChain) {
 }
 
 TEST(PyTorchPartitionTest, WeightGrowsWithDistance) {
-  // One product, one chain, and what backward reads at its end.
+  // One matmul, one chain, and what backward reads at its end.
   auto getValue = [](unsigned length) {
     Joint joint;
     uint32_t x = joint.add(Kind::Argument, {}, 1'000'000);
-    uint32_t product = joint.addProduct({x}, 1000);
-    uint32_t last = joint.addChain(product, length, 4000);
+    uint32_t matmul = joint.addMatmul({x}, 1000);
+    uint32_t last = joint.addChain(matmul, length, 4000);
     joint.addLoss(last);
     joint.addGradient({last}, /*isFused=*/true);
     return joint.cut().value;
@@ -125,7 +125,7 @@ TEST(PyTorchPartitionTest, NoCut) {
   // again.
   Joint joint;
   uint32_t x = joint.add(Kind::Argument, {}, 100);
-  uint32_t pair = joint.addProduct({x}, 100);
+  uint32_t pair = joint.addMatmul({x}, 100);
   joint.nodes[pair].isTuple = true;
   joint.addLoss(pair);
   joint.addGradient({pair}, /*isFused=*/false);

@@ -17,7 +17,7 @@ namespace regather::tg {
 /// goes on through operations that read nothing else (besides constants): casts
 /// of the shard, `tg.all_gather` and its wait, and behind the wait views,
 /// casts, splits, concatenations of the pieces, whatever leaves about as much
-/// data as it reads. It ends where computation begins: at a product, a
+/// data as it reads. It ends where computation begins: at a GEMM, a
 /// reduction, a second tensor. That its source is a parameter is what makes a
 /// gather one of FSDP; a gather of an activation is in no chain.
 ///

@@ -56,7 +56,7 @@ enum class OperatorClass : uint8_t {
   Loss,
   /// Pooling and resampling of images.
   Pooling,
-  /// Products of matrices and vectors.
+  /// Matrices and vectors that are multiplied.
   Gemm,
   Convolution,
   Attention,

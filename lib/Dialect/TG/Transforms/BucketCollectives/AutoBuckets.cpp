@@ -24,7 +24,7 @@ static int64_t getBytes(ValueRange values) {
   return bytes;
 }
 
-/// Of the whole tensors, gathered or not yet scattered.
+/// Bytes of the whole tensors, gathered or not yet scattered.
 static int64_t getWholeBytes(const Candidate &candidate) {
   return std::max(getBytes(candidate.getInputs()),
                   getBytes(candidate.getTensors()));
@@ -73,9 +73,9 @@ static int64_t getLargestUnit(FunctionOpInterface func, const StepGraph &graph,
   return largest;
 }
 
-/// What buckets may have if nobody says so: the largest unit, as FSDP gathers
-/// it. Where nothing is gathered, units are no measure, and buckets may have
-/// what saturates the link.
+/// The default limit of buckets: the bytes of the largest unit, as FSDP gathers
+/// it. Where nothing is gathered, units are no measure, and the limit is what
+/// saturates the link.
 static int64_t getDefaultCap(const BucketSizeProblem &sizes) {
   if (llvm::any_of(sizes.collectives,
                    [](const SizedCollective &sized) { return sized.isGather; }))
@@ -100,7 +100,7 @@ public:
   }
 
 private:
-  /// Few.
+  /// There are few values, so that a search through all is quick.
   SmallVector<T, 8> values;
 };
 } // namespace

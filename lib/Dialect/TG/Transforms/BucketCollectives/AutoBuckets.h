@@ -16,17 +16,18 @@
 namespace regather::tg::buckets {
 
 struct AutoOptions {
-  /// Part of the bandwidth from which on a collective does not grow.
+  /// A collective that reaches this part of the bandwidth does not grow any
+  /// further.
   double saturation = 0.9;
-  /// Of whole tensors in a bucket; 0 for those of the largest unit.
+  /// Most bytes of whole tensors in a bucket; 0 for those of the largest unit.
   int64_t maxBytes = 0;
-  /// Seconds of computation between the operands of a reduction; 0 for as long
-  /// as it takes.
+  /// Most seconds of computation between the operands of a reduction; 0 for no
+  /// limit.
   double maxCompute = 0;
 };
 
 struct AutoBuckets {
-  /// Those of several candidates, without a name.
+  /// The buckets of several candidates, which have no name.
   std::vector<WantedBucket> wanted;
   /// What a schedule of the step takes without buckets, and with them.
   double secondsBefore = 0;

@@ -156,7 +156,7 @@ std::string regather::tg::buckets::describeDifference(const MergeKey &a,
   auto add = [&](StringRef name) {
     fields.push_back({name, a.attributes.get(name), b.attributes.get(name)});
   };
-  // The others follow from it.
+  // The other differences follow from this one.
   add("phase");
   for (DictionaryAttr attributes : {a.attributes, b.attributes})
     for (NamedAttribute attr : attributes)

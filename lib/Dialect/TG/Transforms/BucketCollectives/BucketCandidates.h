@@ -34,8 +34,8 @@ struct Candidate {
 struct Candidates {
   /// In program order. A collective that nobody waits for is not among them.
   std::vector<Candidate> collectives;
-  /// By operation: it makes something of a shard of a parameter, or a constant,
-  /// and can do so anywhere.
+  /// By operation: it computes something from a shard of a parameter, or a
+  /// constant, and may run anywhere.
   std::vector<bool> isEarly;
 };
 
@@ -70,8 +70,8 @@ struct MergeKey {
   bool operator!=(const MergeKey &other) const { return !(*this == other); }
 };
 
-/// What keeps two collectives of one kind apart, for people: "axes [dp] and
-/// [tp] differ".
+/// Why two collectives of one kind cannot be merged, for messages: "axes [dp]
+/// and [tp] differ".
 std::string describeDifference(const MergeKey &a, const MergeKey &b);
 
 /// True if the members of gathers can lie behind each other in one buffer, each

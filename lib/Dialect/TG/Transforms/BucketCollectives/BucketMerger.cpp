@@ -34,7 +34,7 @@ static bool communicatesInside(Operation *op) {
                                       }).wasInterrupted();
 }
 
-/// True for what communication must not cross.
+/// True for operations that communication must not cross.
 static bool isBarrier(Operation *op) {
   return !isCommunication(op) &&
          (!isMemoryEffectFree(op) || communicatesInside(op));
@@ -43,7 +43,7 @@ static bool isBarrier(Operation *op) {
 DependencyGraph regather::tg::buckets::getDependencies(const StepGraph &graph) {
   DependencyGraph dependencies;
   std::optional<unsigned> barrier;
-  /// Communication since then.
+  /// Communication since the last barrier.
   SmallVector<unsigned> since;
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
     dependencies.addOp();
@@ -95,7 +95,8 @@ static SmallVector<StringRef> getStrings(ArrayRef<Operation *> ops,
   return values;
 }
 
-/// What `ops` agree in, their ids, and the module that holds them all.
+/// The attributes in which `ops` agree, with their ids and the innermost module
+/// that holds them all.
 static DictionaryAttr mergeAttributes(ArrayRef<Operation *> ops) {
   Builder builder(ops.front()->getContext());
   NamedAttrList merged;

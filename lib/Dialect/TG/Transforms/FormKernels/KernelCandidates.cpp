@@ -39,7 +39,7 @@ static bool isComputation(Operation *op) {
              op->getDialect());
 }
 
-/// True for what makes a value from nothing, where that costs nothing. Large
+/// True for operations without operands that make a value at no cost. Large
 /// tables are read, not repeated.
 static bool isConstant(Operation *op) {
   if (op->getNumResults() != 1)
@@ -74,7 +74,7 @@ kernels::getCandidate(Operation *op,
     return Candidate::Repeated;
   if (op->hasTrait<OpTrait::ConstantLike>())
     return Candidate::No;
-  // What a region reads from outside, it reads as a whole.
+  // A region reads values from outside as a whole.
   visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *operand) {
     Operation *def = operand->get().getDefiningOp();
     readsTensors &= def && isRepeated(def);

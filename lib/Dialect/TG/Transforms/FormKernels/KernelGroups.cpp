@@ -23,11 +23,11 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::kernels;
 
-/// Uses that one search may look at.
+/// How many uses one search may visit.
 static constexpr unsigned kSearchBudget = 256;
 
-/// True if the order of `op` among its like means something: ranks must start
-/// the same collectives in the same order.
+/// True if `op` must keep its order among such operations: ranks must start the
+/// same collectives in the same order.
 static bool isOrdered(Operation *op) {
   return !isMemoryEffectFree(op) ||
          op->walk([](Operation *inner) {
@@ -76,8 +76,8 @@ std::optional<unsigned> KernelGroups::getDefinition(Value value) const {
   return it->second;
 }
 
-/// Visits the operations that must come before `op`, some of them repeatedly.
-/// Kernels need no constants from outside.
+/// Visits the operations that must come before `op`, some of them repeatedly. A
+/// kernel has constants of its own.
 void KernelGroups::visitDependencies(unsigned op, bool inKernel,
                                      function_ref<void(unsigned)> visit) const {
   forEachInput(ops[op], [&](Value value) {
@@ -407,10 +407,11 @@ bool KernelGroups::leaves(unsigned op) const {
 }
 
 /// A view is free outside of a kernel, while a kernel writes all of its
-/// results. Of a value that leaves the group in several shapes, one will do.
+/// results. So a value leaves the group in one shape only, and views outside
+/// give the others.
 void KernelGroups::ejectLastViews(unsigned unit) {
   auto members = units[unit].members;
-  // Views that only such views read in the group.
+  // Views that, in the group, only views of this kind read.
   llvm::DenseSet<Operation *> last;
   for (unsigned op : llvm::reverse(members)) {
     if (!isMember(ops[op], unit))
@@ -436,7 +437,8 @@ void KernelGroups::ejectLastViews(unsigned unit) {
   }
 }
 
-/// What enters the group in several shapes is there in all of them.
+/// A view that leaves the group and reads nothing that the group computes is
+/// free outside.
 void KernelGroups::ejectFirstViews(unsigned unit) {
   auto members = units[unit].members;
   for (unsigned op : members) {
@@ -488,7 +490,8 @@ std::vector<unsigned> KernelGroups::getOrder() const {
       ++missing[unitOf[op]];
     });
   }
-  // By the first operation of the unit: the program's order where it is free.
+  // Units are taken by their first operation, which keeps the order of the
+  // program where dependences allow it.
   using Entry = std::pair<unsigned, unsigned>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   for (unsigned unit = 0, e = units.size(); unit != e; ++unit)

@@ -45,7 +45,8 @@ struct KernelLimits {
 struct Unit {
   /// Numbers of the operations, in program order once the groups are formed.
   llvm::SmallVector<unsigned, 1> members;
-  /// Number of rows that all members are carried out by; 0 for whole.
+  /// Number of rows into which all members can be split; 0 if they run as a
+  /// whole.
   int64_t rows = 0;
   /// Larger than that of all units that this one depends on.
   unsigned level = 0;

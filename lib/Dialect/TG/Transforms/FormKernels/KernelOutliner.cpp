@@ -36,7 +36,7 @@ public:
 
   OwningOpRef<KernelOp> build();
 
-  /// What the kernel takes, and what it gives.
+  /// The operands and results of the launch.
   SmallVector<Value> inputs, outputs;
 
 private:
@@ -181,7 +181,7 @@ void KernelOutliner::launch(OpBuilder &builder, const KernelGroups &groups,
   const Unit &unit = groups.getUnit(number);
   KernelBuilder kernelBuilder(groups, number);
   OwningOpRef<KernelOp> built = kernelBuilder.build();
-  // Nobody reads what the group computes.
+  // Nobody reads the results of the group, so that it needs no kernel.
   if (kernelBuilder.outputs.empty())
     return;
   Location loc = built->getLoc();

@@ -66,8 +66,8 @@ private:
 };
 } // namespace
 
-/// True for what a result is written to, and for zeros that a sum starts from:
-/// each kernel makes its own.
+/// True for tensors that results are written to, and for zeros that sums start
+/// from: each kernel makes its own.
 static bool isRepeatedValue(Value value) {
   return isZeroFill(value) || value.getDefiningOp<tensor::EmptyOp>();
 }
@@ -172,7 +172,8 @@ void LibraryCall::foldOperands() {
         continue;
       left.insert(input);
       StringRef reason = "it is no view";
-      // A copy in another phase is what that phase saves.
+      // A view that moves bytes and belongs to another phase stays: its result
+      // is what that phase saves.
       if (getViewedOperand(cast<OpResult>(input)) &&
           (isView(def) || getPhase(def) == getPhase(root))) {
         Candidate candidate;
@@ -248,8 +249,9 @@ static void cloneRepeated(Value value, OpBuilder &builder, IRMapping &map) {
   builder.clone(*def, map);
 }
 
-/// Behind all that the members read, and no later: of several results, one may
-/// be read before the members that are views of another.
+/// Sets the place right behind everything that the members read. It may not be
+/// later: one of several results may be read before the members that are views
+/// of another.
 void LibraryCall::setInsertionPoint(OpBuilder &builder) const {
   Operation *last = nullptr;
   for (Value input : inputs)
@@ -295,7 +297,7 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
       LaunchOp::create(builder, loc, TypeRange(ValueRange(outputs)),
                        FlatSymbolRefAttr::get(shared.getSymNameAttr()), inputs);
   SmallVector<StringRef> kept = {kPhaseAttrName, kModuleAttrName};
-  // What is known of a value holds if the launch gives this value.
+  // Marks of the root hold for the launch if its result is that of the root.
   if (members.back() == root)
     kept.append({kIdAttrName, kPolicyAttrName, kSavedResultsAttrName});
   for (StringRef name : kept)
@@ -326,7 +328,7 @@ void LibraryKernels::form(Block &block) {
     numOps += static_cast<int64_t>(call.getMembers().size());
     replaced.insert(call.getMembers().begin(), call.getMembers().end());
   }
-  // What defines an operand comes before what uses it.
+  // Members are erased from the last to the first, users before definitions.
   SmallVector<Operation *> dead;
   for (Operation &op : llvm::reverse(block))
     if (replaced.contains(&op) ||

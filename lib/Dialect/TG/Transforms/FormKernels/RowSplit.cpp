@@ -14,7 +14,8 @@ using namespace mlir;
 using namespace regather::tg;
 using kernels::RowSplit;
 
-/// Rows must be independent: a sum over them would change its order.
+/// Rows must be independent, because splitting a sum over them would change its
+/// order.
 static std::optional<RowSplit> splitAt(Operation *op, const ShardingRule &rule,
                                        const TensorFactors &tensor, int64_t dim,
                                        int64_t rows = 0) {

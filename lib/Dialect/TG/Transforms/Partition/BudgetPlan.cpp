@@ -52,7 +52,7 @@ private:
   StepCosts &costs;
   /// Forward values that backward reads.
   llvm::DenseSet<Value> needed;
-  /// Operations that forward runs for itself, by number.
+  /// By number of the operation: forward itself needs it.
   std::vector<bool> kept;
   RecomputationProblem problem;
   llvm::DenseMap<Value, uint32_t> numbers;
@@ -103,11 +103,11 @@ bool BudgetProblem::mayRecompute(Value value) {
   return mustRecompute(value) || !isa<WaitOp>(op) || isGatheredAgain(value);
 }
 
-/// Arguments cost nothing: backward has them.
+/// Arguments cost nothing, since backward has them.
 void BudgetProblem::addOp(Operation *op, double seconds, ValueRange results,
                           ArrayRef<Value> inputs) {
-  // Backward gathers the parameter in any case, and what forward does not need
-  // itself moves to backward rather than runs twice.
+  // Backward gathers the parameter in any case, and operations that forward
+  // does not need move to backward instead of running twice.
   if (isGatheredAgain(results[0]) || !kept[step.graph.getNumber(op)])
     seconds = 0;
   std::vector<uint32_t> numbersOfInputs;
@@ -126,7 +126,7 @@ void BudgetProblem::addOp(Operation *op, double seconds, ValueRange results,
   }
 }
 
-/// Each member arrives on its own.
+/// The members of a collective are saved one by one.
 void BudgetProblem::addWait(WaitOp wait) {
   auto collective = wait.getFuture().getDefiningOp<CollectiveOpInterface>();
   double seconds =

@@ -23,7 +23,7 @@ mlir::FailureOr<CostModel> loadCostModel(mlir::FunctionOpInterface func,
 
 struct BudgetPlan {
   SavedValues saved;
-  /// What backward runs again. Of a collective, its wait stands here.
+  /// What backward runs again. A wait stands for its collective.
   llvm::DenseSet<mlir::Operation *> recomputed;
   int64_t savedBytes = 0;
   double seconds = 0;

@@ -61,8 +61,8 @@ private:
 };
 } // namespace
 
-/// Whether backward may compute the results of `op`, besides its policy: not
-/// if that takes long, and not if saving them is cheaper than what they are
+/// Whether backward may compute the results of `op` again if no policy decides:
+/// not if that takes long, and not if they have fewer bytes than what they are
 /// computed from.
 static bool isCheap(Operation *op) {
   if (isa<WaitOp>(op))

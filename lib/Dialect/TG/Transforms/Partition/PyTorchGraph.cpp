@@ -77,7 +77,7 @@ private:
   func::FuncOp step;
   const StepGraph &graph;
   PyTorchGraph result;
-  /// The nodes of values. What has none is made of random state alone.
+  /// The nodes of values. Values without one are made of random state alone.
   llvm::DenseMap<Value, uint32_t> numbers;
 };
 } // namespace
@@ -115,8 +115,8 @@ void GraphBuilder::addArguments() {
   }
 }
 
-/// Backward fills it in, and takes from what forward returns nothing but the
-/// shape.
+/// True for the gradient of the loss, which backward makes, and which depends
+/// only on the shape of what forward returns.
 bool GraphBuilder::isTangent(NodeOp op) const {
   std::optional<NodeOperator> called = findNodeOperator(op.getTarget());
   if ((called != NodeOperator::AtenFullLike &&
@@ -144,7 +144,7 @@ Mark GraphBuilder::getMark(Operation *op) const {
   return !node || isCollective(node) ? Mark::Save : Mark::None;
 }
 
-/// Tensors inside of lists, and named arguments, do not count.
+/// As in PyTorch, tensors inside of lists and named arguments do not count.
 int64_t GraphBuilder::getArgumentBytes(NodeOp op) const {
   int64_t bytes = 0;
   auto add = [&](Value value) {

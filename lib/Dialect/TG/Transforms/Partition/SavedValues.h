@@ -52,11 +52,12 @@ mlir::FailureOr<SavedValues> cutMinimum(const Step &step);
 /// The network of which `cutMinimum` finds a minimum cut.
 FlowNetwork buildCutNetwork(const Step &step);
 
-/// Saves what PyTorch would (see regather/Analysis/PyTorchPartition.h). Merges
-/// duplicates in `func`, makes operations of backward whose results are saved
-/// operations of forward, and the gradient of the loss a constant. Emits an
-/// error if `func` is not a captured graph, or if something can be neither
-/// saved nor computed again.
+/// Saves what PyTorch would (see
+/// regather/Analysis/Recomputation/PyTorchPartition.h). Merges duplicates in
+/// `func`, makes operations of backward whose results are saved operations of
+/// forward, and the gradient of the loss a constant. Emits an error if `func`
+/// is not a captured graph, or if something can be neither saved nor computed
+/// again.
 mlir::FailureOr<SavedValues> saveLikePyTorch(mlir::func::FuncOp func);
 
 /// Reports the value of a minimum cut.

@@ -32,8 +32,8 @@ SmallVector<Value> partition::findCrossing(const StepGraph &graph) {
   return crossing;
 }
 
-/// Looks for uses of the symbol, but in the step itself, which is long and has
-/// many attributes, for calls only.
+/// True if something uses the symbol. In the step itself, which is long and has
+/// many attributes, only calls are searched.
 static bool isCalled(func::FuncOp step) {
   for (Operation &op : *step->getBlock())
     if (&op != step && !SymbolTable::symbolKnownUseEmpty(step, &op))

@@ -28,8 +28,9 @@ static bool isLibraryCall(Operation *op, const SymbolTable &symbols) {
   return costed && costed.isLibraryCall();
 }
 
-/// By operation: neither it nor what depends on it does the work of a layer.
-/// What reduces a gradient is followed by casts, updates and other reductions.
+/// By operation: neither it nor anything that depends on it does the work of a
+/// layer. Casts, updates and other reductions, which follow the reduction of a
+/// gradient, do not.
 static std::vector<bool> findTails(const StepGraph &graph,
                                    const SymbolTable &symbols) {
   std::vector<bool> isTail(graph.getOps().size());

@@ -43,7 +43,7 @@ public:
   /// of the whole. Null if `whole` is nothing drawn, or its part is no block.
   mlir::Value drawPart(mlir::Value whole, const ValueState &state);
 
-  /// Makes every rank draw bits of its own, those of its part of the batch.
+  /// Makes every rank draw its own bits: those of its part of the batch.
   void drawOwn(RandomOp random);
 
   /// The part of a whole value that `state` leaves to this rank.

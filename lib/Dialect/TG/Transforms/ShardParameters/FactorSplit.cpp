@@ -44,7 +44,7 @@ static LogicalResult locate(const ShardingRule &rule,
       continue;
     if (found || getOutermostFactor(rule, tensor, dim) != factor)
       return failure();
-    // The padding of an inner factor would lie between its elements.
+    // Padding of an inner factor would lie between the elements of the tensor.
     if (alone && llvm::any_of(factors, [&](unsigned other) {
           return other != factor && rule.factors[other].size != 1;
         }))
@@ -63,7 +63,7 @@ static bool hasParts(FactorKind kind, bool uneven) {
   case FactorKind::Mean:
   case FactorKind::Max:
     return !uneven;
-  // No collective computes minima.
+  // There is no collective that computes minima.
   case FactorKind::Min:
   case FactorKind::Whole:
     return false;

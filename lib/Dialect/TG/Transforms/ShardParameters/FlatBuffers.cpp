@@ -209,7 +209,7 @@ FailureOr<std::vector<FlatBuffer>> regather::tg::spmd::planFlatBuffers(
       names.insert(name.getValue());
   std::vector<FlatBuffer> buffers;
   for (auto [unit, described] : llvm::enumerate(units)) {
-    // Few: element types, frozen or not, and groups.
+    // There are few: one for each element type, group, and frozen or not.
     std::vector<FlatBuffer> ofUnit;
     for (unsigned number : described.parameters) {
       if (!step.parameters[number].flat)

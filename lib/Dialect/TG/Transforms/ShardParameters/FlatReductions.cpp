@@ -72,7 +72,7 @@ Value StepSharder::flattenReduced(const FlatBuffer &buffer) {
     }
     Value local = communication.castTo(partitioner.getAs(value, state),
                                        getReducedType(buffer.computed, types));
-    // In the order of axes in which shards are reduced.
+    // The axes come in the order in which shards are reduced.
     for (AxesAttr axes : {mesh.shardAxes, mesh.replicateAxes})
       if (axes)
         local = communication.reduce(local, state.reduction, axes).front();
@@ -103,7 +103,7 @@ void StepSharder::skipFlatCasts() {
 
 void StepSharder::reduceFlat(unsigned unit) {
   Communication &communication = partitioner.getCommunication();
-  // Few: there is one for each element type and kind of reduction.
+  // There are few: one for each element type and kind of reduction.
   SmallVector<FlatReductionGroup, 2> groups;
   for (unsigned number : buffersOfUnit[unit]) {
     const FlatBuffer &buffer = buffers[number];
@@ -135,7 +135,7 @@ void StepSharder::reduceFlat(unsigned unit) {
   }
 }
 
-/// No operation computes the gradient if the step was given it.
+/// A gradient that is an argument of the step is computed by no operation.
 Value StepSharder::getFlatGradient(unsigned buffer) {
   if (!flatGradients[buffer]) {
     partitioner.getCommunication().setPlace(

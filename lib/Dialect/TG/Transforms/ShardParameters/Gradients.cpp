@@ -193,13 +193,13 @@ GradientCollector::GradientCollector(const Step &step, ArrayRef<Unit> units)
 void GradientCollector::add(Value value, unsigned parameter, bool sharded) {
   reduced.insert(value);
   Value source = skipRounding(value);
-  // Backward reads what the rank's own batch gives, which stays as it is.
+  // Backward reads the gradient of the rank's own batch, which stays as it is.
   bool hasLocalReaders = step.hasOwnBatches && isReadElsewhere(source, value);
   if (hasLocalReaders)
     hasLocalReaders = isReadElsewhere(value, value);
   else
     value = source;
-  // A gradient without an operation was not computed here.
+  // A gradient that no operation of the step computes is skipped.
   if (!value.getDefiningOp() || !known.insert(value).second)
     return;
   ofUnit[unitOfParameter[parameter]].push_back(

@@ -78,7 +78,7 @@ private:
   OpBuilder builder;
   /// The operations that cut batches out, input by input.
   SmallVector<Operation *> slices;
-  /// Of each result, the values of all batches so far.
+  /// By result, its values of all batches so far.
   std::vector<SmallVector<Value>> results;
 };
 } // namespace
@@ -117,7 +117,7 @@ void Repeater::repeat(int64_t number) {
   for (size_t input = 0; input != step.splitInputs.size(); ++input)
     mapping.map(slices[input * count]->getResult(0),
                 slices[input * count + number]->getResult(0));
-  // Buffers, and the state of random numbers, go on from the last batch.
+  // Buffers, and the state of random numbers, continue from the previous batch.
   for (unsigned i = 0, e = results.size(); i != e; ++i)
     if (RoleAttr role = step.getResultRole(i);
         role.getKind() == RoleKind::Update)
@@ -149,7 +149,8 @@ Value Repeater::makeMean(ArrayRef<Value> values) {
   Value sum = values.front();
   builder.setInsertionPoint(step.getTerminator());
   for (Value value : values.drop_front()) {
-    // At once, so that one gradient of each parameter is alive at a time.
+    // Gradients are added at once, so that only one of each parameter is live
+    // at a time.
     if (Operation *source = value.getDefiningOp())
       builder.setInsertionPointAfter(source);
     sum = addNode(NodeTarget::AtenAddTensor, {sum, value}, ArrayAttr(), like);

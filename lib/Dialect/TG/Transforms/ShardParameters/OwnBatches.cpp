@@ -43,7 +43,7 @@ ResultForm regather::tg::spmd::getResultForm(const Step &step,
       step.getTerminator()->getOperand(result).getType());
   if (!type)
     return ResultForm::None;
-  // Losses and updates are one for all ranks.
+  // All ranks together have one loss and one update.
   if (!role && type.getRank() > 0 && type.getDimSize(0) == step.batch)
     return ResultForm::Rows;
   return isa<FloatType>(type.getElementType()) ? ResultForm::Mean

@@ -184,7 +184,7 @@ static std::optional<Rebuild> planRebuild(Value value, int64_t dim,
 }
 
 Value Partitioner::rebuildPart(Value value, const ValueState &state) {
-  // Longer chains compute something; a slice of what they give costs less than
+  // Longer chains do real work, and slicing their result costs less than
   // computing it twice. The bound also keeps the search linear.
   constexpr unsigned maxOperations = 8;
   unsigned visited = 0;
@@ -276,7 +276,7 @@ std::optional<std::pair<FactorSplit, Group>>
 Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
                           ArrayRef<ValueVersion> operands) {
   std::optional<std::pair<FactorSplit, Group>> best;
-  // A factor that is cut in several operands is looked at once.
+  // A factor that is cut in several operands is tried once.
   SmallVector<std::pair<unsigned, Group>, 4> seen;
   int64_t bestBytes = -1;
   for (auto [i, version] : llvm::enumerate(operands)) {
@@ -464,7 +464,7 @@ void Partitioner::process(Operation *op) {
     return keepWhole(op, operands);
   ShardingRule rule = interface.getShardingRule();
   assert(succeeded(rule.verify(op)) && "inconsistent sharding rule");
-  // Any form of an operand that is not read will do.
+  // An operand whose elements are not read may have any form.
   for (unsigned unread : rule.unread) {
     op->setOperand(unread, operands[unread].local);
     operands[unread] = {ValueState::getWhole(), operands[unread].local};

@@ -85,7 +85,7 @@ void StepSharder::addArgument(unsigned argument) {
     type = RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
                                  step.parameters[it->second].stored);
   BlockArgument local = step.block->addArgument(type, old.getLoc());
-  // A batch on one rank is whole, and so is one that it has for itself.
+  // The batch is whole if there is one rank, or if each rank has its own.
   bool split = state.isSplit() && !isOwnBatch &&
                (state.group == Group::Shard || mesh.dataRanks > 1);
   partitioner.define(old, {split ? state : ValueState::getWhole(), local});
@@ -102,8 +102,8 @@ void StepSharder::addFlatArgument(const FlatBuffer &buffer) {
       FusedLoc::get(step.getContext(), locations));
 }
 
-/// The rank's part of one batch of several. Its rows are not those that the
-/// rank holds of the input, which is why that has been gathered.
+/// Cuts the rank's part out of one of several batches. The rows are not those
+/// that the rank holds of the input, so the input has been gathered.
 void StepSharder::splitBatch(Operation *slice) {
   if (mesh.dataRanks == 1 || step.hasOwnBatches)
     return;
@@ -145,7 +145,8 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
   Communication &communication = partitioner.getCommunication();
   communication.setPlace(user, getPhase(user).value_or(Phase::Forward),
                          StringAttr::get(user->getContext(), units[unit].path));
-  // One collective for each element type: it has one message.
+  // Each element type has a collective of its own, because a collective sends
+  // one message.
   llvm::MapVector<Type, SmallVector<Gathered>> byType;
   for (unsigned number : buffersOfUnit[unit]) {
     const FlatBuffer &buffer = buffers[number];
@@ -215,7 +216,7 @@ void StepSharder::defineMembers(const FlatBuffer &buffer, Value gathered) {
 }
 
 void StepSharder::defineGathered(const Parameter &parameter, Value gathered) {
-  // The casts that the graph makes have been made before the gather.
+  // The casts of the graph now happen before the gather.
   for (Operation *op : parameter.casts) {
     partitioner.define(op->getResult(0), {ValueState::getWhole(), gathered});
     partitioner.markReplaced(op);
@@ -240,7 +241,7 @@ void StepSharder::reduceUnit(unsigned number, Operation *last) {
   communication.setPlace(
       last, getPhase(last).value_or(Phase::Backward),
       StringAttr::get(last->getContext(), units[number].path), /*after=*/true);
-  // Few: there is one for each element type.
+  // There are few: one for each element type.
   SmallVector<ReductionGroup, 2> groups;
   for (const Gradient &gradient : plan.ofUnit[number]) {
     ValueState state = getGradientState(gradient.value);
@@ -292,7 +293,8 @@ ValueState StepSharder::getGradientState(Value gradient) const {
 }
 
 Value StepSharder::getLocalGradient(Value gradient) {
-  // What the own batch of a rank gives is in its place until the end.
+  // With a batch for each rank, the rank's own gradient stays in its place
+  // until the end.
   return step.hasOwnBatches
              ? gradient
              : partitioner.getAs(gradient, partitioner.getState(gradient));
@@ -301,8 +303,8 @@ Value StepSharder::getLocalGradient(Value gradient) {
 void StepSharder::finishGradient(const Gradient &gradient, Value local) {
   Value value = gradient.value;
   reduced[value] = local;
-  // Whoever else reads the gradient reads the reduced one, in its own type;
-  // backward may read that of the rank's own batch.
+  // Other readers read the reduced gradient, in its original type; backward may
+  // read that of the rank's own batch.
   if (llvm::all_of(value.getUsers(), [&](Operation *user) {
         return user == step.getTerminator();
       }))
@@ -366,7 +368,7 @@ Value StepSharder::convertResult(unsigned result, PlacementAttr &placement) {
              : StringAttr());
   ValueState state =
       getResultState(role, partitioner.getState(value), argumentStates);
-  // An update or a gradient lies as its argument does.
+  // An update or a gradient has the placement of its argument.
   if (!role || !role.namesArgument())
     placement = mesh.getPlacement(type, state);
   bool isGradient = role && role.getKind() == RoleKind::Gradient;

@@ -15,7 +15,8 @@
 using namespace mlir;
 using namespace regather::tg;
 
-/// A collective and its wait make one value.
+/// Checks that a wait and its collective, which together make one value, do not
+/// have opposite marks.
 static LogicalResult verifyMarks(WaitOp wait) {
   Operation *collective = wait.getFuture().getDefiningOp();
   auto own = wait->getAttrOfType<PolicyAttr>(kPolicyAttrName);

@@ -13,10 +13,11 @@
 
 namespace regather::tg {
 
-/// Checks that a collective and its wait do not ask for opposite things, that
-/// no parameter lives on to backward that `tg.reshard` releases, and, with
-/// `checkPolicies` or where values are saved for another function, that nothing
-/// does that must be recomputed. Linear in the size of the function.
+/// Checks that a collective and its wait have no opposite marks, and that no
+/// parameter that `tg.reshard` releases lives on to backward; with
+/// `checkPolicies`, or where values are saved for another function, also that
+/// no value lives on that must be recomputed. Linear in the size of the
+/// function.
 mlir::LogicalResult verifyBoundary(mlir::FunctionOpInterface func,
                                    bool checkPolicies);
 

@@ -32,7 +32,7 @@ LogicalResult regather::tg::verifyPhases(FunctionOpInterface func) {
     return success();
   StepGraph graph(func.getFunctionBody().front());
   InferredPhases inferred = inferPhases(func, graph);
-  // Made of constants alone, so far.
+  // Operations so far that are made of constants alone.
   llvm::DenseSet<Operation *> constants;
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
     bool isConstant = true;

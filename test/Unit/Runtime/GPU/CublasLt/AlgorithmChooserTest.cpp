@@ -19,7 +19,7 @@ using regather::Result;
 
 namespace {
 
-constexpr const char *kSeconds = "REGATHER_STAND_IN_PRODUCT_SECONDS";
+constexpr const char *kSeconds = "REGATHER_STAND_IN_GEMM_SECONDS";
 /// A run that does not count, and five that do.
 constexpr size_t kRunsOfATiming = 6;
 constexpr int64_t kPlaces = 3;
@@ -196,7 +196,7 @@ TEST_F(AlgorithmChooser, SaysThatAllProposalsFail) {
   options.timesAlgorithms = true;
   setProgram({makeDesc(4, 4)});
   EXPECT_FALSE(prepare());
-  EXPECT_NE(message.find("matrix product 0: cuBLASLt runs none of the "
+  EXPECT_NE(message.find("GEMM 0: cuBLASLt runs none of the "
                          "algorithms that it proposes for a=f16[4,4:4,0]"),
             std::string::npos)
       << message;
@@ -233,8 +233,7 @@ TEST_F(AlgorithmChooser, SaysThatThereIsNoMemoryForTiming) {
   options.timesAlgorithms = true;
   setProgram({makeDesc(4, 4)});
   EXPECT_FALSE(prepare());
-  EXPECT_NE(message.find("trying products of matrices needs 33555"),
-            std::string::npos)
+  EXPECT_NE(message.find("timing GEMMs needs 33555"), std::string::npos)
       << message;
   EXPECT_NE(message.find("of 1000000 bytes are free"), std::string::npos)
       << message;

@@ -237,7 +237,7 @@ rg_gemm_desc drawGemm(std::mt19937 &random) {
 
 TEST_F(CublasLtLibrary, ComputesRandomGemms) {
   // Of two algorithms, the second is the faster one.
-  ScopedVariable seconds("REGATHER_STAND_IN_PRODUCT_SECONDS", "2,1");
+  ScopedVariable seconds("REGATHER_STAND_IN_GEMM_SECONDS", "2,1");
   int planned = 0;
   constexpr int count = 400;
   for (int i = 0; i < count; ++i) {
@@ -291,14 +291,13 @@ TEST_F(CublasLtLibrary, ListsAllThatNothingComputes) {
   program.attentions = &attention;
   auto library = createDeviceLibrary(getOptions());
   EXPECT_FALSE(prepare(*library));
-  EXPECT_EQ(message,
-            "nothing computes\n"
-            "matrix product 0 (kernel at step.mlir:7:3): a factor lies along "
-            "none of its dimensions, and no kernel was generated\n"
-            "matrix product 2 (kernel at step.mlir:7:3): an addend has another "
-            "type than the result, and no kernel was generated\n"
-            "nothing computes\n"
-            "attention 0: it is empty, and no kernel was generated");
+  EXPECT_EQ(message, "nothing computes\n"
+                     "GEMM 0 (kernel at step.mlir:7:3): a factor lies along "
+                     "none of its dimensions, and no kernel was generated\n"
+                     "GEMM 2 (kernel at step.mlir:7:3): an addend has another "
+                     "type than the result, and no kernel was generated\n"
+                     "nothing computes\n"
+                     "attention 0: it is empty, and no kernel was generated");
 }
 
 TEST_F(CublasLtLibrary, LeavesTheRestToGeneratedKernels) {
