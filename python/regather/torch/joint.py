@@ -201,6 +201,8 @@ class _Flattener:
 @dataclass
 class FlatJoint:
     graph: library.Graph
+    # By target.
+    target_names: list[str]
     sizes: array[int]
     input_sizes: array[int]
     numbers: dict[Node, int]
@@ -216,4 +218,5 @@ def flatten(joint: Joint, released: frozenset[int]) -> FlatJoint:
     graph = library.Graph(flat.targets, flat.traits,
                           array("I", flat.table.traits), flat.begins,
                           flat.inputs, flat.sizes, flat.input_sizes)
-    return FlatJoint(graph, flat.sizes, flat.input_sizes, flat.numbers)
+    return FlatJoint(graph, flat.table.names, flat.sizes, flat.input_sizes,
+                     flat.numbers)

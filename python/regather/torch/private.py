@@ -21,7 +21,8 @@ from torch._guards import TracingContext
 from torch._inductor.custom_graph_pass import (CustomGraphPass,
                                                CustomPartitionerFn)
 from torch._ops import HigherOrderOperator, OpOverload
-from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch._subclasses.fake_tensor import (FakeTensor,
+                                           unset_fake_temporarily)
 from torch.distributed.distributed_c10d import _resolve_process_group
 from torch.fx._lazy_graph_module import _make_graph_module
 from torch.utils import _pytree as pytree
@@ -35,7 +36,8 @@ resolve_process_group = _resolve_process_group
 wait_tensor = torch.ops._c10d_functional.wait_tensor.default
 
 __all__ = [
-    "CustomGraphPass", "CustomPartitionerFn", "HigherOrderOperator",
+    "CustomGraphPass", "CustomPartitionerFn", "FakeTensor",
+    "HigherOrderOperator",
     "OpOverload", "SavedForBackwardsAOTOutput",
     "SavedForBackwardsNoVcCheckAOTOutput", "TracingContext", "aot_autograd",
     "compile_utils", "functorch_config", "get_aten_target", "inductor_config",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -72,7 +72,15 @@ def estimate_seconds(nodes: list[Node], cluster: str) -> array[float]:
     return library.compute_seconds(cluster, flops, sizes, types)
 
 
-def _kind_of(node: Node) -> int | None:
+def _measure_nodes(nodes: list[Node], cluster: str,
+                   known: Mapping[Node, float]) -> array[float]:
+    fresh = [node for node in nodes if node not in known]
+    found = dict(zip(fresh, estimate_seconds(fresh, cluster)))
+    return array("d", [found[node] if node in found else known[node]
+                       for node in nodes])
+
+
+def kind_of(node: Node) -> int | None:
     """The kind of a functional collective; nothing for other nodes."""
     if getattr(node.target, "namespace", "") != "_c10d_functional":
         return None
@@ -91,19 +99,14 @@ class _Collective:
     received: float
 
 
-@dataclass
-class _Lists:
-    begins: array[int] = field(default_factory=lambda: array("I", [0]))
-    elements: array[int] = field(default_factory=lambda: array("I"))
-
-    def push(self, elements: list[int]) -> None:
-        self.elements.extend(elements)
-        self.begins.append(len(self.elements))
+def whole_bytes(node: Node) -> int:
+    """Of the tensor that a collective gathers, or reduces."""
+    return max(size_of(node.meta["val"]), size_of(node.args[0].meta["val"]))
 
 
-def _received_bytes(node: Node, kind: int, ranks: int) -> float:
+def received_bytes(node: Node, kind: int, ranks: int) -> float:
     """By each rank, of a ring."""
-    whole = max(size_of(node.meta["val"]), size_of(node.args[0].meta["val"]))
+    whole = whole_bytes(node)
     share = whole * (ranks - 1) / ranks
     return {2: 2 * share, 4: float(whole)}.get(kind, share)
 
@@ -135,7 +138,8 @@ class TimedGraph:
     """
 
     def __init__(self, graph: Graph, cluster: str,
-                 ranks_of: Callable[[str], list[int]] | None = None) -> None:
+                 ranks_of: Callable[[str], list[int]] | None = None,
+                 known: Mapping[Node, float] | None = None) -> None:
         self.nodes = [node for node in graph.nodes
                       if node.op in ("call_function", "get_attr")]
         self.numbers = {node: i for i, node in enumerate(self.nodes)}
@@ -143,10 +147,11 @@ class TimedGraph:
         self.kinds = array("B", bytes(len(self.nodes)))
         self.streams = array("I", bytes(4 * len(self.nodes)))
         self.collectives = array("I", bytes(4 * len(self.nodes)))
-        self.predecessors = _Lists()
+        self.predecessors = library.Lists()
         self.groups: dict[str, int] = {}
         self._measured: list[_Collective] = []
-        self.seconds = estimate_seconds(self.nodes, cluster)
+        self.cluster = cluster
+        self.seconds = _measure_nodes(self.nodes, cluster, known or {})
         for number, node in enumerate(self.nodes):
             self._add_collective(number, node)
         self._measure(cluster)
@@ -157,13 +162,13 @@ class TimedGraph:
     def _add_collective(self, number: int, node: Node) -> None:
         """A collective that one wait waits for runs beside computation; others
         hold it up."""
-        kind = _kind_of(node)
+        kind = kind_of(node)
         if kind is None:
             return
         group = node.args[-1]
         if not isinstance(group, str):
             raise Unmodelled("a process group is an argument")
-        received = _received_bytes(node, kind, len(self.ranks_of(group)))
+        received = received_bytes(node, kind, len(self.ranks_of(group)))
         self._measured.append(_Collective(number, kind, group, received))
         users = list(node.users)
         if len(users) != 1 or not _is_wait(users[0]):
@@ -207,10 +212,10 @@ class TimedGraph:
                 since.append(number)
             self.predecessors.push(sorted(set(before)))
 
-    def _find_conflicts(self) -> _Lists:
+    def _find_conflicts(self) -> library.Lists:
         """Collectives of groups that share more than one rank wait for each
         other."""
-        conflicts = _Lists()
+        conflicts = library.Lists()
         members = [set(self.ranks_of(group)) for group in self.groups]
         for i, first in enumerate(members):
             conflicts.push([j for j, second in enumerate(members)
@@ -251,17 +256,17 @@ class TimedGraph:
         returned = {owner[self.numbers[node]] for node in output.all_input_nodes
                     if self.numbers.get(node) in owner}
         self.live_out = array("B", [i in returned for i in range(len(uses))])
-        self.users = _Lists()
+        self.users = library.Lists()
         for used in uses:
             self.users.push(sorted(used))
 
-    def schedule(self, memory_limit: int | None, in_flight: int
-                 ) -> tuple[list[int], library.Score, library.Score]:
-        """An order, what it takes, and what the order of the graph takes."""
-        return library.schedule(
+    def measure_again(self, graph: Graph) -> TimedGraph:
+        """The graph after a change. Calls that were there take what they took."""
+        return TimedGraph(graph, self.cluster, self.ranks_of,
+                          dict(zip(self.nodes, self.seconds)))
+
+    def to_arrays(self) -> library.TimedArrays:
+        return library.TimedArrays(
             self.kinds, self.seconds, self.streams, self.collectives,
-            (self.predecessors.begins, self.predecessors.elements),
-            (self.conflicts.begins, self.conflicts.elements),
-            self.buffer_bytes, self.writers, self.live_out,
-            (self.users.begins, self.users.elements),
-            -1 if memory_limit is None else memory_limit, in_flight)
+            self.predecessors, self.conflicts, self.buffer_bytes, self.writers,
+            self.live_out, self.users)
