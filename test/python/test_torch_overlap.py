@@ -280,7 +280,7 @@ def count(module: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("bucket, gathers, again, reductions", [
-    ("none", 6, 2, 6), ("auto max-bytes=1000000", 1, 1, 1), ("[layers.*]each", 4, 2, 4),
+    ("none", 6, 2, 6), ("auto max-bytes=1000000", 3, 2, 3), ("[layers.*]each", 4, 2, 4),
     ("[layers.0,head],/layers\\.(1|2)/", 2, 2, 2)])
 def test_buckets_change_no_bit(bucket: str, gathers: int, again: int,
                                reductions: int) -> None:

@@ -9,7 +9,6 @@ the place in the buffer, results keep their bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,7 +18,8 @@ from regather import library
 from regather.torch.mergeable import (ALL_GATHER, REDUCE_SCATTER, Collective,
                                       choose_parts, find_mergeable)
 from regather.torch.modules import module_of
-from regather.torch.private import FakeTensor, wait_tensor
+from regather.torch.private import (FakeTensor, unset_fake_temporarily,
+                                    wait_tensor)
 from regather.torch.timed import TimedGraph
 from regather.torch.unmodelled import Unmodelled
 
@@ -31,29 +31,52 @@ _META = ("nn_module_stack", "fwd_nn_module_stack", "stack_trace", "seq_nr",
 
 
 class _Writer:
-    """Adds calls to a graph, and to a list in the order in which they run."""
+    """Adds calls to a graph, and to a list in the order in which they run.
+
+    What a call gives is found with tensors on the meta device, a tenth of what
+    fake tensors take, but for views of what was there, whose memory is theirs.
+    """
 
     def __init__(self, graph: Graph, order: list[Node]) -> None:
         self.graph = graph
         self.order = order
+        self.twins: dict[Node, torch.Tensor] = {}
 
-    def call(self, origin: Node, target: Any, *args: Any, **kwargs: Any) -> Node:
+    def _twin_of(self, node: Node) -> torch.Tensor:
+        if node not in self.twins:
+            value = node.meta["val"]
+            self.twins[node] = torch.empty_strided(
+                value.shape, value.stride(), dtype=value.dtype, device="meta")
+        return self.twins[node]
+
+    def _append(self, origin: Node, target: Any, args: Any, kwargs: Any
+                ) -> Node:
         node = self.graph.call_function(target, args, kwargs)
         node.meta = {key: origin.meta[key] for key in _META
                      if key in origin.meta}
-        values, named = torch.fx.node.map_arg((args, kwargs),
-                                              lambda n: n.meta["val"])
-        node.meta["val"] = target(*values, **named)
         self.order.append(node)
         return node
 
-    def shape(self, origin: Node, source: Node, shape: Sequence[int]) -> Node:
+    def call(self, origin: Node, target: Any, *args: Any, **kwargs: Any) -> Node:
+        node = self._append(origin, target, args, kwargs)
+        values = torch.fx.node.map_arg(args, self._twin_of)
+        self.twins[node] = target(*values, **kwargs)
+        like = origin.meta["val"]
+        node.meta["val"] = FakeTensor(like.fake_mode, self.twins[node],
+                                      like.device)
+        return node
+
+    def shape(self, origin: Node, source: Node, shape: list[int]) -> Node:
         """`source` with another shape, its elements in row-major order."""
         value = source.meta["val"]
-        if list(value.shape) == list(shape):
+        if list(value.shape) == shape:
             return source
-        target = (aten.view if value.is_contiguous() else aten.reshape).default
-        return self.call(origin, target, source, list(shape))
+        if source in self.twins:
+            return self.call(origin, aten.reshape.default, source, shape)
+        node = self._append(origin, aten.reshape.default, (source, shape), {})
+        with value.fake_mode:
+            node.meta["val"] = value.reshape(shape)
+        return node
 
 
 def _start_bucket(writer: _Writer, members: list[Collective]) -> Node:
@@ -91,9 +114,7 @@ def _wait_for_bucket(writer: _Writer, start: Node, members: list[Collective]
         part = writer.call(one.wait, aten.slice.Tensor, arrived, dim, begin,
                            begin + size)
         begin += size
-        if not part.meta["val"].is_contiguous():
-            part = writer.call(one.wait, aten.clone.default, part,
-                               memory_format=torch.contiguous_format)
+        # Copies what has gaps, and views the rest.
         results.append(writer.shape(one.wait, part, list(value.shape)))
     return results
 
@@ -118,7 +139,7 @@ class _Applier:
         order: list[Node] = []
         writer = _Writer(self.graph, order)
         output = next(reversed(self.graph.nodes))
-        with self.graph.inserting_before(output):
+        with unset_fake_temporarily(), self.graph.inserting_before(output):
             for node in left:
                 if node in starts:
                     bucket = starts[node]

@@ -38,10 +38,10 @@ class MergeableCollectives:
     is_early: array[int]
 
 
-def _is_pure(node: Node) -> bool:
+def _is_pure(timed: TimedGraph, node: Node) -> bool:
     return (node.op == "call_function" and kind_of(node) is None
             and node.target is not wait_tensor and not is_random(node.target)
-            and not node.is_impure())
+            and not timed.has_effects(node))
 
 
 def _find_parameters(graph: Graph) -> dict[Node, int]:
@@ -60,13 +60,11 @@ def _find_early(timed: TimedGraph, parameters: dict[Node, int]
     early: dict[Node, int | None] = dict(parameters)
     for node in timed.nodes:
         sources = node._input_nodes
-        if node.op == "get_attr" or not sources:
-            if node.op == "get_attr" or _is_pure(node):
-                early[node] = None
-        elif len(sources) == 1 and _is_pure(node):
-            source = next(iter(sources))
-            if source in early:
-                early[node] = early[source]
+        if node.op == "get_attr" or (not sources and _is_pure(timed, node)):
+            early[node] = None
+        elif len(sources) == 1 and (
+                source := next(iter(sources))) in early and _is_pure(timed, node):
+            early[node] = early[source]
     return early
 
 

@@ -11,6 +11,7 @@ from torch.fx import Graph, Node
 
 from regather import library
 from regather.torch.buckets import bucket_collectives, reorder
+from regather.torch.collection import paused_collection
 from regather.torch.identity import make_uuid
 from regather.torch.plan import Plan, PlanLike, read_plan, refuse
 from regather.torch.private import CustomGraphPass, OpOverload
@@ -122,7 +123,8 @@ class OverlapPass(CustomGraphPass):
         if not any(_is_collective(node) for node in graph.nodes):
             return
         try:
-            self._run(graph, TimedGraph(graph, self.cluster))
+            with paused_collection():
+                self._run(graph, TimedGraph(graph, self.cluster))
         except Unmodelled as reason:
             warn_once("order", reason)
 
@@ -131,7 +133,7 @@ class OverlapPass(CustomGraphPass):
             self.last_merged = bucket_collectives(graph, timed, self._buckets,
                                                   self._modules)
             log.info("%d collectives are %d", *self.last_merged)
-            if self._orders:
+            if self._orders and self.last_merged[0]:
                 timed = timed.measure_again(graph)
         if not self._orders:
             return

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import operator
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from regather import library
+from regather.torch.collection import paused_collection
 from regather.torch.duplicates import erase_dead, merge_duplicates
 from regather.torch.extract import count_names, extract
 from regather.torch.identity import make_uuid
@@ -43,19 +42,6 @@ _CONFIG: dict[str, Any] = {
     "treat_parameters_as_free_to_save": True, "max_dist_from_bw": 1000,
     "unsafe_allow_optimization_of_collectives": False,
     "_sync_decision_cross_ranks": False}
-
-
-@contextmanager
-def _paused_collection() -> Iterator[None]:
-    """Without the garbage collector, which would walk over the graph again and
-    again while nothing of it can be freed."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Partitioner(CustomPartitionerFn):
@@ -147,7 +133,7 @@ class Partitioner(CustomPartitionerFn):
                  **kwargs: Any) -> tuple[GraphModule, GraphModule]:
         kwargs.pop("compiler", None)
         try:
-            with _paused_collection():
+            with paused_collection():
                 return self._partition(gm, **kwargs)
         except Unmodelled as reason:
             warn_once("partitioner", reason)

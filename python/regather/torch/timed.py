@@ -14,7 +14,7 @@ from torch.distributed.distributed_c10d import get_process_group_ranks
 from torch.fx import Graph, Node
 
 from regather import library
-from regather.torch.private import (partitioners, resolve_process_group,
+from regather.torch.private import (OpOverload, partitioners, resolve_process_group,
                                     wait_tensor)
 from regather.torch.targets import is_random
 from regather.torch.unmodelled import Unmodelled
@@ -40,28 +40,46 @@ def size_of(value: Any) -> int:
     return count * value.dtype.itemsize
 
 
-def count_flops(node: Node) -> float:
-    """Of GEMMs, convolutions and attention, as PyTorch counts them."""
+def _flop_key(node: Node) -> str:
+    """What the number depends on."""
+    return str((node.target, *torch.fx.node.map_arg(
+        (node.args, node.kwargs), lambda n: _shapes_of(n.meta["val"]))))
+
+
+def _shapes_of(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_shapes_of, value))
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else value
+
+
+def count_flops(node: Node, known: dict[str, float]) -> float:
+    """Of GEMMs, convolutions and attention, as PyTorch counts them. `known` are
+    those of calls that are alike."""
     from torch.utils.flop_counter import flop_registry
     formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
     if formula is None:
         return 0
+    key = _flop_key(node)
+    if key in known:
+        return known[key]
     args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs),
                                          lambda n: n.meta["val"])
-    return float(formula(*args, **kwargs, out_val=node.meta["val"]))
+    known[key] = float(formula(*args, **kwargs, out_val=node.meta["val"]))
+    return known[key]
 
 
 def estimate_seconds(nodes: list[Node], cluster: str) -> array[float]:
     """What each node takes on a device. Views, items and what is no call take
     nothing."""
     flops, sizes, types = array("d"), array("d"), array("B")
+    known: dict[str, float] = {}
     views = partitioners.get_default_op_list().view_ops
     for node in nodes:
         packet = getattr(node.target, "overloadpacket", node.target)
         runs = (node.op == "call_function" and packet not in views
                 and node.target is not operator.getitem
                 and getattr(node.target, "namespace", "") != "_c10d_functional")
-        work = count_flops(node) if runs else 0
+        work = count_flops(node, known) if runs else 0
         value = node.meta.get("val")
         flops.append(work)
         sizes.append(size_of(value) + sum(
@@ -149,6 +167,7 @@ class TimedGraph:
         self.collectives = array("I", bytes(4 * len(self.nodes)))
         self.predecessors = library.Lists()
         self.groups: dict[str, int] = {}
+        self._effects: dict[Any, bool] = {}
         self._measured: list[_Collective] = []
         self.cluster = cluster
         self.seconds = _measure_nodes(self.nodes, cluster, known or {})
@@ -179,6 +198,14 @@ class TimedGraph:
         self.streams[number] = self.streams[wait] = stream
         self.collectives[wait] = number
 
+    def has_effects(self, node: Node) -> bool:
+        """Of a call. Operators have them or not, whatever their arguments."""
+        if not isinstance(node.target, OpOverload):
+            return bool(node.is_impure())
+        if node.target not in self._effects:
+            self._effects[node.target] = bool(node.is_impure())
+        return self._effects[node.target]
+
     def _measure(self, cluster: str) -> None:
         for group in sorted({one.group for one in self._measured}):
             ours = [one for one in self._measured if one.group == group]
@@ -205,7 +232,7 @@ class TimedGraph:
                     before.append(random)
                 random = number
             if self.kinds[number] == COMPUTE and not _is_wait(node) and (
-                    node.op == "call_function" and node.is_impure()):
+                    node.op == "call_function" and self.has_effects(node)):
                 before.extend(since)
                 barrier, since = number, []
             else:
