@@ -215,27 +215,80 @@ def test_keys_hold_what_decides(tmp_path: Path) -> None:
     assert Partitioner().uuid() == Partitioner().uuid()
 
 
+class Counted(torch.nn.Module):
+    """Statistics of a batch are written into a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.register_buffer("total", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch.ops.aten._assert_async.msg(x.sum() < 1000, "too large")
+        y = self.linear(x)
+        keys = torch.nonzero(y > 0)
+        return y.sum() + keys.sum()
+
+
 def test_what_is_not_modelled_goes_to_pytorch() -> None:
-    module, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
-    partitioner = Partitioner()
+    def run() -> torch.Tensor:
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+            loss = torch.compile(Counted(), backend=backend, fullgraph=True)(
+                torch.ones(3, 4))
+        loss.backward()
+        return loss
 
-    def run(size: int) -> None:
-        compiled(torch.randn(size, 4)).sum().backward()
-
-    torch._dynamo.reset()
     backend = aot_autograd(fw_compiler=make_boxed, bw_compiler=make_boxed,
-                           partition_fn=partitioner)
-    compiled = torch.compile(module, backend=backend, dynamic=True)
+                           partition_fn=Partitioner())
     # Another test may have met the reason.
     unmodelled._warned.clear()
     with pytest.warns(UserWarning, match="PyTorch's own partitioner runs, "
-                                         "because sizes are dynamic"):
-        run(3)
-    assert compiled(x).shape == (3, 4)
+                                         "because "):
+        first = run()
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
+        assert torch.equal(run(), first)
+
+
+class AnySize(torch.nn.Module):
+    """Sizes are values of the graph, and backward needs some of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.layers = torch.nn.ModuleList(
+            torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU())
+            for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        halves = x.reshape(x.shape[0] * 2, 4)
+        return (halves / x.shape[0]).softmax(0).square().sum()
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"mode": "default"}, {"policy": "full"}], ids=str)
+def test_sizes_may_be_dynamic(options: dict[str, Any]) -> None:
+    partitioner = Partitioner(**options)
+    found: list[list[torch.Tensor]] = []
+    for partition in (partitioner, THEIRS):
         torch._dynamo.reset()
-        run(5)
+        module = AnySize()
+        backend = aot_autograd(fw_compiler=make_boxed, bw_compiler=make_boxed,
+                               partition_fn=partition)
+        compiled = torch.compile(module, backend=backend, dynamic=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            for size in (5, 3, 7):
+                torch.manual_seed(size)
+                compiled(torch.randn(size, 8)).backward()
+        found.append([p.grad for p in module.parameters()])
+    assert partitioner.last_saved
+    for mine, other in zip(*found):
+        assert torch.equal(mine, other)
 
 
 def test_inductor_gives_the_bits_of_pytorch_where_it_saves_the_same() -> None:

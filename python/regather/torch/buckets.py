@@ -20,7 +20,7 @@ from regather.torch.mergeable import (ALL_GATHER, REDUCE_SCATTER, Collective,
 from regather.torch.modules import module_of
 from regather.torch.private import (FakeTensor, unset_fake_temporarily,
                                     wait_tensor)
-from regather.torch.timed import TimedGraph
+from regather.torch.timed import TimedGraph, reorder
 from regather.torch.unmodelled import Unmodelled
 
 aten = torch.ops.aten
@@ -157,13 +157,6 @@ class _Applier:
             for one in members:
                 self.graph.erase_node(one.wait)
                 self.graph.erase_node(one.start)
-
-
-def reorder(graph: Graph, nodes: list[Node]) -> None:
-    """Gives all calls of a graph this order, behind its arguments."""
-    output = next(reversed(graph.nodes))
-    for node in nodes:
-        output.prepend(node)
 
 
 def _plan(plan: str, graph: Graph, collectives: list[Collective]) -> list[int]:

@@ -10,12 +10,12 @@ from typing import Any
 from torch.fx import Graph, Node
 
 from regather import library
-from regather.torch.buckets import bucket_collectives, reorder
+from regather.torch.buckets import bucket_collectives
 from regather.torch.collection import paused_collection
 from regather.torch.identity import make_uuid
 from regather.torch.plan import Plan, PlanLike, read_plan, refuse
 from regather.torch.private import CustomGraphPass, OpOverload
-from regather.torch.timed import TimedGraph
+from regather.torch.timed import TimedGraph, reorder
 from regather.torch.unmodelled import Unmodelled, warn_once
 
 log = logging.getLogger("regather.torch")
@@ -126,7 +126,7 @@ class OverlapPass(CustomGraphPass):
             with paused_collection():
                 self._run(graph, TimedGraph(graph, self.cluster))
         except Unmodelled as reason:
-            warn_once("order", reason)
+            warn_once("PyTorch's own order stays", reason)
 
     def _run(self, graph: Graph, timed: TimedGraph) -> None:
         if self._buckets is not None:

@@ -15,6 +15,7 @@ from torch.fx import GraphModule, Node
 from regather import library
 from regather.torch.collection import paused_collection
 from regather.torch.duplicates import erase_dead, merge_duplicates
+from regather.torch.dynamic import extract_dynamic
 from regather.torch.extract import count_names, extract
 from regather.torch.identity import make_uuid
 from regather.torch.joint import (FlatJoint, Joint, check_calls,
@@ -136,7 +137,7 @@ class Partitioner(CustomPartitionerFn):
             with paused_collection():
                 return self._partition(gm, **kwargs)
         except Unmodelled as reason:
-            warn_once("partitioner", reason)
+            warn_once("PyTorch's own partitioner runs", reason)
         return partitioners.min_cut_rematerialization_partition(
             gm, joint_inputs, **kwargs)
 
@@ -168,21 +169,33 @@ class Partitioner(CustomPartitionerFn):
         joint = read_joint(gm, num_fwd_outputs, static_lifetime_input_indices)
         if not any(map(is_tangent, joint.nodes)):
             raise Unmodelled("nothing depends on a gradient")
+        partition = self.decide(joint)
+        nodes = joint.nodes
+        saved = [nodes[i] for i in partition.saved]
+        if joint.is_dynamic:
+            arguments = [node for node in joint.placeholders
+                         if not is_tangent(node)]
+            return extract_dynamic(gm, saved, num_fwd_outputs, [
+                node for i, node in enumerate(arguments) if i in joint.static])
+        forward, backward = extract(
+            joint, saved, [nodes[i] for i in partition.forward],
+            [nodes[i] for i in partition.backward])
+        return _repeat_random(joint, forward, backward)
+
+    def decide(self, joint: Joint) -> library.Partition:
+        """What is saved, and what the parts run. Raises `Unmodelled`."""
+        if joint.is_dynamic and self.mode == "match-pytorch":
+            raise Unmodelled("sizes are dynamic")
         self._apply_marks(joint)
         flat = flatten(joint, find_released(joint, self._reshard))
         # A record counts more than a policy, but less than marks of the model.
         if self._policy is not None and self.mode != "replay":
             apply_policy(joint, flat, self._policy)
-        partition = self._decide(joint, flat)
-        nodes = joint.nodes
-        saved = [nodes[i] for i in partition.saved]
-        self.last_saved = [node.name for node in saved]
-        log.info("saves %d values of %d bytes", len(saved),
+        partition = self._solve(joint, flat)
+        self.last_saved = [joint.nodes[i].name for i in partition.saved]
+        log.info("saves %d values of %d bytes", len(partition.saved),
                  sum(flat.sizes[i] for i in partition.saved))
-        forward, backward = extract(
-            joint, saved, [nodes[i] for i in partition.forward],
-            [nodes[i] for i in partition.backward])
-        return _repeat_random(joint, forward, backward)
+        return partition
 
     @staticmethod
     def _apply_marks(joint: Joint) -> None:
@@ -212,7 +225,7 @@ class Partitioner(CustomPartitionerFn):
                 f"{origin} names {quoted}, which the graph does not have")
         return [numbers[name] for name in names]
 
-    def _decide(self, joint: Joint, flat: FlatJoint) -> library.Partition:
+    def _solve(self, joint: Joint, flat: FlatJoint) -> library.Partition:
         recorded = self._find_recorded(joint, flat)
         seconds = None
         if self.budget is not None:

@@ -297,3 +297,10 @@ class TimedGraph:
             self.kinds, self.seconds, self.streams, self.collectives,
             self.predecessors, self.conflicts, self.buffer_bytes, self.writers,
             self.live_out, self.users)
+
+
+def reorder(graph: Graph, nodes: list[Node]) -> None:
+    """Gives all calls of a graph this order, behind its arguments."""
+    output = next(reversed(graph.nodes))
+    for node in nodes:
+        output.prepend(node)
