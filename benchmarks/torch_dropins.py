@@ -1,14 +1,16 @@
 """Times our passes for PyTorch against PyTorch's own, on one graph.
 
 Prints one JSON object: nodes, CPU seconds of the partitioners, whether the
-modules have the same text, and CPU seconds of our order of the step. Ours
-include both conversions. Modules are lazy, as under Inductor, for both.
+modules have the same text, and CPU seconds of our buckets and order of the step,
+with the collectives that are left. Ours include both conversions. Modules are
+lazy, as under Inductor, for both.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import gc
 import json
 import statistics
 import sys
@@ -28,9 +30,8 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from regather.factory import make_step  # noqa: E402
 from regather.fx.capture import capture_step  # noqa: E402
-from regather.torch import Partitioner  # noqa: E402
-from regather.torch.overlap import reorder  # noqa: E402
-from regather.torch.timed import TimedGraph  # noqa: E402
+from regather.torch import OverlapPass, Partitioner  # noqa: E402
+from regather.torch.timed import TimedGraph, kind_of  # noqa: E402
 
 
 def run(joint: Joint, partition: Callable[..., Any]) -> tuple[float, Any]:
@@ -55,11 +56,46 @@ def copy_graph(graph: torch.fx.Graph) -> torch.fx.Graph:
     return copied
 
 
-def schedule_graph(graph: torch.fx.Graph) -> None:
-    """What `OverlapPass` does; the groups of a capture exist no longer."""
-    timed = TimedGraph(graph, "h100-nodes", lambda group: list(range(8)))
-    order, _, _ = timed.schedule(None, 16)
-    reorder(graph, [timed.nodes[number] for number in order])
+def name_modules(captured: Any) -> None:
+    """Puts the modules of a capture where AOTAutograd puts them."""
+    paths = captured.document["modules"]
+    modules = {entry["name"]: paths[entry["module"]]
+               for entry in captured.document["nodes"] if "module" in entry}
+    for node in captured.module.graph.nodes:
+        if path := modules.get(node.name):
+            node.meta["nn_module_stack"] = {path: (path, torch.nn.Module)}
+
+
+def count_collectives(graph: torch.fx.Graph) -> int:
+    return sum(kind_of(node) is not None for node in graph.nodes)
+
+
+class Overlap(OverlapPass):
+    """The pass; the groups of a capture exist no longer."""
+
+    def __call__(self, graph: torch.fx.Graph) -> None:
+        self._run(graph, TimedGraph(graph, self.cluster,
+                                    lambda group: list(range(8))))
+
+
+LAYERS = "[embedding],[layers.*]each,[norm,output]"
+OVERLAPS = {"order": {}, "buckets by layer, order": {"bucket": LAYERS},
+            "automatic buckets, order": {"bucket": "auto"}}
+
+
+def time_overlap(graph: torch.fx.Graph, options: dict[str, Any]
+                 ) -> tuple[float, dict[str, Any]]:
+    """CPU seconds of the pass on a copy, and what it says of the result."""
+    graph = copy_graph(graph)
+    overlap = Overlap(**options)
+    gc.collect()
+    start = time.process_time()
+    overlap(graph)
+    taken = time.process_time() - start
+    assert overlap.last_score is not None
+    return taken, {"collectives": count_collectives(graph),
+                   "step_seconds": overlap.last_score.seconds,
+                   "exposed_seconds": overlap.last_score.exposed_seconds}
 
 
 def texts(parts: Any) -> list[str]:
@@ -71,14 +107,19 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--config", type=json.loads, default={})
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only-overlap", action="store_true")
     args = parser.parse_args()
     captured = capture_step(make_step(args.model, args.config))
-    schedule = []
-    for _ in range(args.runs):
-        graph = copy_graph(captured.module.graph)
-        start = time.process_time()
-        schedule_graph(graph)
-        schedule.append(time.process_time() - start)
+    name_modules(captured)
+    overlaps = {}
+    for name, options in OVERLAPS.items():
+        runs = [time_overlap(captured.module.graph, options)
+                for _ in range(args.runs)]
+        overlaps[name] = {"seconds": statistics.median(run[0] for run in runs),
+                          **runs[0][1]}
+    if args.only_overlap:
+        print(json.dumps(overlaps))
+        return
     joint = make_joint(captured)
     partitions: dict[str, Callable[..., Any]] = {
         "PyTorch": min_cut_rematerialization_partition,
@@ -96,7 +137,7 @@ def main() -> None:
         "nodes": len(joint.module.graph.nodes),
         "seconds": {name: statistics.median(taken)
                     for name, taken in seconds.items()},
-        "schedule_seconds": statistics.median(schedule),
+        "overlaps": overlaps,
         "same_text": made["PyTorch"] == made["match-pytorch"]}))
 
 

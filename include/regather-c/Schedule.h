@@ -62,11 +62,16 @@ typedef struct RegatherTimedArrays {
 } RegatherTimedArrays;
 
 typedef struct RegatherScheduleOptions {
-  /** Most bytes of buffers at any place; negative for the peak of the given
-      order. */
+  /** Most bytes of buffers at any place; negative for `memoryRatio`, at least
+      1, times the peak of the given order. */
   int64_t memoryLimit;
+  double memoryRatio;
   /** Most collectives in flight on one stream; 0 for any number. */
   uint32_t inFlight;
+  /** Work of the local search for each operation; 0 for none. */
+  uint32_t effort;
+  /** Not 0: streams that conflict may have collectives in flight together. */
+  uint32_t allowsConflicts;
 } RegatherScheduleOptions;
 
 /** What a step takes in some order. */

@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather-c/Cost.h"
+#include "Cost.h"
 
 #include "Status.h"
 
-#include "regather/Analysis/Cost/CostModel.h"
 #include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -50,8 +49,7 @@ RegatherStatus *regatherComputeSeconds(const char *cluster, uint32_t count,
   return nullptr;
 }
 
-/// Nothing for what does not exist.
-static std::optional<CollectiveKind> getKind(uint8_t kind) {
+std::optional<CollectiveKind> capi::getCollectiveKind(uint8_t kind) {
   switch (kind) {
   case RegatherCollectiveAllGather:
     return CollectiveKind::AllGather;
@@ -89,7 +87,7 @@ RegatherStatus *regatherCollectiveSeconds(const char *cluster,
   CostModel model(std::move(*loaded));
   GroupPlacement placement = model.placeGroup(group);
   for (uint32_t i = 0; i != count; ++i) {
-    std::optional<CollectiveKind> kind = getKind(kinds[i]);
+    std::optional<CollectiveKind> kind = capi::getCollectiveKind(kinds[i]);
     if (!kind || !(receivedBytes[i] >= 0))
       return capi::takeStatus(makeFailure(
           "a collective has no kind, or receives less than nothing"));

@@ -150,6 +150,9 @@ static std::vector<bool> getCalls(const RegatherGraphArrays &arrays,
 
 static RegatherGraph makeGraph(const RegatherGraphArrays &arrays) {
   RegatherGraph graph;
+  graph.targets.assign(arrays.targets, arrays.targets + arrays.numNodes);
+  graph.targetTraits.assign(arrays.targetTraits,
+                            arrays.targetTraits + arrays.numTargets);
   std::vector<bool> isReleased(arrays.numNodes);
   bool anyReleased = false;
   for (uint32_t node = 0; node != arrays.numNodes; ++node) {

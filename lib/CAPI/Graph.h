@@ -16,6 +16,13 @@
 
 struct RegatherGraph {
   std::vector<regather::JointNode> nodes;
+  /// By node, that of its target; and by target, RegatherTargetTrait.
+  std::vector<uint32_t> targets, targetTraits;
+
+  /// True if the target of a call has one of the traits.
+  bool hasTargetTrait(uint32_t node, uint32_t traits) const {
+    return targetTraits[targets[node]] & traits;
+  }
 };
 
 #endif // REGATHER_LIB_CAPI_GRAPH_H

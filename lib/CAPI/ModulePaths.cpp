@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "regather-c/ModulePaths.h"
+#include "ModulePaths.h"
 
 #include "Status.h"
 
-#include "regather/Analysis/Modules/ModulePattern.h"
 #include "regather/Analysis/Modules/ModuleUnits.h"
 #include "regather/Support/LLVM/MakeFailure.h"
 
@@ -18,28 +17,30 @@
 
 using namespace regather;
 
-/// True if all texts are there.
-static bool areTexts(uint32_t count, const char *const *texts) {
+bool capi::areTexts(uint32_t count, const char *const *texts) {
   return count == 0 ||
          (texts && llvm::all_of(llvm::ArrayRef(texts, count),
                                 [](const char *text) { return text; }));
+}
+
+Failure capi::getFailure(const PatternMatches &found) {
+  return found.hint.empty()
+             ? found.failure
+             : makeFailure(found.failure.getMessage() + "; " + found.hint);
 }
 
 RegatherStatus *
 regatherMatchModules(const char *option, const char *what, uint32_t numPatterns,
                      const char *const *patterns, uint32_t numPaths,
                      const char *const *paths, uint32_t *matches) {
-  if (!option || !what || !areTexts(numPatterns, patterns) ||
-      !areTexts(numPaths, paths) || (numPaths > 0 && !matches))
+  if (!option || !what || !capi::areTexts(numPatterns, patterns) ||
+      !capi::areTexts(numPaths, paths) || (numPaths > 0 && !matches))
     return capi::takeStatus(makeFailure("an argument is null"));
   PatternMatches found = matchModulePatterns(
       option, std::vector<std::string>(patterns, patterns + numPatterns),
       std::vector<llvm::StringRef>(paths, paths + numPaths), what);
   if (found.failure)
-    return capi::takeStatus(
-        found.hint.empty()
-            ? found.failure
-            : makeFailure(found.failure.getMessage() + "; " + found.hint));
+    return capi::takeStatus(capi::getFailure(found));
   for (uint32_t i = 0; i != numPaths; ++i)
     matches[i] = found.matches[i].pattern.value_or(REGATHER_C_NONE);
   return nullptr;
@@ -47,7 +48,8 @@ regatherMatchModules(const char *option, const char *what, uint32_t numPatterns,
 
 RegatherStatus *regatherFindUnits(uint32_t numPaths, const char *const *paths,
                                   const uint32_t *firstUses, uint32_t *units) {
-  if (!areTexts(numPaths, paths) || (numPaths > 0 && (!firstUses || !units)))
+  if (!capi::areTexts(numPaths, paths) ||
+      (numPaths > 0 && (!firstUses || !units)))
     return capi::takeStatus(makeFailure("an argument is null"));
   std::vector<ModuleUse> uses;
   for (uint32_t i = 0; i != numPaths; ++i) {

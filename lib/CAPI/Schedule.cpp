@@ -9,6 +9,7 @@
 #include "regather-c/Schedule.h"
 
 #include "Status.h"
+#include "TimedArrays.h"
 
 #include "regather/Analysis/OverlapSchedule/OverlapSchedule.h"
 #include "regather/Support/LLVM/MakeFailure.h"
@@ -17,89 +18,32 @@
 
 using namespace regather;
 
-/// Lists of `count` ascending begins; elements are checked by the analysis,
-/// unless `limit` is their number.
-static Result<IndexLists> readLists(const RegatherLists &lists, uint32_t count,
-                                    uint32_t limit, const char *what) {
-  auto fail = [&](const char *problem) {
-    return makeFailure(std::string(what) + " " + problem);
-  };
-  IndexLists result;
-  if (count == 0)
-    return result;
-  if (!lists.begins || lists.begins[0] != 0)
-    return fail("do not begin at 0");
-  for (uint32_t i = 0; i != count; ++i)
-    if (lists.begins[i] > lists.begins[i + 1])
-      return fail("end before they begin");
-  if (!lists.elements && lists.begins[count] != 0)
-    return fail("have no elements");
-  for (uint32_t i = 0; i != lists.begins[count]; ++i)
-    if (lists.elements[i] >= limit)
-      return fail("name something that does not exist");
-  for (uint32_t i = 0; i != count; ++i)
-    result.push({lists.elements + lists.begins[i],
-                 lists.elements + lists.begins[i + 1]});
-  return result;
-}
-
-static Failure readOps(const RegatherTimedArrays &arrays, TimedGraph &program) {
-  if (arrays.numOps > 0 && (!arrays.kinds || !arrays.seconds ||
-                            !arrays.streams || !arrays.collectives))
-    return makeFailure("an array of operations is missing");
-  for (uint32_t i = 0; i != arrays.numOps; ++i) {
-    if (arrays.kinds[i] > RegatherOpWait)
-      return makeFailure("an operation has an unknown kind");
-    TimedOp op;
-    op.kind = static_cast<TimedOpKind>(arrays.kinds[i]);
-    op.seconds = arrays.seconds[i];
-    op.stream = arrays.streams[i];
-    op.collective = arrays.collectives[i];
-    program.ops.push_back(op);
-  }
-  return Failure();
-}
-
-static Failure readBuffers(const RegatherTimedArrays &arrays,
-                           TimedGraph &program) {
-  if (arrays.numBuffers > 0 &&
-      (!arrays.bufferBytes || !arrays.bufferWriters || !arrays.bufferLiveOut))
-    return makeFailure("an array of buffers is missing");
-  for (uint32_t i = 0; i != arrays.numBuffers; ++i)
-    program.buffers.push_back({arrays.bufferBytes[i], arrays.bufferWriters[i],
-                               arrays.bufferLiveOut[i] != 0});
-  return Failure();
-}
-
-static Result<TimedGraph> readProgram(const RegatherTimedArrays &arrays) {
-  TimedGraph program;
-  if (Failure failure = readOps(arrays, program))
-    return failure;
-  if (Failure failure = readBuffers(arrays, program))
-    return failure;
-  Result<IndexLists> predecessors = readLists(
-      arrays.predecessors, arrays.numOps, arrays.numOps, "predecessors");
-  if (!predecessors)
-    return predecessors.getFailure();
-  Result<IndexLists> users = readLists(arrays.bufferUsers, arrays.numBuffers,
-                                       arrays.numOps, "users of buffers");
-  if (!users)
-    return users.getFailure();
-  Result<IndexLists> conflicts =
-      readLists(arrays.conflicts, arrays.numStreams, arrays.numStreams,
-                "conflicts of streams");
-  if (!conflicts)
-    return conflicts.getFailure();
-  program.predecessors = std::move(*predecessors);
-  program.users = std::move(*users);
-  program.links.resize(1);
-  for (uint32_t i = 0; i != arrays.numStreams; ++i)
-    program.streams.push_back({0, (*conflicts)[i].vec()});
-  return program;
-}
-
 static RegatherScore getScore(const ScheduleScore &score) {
   return {score.seconds, score.exposedSeconds, score.peakBytes};
+}
+
+static Result<OverlapOptions> readOptions(const RegatherScheduleOptions &given,
+                                          const TimedGraph &program) {
+  OverlapOptions options;
+  if (given.memoryLimit >= 0) {
+    options.memoryLimit = given.memoryLimit;
+  } else {
+    constexpr double kMost = 1e6;
+    if (!(given.memoryRatio >= 1 && given.memoryRatio < kMost))
+      return makeFailure("a multiple of the peak must be at least 1, and below "
+                         "{0}",
+                         kMost);
+    int64_t peak =
+        computeMemoryCurve(program, program.getStepOrder()).peakBytes;
+    options.memoryLimit =
+        static_cast<int64_t>(static_cast<double>(peak) * given.memoryRatio);
+  }
+  options.inFlight = given.inFlight;
+  options.allowsConflicts = given.allowsConflicts != 0;
+  options.effortPerOp = given.effort;
+  if (given.effort == 0)
+    options.minEffort = 0;
+  return options;
 }
 
 RegatherStatus *regatherSchedule(const RegatherTimedArrays *arrays,
@@ -108,16 +52,13 @@ RegatherStatus *regatherSchedule(const RegatherTimedArrays *arrays,
                                  RegatherScore *given) {
   if (!arrays || !options || !order || !score || !given)
     return capi::takeStatus(makeFailure("an argument is null"));
-  Result<TimedGraph> program = readProgram(*arrays);
+  Result<TimedGraph> program = capi::readTimedGraph(*arrays);
   if (!program)
     return capi::takeStatus(program.getFailure());
-  if (Failure failure = checkTimedGraph(*program))
-    return capi::takeStatus(failure);
-  OverlapOptions overlap;
-  if (options->memoryLimit >= 0)
-    overlap.memoryLimit = options->memoryLimit;
-  overlap.inFlight = options->inFlight;
-  Result<OverlapSchedule> schedule = scheduleOverlap(*program, overlap);
+  Result<OverlapOptions> overlap = readOptions(*options, *program);
+  if (!overlap)
+    return capi::takeStatus(overlap.getFailure());
+  Result<OverlapSchedule> schedule = scheduleOverlap(*program, *overlap);
   if (!schedule)
     return capi::takeStatus(schedule.getFailure());
   llvm::copy(schedule->order, order);

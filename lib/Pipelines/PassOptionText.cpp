@@ -18,9 +18,32 @@ using namespace regather;
 // Words
 //===----------------------------------------------------------------------===//
 
+/// The end of the regular expression that begins at `begin`, such as
+/// `/layers\.(0|1), head/`; nothing if there begins none but, for example, the
+/// path of a file. It ends at a slash in front of what may follow an element of
+/// a list, and holds no further option.
+static std::optional<size_t> findRegexEnd(StringRef text, size_t begin) {
+  if (text[begin] != '/' ||
+      (begin > 0 && !StringRef("=,{[ ").contains(text[begin - 1])))
+    return std::nullopt;
+  for (size_t position = begin + 1; position < text.size(); ++position) {
+    StringRef rest = text.drop_front(position);
+    if (rest.front() == '\\')
+      ++position;
+    else if (isSpace(rest.front()) &&
+             rest.ltrim().find_first_of("= /") != StringRef::npos &&
+             rest.ltrim()[rest.ltrim().find_first_of("= /")] == '=')
+      return std::nullopt;
+    else if (rest.front() == '/' && position > begin + 1 &&
+             (rest.size() == 1 || StringRef(":,]} \t\n").contains(rest[1])))
+      return position + 1;
+  }
+  return std::nullopt;
+}
+
 /// The position of the first character from `begin` on that `isEnd` holds for
-/// and that lies in no brackets or quotes; the length of `text` if there is
-/// none.
+/// and that lies in no brackets, quotes or regular expression; the length of
+/// `text` if there is none.
 static size_t findEnd(StringRef text, size_t begin,
                       llvm::function_ref<bool(char)> isEnd) {
   unsigned depth = 0;
@@ -34,6 +57,10 @@ static size_t findEnd(StringRef text, size_t begin,
     }
     if (depth == 0 && isEnd(c))
       break;
+    if (std::optional<size_t> end = findRegexEnd(text, position)) {
+      position = *end - 1;
+      continue;
+    }
     if (c == '"' || c == '\'')
       quote = c;
     depth += StringRef("{[(").contains(c);
@@ -94,7 +121,8 @@ OptionField regather::makeField(StringRef name, std::string &value) {
             value = text.str();
             return true;
           },
-          [&value] { return printText(value); }};
+          [&value] { return printText(value); },
+          [&value] { return json::Value(value); }};
 }
 
 OptionField regather::makeField(StringRef name, bool &value) {
@@ -108,7 +136,8 @@ OptionField regather::makeField(StringRef name, bool &value) {
             value = isOn;
             return true;
           },
-          [&value] { return std::string(value ? "true" : "false"); }};
+          [&value] { return std::string(value ? "true" : "false"); },
+          [&value] { return json::Value(value); }};
 }
 
 template <typename T>
@@ -123,7 +152,8 @@ static OptionField makeIntegerField(StringRef name, T &value) {
             value = read;
             return true;
           },
-          [&value] { return std::to_string(value); }};
+          [&value] { return std::to_string(value); },
+          [&value] { return json::Value(value); }};
 }
 
 OptionField regather::makeField(StringRef name, unsigned &value) {
@@ -149,7 +179,8 @@ OptionField regather::makeField(StringRef name, double &value) {
             value = read;
             return true;
           },
-          [&value] { return printNumber(value); }};
+          [&value] { return printNumber(value); },
+          [&value] { return json::Value(value); }};
 }
 
 OptionField regather::makeField(StringRef name,
@@ -163,7 +194,8 @@ OptionField regather::makeField(StringRef name,
               values.push_back(element.str());
             return true;
           },
-          [&values] { return printText(join(values, ",")); }};
+          [&values] { return printText(join(values, ",")); },
+          [&values] { return json::Value(json::Array(values)); }};
 }
 
 OptionField regather::makeField(StringRef name,
@@ -179,7 +211,8 @@ OptionField regather::makeField(StringRef name,
             values.assign(read.begin(), read.end());
             return true;
           },
-          [&values] { return join(map_range(values, printNumber), ","); }};
+          [&values] { return join(map_range(values, printNumber), ","); },
+          [&values] { return json::Value(json::Array(values)); }};
 }
 
 OptionField regather::makeField(StringRef name, const OptionChoices &choices,
@@ -204,6 +237,7 @@ OptionField regather::makeField(StringRef name, const OptionChoices &choices,
         return word;
     llvm_unreachable("every value has a word");
   };
+  field.getJson = [print = field.print] { return json::Value(print()); };
   return field;
 }
 

@@ -267,6 +267,9 @@ static Failure setPassOption(StepOptions &options, StringRef pass,
                     join(passes, ", "))
                        .str());
   options.namedPasses.insert(pass.str());
+  // As a mode of others, a policy decides that the pass runs.
+  if (pass == "tg-apply-policy" && option.name == "policy" && !options.policy)
+    options.policy.emplace();
   std::string place = (origin + ": pass \"" + pass + "\"").str();
   Failure failure;
   bool hasOptions =
@@ -318,13 +321,21 @@ Failure regather::readPlan(StepOptions &options, const std::string &plan,
     options.asCaptured = true;
     return Failure();
   }
+  // JSON stands for itself.
+  bool isText = StringRef(plan).ltrim().starts_with("{");
   auto explain = [&](const Twine &why) {
-    return Failure(("cannot read plan '" + plan + "': " + why).str());
+    return Failure(
+        ("cannot read plan" + (isText ? "" : " '" + plan + "'") + ": " + why)
+            .str());
   };
-  auto file = MemoryBuffer::getFile(plan);
-  if (!file)
-    return explain(file.getError().message());
-  auto json = parseJson((*file)->getBuffer());
+  std::string text = plan;
+  if (!isText) {
+    auto file = MemoryBuffer::getFile(plan);
+    if (!file)
+      return explain(file.getError().message());
+    text = (*file)->getBuffer().str();
+  }
+  auto json = parseJson(text);
   if (!json)
     return explain(toString(json.takeError()));
   const json::Object *passes = json->getAsObject();

@@ -9,6 +9,10 @@
 // RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --reshard=always | FileCheck %s --check-prefix=RELEASED
 // RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --reshard='never modules=up:always' --engine=interpreter | FileCheck %s --check-prefix=RELEASED
 // RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --reshard=modules=up:never | FileCheck %s --check-prefix=KEPT
+// Spaces and commas of a regular expression are its own; the path of a file is none.
+// RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --reshard='never modules=/up|a, b/:always' | FileCheck %s --check-prefix=RELEASED
+// RUN: not regather run %t/step.mlir --ranks=2 --random-inputs=1 --quiet --recompute='min-cut cluster=/no/such/file.json' 2>&1 | FileCheck %s --check-prefix=FILE
+// RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --json --quiet --plan='{"tg-reshard-after-forward": {"mode": "always"}, "tg-apply-policy": {"policy": "full"}}' | FileCheck %s --check-prefix=RELEASED
 // RUN: regather run %t/step.mlir --ranks=4 --random-inputs=1 --json --quiet --reshard='always group=2' | FileCheck %s --check-prefix=GROUP
 // The bits are the same whatever is decided.
 // RUN: regather run %t/step.mlir --ranks=2 --random-inputs=1 --quiet --recompute=none --outputs %t/a
@@ -41,6 +45,7 @@
 // RUN: regather-opt %t/decided.mlir --tg-partition -o %t/parts.mlir
 // RUN: not regather run %t/parts.mlir --random-inputs=1 --quiet --recompute=min-cut 2>&1 | FileCheck %s --check-prefix=PARTS
 
+// FILE: '/no/such/file.json'
 // MODE: --reshard expects always, never, default or none, got "sometimes"
 // PATTERN: error: pattern "down" of option 'modules' matches no module of a gathered parameter
 // RANKS: error: the 2 ranks of this gather cannot be cut into groups of 3

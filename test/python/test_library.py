@@ -13,8 +13,8 @@ import pytest
 
 import regather
 from regather.commands import read
-from regather.library import loading, module as modules
-from regather.library.module import Module
+from regather.library import loading, module as modules, step_plan
+from regather.library.module import Module, list_options
 from regather_tools import BUILD, ROOT
 
 REGATHER = BUILD / "bin" / "regather"
@@ -152,17 +152,22 @@ def test_every_function_refuses_null() -> None:
             "regatherGraphCreate": [None, None],
             "regatherPartitionCreate": [None, None, None],
             "regatherSchedule": [None] * 5,
+            "regatherPlanBuckets": [None] * 5,
+            "regatherBucketCollectives": [None] * 6,
+            "regatherGraphApplyPolicy": [None] * 2,
             "regatherComputeSeconds": [None] * 6}.items():
         function = loading.Function(name, *[c_void_p] * len(arguments))
         with pytest.raises(regather.RegatherError, match="null"):
             function(*arguments)
     for command in modules._COMMANDS.values():
         with pytest.raises(regather.RegatherError, match="null"):
-            command(None, modules._Options(1, None), byref(pointer))
+            command(None, modules.COptions(1, None), byref(pointer))
         # One option without elements.
         with pytest.raises(regather.RegatherError, match="null"):
-            command(module.pointer, modules._Options(1, None),
+            command(module.pointer, modules.COptions(1, None),
                     byref(pointer))
+    with pytest.raises(regather.RegatherError, match="null"):
+        step_plan._read(modules.COptions(1, None), byref(pointer))
     for name in ("regatherModuleDestroy", "regatherOutputDestroy",
                  "regatherStatusDestroy", "regatherGraphDestroy"):
         loading.getter(name, c_void_p)(None)

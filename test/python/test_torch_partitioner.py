@@ -29,6 +29,7 @@ from torch.utils.checkpoint import (  # noqa: E402
 import regather.torch  # noqa: E402
 from regather.library import RegatherError  # noqa: E402
 from regather.torch import Partitioner, unmodelled  # noqa: E402
+from regather.torch.modules import module_of  # noqa: E402
 
 THEIRS = partitioners.min_cut_rematerialization_partition
 Model = tuple[torch.nn.Module, tuple[Any, ...]]
@@ -168,10 +169,23 @@ def test_small_budget_is_an_error() -> None:
 
 @pytest.mark.parametrize("options, message", [
     ({"mode": "fastest"}, "expects one of .* as mode"),
-    ({"reshard": "perhaps"}, "expects one of .* as reshard"),
+    ({"reshard": "perhaps"}, 'reshard expects .*always.* got "perhaps"'),
     ({"reshard": "default modules=head"}, "expects PATTERN:always or "),
-    ({"reshard": "always depth=3"}, "reshard has no option 'depth'"),
-    ({"reshard": "default group=2"}, "'group' of reshard needs process groups"),
+    ({"reshard": "always depth=3"}, 'has no option "depth"; there are group'),
+    ({"reshard": "default group=2"}, "group=2 of tg-reshard-after-forward is "),
+    ({"policy": "some"}, 'policy expects none, full or selective, got "some"'),
+    ({"policy": "full modules=head"}, "expects PATTERN:none, PATTERN:full or "),
+    ({"policy": "none budget=5"}, "budget=5 of tg-apply-policy is not for "),
+    ({"policy": "full every-second-product=true"}, "has no effect without"),
+    ({"policy": "full", "mode": "match-pytorch"}, "which knows no policy"),
+    ({"plan": "/no/plan.json"}, "cannot read plan '/no/plan.json'"),
+    ({"plan": {"tg-form-kernels": {"max-ops": 2}, "tg-verify-step": {},
+               "exec-plan-memory": {"effort": 1}}}, "plan names .*"),
+    ({"plan": {"tg-partition": {"mode": "default"}}, "mode": "min-cut"},
+     "decide about the same"),
+    ({"plan": {"tg-apply-policy": {"policy": "full"}}, "policy": "none"},
+     "tg-apply-policy of the plan and policy decide about the same"),
+    ({"plan": {"tg-partition": {"split": False}}}, "split=False of "),
     ({"mode": "budget"}, "need each other"),
     ({"mode": "min-cut", "budget": 1}, "need each other"),
     ({"budget": 1, "record": "x"}, "need each other")])
@@ -201,27 +215,80 @@ def test_keys_hold_what_decides(tmp_path: Path) -> None:
     assert Partitioner().uuid() == Partitioner().uuid()
 
 
+class Counted(torch.nn.Module):
+    """Statistics of a batch are written into a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.register_buffer("total", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch.ops.aten._assert_async.msg(x.sum() < 1000, "too large")
+        y = self.linear(x)
+        keys = torch.nonzero(y > 0)
+        return y.sum() + keys.sum()
+
+
 def test_what_is_not_modelled_goes_to_pytorch() -> None:
-    module, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
-    partitioner = Partitioner()
+    def run() -> torch.Tensor:
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+            loss = torch.compile(Counted(), backend=backend, fullgraph=True)(
+                torch.ones(3, 4))
+        loss.backward()
+        return loss
 
-    def run(size: int) -> None:
-        compiled(torch.randn(size, 4)).sum().backward()
-
-    torch._dynamo.reset()
     backend = aot_autograd(fw_compiler=make_boxed, bw_compiler=make_boxed,
-                           partition_fn=partitioner)
-    compiled = torch.compile(module, backend=backend, dynamic=True)
+                           partition_fn=Partitioner())
     # Another test may have met the reason.
     unmodelled._warned.clear()
     with pytest.warns(UserWarning, match="PyTorch's own partitioner runs, "
-                                         "because sizes are dynamic"):
-        run(3)
-    assert compiled(x).shape == (3, 4)
+                                         "because "):
+        first = run()
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
+        assert torch.equal(run(), first)
+
+
+class AnySize(torch.nn.Module):
+    """Sizes are values of the graph, and backward needs some of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.layers = torch.nn.ModuleList(
+            torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU())
+            for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        halves = x.reshape(x.shape[0] * 2, 4)
+        return (halves / x.shape[0]).softmax(0).square().sum()
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"mode": "default"}, {"policy": "full"}], ids=str)
+def test_sizes_may_be_dynamic(options: dict[str, Any]) -> None:
+    partitioner = Partitioner(**options)
+    found: list[list[torch.Tensor]] = []
+    for partition in (partitioner, THEIRS):
         torch._dynamo.reset()
-        run(5)
+        module = AnySize()
+        backend = aot_autograd(fw_compiler=make_boxed, bw_compiler=make_boxed,
+                               partition_fn=partition)
+        compiled = torch.compile(module, backend=backend, dynamic=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            for size in (5, 3, 7):
+                torch.manual_seed(size)
+                compiled(torch.randn(size, 8)).backward()
+        found.append([p.grad for p in module.parameters()])
+    assert partitioner.last_saved
+    for mine, other in zip(*found):
+        assert torch.equal(mine, other)
 
 
 def test_inductor_gives_the_bits_of_pytorch_where_it_saves_the_same() -> None:
@@ -310,9 +377,11 @@ class GatheredBlocks(torch.nn.Module):
     # Backward begins with the head.
     ("default", {"head"}), ("always", set()),
     ("default modules=layers.1:never,head:always", {"layers.1"}),
+    # Commas and spaces of a regular expression are its own.
+    ("always modules=/layers\\.0|7, x/:never,/he{1,2}ad/:never",
+     {"layers.0", "head"}),
     ("never modules=layers.*:always", {"head"})])
 def test_reshard_knows_modules(reshard: str, kept: set[str]) -> None:
-    from regather.torch.modules import module_of
     found: dict[str, list[str]] = {}
 
     def partition(gm: Any, inputs: Any, **kwargs: Any) -> Any:
@@ -336,3 +405,80 @@ def test_patterns_that_match_nothing_are_an_error() -> None:
                                          "gathered parameter; there are ")):
         train((GatheredBlocks(mesh), (torch.randn(8, 16),)),
               Partitioner(reshard="default modules=blocks.*:never"))
+
+
+class Blocks(torch.nn.Module):
+    """Two repeated blocks and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(
+            torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.GELU(),
+                                torch.nn.Linear(32, 32),
+                                torch.nn.LayerNorm(32), torch.nn.Linear(32, 8),
+                                torch.nn.Dropout(0.5))
+            for _ in range(2))
+        self.head = torch.nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = x + layer(x)
+        return self.head(x).square().mean()
+
+
+def blocks() -> Model:
+    torch.manual_seed(2)
+    return Blocks(), (torch.randn(16, 8),)
+
+
+@pytest.mark.parametrize("policy, products, gelus", [
+    ("none", 4, 2), ("full", 0, 0), ("selective", 4, 0),
+    # Of products that backward reads; the third one of a block is not.
+    ("selective every-second-product=true", 2, 0),
+    ("selective save=aten.gelu.*", 0, 2),
+    ("none modules=layers.1:full", 2, 1),
+    ("full modules=/layers\\.(0)/:selective", 2, 0)])
+def test_policies_decide_what_blocks_save(policy: str, products: int,
+                                          gelus: int) -> None:
+    saved: list[Any] = []
+    partitioner = Partitioner(mode="default", policy=policy)
+
+    def partition(gm: Any, inputs: Any, **kwargs: Any) -> Any:
+        nodes = {node.name: node for node in gm.graph.nodes}
+        parts = partitioner(gm, inputs, **kwargs)
+        saved.extend(nodes[name] for name in partitioner.last_saved)
+        return parts
+
+    ours = train(blocks(), partition)
+    for target, expected in (("addmm", products), ("gelu", gelus)):
+        assert sum(target in str(node.target) and module_of(node) != "head"
+                   for node in saved) == expected
+    if policy == "full":
+        # Each block is computed again from what comes into it, but for masks.
+        wide = [node for node in saved if node.meta["val"].shape == (16, 32)]
+        assert not wide
+    for mine, other in zip(ours, train(blocks(), THEIRS)):
+        assert torch.equal(mine, other)
+
+
+def test_a_plan_is_replayed(tmp_path: Path) -> None:
+    """What one run saves, the next one saves by a plan; what the plan names and
+    the graph lacks is listed."""
+    first = Partitioner(policy="full")
+    train(blocks(), first)
+    plan = {"tg-partition": {"mode": "replay", "saved": first.last_saved},
+            "tg-reshard-after-forward": {"mode": "never"}}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan))
+    for given in (plan, file, str(file)):
+        again = Partitioner(plan=given)
+        train(blocks(), again)
+        assert again.last_saved == first.last_saved
+    plan["tg-partition"]["saved"] = ["no_such_node", first.last_saved[0], "nor"]
+    with pytest.raises(Exception, match="plan names 'no_such_node', 'nor', "
+                                        "which the graph does not have"):
+        train(blocks(), Partitioner(plan=plan))
+    with pytest.raises(Exception, match='patterns "blocks.*" and "tail" of '
+                                        "option 'modules' match no module"):
+        train(blocks(), Partitioner(
+            policy="full modules=blocks.*:none,tail:none"))

@@ -22,6 +22,7 @@
 #include "regather/Support/Result.h"
 
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/JSON.h"
 
 #include <functional>
 
@@ -58,6 +59,8 @@ struct OptionField {
   /// Sets the field; false, with the field as it was, for what is no value.
   std::function<bool(llvm::StringRef)> read;
   std::function<std::string()> print;
+  /// A text, a truth value, a number, or a list.
+  std::function<llvm::json::Value()> getJson;
 };
 
 OptionField makeField(llvm::StringRef name, std::string &value);
@@ -78,8 +81,9 @@ struct PassOptionValue {
   std::string name, value;
 };
 
-/// Splits `a=1 b={x y}` at spaces where no bracket or quote is open. Quotes, or
-/// braces, around a value are taken off.
+/// Splits `a=1 b={x y}` at spaces where no bracket, quote or regular expression
+/// (`/layers\.[0-3]/`) is open. Quotes, or braces, around a value are taken
+/// off.
 std::vector<PassOptionValue> splitPassOptions(llvm::StringRef text);
 
 /// The options of one pass. Refers to the struct that holds them.

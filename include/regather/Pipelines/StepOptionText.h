@@ -41,8 +41,9 @@ Failure setPassOptions(StepOptions &options, llvm::StringRef pass,
 Failure setPassOptions(StepOptions &options, llvm::StringRef text,
                        llvm::StringRef origin);
 
-/// Reads a plan: `as-captured`, or a JSON file with options of passes such as
-/// `{"tg-form-kernels": {"max-ops": 32}}`. `origin` is where the file is named.
+/// Reads a plan: `as-captured`, or options of passes as JSON, such as
+/// `{"tg-form-kernels": {"max-ops": 32}}`, or the path of a file with them.
+/// `origin` is where it is named.
 Failure readPlan(StepOptions &options, const std::string &plan,
                  llvm::StringRef origin);
 

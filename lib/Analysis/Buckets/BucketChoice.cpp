@@ -249,3 +249,10 @@ BucketChoice
 regather::chooseScheduledBuckets(const BucketChoiceProblem &problem) {
   return BucketChooser(problem).run();
 }
+
+int64_t regather::getBucketMemoryLimit(const TimedGraph &graph, double slack) {
+  constexpr int64_t kRoom = 1 << 20;
+  int64_t peak = computeMemoryCurve(graph, graph.getStepOrder()).peakBytes;
+  return std::max(static_cast<int64_t>(static_cast<double>(peak) * slack),
+                  peak + kRoom);
+}

@@ -225,3 +225,15 @@ Buckets regather::chooseBuckets(const BucketSizeProblem &problem) {
   }
   return buckets;
 }
+
+int64_t regather::getDefaultMaxBytes(const BucketSizeProblem &problem) {
+  if (llvm::any_of(problem.collectives,
+                   [](const SizedCollective &sized) { return sized.isGather; }))
+    return problem.unitBytes;
+  double bytes = static_cast<double>(problem.unitBytes);
+  // A rank receives no less than half of a whole tensor.
+  for (const SizedCollective &sized : problem.collectives)
+    bytes = std::max(bytes, 2 * sized.saturatingBytes);
+  constexpr double kMost = 1e15;
+  return static_cast<int64_t>(std::min(bytes, kMost));
+}

@@ -189,6 +189,25 @@ static std::string makeHint(StringRef option, const PathPattern &pattern,
          join(names, ", ") + "?";
 }
 
+/// Says which of `patterns` match no path.
+static Failure listUnmatched(StringRef option, ArrayRef<std::string> patterns,
+                             ArrayRef<size_t> unmatched, StringRef what,
+                             const std::string &choices) {
+  std::string names;
+  for (size_t number : unmatched) {
+    bool isLast = number == unmatched.back();
+    names += (names.empty() ? "\""
+              : isLast      ? " and \""
+                            : ", \"") +
+             patterns[number] + "\"";
+  }
+  bool isOne = unmatched.size() == 1;
+  return makeFailure((isOne ? "pattern " : "patterns ") + names +
+                     " of option '" + option + "' " +
+                     (isOne ? "matches no " : "match no ") + what +
+                     "; there are " + choices);
+}
+
 PatternMatches regather::matchModulePatterns(StringRef option,
                                              ArrayRef<std::string> patterns,
                                              ArrayRef<StringRef> paths,
@@ -196,6 +215,8 @@ PatternMatches regather::matchModulePatterns(StringRef option,
   PatternMatches result;
   std::vector<PatternMatch> &matches = result.matches;
   matches.resize(paths.size());
+  std::vector<size_t> unmatched;
+  std::optional<PathPattern> firstUnmatched;
   for (auto [number, text] : enumerate(patterns)) {
     Result<PathPattern> pattern = parsePattern(option, text);
     if (!pattern) {
@@ -220,12 +241,16 @@ PatternMatches regather::matchModulePatterns(StringRef option,
     }
     if (any)
       continue;
-    result.failure = makeFailure(
-        "pattern \"" + text + "\" of option '" + option + "' matches no " +
-        what + "; there are " + summarizeChoices(*pattern, paths));
-    result.hint =
-        makeHint(option, *pattern, patterns.drop_front(number), paths, matches);
-    return result;
+    unmatched.push_back(number);
+    if (!firstUnmatched)
+      firstUnmatched = std::move(*pattern);
   }
+  if (!firstUnmatched)
+    return result;
+  result.failure = listUnmatched(option, patterns, unmatched, what,
+                                 summarizeChoices(*firstUnmatched, paths));
+  result.hint =
+      makeHint(option, *firstUnmatched, patterns.drop_front(unmatched.front()),
+               paths, matches);
   return result;
 }

@@ -142,3 +142,17 @@ std::vector<ModuleUnit> regather::findModuleUnits(ArrayRef<ModuleUse> uses) {
   mergeLast(uses, units, blocks);
   return units;
 }
+
+std::vector<StringRef>
+regather::findUnitsOfPaths(ArrayRef<StringRef> paths,
+                           ArrayRef<PatternMatch> matches) {
+  ModuleBlocks blocks(paths);
+  bool hasBlocks = llvm::any_of(
+      paths, [&](StringRef path) { return !blocks.getBlock(path).empty(); });
+  std::vector<StringRef> units;
+  for (auto [path, match] : llvm::zip_equal(paths, matches))
+    units.push_back(match.pattern ? match.prefix
+                    : hasBlocks   ? blocks.getBlock(path)
+                                  : blocks.getSibling(path));
+  return units;
+}

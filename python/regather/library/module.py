@@ -24,7 +24,7 @@ class _Option(Structure):
     _fields_ = [("name", c_char_p), ("value", c_char_p)]
 
 
-class _Options(Structure):
+class COptions(Structure):
     _fields_ = [("count", c_uint32), ("elements", POINTER(_Option))]
 
 
@@ -41,10 +41,10 @@ _get_diagnostics = getter("regatherOutputGetDiagnostics", c_void_p,
                           returns=CDiagnostics)
 _list_options = Function("regatherListOptions", c_char_p, POINTER(c_void_p))
 _print = Function("regatherModulePrint", c_void_p, POINTER(c_void_p))
-_compile = Function("regatherModuleCompile", c_void_p, c_char_p, _Options,
+_compile = Function("regatherModuleCompile", c_void_p, c_char_p, COptions,
                     POINTER(c_void_p))
 _COMMANDS = {
-    command: Function(name, c_void_p, _Options, POINTER(c_void_p))
+    command: Function(name, c_void_p, COptions, POINTER(c_void_p))
     for command, name in {"stats": "regatherModuleCount",
                           "tree": "regatherModuleDescribe",
                           "simulate": "regatherModuleSimulate",
@@ -62,7 +62,7 @@ class Output:
     diagnostics: list[Diagnostic]
 
 
-def _take(pointer: c_void_p) -> Output:
+def take_output(pointer: c_void_p) -> Output:
     try:
         return Output(str(_get_text(pointer)), str(_get_json(pointer)),
                       str(_get_html(pointer)), str(_get_trace(pointer)),
@@ -82,17 +82,17 @@ def list_options(command: str) -> list[dict[str, Any]]:
     """The name, value and help of each option of a command."""
     pointer = c_void_p()
     _list_options(_encode(command), byref(pointer))
-    options: list[dict[str, Any]] = json.loads(_take(pointer).json)
+    options: list[dict[str, Any]] = json.loads(take_output(pointer).json)
     return options
 
 
 Options = Sequence[tuple[str, str]]
 
 
-def _options(options: Options) -> _Options:
+def make_options(options: Options) -> COptions:
     elements = (_Option * len(options))(
         *((_encode(name), _encode(value)) for name, value in options))
-    return _Options(len(options), elements)
+    return COptions(len(options), elements)
 
 
 class Module:
@@ -118,20 +118,20 @@ class Module:
     def __str__(self) -> str:
         pointer = c_void_p()
         _print(self._pointer, byref(pointer))
-        return _take(pointer).text
+        return take_output(pointer).text
 
     def run(self, command: str, options: Options = ()) -> Output:
         """Runs "stats", "tree", "simulate" or "report"."""
         pointer = c_void_p()
-        _COMMANDS[command](self._pointer, _options(options), byref(pointer))
-        return _take(pointer)
+        _COMMANDS[command](self._pointer, make_options(options), byref(pointer))
+        return take_output(pointer)
 
     def compile(self, path: str, options: Options = ()) -> Output:
         """Writes a bundle to `path`."""
         pointer = c_void_p()
-        _compile(self._pointer, _encode(path), _options(options),
+        _compile(self._pointer, _encode(path), make_options(options),
                  byref(pointer))
-        return _take(pointer)
+        return take_output(pointer)
 
     def __del__(self) -> None:
         if getattr(self, "_pointer", None):

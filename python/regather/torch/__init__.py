@@ -9,10 +9,11 @@ See docs/pytorch.md.
 from __future__ import annotations
 
 from regather.torch import backend as _backend  # registers "regather"
+from regather.torch.joint_pass import JointPass, joint_pass
 from regather.torch.options import options
 from regather.torch.overlap import OverlapPass
 from regather.torch.partitioner import Partitioner
 
 del _backend
 
-__all__ = ["OverlapPass", "Partitioner", "options"]
+__all__ = ["JointPass", "OverlapPass", "Partitioner", "joint_pass", "options"]

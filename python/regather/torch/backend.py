@@ -73,7 +73,7 @@ def regather(gm: GraphModule, inputs: list[Any], *,
         partitioner = Partitioner(**chosen)
     except TypeError as error:
         raise ValueError(f"backend \"regather\": {error}; options are fallback, "
-                         "mode, budget, reshard, record, cluster") from error
+                         "mode, budget, policy, reshard, record, plan, cluster") from error
     compiled = aot_autograd(
         fw_compiler=_compiler("forward", falls_back),
         bw_compiler=_compiler("backward", falls_back),

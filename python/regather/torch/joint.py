@@ -14,7 +14,8 @@ from torch.utils.checkpoint import CheckpointPolicy
 from regather import library
 from regather.fx.private import schema
 from regather.torch.private import (HigherOrderOperator, OpOverload,
-                                    is_opaque_node, pytree)
+                                    is_opaque_node, py_sym_types, pytree)
+from regather.torch.dynamic import size_with_hints
 from regather.torch.targets import TargetTable
 from regather.torch.unmodelled import Unmodelled
 
@@ -42,6 +43,14 @@ class Joint:
     forward_descs: list[Any]
     backward_descs: list[Any]
     static: frozenset[int]
+    # Of a graph without tangents: calls with which backward begins.
+    seeds: frozenset[Node] = frozenset()
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Sizes are values of the graph."""
+        return any(isinstance(node.meta.get("val"), py_sym_types)
+                   for node in self.nodes)
 
     @property
     def placeholders(self) -> list[Node]:
@@ -140,18 +149,16 @@ class _Flattener:
         if isinstance(value, torch.Tensor):
             count = value.numel()
             if type(count) is not int:
-                raise Unmodelled("sizes are dynamic")
+                return size_with_hints(node), 0
             return count * value.dtype.itemsize, 0
         if isinstance(value, (list, tuple)):
-            size = 0
-            for part in value:
-                if isinstance(part, torch.Tensor):
-                    if type(part.numel()) is not int:
-                        raise Unmodelled("sizes are dynamic")
-                    size += part.numel() * part.dtype.itemsize
-            return size, TUPLE
-        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            raise Unmodelled("sizes are dynamic")
+            parts = [part for part in value if isinstance(part, torch.Tensor)]
+            if any(type(part.numel()) is not int for part in parts):
+                return size_with_hints(node), TUPLE
+            return sum(part.numel() * part.dtype.itemsize
+                       for part in parts), TUPLE
+        if isinstance(value, py_sym_types):
+            return size_with_hints(node), 0
         if value is None:
             return 0, TUPLE if "tensor_meta" not in node.meta else 0
         if is_opaque_node(node):
@@ -165,7 +172,9 @@ class _Flattener:
         for number, node in enumerate(self.joint.nodes[:-1]):
             size, traits = self._measure(node)
             op, target, input_size, meta = node.op, 0, 0, node.meta
-            if op == "call_function":
+            if node in self.joint.seeds:
+                traits |= TANGENT
+            elif op == "call_function":
                 target = self.table.get(node)
                 if node.target is operator.getitem:
                     traits |= ITEM
@@ -202,6 +211,8 @@ class _Flattener:
 @dataclass
 class FlatJoint:
     graph: library.Graph
+    # By target.
+    target_names: list[str]
     sizes: array[int]
     input_sizes: array[int]
     numbers: dict[Node, int]
@@ -217,4 +228,5 @@ def flatten(joint: Joint, released: frozenset[int]) -> FlatJoint:
     graph = library.Graph(flat.targets, flat.traits,
                           array("I", flat.table.traits), flat.begins,
                           flat.inputs, flat.sizes, flat.input_sizes)
-    return FlatJoint(graph, flat.sizes, flat.input_sizes, flat.numbers)
+    return FlatJoint(graph, flat.table.names, flat.sizes, flat.input_sizes,
+                     flat.numbers)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import operator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,19 @@ import torch
 from torch.fx import GraphModule, Node
 
 from regather import library
+from regather.torch.collection import paused_collection
 from regather.torch.duplicates import erase_dead, merge_duplicates
+from regather.torch.dynamic import extract_dynamic
 from regather.torch.extract import count_names, extract
 from regather.torch.identity import make_uuid
 from regather.torch.joint import (FlatJoint, Joint, check_calls,
                                   flatten, is_tangent, read_joint)
+from regather.torch.plan import PlanLike, read_plan, refuse
+from regather.torch.policy import apply_policy, read_policy
 from regather.torch.private import (CustomPartitionerFn, inductor_config,
                                     partitioners, pytree)
 from regather.torch.private import functorch_config as config
-from regather.torch.reshard import find_released, parse_reshard
+from regather.torch.reshard import find_released, read_reshard
 from regather.torch.timed import estimate_seconds
 from regather.torch.unmodelled import Unmodelled, warn_once
 
@@ -42,19 +45,6 @@ _CONFIG: dict[str, Any] = {
     "_sync_decision_cross_ranks": False}
 
 
-@contextmanager
-def _paused_collection() -> Iterator[None]:
-    """Without the garbage collector, which would walk over the graph again and
-    again while nothing of it can be freed."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 class Partitioner(CustomPartitionerFn):
     """Splits a joint graph into forward and backward.
 
@@ -62,12 +52,18 @@ class Partitioner(CustomPartitionerFn):
              PyTorch's min-cut saves; "default": what backward reads; "replay":
              what `record` lists; "budget": as fast as `budget` bytes allow.
     budget   bytes of activations that may be saved; sets the mode.
+    policy   "full": blocks are computed again from what comes into them;
+             "selective": what is slow or small is saved; "none"; or another
+             option `--policy` of `regather`.
     reshard  "always": backward gathers parameters again, which are released
-             after forward; "never": what is gathered can be saved; "default":
-             "always", but for the unit that forward comes to last. Modules may
-             have a mode of their own: "default modules=layers.*:never".
+             after forward; "never" (default): what is gathered can be saved;
+             "default": "always", but for the unit that forward comes to last.
+             Modules may have a mode of their own:
+             "default modules=layers.*:never".
     record   a JSON list of names of nodes; sets the mode. `last_saved` holds
              what the last graph saved.
+    plan     a plan of `regather`, as file or dict, instead of the others: passes
+             tg-apply-policy, tg-reshard-after-forward and tg-partition.
     cluster  what times of recomputation are estimated for; a name or a file.
 
     One object can be used for any number of graphs. Raises ValueError for
@@ -76,10 +72,20 @@ class Partitioner(CustomPartitionerFn):
     """
 
     def __init__(self, *, mode: str | None = None, budget: int | None = None,
-                 reshard: str = "never", record: str | Path | None = None,
-                 cluster: str = "h100-nodes") -> None:
+                 policy: str | None = None, reshard: str | None = None,
+                 record: str | Path | None = None, cluster: str = "h100-nodes",
+                 plan: PlanLike | None = None) -> None:
+        self._plan = read_plan(plan, policy=policy, reshard=reshard)
+        self._recorded: list[str] | None = None
+        if self._plan.recompute is not None:
+            if not (mode is None and budget is None and record is None):
+                raise ValueError("tg-partition of the plan and mode, budget or "
+                                 "record decide about the same")
+            mode, budget, cluster = self._read_recompute(self._plan.recompute,
+                                                         cluster)
         implied = ("budget" if budget is not None else
-                   "replay" if record is not None else "min-cut")
+                   "replay" if record is not None or self._recorded is not None
+                   else "min-cut")
         self.mode = mode or implied
         if self.mode not in MODES:
             raise ValueError(f"expects one of {', '.join(MODES)} as mode, got "
@@ -90,28 +96,48 @@ class Partitioner(CustomPartitionerFn):
             raise ValueError("mode budget and a budget, a number of bytes, need "
                              "each other, as do mode replay and a record")
         self.budget = budget
-        self.reshard = reshard
-        self._reshard = parse_reshard(reshard)
+        self._reshard = read_reshard(self._plan.reshard)
+        self._policy = read_policy(self._plan.policy)
+        if self._policy is not None and self.mode == "match-pytorch":
+            raise ValueError("mode match-pytorch saves what PyTorch saves, "
+                             "which knows no policy")
         self.record = None if record is None else Path(record)
         self.cluster = cluster
         self.last_saved: list[str] = []
+
+    def _read_recompute(self, options: dict[str, Any], cluster: str
+                        ) -> tuple[str, int | None, str]:
+        """Mode, budget and cluster of tg-partition."""
+        refuse("tg-partition", options, {"split": True})
+        mode = options["mode"]
+        if options["match-pytorch"]:
+            if mode != "min-cut":
+                raise ValueError("'match-pytorch' of tg-partition is for "
+                                 "'mode=min-cut'")
+            mode = "match-pytorch"
+        if options["saved"] or mode == "replay":
+            self._recorded = options["saved"]
+        budget = options["budget"]
+        return mode, None if budget < 0 else budget, (
+            options["cluster"] if mode == "budget" else cluster)
 
     def uuid(self) -> str:
         cluster = Path(self.cluster)
         return make_uuid(
             "partitioner",
-            {"mode": self.mode, "budget": self.budget, "reshard": self.reshard,
+            {"mode": self.mode, "budget": self.budget, "plan": self._plan.key,
              "cluster": self.cluster},
-            [self.record, cluster if cluster.is_file() else None])
+            [self.record, *self._plan.files,
+             cluster if cluster.is_file() else None])
 
     def __call__(self, gm: GraphModule, joint_inputs: Sequence[object],
                  **kwargs: Any) -> tuple[GraphModule, GraphModule]:
         kwargs.pop("compiler", None)
         try:
-            with _paused_collection():
+            with paused_collection():
                 return self._partition(gm, **kwargs)
         except Unmodelled as reason:
-            warn_once("partitioner", reason)
+            warn_once("PyTorch's own partitioner runs", reason)
         return partitioners.min_cut_rematerialization_partition(
             gm, joint_inputs, **kwargs)
 
@@ -143,18 +169,33 @@ class Partitioner(CustomPartitionerFn):
         joint = read_joint(gm, num_fwd_outputs, static_lifetime_input_indices)
         if not any(map(is_tangent, joint.nodes)):
             raise Unmodelled("nothing depends on a gradient")
-        self._apply_marks(joint)
-        flat = flatten(joint, find_released(joint, self._reshard))
-        partition = self._decide(joint, flat)
+        partition = self.decide(joint)
         nodes = joint.nodes
         saved = [nodes[i] for i in partition.saved]
-        self.last_saved = [node.name for node in saved]
-        log.info("saves %d values of %d bytes", len(saved),
-                 sum(flat.sizes[i] for i in partition.saved))
+        if joint.is_dynamic:
+            arguments = [node for node in joint.placeholders
+                         if not is_tangent(node)]
+            return extract_dynamic(gm, saved, num_fwd_outputs, [
+                node for i, node in enumerate(arguments) if i in joint.static])
         forward, backward = extract(
             joint, saved, [nodes[i] for i in partition.forward],
             [nodes[i] for i in partition.backward])
         return _repeat_random(joint, forward, backward)
+
+    def decide(self, joint: Joint) -> library.Partition:
+        """What is saved, and what the parts run. Raises `Unmodelled`."""
+        if joint.is_dynamic and self.mode == "match-pytorch":
+            raise Unmodelled("sizes are dynamic")
+        self._apply_marks(joint)
+        flat = flatten(joint, find_released(joint, self._reshard))
+        # A record counts more than a policy, but less than marks of the model.
+        if self._policy is not None and self.mode != "replay":
+            apply_policy(joint, flat, self._policy)
+        partition = self._solve(joint, flat)
+        self.last_saved = [joint.nodes[i].name for i in partition.saved]
+        log.info("saves %d values of %d bytes", len(partition.saved),
+                 sum(flat.sizes[i] for i in partition.saved))
+        return partition
 
     @staticmethod
     def _apply_marks(joint: Joint) -> None:
@@ -164,16 +205,29 @@ class Partitioner(CustomPartitionerFn):
             partitioners.cleanup_recompute_tags(joint.module,
                                                 is_default_partition=False)
 
-    def _decide(self, joint: Joint, flat: FlatJoint) -> library.Partition:
-        recorded, seconds = None, None
+    def _find_recorded(self, joint: Joint, flat: FlatJoint
+                       ) -> list[int] | None:
+        """The numbers of recorded nodes; `name:2` is result 2 of one that has
+        several."""
+        names, origin = self._recorded, "plan"
         if self.record is not None:
-            numbers = {node.name: i for node, i in flat.numbers.items()}
             names = json.loads(self.record.read_text())
-            if missing := [name for name in names if name not in numbers]:
-                raise library.RegatherError(
-                    f"record \"{self.record}\" names '{missing[0]}', which is "
-                    "no node of the graph")
-            recorded = [numbers[name] for name in names]
+            origin = f"record \"{self.record}\""
+        if names is None:
+            return None
+        numbers = {node.name: i for node, i in flat.numbers.items()}
+        for node, number in flat.numbers.items():
+            if node.target is operator.getitem:
+                numbers[f"{node.args[0].name}:{node.args[1]}"] = number
+        if missing := [name for name in names if name not in numbers]:
+            quoted = ", ".join(f"'{name}'" for name in missing)
+            raise library.RegatherError(
+                f"{origin} names {quoted}, which the graph does not have")
+        return [numbers[name] for name in names]
+
+    def _solve(self, joint: Joint, flat: FlatJoint) -> library.Partition:
+        recorded = self._find_recorded(joint, flat)
+        seconds = None
         if self.budget is not None:
             seconds = estimate_seconds(joint.nodes[:-1], self.cluster)
         return library.Partition(flat.graph, self.mode, recorded,

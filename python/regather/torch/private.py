@@ -21,10 +21,14 @@ from torch._guards import TracingContext
 from torch._inductor.custom_graph_pass import (CustomGraphPass,
                                                CustomPartitionerFn)
 from torch._ops import HigherOrderOperator, OpOverload
-from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch._subclasses.fake_tensor import (FakeTensor,
+                                           unset_fake_temporarily)
 from torch.distributed.distributed_c10d import _resolve_process_group
 from torch.fx._lazy_graph_module import _make_graph_module
+from torch.fx.experimental.proxy_tensor import py_sym_types
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils import _pytree as pytree
+from torch.utils._ordered_set import OrderedSet
 
 # Of 2.15: a floating-point argument by its bits.
 normalize_argument = getattr(compile_utils, "_normalize_cse_arg",
@@ -63,11 +67,12 @@ def storage_key(tensor: torch.Tensor) -> int:
 
 
 __all__ = [
-    "CustomGraphPass", "CustomPartitionerFn", "HigherOrderOperator",
-    "OpOverload", "SavedForBackwardsAOTOutput",
-    "SavedForBackwardsNoVcCheckAOTOutput", "TracingContext", "aot_autograd",
-    "compile_utils", "functorch_config", "get_aten_target", "inductor_config",
-    "is_opaque_node", "list_backends", "make_boxed_func", "make_graph_module",
-    "normalize_argument", "partitioners", "pytree", "rand_ops",
-    "register_backend", "resolve_process_group",
+    "CustomGraphPass", "CustomPartitionerFn", "FakeTensor",
+    "HigherOrderOperator", "OpOverload", "OrderedSet",
+    "SavedForBackwardsAOTOutput", "SavedForBackwardsNoVcCheckAOTOutput",
+    "TracingContext", "aot_autograd", "compile_utils",
+    "free_unbacked_symbols", "functorch_config", "get_aten_target",
+    "inductor_config", "is_opaque_node", "list_backends", "make_boxed_func",
+    "make_graph_module", "normalize_argument", "partitioners", "py_sym_types",
+    "pytree", "rand_ops", "register_backend", "resolve_process_group",
     "unset_fake_temporarily", "wait_tensor"]

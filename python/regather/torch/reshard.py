@@ -3,8 +3,8 @@ tg-reshard-after-forward for a joint graph."""
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -12,10 +12,8 @@ from torch.fx import Node
 from regather import library
 from regather.torch.joint import Joint, find_parameters, is_tangent
 from regather.torch.modules import module_of
+from regather.torch.plan import refuse
 from regather.torch.targets import GATHER, TargetTable
-
-MODES = ("always", "never", "default")
-
 
 @dataclass(frozen=True)
 class Reshard:
@@ -25,34 +23,21 @@ class Reshard:
     patterns: tuple[tuple[str, str], ...] = ()
 
 
-def parse_reshard(text: str) -> Reshard:
-    """Reads `MODE [modules=PATTERN:MODE,...]`, the options of
-    tg-reshard-after-forward. Raises ValueError."""
-    mode, patterns = "default", []
-    for i, word in enumerate(text.split()):
-        name, is_option, value = word.partition("=")
-        if not is_option and i == 0:
-            name, value = "mode", word
-        if name == "mode":
-            if value not in MODES:
-                raise ValueError(f"expects one of {', '.join(MODES)} as "
-                                 f"reshard, got {value!r}")
-            mode = value
-        elif name == "modules":
-            for item in value.split(","):
-                pattern, _, chosen = item.rpartition(":")
-                if not pattern or chosen not in ("always", "never"):
-                    raise ValueError("'modules' of reshard expects "
-                                     "PATTERN:always or PATTERN:never, got "
-                                     f"{item!r}")
-                patterns.append((pattern, chosen))
-        elif name == "group":
-            raise ValueError("'group' of reshard needs process groups of its "
-                             "own, which a partitioner cannot make")
-        else:
-            raise ValueError(f"reshard has no option {name!r}; there are "
-                             "mode, modules")
-    return Reshard(mode, tuple(patterns))
+def read_reshard(options: dict[str, Any] | None) -> Reshard:
+    """Reads options of tg-reshard-after-forward, by their names. Raises
+    ValueError."""
+    if options is None:
+        return Reshard("never")
+    # A partitioner cannot make process groups of its own.
+    refuse("tg-reshard-after-forward", options, {"group": 0})
+    patterns = []
+    for item in options["modules"]:
+        pattern, _, chosen = item.rpartition(":")
+        if not pattern or chosen not in ("always", "never"):
+            raise ValueError("'modules' of reshard expects PATTERN:always or "
+                             f"PATTERN:never, got {item!r}")
+        patterns.append((pattern, chosen))
+    return Reshard(options["mode"], tuple(patterns))
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from regather import library
 from regather.torch.private import (OpOverload, TracingContext,
                                     inductor_config, partitioners)
 
@@ -17,30 +18,9 @@ GATHER, COLLECTIVE, WAIT = 128, 256, 512
 
 aten = torch.ops.aten
 
-# Beside those that PyTorch's partitioner counts: what others lower to them.
-_LIBRARY_CALLS = (
-    "baddbmm", "_addmm_activation", "addbmm", "addmv", "mv", "dot", "linear",
-    "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_flash_attention_for_cpu_backward",
-    "_scaled_dot_product_flash_attention_backward",
-    "_scaled_dot_product_efficient_attention_backward",
-    "_scaled_dot_product_cudnn_attention",
-    "_scaled_dot_product_cudnn_attention_backward",
-    "_scaled_dot_product_fused_attention_overrideable", "_grouped_mm",
-    "_scaled_grouped_mm", "_flash_attention_backward",
-    "_efficient_attention_backward", "sort", "topk", "_embedding_bag")
-
-
 @cache
 def _operators() -> Any:
     return partitioners.get_default_op_list()
-
-
-@cache
-def _library_calls() -> frozenset[Any]:
-    found = (getattr(aten, name, None) for name in _LIBRARY_CALLS)
-    return frozenset(_operators().compute_intensive_ops) | {
-        op for op in found if op is not None}
 
 
 def is_random(target: Any) -> bool:
@@ -61,7 +41,7 @@ def _traits_of_call(node: Node, impure_random: bool) -> int:
     if packet is aten.cat:
         traits |= CONCATENATION
     # What we do not know may take long.
-    if packet in _library_calls() or (
+    if library.is_expensive_target(str(target)) or (
             isinstance(target, OpOverload)
             and namespace not in ("aten", "prims", "_c10d_functional")):
         traits |= LIBRARY_CALL
@@ -86,6 +66,7 @@ class TargetTable:
                                or inductor_config.fallback_random)
         # What is no call has the first number.
         self.traits = [0]
+        self.names = [""]
         self._numbers: dict[Any, int] = {}
 
     def get(self, node: Node) -> int:
@@ -95,4 +76,5 @@ class TargetTable:
             number = len(self.traits)
             self._numbers[node.target] = number
             self.traits.append(_traits_of_call(node, self._impure_random))
+            self.names.append(str(node.target))
         return number

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,8 +14,9 @@ from torch.distributed.distributed_c10d import get_process_group_ranks
 from torch.fx import Graph, Node
 
 from regather import library
-from regather.torch.private import (partitioners, resolve_process_group,
-                                    storage_key, wait_tensor)
+from regather.torch.private import (OpOverload, partitioners,
+                                    resolve_process_group, storage_key,
+                                    wait_tensor)
 from regather.torch.targets import is_random
 from regather.torch.unmodelled import Unmodelled
 
@@ -40,28 +41,46 @@ def size_of(value: Any) -> int:
     return count * value.dtype.itemsize
 
 
-def count_flops(node: Node) -> float:
-    """Of GEMMs, convolutions and attention, as PyTorch counts them."""
+def _flop_key(node: Node) -> str:
+    """What the number depends on."""
+    return str((node.target, *torch.fx.node.map_arg(
+        (node.args, node.kwargs), lambda n: _shapes_of(n.meta["val"]))))
+
+
+def _shapes_of(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_shapes_of, value))
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else value
+
+
+def count_flops(node: Node, known: dict[str, float]) -> float:
+    """Of GEMMs, convolutions and attention, as PyTorch counts them. `known` are
+    those of calls that are alike."""
     from torch.utils.flop_counter import flop_registry
     formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
     if formula is None:
         return 0
+    key = _flop_key(node)
+    if key in known:
+        return known[key]
     args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs),
                                          lambda n: n.meta["val"])
-    return float(formula(*args, **kwargs, out_val=node.meta["val"]))
+    known[key] = float(formula(*args, **kwargs, out_val=node.meta["val"]))
+    return known[key]
 
 
 def estimate_seconds(nodes: list[Node], cluster: str) -> array[float]:
     """What each node takes on a device. Views, items and what is no call take
     nothing."""
     flops, sizes, types = array("d"), array("d"), array("B")
+    known: dict[str, float] = {}
     views = partitioners.get_default_op_list().view_ops
     for node in nodes:
         packet = getattr(node.target, "overloadpacket", node.target)
         runs = (node.op == "call_function" and packet not in views
                 and node.target is not operator.getitem
                 and getattr(node.target, "namespace", "") != "_c10d_functional")
-        work = count_flops(node) if runs else 0
+        work = count_flops(node, known) if runs else 0
         value = node.meta.get("val")
         flops.append(work)
         sizes.append(size_of(value) + sum(
@@ -72,7 +91,15 @@ def estimate_seconds(nodes: list[Node], cluster: str) -> array[float]:
     return library.compute_seconds(cluster, flops, sizes, types)
 
 
-def _kind_of(node: Node) -> int | None:
+def _measure_nodes(nodes: list[Node], cluster: str,
+                   known: Mapping[Node, float]) -> array[float]:
+    fresh = [node for node in nodes if node not in known]
+    found = dict(zip(fresh, estimate_seconds(fresh, cluster)))
+    return array("d", [found[node] if node in found else known[node]
+                       for node in nodes])
+
+
+def kind_of(node: Node) -> int | None:
     """The kind of a functional collective; nothing for other nodes."""
     if getattr(node.target, "namespace", "") != "_c10d_functional":
         return None
@@ -91,19 +118,14 @@ class _Collective:
     received: float
 
 
-@dataclass
-class _Lists:
-    begins: array[int] = field(default_factory=lambda: array("I", [0]))
-    elements: array[int] = field(default_factory=lambda: array("I"))
-
-    def push(self, elements: list[int]) -> None:
-        self.elements.extend(elements)
-        self.begins.append(len(self.elements))
+def whole_bytes(node: Node) -> int:
+    """Of the tensor that a collective gathers, or reduces."""
+    return max(size_of(node.meta["val"]), size_of(node.args[0].meta["val"]))
 
 
-def _received_bytes(node: Node, kind: int, ranks: int) -> float:
+def received_bytes(node: Node, kind: int, ranks: int) -> float:
     """By each rank, of a ring."""
-    whole = max(size_of(node.meta["val"]), size_of(node.args[0].meta["val"]))
+    whole = whole_bytes(node)
     share = whole * (ranks - 1) / ranks
     return {2: 2 * share, 4: float(whole)}.get(kind, share)
 
@@ -135,7 +157,8 @@ class TimedGraph:
     """
 
     def __init__(self, graph: Graph, cluster: str,
-                 ranks_of: Callable[[str], list[int]] | None = None) -> None:
+                 ranks_of: Callable[[str], list[int]] | None = None,
+                 known: Mapping[Node, float] | None = None) -> None:
         self.nodes = [node for node in graph.nodes
                       if node.op in ("call_function", "get_attr")]
         self.numbers = {node: i for i, node in enumerate(self.nodes)}
@@ -143,10 +166,12 @@ class TimedGraph:
         self.kinds = array("B", bytes(len(self.nodes)))
         self.streams = array("I", bytes(4 * len(self.nodes)))
         self.collectives = array("I", bytes(4 * len(self.nodes)))
-        self.predecessors = _Lists()
+        self.predecessors = library.Lists()
         self.groups: dict[str, int] = {}
+        self._effects: dict[Any, bool] = {}
         self._measured: list[_Collective] = []
-        self.seconds = estimate_seconds(self.nodes, cluster)
+        self.cluster = cluster
+        self.seconds = _measure_nodes(self.nodes, cluster, known or {})
         for number, node in enumerate(self.nodes):
             self._add_collective(number, node)
         self._measure(cluster)
@@ -157,13 +182,13 @@ class TimedGraph:
     def _add_collective(self, number: int, node: Node) -> None:
         """A collective that one wait waits for runs beside computation; others
         hold it up."""
-        kind = _kind_of(node)
+        kind = kind_of(node)
         if kind is None:
             return
         group = node.args[-1]
         if not isinstance(group, str):
             raise Unmodelled("a process group is an argument")
-        received = _received_bytes(node, kind, len(self.ranks_of(group)))
+        received = received_bytes(node, kind, len(self.ranks_of(group)))
         self._measured.append(_Collective(number, kind, group, received))
         users = list(node.users)
         if len(users) != 1 or not _is_wait(users[0]):
@@ -173,6 +198,14 @@ class TimedGraph:
         self.kinds[number], self.kinds[wait] = COLLECTIVE, WAIT
         self.streams[number] = self.streams[wait] = stream
         self.collectives[wait] = number
+
+    def has_effects(self, node: Node) -> bool:
+        """Of a call. Operators have them or not, whatever their arguments."""
+        if not isinstance(node.target, OpOverload):
+            return bool(node.is_impure())
+        if node.target not in self._effects:
+            self._effects[node.target] = bool(node.is_impure())
+        return self._effects[node.target]
 
     def _measure(self, cluster: str) -> None:
         for group in sorted({one.group for one in self._measured}):
@@ -200,17 +233,17 @@ class TimedGraph:
                     before.append(random)
                 random = number
             if self.kinds[number] == COMPUTE and not _is_wait(node) and (
-                    node.op == "call_function" and node.is_impure()):
+                    node.op == "call_function" and self.has_effects(node)):
                 before.extend(since)
                 barrier, since = number, []
             else:
                 since.append(number)
             self.predecessors.push(sorted(set(before)))
 
-    def _find_conflicts(self) -> _Lists:
+    def _find_conflicts(self) -> library.Lists:
         """Collectives of groups that share more than one rank wait for each
         other."""
-        conflicts = _Lists()
+        conflicts = library.Lists()
         members = [set(self.ranks_of(group)) for group in self.groups]
         for i, first in enumerate(members):
             conflicts.push([j for j, second in enumerate(members)
@@ -251,17 +284,24 @@ class TimedGraph:
         returned = {owner[self.numbers[node]] for node in output.all_input_nodes
                     if self.numbers.get(node) in owner}
         self.live_out = array("B", [i in returned for i in range(len(uses))])
-        self.users = _Lists()
+        self.users = library.Lists()
         for used in uses:
             self.users.push(sorted(used))
 
-    def schedule(self, memory_limit: int | None, in_flight: int
-                 ) -> tuple[list[int], library.Score, library.Score]:
-        """An order, what it takes, and what the order of the graph takes."""
-        return library.schedule(
+    def measure_again(self, graph: Graph) -> TimedGraph:
+        """The graph after a change. Calls that were there take what they took."""
+        return TimedGraph(graph, self.cluster, self.ranks_of,
+                          dict(zip(self.nodes, self.seconds)))
+
+    def to_arrays(self) -> library.TimedArrays:
+        return library.TimedArrays(
             self.kinds, self.seconds, self.streams, self.collectives,
-            (self.predecessors.begins, self.predecessors.elements),
-            (self.conflicts.begins, self.conflicts.elements),
-            self.buffer_bytes, self.writers, self.live_out,
-            (self.users.begins, self.users.elements),
-            -1 if memory_limit is None else memory_limit, in_flight)
+            self.predecessors, self.conflicts, self.buffer_bytes, self.writers,
+            self.live_out, self.users)
+
+
+def reorder(graph: Graph, nodes: list[Node]) -> None:
+    """Gives all calls of a graph this order, behind its arguments."""
+    output = next(reversed(graph.nodes))
+    for node in nodes:
+        output.prepend(node)

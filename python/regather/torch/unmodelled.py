@@ -13,8 +13,8 @@ _warned: set[str] = set()
 
 
 def warn_once(what: str, reason: Unmodelled) -> None:
-    """Says once for each reason that PyTorch's pass runs instead."""
-    message = f"regather: PyTorch's own {what} runs, because {reason}"
+    """Says once for each reason what happens instead."""
+    message = f"regather: {what}, because {reason}"
     if message not in _warned:
         _warned.add(message)
         warnings.warn(message, stacklevel=3)

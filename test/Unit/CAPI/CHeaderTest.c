@@ -10,13 +10,17 @@
  *
  *===----------------------------------------------------------------------===*/
 
+#include "regather-c/Buckets.h"
 #include "regather-c/Cost.h"
 #include "regather-c/Execution.h"
 #include "regather-c/Module.h"
 #include "regather-c/ModulePaths.h"
 #include "regather-c/Option.h"
 #include "regather-c/Partition.h"
+#include "regather-c/Policy.h"
 #include "regather-c/Schedule.h"
+#include "regather-c/StepPlan.h"
+#include "regather-c/Targets.h"
 
 uint32_t regatherTestGetVersionFromC(void);
 

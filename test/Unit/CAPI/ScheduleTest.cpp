@@ -31,6 +31,7 @@ struct Program {
   std::vector<uint8_t> liveOut = {0, 0, 1};
   std::vector<uint32_t> userBegins = {0, 2, 5, 6}, users = {0, 3, 1, 2, 3, 3};
   int64_t memoryLimit = 100;
+  double memoryRatio = 1;
 
   std::vector<uint32_t> order;
   RegatherScore score = {}, given = {};
@@ -51,7 +52,7 @@ struct Program {
     arrays.bufferWriters = writers.data();
     arrays.bufferLiveOut = liveOut.data();
     arrays.bufferUsers = {userBegins.data(), users.data()};
-    RegatherScheduleOptions options = {memoryLimit, 16};
+    RegatherScheduleOptions options = {memoryLimit, memoryRatio, 16, 100, 0};
     order.resize(kinds.size());
     RegatherStatus *status =
         regatherSchedule(&arrays, &options, order.data(), &score, &given);
@@ -86,6 +87,9 @@ TEST(CAPIScheduleTest, memoryLimitsAreKept) {
   // That of the given order.
   program.memoryLimit = -1;
   EXPECT_EQ(program.run(), "");
+  EXPECT_EQ(program.score.peakBytes, program.given.peakBytes);
+  program.memoryRatio = 0.5;
+  EXPECT_TRUE(fails(program, "at least 1"));
 }
 
 TEST(CAPIScheduleTest, malformedArraysAreErrors) {

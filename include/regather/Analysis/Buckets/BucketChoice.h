@@ -20,6 +20,11 @@
 
 namespace regather {
 
+/// What schedules with buckets may take if nobody says so: `slack` times the
+/// peak of the order of the graph, but always room for some small tensors.
+/// O(n).
+int64_t getBucketMemoryLimit(const TimedGraph &graph, double slack);
+
 struct BucketChoiceProblem {
   TimedGraph graph;
   /// Collectives that may be merged: their operations, and what they carry. The

@@ -61,6 +61,11 @@ struct BucketSizeProblem {
   double maxCompute = 0;
 };
 
+/// What `maxBytes` is if nobody says so: the largest unit, as FSDP gathers it.
+/// Where nothing is gathered, units are no measure, and buckets may have what
+/// saturates the link.
+int64_t getDefaultMaxBytes(const BucketSizeProblem &problem);
+
 struct DryRun {
   double seconds = 0;
   /// By bucket: computation waits for it, or for what runs right behind it.

@@ -30,8 +30,8 @@ struct PatternMatch {
 struct PatternMatches {
   /// By path.
   std::vector<PatternMatch> matches;
-  /// A pattern that is malformed or matches no path, or a path that two
-  /// patterns match.
+  /// A pattern that is malformed, a path that two patterns match, or all
+  /// patterns that match no path.
   Failure failure;
   /// What may have been meant instead; empty if there is no guess.
   std::string hint;

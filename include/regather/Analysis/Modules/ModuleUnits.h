@@ -9,6 +9,8 @@
 #ifndef REGATHER_ANALYSIS_MODULES_MODULEUNITS_H
 #define REGATHER_ANALYSIS_MODULES_MODULEUNITS_H
 
+#include "regather/Analysis/Modules/ModulePattern.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -39,6 +41,13 @@ private:
   /// All proper prefixes of containers of several blocks, and these.
   llvm::StringSet<> above;
 };
+
+/// The unit that each of `paths` lies in, for what is decided by units: what
+/// its pattern matched or, without one, the repeated block or, if the model has
+/// none, the module beside them; empty for none. `matches` are by path.
+std::vector<llvm::StringRef>
+findUnitsOfPaths(llvm::ArrayRef<llvm::StringRef> paths,
+                 llvm::ArrayRef<PatternMatch> matches);
 
 /// Something that belongs to a module, and the place of its first use.
 struct ModuleUse {

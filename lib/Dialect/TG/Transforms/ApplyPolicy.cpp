@@ -10,6 +10,7 @@
 #include "Partition/BudgetPlan.h"
 
 #include "regather/Analysis/Modules/ModuleUnits.h"
+#include "regather/Analysis/Recomputation/CheckpointMarks.h"
 #include "regather/Dialect/TG/Chains/ParameterChains.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
@@ -17,6 +18,7 @@
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -32,12 +34,6 @@ using namespace regather;
 using namespace regather::tg;
 
 namespace {
-/// The checkpointed unit of an operation, and the plan for it.
-struct Plan {
-  StringRef unit;
-  PolicyPlan plan = PolicyPlan::None;
-};
-
 struct ApplyPolicy
     : public regather::tg::impl::ApplyPolicyPassBase<ApplyPolicy> {
   using ApplyPolicyPassBase::ApplyPolicyPassBase;
@@ -53,8 +49,8 @@ struct ApplyPolicy
 private:
   LogicalResult parseOptions();
   LogicalResult apply(FunctionOpInterface func);
-  FailureOr<std::vector<Plan>> getPlans(FunctionOpInterface func,
-                                        const StepGraph &graph);
+  FailureOr<std::vector<CheckpointNode>> getPlans(FunctionOpInterface func,
+                                                  const StepGraph &graph);
   bool isSavedBySelection(Operation *op);
   LogicalResult applyBudget(FunctionOpInterface func, const StepGraph &graph,
                             const ParameterChains &chains);
@@ -155,9 +151,21 @@ bool ApplyPolicy::isSavedBySelection(Operation *op) {
   return isReduction(op);
 }
 
-/// The plan of each operation, by number. Backward has none.
-FailureOr<std::vector<Plan>> ApplyPolicy::getPlans(FunctionOpInterface func,
-                                                   const StepGraph &graph) {
+static CheckpointPlan getPlan(PolicyPlan plan) {
+  switch (plan) {
+  case PolicyPlan::None:
+    return CheckpointPlan::None;
+  case PolicyPlan::Full:
+    return CheckpointPlan::Full;
+  case PolicyPlan::Selective:
+    return CheckpointPlan::Selective;
+  }
+  llvm_unreachable("unknown plan");
+}
+
+/// The unit and plan of each operation, by number. Backward has none.
+FailureOr<std::vector<CheckpointNode>>
+ApplyPolicy::getPlans(FunctionOpInterface func, const StepGraph &graph) {
   llvm::MapVector<StringRef, SmallVector<unsigned>> byModule;
   for (auto [number, op] : llvm::enumerate(graph.getOps()))
     if (auto module = op->getAttrOfType<StringAttr>(kModuleAttrName);
@@ -171,42 +179,54 @@ FailureOr<std::vector<Plan>> ApplyPolicy::getPlans(FunctionOpInterface func,
   if (failed(matches))
     return failure();
 
-  ModuleBlocks blocks(paths);
-  bool hasBlocks = llvm::any_of(
-      paths, [&](StringRef path) { return !blocks.getBlock(path).empty(); });
-  std::vector<Plan> plans(graph.getOps().size());
-  for (auto [path, match] : llvm::zip_equal(paths, *matches)) {
-    Plan plan{hasBlocks ? blocks.getBlock(path) : blocks.getSibling(path),
-              policy};
-    if (match.pattern)
-      plan = {match.prefix, patternPlans[*match.pattern]};
-    if (plan.unit.empty())
-      plan.plan = PolicyPlan::None;
+  std::vector<StringRef> units = findUnitsOfPaths(paths, *matches);
+  llvm::StringMap<uint32_t> numbers;
+  std::vector<CheckpointNode> nodes(graph.getOps().size());
+  for (auto [path, match, unit] : llvm::zip_equal(paths, *matches, units)) {
+    CheckpointNode node;
+    if (!unit.empty())
+      node.plan =
+          getPlan(match.pattern ? patternPlans[*match.pattern] : policy);
+    node.unit = numbers.try_emplace(unit, numbers.size()).first->second;
     for (unsigned number : byModule[path])
-      plans[number] = plan;
+      nodes[number] = node;
   }
-  return plans;
+  return nodes;
 }
 
-/// True if forward reads a result of `op` outside of its unit: the value goes
-/// on to the next unit.
-static bool leavesUnit(Operation *op, ArrayRef<Plan> plans,
-                       const StepGraph &graph) {
-  StringRef unit = plans[graph.getNumber(op)].unit;
+/// The operations of forward that read results of `op`. What a collective gives
+/// is read behind its wait.
+static std::vector<uint32_t> findReaders(Operation *op,
+                                         const StepGraph &graph) {
   if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
     WaitOp wait = getWait(collective);
     if (!wait)
-      return false;
+      return {};
     op = wait;
   }
-  return llvm::any_of(op->getUsers(), [&](Operation *user) {
-    if (user == graph.getBlock().getTerminator())
-      return true;
-    unsigned number = graph.getNumber(user);
-    return !graph.isBackward(number) &&
-           (plans[number].plan == PolicyPlan::None ||
-            plans[number].unit != unit);
-  });
+  std::vector<uint32_t> readers;
+  for (Operation *user : op->getUsers())
+    if (user != graph.getBlock().getTerminator() &&
+        !graph.isBackward(graph.getNumber(user)))
+      readers.push_back(graph.getNumber(user));
+  return readers;
+}
+
+static bool isReturned(Operation *op, const StepGraph &graph) {
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    if (WaitOp wait = getWait(collective))
+      op = wait;
+  return llvm::is_contained(op->getUsers(), graph.getBlock().getTerminator());
+}
+
+/// A wait follows its collective. Gathers of parameters follow tg.reshard.
+static bool isExempt(Operation *op, const ParameterChains &chains) {
+  if (isa<WaitOp>(op) || op->getNumResults() == 0)
+    return true;
+  auto gather = dyn_cast<AllGatherOp>(op);
+  return chains.getParameter(op->getResult(0)) ||
+         chains.isConstant(op->getResult(0)) ||
+         (gather && !chains.getMembers(gather).empty());
 }
 
 void ApplyPolicy::mark(Operation *op, bool isSaved) {
@@ -264,28 +284,29 @@ LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
   savedHere = recomputedHere = 0;
   if (budget >= 0)
     return applyBudget(func, graph, chains);
-  FailureOr<std::vector<Plan>> plans = getPlans(func, graph);
-  if (failed(plans))
+  FailureOr<std::vector<CheckpointNode>> nodes = getPlans(func, graph);
+  if (failed(nodes))
     return failure();
   used.assign(saved.size(), false);
   numCalls = 0;
+  std::vector<std::vector<uint32_t>> readers(nodes->size());
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
-    PolicyPlan plan = (*plans)[number].plan;
-    // A wait has the mark of its collective, and tg.reshard decides about
-    // gathers of parameters.
-    if (plan == PolicyPlan::None || isa<WaitOp>(op) || op->getNumResults() == 0)
+    CheckpointNode &node = (*nodes)[number];
+    node.isExempt = isExempt(op, chains);
+    if (node.plan == CheckpointPlan::None || node.isExempt)
       continue;
-    auto gather = dyn_cast<AllGatherOp>(op);
-    if (chains.getParameter(op->getResult(0)) ||
-        chains.isConstant(op->getResult(0)) ||
-        (gather && !chains.getMembers(gather).empty()))
-      continue;
-    bool isSaved = plan == PolicyPlan::Selective && isSavedBySelection(op);
-    isSaved |= !isRepeatable(op) || leavesUnit(op, *plans, graph);
-    if (op->hasAttr(kPolicyAttrName))
-      continue;
-    mark(op, isSaved);
+    node.isSelected =
+        node.plan == CheckpointPlan::Selective && isSavedBySelection(op);
+    node.isRepeatable = isRepeatable(op);
+    node.isReturned = isReturned(op, graph);
+    // What is marked already counts for the selection, and keeps its mark.
+    node.isExempt = op->hasAttr(kPolicyAttrName);
+    readers[number] = findReaders(op, graph);
   }
+  for (auto [op, isSaved] :
+       llvm::zip_equal(graph.getOps(), markCheckpoints(*nodes, readers)))
+    if (isSaved)
+      mark(op, *isSaved);
   report(func);
   return checkSaveList(func);
 }

@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BucketCollectives/AutoBuckets.h"
-#include "BucketCollectives/BucketPlan.h"
 
-#include "regather/Analysis/Modules/ModuleNames.h"
+#include "regather/Analysis/Buckets/BucketPlan.h"
 #include "regather/Dialect/TG/Chains/ParameterChains.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
@@ -143,11 +142,7 @@ FailureOr<PlannedNames> BucketCollectives::planNames(ArrayRef<Step> steps) {
   for (auto [owner, match] : llvm::zip_equal(owners, *matches)) {
     if (!match.pattern)
       continue;
-    const BucketPlan::Bucket &bucket =
-        read->buckets[read->bucketOf[*match.pattern]];
-    std::string name = bucket.name;
-    if (bucket.isEach)
-      name = match.prefix.empty() ? kRootPattern.str() : match.prefix.str();
+    std::string name = read->getBucketName(match);
     auto [it, inserted] = names.try_emplace(owner.parameter, name);
     if (inserted)
       reasons[owner.parameter] = owner.module;

@@ -14,6 +14,8 @@ include "regather/Dialect/TG/Targets/TargetBase.td"
 defm AtenEmbedding : Operator<"aten.embedding", Indexing, [
   Default<"weight indices padding_idx scale_grad_by_freq sparse">
 ], cost=PickCost>;
+defm AtenEmbeddingBag
+    : Operator<"aten._embedding_bag", Indexing, expensive=true>;
 defm AtenEmbeddingDenseBackward
     : Operator<"aten.embedding_dense_backward", Indexing, [
   Default<"grad_output indices num_weights padding_idx scale_grad_by_freq">

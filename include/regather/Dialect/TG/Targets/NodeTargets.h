@@ -143,6 +143,9 @@ struct NodeOperatorInfo {
   CostClass cost;
   PyTorchSet pytorch;
   RandomDraw draw;
+  /// Saving its results is better than computing them again, however many bytes
+  /// they have: GEMMs, convolutions, attention, sorting.
+  bool isExpensive;
 };
 
 struct NodeTargetInfo {

@@ -40,7 +40,8 @@ def NodeTarget : GenericEnum {
 def kOperators : GenericTable {
   let FilterClass = "OperatorRecord";
   let CppTypeName = "NodeOperatorInfo";
-  let Fields = ["Enumerator", "Name", "Class", "Cost", "PyTorch", "Draw"];
+  let Fields = ["Enumerator", "Name", "Class", "Cost", "PyTorch", "Draw",
+                "IsExpensive"];
   string TypeOf_Enumerator = "code";
   string TypeOf_Class = "code";
   string TypeOf_Cost = "code";

@@ -139,7 +139,7 @@ defm AtenUpsampleBicubic2dBackward
 ]>;
 defm AtenUpsampleBilinear2d : Operator<"aten.upsample_bilinear2d", Pooling, [
   Default<"self output_size align_corners scales_h scales_w", lowering=Opaque>
-]>;
+], expensive=true>;
 defm AtenUpsampleBilinear2dBackward
     : Operator<"aten.upsample_bilinear2d_backward", Pooling, [
   Default<"grad_output output_size input_size align_corners scales_h scales_w",

@@ -41,23 +41,25 @@ def ConvolutionBackwardCost : Cost<"ConvolutionBackward">;
 def AttentionCost : Cost<"Attention">;
 def AttentionBackwardCost : Cost<"AttentionBackward">;
 
-/// A class of operators, with the cost that most of them have.
-class Class<string name, Cost cost = ElementsCost> {
+/// A class of operators, with the cost that most of them have, and whether they
+/// are expensive.
+class Class<string name, Cost cost = ElementsCost, bit expensive = false> {
   string Cpp = "OperatorClass::" # name;
   Cost UsualCost = cost;
+  bit IsExpensive = expensive;
 }
 def Reshape : Class<"Reshape", ViewCost>;
 def View : Class<"View", ViewCost>;
 def Rearrangement : Class<"Rearrangement">;
 def Elementwise : Class<"Elementwise">;
 def Reduction : Class<"Reduction">;
-def Sorting : Class<"Sorting">;
+def Sorting : Class<"Sorting", ElementsCost, true>;
 def Normalization : Class<"Normalization">;
 def Loss : Class<"Loss">;
 def Pooling : Class<"Pooling">;
-def Gemm : Class<"Gemm", GemmCost>;
-def Convolution : Class<"Convolution", ConvolutionCost>;
-def Attention : Class<"Attention", AttentionCost>;
+def Gemm : Class<"Gemm", GemmCost, true>;
+def Convolution : Class<"Convolution", ConvolutionCost, true>;
+def Attention : Class<"Attention", AttentionCost, true>;
 def Indexing : Class<"Indexing">;
 def Constant : Class<"Constant">;
 def Random : Class<"Random">;
@@ -147,13 +149,14 @@ class CamelCase<string name> {
 }
 
 class OperatorRecord<string name, Class kind, Cost cost, PyTorchSet pytorch,
-                     Draw draw> {
+                     Draw draw, bit expensive> {
   string Enumerator = "NodeOperator::" # NAME;
   string Name = name;
   string Class = kind.Cpp;
   string Cost = cost.Cpp;
   string PyTorch = pytorch.Cpp;
   string Draw = draw.Cpp;
+  bit IsExpensive = expensive;
 }
 
 class TargetRecord<OperatorRecord operator, string overload,
@@ -173,10 +176,11 @@ class TargetRecord<OperatorRecord operator, string overload,
 /// An operator, named without overload, with the overloads that are known.
 /// - pytorch: the set in which PyTorch's partitioner lists it.
 /// - draw: how many random bits an element takes.
+/// - expensive: saving its results is better than computing them again.
 multiclass Operator<string name, Class kind, list<Overload> overloads = [],
                     Cost cost = kind.UsualCost, PyTorchSet pytorch = Unlisted,
-                    Draw draw = NoDraw> {
-  def NAME : OperatorRecord<name, kind, cost, pytorch, draw>;
+                    Draw draw = NoDraw, bit expensive = kind.IsExpensive> {
+  def NAME : OperatorRecord<name, kind, cost, pytorch, draw, expensive>;
   foreach group = overloads in
     foreach overload = group.Names in
       def NAME # CamelCase<overload>.ret

@@ -73,21 +73,6 @@ static int64_t getLargestUnit(FunctionOpInterface func, const StepGraph &graph,
   return largest;
 }
 
-/// The default limit of buckets: the bytes of the largest unit, as FSDP gathers
-/// it. Where nothing is gathered, units are no measure, and the limit is what
-/// saturates the link.
-static int64_t getDefaultCap(const BucketSizeProblem &sizes) {
-  if (llvm::any_of(sizes.collectives,
-                   [](const SizedCollective &sized) { return sized.isGather; }))
-    return sizes.unitBytes;
-  double cap = static_cast<double>(sizes.unitBytes);
-  // A rank receives no less than half of a whole tensor.
-  for (const SizedCollective &sized : sizes.collectives)
-    cap = std::max(cap, 2 * sized.saturatingBytes);
-  constexpr double kMost = 1e15;
-  return static_cast<int64_t>(std::min(cap, kMost));
-}
-
 namespace {
 /// Gives equal values equal numbers.
 template <typename T> class Numbering {
@@ -105,16 +90,6 @@ private:
 };
 } // namespace
 
-/// As much memory as tg-schedule may take by default, but always room for some
-/// small tensors.
-static int64_t getMemoryLimit(const TimedGraph &program) {
-  constexpr int64_t kRoom = 1 << 20;
-  int64_t peak = computeMemoryCurve(program, program.getStepOrder()).peakBytes;
-  return std::max(
-      static_cast<int64_t>(static_cast<double>(peak) * kMemorySlack),
-      peak + kRoom);
-}
-
 AutoBuckets regather::tg::buckets::chooseAutoBuckets(
     FunctionOpInterface func, const StepGraph &graph, const Candidates &found,
     StepCosts &costs, const AutoOptions &options) {
@@ -122,7 +97,7 @@ AutoBuckets regather::tg::buckets::chooseAutoBuckets(
   const CostModel &model = costs.getModel();
   BucketChoiceProblem problem;
   problem.graph = buildTimedStep(graph, makeStepTiming(costs)).program;
-  problem.memoryLimit = getMemoryLimit(problem.graph);
+  problem.memoryLimit = getBucketMemoryLimit(problem.graph, kMemorySlack);
   problem.isEarly = found.isEarly;
   BucketSizeProblem &sizes = problem.sizes;
   for (bool gathers : {true, false})
@@ -151,7 +126,7 @@ AutoBuckets regather::tg::buckets::chooseAutoBuckets(
         {candidate.number, graph.getNumber(candidate.wait)});
   }
   sizes.maxBytes =
-      options.maxBytes > 0 ? options.maxBytes : getDefaultCap(sizes);
+      options.maxBytes > 0 ? options.maxBytes : getDefaultMaxBytes(sizes);
   sizes.getSeconds = [&](uint32_t i, double bytes) {
     CollectiveOpInterface op = candidates[numbers[i]].op;
     return model.collectiveSeconds(getCollectiveKind(op), bytes,

@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BucketPlan.h"
+#include "regather/Analysis/Buckets/BucketPlan.h"
 
+#include "regather/Analysis/Modules/ModuleNames.h"
 #include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace regather;
-using namespace regather::tg::buckets;
 using llvm::StringRef;
 
 namespace {
@@ -162,7 +162,7 @@ Result<BucketPlan> PlanParser::parse() {
   return std::move(plan);
 }
 
-Result<BucketPlan> regather::tg::buckets::readBucketPlan(StringRef text) {
+Result<BucketPlan> regather::readBucketPlan(StringRef text) {
   StringRef file = text.trim();
   if (!file.consume_front("@"))
     return PlanParser(text, "").parse();
@@ -171,4 +171,13 @@ Result<BucketPlan> regather::tg::buckets::readBucketPlan(StringRef text) {
     return makeFailure("cannot read '" + file +
                        "' of option 'plan': " + buffer.getError().message());
   return PlanParser((*buffer)->getBuffer(), file).parse();
+}
+
+std::string BucketPlan::getBucketName(const PatternMatch &match) const {
+  if (!match.pattern)
+    return "";
+  const Bucket &bucket = buckets[bucketOf[*match.pattern]];
+  if (!bucket.isEach)
+    return bucket.name;
+  return match.prefix.empty() ? kRootPattern.str() : match.prefix.str();
 }

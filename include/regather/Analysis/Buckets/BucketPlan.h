@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETPLAN_H
-#define REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETPLAN_H
+#ifndef REGATHER_ANALYSIS_BUCKETS_BUCKETPLAN_H
+#define REGATHER_ANALYSIS_BUCKETS_BUCKETPLAN_H
 
+#include "regather/Analysis/Modules/ModulePattern.h"
 #include "regather/Support/Result.h"
-#include "llvm/ADT/StringRef.h"
 
 #include <string>
 #include <vector>
 
-namespace regather::tg::buckets {
+namespace regather {
 
 /// Module patterns, and the bucket of each.
 struct BucketPlan {
@@ -29,12 +29,16 @@ struct BucketPlan {
   std::vector<std::string> patterns;
   /// By pattern.
   std::vector<unsigned> bucketOf;
+
+  /// The name of the bucket of a module that a pattern matches; empty if none
+  /// does.
+  std::string getBucketName(const PatternMatch &match) const;
 };
 
 /// Reads a plan in the syntax of tg-bucket-collectives; `@FILE` stands for what
 /// is in the file. Errors say where.
 Result<BucketPlan> readBucketPlan(llvm::StringRef text);
 
-} // namespace regather::tg::buckets
+} // namespace regather
 
-#endif // REGATHER_DIALECT_TG_TRANSFORMS_BUCKETCOLLECTIVES_BUCKETPLAN_H
+#endif // REGATHER_ANALYSIS_BUCKETS_BUCKETPLAN_H
