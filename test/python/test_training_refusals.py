@@ -61,6 +61,35 @@ def test_optimizers(make: Callable[[nn.Module], torch.optim.Optimizer],
         compile_with(model, optimizer=make(model))
 
 
+@pytest.mark.parametrize("options, message", [
+    ({"accumulate": 2}, "input 'input': expects a batch that can be cut into 2 "
+     "micro-batches, got 3 rows"),
+    ({"accumulate": 0}, "expects a number of micro-batches to accumulate, got "
+     "0"),
+    ({"param_dtype": "bf16"}, "param_dtype: expects torch.bfloat16, "
+     "torch.float16 or torch.float32, got 'bf16'"),
+    ({"reduce_dtype": torch.int32}, "reduce_dtype: expects .* got torch.int32")])
+def test_options(options: dict, message: str) -> None:
+    with pytest.raises(RegatherError, match=message):
+        compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1, **options)
+
+
+def test_tensors_that_look_like_micro_batches() -> None:
+    """A table with as many rows as a micro-batch cannot be told from it."""
+    class Table(nn.Linear):
+        def forward(self, values: torch.Tensor, table: torch.Tensor
+                    ) -> torch.Tensor:
+            return super().forward(values) + table.sum()
+
+    with pytest.raises(RegatherError, match="'table': expects shape .2, 1., but "
+                       "the step has it in shape .4, 1.; does it have as many "
+                       "rows as a micro-batch"):
+        regather.compile(
+            Table(2, 1), ((torch.ones(4, 2), torch.ones(2, 1)),
+                          torch.ones(4, 1)), loss=nn.functional.mse_loss,
+            optimizer="sgd", lr=0.1, accumulate=2)
+
+
 def test_frozen_parameters_may_be_in_the_optimizer_or_not() -> None:
     """Nothing is missing or foreign about what is not trained."""
     losses = []

@@ -55,22 +55,36 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]:
     return folder, launch("train", 4, folder)
 
 
-def eager() -> tuple[list[float], torch.nn.Module]:
-    """The same six steps by PyTorch, on the global batch."""
+def eager(micro_batches: int = 1) -> tuple[list[float], torch.nn.Module]:
+    """The same six steps by PyTorch, on the global batch; or on parts of it, of
+    whose losses it takes the mean."""
     model = ranks.make_model()
     optimizer = ranks.make_optimizer(model)
     schedule = ranks.make_schedule(optimizer)
     losses = []
     for step in range(6):
-        inputs, targets = ranks.batch(step)
-        loss = ranks.loss(model(inputs), targets)
         optimizer.zero_grad()
-        loss.backward()
+        losses.append(0.0)
+        for part in range(micro_batches):
+            inputs, targets = masked_batch(step, part, micro_batches)
+            loss = ranks.loss(model(inputs), targets) / micro_batches
+            loss.backward()
+            losses[-1] += loss.item()
         torch.nn.utils.clip_grad_norm_(model.parameters(), ranks.CLIP)
         optimizer.step()
         schedule.step()
-        losses.append(loss.item())
     return losses, model
+
+
+def masked_batch(step: int, part: int, parts: int
+                 ) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `ranks.batch`; if it is cut, the first rows have fewer targets, so that
+    the mean of its parts is not that of the whole."""
+    inputs, targets = ranks.batch(step)
+    if parts > 1:
+        targets = targets.clone()
+        targets[:2, 1:] = -100
+    return inputs.chunk(parts)[part], targets.chunk(parts)[part]
 
 
 def test_one_process_trains_as_eager_does() -> None:
@@ -87,6 +101,43 @@ def test_one_process_trains_as_eager_does() -> None:
     inputs, targets = ranks.batch(99)
     assert step.eval((inputs, targets)).item() == pytest.approx(
         ranks.loss(model.eval()(inputs), targets).item(), rel=1e-5)
+
+
+def test_batches_are_cut_into_micro_batches() -> None:
+    step, schedule = ranks.compile_step(accumulate=4)
+    whole = [torch.cat(parts) for parts in zip(*(
+        masked_batch(0, part, 4) for part in range(4)))]
+    evaluated = step.eval(whole).item()
+    losses = []
+    for number in range(6):
+        parts = [masked_batch(number, part, 4) for part in range(4)]
+        losses.append(step([torch.cat(tensors) for tensors in zip(*parts)]
+                           ).item())
+        schedule.step()
+    expected, model = eager(micro_batches=4)
+    assert losses == pytest.approx(expected, rel=1e-5)
+    # The model has nothing that evaluation changes.
+    assert evaluated == pytest.approx(expected[0], rel=1e-5)
+    torch.testing.assert_close(step.state_dict()["model"]["hidden.weight"],
+                               model.hidden.weight.detach(), rtol=1e-4,
+                               atol=1e-5)
+
+
+def test_narrow_parameters_have_wide_masters() -> None:
+    """The parameters that it computes with are rounded, and nothing else."""
+    step, schedule = ranks.compile_step(param_dtype=torch.bfloat16)
+    losses = ranks.train(step, schedule, 6)
+    expected, model = eager()
+    assert losses == pytest.approx(expected, rel=1e-2)
+    assert losses[0] != pytest.approx(expected[0], rel=1e-5)
+    state = step.state_dict()
+    for tensors in (state["model"], *state["optimizer"]["state"].values()):
+        assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    # Updates that bf16 cannot hold.
+    weight = state["model"]["norm.weight"]
+    assert not torch.equal(weight, weight.bfloat16().float())
+    torch.testing.assert_close(weight, model.norm.weight.detach(), rtol=2e-2,
+                               atol=2e-2)
 
 
 def test_ranks_train_as_eager_does(job: tuple[Path, list[dict]]) -> None:

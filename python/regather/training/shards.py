@@ -15,6 +15,11 @@ DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
           "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
 
 
+def name_of_dtype(dtype: torch.dtype) -> str:
+    """As MLIR calls it."""
+    return next(name for name, known in DTYPES.items() if known == dtype)
+
+
 def allocate(value: Value) -> torch.Tensor:
     """Zeros in the shape of this rank, padding included."""
     return torch.zeros(value.shape, dtype=DTYPES[value.element_type])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import warnings
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,18 +12,19 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from regather.execution import Executable, Value
+from regather.execution import Executable
 from regather.fx.capture import capture_step
 from regather.fx.graph import CapturedGraph
-from regather.fx.private import pytree
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
+from regather.training.batches import first_micro_batch, list_leaves
 from regather.training.initialization import initialize
 from regather.training.optimizer import OptimizerText, learning_rate
 from regather.training.process_group import (ProcessGroupTransport,
                                              require_group)
-from regather.training.shards import (DTYPES, RankMesh, allocate, cut,
-                                      without_padding)
+from regather.training.program import StepProgram
+from regather.training.shards import (RankMesh, allocate, cut,
+                                      name_of_dtype, without_padding)
 
 
 @dataclass
@@ -39,6 +38,35 @@ class StepPlan:
     threads: int
     timeout: float
     seed: int
+    # Micro-batches that a batch is cut into.
+    accumulate: int = 1
+    # None: that of the parameters.
+    reduce_dtype: torch.dtype | None = None
+
+    @property
+    def shards(self) -> bool:
+        """Whether the step goes through tg-shard-parameters."""
+        return math.prod(size for _, size in self.axes) > 1 or (
+            self.accumulate > 1)
+
+    def sharding(self) -> list[tuple[str, str]]:
+        """Flags of what tg-shard-parameters does."""
+        if not self.shards:
+            return []
+        flags = [("mesh", ",".join(f"{name}:{size}"
+                                   for name, size in self.axes)),
+                 ("batch", "per-rank"),
+                 # A parameter is an argument of its own, as a DTensor is.
+                 ("layout", "per-parameter")]
+        if self.replicate_axis:
+            flags.append(("replicate-axis", self.replicate_axis))
+        options = {}
+        if self.accumulate > 1:
+            options["micro-batches"] = str(self.accumulate)
+        if self.reduce_dtype:
+            options["reduce-dtype"] = name_of_dtype(self.reduce_dtype)
+        return flags + [("pass-option", f"tg-shard-parameters:{name}={value}")
+                        for name, value in options.items()]
 
 
 class TrainingStep:
@@ -59,7 +87,7 @@ class TrainingStep:
         self._rule = rule
         # Without an optimizer of PyTorch, the learning rate of next steps.
         self.lr = lr
-        self._evaluation: _Program | None = None
+        self._evaluation: StepProgram | None = None
         self._has_warned = False
         self._join()
         self._program = self._compile(captured, plan.optimizer)
@@ -94,19 +122,14 @@ class TrainingStep:
         self._mesh = RankMesh(self._plan.axes, self._plan.replicate_axis,
                               world > 1)
 
-    def _compile(self, captured: CapturedGraph, optimizer: str) -> _Program:
+    def _compile(self, captured: CapturedGraph, optimizer: str) -> StepProgram:
         plan = self._plan
         flags = list(plan.flags)
         if optimizer:
             flags.append(("optimizer", optimizer))
         transport = None
+        flags += plan.sharding()
         if self.ranks > 1:
-            flags += [("mesh", ",".join(f"{n}:{s}" for n, s in plan.axes)),
-                      ("batch", "per-rank"),
-                      # A parameter is an argument of its own, as a DTensor is.
-                      ("layout", "per-parameter")]
-            if plan.replicate_axis:
-                flags.append(("replicate-axis", plan.replicate_axis))
             transport = ProcessGroupTransport(self._group, plan.timeout)
         threads = plan.threads or max(
             1, (os.cpu_count() or 1)
@@ -120,7 +143,7 @@ class TrainingStep:
                 raise RegatherError(f"'{value.name}' lies in a way that steps "
                                     "in Python do not know")
         names, values, _ = self._step.batch()
-        return _Program(executable, transport, names, values)
+        return StepProgram(executable, transport, names, values)
 
     def _initialize(self) -> None:
         missing = set()
@@ -182,7 +205,9 @@ class TrainingStep:
             modes = [(module, module.training) for module in model.modules()]
             model.eval()
             try:
-                captured = capture_step(self._step, verify=0)
+                captured = capture_step(
+                    first_micro_batch(self._step, self._plan.accumulate),
+                    verify=0)
             finally:
                 for module, mode in modes:
                     module.training = mode
@@ -194,20 +219,7 @@ class TrainingStep:
         return self._evaluation.run(self._leaves(batch))
 
     def _leaves(self, batch: Any) -> list[Any]:
-        if self._step.loss is None:
-            inputs, targets = batch, ()
-        elif isinstance(batch, tuple | list) and len(batch) == 2:
-            inputs, targets = batch
-        else:
-            raise RegatherError("expects a batch of inputs and targets, got "
-                                f"{type(batch).__name__}")
-        if isinstance(inputs, torch.Tensor):
-            inputs = (inputs,)
-        if isinstance(targets, torch.Tensor):
-            targets = (targets,)
-        args, kwargs = (((), dict(inputs)) if isinstance(inputs, Mapping)
-                        else (tuple(inputs), {}))
-        return pytree.tree_leaves((args, kwargs, tuple(targets)))
+        return list_leaves(batch, self._step.loss is not None)
 
     def _warn(self, loss: torch.Tensor) -> None:
         """Says once that the loss is no number, and where that shows first."""
@@ -282,84 +294,3 @@ class TrainingStep:
             self._captured, optimizer=self._plan.optimizer,
             mesh=",".join(f"{n}:{s}" for n, s in self._plan.axes),
             **dict(self._plan.flags), **options)
-
-
-class _Program:
-    """An executable with its tables of addresses, which change only where a
-    batch lies elsewhere."""
-
-    def __init__(self, executable: Executable,
-                 transport: ProcessGroupTransport | None, names: list[str],
-                 examples: list[Any]) -> None:
-        self.executable = executable
-        self._arguments = (ctypes.c_void_p * len(executable.arguments))()
-        self._results = (ctypes.c_void_p * len(executable.results))()
-        numbers = {name: i for i, name in enumerate(names)}
-        # Of inputs: number of the argument, and of the leaf of the batch.
-        self._inputs: list[tuple[int, int, Value, tuple[int, ...]]] = [
-            (i, numbers[value.name], value,
-             tuple(examples[numbers[value.name]].shape))
-            for i, value in enumerate(executable.arguments)
-            if value.role == "input"]
-        self._num_leaves = len(names)
-        self._loss = next(i for i, value in enumerate(executable.results)
-                          if value.role == "loss")
-        # Updates that do not lie in their argument.
-        self._copies: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._kept: list[torch.Tensor] = []
-        # At the exit of the interpreter, too, while functions can be called.
-        self.close = weakref.finalize(self, _close, executable, transport)
-
-    def bind(self, state: Mapping[str, torch.Tensor]) -> None:
-        for i, value in enumerate(self.executable.arguments):
-            if value.role != "input":
-                self._arguments[i] = state[value.name].data_ptr()
-        for i, value in enumerate(self.executable.results):
-            if i == self._loss or value.donated:
-                continue
-            result = allocate(value)
-            self._kept.append(result)
-            self._results[i] = result.data_ptr()
-            if value.role == "update":
-                owner = self.executable.arguments[value.argument]
-                self._copies.append((state[owner.name], result))
-
-    def run(self, leaves: list[Any]) -> torch.Tensor:
-        if len(leaves) != self._num_leaves:
-            raise RegatherError(f"expects a batch of {self._num_leaves} "
-                                f"tensors, got {len(leaves)}")
-        kept = [_check_input(value, shape, leaves[leaf])
-                for _, leaf, value, shape in self._inputs]
-        for (number, *_), tensor in zip(self._inputs, kept):
-            self._arguments[number] = tensor.data_ptr()
-        loss = allocate(self.executable.results[self._loss])
-        self._results[self._loss] = loss.data_ptr()
-        self.executable.run(self._arguments, self._results)
-        for target, source in self._copies:
-            target.copy_(source)
-        return loss
-
-
-def _check_input(value: Value, shape: tuple[int, ...],
-                 tensor: Any) -> torch.Tensor:
-    if not isinstance(tensor, torch.Tensor):
-        raise RegatherError(f"input '{value.name}': expects a tensor, got "
-                            f"{type(tensor).__name__}")
-    if tensor.device.type != "cpu":
-        raise RegatherError(f"input '{value.name}': expects a tensor on cpu, "
-                            f"got one on {tensor.device}")
-    if tensor.dtype != DTYPES[value.element_type]:
-        raise RegatherError(f"input '{value.name}': expects "
-                            f"{DTYPES[value.element_type]}, got {tensor.dtype}")
-    if tensor.shape != shape:
-        raise RegatherError(
-            f"input '{value.name}': expects shape {list(shape)}, as the step "
-            f"was compiled for, got {list(tensor.shape)}")
-    return tensor.detach().contiguous()
-
-
-def _close(executable: Executable,
-           transport: ProcessGroupTransport | None) -> None:
-    executable.close()
-    if transport:
-        transport.close()
