@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -96,6 +97,7 @@ def run_train(folder: Path) -> dict[str, object]:
     step.load_state_dict(step.state_dict() | {"step": 0})
     losses = train(step, schedule, 3)
     dcp.save(step.state_dict(), checkpoint_id=folder / "checkpoint")
+    step.save(folder / "tensors")
     losses += train(step, schedule, 3, 3)
     evaluated = step.eval(batch(99, step.rank, step.ranks)).item()
     tied = step.state_dict()["model"]["embedding.weight"]
@@ -105,14 +107,52 @@ def run_train(folder: Path) -> dict[str, object]:
 
 
 def run_resume(folder: Path) -> dict[str, object]:
-    """The last three of the steps of `run_train`, on any number of ranks."""
+    """The last three of the steps of `run_train`, on any number of ranks, from
+    both kinds of checkpoints."""
+    losses = []
     step, schedule = compile_step()
     state = step.state_dict()
     dcp.load(state, checkpoint_id=folder / "checkpoint")
     step.load_state_dict(state)
-    for _ in range(step.count):
+    count = step.count
+    for _ in range(count):
         schedule.step()
-    return {"count": step.count, "losses": train(step, schedule, 3, step.count)}
+    at_save = copy.deepcopy(schedule.state_dict())
+    losses = train(step, schedule, 3, count)
+    step.load(folder / "tensors")
+    for group in schedule.optimizer.param_groups:
+        group["lr"] = at_save["_last_lr"][0]
+    schedule.load_state_dict(at_save)
+    return {"count": count, "losses": losses, "again": step.count,
+            "losses again": train(step, schedule, 3, step.count)}
+
+
+def run_refusals(folder: Path) -> dict[str, object]:
+    """What each of two ranks hears if the other one compiles something else, or
+    the mesh has not as many ranks as there are."""
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    found = {}
+
+    def compile_with(name: str, seed: int = 3, **options: object) -> None:
+        torch.manual_seed(seed)
+        model = nn.Linear(2, 1)
+        given = {"optimizer": torch.optim.SGD(model.parameters(), 0.1)}
+        try:
+            regather.compile(model, (torch.ones(3, 2), torch.ones(3, 1)),
+                             loss=nn.functional.mse_loss, timeout=30, quiet=True,
+                             **(given | options))
+            found[name] = ""
+        except regather.RegatherError as error:
+            found[name] = str(error)
+
+    compile_with("optimizer", clip=1.0 + rank)
+    compile_with("options", **({"options": {"policy": "full"}} if rank else {}))
+    compile_with("values", seed=rank)
+    compile_with("mesh", mesh="dp:4")
+    compile_with("axes", mesh="rep:2,dp:1", replicate_axis="ddp")
+    compile_with("nothing")
+    return found
 
 
 def repeat(step: regather.TrainingStep) -> list[list[float]]:

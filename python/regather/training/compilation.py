@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,9 @@ from regather.fx.step import Step
 from regather.library.errors import RegatherError
 from regather.training import optimizer as optimizers
 from regather.training.batches import first_micro_batch
-from regather.training.step import StepPlan, TrainingStep
+from regather.training.plan import StepPlan
+from regather.training.progress import Progress
+from regather.training.step import TrainingStep
 
 
 def compile_step(
@@ -27,7 +29,7 @@ def compile_step(
     mesh: str | None = None,
     replicate_axis: str = "",
     plan: str | os.PathLike[str] | None = None,
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, str | Sequence[str]] | None = None,
     clip: float | None = None,
     lr: float | None = None,
     accumulate: int = 1,
@@ -36,6 +38,7 @@ def compile_step(
     seed: int = 0,
     threads: int = 0,
     timeout: float = 600,
+    quiet: bool = False,
 ) -> TrainingStep:
     """Compiles forward, backward and optimizer of `model` into one program.
 
@@ -60,7 +63,7 @@ def compile_step(
     torchrun started the process; by default there are as many ranks as this
     group has, or one. Parameters and states of the optimizer are cut into
     shards. `plan` and `options` are flags of `regather run`: a file, and such
-    as `{"policy": "full"}`.
+    as `{"policy": "full"}`, with lists for flags that are given repeatedly.
 
     `param_dtype` and `reduce_dtype` are those of `MixedPrecisionPolicy`: the
     model gathers and computes with parameters and inputs in `param_dtype`, such
@@ -71,7 +74,8 @@ def compile_step(
     Parameters on the meta device are initialised with `seed` straight into
     shards, one module at a time. `threads` compute on each rank, by default the
     processors of the machine divided by its ranks. A rank waits `timeout`
-    seconds for others.
+    seconds for others. Rank 0 shows on standard error how far this is, unless
+    `quiet`.
 
     Raises CaptureError for what cannot be captured, and RegatherError for what
     cannot be compiled or run.
@@ -89,17 +93,21 @@ def compile_step(
         raise RegatherError("expects a number of micro-batches to accumulate, "
                             f"got {accumulate!r}")
     step = replace(step, compute=_read_dtype("param_dtype", param_dtype))
-    captured = capture_step(first_micro_batch(step, accumulate), verify=0)
-    flags = [*(options or {}).items()]
+    progress = Progress(3, quiet or os.environ.get("RANK", "0") != "0")
+    with progress.phase("capturing"):
+        captured = capture_step(first_micro_batch(step, accumulate), verify=0)
+    flags = [(name, text) for name, given in (options or {}).items()
+             for text in ([given] if isinstance(given, str) else given)]
     if plan is not None:
         flags.append(("plan", os.fspath(plan)))
-    made = StepPlan(axes=axes, replicate_axis=replicate_axis, flags=flags,
-                    optimizer=text, threads=threads, timeout=timeout, seed=seed,
+    # A loss that is no number does not spoil what was trained.
+    made = StepPlan(axes, f"{text} skip-nonfinite=true",
+                    replicate_axis=replicate_axis, flags=flags, threads=threads, timeout=timeout, seed=seed,
                     accumulate=accumulate,
                     reduce_dtype=_read_dtype("reduce_dtype", reduce_dtype))
     return TrainingStep(step, captured, made,
                         optimizer if isinstance(optimizer, torch.optim.Optimizer)
-                        else None, rule, lr)
+                        else None, rule, lr, progress)
 
 
 def _check_devices(model: torch.nn.Module) -> None:

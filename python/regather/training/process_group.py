@@ -21,11 +21,13 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_int32, c_int64,
                     c_uint64, c_void_p)
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from regather.library.errors import RegatherError
+from regather.training.agreement import require_agreement
 
 # Seconds between two looks at whether another rank has said that it stops.
 _LOOK_SECONDS = 0.25
@@ -88,6 +90,17 @@ class ProcessGroupTransport:
             None, self.rank, self.ranks, _Transfer(self._send),
             _Transfer(self._receive), _Test(self._test), _Abort(self._abort),
             _Error(lambda _: ctypes.addressof(self._error)))
+
+    def compare(self, facts: dict[str, str]) -> None:
+        """Raises `RegatherError` on all ranks if they have other facts. Before
+        the first message."""
+        found: list[Any] = [None] * self.ranks
+        try:
+            dist.all_gather_object(found, facts, self._group)
+        except RuntimeError as error:
+            raise RegatherError("a rank is gone, or does not compile the step: "
+                                f"{_first_line(error)}") from error
+        require_agreement(found)
 
     @property
     def address(self) -> int:

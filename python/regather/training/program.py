@@ -43,7 +43,8 @@ class StepProgram:
                           if value.role == "loss")
         # Updates that do not lie in their argument.
         self._copies: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._kept: list[torch.Tensor] = []
+        # Results besides the loss that need memory.
+        self._others: list[tuple[Value, torch.Tensor]] = []
         # At the exit of the interpreter, too, while functions can be called.
         self.close = weakref.finalize(self, _close, executable, transport)
 
@@ -55,11 +56,17 @@ class StepProgram:
             if i == self._loss or value.donated:
                 continue
             result = allocate(value)
-            self._kept.append(result)
+            self._others.append((value, result))
             self._results[i] = result.data_ptr()
             if value.role == "update":
                 owner = self.executable.arguments[value.argument]
                 self._copies.append((state[owner.name], result))
+
+    def list_gradients(self) -> dict[str, torch.Tensor]:
+        """The gradients that a run leaves, by the name of the parameter."""
+        return {self.executable.arguments[value.argument].name: tensor
+                for value, tensor in self._others
+                if value.role == "gradient"}
 
     def run(self, leaves: list[Any]) -> torch.Tensor:
         if len(leaves) != self._num_leaves:

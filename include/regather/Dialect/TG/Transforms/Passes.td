@@ -53,6 +53,15 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
     are `weight-decay`, `learning-rate-scale` and, for AdamW, `eps`. A group
     that is not the first to match any parameter is an error.
 
+    With `gradient-sums`, a step takes over what earlier batches left: new
+    arguments `NAME.gradient_sum`, which lie as the parameter does, hold sums of
+    gradients in the type of the update, and `batches` counts these batches and
+    that of the step. Gradients, and all that is made of them, become means over
+    these batches.
+
+    With `skip-nonfinite`, the update of a step whose loss is infinite or no
+    number is what was there before. Buffers are updated all the same.
+
     A parameter that the step updates already is left alone, with a warning. A
     step without anything to do is left alone too, with a remark if it updates
     its parameters, and with a warning if it has parameters but no gradient.
@@ -90,7 +99,11 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
              clEnumValN(StateType::F32, "f32", "f32"),
              clEnumValN(StateType::BF16, "bf16", "bf16"))}]>,
     Option<"keepGradients", "keep-gradients", "bool", /*default=*/"false",
-           "Leave the gradients among the results">
+           "Leave the gradients among the results">,
+    Option<"gradientSums", "gradient-sums", "bool", /*default=*/"false",
+           "Take means with gradients of earlier batches, which are arguments">,
+    Option<"skipNonfinite", "skip-nonfinite", "bool", /*default=*/"false",
+           "Update nothing if the loss is infinite or no number">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
