@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import regather  # noqa: E402
 import regather_tools  # noqa: E402, F401  # kernels of tests have a folder
 from regather import RegatherError  # noqa: E402
 from regather.execution import Executable  # noqa: E402
+from regather.fx import private  # noqa: E402
 from torch import nn  # noqa: E402
 
 
@@ -72,6 +75,20 @@ def test_optimizers(make: Callable[[nn.Module], torch.optim.Optimizer],
 def test_options(options: dict, message: str) -> None:
     with pytest.raises(RegatherError, match=message):
         compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1, **options)
+
+
+def test_other_versions_of_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is not there, the name and the versions that have it."""
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "regather.training", None)
+        with pytest.raises(RegatherError, match="cannot compile training steps "
+                           f"with PyTorch {re.escape(torch.__version__)}: .*"
+                           "regather.training.*; expects PyTorch 2.13 to 2.15"):
+            compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1)
+    monkeypatch.setattr(private, "_missing", ["torch.nowhere.thing"])
+    with pytest.raises(regather.CaptureError, match="it has no "
+                       "'torch.nowhere.thing'; expects PyTorch 2.13 to 2.15"):
+        compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1)
 
 
 def test_tensors_that_look_like_micro_batches() -> None:

@@ -3,8 +3,11 @@ process, and as ranks of jobs over process groups of PyTorch."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,6 +24,7 @@ import training_ranks as ranks  # noqa: E402
 from regather import RegatherError  # noqa: E402
 from regather.execution import Executable  # noqa: E402
 from regather.training import files  # noqa: E402
+from regather.training.progress import Progress  # noqa: E402
 from regather_tools import run_tool  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
@@ -124,6 +128,24 @@ def test_batches_are_cut_into_micro_batches() -> None:
     torch.testing.assert_close(step.state_dict()["model"]["hidden.weight"],
                                model.hidden.weight.detach(), rtol=1e-4,
                                atol=1e-5)
+
+
+def test_one_micro_batch_is_alive_at_a_time() -> None:
+    """Four of them need little more memory than one, and far less than a batch
+    as large as all."""
+    layers = [torch.nn.Linear(8, 8) for _ in range(6)]
+    model = torch.nn.Sequential(*(part for layer in layers
+                                  for part in (layer, torch.nn.Tanh())))
+
+    def arena(rows: int, micro_batches: int) -> int:
+        step = regather.compile(
+            model, (torch.ones(rows, 8), torch.ones(rows, 8)), quiet=True,
+            loss=torch.nn.functional.mse_loss, optimizer="sgd", lr=0.1,
+            accumulate=micro_batches)
+        return step.report().json["after"]["memory"]["arena_bytes"]
+
+    one, four, whole = arena(256, 1), arena(1024, 4), arena(1024, 1)
+    assert four < 1.5 * one < whole / 2
 
 
 def test_gradients_of_several_calls() -> None:
@@ -382,6 +404,50 @@ def test_what_is_not_finite_ahead_of_modules(spoil: object, message: str
     with pytest.warns(RuntimeWarning,
                       match=f"what is not finite first is {message}"):
         step(spoil(step))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_on_a_terminal_is_a_bar() -> None:
+    stream = Terminal()
+    progress = Progress(2, quiet=False, stream=stream)
+    with progress.phase("capturing"):
+        pass
+    with progress.phase("compiling"), contextlib.suppress(KeyError):
+        raise KeyError
+    shown = re.sub(r"[\d.]+ s", "T", stream.getvalue())
+    clear = "\r\x1b[K"
+    assert shown == "".join([
+        clear, "regather [>", " " * 23, "] capturing, T", clear,
+        clear, "regather [", "=" * 12, ">", " " * 11, "] compiling, T", clear])
+
+
+def test_progress_elsewhere_is_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    model = torch.nn.Linear(2, 1)
+    for quiet in (False, True):
+        regather.compile(
+            model, (torch.ones(3, 2), torch.ones(3, 1)), optimizer="sgd", lr=0.1,
+            loss=torch.nn.functional.mse_loss, quiet=quiet)
+        lines = capfd.readouterr().err.splitlines()
+        assert [re.sub(r"[\d.]+ s", "T", line) for line in lines] == [
+            f"regather: {name} took T"
+            for name in ("capturing", "compiling", "initialising") if not quiet]
+
+
+def test_report_is_of_the_step(small: regather.TrainingStep) -> None:
+    model = torch.nn.Linear(2, 1)
+    step = regather.compile(
+        model, (torch.ones(4, 2), torch.ones(4, 1)), quiet=True,
+        loss=torch.nn.functional.mse_loss, optimizer="adamw", lr=0.1,
+        accumulate=2)
+    report = step.report()
+    assert report.request["optimizer"].startswith("adamw ")
+    assert (report.mesh, small.report().mesh) == ("dp = 1", "")
+    assert report.ops > small.report().ops
+    assert "<html" in report.html
 
 
 def test_interrupts_wait_for_the_end_of_the_step(

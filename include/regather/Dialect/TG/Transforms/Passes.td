@@ -295,8 +295,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     groups of views alone are left as they are, and so are views at the border
     of a group that would make it write or read the same value twice.
 
-    All members of a group belong to one phase, all or none of them must be
-    recomputed, and they can be carried out row by row: by their sharding rules
+    All members of a group belong to one phase and one micro-batch, all or none
+    of them must be recomputed, and they can be carried out row by row: by their sharding rules
     they have a parallel factor of the same size, and a member reads rows where
     another one has written them. So there are reductions over other dimensions,
     normalizations and gathers in a group, but none over its rows. The
@@ -701,7 +701,8 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
 
     With `micro-batches=k` the inputs hold k batches, one after the other along
     dimension 0. Loss and gradients are means over them, buffers go from one to
-    the next; parameters are gathered once, and gradients reduced once. Inputs
+    the next; parameters are gathered once, and gradients reduced once.
+    Operations carry the number of their batch, `tg.micro_batch`. Inputs
     are gathered, because the rows that a rank holds are not those of its part
     of each batch, unless its batches are its own. There is no optimizer yet.
 
