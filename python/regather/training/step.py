@@ -285,7 +285,8 @@ class _Accumulation:
     def add(self, leaves: list[Any]) -> torch.Tensor:
         loss = self._gradients.run(leaves)
         if math.isfinite(loss):
-            torch._foreach_add_(self._sums, self._results)
+            for total, gradient in zip(self._sums, self._results):
+                total += gradient
             self.batches += 1
         return loss
 
