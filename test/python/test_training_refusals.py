@@ -77,6 +77,27 @@ def test_options(options: dict, message: str) -> None:
         compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1, **options)
 
 
+def test_sharded_models_and_wrong_process_groups() -> None:
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    mesh = regather.fake_mesh({"dp": 2})
+    try:
+        with torch.device("meta"):
+            model = nn.Linear(2, 2)
+        model.weight = nn.Parameter(distribute_tensor(model.weight, mesh,
+                                                      [Shard(0)]))
+        with pytest.raises(RegatherError, match="parameter 'weight' is "
+                           "distributed already; expects the model before it "
+                           "is sharded"):
+            compile_with(model, optimizer="sgd", lr=0.1)
+        # What `fake_mesh` made is a process group that carries nothing.
+        with pytest.raises(RegatherError, match="cannot make a Gloo group of "
+                           "the ranks .* whose backend is 'fake': "):
+            compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def test_other_versions_of_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what is not there, the name and the versions that have it."""
     with monkeypatch.context() as patch:

@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from regather.fx.capture import capture_step
+from regather.fx.mesh import is_distributed
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
 from regather.training import optimizer as optimizers
@@ -80,7 +82,7 @@ def compile_step(
     Raises CaptureError for what cannot be captured, and RegatherError for what
     cannot be compiled or run.
     """
-    _check_devices(model)
+    _check_parameters(model)
     axes = _read_mesh(mesh)
     step = _split_batch(model, example_batch, loss)
     rule = _read_optimizer(model, optimizer, lr)
@@ -93,7 +95,7 @@ def compile_step(
         raise RegatherError("expects a number of micro-batches to accumulate, "
                             f"got {accumulate!r}")
     step = replace(step, compute=_read_dtype("param_dtype", param_dtype))
-    progress = Progress(3, quiet or os.environ.get("RANK", "0") != "0")
+    progress = Progress(3, quiet or not _is_first_rank())
     with progress.phase("capturing"):
         captured = capture_step(first_micro_batch(step, accumulate), verify=0)
     flags = [(name, text) for name, given in (options or {}).items()
@@ -110,8 +112,17 @@ def compile_step(
                         else None, rule, lr, progress)
 
 
-def _check_devices(model: torch.nn.Module) -> None:
+def _is_first_rank() -> bool:
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank() == 0
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _check_parameters(model: torch.nn.Module) -> None:
     for name, parameter in model.named_parameters():
+        if is_distributed(parameter):
+            raise RegatherError(f"parameter '{name}' is distributed already; "
+                                "expects the model before it is sharded")
         if parameter.device.type not in ("cpu", "meta"):
             raise RegatherError(f"parameter '{name}' is on {parameter.device}; "
                                 "steps in Python run on the CPU")

@@ -71,9 +71,15 @@ class ProcessGroupTransport:
         self.ranks = dist.get_world_size(group)
         self._members = dist.get_process_group_ranks(
             group if group is not None else dist.group.WORLD)
-        self._group = dist.new_group(
-            self._members, timeout=timedelta(seconds=seconds), backend="gloo",
-            use_local_synchronization=True)
+        try:
+            self._group = dist.new_group(
+                self._members, timeout=timedelta(seconds=seconds),
+                backend="gloo", use_local_synchronization=True)
+        except (RuntimeError, ValueError) as error:
+            raise RegatherError(
+                "cannot make a Gloo group of the ranks of the process group, "
+                f"whose backend is '{dist.get_backend(group)}': "
+                f"{_first_line(error)}") from error
         # Ranks make their executables in one order.
         self._key = (f"regather/{'-'.join(map(str, self._members))}/"
                      f"{next(_jobs)}/stopped")

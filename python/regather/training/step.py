@@ -16,7 +16,6 @@ from regather.fx.capture import capture_step
 from regather.fx.graph import CapturedGraph
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
-from regather.training import files
 from regather.training.agreement import describe
 from regather.training.batches import first_micro_batch, list_leaves
 from regather.training.diagnosis import find_nonfinite
@@ -231,12 +230,16 @@ class TrainingStep:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the state as safetensors, with whole tensors; see
         `regather.training.files`. All ranks call it."""
+        from regather.training import files
+
         files.save(folder, self._state, self._count, self.rank, self.ranks)
 
     def load(self, folder: str | os.PathLike[str]) -> None:
         """Reads what `save` wrote on any number of ranks: of each tensor what
         this rank has. Raises `RegatherError` for what is missing or has
         another shape or type."""
+        from regather.training import files
+
         self._restart(files.load(folder, self._state))
 
     def _restart(self, count: int) -> None:
