@@ -177,14 +177,14 @@ def test_gradients_of_several_calls() -> None:
 def test_loading_drops_what_was_accumulated() -> None:
     step, _ = ranks.compile_step()
     state = {name: tensor.clone()
-             for name, tensor in ranks._local(step.state_dict()).items()}
+             for name, tensor in ranks.local_parts(step.state_dict()).items()}
     step.accumulate(ranks.batch(0))
     step.load_state_dict(step.state_dict())
     step(ranks.batch(1))
-    after = ranks._local(step.state_dict())
+    after = ranks.local_parts(step.state_dict())
     alone, _ = ranks.compile_step()
     alone(ranks.batch(1))
-    expected = ranks._local(alone.state_dict())
+    expected = ranks.local_parts(alone.state_dict())
     assert all(torch.equal(after[name], expected[name]) for name in state)
 
 
@@ -374,7 +374,7 @@ def test_loss_that_is_no_number_spoils_nothing() -> None:
     bad = torch.zeros(3, 2), torch.ones(3, 1)
     step(good)
     before = {name: tensor.clone()
-              for name, tensor in ranks._local(step.state_dict()).items()}
+              for name, tensor in ranks.local_parts(step.state_dict()).items()}
     with pytest.warns(RuntimeWarning, match=r"the loss of step 2 is nan, and "
                       r"nothing is updated; what is not finite first is module "
                       r"'1' \(Reciprocal\)"):
@@ -383,7 +383,7 @@ def test_loss_that_is_no_number_spoils_nothing() -> None:
         warnings.simplefilter("error")
         step.accumulate(bad)
         step(bad)
-    after = ranks._local(step.state_dict())
+    after = ranks.local_parts(step.state_dict())
     assert all(torch.equal(after[name], before[name]) for name in before)
     assert (step.count, step.skipped) == (3, 3)
     assert step(good).isfinite()
@@ -470,7 +470,7 @@ def test_interrupts_wait_for_the_end_of_the_step(
     steps[1].accumulate(ranks.batch(1))
     assert [step.count for step in steps] == [1, 1]
     assert steps[0](ranks.batch(2)).item() == steps[1](ranks.batch(2)).item()
-    left, right = (ranks._local(step.state_dict()) for step in steps)
+    left, right = (ranks.local_parts(step.state_dict()) for step in steps)
     assert all(torch.equal(left[name], right[name]) for name in left)
 
 

@@ -90,9 +90,9 @@ def run_train(folder: Path) -> dict[str, object]:
     `repeat`."""
     step, schedule = compile_step()
     first = {name: tensor.clone()
-             for name, tensor in _local(step.state_dict()).items()}
+             for name, tensor in local_parts(step.state_dict()).items()}
     repeated = repeat(step)
-    for name, tensor in _local(step.state_dict()).items():
+    for name, tensor in local_parts(step.state_dict()).items():
         tensor.copy_(first[name])
     step.load_state_dict(step.state_dict() | {"step": 0})
     losses = train(step, schedule, 3)
@@ -109,7 +109,6 @@ def run_train(folder: Path) -> dict[str, object]:
 def run_resume(folder: Path) -> dict[str, object]:
     """The last three of the steps of `run_train`, on any number of ranks, from
     both kinds of checkpoints."""
-    losses = []
     step, schedule = compile_step()
     state = step.state_dict()
     dcp.load(state, checkpoint_id=folder / "checkpoint")
@@ -159,10 +158,10 @@ def repeat(step: regather.TrainingStep) -> list[list[float]]:
     """The same steps again and again, from the same state. Each list of losses
     once."""
     first = {name: tensor.clone()
-             for name, tensor in _local(step.state_dict()).items()}
+             for name, tensor in local_parts(step.state_dict()).items()}
     found = set()
     for _ in range(8):
-        for name, tensor in _local(step.state_dict()).items():
+        for name, tensor in local_parts(step.state_dict()).items():
             tensor.copy_(first[name])
         step.load_state_dict(step.state_dict() | {"step": 0})
         found.add(tuple(step(batch(0, step.rank, step.ranks)).item()
@@ -170,7 +169,7 @@ def repeat(step: regather.TrainingStep) -> list[list[float]]:
     return sorted(map(list, found))
 
 
-def _local(state: dict[str, object]) -> dict[str, torch.Tensor]:
+def local_parts(state: dict[str, object]) -> dict[str, torch.Tensor]:
     """The parts of this rank."""
     tensors = dict(state["model"])
     for parameter, kinds in state["optimizer"]["state"].items():

@@ -26,7 +26,7 @@ from regather.training.process_group import (ProcessGroupTransport,
                                              require_group)
 from regather.training.program import StepProgram
 from regather.training.progress import Progress
-from regather.training.shards import RankMesh
+from regather.training.shards import RankMesh, allocate
 from regather.training.state import StepState
 
 
@@ -275,7 +275,7 @@ class _Accumulation:
         self._gradients = gradients
         self._update = update
         gradients.bind(state)
-        more = {value.name: torch.zeros(value.shape)
+        more = {value.name: allocate(value)
                 for value in update.executable.arguments
                 if value.role != "input" and value.name not in state}
         self._total = more["batches"]
