@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests of captures and of the drop-ins with the newest PyTorch.
+"""Runs the tests of captures, drop-ins and training steps with the newest PyTorch.
 
 The project itself is developed with the version of requirements-check.txt. An
 environment with the newest one is made once, in the user's cache folder; that
@@ -20,7 +20,8 @@ from project import ROOT, Case, failed, passed, report, run, skipped
 
 TORCH = "2.15.0"
 TESTS = (
-    *sorted(path.name for kind in ("capture", "torch") for path in
+    *sorted(path.name for kind in ("capture", "torch", "training")
+            for path in
             (ROOT / "test" / "python").glob(f"test_{kind}*.py")),
     "test_match_pytorch.py",
 )

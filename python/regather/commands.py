@@ -186,5 +186,6 @@ def compile(source: Any, *arguments: Any, **options: Any) -> Any:
         from regather.training import compile_step
     except ImportError as error:
         raise RegatherError(
-            f"this build compiles no training steps: {error}") from error
+            f"cannot compile training steps with PyTorch {torch.__version__}: "
+            f"{error}; expects PyTorch 2.13 to 2.15") from error
     return compile_step(source, *arguments, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterable, Sequence
 from ctypes import (POINTER, Structure, byref, c_char_p, c_double, c_int32,
                     c_int64, c_size_t, c_uint32, c_uint64, c_void_p)
@@ -60,6 +61,13 @@ class Value:
         self.shards = [Shard(shard.dimension, shard.count, shard.index)
                        for shard in value.shards[:value.num_shards]]
         self.partial = bool(value.is_partial)
+
+    @property
+    def global_bytes(self) -> int:
+        """Of the value that all ranks together hold."""
+        count = math.prod(self.shape)
+        size = self.bytes // count if count else 0
+        return size * math.prod(self.global_shape)
 
 
 @cache

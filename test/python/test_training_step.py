@@ -3,8 +3,12 @@ process, and as ranks of jobs over process groups of PyTorch."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -18,8 +22,11 @@ torch = pytest.importorskip("torch", minversion="2.13")
 import regather  # noqa: E402
 import training_ranks as ranks  # noqa: E402
 from regather import RegatherError  # noqa: E402
+from regather.execution import Executable  # noqa: E402
+from regather.training import files  # noqa: E402
+from regather.training.progress import Progress  # noqa: E402
 from regather_tools import run_tool  # noqa: E402
-from safetensors.torch import save_file  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 
 def launch(what: str, count: int, folder: Path) -> list[dict]:
@@ -55,22 +62,36 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]:
     return folder, launch("train", 4, folder)
 
 
-def eager() -> tuple[list[float], torch.nn.Module]:
-    """The same six steps by PyTorch, on the global batch."""
+def eager(micro_batches: int = 1) -> tuple[list[float], torch.nn.Module]:
+    """The same six steps by PyTorch, on the global batch; or on parts of it, of
+    whose losses it takes the mean."""
     model = ranks.make_model()
     optimizer = ranks.make_optimizer(model)
     schedule = ranks.make_schedule(optimizer)
     losses = []
     for step in range(6):
-        inputs, targets = ranks.batch(step)
-        loss = ranks.loss(model(inputs), targets)
         optimizer.zero_grad()
-        loss.backward()
+        losses.append(0.0)
+        for part in range(micro_batches):
+            inputs, targets = masked_batch(step, part, micro_batches)
+            loss = ranks.loss(model(inputs), targets) / micro_batches
+            loss.backward()
+            losses[-1] += loss.item()
         torch.nn.utils.clip_grad_norm_(model.parameters(), ranks.CLIP)
         optimizer.step()
         schedule.step()
-        losses.append(loss.item())
     return losses, model
+
+
+def masked_batch(step: int, part: int, parts: int
+                 ) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `ranks.batch`; if it is cut, the first rows have fewer targets, so that
+    the mean of its parts is not that of the whole."""
+    inputs, targets = ranks.batch(step)
+    if parts > 1:
+        targets = targets.clone()
+        targets[:2, 1:] = -100
+    return inputs.chunk(parts)[part], targets.chunk(parts)[part]
 
 
 def test_one_process_trains_as_eager_does() -> None:
@@ -87,6 +108,101 @@ def test_one_process_trains_as_eager_does() -> None:
     inputs, targets = ranks.batch(99)
     assert step.eval((inputs, targets)).item() == pytest.approx(
         ranks.loss(model.eval()(inputs), targets).item(), rel=1e-5)
+
+
+def test_batches_are_cut_into_micro_batches() -> None:
+    step, schedule = ranks.compile_step(accumulate=4)
+    whole = [torch.cat(parts) for parts in zip(*(
+        masked_batch(0, part, 4) for part in range(4)))]
+    evaluated = step.eval(whole).item()
+    losses = []
+    for number in range(6):
+        parts = [masked_batch(number, part, 4) for part in range(4)]
+        losses.append(step([torch.cat(tensors) for tensors in zip(*parts)]
+                           ).item())
+        schedule.step()
+    expected, model = eager(micro_batches=4)
+    assert losses == pytest.approx(expected, rel=1e-5)
+    # The model has nothing that evaluation changes.
+    assert evaluated == pytest.approx(expected[0], rel=1e-5)
+    torch.testing.assert_close(step.state_dict()["model"]["hidden.weight"],
+                               model.hidden.weight.detach(), rtol=1e-4,
+                               atol=1e-5)
+
+
+def test_one_micro_batch_is_alive_at_a_time() -> None:
+    """Four of them need little more memory than one, and far less than a batch
+    as large as all."""
+    layers = [torch.nn.Linear(8, 8) for _ in range(6)]
+    model = torch.nn.Sequential(*(part for layer in layers
+                                  for part in (layer, torch.nn.Tanh())))
+
+    def arena(rows: int, micro_batches: int) -> int:
+        step = regather.compile(
+            model, (torch.ones(rows, 8), torch.ones(rows, 8)), quiet=True,
+            loss=torch.nn.functional.mse_loss, optimizer="sgd", lr=0.1,
+            accumulate=micro_batches)
+        return step.report().json["after"]["memory"]["arena_bytes"]
+
+    one, four, whole = arena(256, 1), arena(1024, 4), arena(1024, 1)
+    assert four < 1.5 * one < whole / 2
+
+
+def test_gradients_of_several_calls() -> None:
+    """The mean over all batches since the last step; a step alone is as ever."""
+    step, schedule = ranks.compile_step()
+    losses = []
+    for number in range(6):
+        parts = [masked_batch(number, part, 2) for part in range(2)]
+        whole = [torch.cat([tensor, tensor]) for tensor in parts[0]], [
+            torch.cat([tensor, tensor]) for tensor in parts[1]]
+        first = step.accumulate(whole[0]).item()
+        losses.append((first + step(whole[1]).item()) / 2)
+        schedule.step()
+    expected, model = eager(micro_batches=2)
+    assert losses == pytest.approx(expected, rel=1e-5)
+    assert step.count == 6
+    torch.testing.assert_close(step.state_dict()["model"]["hidden.weight"],
+                               model.hidden.weight.detach(), rtol=1e-4,
+                               atol=1e-5)
+    alone, schedule = ranks.compile_step()
+    warnings.simplefilter("error")
+    alone.load_state_dict(step.state_dict())
+    for _ in range(6):
+        schedule.step()
+    assert step(ranks.batch(7)).item() == alone(ranks.batch(7)).item()
+    assert step(ranks.batch(8)).item() == alone(ranks.batch(8)).item()
+
+
+def test_loading_drops_what_was_accumulated() -> None:
+    step, _ = ranks.compile_step()
+    state = {name: tensor.clone()
+             for name, tensor in ranks.local_parts(step.state_dict()).items()}
+    step.accumulate(ranks.batch(0))
+    step.load_state_dict(step.state_dict())
+    step(ranks.batch(1))
+    after = ranks.local_parts(step.state_dict())
+    alone, _ = ranks.compile_step()
+    alone(ranks.batch(1))
+    expected = ranks.local_parts(alone.state_dict())
+    assert all(torch.equal(after[name], expected[name]) for name in state)
+
+
+def test_narrow_parameters_have_wide_masters() -> None:
+    """The parameters that it computes with are rounded, and nothing else."""
+    step, schedule = ranks.compile_step(param_dtype=torch.bfloat16)
+    losses = ranks.train(step, schedule, 6)
+    expected, model = eager()
+    assert losses == pytest.approx(expected, rel=1e-2)
+    assert losses[0] != pytest.approx(expected[0], rel=1e-5)
+    state = step.state_dict()
+    for tensors in (state["model"], *state["optimizer"]["state"].values()):
+        assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    # Updates that bf16 cannot hold.
+    weight = state["model"]["norm.weight"]
+    assert not torch.equal(weight, weight.bfloat16().float())
+    torch.testing.assert_close(weight, model.norm.weight.detach(), rtol=2e-2,
+                               atol=2e-2)
 
 
 def test_ranks_train_as_eager_does(job: tuple[Path, list[dict]]) -> None:
@@ -107,11 +223,84 @@ def test_resumed_job_has_the_same_bits(job: tuple[Path, list[dict]]) -> None:
     found = launch("resume", 4, job[0])
     assert found[0]["count"] == 3
     assert found[0]["losses"] == job[1][0]["losses"][3:]
+    assert found[0]["again"] == 3
+    assert found[0]["losses again"] == job[1][0]["losses"][3:]
 
 
 def test_resumes_on_other_numbers_of_ranks(job: tuple[Path, list[dict]]) -> None:
     expected = pytest.approx(job[1][0]["losses"][3:], rel=1e-4)
-    assert launch("resume", 2, job[0])[1]["losses"] == expected
+    found = launch("resume", 2, job[0])[1]
+    assert found["losses"] == expected
+    assert found["losses again"] == found["losses"]
+
+
+def test_saved_tensors_are_whole(job: tuple[Path, list[dict]]) -> None:
+    """One process reads what four wrote, and others read it without us."""
+    step, schedule = ranks.compile_step()
+    step.load(job[0] / "tensors")
+    for _ in range(step.count):
+        schedule.step()
+    losses = ranks.train(step, schedule, 3, step.count)
+    assert losses == pytest.approx(job[1][0]["losses"][3:], rel=1e-4)
+    index = json.loads((job[0] / "tensors" / files.INDEX).read_text())
+    found = {}
+    for file in sorted(set(index["weight_map"].values())):
+        found |= load_file(job[0] / "tensors" / file)
+    model = ranks.make_model()
+    missing, extra = model.load_state_dict(found, strict=False)
+    assert missing == ["output.weight"]
+    assert {name.rpartition(".")[2] for name in extra} == {"exp_avg",
+                                                           "exp_avg_sq"}
+    assert index["metadata"]["total_size"] == sum(
+        tensor.nbytes for tensor in found.values())
+
+
+def test_checkpoints_that_cannot_be_read(tmp_path: Path) -> None:
+    step, _ = ranks.compile_step()
+    with pytest.raises(RegatherError, match="no checkpoint: cannot read .*: No "
+                       "such file"):
+        step.load(tmp_path)
+    step.save(tmp_path)
+    (file,) = tmp_path.glob("*.safetensors")
+    tensors = load_file(file)
+
+    def write(changes: dict[str, torch.Tensor | None]) -> None:
+        made = {**tensors, **changes}
+        save_file({name: value for name, value in made.items()
+                   if value is not None}, file)
+
+    for changes, message in [
+            ({"norm.bias": torch.zeros(9)},
+             r"'norm.bias': expects shape \[10\], got \[9\]"),
+            ({"norm.bias": torch.zeros(10, dtype=torch.float64)},
+             "'norm.bias': expects torch.float32, got torch.float64"),
+            ({"norm.bias": None}, "'norm.bias' is not where the index says")]:
+        write(changes)
+        with pytest.raises(RegatherError, match=message):
+            step.load(tmp_path)
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(RegatherError, match=f"cannot read {file}"):
+        step.load(tmp_path)
+    (tmp_path / files.INDEX).write_text("{}")
+    with pytest.raises(RegatherError, match="is no index of a checkpoint"):
+        step.load(tmp_path)
+
+
+def test_ranks_with_different_steps(tmp_path: Path) -> None:
+    """They find out before they compile, and hear the same."""
+    left, right = launch("refusals", 2, tmp_path)
+    assert left == right
+    assert ("ranks 0 and 1 differ in option 'optimizer': 'sgd "
+            "weight-decay=0.0 max-norm=1.0 " in left["optimizer"])
+    assert left["options"] == (
+        "all ranks need the same step, but ranks 0 and 1 differ in option "
+        "'policy': none and 'full'")
+    assert "differ in the initial value of 'weight': " in left["values"]
+    assert "the same torch.manual_seed on all ranks" in left["values"]
+    assert left["mesh"] == ('expects 4 ranks for the mesh "dp:4", got a process '
+                            "group of 2")
+    assert "ddp" in left["axes"]
+    assert left["nothing"] == ""
 
 
 def test_bits_are_those_of_threads(job: tuple[Path, list[dict]],
@@ -168,19 +357,121 @@ def test_meta_model_is_initialised_by_seed() -> None:
     assert next(model.parameters()).is_meta
 
 
-def test_first_loss_that_is_no_number_is_reported_once() -> None:
-    model = torch.nn.Linear(2, 1)
+class Reciprocal(torch.nn.Module):
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return 1 / values
+
+
+def test_loss_that_is_no_number_spoils_nothing() -> None:
+    """The first is reported, with the module in which it begins."""
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False),
+                                Reciprocal(), torch.nn.Linear(2, 1))
     step = regather.compile(
         model, (torch.ones(3, 2), torch.ones(3, 1)),
         loss=torch.nn.functional.mse_loss,
-        optimizer=torch.optim.SGD(model.parameters(), 0.1))
-    bad = torch.full((3, 2), float("nan"))
-    with pytest.warns(RuntimeWarning, match="the loss of step 1 is nan; the "
-                      "first parameter that is not finite is 'weight'"):
-        step((bad, torch.ones(3, 1)))
+        optimizer=torch.optim.SGD(model.parameters(), 0.01, momentum=0.9))
+    good = torch.ones(3, 2), torch.ones(3, 1)
+    bad = torch.zeros(3, 2), torch.ones(3, 1)
+    step(good)
+    before = {name: tensor.clone()
+              for name, tensor in ranks.local_parts(step.state_dict()).items()}
+    with pytest.warns(RuntimeWarning, match=r"the loss of step 2 is nan, and "
+                      r"nothing is updated; what is not finite first is module "
+                      r"'1' \(Reciprocal\)"):
+        step(bad)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        step((bad, torch.ones(3, 1)))
+        step.accumulate(bad)
+        step(bad)
+    after = ranks.local_parts(step.state_dict())
+    assert all(torch.equal(after[name], before[name]) for name in before)
+    assert (step.count, step.skipped) == (3, 3)
+    assert step(good).isfinite()
+    assert not torch.equal(after["0.weight"], before["0.weight"])
+
+
+@pytest.mark.parametrize("spoil, message", [
+    (lambda step: (torch.full((3, 2), torch.nan), torch.ones(3, 1)),
+     "input 'input'"),
+    (lambda step: (step.state_dict()["model"]["bias"].fill_(torch.inf),
+                   (torch.ones(3, 2), torch.ones(3, 1)))[1], "'bias'")])
+def test_what_is_not_finite_ahead_of_modules(spoil: object, message: str
+                                             ) -> None:
+    model = torch.nn.Linear(2, 1)
+    step = regather.compile(
+        model, (torch.ones(3, 2), torch.ones(3, 1)),
+        loss=torch.nn.functional.mse_loss, optimizer="sgd", lr=0.1)
+    with pytest.warns(RuntimeWarning,
+                      match=f"what is not finite first is {message}"):
+        step(spoil(step))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_on_a_terminal_is_a_bar() -> None:
+    stream = Terminal()
+    progress = Progress(2, quiet=False, stream=stream)
+    with progress.phase("capturing"):
+        pass
+    with progress.phase("compiling"), contextlib.suppress(KeyError):
+        raise KeyError
+    shown = re.sub(r"[\d.]+ s", "T", stream.getvalue())
+    clear = "\r\x1b[K"
+    assert shown == "".join([
+        clear, "regather [>", " " * 23, "] capturing, T", clear,
+        clear, "regather [", "=" * 12, ">", " " * 11, "] compiling, T", clear])
+
+
+def test_progress_elsewhere_is_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    model = torch.nn.Linear(2, 1)
+    for quiet in (False, True):
+        regather.compile(
+            model, (torch.ones(3, 2), torch.ones(3, 1)), optimizer="sgd", lr=0.1,
+            loss=torch.nn.functional.mse_loss, quiet=quiet)
+        lines = capfd.readouterr().err.splitlines()
+        assert [re.sub(r"[\d.]+ s", "T", line) for line in lines] == [
+            f"regather: {name} took T"
+            for name in ("capturing", "compiling", "initialising") if not quiet]
+
+
+def test_report_is_of_the_step(small: regather.TrainingStep) -> None:
+    model = torch.nn.Linear(2, 1)
+    step = regather.compile(
+        model, (torch.ones(4, 2), torch.ones(4, 1)), quiet=True,
+        loss=torch.nn.functional.mse_loss, optimizer="adamw", lr=0.1,
+        accumulate=2)
+    report = step.report()
+    assert report.request["optimizer"].startswith("adamw ")
+    assert (report.mesh, small.report().mesh) == ("dp = 1", "")
+    assert report.ops > small.report().ops
+    assert "<html" in report.html
+
+
+def test_interrupts_wait_for_the_end_of_the_step(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [ranks.compile_step()[0] for _ in range(2)]
+    run = Executable.run
+
+    def interrupted(executable: Executable, *addresses: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        run(executable, *addresses)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Executable, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            steps[0](ranks.batch(0))
+        with pytest.raises(KeyboardInterrupt):
+            steps[0].accumulate(ranks.batch(1))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    steps[1](ranks.batch(0))
+    steps[1].accumulate(ranks.batch(1))
+    assert [step.count for step in steps] == [1, 1]
+    assert steps[0](ranks.batch(2)).item() == steps[1](ranks.batch(2)).item()
+    left, right = (ranks.local_parts(step.state_dict()) for step in steps)
+    assert all(torch.equal(left[name], right[name]) for name in left)
 
 
 @pytest.fixture(scope="module")

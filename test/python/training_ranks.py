@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -89,13 +90,14 @@ def run_train(folder: Path) -> dict[str, object]:
     `repeat`."""
     step, schedule = compile_step()
     first = {name: tensor.clone()
-             for name, tensor in _local(step.state_dict()).items()}
+             for name, tensor in local_parts(step.state_dict()).items()}
     repeated = repeat(step)
-    for name, tensor in _local(step.state_dict()).items():
+    for name, tensor in local_parts(step.state_dict()).items():
         tensor.copy_(first[name])
     step.load_state_dict(step.state_dict() | {"step": 0})
     losses = train(step, schedule, 3)
     dcp.save(step.state_dict(), checkpoint_id=folder / "checkpoint")
+    step.save(folder / "tensors")
     losses += train(step, schedule, 3, 3)
     evaluated = step.eval(batch(99, step.rank, step.ranks)).item()
     tied = step.state_dict()["model"]["embedding.weight"]
@@ -105,24 +107,61 @@ def run_train(folder: Path) -> dict[str, object]:
 
 
 def run_resume(folder: Path) -> dict[str, object]:
-    """The last three of the steps of `run_train`, on any number of ranks."""
+    """The last three of the steps of `run_train`, on any number of ranks, from
+    both kinds of checkpoints."""
     step, schedule = compile_step()
     state = step.state_dict()
     dcp.load(state, checkpoint_id=folder / "checkpoint")
     step.load_state_dict(state)
-    for _ in range(step.count):
+    count = step.count
+    for _ in range(count):
         schedule.step()
-    return {"count": step.count, "losses": train(step, schedule, 3, step.count)}
+    at_save = copy.deepcopy(schedule.state_dict())
+    losses = train(step, schedule, 3, count)
+    step.load(folder / "tensors")
+    for group in schedule.optimizer.param_groups:
+        group["lr"] = at_save["_last_lr"][0]
+    schedule.load_state_dict(at_save)
+    return {"count": count, "losses": losses, "again": step.count,
+            "losses again": train(step, schedule, 3, step.count)}
+
+
+def run_refusals(folder: Path) -> dict[str, object]:
+    """What each of two ranks hears if the other one compiles something else, or
+    the mesh has not as many ranks as there are."""
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    found = {}
+
+    def compile_with(name: str, seed: int = 3, **options: object) -> None:
+        torch.manual_seed(seed)
+        model = nn.Linear(2, 1)
+        given = {"optimizer": torch.optim.SGD(model.parameters(), 0.1)}
+        try:
+            regather.compile(model, (torch.ones(3, 2), torch.ones(3, 1)),
+                             loss=nn.functional.mse_loss, timeout=30, quiet=True,
+                             **(given | options))
+            found[name] = ""
+        except regather.RegatherError as error:
+            found[name] = str(error)
+
+    compile_with("optimizer", clip=1.0 + rank)
+    compile_with("options", **({"options": {"policy": "full"}} if rank else {}))
+    compile_with("values", seed=rank)
+    compile_with("mesh", mesh="dp:4")
+    compile_with("axes", mesh="rep:2,dp:1", replicate_axis="ddp")
+    compile_with("nothing")
+    return found
 
 
 def repeat(step: regather.TrainingStep) -> list[list[float]]:
     """The same steps again and again, from the same state. Each list of losses
     once."""
     first = {name: tensor.clone()
-             for name, tensor in _local(step.state_dict()).items()}
+             for name, tensor in local_parts(step.state_dict()).items()}
     found = set()
     for _ in range(8):
-        for name, tensor in _local(step.state_dict()).items():
+        for name, tensor in local_parts(step.state_dict()).items():
             tensor.copy_(first[name])
         step.load_state_dict(step.state_dict() | {"step": 0})
         found.add(tuple(step(batch(0, step.rank, step.ranks)).item()
@@ -130,7 +169,7 @@ def repeat(step: regather.TrainingStep) -> list[list[float]]:
     return sorted(map(list, found))
 
 
-def _local(state: dict[str, object]) -> dict[str, torch.Tensor]:
+def local_parts(state: dict[str, object]) -> dict[str, torch.Tensor]:
     """The parts of this rank."""
     tensors = dict(state["model"])
     for parameter, kinds in state["optimizer"]["state"].items():

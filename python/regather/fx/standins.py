@@ -18,6 +18,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from regather.fx.errors import CaptureError, at
+from regather.fx.private import pytree
 from regather.fx.source import user_line
 from regather.fx.state import Tensor
 
@@ -42,11 +43,17 @@ class StandIns(TorchFunctionMode):
         self._parameters = {
             id(v): t.name for t, v in zip(tensors, values) if t.parameter
         }
+        self._compute: torch.dtype | None = None
+        # Of parameters, by the identity of their stand-ins.
+        self._casts: dict[int, torch.Tensor] = {}
 
     def exchange(self, value: Any) -> Any:
         """``value`` with stand-ins, also inside lists, tuples and mappings."""
         if isinstance(value, torch.Tensor):
-            return self._values.get(id(value), value)
+            value = self._values.get(id(value), value)
+            if self._compute and id(value) in self._parameters:
+                return self._cast(value)
+            return value
         kind = type(value)
         if kind in (list, tuple):
             return kind(map(self.exchange, value))
@@ -86,6 +93,34 @@ class StandIns(TorchFunctionMode):
                     f"changes whether parameter '{name}' is trained"
                 )
         return func(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def computing_in(self, dtype: torch.dtype | None) -> Iterator[None]:
+        """Lets the block compute with parameters that are cast to ``dtype``,
+        each where it is used first."""
+        self._compute = dtype
+        try:
+            yield
+        finally:
+            self._compute = None
+
+    def narrow(self, tree: Any) -> Any:
+        """Inputs as FSDP2 gives them to a module of mixed precision."""
+        dtype = self._compute
+        if dtype is None:
+            return tree
+        return pytree.tree_map_only(
+            torch.Tensor,
+            lambda leaf: leaf.to(dtype) if leaf.is_floating_point() else leaf,
+            tree,
+        )
+
+    def _cast(self, value: torch.Tensor) -> torch.Tensor:
+        if value.dtype == self._compute or not value.is_floating_point():
+            return value
+        if id(value) not in self._casts:
+            self._casts[id(value)] = value.to(self._compute)
+        return self._casts[id(value)]
 
     @contextlib.contextmanager
     def allowing(self) -> Iterator[None]:

@@ -23,6 +23,9 @@ class Step:
     called as ``loss(model(...), *targets)`` and returns a tensor with one
     element; without it the model's result is the loss, or has an attribute
     or a key ``loss``. ``meshes`` names device meshes that the model uses.
+    ``compute`` is what parameters and inputs of floating point are cast to
+    before the model computes with them, as with the ``param_dtype`` of FSDP2;
+    gradients have the types of the parameters.
     """
 
     model: torch.nn.Module
@@ -30,6 +33,7 @@ class Step:
     loss: Callable[..., Any] | None = None
     targets: Sequence[Any] = ()
     meshes: Mapping[str, Any] = field(default_factory=dict)
+    compute: torch.dtype | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, torch.nn.Module):

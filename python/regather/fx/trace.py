@@ -269,14 +269,18 @@ class _Run:
             private.backward_in_modes(),
             stand_ins,
         ):
-            result = subject.step.model(*args, **kwargs)
-            loss = loss_of(subject.step, result, targets)
+            with stand_ins.computing_in(subject.step.compute):
+                args, kwargs = stand_ins.narrow((args, kwargs))
+                result = subject.step.model(*args, **kwargs)
+                loss = loss_of(subject.step, result, targets)
             after = [current(tensor) for tensor in subject.buffers]
             self._recorder.phase = "backward"
             gradients = backward.gradients(loss)
             self._recorder.phase = "forward"
         _check_python_attributes(tensors, state, known)
-        results = [(Output("loss"), loss.detach())]
+        loss = loss.detach()
+        # Summed over ranks and micro-batches like the gradients.
+        results = [(Output("loss"), loss.float() if subject.step.compute else loss)]
         trained = [
             (tensor, value)
             for tensor, value in zip(subject.parameters, state)

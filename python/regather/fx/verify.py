@@ -54,7 +54,7 @@ def verified(
     wanted = DEFAULT_STEPS if steps is None else steps
     if wanted == 0:
         return "not verified, as asked for"
-    reason = _hindrance(trace, device) or (
+    reason = _hindrance(step, trace, device) or (
         _expense(trace) if steps is None else None
     )
     if reason is None:
@@ -76,8 +76,10 @@ class _CannotRun(Exception):
     """The eager model does not run on drawn data."""
 
 
-def _hindrance(trace: Trace, device: str) -> str | None:
+def _hindrance(step: Step, trace: Trace, device: str) -> str | None:
     """Why the graph and the model cannot run here, or None."""
+    if step.compute is not None:
+        return f"the graph computes in {step.compute}, unlike the model"
     if torch.device(device).type != "cpu":
         return f"the graph is for device '{device}'"
     for tensor in [*trace.parameters, *trace.buffers]:

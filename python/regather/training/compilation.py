@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from regather.fx.capture import capture_step
+from regather.fx.mesh import is_distributed
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
 from regather.training import optimizer as optimizers
-from regather.training.step import StepPlan, TrainingStep
+from regather.training.batches import first_micro_batch
+from regather.training.plan import StepPlan
+from regather.training.progress import Progress
+from regather.training.step import TrainingStep
 
 
 def compile_step(
@@ -25,12 +31,16 @@ def compile_step(
     mesh: str | None = None,
     replicate_axis: str = "",
     plan: str | os.PathLike[str] | None = None,
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, str | Sequence[str]] | None = None,
     clip: float | None = None,
     lr: float | None = None,
+    accumulate: int = 1,
+    param_dtype: torch.dtype | None = None,
+    reduce_dtype: torch.dtype | None = None,
     seed: int = 0,
     threads: int = 0,
     timeout: float = 600,
+    quiet: bool = False,
 ) -> TrainingStep:
     """Compiles forward, backward and optimizer of `model` into one program.
 
@@ -45,22 +55,34 @@ def compile_step(
     schedulers work; or options of tg-append-optimizer, with `lr`. `clip` is the
     largest norm of all gradients together.
 
+    `accumulate` cuts each batch of a rank into so many micro-batches of equal
+    rows, one after the other in dimension 0 of the first tensor and of all that
+    have as many rows. Loss and gradients are means over them, and gradients are
+    reduced once. Batch sizes are those of whole batches.
+
     `mesh` is "dp:4", or "rep:2,dp:2" with `replicate_axis="rep"`. Each rank is
     a process of the default group of torch.distributed, which is made if
     torchrun started the process; by default there are as many ranks as this
     group has, or one. Parameters and states of the optimizer are cut into
     shards. `plan` and `options` are flags of `regather run`: a file, and such
-    as `{"policy": "full"}`.
+    as `{"policy": "full"}`, with lists for flags that are given repeatedly.
+
+    `param_dtype` and `reduce_dtype` are those of `MixedPrecisionPolicy`: the
+    model gathers and computes with parameters and inputs in `param_dtype`, such
+    as torch.bfloat16, and gradients are reduced in `reduce_dtype`, by default
+    in the type of the parameters. Parameters, states of the optimizer and
+    `state_dict` keep their types.
 
     Parameters on the meta device are initialised with `seed` straight into
     shards, one module at a time. `threads` compute on each rank, by default the
     processors of the machine divided by its ranks. A rank waits `timeout`
-    seconds for others.
+    seconds for others. Rank 0 shows on standard error how far this is, unless
+    `quiet`.
 
     Raises CaptureError for what cannot be captured, and RegatherError for what
     cannot be compiled or run.
     """
-    _check_devices(model)
+    _check_parameters(model)
     axes = _read_mesh(mesh)
     step = _split_batch(model, example_batch, loss)
     rule = _read_optimizer(model, optimizer, lr)
@@ -69,19 +91,38 @@ def compile_step(
         if not clip > 0:
             raise RegatherError(f"expects a positive norm to clip, got {clip}")
         text += f" max-norm={float(clip)!r}"
-    captured = capture_step(step, verify=0)
-    flags = [*(options or {}).items()]
+    if type(accumulate) is not int or accumulate < 1:
+        raise RegatherError("expects a number of micro-batches to accumulate, "
+                            f"got {accumulate!r}")
+    step = replace(step, compute=_read_dtype("param_dtype", param_dtype))
+    progress = Progress(3, quiet or not _is_first_rank())
+    with progress.phase("capturing"):
+        captured = capture_step(first_micro_batch(step, accumulate), verify=0)
+    flags = [(name, text) for name, given in (options or {}).items()
+             for text in ([given] if isinstance(given, str) else given)]
     if plan is not None:
         flags.append(("plan", os.fspath(plan)))
-    made = StepPlan(axes=axes, replicate_axis=replicate_axis, flags=flags,
-                    optimizer=text, threads=threads, timeout=timeout, seed=seed)
+    # A loss that is no number does not spoil what was trained.
+    made = StepPlan(axes, f"{text} skip-nonfinite=true",
+                    replicate_axis=replicate_axis, flags=flags, threads=threads, timeout=timeout, seed=seed,
+                    accumulate=accumulate,
+                    reduce_dtype=_read_dtype("reduce_dtype", reduce_dtype))
     return TrainingStep(step, captured, made,
                         optimizer if isinstance(optimizer, torch.optim.Optimizer)
-                        else None, rule, lr)
+                        else None, rule, lr, progress)
 
 
-def _check_devices(model: torch.nn.Module) -> None:
+def _is_first_rank() -> bool:
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank() == 0
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _check_parameters(model: torch.nn.Module) -> None:
     for name, parameter in model.named_parameters():
+        if is_distributed(parameter):
+            raise RegatherError(f"parameter '{name}' is distributed already; "
+                                "expects the model before it is sharded")
         if parameter.device.type not in ("cpu", "meta"):
             raise RegatherError(f"parameter '{name}' is on {parameter.device}; "
                                 "steps in Python run on the CPU")
@@ -96,6 +137,13 @@ def _read_mesh(text: str | None) -> list[tuple[str, int]]:
             raise RegatherError(f'expects a mesh such as "dp:4", got "{text}"')
         axes.append((found[1], int(found[2])))
     return axes
+
+
+def _read_dtype(name: str, dtype: torch.dtype | None) -> torch.dtype | None:
+    if dtype in (None, torch.bfloat16, torch.float16, torch.float32):
+        return dtype
+    raise RegatherError(f"{name}: expects torch.bfloat16, torch.float16 or "
+                        f"torch.float32, got {dtype!r}")
 
 
 def _split_batch(model: torch.nn.Module, batch: Any,

@@ -64,6 +64,8 @@ def describe(optimizer: torch.optim.Optimizer,
         raise RegatherError("the optimizer has taken steps, and its states "
                             "would be lost: compile with a new one, and load "
                             "states by load_state_dict of the step")
+    # Schedulers warn if nobody has called `step` of the optimizer.
+    mark_stepped(optimizer)
     scales = [_scale(group, first) for group in groups]
     settings = [_settings(group, scale, kind, names)
                 for group, scale in zip(groups[1:], scales[1:])]
@@ -91,7 +93,6 @@ def learning_rate(optimizer: torch.optim.Optimizer, text: OptimizerText) -> floa
     """That of the first group now. Raises `RegatherError` if a scheduler has
     changed one group beside the others."""
     first = optimizer.param_groups[0]
-    mark_stepped(optimizer)
     if float(first["lr"]) and len(text.scales) > 1:
         scales = [_scale(group, first) for group in optimizer.param_groups]
         if any(abs(a - b) > 1e-9 * abs(b) for a, b in zip(scales, text.scales)):

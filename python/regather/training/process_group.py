@@ -21,12 +21,14 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_int32, c_int64,
                     c_uint64, c_void_p)
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from regather.fx.private import default_store
 from regather.library.errors import RegatherError
+from regather.training.agreement import require_agreement
 
 # Seconds between two looks at whether another rank has said that it stops.
 _LOOK_SECONDS = 0.25
@@ -70,9 +72,15 @@ class ProcessGroupTransport:
         self.ranks = dist.get_world_size(group)
         self._members = dist.get_process_group_ranks(
             group if group is not None else dist.group.WORLD)
-        self._group = dist.new_group(
-            self._members, timeout=timedelta(seconds=seconds), backend="gloo",
-            use_local_synchronization=True)
+        try:
+            self._group = dist.new_group(
+                self._members, timeout=timedelta(seconds=seconds),
+                backend="gloo", use_local_synchronization=True)
+        except (RuntimeError, ValueError) as error:
+            raise RegatherError(
+                "cannot make a Gloo group of the ranks of the process group, "
+                f"whose backend is '{dist.get_backend(group)}': "
+                f"{_first_line(error)}") from error
         # Ranks make their executables in one order.
         self._key = (f"regather/{'-'.join(map(str, self._members))}/"
                      f"{next(_jobs)}/stopped")
@@ -89,6 +97,17 @@ class ProcessGroupTransport:
             None, self.rank, self.ranks, _Transfer(self._send),
             _Transfer(self._receive), _Test(self._test), _Abort(self._abort),
             _Error(lambda _: ctypes.addressof(self._error)))
+
+    def compare(self, facts: dict[str, str]) -> None:
+        """Raises `RegatherError` on all ranks if they have other facts. Before
+        the first message."""
+        found: list[Any] = [None] * self.ranks
+        try:
+            dist.all_gather_object(found, facts, self._group)
+        except RuntimeError as error:
+            raise RegatherError("a rank is gone, or does not compile the step: "
+                                f"{_first_line(error)}") from error
+        require_agreement(found)
 
     @property
     def address(self) -> int:

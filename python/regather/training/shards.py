@@ -15,6 +15,11 @@ DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
           "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
 
 
+def name_of_dtype(dtype: torch.dtype) -> str:
+    """As MLIR calls it."""
+    return next(name for name, known in DTYPES.items() if known == dtype)
+
+
 def allocate(value: Value) -> torch.Tensor:
     """Zeros in the shape of this rank, padding included."""
     return torch.zeros(value.shape, dtype=DTYPES[value.element_type])
@@ -29,19 +34,24 @@ def without_padding(value: Value, local: torch.Tensor) -> torch.Tensor:
     return local
 
 
+def local_range(value: Value) -> tuple[slice, ...]:
+    """Where in the whole tensor this rank's part lies, without padding."""
+    ranges = [slice(0, size) for size in value.global_shape]
+    for shard in value.shards:
+        length = value.global_shape[shard.dimension]
+        size = -(-length // shard.count)
+        begin = min(shard.index * size, length)
+        ranges[shard.dimension] = slice(begin, min(begin + size, length))
+    return tuple(ranges)
+
+
 def cut(value: Value, whole: torch.Tensor) -> torch.Tensor:
     """The part of a whole tensor that this rank has, without padding."""
     if tuple(whole.shape) != value.global_shape:
         raise RegatherError(f"'{value.name}': expects shape "
                             f"{list(value.global_shape)}, got "
                             f"{list(whole.shape)}")
-    for shard in value.shards:
-        length = whole.shape[shard.dimension]
-        size = -(-length // shard.count)
-        begin = min(shard.index * size, length)
-        whole = whole.narrow(shard.dimension, begin,
-                             min(size, length - begin))
-    return whole
+    return whole[local_range(value)]
 
 
 class RankMesh:
@@ -74,6 +84,12 @@ class RankMesh:
         return DTensor.from_local(
             part, self.mesh, placements, run_check=False, shape=shape,
             stride=torch.empty(shape, device="meta").stride())
+
+    @staticmethod
+    def gather(tensor: torch.Tensor) -> torch.Tensor:
+        """The whole of what `to_distributed` made."""
+        return (tensor.full_tensor() if isinstance(tensor, DTensor)
+                else tensor)
 
     def assign(self, value: Value, local: torch.Tensor,
                given: torch.Tensor) -> None:

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import warnings
-import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from regather.execution import Executable, Value
+from regather.execution import Executable
 from regather.fx.capture import capture_step
 from regather.fx.graph import CapturedGraph
-from regather.fx.private import pytree
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
-from regather.training.initialization import initialize
+from regather.training.agreement import describe
+from regather.training.batches import first_micro_batch, list_leaves
+from regather.training.diagnosis import find_nonfinite
+from regather.training.interrupts import DeferredInterrupt
 from regather.training.optimizer import OptimizerText, learning_rate
+from regather.training.plan import StepPlan
 from regather.training.process_group import (ProcessGroupTransport,
                                              require_group)
-from regather.training.shards import (DTYPES, RankMesh, allocate, cut,
-                                      without_padding)
-
-
-@dataclass
-class StepPlan:
-    """What was asked for besides the step itself."""
-
-    axes: list[tuple[str, int]]
-    replicate_axis: str
-    flags: list[tuple[str, str]]
-    optimizer: str
-    threads: int
-    timeout: float
-    seed: int
+from regather.training.program import StepProgram
+from regather.training.progress import Progress
+from regather.training.shards import RankMesh, allocate
+from regather.training.state import StepState
 
 
 class TrainingStep:
@@ -47,11 +36,15 @@ class TrainingStep:
     Parameters and states of the optimizer are updated in place. The model and
     the optimizer that it was made of are left as they are: `state_dict` has
     what was trained.
+
+    An interrupt (SIGINT) in the middle of a step takes effect when the step is
+    over, and the next one can be run. After a `RegatherError` in the middle of
+    a step, such as that a rank is gone, none can.
     """
 
     def __init__(self, step: Step, captured: CapturedGraph, plan: StepPlan,
                  optimizer: torch.optim.Optimizer | None, rule: OptimizerText,
-                 lr: float | None) -> None:
+                 lr: float | None, progress: Progress) -> None:
         self._step = step
         self._captured = captured
         self._plan = plan
@@ -59,60 +52,52 @@ class TrainingStep:
         self._rule = rule
         # Without an optimizer of PyTorch, the learning rate of next steps.
         self.lr = lr
-        self._evaluation: _Program | None = None
-        self._has_warned = False
+        self._evaluation: StepProgram | None = None
+        self._accumulation: _Accumulation | None = None
         self._join()
-        self._program = self._compile(captured, plan.optimizer)
-        self._state = {value.name: allocate(value)
-                       for value in self._program.executable.arguments
-                       if value.role != "input"}
-        self._values = {value.name: value
-                        for value in self._program.executable.arguments}
-        self._initialize()
-        self._counter = self._of_role("step")
-        self._rate = self._of_role("learning_rate")
+        with progress.phase("compiling"):
+            self._program = self._compile(captured, plan.optimizer)
+        with progress.phase("initialising"):
+            self._state = StepState(self._program.executable.arguments,
+                                    self._mesh)
+            self._state.initialize(captured, step.model, plan.seed)
+        self._counter = self._state.find("step")
+        self._rate = self._state.find("learning_rate")
         self._count = 0
-        self._program.bind(self._state)
+        self._skipped = 0
+        self._program.bind(self._state.tensors)
 
     # Making
 
     def _join(self) -> None:
-        sizes = [size for _, size in self._plan.axes]
-        ranks = math.prod(sizes)
-        is_job = ranks > 1 or (not sizes and (
+        plan = self._plan
+        is_job = plan.ranks > 1 or (not plan.axes and (
             (dist.is_available() and dist.is_initialized())
             or dist.is_torchelastic_launched()))
-        self._group = require_group(ranks) if is_job else None
+        self._group = require_group(plan.ranks) if is_job else None
         world = dist.get_world_size(self._group) if is_job else 1
-        if not sizes:
-            self._plan.axes = [("dp", world)]
-        elif ranks != world:
-            raise RegatherError(f"expects {ranks} ranks for the mesh, got a "
-                                f"process group of {world}")
+        if not plan.axes:
+            plan.axes = [("dp", world)]
+        elif plan.ranks != world:
+            raise RegatherError(
+                f"expects {plan.ranks} ranks for the mesh \"{plan.mesh}\", got "
+                f"a process group of {world}")
         self.ranks = world
         self.rank = dist.get_rank(self._group) if is_job else 0
-        self._mesh = RankMesh(self._plan.axes, self._plan.replicate_axis,
-                              world > 1)
+        self._mesh = RankMesh(plan.axes, plan.replicate_axis, world > 1)
 
-    def _compile(self, captured: CapturedGraph, optimizer: str) -> _Program:
+    def _compile(self, captured: CapturedGraph, optimizer: str) -> StepProgram:
         plan = self._plan
-        flags = list(plan.flags)
-        if optimizer:
-            flags.append(("optimizer", optimizer))
+        flags = plan.list_flags(optimizer)
+        document = "".join(captured.lines())
         transport = None
         if self.ranks > 1:
-            flags += [("mesh", ",".join(f"{n}:{s}" for n, s in plan.axes)),
-                      ("batch", "per-rank"),
-                      # A parameter is an argument of its own, as a DTensor is.
-                      ("layout", "per-parameter")]
-            if plan.replicate_axis:
-                flags.append(("replicate-axis", plan.replicate_axis))
             transport = ProcessGroupTransport(self._group, plan.timeout)
-        threads = plan.threads or max(
-            1, (os.cpu_count() or 1)
-            // int(os.environ.get("LOCAL_WORLD_SIZE", self.ranks)))
+            transport.compare(describe(document, [
+                *flags, ("seed", str(plan.seed)),
+                ("timeout", str(plan.timeout))], captured.tensors))
         executable = Executable(
-            "".join(captured.lines()), flags, threads=threads,
+            document, flags, threads=plan.count_threads(),
             transport=transport.address if transport else None,
             timeout=plan.timeout)
         for value in executable.arguments:
@@ -120,37 +105,7 @@ class TrainingStep:
                 raise RegatherError(f"'{value.name}' lies in a way that steps "
                                     "in Python do not know")
         names, values, _ = self._step.batch()
-        return _Program(executable, transport, names, values)
-
-    def _initialize(self) -> None:
-        missing = set()
-        for name, tensor in self._captured.tensors.items():
-            if name not in self._values:
-                continue
-            if tensor.is_meta:
-                missing.add(name)
-            else:
-                self._set(name, tensor)
-        if missing:
-            for name, tensor in initialize(self._step.model, self._plan.seed):
-                if name in missing:
-                    self._set(name, tensor)
-                    missing.discard(name)
-        if missing:
-            raise RegatherError("nothing initialises "
-                                + ", ".join(sorted(missing)))
-        for value in self._values.values():
-            if value.role == "rng" and value.name.endswith("seed"):
-                self._state[value.name].fill_(self._plan.seed)
-
-    def _set(self, name: str, tensor: torch.Tensor) -> None:
-        value = self._values[name]
-        without_padding(value, self._state[name]).copy_(
-            cut(value, tensor.detach()))
-
-    def _of_role(self, role: str) -> torch.Tensor | None:
-        return next((self._state[v.name] for v in self._values.values()
-                     if v.role == role), None)
+        return StepProgram(executable, transport, names, values)
 
     # Running
 
@@ -159,19 +114,58 @@ class TrainingStep:
         """Steps that were run."""
         return self._count
 
+    @property
+    def skipped(self) -> int:
+        """Steps of this process that updated nothing, because their loss was
+        infinite or no number."""
+        return self._skipped
+
     def __call__(self, batch: Any) -> torch.Tensor:
         """Runs one step on the batch of this rank and returns the loss, which
-        is the mean over all ranks. After an error no step can be run."""
+        is the mean over all ranks.
+
+        Gradients of batches that `accumulate` was called with since the last
+        step count as much as those of this one. If the loss is infinite or no
+        number, parameters and states of the optimizer stay as they are; the
+        first time, a warning says what is not finite first.
+        """
         if self._rate is not None:
             rate = (learning_rate(self._optimizer, self._rule)
                     if self._optimizer is not None else self.lr)
             self._rate.fill_(rate)
         if self._counter is not None:
             self._counter.fill_(self._count + 1)
-        loss = self._program.run(self._leaves(batch))
-        self._count += 1
-        if not self._has_warned and not math.isfinite(loss):
-            self._warn(loss)
+        leaves = list_leaves(batch, self._step.loss is not None)
+        earlier = self._accumulation
+        with DeferredInterrupt():
+            if earlier is not None and earlier.batches:
+                loss = earlier.finish(leaves)
+            else:
+                loss = self._program.run(leaves)
+            self._count += 1
+        if not math.isfinite(loss):
+            self._skip(loss, leaves)
+        return loss
+
+    def accumulate(self, batch: Any) -> torch.Tensor:
+        """Adds the gradients of a batch to those of the next step, which takes
+        the mean over all batches, and returns the loss. All ranks do so
+        equally often. A loss that is infinite or no number is left out, as
+        the step would. The first call compiles.
+
+        The sums are no part of `state_dict`.
+        """
+        leaves = list_leaves(batch, self._step.loss is not None)
+        if self._accumulation is None:
+            self._accumulation = _Accumulation(
+                self._compile(self._captured, ""),
+                self._compile(self._captured,
+                              f"{self._plan.optimizer} gradient-sums=true"),
+                self._state.tensors)
+        with DeferredInterrupt():
+            loss = self._accumulation.add(leaves)
+        if not math.isfinite(loss):
+            self._skip(loss, leaves)
         return loss
 
     def eval(self, batch: Any) -> torch.Tensor:
@@ -182,7 +176,9 @@ class TrainingStep:
             modes = [(module, module.training) for module in model.modules()]
             model.eval()
             try:
-                captured = capture_step(self._step, verify=0)
+                captured = capture_step(
+                    first_micro_batch(self._step, self._plan.accumulate),
+                    verify=0)
             finally:
                 for module, mode in modes:
                     module.training = mode
@@ -190,34 +186,26 @@ class TrainingStep:
                 output for output in captured.document["outputs"]
                 if output["role"] == "loss"]
             self._evaluation = self._compile(captured, "")
-            self._evaluation.bind(self._state)
-        return self._evaluation.run(self._leaves(batch))
+            self._evaluation.bind(self._state.tensors)
+        return self._evaluation.run(
+            list_leaves(batch, self._step.loss is not None))
 
-    def _leaves(self, batch: Any) -> list[Any]:
-        if self._step.loss is None:
-            inputs, targets = batch, ()
-        elif isinstance(batch, tuple | list) and len(batch) == 2:
-            inputs, targets = batch
-        else:
-            raise RegatherError("expects a batch of inputs and targets, got "
-                                f"{type(batch).__name__}")
-        if isinstance(inputs, torch.Tensor):
-            inputs = (inputs,)
-        if isinstance(targets, torch.Tensor):
-            targets = (targets,)
-        args, kwargs = (((), dict(inputs)) if isinstance(inputs, Mapping)
-                        else (tuple(inputs), {}))
-        return pytree.tree_leaves((args, kwargs, tuple(targets)))
-
-    def _warn(self, loss: torch.Tensor) -> None:
+    def _skip(self, loss: torch.Tensor, leaves: list[Any]) -> None:
         """Says once that the loss is no number, and where that shows first."""
-        self._has_warned = True
-        place = next((f"; the first parameter that is not finite is '{name}'"
-                      for name, value in self._values.items()
-                      if value.role == "parameter"
-                      and not torch.isfinite(self._state[name]).all()), "")
-        warnings.warn(f"the loss of step {self._count} is {float(loss)}{place}",
-                      RuntimeWarning, stacklevel=3)
+        self._skipped += 1
+        if self._skipped > 1:
+            return
+        # All ranks come here, since they have the same loss.
+        tensors = {name: self._state.gather(name)
+                   for name, value in self._state.values.items()
+                   if value.role in ("parameter", "buffer")}
+        place = find_nonfinite(self._step, tensors, leaves)
+        warnings.warn(
+            f"the loss of step {self._count} is {float(loss)}, and nothing is "
+            "updated; " + (f"what is not finite first is {place}" if place else
+                           "eager PyTorch finds nothing that is not finite on "
+                           f"the batch of rank {self.rank}"),
+            RuntimeWarning, stacklevel=3)
 
     # State
 
@@ -229,43 +217,35 @@ class TrainingStep:
         parameters as torch.distributed.checkpoint.state_dict names them, and
         `step` counts steps.
         """
-        model: dict[str, torch.Tensor] = {}
-        states: dict[str, dict[str, torch.Tensor]] = {}
-        rng: dict[str, torch.Tensor] = {}
-        for name, value in self._values.items():
-            if value.role in ("input", "step", "learning_rate"):
-                continue
-            tensor = self._mesh.to_distributed(value, self._state[name])
-            if value.role == "optimizer_state":
-                parameter, _, kind = name.rpartition(".")
-                states.setdefault(parameter, {})[kind] = tensor
-            elif value.role == "rng":
-                rng[name] = self._state[name]
-            else:
-                model[name] = tensor
-        found: dict[str, Any] = {
-            "model": model, "optimizer": {"state": states},
+        return self._state.to_dict() | {
             "step": torch.tensor(self._count, dtype=torch.int64)}
-        if rng:
-            found["rng"] = rng
-        return found
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes what `state_dict` of a step on any number of ranks gave, as it
-        is or loaded by torch.distributed.checkpoint; tensors may be whole."""
-        given = dict(state["model"])
-        for parameter, kinds in state["optimizer"]["state"].items():
-            given |= {f"{parameter}.{kind}": tensor
-                      for kind, tensor in kinds.items()}
-        given |= state.get("rng", {})
-        wanted = {name for name, value in self._values.items()
-                  if value.role not in ("input", "step", "learning_rate")}
-        if missing := sorted(wanted - set(given)):
-            raise RegatherError("the state lacks " + ", ".join(missing))
-        for name in sorted(wanted):
-            self._mesh.assign(self._values[name], self._state[name],
-                              given[name])
-        self._count = int(state["step"])
+        is or loaded by torch.distributed.checkpoint; tensors may be whole.
+        What was accumulated is dropped."""
+        self._state.load(state)
+        self._restart(int(state["step"]))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the state as safetensors, with whole tensors; see
+        `regather.training.files`. All ranks call it."""
+        from regather.training import files
+
+        files.save(folder, self._state, self._count, self.rank, self.ranks)
+
+    def load(self, folder: str | os.PathLike[str]) -> None:
+        """Reads what `save` wrote on any number of ranks: of each tensor what
+        this rank has. Raises `RegatherError` for what is missing or has
+        another shape or type."""
+        from regather.training import files
+
+        self._restart(files.load(folder, self._state))
+
+    def _restart(self, count: int) -> None:
+        self._count = count
+        if self._accumulation is not None:
+            self._accumulation.clear()
 
     def close(self) -> None:
         """Frees the programs and their memory but for parameters and states.
@@ -273,93 +253,60 @@ class TrainingStep:
         self._program.close()
         if self._evaluation is not None:
             self._evaluation.close()
+        if self._accumulation is not None:
+            self._accumulation.close()
 
     def report(self, **options: Any) -> Any:
         """`regather.report` of the step, on this mesh."""
         import regather
 
-        return regather.report(
-            self._captured, optimizer=self._plan.optimizer,
-            mesh=",".join(f"{n}:{s}" for n, s in self._plan.axes),
-            **dict(self._plan.flags), **options)
+        flags: dict[str, list[str]] = {}
+        for name, value in self._plan.list_flags(self._plan.optimizer):
+            flags.setdefault(name.replace("-", "_"), []).append(value)
+        return regather.report(self._captured, **(flags | options))
 
 
-class _Program:
-    """An executable with its tables of addresses, which change only where a
-    batch lies elsewhere."""
+class _Accumulation:
+    """Gradients of several batches: a program that only computes them, and one
+    that takes their mean with those of its own batch."""
 
-    def __init__(self, executable: Executable,
-                 transport: ProcessGroupTransport | None, names: list[str],
-                 examples: list[Any]) -> None:
-        self.executable = executable
-        self._arguments = (ctypes.c_void_p * len(executable.arguments))()
-        self._results = (ctypes.c_void_p * len(executable.results))()
-        numbers = {name: i for i, name in enumerate(names)}
-        # Of inputs: number of the argument, and of the leaf of the batch.
-        self._inputs: list[tuple[int, int, Value, tuple[int, ...]]] = [
-            (i, numbers[value.name], value,
-             tuple(examples[numbers[value.name]].shape))
-            for i, value in enumerate(executable.arguments)
-            if value.role == "input"]
-        self._num_leaves = len(names)
-        self._loss = next(i for i, value in enumerate(executable.results)
-                          if value.role == "loss")
-        # Updates that do not lie in their argument.
-        self._copies: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._kept: list[torch.Tensor] = []
-        # At the exit of the interpreter, too, while functions can be called.
-        self.close = weakref.finalize(self, _close, executable, transport)
+    def __init__(self, gradients: StepProgram, update: StepProgram,
+                 state: Mapping[str, torch.Tensor]) -> None:
+        self._gradients = gradients
+        self._update = update
+        gradients.bind(state)
+        more = {value.name: allocate(value)
+                for value in update.executable.arguments
+                if value.role != "input" and value.name not in state}
+        self._total = more["batches"]
+        update.bind({**state, **more})
+        results = gradients.list_gradients()
+        self._sums = [more[f"{name}.gradient_sum"] for name in results]
+        self._results = list(results.values())
+        self.batches = 0
 
-    def bind(self, state: Mapping[str, torch.Tensor]) -> None:
-        for i, value in enumerate(self.executable.arguments):
-            if value.role != "input":
-                self._arguments[i] = state[value.name].data_ptr()
-        for i, value in enumerate(self.executable.results):
-            if i == self._loss or value.donated:
-                continue
-            result = allocate(value)
-            self._kept.append(result)
-            self._results[i] = result.data_ptr()
-            if value.role == "update":
-                owner = self.executable.arguments[value.argument]
-                self._copies.append((state[owner.name], result))
-
-    def run(self, leaves: list[Any]) -> torch.Tensor:
-        if len(leaves) != self._num_leaves:
-            raise RegatherError(f"expects a batch of {self._num_leaves} "
-                                f"tensors, got {len(leaves)}")
-        kept = [_check_input(value, shape, leaves[leaf])
-                for _, leaf, value, shape in self._inputs]
-        for (number, *_), tensor in zip(self._inputs, kept):
-            self._arguments[number] = tensor.data_ptr()
-        loss = allocate(self.executable.results[self._loss])
-        self._results[self._loss] = loss.data_ptr()
-        self.executable.run(self._arguments, self._results)
-        for target, source in self._copies:
-            target.copy_(source)
+    def add(self, leaves: list[Any]) -> torch.Tensor:
+        loss = self._gradients.run(leaves)
+        if math.isfinite(loss):
+            for total, gradient in zip(self._sums, self._results):
+                total += gradient
+            self.batches += 1
         return loss
 
+    def finish(self, leaves: list[Any]) -> torch.Tensor:
+        self._total.fill_(self.batches + 1)
+        loss = self._update.run(leaves)
+        self.clear()
+        return loss
 
-def _check_input(value: Value, shape: tuple[int, ...],
-                 tensor: Any) -> torch.Tensor:
-    if not isinstance(tensor, torch.Tensor):
-        raise RegatherError(f"input '{value.name}': expects a tensor, got "
-                            f"{type(tensor).__name__}")
-    if tensor.device.type != "cpu":
-        raise RegatherError(f"input '{value.name}': expects a tensor on cpu, "
-                            f"got one on {tensor.device}")
-    if tensor.dtype != DTYPES[value.element_type]:
-        raise RegatherError(f"input '{value.name}': expects "
-                            f"{DTYPES[value.element_type]}, got {tensor.dtype}")
-    if tensor.shape != shape:
-        raise RegatherError(
-            f"input '{value.name}': expects shape {list(shape)}, as the step "
-            f"was compiled for, got {list(tensor.shape)}")
-    return tensor.detach().contiguous()
+    def clear(self) -> None:
+        for total in self._sums:
+            total.zero_()
+        self.batches = 0
+
+    def close(self) -> None:
+        self._gradients.close()
+        self._update.close()
 
 
-def _close(executable: Executable,
-           transport: ProcessGroupTransport | None) -> None:
-    executable.close()
-    if transport:
-        transport.close()
+__all__ = ["TrainingStep"]

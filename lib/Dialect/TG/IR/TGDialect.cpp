@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Dialect/TG/IR/KernelAttributes.h"
+#include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/IR/Builders.h"
@@ -144,6 +145,12 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
       return op->emitOpError() << "has policy offload, which is not "
                                   "implemented; must_save keeps the value on "
                                   "the device";
+    return success();
+  }
+  if (name == kMicroBatchAttrName) {
+    auto number = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!number || !number.getType().isInteger(64) || number.getInt() < 0)
+      return emitWrongType(op, attr, "a number of i64 that is not negative");
     return success();
   }
   if (name == kSavedResultsAttrName)

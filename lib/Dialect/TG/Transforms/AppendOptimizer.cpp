@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientNorm.h"
+#include "GradientSums.h"
 #include "OptimizerRules.h"
 #include "OptimizerUpdate.h"
 
@@ -46,6 +47,8 @@ struct TrainedParameter {
   UpdateRule rule;
   /// Numbers of the arguments that hold its states.
   SmallVector<unsigned, 2> states;
+  /// The argument with the gradients of earlier batches, if there are any.
+  std::optional<unsigned> gradientSum;
   /// The new parameter and states.
   SmallVector<Value> updates;
 };
@@ -80,8 +83,13 @@ private:
   LogicalResult planScalar(RoleKind role, Type element,
                            std::optional<unsigned> &argument);
 
+  LogicalResult planStates(TrainedParameter &parameter);
+  LogicalResult verifyLoss();
+
   void addArguments();
   void buildScalars();
+  void buildGuard();
+  void buildMeans();
   void buildClipping();
   void buildUpdates();
   void replaceResults();
@@ -101,6 +109,8 @@ private:
   SmallVector<DictionaryAttr> newAttrs;
   std::optional<unsigned> learningRate;
   std::optional<unsigned> step;
+  std::optional<unsigned> batches;
+  std::optional<unsigned> lossResult;
 
   /// What the scalars of an update depend on.
   using ScalarKey = std::tuple<double, double, bool>;
@@ -112,6 +122,8 @@ private:
   llvm::DenseMap<Operation *, Operation *> lastUpdate;
   /// Null without clipping; the second one is f64.
   Value clipCoefficients[2];
+  /// Whether the loss is finite; null if nobody asks.
+  Value isFinite;
 };
 } // namespace
 
@@ -308,39 +320,65 @@ LogicalResult OptimizerAppender::planScalar(RoleKind role, Type element,
                            RoleAttr::get(func.getContext(), role)));
 }
 
+/// Plans what lies as the parameter does: its states and, last, the gradients
+/// of earlier batches.
+LogicalResult OptimizerAppender::planStates(TrainedParameter &parameter) {
+  Builder builder(func.getContext());
+  SmallVector<NamedAttribute> attrs = {builder.getNamedAttr(
+      kRoleAttrName,
+      RoleAttr::get(func.getContext(), RoleKind::OptimizerState))};
+  if (parameter.module)
+    attrs.push_back(builder.getNamedAttr(kModuleAttrName, parameter.module));
+  if (parameter.placement)
+    attrs.push_back(
+        builder.getNamedAttr(kPlacementAttrName, parameter.placement));
+  auto plan = [&](StringRef name, Type element,
+                  bool isDonated) -> LogicalResult {
+    SmallVector<NamedAttribute> ofState(attrs);
+    if (isDonated)
+      ofState.push_back(
+          builder.getNamedAttr(kDonatedAttrName, builder.getUnitAttr()));
+    if (parameter.members)
+      ofState.push_back(builder.getNamedAttr(
+          kMembersAttrName, parameter.members.rename([&](StringRef member) {
+            return (member + "." + name).str();
+          })));
+    return planArgument(parameter.name + "." + name,
+                        parameter.type.clone(element), ofState);
+  };
+  Type update = getUpdateType(parameter.type.getElementType());
+  Type element = update;
+  if (options.stateDtype == StateType::F32)
+    element = builder.getF32Type();
+  else if (options.stateDtype == StateType::BF16)
+    element = builder.getBF16Type();
+  for (StringRef state : parameter.rule.getStateNames()) {
+    parameter.states.push_back(func.getNumArguments() + newTypes.size());
+    if (failed(plan(state, element, /*isDonated=*/true)))
+      return failure();
+    ++numStates;
+  }
+  if (!options.gradientSums)
+    return success();
+  parameter.gradientSum = func.getNumArguments() + newTypes.size();
+  return plan("gradient_sum", update, /*isDonated=*/false);
+}
+
 LogicalResult OptimizerAppender::planArguments() {
   Builder builder(func.getContext());
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
     argumentOfName.try_emplace(getName(i), i);
-  for (TrainedParameter &parameter : parameters) {
-    SmallVector<NamedAttribute> attrs = {
-        builder.getNamedAttr(
-            kRoleAttrName,
-            RoleAttr::get(func.getContext(), RoleKind::OptimizerState)),
-        builder.getNamedAttr(kDonatedAttrName, builder.getUnitAttr())};
-    if (parameter.module)
-      attrs.push_back(builder.getNamedAttr(kModuleAttrName, parameter.module));
-    if (parameter.placement)
-      attrs.push_back(
-          builder.getNamedAttr(kPlacementAttrName, parameter.placement));
-    Type element = getUpdateType(parameter.type.getElementType());
-    if (options.stateDtype == StateType::F32)
-      element = builder.getF32Type();
-    else if (options.stateDtype == StateType::BF16)
-      element = builder.getBF16Type();
-    for (StringRef state : parameter.rule.getStateNames()) {
-      parameter.states.push_back(func.getNumArguments() + newTypes.size());
-      SmallVector<NamedAttribute> ofState(attrs);
-      if (parameter.members)
-        ofState.push_back(builder.getNamedAttr(
-            kMembersAttrName, parameter.members.rename([&](StringRef name) {
-              return (name + "." + state).str();
-            })));
-      if (failed(planArgument(parameter.name + "." + state,
-                              parameter.type.clone(element), ofState)))
-        return failure();
-      ++numStates;
-    }
+  for (TrainedParameter &parameter : parameters)
+    if (failed(planStates(parameter)))
+      return failure();
+  if (options.gradientSums) {
+    batches = func.getNumArguments() + newTypes.size();
+    if (failed(planArgument(
+            "batches", RankedTensorType::get({}, builder.getF32Type()),
+            builder.getNamedAttr(
+                kRoleAttrName,
+                RoleAttr::get(func.getContext(), RoleKind::Buffer)))))
+      return failure();
   }
   if (failed(planScalar(RoleKind::LearningRate, builder.getF32Type(),
                         learningRate)))
@@ -369,9 +407,29 @@ LogicalResult OptimizerAppender::verify() {
     diag.attachNote(uses->begin()->getUser()->getLoc()) << "used here";
     return diag;
   }
-  if (failed(assignRules()) || failed(planArguments()))
+  if (failed(verifyLoss()) || failed(assignRules()) || failed(planArguments()))
     return failure();
   return success();
+}
+
+/// Finds the loss that decides about the update.
+LogicalResult OptimizerAppender::verifyLoss() {
+  if (!options.skipNonfinite)
+    return success();
+  for (unsigned i = 0, e = func.getNumResults(); i != e && !lossResult; ++i)
+    if (auto role = func.getResultAttrOfType<RoleAttr>(i, kRoleAttrName);
+        role && role.getKind() == RoleKind::Loss)
+      lossResult = i;
+  if (!lossResult)
+    return func.emitError()
+           << "option 'skip-nonfinite' needs a result with the role loss";
+  auto type = dyn_cast<RankedTensorType>(func.getResultTypes()[*lossResult]);
+  if (type && type.hasStaticShape() && type.getNumElements() == 1 &&
+      isa<FloatType>(type.getElementType()))
+    return success();
+  return func.emitError() << "option 'skip-nonfinite' needs a loss of one "
+                             "floating-point number, got "
+                          << func.getResultTypes()[*lossResult];
 }
 
 //===----------------------------------------------------------------------===//
@@ -381,6 +439,10 @@ LogicalResult OptimizerAppender::verify() {
 void OptimizerAppender::append() {
   addArguments();
   buildScalars();
+  if (lossResult)
+    buildGuard();
+  if (options.gradientSums)
+    buildMeans();
   if (options.maxNorm != 0)
     buildClipping();
   buildUpdates();
@@ -414,6 +476,34 @@ void OptimizerAppender::buildScalars() {
                          step ? func.getArgument(*step) : Value(),
                          getUpdateType(parameter.type.getElementType()));
     lastScalar = values.front().getDefiningOp();
+  }
+}
+
+void OptimizerAppender::buildGuard() {
+  Value loss = func.getBody().front().getTerminator()->getOperand(*lossResult);
+  B b(loss.getLoc(), func.getContext());
+  Operation *maker = loss.getDefiningOp();
+  b.setInsertionPointAfter(
+      maker && lastScalar->isBeforeInBlock(maker) ? maker : lastScalar);
+  lastScalar = buildIsFinite(b, loss);
+  markOptimizer(lastScalar);
+  isFinite = lastScalar->getResult(0);
+}
+
+void OptimizerAppender::buildMeans() {
+  Operation *terminator = func.getBody().front().getTerminator();
+  for (const TrainedParameter &parameter : parameters) {
+    Value gradient = getGradient(parameter);
+    B b(gradient.getLoc(), func.getContext());
+    if (Operation *maker = gradient.getDefiningOp())
+      b.setInsertionPointAfter(maker);
+    else
+      b.setInsertionPointToStart(&func.getBody().front());
+    linalg::GenericOp mean =
+        buildMeanGradient(b, gradient, func.getArgument(*parameter.gradientSum),
+                          func.getArgument(*batches));
+    markOptimizer(mean, parameter.module);
+    terminator->setOperand(parameter.gradientResult, mean.getResult(0));
   }
 }
 
@@ -479,6 +569,7 @@ void OptimizerAppender::buildUpdates() {
     operands.clipCoefficient =
         clipCoefficients[parameter.type.getElementType().isF64()];
     operands.scalars = scalars[getScalarKey(parameter)];
+    operands.isWanted = isFinite;
     B b(operands.gradient.getLoc(), func.getContext());
     setInsertionPoint(b, operands.gradient);
     linalg::GenericOp update = buildUpdate(b, parameter.rule, operands);
@@ -552,6 +643,8 @@ struct AppendOptimizer
     options.groups = groups;
     options.stateDtype = stateDtype;
     options.keepGradients = keepGradients;
+    options.gradientSums = gradientSums;
+    options.skipNonfinite = skipNonfinite;
     return options;
   }
 

@@ -154,6 +154,24 @@ SmallVector<Value> regather::tg::buildStepScalars(B &b, const UpdateRule &rule,
   return SmallVector<Value>(generic.getResults());
 }
 
+linalg::GenericOp regather::tg::buildIsFinite(B &b, Value loss) {
+  auto type = cast<RankedTensorType>(loss.getType());
+  // All dimensions have one element.
+  AffineMap first = AffineMap::get(
+      0, 0, SmallVector<AffineExpr>(type.getRank(), b.getAffineConstantExpr(0)),
+      b.getContext());
+  Value empty = tensor::EmptyOp::create(b, ArrayRef<int64_t>(), b.getI1Type());
+  markOptimizer(empty.getDefiningOp());
+  SmallVector<AffineMap> maps = {first, AffineMap::get(b.getContext())};
+  return linalg::GenericOp::create(
+      b, empty.getType(), loss, empty, maps, ArrayRef<utils::IteratorType>(),
+      [&](OpBuilder &builder, Location loc, ValueRange elements) {
+        B inner(loc, builder);
+        linalg::YieldOp::create(
+            inner, ValueRange{math::IsFiniteOp::create(inner, elements[0])});
+      });
+}
+
 //===----------------------------------------------------------------------===//
 // Once an element
 //===----------------------------------------------------------------------===//
@@ -224,6 +242,9 @@ linalg::GenericOp regather::tg::buildUpdate(B &b, const UpdateRule &rule,
   if (operands.clipCoefficient)
     inputs.push_back(operands.clipCoefficient);
   llvm::append_range(inputs, operands.scalars);
+  size_t numFloats = inputs.size();
+  if (operands.isWanted)
+    inputs.push_back(operands.isWanted);
   maps.resize(inputs.size(),
               AffineMap::get(tensorType.getRank(), 0, b.getContext()));
   maps.append(outputs.size(), whole);
@@ -234,7 +255,7 @@ linalg::GenericOp regather::tg::buildUpdate(B &b, const UpdateRule &rule,
       [&](OpBuilder &builder, Location loc, ValueRange elements) {
         B inner(loc, builder);
         SmallVector<Value> values;
-        for (Value element : elements.take_front(inputs.size()))
+        for (Value element : elements.take_front(numFloats))
           values.push_back(convertFloat(inner, element, type));
         auto rest = ArrayRef(values).drop_front(1 + numStates);
         Value gradient = rest.consume_front();
@@ -247,9 +268,13 @@ linalg::GenericOp regather::tg::buildUpdate(B &b, const UpdateRule &rule,
                                    rest)
                 : getSgdElements(inner, rule, values[0], gradient, states,
                                  rest);
-        for (auto [result, output] : llvm::zip_equal(results, outputs))
-          result = convertFloat(inner, result,
-                                getElementTypeOrSelf(output.getType()));
+        for (auto [number, result] : llvm::enumerate(results)) {
+          result = convertFloat(
+              inner, result, getElementTypeOrSelf(outputs[number].getType()));
+          if (operands.isWanted)
+            result = arith::SelectOp::create(inner, elements[numFloats], result,
+                                             elements[number]);
+        }
         linalg::YieldOp::create(inner, results);
       });
 }

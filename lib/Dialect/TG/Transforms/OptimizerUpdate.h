@@ -38,6 +38,10 @@ llvm::SmallVector<mlir::Value>
 buildStepScalars(mlir::ImplicitLocOpBuilder &b, const UpdateRule &rule,
                  mlir::Value learningRate, mlir::Value step, mlir::Type type);
 
+/// Whether a loss of one element is a finite number: i1 of rank 0.
+mlir::linalg::GenericOp buildIsFinite(mlir::ImplicitLocOpBuilder &b,
+                                      mlir::Value loss);
+
 /// What one update reads.
 struct UpdateOperands {
   mlir::Value parameter;
@@ -46,6 +50,8 @@ struct UpdateOperands {
   /// Of rank 0, in the update type; null without clipping.
   mlir::Value clipCoefficient;
   llvm::SmallVector<mlir::Value> scalars;
+  /// i1 of rank 0: whether anything is updated; null if it is in any case.
+  mlir::Value isWanted;
 };
 
 /// One operation that gives the new values of the parameter and its states, in

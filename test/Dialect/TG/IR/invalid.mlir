@@ -198,6 +198,14 @@ func.func @attribute() {
 // -----
 
 func.func @attribute() {
+  // expected-error@+1 {{attribute 'tg.micro_batch' must be a number of i64 that is not negative, got -1}}
+  %0 = arith.constant {tg.micro_batch = -1 : i64} 1.0 : f32
+  return
+}
+
+// -----
+
+func.func @attribute() {
   // expected-error@+1 {{attribute 'tg.saved_results' must be an array<i64> of result numbers, got [0]}}
   %0 = arith.constant {tg.saved_results = [0]} 1.0 : f32
   return

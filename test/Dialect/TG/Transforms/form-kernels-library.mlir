@@ -100,12 +100,26 @@ func.func @rounding(%x: tensor<64x64xbf16>, %y: tensor<64x64xf32>) -> (tensor<64
 // CHECK-NEXT:    return %[[MM]], %[[RELU]], %[[BACK]]
 // REMARK: 'relu' is not folded into 'mm': others read the result, too
 // REMARK: 'relu' is not folded into 'mm': they belong to different phases
+// REMARK: 'add' is not folded into 'mm': they belong to different micro-batches
 func.func @borders(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
   %a = tg.node "aten.mm.default"(%x, %y) {tg.phase = #tg.phase<forward>} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   %b = tg.node "aten.relu.default"(%a) {tg.phase = #tg.phase<forward>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %c = tg.node "aten.mm.default"(%b, %x) {tg.phase = #tg.phase<forward>} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   %d = tg.node "aten.relu.default"(%c) {tg.phase = #tg.phase<backward>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
   return %a, %b, %d : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+}
+
+// -----
+
+// The operands of a product of the first micro-batch are not kept until the
+// second has what is added.
+// CHECK-LABEL: func.func @micro_batches
+// CHECK-NEXT:    %[[MM:.*]] = tg.launch @mm_0
+// CHECK-NEXT:    tg.launch @add_{{.*}}(%[[MM]], %arg1)
+func.func @micro_batches(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %a = tg.node "aten.mm.default"(%x, %y) {tg.micro_batch = 0 : i64} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %b = tg.node "aten.add.Tensor"(%a, %y) {tg.micro_batch = 1 : i64} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %b : tensor<64x64xf32>
 }
 
 // -----

@@ -122,6 +122,22 @@ func.func @borders(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+// The sum of two micro-batches belongs to the second. If the first one's part
+// waited for it, so would all else that reads it.
+// CHECK-LABEL: func.func @micro_batches
+// CHECK-NEXT:    %[[FIRST:.*]] = tg.launch @exp_
+// CHECK-NEXT:    tg.launch @log_add_{{.*}}(%arg1, %[[FIRST]])
+// CHECK-NEXT:    return
+// REMARK: 'add' is not fused with 'exp', which it reads: they belong to different micro-batches
+func.func @micro_batches(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %a = tg.node "aten.exp.default"(%x) {tg.micro_batch = 0 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %b = tg.node "aten.log.default"(%y) {tg.micro_batch = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %c = tg.node "aten.add.Tensor"(%a, %b) {tg.micro_batch = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %c : tensor<8xf32>
+}
+
+// -----
+
 // The addition needs the GEMM, and the GEMM the exponential: one kernel
 // for both would wait for itself.
 // CHECK-LABEL: func.func @cycle

@@ -16,12 +16,12 @@
 // CHECK:         tg.all_gather %[[W]]
 // CHECK-NOT:     tg.all_gather
 // CHECK:         tg.node "aten.mm.default"(%[[PART0]],
-// CHECK:         %[[SCALE0:.*]] = tg.node "aten.mul.Tensor"(%[[SCALE]], %[[SCALE]])
+// CHECK:         %[[SCALE0:.*]] = tg.node "aten.mul.Tensor"(%[[SCALE]], %[[SCALE]]) {tg.micro_batch = 0 : i64
 // CHECK:         %[[D0:.*]] = tg.node "aten.mm.default"{{.*}} {test.gradient
 // CHECK:         tg.node "aten.mm.default"(%[[PART1]],
 // CHECK:         %[[SCALE1:.*]] = tg.node "aten.mul.Tensor"(%[[SCALE0]], %[[SCALE0]])
 // CHECK:         %[[D1:.*]] = tg.node "aten.mm.default"{{.*}} {test.gradient
-// CHECK:         %[[SUM:.*]] = tg.node "aten.add.Tensor"(%[[D0]], %[[D1]])
+// CHECK:         %[[SUM:.*]] = tg.node "aten.add.Tensor"(%[[D0]], %[[D1]]) {tg.micro_batch = 1 : i64
 // CHECK:         %[[MEAN:.*]] = tg.node "aten.div.Scalar"(%[[SUM]]) args [#tg.operand<0>, 2]
 // CHECK:         %[[SCATTER:.*]] = tg.reduce_scatter sum %[[MEAN]]
 // CHECK:         %[[SHARD:.*]] = tg.wait %[[SCATTER]]

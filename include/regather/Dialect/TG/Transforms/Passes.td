@@ -53,6 +53,15 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
     are `weight-decay`, `learning-rate-scale` and, for AdamW, `eps`. A group
     that is not the first to match any parameter is an error.
 
+    With `gradient-sums`, a step takes over what earlier batches left: new
+    arguments `NAME.gradient_sum`, which lie as the parameter does, hold sums of
+    gradients in the type of the update, and `batches` counts these batches and
+    that of the step. Gradients, and all that is made of them, become means over
+    these batches.
+
+    With `skip-nonfinite`, the update of a step whose loss is infinite or no
+    number is what was there before. Buffers are updated all the same.
+
     A parameter that the step updates already is left alone, with a warning. A
     step without anything to do is left alone too, with a remark if it updates
     its parameters, and with a warning if it has parameters but no gradient.
@@ -90,7 +99,11 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
              clEnumValN(StateType::F32, "f32", "f32"),
              clEnumValN(StateType::BF16, "bf16", "bf16"))}]>,
     Option<"keepGradients", "keep-gradients", "bool", /*default=*/"false",
-           "Leave the gradients among the results">
+           "Leave the gradients among the results">,
+    Option<"gradientSums", "gradient-sums", "bool", /*default=*/"false",
+           "Take means with gradients of earlier batches, which are arguments">,
+    Option<"skipNonfinite", "skip-nonfinite", "bool", /*default=*/"false",
+           "Update nothing if the loss is infinite or no number">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -283,8 +296,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     groups of views alone are left as they are, and so are views at the border
     of a group that would make it write or read the same value twice.
 
-    All members of a group belong to one phase, all or none of them must be
-    recomputed, and they can be carried out row by row: by their sharding rules
+    All members of a group belong to one phase and one micro-batch, all or none
+    of them must be recomputed, and they can be carried out row by row: by their sharding rules
     they have a parallel factor of the same size, and a member reads rows where
     another one has written them. So there are reductions over other dimensions,
     normalizations and gathers in a group, but none over its rows. The
@@ -689,7 +702,8 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
 
     With `micro-batches=k` the inputs hold k batches, one after the other along
     dimension 0. Loss and gradients are means over them, buffers go from one to
-    the next; parameters are gathered once, and gradients reduced once. Inputs
+    the next; parameters are gathered once, and gradients reduced once.
+    Operations carry the number of their batch, `tg.micro_batch`. Inputs
     are gathered, because the rows that a rank holds are not those of its part
     of each batch, unless its batches are its own. There is no optimizer yet.
 

@@ -8,6 +8,7 @@
 
 #include "KernelGroups.h"
 
+#include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/Kernels/KernelTable.h"
 #include "regather/Dialect/TG/Steps/StepGraph.h"
 
@@ -282,6 +283,9 @@ KernelGroups::Reason KernelGroups::tryMerge(unsigned producer,
   Operation *second = ops[to.members.front()];
   if (getPhase(first) != getPhase(second))
     return "they belong to different phases";
+  // Or the one would wait for the other, with all that its batch keeps.
+  if (getMicroBatch(first) != getMicroBatch(second))
+    return "they belong to different micro-batches";
   if (isRecomputed(first) != isRecomputed(second))
     return "only one of them must be recomputed";
   if (from.members.size() + to.members.size() > limits.ops)

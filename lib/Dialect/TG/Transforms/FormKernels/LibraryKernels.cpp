@@ -10,6 +10,7 @@
 
 #include "KernelCandidates.h"
 
+#include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -195,6 +196,8 @@ void LibraryCall::foldOperands() {
 static StringRef findBorder(Operation *root, Operation *user) {
   if (getPhase(root) != getPhase(user))
     return "they belong to different phases";
+  if (getMicroBatch(root) != getMicroBatch(user))
+    return "they belong to different micro-batches";
   if (isRecomputed(root) != isRecomputed(user))
     return "only one of them must be recomputed";
   return "";

@@ -8,6 +8,7 @@
 
 #include "MicroBatches.h"
 
+#include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -69,6 +70,7 @@ public:
 private:
   void cutInputs();
   void repeat(int64_t number);
+  void mark(Operation *op, int64_t number);
   Value makeMean(ArrayRef<Value> values);
   Value addNode(NodeTarget target, ValueRange operands, ArrayAttr args,
                 Operation *like);
@@ -112,6 +114,10 @@ void Repeater::cutInputs() {
   }
 }
 
+void Repeater::mark(Operation *op, int64_t number) {
+  op->setAttr(kMicroBatchAttrName, builder.getI64IntegerAttr(number));
+}
+
 void Repeater::repeat(int64_t number) {
   IRMapping mapping;
   for (size_t input = 0; input != step.splitInputs.size(); ++input)
@@ -125,7 +131,7 @@ void Repeater::repeat(int64_t number) {
                   results[i].back());
   builder.setInsertionPoint(step.getTerminator());
   for (Operation *op : step.operations)
-    builder.clone(*op, mapping);
+    mark(builder.clone(*op, mapping), number);
   for (OpOperand &operand : step.getTerminator()->getOpOperands())
     results[operand.getOperandNumber()].push_back(
         mapping.lookupOrDefault(operand.get()));
@@ -138,7 +144,8 @@ Value Repeater::addNode(NodeTarget target, ValueRange operands, ArrayAttr args,
                              builder.getStringAttr(getName(target)), operands,
                              args, DictionaryAttr(), UnitAttr());
   if (like)
-    for (StringRef name : {kPhaseAttrName, kModuleAttrName})
+    for (StringRef name :
+         {kPhaseAttrName, kModuleAttrName, kMicroBatchAttrName})
       if (Attribute attr = like->getAttr(name))
         node->setAttr(name, attr);
   return node.getResult(0);
@@ -153,7 +160,8 @@ Value Repeater::makeMean(ArrayRef<Value> values) {
     // at a time.
     if (Operation *source = value.getDefiningOp())
       builder.setInsertionPointAfter(source);
-    sum = addNode(NodeTarget::AtenAddTensor, {sum, value}, ArrayAttr(), like);
+    sum = addNode(NodeTarget::AtenAddTensor, {sum, value}, ArrayAttr(),
+                  value.getDefiningOp());
   }
   auto args = builder.getArrayAttr({OperandAttr::get(builder.getContext(), 0),
                                     builder.getI64IntegerAttr(count)});
@@ -167,6 +175,8 @@ SmallVector<Operation *> Repeater::run() {
     results[operand.getOperandNumber()].push_back(operand.get());
   for (int64_t i = 1; i != count; ++i)
     repeat(i);
+  for (Operation *op : step.operations)
+    mark(op, 0);
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     operand.set(getCombination(step, number) == Combination::Mean

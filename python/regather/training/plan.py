@@ -1,0 +1,65 @@
+"""What is asked of a step besides what it computes."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+
+import torch
+
+from regather.training.shards import name_of_dtype
+
+
+@dataclass
+class StepPlan:
+    """`flags` are those of `regather run`, and `optimizer` is one of them."""
+
+    axes: list[tuple[str, int]]
+    optimizer: str
+    replicate_axis: str = ""
+    flags: list[tuple[str, str]] = field(default_factory=list)
+    threads: int = 0
+    timeout: float = 600
+    seed: int = 0
+    # Micro-batches that a batch is cut into.
+    accumulate: int = 1
+    # None: that of the parameters.
+    reduce_dtype: torch.dtype | None = None
+
+    @property
+    def ranks(self) -> int:
+        return math.prod(size for _, size in self.axes)
+
+    @property
+    def mesh(self) -> str:
+        return ",".join(f"{name}:{size}" for name, size in self.axes)
+
+    def list_flags(self, optimizer: str) -> list[tuple[str, str]]:
+        """All flags of a program, with or without an optimizer."""
+        flags = self.flags + self._list_sharding()
+        return flags + [("optimizer", optimizer)] if optimizer else flags
+
+    def _list_sharding(self) -> list[tuple[str, str]]:
+        if self.ranks == 1 and self.accumulate == 1:
+            return []
+        flags = [("mesh", self.mesh), ("batch", "per-rank"),
+                 # A parameter is an argument of its own, as a DTensor is.
+                 ("layout", "per-parameter")]
+        if self.replicate_axis:
+            flags.append(("replicate-axis", self.replicate_axis))
+        options = {}
+        if self.accumulate > 1:
+            options["micro-batches"] = str(self.accumulate)
+        if self.reduce_dtype:
+            options["reduce-dtype"] = name_of_dtype(self.reduce_dtype)
+        return flags + [("pass-option", f"tg-shard-parameters:{name}={value}")
+                        for name, value in options.items()]
+
+    def count_threads(self) -> int:
+        """Threads that compute on a rank."""
+        beside = int(os.environ.get("LOCAL_WORLD_SIZE", self.ranks))
+        return self.threads or max(1, (os.cpu_count() or 1) // beside)
+
+
+__all__ = ["StepPlan"]

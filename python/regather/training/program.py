@@ -1,0 +1,109 @@
+"""An executable on memory that stays where it is."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from regather.execution import Executable, Value
+from regather.library.errors import RegatherError
+from regather.training.process_group import ProcessGroupTransport
+from regather.training.shards import DTYPES, allocate
+
+
+class StepProgram:
+    """An executable with its tables of addresses, which change only where a
+    batch lies elsewhere."""
+
+    def __init__(self, executable: Executable,
+                 transport: ProcessGroupTransport | None, names: list[str],
+                 examples: list[Any]) -> None:
+        self.executable = executable
+        self._arguments = (ctypes.c_void_p * len(executable.arguments))()
+        self._results = (ctypes.c_void_p * len(executable.results))()
+        numbers = {name: i for i, name in enumerate(names)}
+        # Of inputs: number of the argument, and of the leaf of the batch.
+        self._inputs: list[tuple[int, int, Value, tuple[int, ...]]] = [
+            (i, numbers[value.name], value,
+             tuple(examples[numbers[value.name]].shape))
+            for i, value in enumerate(executable.arguments)
+            if value.role == "input"]
+        for *_, value, shape in self._inputs:
+            if value.shape != shape:
+                raise RegatherError(
+                    f"input '{value.name}': expects shape {list(shape)}, but "
+                    f"the step has it in shape {list(value.shape)}; does it "
+                    "have as many rows as a micro-batch?")
+        self._num_leaves = len(names)
+        self._loss = next(i for i, value in enumerate(executable.results)
+                          if value.role == "loss")
+        # Updates that do not lie in their argument.
+        self._copies: list[tuple[torch.Tensor, torch.Tensor]] = []
+        # Results besides the loss that need memory.
+        self._others: list[tuple[Value, torch.Tensor]] = []
+        # At the exit of the interpreter, too, while functions can be called.
+        self.close = weakref.finalize(self, _close, executable, transport)
+
+    def bind(self, state: Mapping[str, torch.Tensor]) -> None:
+        for i, value in enumerate(self.executable.arguments):
+            if value.role != "input":
+                self._arguments[i] = state[value.name].data_ptr()
+        for i, value in enumerate(self.executable.results):
+            if i == self._loss or value.donated:
+                continue
+            result = allocate(value)
+            self._others.append((value, result))
+            self._results[i] = result.data_ptr()
+            if value.role == "update":
+                owner = self.executable.arguments[value.argument]
+                self._copies.append((state[owner.name], result))
+
+    def list_gradients(self) -> dict[str, torch.Tensor]:
+        """The gradients that a run leaves, by the name of the parameter."""
+        return {self.executable.arguments[value.argument].name: tensor
+                for value, tensor in self._others
+                if value.role == "gradient"}
+
+    def run(self, leaves: list[Any]) -> torch.Tensor:
+        if len(leaves) != self._num_leaves:
+            raise RegatherError(f"expects a batch of {self._num_leaves} "
+                                f"tensors, got {len(leaves)}")
+        kept = [_check_input(value, shape, leaves[leaf])
+                for _, leaf, value, shape in self._inputs]
+        for (number, *_), tensor in zip(self._inputs, kept):
+            self._arguments[number] = tensor.data_ptr()
+        loss = allocate(self.executable.results[self._loss])
+        self._results[self._loss] = loss.data_ptr()
+        self.executable.run(self._arguments, self._results)
+        for target, source in self._copies:
+            target.copy_(source)
+        return loss
+
+
+def _check_input(value: Value, shape: tuple[int, ...],
+                 tensor: Any) -> torch.Tensor:
+    if not isinstance(tensor, torch.Tensor):
+        raise RegatherError(f"input '{value.name}': expects a tensor, got "
+                            f"{type(tensor).__name__}")
+    if tensor.device.type != "cpu":
+        raise RegatherError(f"input '{value.name}': expects a tensor on cpu, "
+                            f"got one on {tensor.device}")
+    if tensor.dtype != DTYPES[value.element_type]:
+        raise RegatherError(f"input '{value.name}': expects "
+                            f"{DTYPES[value.element_type]}, got {tensor.dtype}")
+    if tensor.shape != shape:
+        raise RegatherError(
+            f"input '{value.name}': expects shape {list(shape)}, as the step "
+            f"was compiled for, got {list(tensor.shape)}")
+    return tensor.detach().contiguous()
+
+
+def _close(executable: Executable,
+           transport: ProcessGroupTransport | None) -> None:
+    executable.close()
+    if transport:
+        transport.close()

@@ -1,0 +1,230 @@
+"""What `regather.compile` refuses, and what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", minversion="2.13")
+
+import regather  # noqa: E402
+import regather_tools  # noqa: E402, F401  # kernels of tests have a folder
+from regather import RegatherError  # noqa: E402
+from regather.execution import Executable  # noqa: E402
+from regather.fx import private  # noqa: E402
+from torch import nn  # noqa: E402
+
+
+def compile_with(model: nn.Module, **options: object) -> regather.TrainingStep:
+    return regather.compile(model, (torch.ones(3, 2), torch.ones(3, 1)),
+                            loss=nn.functional.mse_loss, **options)
+
+
+def used_optimizer(model: nn.Module) -> torch.optim.Optimizer:
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(3, 2)).sum().backward()
+    optimizer.step()
+    return optimizer
+
+
+def two_groups(model: nn.Module, **second: object) -> torch.optim.Optimizer:
+    kind = torch.optim.AdamW if "betas" in second else torch.optim.SGD
+    return kind([{"params": [model.weight]},
+                 {"params": [model.bias], **second}], lr=0.1)
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda model: torch.optim.SGD([model.weight], 0.1),
+     "the optimizer does not have the parameters bias"),
+    (lambda model: torch.optim.SGD(
+        [*model.parameters(), *nn.Linear(3, 3).parameters()], 0.1),
+     "the optimizer has 2 parameters that the model does not have"),
+    (used_optimizer, "the optimizer has taken steps, and its states would be "
+     "lost: compile with a new one, and load states by load_state_dict"),
+    (lambda model: torch.optim.Adagrad(model.parameters()),
+     "expects torch.optim.AdamW or torch.optim.SGD, got Adagrad"),
+    (lambda model: torch.optim.AdamW(model.parameters(), amsgrad=True),
+     "AdamW with amsgrad=True is not supported"),
+    (lambda model: torch.optim.SGD(model.parameters(), 0.1, momentum=0.9,
+                                   nesterov=True),
+     "SGD with nesterov=True is not supported"),
+    (lambda model: two_groups(model, momentum=0.5),
+     "all groups need the same momentum, got 0 and 0.5"),
+    (lambda model: two_groups(model, betas=(0.8, 0.9)),
+     r"all groups need the same betas, got \(0.9, 0.999\) and \(0.8, 0.9\)")])
+def test_optimizers(make: Callable[[nn.Module], torch.optim.Optimizer],
+                    message: str) -> None:
+    model = nn.Linear(2, 1)
+    with pytest.raises(RegatherError, match=message):
+        compile_with(model, optimizer=make(model))
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"accumulate": 2}, "input 'input': expects a batch that can be cut into 2 "
+     "micro-batches, got 3 rows"),
+    ({"accumulate": 0}, "expects a number of micro-batches to accumulate, got "
+     "0"),
+    ({"param_dtype": "bf16"}, "param_dtype: expects torch.bfloat16, "
+     "torch.float16 or torch.float32, got 'bf16'"),
+    ({"reduce_dtype": torch.int32}, "reduce_dtype: expects .* got torch.int32")])
+def test_options(options: dict, message: str) -> None:
+    with pytest.raises(RegatherError, match=message):
+        compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1, **options)
+
+
+def test_sharded_models_and_wrong_process_groups() -> None:
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    mesh = regather.fake_mesh({"dp": 2})
+    try:
+        with torch.device("meta"):
+            model = nn.Linear(2, 2)
+        model.weight = nn.Parameter(distribute_tensor(model.weight, mesh,
+                                                      [Shard(0)]))
+        with pytest.raises(RegatherError, match="parameter 'weight' is "
+                           "distributed already; expects the model before it "
+                           "is sharded"):
+            compile_with(model, optimizer="sgd", lr=0.1)
+        # What `fake_mesh` made is a process group that carries nothing.
+        with pytest.raises(RegatherError, match="cannot make a Gloo group of "
+                           "the ranks .* whose backend is 'fake': "):
+            compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_other_versions_of_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is not there, the name and the versions that have it."""
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "regather.training", None)
+        with pytest.raises(RegatherError, match="cannot compile training steps "
+                           f"with PyTorch {re.escape(torch.__version__)}: .*"
+                           "regather.training.*; expects PyTorch 2.13 to 2.15"):
+            compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1)
+    monkeypatch.setattr(private, "_missing", ["torch.nowhere.thing"])
+    with pytest.raises(regather.CaptureError, match="it has no "
+                       "'torch.nowhere.thing'; expects PyTorch 2.13 to 2.15"):
+        compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1)
+
+
+def test_tensors_that_look_like_micro_batches() -> None:
+    """A table with as many rows as a micro-batch cannot be told from it."""
+    class Table(nn.Linear):
+        def forward(self, values: torch.Tensor, table: torch.Tensor
+                    ) -> torch.Tensor:
+            return super().forward(values) + table.sum()
+
+    with pytest.raises(RegatherError, match="'table': expects shape .2, 1., but "
+                       "the step has it in shape .4, 1.; does it have as many "
+                       "rows as a micro-batch"):
+        regather.compile(
+            Table(2, 1), ((torch.ones(4, 2), torch.ones(2, 1)),
+                          torch.ones(4, 1)), loss=nn.functional.mse_loss,
+            optimizer="sgd", lr=0.1, accumulate=2)
+
+
+def test_frozen_parameters_may_be_in_the_optimizer_or_not() -> None:
+    """Nothing is missing or foreign about what is not trained."""
+    losses = []
+    for takes_frozen in (False, True):
+        model = nn.Linear(2, 1)
+        nn.init.ones_(model.weight)
+        nn.init.zeros_(model.bias)
+        model.bias.requires_grad_(False)
+        given = model.parameters() if takes_frozen else [model.weight]
+        step = compile_with(model, optimizer=torch.optim.SGD(given, 0.1))
+        step((torch.ones(3, 2), torch.ones(3, 1)))
+        losses.append(step((torch.ones(3, 2), torch.ones(3, 1))).item())
+        assert step.state_dict()["model"]["bias"].item() == 0
+    assert losses[0] == losses[1]
+
+
+def test_schedulers_keep_groups_in_proportion() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = two_groups(model, lr=0.2)
+    step = compile_with(model, optimizer=optimizer)
+    optimizer.param_groups[1]["lr"] = 0.4
+    with pytest.raises(RegatherError, match=r"in proportions \[1.0, 2.0\], got "
+                       r"\[1.0, 4.0\]"):
+        step((torch.ones(3, 2), torch.ones(3, 1)))
+
+
+class Unset(nn.Linear):
+    """Leaves its bias as it is."""
+
+    def reset_parameters(self) -> None:
+        nn.init.ones_(self.weight)
+
+
+class Scale(nn.Module):
+    """Cannot initialise what it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.empty(1))
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return values * self.scale
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda: nn.Sequential(nn.Linear(2, 2), Unset(2, 1)),
+     r"reset_parameters of module '1' \(Unset\) does not set 1.bias$"),
+    (lambda: nn.Sequential(nn.Linear(2, 1), Scale()),
+     r"module '1' \(Scale\) is on the meta device and has no "
+     "reset_parameters")])
+def test_models_that_nothing_initialises(make: Callable[[], nn.Module],
+                                         message: str) -> None:
+    with torch.device("meta"):
+        model = make()
+    with pytest.raises(RegatherError, match=message):
+        compile_with(model, optimizer="sgd", lr=0.1)
+
+
+
+
+def test_options_of_passes_go_over_plans_in_any_order(tmp_path: Path) -> None:
+    """As on the command line: flags, then the plan, then options of passes.
+    What came last is what a wrong value is blamed on."""
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"tg-append-optimizer": {"eps": 0.5}}))
+    text = capture_of_a_line()
+    flags = [("optimizer", "adamw betas=0,0 weight-decay=0"),
+             ("plan", str(plan)),
+             ("pass-option", "tg-append-optimizer:eps=1.0")]
+    # With one gradient g and rate 1 the update is g / (|g| + eps).
+    expected = [1.0 / (1.0 + 1.0), 1.0 / (1.0 + 0.5)]
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+        assert update(text, [flags[i] for i in order]) == expected[0]
+    for order in ([0, 1], [1, 0]):
+        assert update(text, [flags[i] for i in order]) == pytest.approx(
+            expected[1])
+
+
+def capture_of_a_line() -> str:
+    """A step whose only gradient is 1."""
+    model = nn.Linear(1, 1, bias=False)
+    captured = regather.capture(model, torch.ones(1, 1),
+                                lambda result: result.sum(), verify=0)
+    return "".join(captured.lines())
+
+
+def update(text: str, options: list[tuple[str, str]]) -> float:
+    """How far one step moves a weight of 0."""
+    step = Executable(text, options)
+    values = {"parameter": torch.zeros(1, 1), "input": torch.ones(1, 1),
+              "optimizer_state": torch.zeros(1, 1),
+              "learning_rate": torch.tensor(1.0), "step": torch.tensor(1)}
+    tensors = [values[value.role].clone() for value in step.arguments]
+    results = [torch.zeros(value.shape) for value in step.results]
+    step.run([tensor.data_ptr() for tensor in tensors],
+             [None if value.donated else result.data_ptr()
+              for value, result in zip(step.results, results)])
+    (moved,) = (tensor.item() for tensor, value in zip(tensors, step.arguments)
+                if value.role == "parameter")
+    return -moved
