@@ -109,6 +109,17 @@ RG_EXPORT rg_status rg_executor_run(rg_executor *executor,
                                     void *const *const *arguments,
                                     void *const *const *results);
 
+/** Sends bytes of every rank of a job to the rank `to`, or to all if `to` is
+ *  negative: where a rank gets them, `parts[i]` has room for those of rank i;
+ *  elsewhere `parts` may be null. All ranks call it at the same point between
+ *  steps, with as many bytes; with none, and `to` negative, they wait for each
+ *  other. Without a transport, `parts[0]` is all there is. Fails as
+ *  rg_executor_run does, and with RG_ERROR_MISMATCH if a rank sends another
+ *  number of bytes. */
+RG_EXPORT rg_status rg_executor_gather(rg_executor *executor, const void *data,
+                                       int64_t bytes, int32_t to,
+                                       void *const *parts);
+
 /** The bytes of a result of the last step, in the arena, an argument, a
  *  constant or memory of the caller; valid until the next step. */
 RG_EXPORT const void *rg_executor_result(const rg_executor *executor,

@@ -14,6 +14,7 @@
 #include "RankExecutor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -29,6 +30,8 @@ public:
 
   rg_status create(const rg_executor_options &options);
   rg_status run(void *const *const *arguments, void *const *const *results);
+  rg_status gather(const void *data, int64_t bytes, int32_t to,
+                   void *const *parts);
   const void *getResult(int32_t rank, int64_t result) const;
   int64_t getBytes() const;
   int64_t getTouchedBytes() const;
@@ -69,6 +72,8 @@ private:
   std::optional<CallerTransport> transport;
   /// Ends before the memory of the ranks and the transport do.
   std::unique_ptr<HostCommunicator> communicator;
+  /// The same in a job; else null.
+  MessageCommunicator *messages = nullptr;
   std::vector<rg_failure> failures;
   rg_failure failure = {RG_OK, 0, -1};
   std::string error;
@@ -149,7 +154,9 @@ rg_status Executor::createCommunicator(const rg_executor_options &options) {
   double timeout =
       options.timeout_seconds > 0 ? options.timeout_seconds : kTimeout;
   if (transport) {
-    communicator = std::make_unique<MessageCommunicator>(*transport, timeout);
+    auto created = std::make_unique<MessageCommunicator>(*transport, timeout);
+    messages = created.get();
+    communicator = std::move(created);
   } else {
     auto threadsOfRanks = std::make_unique<ThreadsCommunicator>(
         numRanks, timeout,
@@ -250,6 +257,20 @@ rg_status Executor::run(void *const *const *arguments,
                     : ranks[size_t(failure.rank - firstRank)]->getError());
 }
 
+rg_status Executor::gather(const void *data, int64_t bytes, int32_t to,
+                           void *const *parts) {
+  if (!error.empty())
+    return RG_ERROR_ABORTED;
+  if (messages) {
+    Failure problem = messages->gather(data, bytes, to, parts);
+    return problem ? fail(rg_status(problem.getCode()), problem.getMessage())
+                   : RG_OK;
+  }
+  if (bytes > 0)
+    std::memcpy(parts[0], data, size_t(bytes));
+  return RG_OK;
+}
+
 const void *Executor::getResult(int32_t rank, int64_t result) const {
   return ranks[size_t(rank)]->resolve(program.results[result].slice);
 }
@@ -300,6 +321,13 @@ rg_status rg_executor_run(rg_executor *executor, void *const *const *arguments,
                           void *const *const *results) {
   return executor && arguments ? unwrap(executor)->run(arguments, results)
                                : RG_ERROR_ARGUMENT;
+}
+
+rg_status rg_executor_gather(rg_executor *executor, const void *data,
+                             int64_t bytes, int32_t to, void *const *parts) {
+  return executor && bytes >= 0 && (data || bytes == 0)
+             ? unwrap(executor)->gather(data, bytes, to, parts)
+             : RG_ERROR_ARGUMENT;
 }
 
 const void *rg_executor_result(const rg_executor *executor, int32_t rank,

@@ -383,9 +383,48 @@ TEST(MessageCommunicatorTest, ComparesPrograms) {
   ASSERT_TRUE(failure && other);
   EXPECT_EQ(failure.getCode(), RG_ERROR_MISMATCH);
   EXPECT_EQ(failure.getMessage(), "mismatch: ranks 0 and 1 have programs with "
-                                  "different collectives");
+                                  "different collectives of group [0, 1]");
   EXPECT_EQ(other.getMessage(), "mismatch: ranks 1 and 0 have programs with "
-                                "different collectives");
+                                "different collectives of group [0, 1]");
+}
+
+/// How two ranks of a mesh with two axes fail that prepare different programs.
+std::string compareOrders(const std::vector<int32_t> &first,
+                          const std::vector<int32_t> &second) {
+  auto getProgram = [](const std::vector<int32_t> &order) {
+    regather::test::TestProgram test;
+    test.ranks = 2;
+    int32_t axes[] = {test.addAxes({2}, {1}), test.addAxes({1}, {1})};
+    using regather::test::arena;
+    for (int32_t each : order)
+      test.add(RG_OP_COLLECTIVE,
+               test.addCollective(RG_ALL_REDUCE, axes[each], 1, 1),
+               {arena(0), arena(1)}, 1);
+    return test;
+  };
+  std::vector<std::unique_ptr<SocketTransport>> transports =
+      SocketTransport::connect(2);
+  MessageCommunicator zero(*transports[0], 20), one(*transports[1], 20);
+  regather::test::TestProgram mine = getProgram(first),
+                              theirs = getProgram(second);
+  rg_program tables = mine.get(), otherTables = theirs.get();
+  Failure failure, other;
+  std::thread thread([&] { other = one.prepare(otherTables, false); });
+  failure = zero.prepare(tables, false);
+  thread.join();
+  EXPECT_EQ(failure ? failure.getCode() : 0, other ? other.getCode() : 0);
+  return failure ? failure.getMessage() : "";
+}
+
+// A fingerprint for each communicator says where programs differ.
+TEST(MessageCommunicatorTest, SaysWhichGroupDiffers) {
+  std::string who = "mismatch: ranks 0 and 1 have programs with different "
+                    "collectives";
+  EXPECT_EQ(compareOrders({0, 1}, {0, 1}), "");
+  EXPECT_EQ(compareOrders({0, 1, 1}, {0, 1}), who + " of group [0]");
+  EXPECT_EQ(compareOrders({0, 0, 1}, {0, 1}), who + " of group [0, 1]");
+  EXPECT_EQ(compareOrders({0, 1}, {1, 0}),
+            who + ": those of different groups start in another order");
 }
 
 } // namespace
