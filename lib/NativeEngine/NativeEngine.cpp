@@ -74,6 +74,7 @@ LogicalResult NativeEngine::createEngine(const EngineOptions &options) {
   executor.bandwidth = options.communicator.bandwidth;
   executor.record_spans = options.recordSpans;
   executor.transport = options.transport;
+  executor.check_messages = options.communicator.isChecked;
   auto report = [this](const std::string &message, int64_t instruction) {
     if (instruction < 0)
       step.module->emitError() << message;

@@ -53,6 +53,10 @@ typedef struct rg_executor_options {
    *  0; only messages and rg_failure.rank say which one of the job it is.
    *  Latency and bandwidth have no effect. */
   const rg_transport *transport;
+  /** Nonzero: messages of the transport carry a checksum, and one that comes
+   *  damaged, twice or in place of another one fails with RG_ERROR_ABORTED. All
+   *  ranks of a job say the same. */
+  int32_t check_messages;
 } rg_executor_options;
 
 /** When an instruction was run. */

@@ -189,6 +189,7 @@ BundleOptions regather::makeBundleOptions(const RunFlags &flags) {
   executor.record_spans = !flags.options.trace.empty();
   CommunicatorOptions communicator =
       flags.communicator.value_or(CommunicatorOptions());
+  executor.check_messages = communicator.isChecked;
   executor.latency_seconds = communicator.latencySeconds;
   executor.bandwidth = communicator.bandwidth;
   gpu.one_rank_of_job = communicator.kind == CommunicatorKind::Nccl;

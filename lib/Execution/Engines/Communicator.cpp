@@ -64,8 +64,11 @@ regather::parseCommunicator(const std::string &text) {
   }
   if (part == "mpi") {
     options.kind = CommunicatorKind::Mpi;
-    if (std::getline(parts, part, ','))
-      return fail("with mpi knows nothing more, not \"" + part + "\"");
+    while (std::getline(parts, part, ','))
+      if (part == "checked")
+        options.isChecked = true;
+      else
+        return fail("with mpi knows checked, not \"" + part + "\"");
     return options;
   }
   if (part != "threads")

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Communication/Messages/CallerTransport.h"
+#include "Communication/Messages/CheckedTransport.h"
 #include "Communication/Messages/MessageCommunicator.h"
 #include "Communication/Threads/ThreadsCommunicator.h"
 #include "Program/ProgramCheck.h"
@@ -70,6 +71,7 @@ private:
   std::vector<std::unique_ptr<RankExecutor>> ranks;
   /// In a job.
   std::optional<CallerTransport> transport;
+  std::optional<CheckedTransport> checked;
   /// Ends before the memory of the ranks and the transport do.
   std::unique_ptr<HostCommunicator> communicator;
   /// The same in a job; else null.
@@ -154,7 +156,10 @@ rg_status Executor::createCommunicator(const rg_executor_options &options) {
   double timeout =
       options.timeout_seconds > 0 ? options.timeout_seconds : kTimeout;
   if (transport) {
-    auto created = std::make_unique<MessageCommunicator>(*transport, timeout);
+    MessageTransport *used = &*transport;
+    if (options.check_messages)
+      used = &checked.emplace(*transport);
+    auto created = std::make_unique<MessageCommunicator>(*used, timeout);
     messages = created.get();
     communicator = std::move(created);
   } else {

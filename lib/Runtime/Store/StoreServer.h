@@ -57,8 +57,8 @@ public:
   StoreServer(const StoreServer &) = delete;
 
   /// Begins to listen and to answer, on a thread of its own. Port 0 takes a
-  /// free one. It listens on all interfaces, unless the ranks were told an
-  /// address that leads to their own machine, such as `localhost`.
+  /// free one. It listens on the interface of the environment's address alone.
+  /// Fails if that is none of this machine.
   Failure start();
   int32_t getPort() const { return port; }
 

@@ -93,7 +93,8 @@ Failure TcpStore::connect(const LaunchEnvironment &given, double newSeconds) {
     server = std::make_unique<StoreServer>(environment, seconds);
     if (Failure failure = server->start())
       return failure;
-    if (environment.address != "::1")
+    environment.address = environment.getListenAddress();
+    if (environment.address == LaunchEnvironment::kAnyInterface)
       environment.address = "localhost";
     environment.port = server->getPort();
   }

@@ -29,6 +29,8 @@ enum class CommunicatorKind {
 /// None of this has an effect on results, but for sums by NCCL itself.
 struct CommunicatorOptions {
   CommunicatorKind kind = CommunicatorKind::Threads;
+  /// Messages of MPI carry a checksum.
+  bool isChecked = false;
   /// NCCL moves data only; sums have the bits that ranks of one process give.
   bool isReproducible = false;
   /// Seconds that each collective takes at least.
@@ -37,9 +39,9 @@ struct CommunicatorOptions {
   double bandwidth = 0;
 };
 
-/// Reads `threads[,latency=SECONDS][,bandwidth=BYTES_PER_SECOND]`, `mpi` or
-/// `nccl[,reproducible]`. Numbers may have units: s, ms, us or ns; B/s, kB/s,
-/// MB/s or GB/s, or bits, Mb/s or Gb/s.
+/// Reads `threads[,latency=SECONDS][,bandwidth=BYTES_PER_SECOND]`,
+/// `mpi[,checked]` or `nccl[,reproducible]`. Numbers may have units: s, ms, us
+/// or ns; B/s, kB/s, MB/s or GB/s, or bits, Mb/s or Gb/s.
 Result<CommunicatorOptions> parseCommunicator(const std::string &text);
 
 } // namespace regather
