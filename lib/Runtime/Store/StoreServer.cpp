@@ -20,6 +20,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace regather::runtime;
@@ -160,12 +161,15 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   bool isSilent = what == "silent" && request.size() == 2;
   bool isStop = what == "stop" && request.size() == 3;
   bool isOfRank = isSet || isPut || isGet || isTake || isBarrier || isRoll ||
-                  isStop || isSilent || what == "alive";
+                  isStop || isSilent || what == "alive" || what == "leave";
   if (!isHello && (client.rank < 0 || !isOfRank))
     return false;
   if (client.rank >= 0)
     lastHeard[client.rank] = Clock::now();
-  if (client.rank >= 0 && what == "alive")
+  if (client.rank >= 0 && what == "leave")
+    client.hasLeft = true;
+  hasZeroLeft = hasZeroLeft || (client.rank == 0 && client.hasLeft);
+  if (client.rank >= 0 && (what == "alive" || what == "leave"))
     return true;
   // A rank waits for each answer.
   for (const Waiting &item : waiting)
@@ -423,6 +427,12 @@ bool StoreServer::read(Client &client) {
   }
 }
 
+void StoreServer::tellAll(const StoreMessage &notice) {
+  for (const Client &client : clients)
+    if (client.rank >= 0)
+      client.socket.send(encodeStoreMessage(notice));
+}
+
 void StoreServer::remove(Client &client) {
   waiting.erase(std::remove_if(waiting.begin(), waiting.end(),
                                [&](const Waiting &item) {
@@ -432,6 +442,12 @@ void StoreServer::remove(Client &client) {
   // Whoever waits for it, or begins to, waits for ever.
   if (client.rank >= 0 && failure.empty())
     failure = "rank " + std::to_string(client.rank) + " has ended";
+  if (client.rank >= 0 && !client.hasLeft) {
+    int32_t rank = std::exchange(client.rank, -1);
+    tellAll({"died", "rank " + std::to_string(rank) + " of " +
+                         std::to_string(ranks) +
+                         " has ended before the job has"});
+  }
   clients.remove_if([&](const Client &other) { return &other == &client; });
 }
 
@@ -471,15 +487,17 @@ void StoreServer::run() {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       continue;
     }
+    for (size_t i = 0; i < readers.size(); ++i)
+      if (files[i + 2].revents && !read(*readers[i]))
+        remove(*readers[i]);
     if (files[0].revents) {
+      if (hasZeroLeft)
+        tellAll({"bye"});
       // Whoever still waits hears why it waits in vain.
       if (failure.empty())
         failure = "rank 0 has ended";
       return answerWaiting();
     }
-    for (size_t i = 0; i < readers.size(); ++i)
-      if (files[i + 2].revents && !read(*readers[i]))
-        remove(*readers[i]);
     if (files[1].revents)
       accept();
     answerWaiting();

@@ -259,6 +259,54 @@ TEST(TcpStoreTest, NoticesRanksThatEnd) {
   EXPECT_EQ(runProcesses({0, 1}, body)[0], "rank 1 has ended");
 }
 
+/// What a rank hears of two others while it does nothing, one of which ends
+/// without a word.
+std::string hearOfDead(int32_t rank, int32_t port, int32_t silent) {
+  TcpStore store;
+  if (Failure failure = store.connect(getEnvironment(rank, 3, port), 60))
+    return failure.getMessage();
+  if (rank == silent)
+    return "";
+  std::string text;
+  for (int i = 0; text.empty() && i < 2000 && silent >= 0; ++i) {
+    usleep(1000);
+    text = store.describeDead();
+  }
+  if (rank == 0 || silent == 0) {
+    store.leave();
+    return text;
+  }
+  // Rank 0 ends as it should, or not at all.
+  for (int i = 0; text.empty() && i < 300; ++i) {
+    usleep(1000);
+    text = store.describeDead();
+  }
+  store.leave();
+  return text;
+}
+
+TEST(TcpStoreTest, TellsWhoHasEndedWithoutAWord) {
+  for (int32_t silent : {0, 2, -1}) {
+    const int32_t port = getFreePort();
+    std::string text = silent < 0
+                           ? ""
+                           : "rank " + std::to_string(silent) +
+                                 (silent ? " of 3 has ended before the job has"
+                                         : " has ended before the job has");
+    std::vector<std::string> expected(3, text);
+    if (silent >= 0)
+      expected[size_t(silent)] = "";
+    std::vector<std::string> heard = runProcesses({0, 1, 2}, [=](int32_t rank) {
+      return hearOfDead(rank, port, silent);
+    });
+    // The socket of rank 0 ends before its server does.
+    for (std::string &each : heard)
+      if (silent == 0 && each == "rank 0 of 3 has ended before the job has")
+        each = text;
+    EXPECT_EQ(heard, expected) << silent;
+  }
+}
+
 TEST(TcpStoreTest, WaitsForRankZeroNoLongerThanItMay) {
   int32_t port = getFreePort();
   EXPECT_EQ(runProcesses({1}, connect(2, port, 0.2))[0],
