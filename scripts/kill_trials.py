@@ -56,8 +56,9 @@ PATIENCE_SECONDS = 40.0
 # collective 3 (...) of group [0, 1]".
 PLACE = re.compile(r"collective \d+ .*of group \[|collective \d+ of group \[")
 BETWEEN_STEPS = re.compile(
-    r"heard nothing of rank|between steps|cannot (write|save|collect)|"
-    r"do not stop together|has ended|is gone|Connection|checkpoint")
+    r"between steps|before the first step|cannot (write|save|collect)|"
+    # What torch.distributed says where it saves.
+    r"Connection (closed|reset)|distributed_c10d|torch.distributed")
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,13 @@ class Trials:
         folder = self.jobs.folder / f"trial-{trial.number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        is_counted = job.messages > 0 and trial.fault != "full"
-        message = int(trial.share * job.messages)
+        is_counted = bool(job.messages) and trial.fault != "full"
+        messages = job.messages[trial.victim] if is_counted else 0
+        message = int(trial.share * messages)
         step = int(trial.share * (job.steps - 1))
         outcome = Outcome(trial.number, setting.communicator, setting.ranks,
                           setting.is_mesh, trial.fault, trial.victim,
-                          f"message {message} of {job.messages}" if is_counted
+                          f"message {message} of {messages}" if is_counted
                           else f"step {step + 1} of {job.steps}")
         mark = folder / "mark"
         variables = {"REGATHER_FAULT_MARK": str(mark)}

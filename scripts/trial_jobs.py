@@ -41,8 +41,8 @@ class Job:
     bundle: Path | None
     steps: int
     losses: tuple[str, ...]
-    # How many messages a rank sends; of MPI and PyTorch.
-    messages: int = 0
+    # How many messages each rank sends; of MPI and PyTorch.
+    messages: tuple[int, ...] = ()
 
 
 def has_mpi(build: Path) -> bool:
@@ -90,9 +90,10 @@ class Jobs:
             records = [path.read_text() for path in folder.glob("rank-*.json")]
             raise RuntimeError(f"{setting.name} does not run without a fault: "
                                f"{stdout.decode()} {records}")
-        count = folder / "count"
+        counts = [folder / f"count{rank}" for rank in range(setting.ranks)]
         return Job(setting, bundle, job.steps, losses,
-                   int(count.read_text()) if count.exists() else 0)
+                   tuple(int(path.read_text()) for path in counts
+                         if path.exists()))
 
     def _compile(self, setting: Setting) -> Path:
         name = f"{setting.name}.rgb"

@@ -110,8 +110,8 @@ def main() -> None:
         if rank == 0:
             print(f"step {step.count}/{steps}  loss {loss!r}", flush=True)
         save(step, folder)
-    if rank == 0 and "REGATHER_FAULT_COUNT" in os.environ:
-        Path(os.environ["REGATHER_FAULT_COUNT"]).write_text(str(fault.sent))
+    if count := os.environ.get("REGATHER_FAULT_COUNT"):
+        Path(f"{count}{rank}").write_text(str(fault.sent))
     dist.destroy_process_group()
 
 

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <map>
 #include <mpi.h>
 #include <string>
@@ -84,6 +85,8 @@ const char *MpiTransport::open(rg_transport &table) {
     error = describeError(code);
     return error.c_str();
   }
+  // A connection that ends is an error of the call, and not of the process.
+  signal(SIGPIPE, SIG_IGN);
   // What fails is reported with the collective that it is part of.
   MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
   int rank = 0, size = 0;

@@ -60,16 +60,6 @@ HostTensor CpuEngine::getResult(RankValues &arguments, int32_t rank,
   return tensor;
 }
 
-bool CpuEngine::check(rg_status status) {
-  if (status == RG_OK)
-    return true;
-  rg_failure failure = rg_executor_failure(executor);
-  reporter("rank " + std::to_string(failure.rank) +
-               " stopped: " + rg_executor_error(executor),
-           failure.instruction);
-  return false;
-}
-
 bool CpuEngine::run(std::vector<RankValues> &arguments,
                     std::vector<RankValues> &results) {
   std::vector<std::vector<void *>> pointers(arguments.size());
@@ -86,8 +76,13 @@ bool CpuEngine::run(std::vector<RankValues> &arguments,
     }
     ranks.push_back(pointers[rank].data());
   }
-  if (!check(rg_executor_run(executor, ranks.data(), nullptr)))
+  if (rg_executor_run(executor, ranks.data(), nullptr) != RG_OK) {
+    rg_failure failure = rg_executor_failure(executor);
+    reporter("rank " + std::to_string(failure.rank) +
+                 " stopped: " + rg_executor_error(executor),
+             failure.instruction);
     return false;
+  }
   results.assign(arguments.size(),
                  RankValues(static_cast<size_t>(program.result_count)));
   for (size_t rank = 0; rank < count; ++rank)
@@ -112,8 +107,11 @@ bool CpuEngine::measureWaits() {
   std::vector<void *> addresses;
   for (double &seconds : waitSeconds)
     addresses.push_back(&seconds);
-  return check(rg_executor_gather(executor, &own, sizeof(own), /*to=*/-1,
-                                  addresses.data()));
+  if (rg_executor_gather(executor, &own, sizeof(own), /*to=*/-1,
+                         addresses.data()) == RG_OK)
+    return true;
+  reporter(rg_executor_error(executor), /*instruction=*/-1);
+  return false;
 }
 
 Result<std::vector<HostTensor>> CpuEngine::collect(const HostTensor &tensor,

@@ -18,8 +18,8 @@
 //   corrupt   sends a copy of the message with one bit changed
 //
 // and the time, in nanoseconds of the monotonic clock, goes to the file that
-// REGATHER_FAULT_MARK names. REGATHER_FAULT_COUNT names a file for the number
-// of messages that the rank has begun to send, written when MPI ends.
+// REGATHER_FAULT_MARK names. How many messages each rank has begun to send goes
+// to files that REGATHER_FAULT_COUNT names, with the rank added, when MPI ends.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,9 +75,10 @@ Fault Fault::read() {
   return fault;
 }
 
-static void write(const char *variable, int64_t number) {
+static void write(const char *variable, const std::string &ending,
+                  int64_t number) {
   const char *path = getenv(variable);
-  FILE *file = path ? fopen(path, "w") : nullptr;
+  FILE *file = path ? fopen((path + ending).c_str(), "w") : nullptr;
   if (!file)
     return;
   fprintf(file, "%lld", static_cast<long long>(number));
@@ -113,7 +114,7 @@ static void closeSockets() {
 const void *FaultyMpi::strike(const void *data, int64_t bytes) {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  write("REGATHER_FAULT_MARK", int64_t(now.tv_sec) * 1000000000 + now.tv_nsec);
+  write("REGATHER_FAULT_MARK", "", int64_t(now.tv_sec) * 1000000000 + now.tv_nsec);
   if (fault.kind == "kill")
     raise(SIGKILL);
   if (fault.kind == "stop")
@@ -152,8 +153,8 @@ const char *rg_mpi_open(rg_transport *transport) {
 }
 
 void rg_mpi_finish(void) {
-  if (faulty.real.rank == faulty.fault.rank || faulty.fault.rank < 0)
-    write("REGATHER_FAULT_COUNT", faulty.numSent);
+  write("REGATHER_FAULT_COUNT", std::to_string(faulty.real.rank),
+        faulty.numSent);
   auto finish = reinterpret_cast<rg_mpi_finish_function>(
       dlsym(faulty.library, "rg_mpi_finish"));
   finish();

@@ -51,7 +51,6 @@ private:
   /// Sends a tensor of each rank to one, or to all.
   Result<std::vector<HostTensor>> collect(const HostTensor &tensor, int32_t to);
   bool measureWaits();
-  bool check(rg_status status);
   HostTensor getResult(RankValues &arguments, int32_t rank, int64_t i) const;
 
   const rg_program &program;

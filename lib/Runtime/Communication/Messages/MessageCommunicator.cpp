@@ -64,6 +64,17 @@ void MessageCommunicator::abort(const std::string &reason) {
   fail(Failure(reason, RG_ERROR_ABORTED));
 }
 
+/// Adds what this rank does outside of collectives to what has gone wrong.
+Failure MessageCommunicator::explainAt(const char *when,
+                                       const Failure &problem) const {
+  if (problem.getCode() == RG_ERROR_MISMATCH)
+    return problem;
+  return Failure("rank " + std::to_string(transport.getRank()) +
+                     " cannot exchange what ranks tell each other " + when +
+                     ": " + problem.getMessage(),
+                 problem.getCode() ? problem.getCode() : RG_ERROR_ABORTED);
+}
+
 /// "'all_reduce at a:7' (collective 3 of group [0, 1])".
 std::string MessageCommunicator::describe(const Exchange &exchange) const {
   const char *name =
@@ -180,7 +191,8 @@ Failure MessageCommunicator::prepare(const rg_program &tables,
   program = &tables;
   Failure problem = planCollectives();
   if (!problem)
-    problem = meetPeers();
+    if (Failure unmet = meetPeers())
+      problem = explainAt("before the first step", unmet);
   if (!problem) {
     thread = std::thread([this] { work(); });
     return problem;
@@ -292,7 +304,7 @@ Failure MessageCommunicator::gather(const void *data, int64_t bytes, int32_t to,
                  RG_ERROR_TIMEOUT));
   if (!failure)
     if (Failure problem = gatherNow(data, bytes, to, parts))
-      fail(std::move(problem));
+      fail(explainAt("between steps", problem));
   return failure;
 }
 

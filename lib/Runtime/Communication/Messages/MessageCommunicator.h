@@ -97,6 +97,7 @@ private:
   Result<bool> advance(Exchange &exchange);
   Failure post(const PlanPhase &phase, Exchange &exchange,
                const HostPlanMemory &memory);
+  Failure explainAt(const char *when, const Failure &problem) const;
   Failure explain(const Exchange &exchange, const Failure &problem) const;
   /// Why a collective that does not go on never will. Expects the mutex.
   Failure lookForCause(EndedPeers &ended);

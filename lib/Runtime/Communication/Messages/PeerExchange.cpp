@@ -94,8 +94,7 @@ Failure PeerExchange::complete() {
       return Failure();
     EndedPeers::Clock::time_point now = EndedPeers::Clock::now();
     if (now - begin > timeout)
-      return Failure("timeout: rank " + std::to_string(transport.getRank()) +
-                         " has heard nothing of " + describePeers(messages),
+      return Failure("timeout: nothing was heard of " + describePeers(messages),
                      RG_ERROR_TIMEOUT);
     if (Failure problem = endedPeers.look(now, messages))
       return problem;
