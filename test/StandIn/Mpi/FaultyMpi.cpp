@@ -114,7 +114,8 @@ static void closeSockets() {
 const void *FaultyMpi::strike(const void *data, int64_t bytes) {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  write("REGATHER_FAULT_MARK", "", int64_t(now.tv_sec) * 1000000000 + now.tv_nsec);
+  write("REGATHER_FAULT_MARK", "",
+        int64_t(now.tv_sec) * 1000000000 + now.tv_nsec);
   if (fault.kind == "kill")
     raise(SIGKILL);
   if (fault.kind == "stop")
