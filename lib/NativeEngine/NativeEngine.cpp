@@ -21,6 +21,18 @@ public:
   LogicalResult compile(func::FuncOp entry, const EngineOptions &options);
 
   std::string getName() const override { return engine->getName(); }
+  std::optional<int32_t> getOnlyRank() const override {
+    return engine->getOnlyRank();
+  }
+  Result<std::vector<HostTensor>> gather(const HostTensor &tensor) override {
+    return engine->gather(tensor);
+  }
+  Result<std::vector<HostTensor>> exchange(const HostTensor &tensor) override {
+    return engine->exchange(tensor);
+  }
+  Result<bool> agreeToStop(int64_t step, bool wants) override {
+    return engine->agreeToStop(step, wants);
+  }
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override {
     return engine->run(arguments, results);
@@ -61,6 +73,8 @@ LogicalResult NativeEngine::createEngine(const EngineOptions &options) {
   executor.latency_seconds = options.communicator.latencySeconds;
   executor.bandwidth = options.communicator.bandwidth;
   executor.record_spans = options.recordSpans;
+  executor.transport = options.transport;
+  executor.check_messages = options.communicator.isChecked;
   auto report = [this](const std::string &message, int64_t instruction) {
     if (instruction < 0)
       step.module->emitError() << message;

@@ -13,6 +13,7 @@
 #include "CommandLine.h"
 
 #include "regather/Execution/Bundle/PrintBundleRun.h"
+#include "regather/Execution/Training/RunJob.h"
 #include "regather/Support/Signals.h"
 
 using namespace regather;
@@ -27,6 +28,8 @@ int main(int argc, char **argv) {
   Result<RunFlags> flags = parseCommandLine(arguments);
   if (!flags)
     return printError(flags.getMessage());
+  if (Failure failure = openJob(*flags))
+    return printJobError(flags->job.get(), failure);
   Progress progress(flags->quiet);
   return printBundleRun(flags->options, makeBundleOptions(*flags), progress);
 }

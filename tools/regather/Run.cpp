@@ -10,6 +10,7 @@
 
 #include "regather/Driver/CreateStepEngine.h"
 #include "regather/Execution/Bundle/PrintBundleRun.h"
+#include "regather/Execution/Training/RunJob.h"
 
 using namespace regather;
 namespace cl = llvm::cl;
@@ -67,7 +68,8 @@ static Result<RunFlags> readFlags(const CommandRequest &request) {
   flags.quiet = isQuiet();
   if (Failure failure = checkRunFlags(flags))
     return failure;
-  if (flags.communicator && flags.communicator->isNccl && !isBundle(file))
+  if (flags.communicator &&
+      flags.communicator->kind == CommunicatorKind::Nccl && !isBundle(file))
     return Failure("--comm=nccl needs a bundle for GPUs");
   return flags;
 }
@@ -79,6 +81,8 @@ static EngineOptions getEngineOptions(const RunFlags &flags,
   options.timeoutSeconds = flags.timeout.value_or(RunFlags::kDefaultTimeout);
   options.threads = flags.threads;
   options.communicator = flags.communicator.value_or(CommunicatorOptions());
+  if (flags.job)
+    options.transport = flags.job->getTransport();
   options.watchArena = flags.options.checkPlan;
   options.recordSpans = !flags.options.trace.empty();
   options.compileThreads = compile.threads;
@@ -86,22 +90,33 @@ static EngineOptions getEngineOptions(const RunFlags &flags,
   return options;
 }
 
-static int runModule(const RunFlags &flags, const CommandRequest &request) {
+static int runModule(const RunFlags &flags, CommandRequest request) {
   std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
+  const MpiJob *job = flags.job.get();
+  if (job) {
+    std::optional<int64_t> ranks = findMeshRanks(*input->module);
+    request.step.ranks = ranks.value_or(job->getNumRanks());
+    if (Failure failure = job->checkRanks(*request.step.ranks,
+                                          "the mesh of the step has"))
+      return printJobError(job, failure);
+  }
   ShownProgress progress;
+  if (job && job->getRank() != 0)
+    progress.progress.silence();
   progress.begin("preparing");
   llvm::FailureOr<PreparedStep> prepared =
       prepareRun(*input->module, request.step, flags.engine);
   progress.end();
   if (failed(prepared))
     return 1;
-  return printRun(flags.options,
-                  describeRun(*prepared, flags.engine,
-                              getEngineOptions(flags, request.compile),
-                              progress),
-                  progress.progress);
+  RunSubject subject =
+      describeRun(*prepared, flags.engine,
+                  getEngineOptions(flags, request.compile), progress);
+  if (job)
+    subject.onlyRank = job->getRank();
+  return finishJob(job, printRun(flags.options, subject, progress.progress));
 }
 
 static int runBundle(const RunFlags &flags) {
@@ -120,5 +135,7 @@ int regather::runMain() {
   Result<RunFlags> flags = readFlags(*request);
   if (!flags)
     return reportError(flags.getMessage());
+  if (Failure failure = openJob(*flags))
+    return printJobError(flags->job.get(), failure);
   return isBundle(file) ? runBundle(*flags) : runModule(*flags, *request);
 }

@@ -53,6 +53,10 @@ typedef struct rg_executor_options {
    *  0; only messages and rg_failure.rank say which one of the job it is.
    *  Latency and bandwidth have no effect. */
   const rg_transport *transport;
+  /** Nonzero: messages of the transport carry a checksum, and one that comes
+   *  damaged, twice or in place of another one fails with RG_ERROR_ABORTED. All
+   *  ranks of a job say the same. */
+  int32_t check_messages;
 } rg_executor_options;
 
 /** When an instruction was run. */
@@ -108,6 +112,17 @@ RG_EXPORT int32_t rg_executor_ranks(const rg_executor *executor);
 RG_EXPORT rg_status rg_executor_run(rg_executor *executor,
                                     void *const *const *arguments,
                                     void *const *const *results);
+
+/** Sends bytes of every rank of a job to the rank `to`, or to all if `to` is
+ *  negative: where a rank gets them, `parts[i]` has room for those of rank i;
+ *  elsewhere `parts` may be null. All ranks call it at the same point between
+ *  steps, with as many bytes; with none, and `to` negative, they wait for each
+ *  other. Without a transport, `parts[0]` is all there is. Fails as
+ *  rg_executor_run does, and with RG_ERROR_MISMATCH if a rank sends another
+ *  number of bytes. */
+RG_EXPORT rg_status rg_executor_gather(rg_executor *executor, const void *data,
+                                       int64_t bytes, int32_t to,
+                                       void *const *parts);
 
 /** The bytes of a result of the last step, in the arena, an argument, a
  *  constant or memory of the caller; valid until the next step. */

@@ -18,6 +18,8 @@
 #include <map>
 #include <memory>
 
+struct rg_transport;
+
 namespace regather {
 
 struct ProgramOptions;
@@ -35,6 +37,8 @@ struct EngineOptions {
   int32_t threads = 0;
   /// Of the native engine. Has no effect on results.
   CommunicatorOptions communicator;
+  /// With it, the native engine runs one rank of a job; outlives the engine.
+  const rg_transport *transport = nullptr;
   /// The native engine finds out how much of its arena is really used.
   bool watchArena = false;
   /// The native engine keeps when its instructions run.

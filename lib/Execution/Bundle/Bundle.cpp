@@ -102,6 +102,11 @@ static Failure explain(const std::string &path, const std::string &why) {
   return Failure("cannot run bundle '" + path + "': " + why);
 }
 
+static Failure explain(const std::string &path, const Failure &failure) {
+  return Failure(explain(path, failure.getMessage()).getMessage(),
+                 failure.getCode());
+}
+
 Result<Manifest> regather::readManifest(const std::string &path) {
   Result<Parts> parts = openParts(path);
   if (!parts)
@@ -184,11 +189,15 @@ BundleOptions regather::makeBundleOptions(const RunFlags &flags) {
   executor.record_spans = !flags.options.trace.empty();
   CommunicatorOptions communicator =
       flags.communicator.value_or(CommunicatorOptions());
+  executor.check_messages = communicator.isChecked;
   executor.latency_seconds = communicator.latencySeconds;
   executor.bandwidth = communicator.bandwidth;
-  gpu.one_rank_of_job = communicator.isNccl;
+  gpu.one_rank_of_job = communicator.kind == CommunicatorKind::Nccl;
   gpu.reproducible = communicator.isReproducible;
   gpu.device = flags.device;
+  options.job = flags.job;
+  if (flags.job)
+    executor.transport = flags.job->getTransport();
   if (flags.timesAlgorithms)
     gpu.algorithms = *flags.timesAlgorithms ? RG_GPU_ALGORITHMS_TIMED
                                             : RG_GPU_ALGORITHMS_FIRST;
@@ -224,6 +233,8 @@ static Result<std::unique_ptr<Engine>>
 loadForGpu(const std::string &path, const Manifest &manifest,
            const BundleOptions &options,
            const std::function<void(const std::string &)> &report) {
+  if (options.job)
+    return Failure("--comm=mpi needs a bundle for processors");
   auto gpu = loadTables<rg_gpu_program>(path, RG_GPU_PROGRAM_SYMBOL);
   if (!gpu)
     return gpu.getFailure();
@@ -267,7 +278,12 @@ bool regather::isBundle(const std::string &path) {
 }
 
 /// A bundle without communication runs on any number of ranks.
-static Failure chooseRanks(StepSignature &step, int32_t ranks) {
+static Failure chooseRanks(StepSignature &step, int32_t ranks,
+                           const MpiJob *job) {
+  if (job && step.mesh)
+    return job->checkRanks(step.ranks, "it was compiled for");
+  if (job)
+    ranks = job->getNumRanks();
   if (ranks == 0 || ranks == step.ranks)
     return Failure();
   if (step.mesh)
@@ -286,9 +302,10 @@ Result<RunSubject> regather::describeBundle(
   auto manifest = std::make_shared<Manifest>(std::move(*read));
   Failure failure = checkHost(manifest->machine, manifest->features);
   if (!failure)
-    failure = chooseRanks(manifest->step, options.executor.ranks);
+    failure =
+        chooseRanks(manifest->step, options.executor.ranks, options.job.get());
   if (failure)
-    return explain(path, failure.getMessage());
+    return explain(path, failure);
   int64_t ranks = manifest->step.ranks;
   options.setRanks(ranks);
   RunSubject subject{manifest->step, manifest->collectives,
@@ -296,6 +313,8 @@ Result<RunSubject> regather::describeBundle(
                        return loadBundle(path, *manifest, options, reportError);
                      },
                      reportError};
+  if (options.job)
+    subject.onlyRank = options.job->getRank();
   if (options.gpu.one_rank_of_job) {
     // What is wrong with the environment is said when the engine is loaded.
     int32_t rank = rg_gpu_job_rank();

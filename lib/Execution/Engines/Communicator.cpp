@@ -54,7 +54,7 @@ regather::parseCommunicator(const std::string &text) {
   if (!std::getline(parts, part, ','))
     part.clear();
   if (part == "nccl") {
-    options.isNccl = true;
+    options.kind = CommunicatorKind::Nccl;
     while (std::getline(parts, part, ','))
       if (part == "reproducible")
         options.isReproducible = true;
@@ -62,9 +62,18 @@ regather::parseCommunicator(const std::string &text) {
         return fail("with nccl knows reproducible, not \"" + part + "\"");
     return options;
   }
+  if (part == "mpi") {
+    options.kind = CommunicatorKind::Mpi;
+    while (std::getline(parts, part, ','))
+      if (part == "checked")
+        options.isChecked = true;
+      else
+        return fail("with mpi knows checked, not \"" + part + "\"");
+    return options;
+  }
   if (part != "threads")
     return fail("expects threads, with latency=SECONDS or "
-                "bandwidth=BYTES_PER_SECOND behind commas, or nccl");
+                "bandwidth=BYTES_PER_SECOND behind commas, mpi or nccl");
   while (std::getline(parts, part, ',')) {
     size_t equals = part.find('=');
     std::string name = part.substr(0, equals);

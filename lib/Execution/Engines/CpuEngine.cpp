@@ -29,6 +29,10 @@ CpuEngine::create(const rg_program &program, const rg_executor_options &options,
       new CpuEngine(program, std::move(reporter)));
   if (rg_executor_create(&program, &options, &engine->executor) != RG_OK)
     return Failure(rg_executor_error(engine->executor));
+  if (options.transport) {
+    engine->onlyRank = options.transport->rank;
+    engine->jobRanks = options.transport->ranks;
+  }
   return engine;
 }
 
@@ -60,9 +64,11 @@ bool CpuEngine::run(std::vector<RankValues> &arguments,
                     std::vector<RankValues> &results) {
   std::vector<std::vector<void *>> pointers(arguments.size());
   std::vector<void *const *> ranks;
-  for (size_t rank = 0; rank < arguments.size(); ++rank) {
+  auto first = static_cast<size_t>(onlyRank.value_or(0));
+  auto count = static_cast<size_t>(rg_executor_ranks(executor));
+  for (size_t rank = 0; rank < count; ++rank) {
     for (int64_t i = 0; i < program.argument_count; ++i) {
-      HostTensor &argument = arguments[rank][i];
+      HostTensor &argument = arguments[first + rank][i];
       // Others, such as another rank, may hold the same bytes.
       if (program.arguments[i].donated && !argument.isUnique())
         argument = argument.clone();
@@ -77,26 +83,92 @@ bool CpuEngine::run(std::vector<RankValues> &arguments,
              failure.instruction);
     return false;
   }
-  results.assign(arguments.size(), {});
-  for (size_t rank = 0; rank < arguments.size(); ++rank)
+  results.assign(arguments.size(),
+                 RankValues(static_cast<size_t>(program.result_count)));
+  for (size_t rank = 0; rank < count; ++rank)
     for (int64_t i = 0; i < program.result_count; ++i)
-      results[rank].push_back(
-          getResult(arguments[rank], static_cast<int32_t>(rank), i));
-  return true;
+      results[first + rank][static_cast<size_t>(i)] =
+          getResult(arguments[first + rank], static_cast<int32_t>(rank), i);
+  return measureWaits();
 }
+
+//===----------------------------------------------------------------------===//
+// Jobs
+//===----------------------------------------------------------------------===//
+
+bool CpuEngine::measureWaits() {
+  waitSeconds.clear();
+  for (int32_t rank = 0, e = rg_executor_ranks(executor); rank < e; ++rank)
+    waitSeconds.push_back(rg_executor_wait_seconds(executor, rank));
+  if (!onlyRank)
+    return true;
+  double own = waitSeconds.front();
+  waitSeconds.resize(static_cast<size_t>(jobRanks));
+  std::vector<void *> addresses;
+  for (double &seconds : waitSeconds)
+    addresses.push_back(&seconds);
+  if (rg_executor_gather(executor, &own, sizeof(own), /*to=*/-1,
+                         addresses.data()) == RG_OK)
+    return true;
+  reporter(rg_executor_error(executor), /*instruction=*/-1);
+  return false;
+}
+
+Result<std::vector<HostTensor>> CpuEngine::collect(const HostTensor &tensor,
+                                                   int32_t to) {
+  if (!onlyRank)
+    return Failure("the engine runs no job");
+  std::vector<HostTensor> parts;
+  std::vector<void *> addresses;
+  if (to < 0 || to == *onlyRank)
+    for (int32_t rank = 0; rank < jobRanks; ++rank) {
+      parts.push_back(
+          HostTensor::uninitialized(tensor.getType(), tensor.getShape()));
+      addresses.push_back(parts.back().getData());
+    }
+  if (rg_executor_gather(executor, tensor.getData(), tensor.getNumBytes(), to,
+                         addresses.data()) != RG_OK)
+    return Failure(rg_executor_error(executor));
+  return parts;
+}
+
+Result<std::vector<HostTensor>> CpuEngine::gather(const HostTensor &tensor) {
+  Result<std::vector<HostTensor>> parts = collect(tensor, /*to=*/0);
+  // All return when rank 0 has everything.
+  if (parts &&
+      rg_executor_gather(executor, nullptr, 0, /*to=*/-1, nullptr) != RG_OK)
+    return Failure(rg_executor_error(executor));
+  return parts;
+}
+
+Result<std::vector<HostTensor>> CpuEngine::exchange(const HostTensor &tensor) {
+  return collect(tensor, /*to=*/-1);
+}
+
+Result<bool> CpuEngine::agreeToStop(int64_t /*step*/, bool wants) {
+  if (!onlyRank)
+    return wants;
+  std::vector<char> all(static_cast<size_t>(jobRanks));
+  std::vector<void *> addresses;
+  for (char &each : all)
+    addresses.push_back(&each);
+  char own = wants ? 1 : 0;
+  if (rg_executor_gather(executor, &own, 1, /*to=*/-1, addresses.data()) !=
+      RG_OK)
+    return Failure(std::string("the ranks do not stop together: ") +
+                   rg_executor_error(executor));
+  return std::count(all.begin(), all.end(), 1) > 0;
+}
+
+//===----------------------------------------------------------------------===//
+// What a run tells
+//===----------------------------------------------------------------------===//
 
 std::optional<int64_t> CpuEngine::getPeakBytes() const {
   int64_t bytes = program.arena_bytes;
   for (int64_t i = 0; i < program.argument_count; ++i)
     bytes += rg_value_bytes(&program.arguments[i]);
   return bytes;
-}
-
-std::vector<double> CpuEngine::getWaitSeconds() const {
-  std::vector<double> seconds;
-  for (int32_t rank = 0, e = rg_executor_ranks(executor); rank < e; ++rank)
-    seconds.push_back(rg_executor_wait_seconds(executor, rank));
-  return seconds;
 }
 
 /// Descriptions say what an instruction is, and then where it comes from.

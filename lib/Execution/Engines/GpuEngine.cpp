@@ -133,10 +133,6 @@ bool GpuEngine::run(std::vector<RankValues> &arguments,
       if (!result.getData())
         return false;
     }
-  // All ranks of a job have the same loss.
-  if (resident.size() < results.size())
-    for (RankValues &values : results)
-      values = results[first];
   return true;
 }
 

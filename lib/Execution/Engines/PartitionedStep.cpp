@@ -23,6 +23,18 @@ public:
   std::string getName() const override { return forward->getName(); }
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override;
+  std::optional<int32_t> getOnlyRank() const override {
+    return backward->getOnlyRank();
+  }
+  Result<std::vector<HostTensor>> gather(const HostTensor &tensor) override {
+    return backward->gather(tensor);
+  }
+  Result<std::vector<HostTensor>> exchange(const HostTensor &tensor) override {
+    return backward->exchange(tensor);
+  }
+  Result<bool> agreeToStop(int64_t step, bool wants) override {
+    return backward->agreeToStop(step, wants);
+  }
   std::optional<int64_t> getPeakBytes() const override;
   std::vector<double> getWaitSeconds() const override;
   std::optional<ArenaReport> getArena() const override;

@@ -175,12 +175,14 @@ static std::vector<RunFlag> makeFlags() {
                "Order in which the interpreter completes collectives",
                PLACE(seed), RunFlagTools::ModulesOnly),
       RunFlag{"comm",
-              "threads[,latency=SECONDS][,bandwidth=RATE] | "
+              "threads[,latency=SECONDS][,bandwidth=RATE] | mpi[,checked] | "
               "nccl[,reproducible]",
               "How ranks on processors reach each other; with latency=50us or "
               "bandwidth=10GB/s collectives take as long as over a network; "
-              "nccl makes the process, which runs a bundle for GPUs, one rank "
-              "of a job of torchrun, mpirun or srun",
+              "mpi makes the process one rank of a job of mpirun or srun, and "
+              "checked gives its messages a checksum; nccl "
+              "makes the process, which runs a bundle for GPUs, one rank of a "
+              "job of torchrun, mpirun or srun",
               RunFlagTools::Both,
               [](RunFlags &flags, const std::string &text) {
                 auto communicator = parseCommunicator(text);

@@ -17,12 +17,20 @@ using namespace regather;
 
 /// The loss of a step. Every rank has it; unsharding checks that they agree.
 static Result<std::optional<double>>
-getLoss(const StepSignature &step, const std::vector<RankValues> &results) {
+getLoss(Engine &engine, const StepSignature &step,
+        const std::vector<RankValues> &results) {
   if (!step.loss)
     return std::optional<double>();
   std::vector<HostTensor> parts;
-  for (const RankValues &values : results)
-    parts.push_back(values[*step.loss]);
+  if (std::optional<int32_t> rank = engine.getOnlyRank()) {
+    auto all = engine.exchange(results[size_t(*rank)][*step.loss]);
+    if (!all)
+      return all.getFailure();
+    parts = std::move(*all);
+  } else {
+    for (const RankValues &values : results)
+      parts.push_back(values[*step.loss]);
+  }
   Result<HostTensor> loss =
       unshardTensor(parts, step.results[*step.loss], step);
   if (!loss)
@@ -74,7 +82,8 @@ Result<TrainingResult> regather::train(Engine &engine,
       return Failure(std::string());
     double seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
-    Result<std::optional<double>> loss = getLoss(step, training.results);
+    Result<std::optional<double>> loss =
+        getLoss(engine, step, training.results);
     if (!loss)
       return loss.getFailure();
     training.seconds.push_back(seconds);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Communication/Messages/CallerTransport.h"
+#include "Communication/Messages/CheckedTransport.h"
 #include "Communication/Messages/MessageCommunicator.h"
 #include "Communication/Threads/ThreadsCommunicator.h"
 #include "Program/ExecutorBase.h"
@@ -15,6 +16,7 @@
 #include "RankExecutor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -31,6 +33,8 @@ public:
 
   rg_status create(const rg_executor_options &options);
   rg_status run(void *const *const *arguments, void *const *const *results);
+  rg_status gather(const void *data, int64_t bytes, int32_t to,
+                   void *const *parts);
   const void *getResult(int32_t rank, int64_t result) const;
   int64_t getBytes() const;
   int64_t getTouchedBytes() const;
@@ -66,8 +70,11 @@ private:
   std::vector<std::unique_ptr<RankExecutor>> ranks;
   /// In a job.
   std::optional<CallerTransport> transport;
+  std::optional<CheckedTransport> checked;
   /// Ends before the memory of the ranks and the transport do.
   std::unique_ptr<HostCommunicator> communicator;
+  /// The same in a job; else null.
+  MessageCommunicator *messages = nullptr;
   std::vector<rg_failure> failures;
   /// A thread for each rank.
   TaskPool pool;
@@ -132,7 +139,12 @@ Failure Executor::createCommunicator(const rg_executor_options &options) {
   double timeout =
       options.timeout_seconds > 0 ? options.timeout_seconds : kTimeout;
   if (transport) {
-    communicator = std::make_unique<MessageCommunicator>(*transport, timeout);
+    MessageTransport *used = &*transport;
+    if (options.check_messages)
+      used = &checked.emplace(*transport);
+    auto created = std::make_unique<MessageCommunicator>(*used, timeout);
+    messages = created.get();
+    communicator = std::move(created);
   } else {
     auto threadsOfRanks = std::make_unique<ThreadsCommunicator>(
         numRanks, timeout,
@@ -233,6 +245,20 @@ rg_status Executor::run(void *const *const *arguments,
                       failure.status));
 }
 
+rg_status Executor::gather(const void *data, int64_t bytes, int32_t to,
+                           void *const *parts) {
+  if (!error.empty())
+    return RG_ERROR_ABORTED;
+  if (messages) {
+    Failure problem = messages->gather(data, bytes, to, parts);
+    return problem ? fail(rg_status(problem.getCode()), problem.getMessage())
+                   : RG_OK;
+  }
+  if (bytes > 0)
+    std::memcpy(parts[0], data, size_t(bytes));
+  return RG_OK;
+}
+
 const void *Executor::getResult(int32_t rank, int64_t result) const {
   return ranks[size_t(rank)]->resolve(program.results[result].slice);
 }
@@ -281,6 +307,13 @@ rg_status rg_executor_run(rg_executor *executor, void *const *const *arguments,
                           void *const *const *results) {
   return executor && arguments ? unwrap(executor)->run(arguments, results)
                                : RG_ERROR_ARGUMENT;
+}
+
+rg_status rg_executor_gather(rg_executor *executor, const void *data,
+                             int64_t bytes, int32_t to, void *const *parts) {
+  return executor && bytes >= 0 && (data || bytes == 0)
+             ? unwrap(executor)->gather(data, bytes, to, parts)
+             : RG_ERROR_ARGUMENT;
 }
 
 const void *rg_executor_result(const rg_executor *executor, int32_t rank,

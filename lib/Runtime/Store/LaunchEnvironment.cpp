@@ -154,6 +154,7 @@ Failure EnvironmentParser::parse() {
     return "REGATHER_JOB_TOKEN has " +
            std::to_string(environment.token.size()) +
            " characters, expected at most " + std::to_string(kMaxToken);
+  environment.listenAddress = get("REGATHER_LISTEN_ADDRESS");
   if (has("TORCHELASTIC_RESTART_COUNT"))
     failure = readNumber("TORCHELASTIC_RESTART_COUNT", 0, kMaxRanks,
                          environment.restart);

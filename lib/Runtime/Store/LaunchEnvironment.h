@@ -30,11 +30,20 @@ struct LaunchEnvironment {
   /// Where rank 0 listens.
   std::string address = "127.0.0.1";
   int32_t port = 0;
+  /// Where it listens if not at that address, which may lead to it by way of
+  /// another machine; empty if it does.
+  std::string listenAddress;
   /// How often the launcher has begun anew.
   int32_t restart = 0;
   /// What processes of the same job know, and others should not: what the user
   /// has chosen, else what the launcher calls the job. Empty if it has no name.
   std::string token;
+
+  /// The address that stands for all interfaces.
+  static constexpr const char *kAnyInterface = "*";
+  const std::string &getListenAddress() const {
+    return listenAddress.empty() ? address : listenAddress;
+  }
 
   /// The value of a variable; null if there is none.
   using Reader = std::function<const char *(const char *)>;

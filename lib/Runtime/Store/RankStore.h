@@ -42,6 +42,11 @@ public:
   /// Lets the others know that this process has not stopped. Any thread may
   /// call it.
   virtual void sayAlive() {}
+  /// Says that this rank ends as it should: from then on it has not died.
+  virtual void leave() {}
+  /// Which rank has ended without that, in words; empty if none is known to.
+  /// Never blocks. Any thread may call it.
+  virtual std::string describeDead() { return ""; }
   /// The ranks of which nothing was heard for some seconds, in words; empty if
   /// there are none. Any thread may call it.
   virtual std::string describeSilent(double seconds) { return ""; }

@@ -14,11 +14,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <numeric>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace regather::runtime;
@@ -31,57 +33,65 @@ static constexpr size_t kMaxListed = 16;
 // Listening
 //===----------------------------------------------------------------------===//
 
-/// True if an address leads to the machine itself on every machine.
-static bool isLoopback(const std::string &address) {
-  return address == "localhost" || address == "127.0.0.1" || address == "::1";
+/// The addresses that a name stands for, those of the older protocol first: a
+/// name of this machine may have one of each, and one is enough to be found.
+static std::vector<sockaddr_storage>
+resolve(const std::string &name, int32_t port, std::string &reason) {
+  bool isAny = name == LaunchEnvironment::kAnyInterface;
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = isAny ? AI_PASSIVE : 0;
+  addrinfo *list = nullptr;
+  std::vector<sockaddr_storage> addresses;
+  if (int code = getaddrinfo(isAny ? nullptr : name.c_str(),
+                             std::to_string(port).c_str(), &hints, &list)) {
+    reason = gai_strerror(code);
+    return addresses;
+  }
+  for (int family : {AF_INET, AF_INET6})
+    for (addrinfo *item = list; item; item = item->ai_next)
+      if (item->ai_family == family)
+        std::memcpy(&addresses.emplace_back(), item->ai_addr, item->ai_addrlen);
+  freeaddrinfo(list);
+  return addresses;
 }
 
-/// Listens for both versions of the protocol, or for the older one where the
-/// system has but that; `onlyHere`, for the version of the address.
-static Socket listenOn(const std::string &address, int32_t port) {
-  bool onlyHere = isLoopback(address);
-  for (int family : {AF_INET6, AF_INET}) {
-    if (onlyHere && (family == AF_INET6) != (address == "::1"))
-      continue;
-    Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket)
-      continue;
-    int yes = 1, no = 0;
+/// Listens on the first of the addresses that is one of this machine.
+static Socket listenOn(const std::vector<sockaddr_storage> &addresses,
+                       std::string &reason) {
+  for (const sockaddr_storage &address : addresses) {
+    bool isSix = address.ss_family == AF_INET6;
+    Socket socket(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    int yes = 1;
     setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    sockaddr_storage place = {};
-    socklen_t length = 0;
-    if (family == AF_INET6) {
-      setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-      auto *six = reinterpret_cast<sockaddr_in6 *>(&place);
-      six->sin6_family = AF_INET6;
-      six->sin6_port = htons(uint16_t(port));
-      six->sin6_addr = onlyHere ? in6addr_loopback : in6addr_any;
-      length = sizeof(*six);
-    } else {
-      auto *four = reinterpret_cast<sockaddr_in *>(&place);
-      four->sin_family = AF_INET;
-      four->sin_port = htons(uint16_t(port));
-      four->sin_addr.s_addr = htonl(onlyHere ? INADDR_LOOPBACK : INADDR_ANY);
-      length = sizeof(*four);
-    }
-    if (bind(socket.get(), reinterpret_cast<sockaddr *>(&place), length) == 0 &&
+    if (socket &&
+        bind(socket.get(), reinterpret_cast<const sockaddr *>(&address),
+             isSix ? sizeof(sockaddr_in6) : sizeof(sockaddr_in)) == 0 &&
         listen(socket.get(), SOMAXCONN) == 0) {
       // Whom the thread finds waiting may be gone when it accepts.
       fcntl(socket.get(), F_SETFL, O_NONBLOCK);
       return socket;
     }
-    if (errno == EADDRINUSE)
-      break;
+    reason = std::strerror(errno);
+    if (errno == EADDRNOTAVAIL)
+      reason = "it is no address of this machine; REGATHER_LISTEN_ADDRESS can "
+               "name one that is, or '*' for all";
   }
   return Socket();
 }
 
 Failure StoreServer::start() {
-  listener = listenOn(environment.address, environment.port);
+  const std::string &name = environment.getListenAddress();
+  std::string reason;
+  listener = listenOn(resolve(name, environment.port, reason), reason);
+  if (!listener)
+    return "rank 0 cannot listen on '" + name + "', port " +
+           std::to_string(environment.port) + ": " + reason;
   int pipe[2] = {-1, -1};
-  if (!listener || socketpair(AF_UNIX, SOCK_STREAM, 0, pipe) != 0)
-    return "rank 0 cannot listen on port " + std::to_string(environment.port) +
-           ": " + std::strerror(errno);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pipe) != 0)
+    return std::string("rank 0 cannot serve the others: ") +
+           std::strerror(errno);
   wakeReader = Socket(pipe[0]);
   wakeWriter = Socket(pipe[1]);
   sockaddr_storage address = {};
@@ -103,6 +113,15 @@ StoreServer::~StoreServer() {
 //===----------------------------------------------------------------------===//
 // Requests
 //===----------------------------------------------------------------------===//
+
+/// Takes equally long wherever texts of one size differ, so that nobody finds a
+/// token out by trying.
+static bool isEqual(const std::string &one, const std::string &other) {
+  size_t difference = one.size() ^ other.size();
+  for (size_t i = 0; i < std::min(one.size(), other.size()); ++i)
+    difference |= size_t(one[i] ^ other[i]);
+  return difference == 0;
+}
 
 /// What is wrong with the first message of a client that knows the token; empty
 /// if nothing is.
@@ -142,19 +161,22 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   bool isSilent = what == "silent" && request.size() == 2;
   bool isStop = what == "stop" && request.size() == 3;
   bool isOfRank = isSet || isPut || isGet || isTake || isBarrier || isRoll ||
-                  isStop || isSilent || what == "alive";
+                  isStop || isSilent || what == "alive" || what == "leave";
   if (!isHello && (client.rank < 0 || !isOfRank))
     return false;
   if (client.rank >= 0)
     lastHeard[client.rank] = Clock::now();
-  if (client.rank >= 0 && what == "alive")
+  if (client.rank >= 0 && what == "leave")
+    client.hasLeft = true;
+  hasZeroLeft = hasZeroLeft || (client.rank == 0 && client.hasLeft);
+  if (client.rank >= 0 && (what == "alive" || what == "leave"))
     return true;
   // A rank waits for each answer.
   for (const Waiting &item : waiting)
     if (item.client == &client)
       return false;
   if (isHello) {
-    bool isOfJob = request[4] == environment.token;
+    bool isOfJob = isEqual(request[4], environment.token);
     std::string problem = isOfJob
                               ? admit(client, request)
                               : "a process that says to be rank " + request[1] +
@@ -274,7 +296,8 @@ std::string StoreServer::describeMissing(const Waiting &item) const {
   std::snprintf(time, sizeof(time), "%g seconds", getPatience(item.request));
   if (what == "hello")
     return listMissing(present, ranks) + " of " + std::to_string(ranks) +
-           " did not arrive within " + time +
+           " did not arrive within " + time + " at " +
+           environment.getListenAddress() + ":" + std::to_string(port) +
            (lastRefusal.empty() ? "" : "; " + lastRefusal);
   if (what == "barrier")
     return listMissing(barriers.at(item.request[1]), ranks) + " of " +
@@ -404,6 +427,12 @@ bool StoreServer::read(Client &client) {
   }
 }
 
+void StoreServer::tellAll(const StoreMessage &notice) {
+  for (const Client &client : clients)
+    if (client.rank >= 0)
+      client.socket.send(encodeStoreMessage(notice));
+}
+
 void StoreServer::remove(Client &client) {
   waiting.erase(std::remove_if(waiting.begin(), waiting.end(),
                                [&](const Waiting &item) {
@@ -413,6 +442,12 @@ void StoreServer::remove(Client &client) {
   // Whoever waits for it, or begins to, waits for ever.
   if (client.rank >= 0 && failure.empty())
     failure = "rank " + std::to_string(client.rank) + " has ended";
+  if (client.rank >= 0 && !client.hasLeft) {
+    int32_t rank = std::exchange(client.rank, -1);
+    tellAll({"died", "rank " + std::to_string(rank) + " of " +
+                         std::to_string(ranks) +
+                         " has ended before the job has"});
+  }
   clients.remove_if([&](const Client &other) { return &other == &client; });
 }
 
@@ -452,15 +487,17 @@ void StoreServer::run() {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       continue;
     }
+    for (size_t i = 0; i < readers.size(); ++i)
+      if (files[i + 2].revents && !read(*readers[i]))
+        remove(*readers[i]);
     if (files[0].revents) {
+      if (hasZeroLeft)
+        tellAll({"bye"});
       // Whoever still waits hears why it waits in vain.
       if (failure.empty())
         failure = "rank 0 has ended";
       return answerWaiting();
     }
-    for (size_t i = 0; i < readers.size(); ++i)
-      if (files[i + 2].revents && !read(*readers[i]))
-        remove(*readers[i]);
     if (files[1].revents)
       accept();
     answerWaiting();

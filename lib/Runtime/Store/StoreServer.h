@@ -16,12 +16,15 @@
 //   ["roll", name, seconds, rank...] when all of these ranks have asked, for
 //                                    which it waits so long
 //   ["alive"]                        never
+//   ["leave"]                        never; the rank ends as it should
 //   ["silent", seconds]              at once, by the ranks that have sent
 //                                    nothing for so long
 //   ["stop", step, wants]            at once, by the step after which to stop,
 //                                    if a rank wants to, or by nothing
 //
-// An answer that is not possible in time is an error that says why.
+// An answer that is not possible in time is an error that says why. Without
+// being asked, it tells all ranks ["died", text] when one ends that has not
+// left, and ["bye"] when it ends after rank 0 has left.
 //
 // Who does not know the token of the job is a stranger. Strangers are refused,
 // and none can connect any more when all ranks are here. Before that they can
@@ -57,8 +60,8 @@ public:
   StoreServer(const StoreServer &) = delete;
 
   /// Begins to listen and to answer, on a thread of its own. Port 0 takes a
-  /// free one. It listens on all interfaces, unless the ranks were told an
-  /// address that leads to their own machine, such as `localhost`.
+  /// free one. It listens on the interface of the environment's address alone.
+  /// Fails if that is none of this machine.
   Failure start();
   int32_t getPort() const { return port; }
 
@@ -71,6 +74,7 @@ private:
     /// Negative for a stranger, whose connection ends with the deadline.
     int32_t rank = -1;
     Clock::time_point deadline;
+    bool hasLeft = false;
   };
   /// A request that is not answered yet.
   struct Waiting {
@@ -89,6 +93,7 @@ private:
   void dismissStrangers();
   /// False if the client is gone.
   bool read(Client &client);
+  void tellAll(const StoreMessage &notice);
   bool handle(Client &client, const StoreMessage &request);
   std::string admit(Client &client, const StoreMessage &hello);
   bool isComplete() const { return present.size() == size_t(ranks); }
@@ -127,6 +132,7 @@ private:
   std::map<int32_t, Clock::time_point> lastHeard;
   /// After which step all ranks stop, if one wants to.
   std::optional<int64_t> lastStep;
+  bool hasZeroLeft = false;
   /// Why nothing can succeed any more; empty if it can.
   std::string failure;
   std::thread thread;

@@ -93,7 +93,8 @@ Failure TcpStore::connect(const LaunchEnvironment &given, double newSeconds) {
     server = std::make_unique<StoreServer>(environment, seconds);
     if (Failure failure = server->start())
       return failure;
-    if (environment.address != "::1")
+    environment.address = environment.getListenAddress();
+    if (environment.address == LaunchEnvironment::kAnyInterface)
       environment.address = "localhost";
     environment.port = server->getPort();
   }
@@ -115,6 +116,8 @@ Result<std::string> TcpStore::request(const StoreMessage &request,
   StoreMessage reply;
   while (true) {
     StoreDecoding state = decodeStoreMessage(received, reply);
+    if (state == StoreDecoding::Complete && takeNotice(reply))
+      continue;
     if (state == StoreDecoding::Complete && reply.size() == 2)
       break;
     if (state != StoreDecoding::Incomplete)
@@ -162,6 +165,41 @@ Failure TcpStore::callRoll(const std::string &name,
   for (int32_t rank : group)
     call.push_back(std::to_string(rank));
   return request(call, rollSeconds).getFailure();
+}
+
+bool TcpStore::takeNotice(const StoreMessage &message) {
+  if (message.size() == 2 && message[0] == "died")
+    dead = message[1];
+  else if (message.size() == 1 && message[0] == "bye")
+    isClosed = true;
+  else
+    return false;
+  return true;
+}
+
+void TcpStore::leave() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (socket)
+    socket.send(encodeStoreMessage({"leave"}));
+}
+
+std::string TcpStore::describeDead() {
+  // Whoever waits for a reply takes the notices before it.
+  std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
+  if (!lock || !socket || isClosed || !dead.empty())
+    return lock ? dead : "";
+  pollfd file = {socket.get(), POLLIN, 0};
+  StoreMessage notice;
+  while (poll(&file, 1, 0) > 0 && !isClosed) {
+    bool isOpen = socket.receive(received);
+    while (decodeStoreMessage(received, notice) == StoreDecoding::Complete)
+      takeNotice(notice);
+    if (!isOpen && !isClosed && dead.empty())
+      dead = "rank 0 has ended before the job has";
+    if (!isOpen)
+      break;
+  }
+  return dead;
 }
 
 void TcpStore::sayAlive() {

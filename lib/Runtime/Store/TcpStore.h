@@ -35,6 +35,8 @@ public:
                    double seconds) override;
 
   void sayAlive() override;
+  void leave() override;
+  std::string describeDead() override;
   std::string describeSilent(double seconds) override;
 
   /// Sets a key, for which it waits until it has no value.
@@ -53,6 +55,8 @@ private:
   /// Sends a request, for which the server waits at most so long, and returns
   /// the answer.
   Result<std::string> request(const StoreMessage &request, double waitSeconds);
+  /// Keeps what the server says without being asked; false for a reply.
+  bool takeNotice(const StoreMessage &message);
   Result<std::string> request(const StoreMessage &request) {
     return this->request(request, seconds);
   }
@@ -63,6 +67,10 @@ private:
   std::unique_ptr<StoreServer> server;
   Socket socket;
   std::string received;
+  /// What the server has said of a rank that has died, and whether it has ended
+  /// as it should.
+  std::string dead;
+  bool isClosed = false;
 };
 
 } // namespace regather::runtime

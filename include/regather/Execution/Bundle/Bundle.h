@@ -37,6 +37,8 @@ struct BundleOptions {
   rg_executor_options executor = {};
   /// Of bundles for GPUs.
   rg_gpu_executor_options gpu = {};
+  /// The job of MPI of which this process is one rank; else null.
+  std::shared_ptr<MpiJob> job;
   /// Says what could not be done but is no error.
   std::function<void(const std::string &)> reportNote;
 

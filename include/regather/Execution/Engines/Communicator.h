@@ -15,12 +15,22 @@
 
 namespace regather {
 
-/// Threads of one process, and the link that is injected between them so that
-/// collectives take as long as over a network, which has no effect on results.
-/// Or, for bundles for GPUs, NCCL between the processes of a job, of which each
-/// is one rank.
+/// What carries the collectives.
+enum class CommunicatorKind {
+  /// Threads of one process, with a link that may be injected between them, so
+  /// that collectives take as long as over a network.
+  Threads,
+  /// MPI between the processes of a job, of which each is one rank.
+  Mpi,
+  /// The same with NCCL, for bundles for GPUs.
+  Nccl
+};
+
+/// None of this has an effect on results, but for sums by NCCL itself.
 struct CommunicatorOptions {
-  bool isNccl = false;
+  CommunicatorKind kind = CommunicatorKind::Threads;
+  /// Messages of MPI carry a checksum.
+  bool isChecked = false;
   /// NCCL moves data only; sums have the bits that ranks of one process give.
   bool isReproducible = false;
   /// Seconds that each collective takes at least.
@@ -29,9 +39,9 @@ struct CommunicatorOptions {
   double bandwidth = 0;
 };
 
-/// Reads `threads[,latency=SECONDS][,bandwidth=BYTES_PER_SECOND]` or
-/// `nccl[,reproducible]`. Numbers may have units: s, ms, us or ns; B/s, kB/s,
-/// MB/s or GB/s, or bits, Mb/s or Gb/s.
+/// Reads `threads[,latency=SECONDS][,bandwidth=BYTES_PER_SECOND]`,
+/// `mpi[,checked]` or `nccl[,reproducible]`. Numbers may have units: s, ms, us
+/// or ns; B/s, kB/s, MB/s or GB/s, or bits, Mb/s or Gb/s.
 Result<CommunicatorOptions> parseCommunicator(const std::string &text);
 
 } // namespace regather

@@ -24,17 +24,23 @@ public:
   using Reporter =
       std::function<void(const std::string &message, int64_t instruction)>;
 
-  /// Takes all memory that steps need. The program outlives the engine.
+  /// Takes all memory that steps need. The program outlives the engine, and so
+  /// does what the options' transport needs, with which this is one rank of a
+  /// job.
   static Result<std::unique_ptr<CpuEngine>>
   create(const rg_program &program, const rg_executor_options &options,
          Reporter reporter);
   ~CpuEngine() override;
 
   std::string getName() const override { return "cpu"; }
+  std::optional<int32_t> getOnlyRank() const override { return onlyRank; }
+  Result<std::vector<HostTensor>> gather(const HostTensor &tensor) override;
+  Result<std::vector<HostTensor>> exchange(const HostTensor &tensor) override;
+  Result<bool> agreeToStop(int64_t step, bool wants) override;
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override;
   std::optional<int64_t> getPeakBytes() const override;
-  std::vector<double> getWaitSeconds() const override;
+  std::vector<double> getWaitSeconds() const override { return waitSeconds; }
   std::vector<std::vector<RunSpan>> getSpans() const override;
   std::optional<ArenaReport> getArena() const override;
 
@@ -42,11 +48,18 @@ private:
   CpuEngine(const rg_program &program, Reporter reporter)
       : program(program), reporter(std::move(reporter)) {}
 
+  /// Sends a tensor of each rank to one, or to all.
+  Result<std::vector<HostTensor>> collect(const HostTensor &tensor, int32_t to);
+  bool measureWaits();
   HostTensor getResult(RankValues &arguments, int32_t rank, int64_t i) const;
 
   const rg_program &program;
   Reporter reporter;
   rg_executor *executor = nullptr;
+  /// In a job, which rank this is, of how many.
+  std::optional<int32_t> onlyRank;
+  int32_t jobRanks = 0;
+  std::vector<double> waitSeconds;
 };
 
 } // namespace regather

@@ -57,12 +57,17 @@ public:
   virtual std::string getName() const = 0;
 
   /// In a job with one rank in each process, the rank of this one: the engine
-  /// runs it alone, and has no results of the others but the loss.
+  /// runs it alone, and has no results of the others.
   virtual std::optional<int32_t> getOnlyRank() const { return std::nullopt; }
 
   /// In a job, a tensor of each rank, at rank 0; none at the others. All ask in
   /// the same order for as many bytes. An error if one does not.
   virtual Result<std::vector<HostTensor>> gather(const HostTensor &tensor) {
+    return Failure("the engine runs no job");
+  }
+
+  /// The same at all ranks, of a small tensor.
+  virtual Result<std::vector<HostTensor>> exchange(const HostTensor &tensor) {
     return Failure("the engine runs no job");
   }
 

@@ -33,6 +33,10 @@ public:
   std::optional<int32_t> getOnlyRank() const override;
   Result<bool> agreeToStop(int64_t step, bool wants) override;
   Result<std::vector<HostTensor>> gather(const HostTensor &tensor) override;
+  Result<std::vector<HostTensor>> exchange(const HostTensor &tensor) override {
+    // What is exchanged is the loss, of which all ranks of a job have the same.
+    return std::vector<HostTensor>(static_cast<size_t>(ranks), tensor);
+  }
   std::vector<double> getDeviceSeconds() const override;
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override;

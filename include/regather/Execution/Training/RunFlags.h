@@ -15,6 +15,7 @@
 #define REGATHER_EXECUTION_TRAINING_RUNFLAGS_H
 
 #include "regather/Execution/Engines/Communicator.h"
+#include "regather/Execution/Engines/MpiJob.h"
 #include "regather/Execution/Training/RunStep.h"
 
 namespace regather {
@@ -28,6 +29,8 @@ struct RunFlags {
   /// Nothing leaves it to the step.
   std::optional<int64_t> ranks;
   std::optional<CommunicatorOptions> communicator;
+  /// The job that the communicator asks for, once it is opened; else null.
+  std::shared_ptr<MpiJob> job;
   /// Seconds a rank waits for others; nothing leaves them to the engine.
   std::optional<double> timeout;
   /// 0 divides the threads of the machine between the ranks.

@@ -8,9 +8,11 @@
 
 #include "MessageCommunicator.h"
 
+#include "CollectiveFingerprints.h"
 #include "Program/RankGroups.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace regather::runtime;
 using regather::Failure;
@@ -20,6 +22,8 @@ using regather::Result;
 /// at first and at most.
 static constexpr std::chrono::microseconds kShortestSleep(5);
 static constexpr std::chrono::microseconds kLongestSleep(200);
+/// Between two looks at who has ended, and at who has waited for too long.
+static constexpr std::chrono::milliseconds kLookPause(20);
 
 MessageCommunicator::MessageCommunicator(MessageTransport &transport,
                                          double timeoutSeconds)
@@ -58,6 +62,17 @@ Failure MessageCommunicator::poll() {
 void MessageCommunicator::abort(const std::string &reason) {
   Lock lock(mutex);
   fail(Failure(reason, RG_ERROR_ABORTED));
+}
+
+/// Adds what this rank does outside of collectives to what has gone wrong.
+Failure MessageCommunicator::explainAt(const char *when,
+                                       const Failure &problem) const {
+  if (problem.getCode() == RG_ERROR_MISMATCH)
+    return problem;
+  return Failure("rank " + std::to_string(transport.getRank()) +
+                     " cannot exchange what ranks tell each other " + when +
+                     ": " + problem.getMessage(),
+                 problem.getCode() ? problem.getCode() : RG_ERROR_ABORTED);
 }
 
 /// "'all_reduce at a:7' (collective 3 of group [0, 1])".
@@ -104,108 +119,71 @@ Failure MessageCommunicator::planCollectives() {
 }
 
 namespace {
-/// FNV-1a over what has to be equal on all ranks.
-class Fingerprint {
-public:
-  void add(int64_t number) {
-    for (int shift = 0; shift < 64; shift += 8)
-      value = (value ^ ((uint64_t(number) >> shift) & 0xff)) * 0x100000001b3;
-  }
-  void add(const int64_t *numbers, int64_t count) {
-    add(count);
-    for (int64_t i = 0; i < count; ++i)
-      add(numbers[i]);
-  }
-  void add(const rg_collective &collective);
-  uint64_t get() const { return value; }
-
-private:
-  uint64_t value = 0xcbf29ce484222325;
+/// What ranks tell each other first.
+struct Greeting {
+  uint64_t axes, order, machine;
+  int64_t process;
 };
 } // namespace
 
-void Fingerprint::add(const rg_collective &collective) {
-  for (int64_t field :
-       {int64_t(collective.kind), int64_t(collective.reduction),
-        int64_t(collective.accumulate), int64_t(collective.root),
-        collective.dim, collective.split_dim, collective.concat_dim,
-        collective.pair_count, collective.member_count,
-        int64_t(collective.tag)})
-    add(field);
-  for (int64_t i = 0; i < collective.pair_count; ++i) {
-    add(collective.sources[i]);
-    add(collective.targets[i]);
-  }
-  for (int64_t i = 0; i < collective.member_count; ++i) {
-    const rg_member &member = collective.members[i];
-    add(member.dtype);
-    add(member.input_shape, member.rank);
-    add(member.output_shape, member.rank);
-  }
-}
-
-static uint64_t getFingerprint(const rg_program &program) {
-  Fingerprint fingerprint;
-  for (int64_t i = 0; i < program.axes_count; ++i) {
-    fingerprint.add(program.axes[i].sizes, program.axes[i].count);
-    fingerprint.add(program.axes[i].strides, program.axes[i].count);
-  }
-  for (int64_t i = 0; i < program.collective_count; ++i) {
-    fingerprint.add(program.collectives[i].axes);
-    fingerprint.add(program.collectives[i].collective);
-  }
-  for (int64_t i = 0; i < program.instruction_count; ++i)
-    if (program.instructions[i].opcode == RG_OP_COLLECTIVE)
-      fingerprint.add(program.instructions[i].index);
-  return fingerprint.get();
-}
-
-/// Waits for messages, before the thread runs.
-Failure MessageCommunicator::complete(std::vector<Message> &messages) {
-  Clock::time_point deadline = Clock::now() + timeout;
-  for (;;) {
-    Result<bool> done = isDone(messages);
-    if (!done)
-      return done.getFailure();
-    if (*done)
-      return Failure();
-    if (Clock::now() > deadline)
-      return Failure("timeout: rank " + std::to_string(transport.getRank()) +
-                         " has heard nothing of rank " +
-                         std::to_string(messages.front().peer),
-                     RG_ERROR_TIMEOUT);
-    std::this_thread::sleep_for(kLongestSleep);
-  }
-}
-
 /// Ranks that have compiled different things find out before they exchange
 /// anything else.
-Failure MessageCommunicator::compareFingerprints() {
-  uint64_t mine = getFingerprint(*program);
-  std::vector<uint64_t> theirs(size_t(transport.getNumRanks()), mine);
-  std::vector<Message> messages;
+Failure MessageCommunicator::meetPeers() {
+  CollectiveFingerprints own = getCollectiveFingerprints(*program);
+  ProcessIdentity identity = ProcessIdentity::getOwn();
+  Greeting mine = {own.axes, own.order, identity.machine, identity.process};
+  std::vector<Greeting> theirs(size_t(transport.getNumRanks()), mine);
+  PeerExchange exchange(transport, processes, timeout);
   for (int32_t peer = 0; peer < transport.getNumRanks(); ++peer) {
     if (peer == transport.getRank())
       continue;
-    Result<uint64_t> sent = transport.send(peer, 0, &mine, sizeof(mine));
-    if (!sent)
-      return sent.getFailure();
-    Result<uint64_t> received =
-        transport.receive(peer, 0, &theirs[size_t(peer)], sizeof(uint64_t));
-    if (!received)
-      return received.getFailure();
-    messages.push_back({peer, *sent});
-    messages.push_back({peer, *received});
+    if (Failure problem = exchange.send(peer, &mine, sizeof(mine)))
+      return problem;
+    if (Failure problem =
+            exchange.receive(peer, &theirs[size_t(peer)], sizeof(Greeting)))
+      return problem;
   }
-  if (Failure problem = complete(messages))
+  if (Failure problem = exchange.complete())
     return problem;
-  for (size_t peer = 0; peer < theirs.size(); ++peer)
-    if (theirs[peer] != mine)
-      return Failure("mismatch: ranks " + std::to_string(transport.getRank()) +
-                         " and " + std::to_string(peer) +
-                         " have programs with different collectives",
-                     RG_ERROR_MISMATCH);
+  for (size_t peer = 0; peer < theirs.size(); ++peer) {
+    const Greeting &other = theirs[peer];
+    processes.watch(int32_t(peer), {other.machine, other.process});
+  }
+  for (size_t peer = 0; peer < theirs.size(); ++peer) {
+    std::string who = "mismatch: ranks " + std::to_string(transport.getRank()) +
+                      " and " + std::to_string(peer) + " have programs ";
+    if (theirs[peer].axes != mine.axes)
+      return Failure(who + "for other meshes", RG_ERROR_MISMATCH);
+    if (theirs[peer].order != mine.order)
+      return explainMismatch(int32_t(peer));
+  }
   return Failure();
+}
+
+/// Compares communicator by communicator with a rank that does the same.
+Failure MessageCommunicator::explainMismatch(int32_t peer) {
+  std::vector<uint64_t> mine =
+      getCollectiveFingerprints(*program).communicators;
+  std::vector<uint64_t> theirs(mine);
+  auto bytes = int64_t(mine.size() * sizeof(uint64_t));
+  PeerExchange exchange(transport, processes, timeout);
+  Failure problem = exchange.send(peer, mine.data(), bytes);
+  if (!problem)
+    problem = exchange.receive(peer, theirs.data(), bytes);
+  if (!problem)
+    problem = exchange.complete();
+  std::string text = "mismatch: ranks " + std::to_string(transport.getRank()) +
+                     " and " + std::to_string(peer) +
+                     " have programs with different collectives";
+  // What is known says enough.
+  if (problem)
+    return Failure(text, RG_ERROR_MISMATCH);
+  for (size_t i = 0; i < mine.size(); ++i)
+    if (mine[i] != theirs[i])
+      return Failure(text + " of group " + formatList(groups[i].members),
+                     RG_ERROR_MISMATCH);
+  return Failure(text + ": those of different groups start in another order",
+                 RG_ERROR_MISMATCH);
 }
 
 Failure MessageCommunicator::prepare(const rg_program &tables,
@@ -213,7 +191,8 @@ Failure MessageCommunicator::prepare(const rg_program &tables,
   program = &tables;
   Failure problem = planCollectives();
   if (!problem)
-    problem = compareFingerprints();
+    if (Failure unmet = meetPeers())
+      problem = explainAt("before the first step", unmet);
   if (!problem) {
     thread = std::thread([this] { work(); });
     return problem;
@@ -257,11 +236,7 @@ Failure MessageCommunicator::wait(PendingCollective *pending,
   auto *exchange = static_cast<Exchange *>(pending);
   Group &group = *exchange->group;
   Lock lock(mutex);
-  auto isOver = [&] { return exchange->isDone || failure; };
-  if (!hasProgress.wait_for(lock, timeout, isOver))
-    fail(Failure("timeout: rank " + std::to_string(transport.getRank()) +
-                     " waited for too long for " + describe(*exchange),
-                 RG_ERROR_TIMEOUT));
+  exchange->deadline = Clock::now() + timeout;
   // After a failure, too: messages may use the buffers until they are ended.
   hasProgress.wait(lock, [&] { return exchange->isDone || isStopped; });
   auto getSeconds = [](Clock::time_point time) {
@@ -276,22 +251,97 @@ Failure MessageCommunicator::wait(PendingCollective *pending,
   return failure;
 }
 
+Failure MessageCommunicator::gatherNow(const void *data, int64_t bytes,
+                                       int32_t to, void *const *parts) {
+  int32_t rank = transport.getRank();
+  bool receives = to < 0 || to == rank;
+  std::vector<int64_t> sizes(size_t(transport.getNumRanks()), bytes);
+  PeerExchange exchange(transport, processes, timeout);
+  // Sizes first: the memory for what comes is for one size only.
+  for (bool isSize : {true, false}) {
+    for (int32_t peer = 0; peer < transport.getNumRanks(); ++peer) {
+      Failure problem;
+      if (peer != rank && (to < 0 || to == peer))
+        problem = isSize ? exchange.send(peer, &bytes, sizeof(bytes))
+                         : exchange.send(peer, data, bytes);
+      if (peer != rank && receives && !problem)
+        problem =
+            isSize
+                ? exchange.receive(peer, &sizes[size_t(peer)], sizeof(int64_t))
+                : exchange.receive(peer, parts ? parts[peer] : nullptr, bytes);
+      if (problem)
+        return problem;
+    }
+    if (Failure problem = exchange.complete())
+      return problem;
+    for (size_t peer = 0; peer < sizes.size(); ++peer)
+      if (sizes[peer] != bytes)
+        return Failure("mismatch: rank " + std::to_string(rank) + " expects " +
+                           std::to_string(bytes) + " bytes of rank " +
+                           std::to_string(peer) + ", which sends " +
+                           std::to_string(sizes[peer]),
+                       RG_ERROR_MISMATCH);
+  }
+  if (receives && bytes > 0)
+    std::memcpy(parts[rank], data, size_t(bytes));
+  return Failure();
+}
+
+Failure MessageCommunicator::gather(const void *data, int64_t bytes, int32_t to,
+                                    void *const *parts) {
+  Lock lock(mutex);
+  auto isIdle = [&] {
+    for (const Group &group : groups)
+      for (const std::shared_ptr<Exchange> &exchange : group.queue)
+        if (!exchange->isDone)
+          return false;
+    return true;
+  };
+  // The thread, which makes no call while it is idle, needs the mutex to go on.
+  if (!hasProgress.wait_for(lock, timeout, [&] { return failure || isIdle(); }))
+    fail(Failure("timeout: rank " + std::to_string(transport.getRank()) +
+                     " has not completed its collectives",
+                 RG_ERROR_TIMEOUT));
+  if (!failure)
+    if (Failure problem = gatherNow(data, bytes, to, parts))
+      fail(explainAt("between steps", problem));
+  return failure;
+}
+
 //===----------------------------------------------------------------------===//
 // The thread
 //===----------------------------------------------------------------------===//
 
-/// Forgets the messages that are done; true if none is left.
-Result<bool> MessageCommunicator::isDone(std::vector<Message> &messages) {
-  size_t numLeft = 0;
-  for (const Message &message : messages) {
-    Result<bool> done = transport.test(message.number);
-    if (!done)
-      return done;
-    if (!*done)
-      messages[numLeft++] = message;
+/// Adds where this rank is to what has gone wrong.
+Failure MessageCommunicator::explain(const Exchange &exchange,
+                                     const Failure &problem) const {
+  return Failure("rank " + std::to_string(transport.getRank()) +
+                     " cannot complete " + describe(exchange) + ": " +
+                     problem.getMessage(),
+                 RG_ERROR_ABORTED);
+}
+
+Failure MessageCommunicator::lookForCause(EndedPeers &ended) {
+  Clock::time_point now = Clock::now();
+  for (const Group &group : groups) {
+    auto first =
+        std::find_if(group.queue.begin(), group.queue.end(),
+                     [](const auto &exchange) { return !exchange->isDone; });
+    if (first == group.queue.end())
+      continue;
+    if (Failure problem = ended.look(now, (*first)->open))
+      return explain(**first, problem);
+    for (auto item = first; item != group.queue.end(); ++item)
+      if (now > (*item)->deadline)
+        return Failure("timeout: rank " + std::to_string(transport.getRank()) +
+                           " waited for too long for " + describe(**item) +
+                           ((*first)->open.empty()
+                                ? ""
+                                : ", with messages open with " +
+                                      describePeers((*first)->open)),
+                       RG_ERROR_TIMEOUT);
   }
-  messages.resize(numLeft);
-  return numLeft == 0;
+  return Failure();
 }
 
 Failure MessageCommunicator::post(const PlanPhase &phase, Exchange &exchange,
@@ -331,7 +381,7 @@ Result<bool> MessageCommunicator::advance(Exchange &exchange) {
         return problem;
       exchange.isPosted = true;
     }
-    Result<bool> done = isDone(exchange.open);
+    Result<bool> done = testMessages(transport, exchange.open);
     if (!done || !*done)
       return done;
     exchange.isPosted = false;
@@ -343,6 +393,8 @@ Result<bool> MessageCommunicator::advance(Exchange &exchange) {
 void MessageCommunicator::work() {
   std::chrono::microseconds sleep = kShortestSleep;
   std::vector<std::shared_ptr<Exchange>> current;
+  EndedPeers ended(processes);
+  Clock::time_point nextLook = Clock::now();
   Lock lock(mutex);
   while (!failure && !isStopping) {
     current.clear();
@@ -364,10 +416,7 @@ void MessageCommunicator::work() {
     for (std::shared_ptr<Exchange> &exchange : current) {
       Result<bool> done = advance(*exchange);
       if (!done) {
-        problem = Failure("rank " + std::to_string(transport.getRank()) +
-                              " cannot complete " + describe(*exchange) + ": " +
-                              done.getMessage(),
-                          RG_ERROR_ABORTED);
+        problem = explain(*exchange, done.getFailure());
         break;
       }
       if (*done)
@@ -384,6 +433,10 @@ void MessageCommunicator::work() {
       current[i]->isDone = true;
     if (numDone)
       hasProgress.notify_all();
+    if (Clock::now() >= nextLook && !problem) {
+      nextLook = Clock::now() + kLookPause;
+      problem = lookForCause(ended);
+    }
     if (problem)
       fail(std::move(problem));
   }

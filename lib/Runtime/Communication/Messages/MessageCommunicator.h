@@ -12,6 +12,7 @@
 #include "Communication/Communicator.h"
 #include "HostPlanRunner.h"
 #include "MessageTransport.h"
+#include "PeerExchange.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -50,15 +51,18 @@ public:
   /// Ranks of other processes are not told.
   void finishRank(int32_t /*rank*/) override {}
 
+  /// Sends `bytes` bytes of every rank to the rank `to`, or to all if it is
+  /// negative, which have `parts[i]` for those of rank i. All ranks call it in
+  /// the same order, between steps, with as many bytes. Without any, all wait
+  /// for each other.
+  Failure gather(const void *data, int64_t bytes, int32_t to,
+                 void *const *parts);
+
 private:
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
 
   struct Group;
-  struct Message {
-    int32_t peer;
-    uint64_t number;
-  };
   /// A collective on its way.
   struct Exchange : PendingCollective {
     Group *group = nullptr;
@@ -68,8 +72,10 @@ private:
     /// These are the thread's alone.
     size_t phase = 0;
     bool isPosted = false;
-    std::vector<Message> open;
+    std::vector<OpenMessage> open;
     Clock::time_point begin, end;
+    /// When its rank will have waited for too long.
+    Clock::time_point deadline = Clock::time_point::max();
     bool isDone = false;
   };
   /// The rank's group along some axes.
@@ -83,13 +89,18 @@ private:
   };
 
   Failure planCollectives();
-  Failure compareFingerprints();
-  Failure complete(std::vector<Message> &messages);
+  Failure meetPeers();
+  Failure explainMismatch(int32_t peer);
+  Failure gatherNow(const void *data, int64_t bytes, int32_t to,
+                    void *const *parts);
   void work();
   Result<bool> advance(Exchange &exchange);
   Failure post(const PlanPhase &phase, Exchange &exchange,
                const HostPlanMemory &memory);
-  Result<bool> isDone(std::vector<Message> &messages);
+  Failure explainAt(const char *when, const Failure &problem) const;
+  Failure explain(const Exchange &exchange, const Failure &problem) const;
+  /// Why a collective that does not go on never will. Expects the mutex.
+  Failure lookForCause(EndedPeers &ended);
   std::string describe(const Exchange &exchange) const;
   /// Expects the mutex to be held.
   void fail(Failure reason);
@@ -101,6 +112,7 @@ private:
   std::vector<CollectivePlan> plans;
   /// By axes; they do not move.
   std::deque<Group> groups;
+  PeerProcesses processes;
 
   /// Guards queues, `isDone` of exchanges, and what follows.
   std::mutex mutex;

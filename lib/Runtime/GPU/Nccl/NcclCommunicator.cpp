@@ -32,6 +32,8 @@ NcclCommunicator::~NcclCommunicator() {
   if (poll()) {
     startAbort();
     awaitAbort();
+  } else {
+    store.leave();
   }
   groups.clear();
   for (const Arena &arena : arenas)
@@ -279,7 +281,10 @@ Failure NcclCommunicator::prepare(const rg_program &newProgram, bool inGraphs) {
         // that has stopped is known when time is over.
         if (isStepLong())
           store.sayAlive();
-        return pollFailure();
+        Failure failure = pollFailure();
+        // Not each NCCL tells of a process that was killed.
+        std::string dead = failure ? "" : store.describeDead();
+        return dead.empty() ? failure : Failure(dead);
       },
       [this](const std::string &reason) {
         std::string silent =

@@ -38,8 +38,11 @@ TEST(CommunicatorTest, ReadsUnits) {
 }
 
 TEST(CommunicatorTest, ReadsNccl) {
-  EXPECT_FALSE(parse("threads").isNccl);
-  EXPECT_TRUE(parse("nccl").isNccl);
+  EXPECT_EQ(parse("threads").kind, CommunicatorKind::Threads);
+  EXPECT_EQ(parse("mpi").kind, CommunicatorKind::Mpi);
+  EXPECT_EQ(parse("nccl").kind, CommunicatorKind::Nccl);
+  EXPECT_FALSE(parse("mpi").isChecked);
+  EXPECT_TRUE(parse("mpi,checked").isChecked);
   EXPECT_FALSE(parse("nccl").isReproducible);
   EXPECT_TRUE(parse("nccl,reproducible").isReproducible);
   EXPECT_EQ(errorOf("nccl,latency=1us"),
@@ -48,9 +51,13 @@ TEST(CommunicatorTest, ReadsNccl) {
 }
 
 TEST(CommunicatorTest, SaysWhatItExpects) {
-  EXPECT_EQ(errorOf("mpi"),
+  EXPECT_EQ(errorOf("gloo"),
             "--comm expects threads, with latency=SECONDS or "
-            "bandwidth=BYTES_PER_SECOND behind commas, or nccl, got \"mpi\"");
+            "bandwidth=BYTES_PER_SECOND behind commas, mpi or nccl, got "
+            "\"gloo\"");
+  EXPECT_EQ(errorOf("mpi,latency=1us"),
+            "--comm with mpi knows checked, not \"latency=1us\", got "
+            "\"mpi,latency=1us\"");
   EXPECT_EQ(errorOf("threads,delay=1"),
             "--comm knows latency and bandwidth, not \"delay=1\", got "
             "\"threads,delay=1\"");

@@ -216,6 +216,56 @@ TEST(ExecutorJobTest, SaysWhichRankIsGone) {
       {0, 0, 7});
 }
 
+/// Sends a number of bytes that depends on the rank, or not.
+int gatherBytes(const rg_transport &transport, bool agrees) {
+  TestProgram test = getProgram(transport.ranks);
+  rg_executor_options options = {};
+  options.transport = &transport;
+  options.timeout_seconds = 20;
+  TestExecutor executor(test, options);
+  auto count = size_t(agrees || transport.rank != 1 ? 1000 : 999);
+  std::vector<char> mine(count, char('a' + transport.rank));
+  std::vector<std::vector<char>> parts(size_t(transport.ranks),
+                                       std::vector<char>(1000));
+  std::vector<void *> addresses;
+  for (std::vector<char> &part : parts)
+    addresses.push_back(part.data());
+  bool receives = transport.rank == 2;
+  auto gather = [&](int32_t to) {
+    return executor.gather(
+        mine, to, to < 0 || receives ? addresses : std::vector<void *>());
+  };
+  rg_status status = gather(2);
+  // Who sends may find that the other one has gone.
+  if (!agrees)
+    return receives && (status != RG_ERROR_MISMATCH ||
+                        executor.getError() !=
+                            "mismatch: rank 2 expects 1000 bytes of rank 1, "
+                            "which sends 999")
+               ? 1
+               : 0;
+  if (status != RG_OK)
+    return 2;
+  for (bool toAll : {false, true}) {
+    if (toAll && gather(-1) != RG_OK)
+      return 3;
+    for (size_t rank = 0; rank < parts.size(); ++rank)
+      if ((toAll || receives) &&
+          parts[rank] != std::vector<char>(1000, char('a' + rank)))
+        return 4;
+  }
+  return executor.gather({}, -1, {}) == RG_OK ? 0 : 5;
+}
+
+TEST(ExecutorJobTest, GathersBytes) {
+  for (bool agrees : {true, false})
+    forkRanks(SocketTransport::connect(3),
+              [&](size_t, const rg_transport &transport) {
+                return gatherBytes(transport, agrees);
+              },
+              {0, 0, 0});
+}
+
 TEST(ExecutorJobTest, FindsThatProgramsDiffer) {
   std::vector<std::unique_ptr<SocketTransport>> transports =
       SocketTransport::connect(2);
@@ -235,9 +285,9 @@ TEST(ExecutorJobTest, FindsThatProgramsDiffer) {
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(errors[0], "mismatch: ranks 0 and 1 have programs with different "
-                       "collectives");
+                       "collectives of group [0, 1]");
   EXPECT_EQ(errors[1], "mismatch: ranks 1 and 0 have programs with different "
-                       "collectives");
+                       "collectives of group [0, 1]");
 }
 
 TEST(ExecutorJobTest, RefusesAnotherNumberOfRanks) {

@@ -14,6 +14,7 @@
 #include "../Program/TestProgram.h"
 #include "CPU/RankExecutor.h"
 #include "CollectiveCase.h"
+#include "Communication/Messages/CheckedTransport.h"
 #include "Communication/Messages/MessageCommunicator.h"
 #include "Communication/Threads/DataMovement.h"
 #include "Communication/Threads/ThreadsCommunicator.h"
@@ -60,8 +61,7 @@ private:
 
 class SocketsJob : public Job {
 public:
-  SocketsJob(int32_t ranks, double seconds)
-      : transports(SocketTransport::connect(ranks)) {
+  SocketsJob(int32_t ranks, double seconds) : SocketsJob(ranks) {
     for (const std::unique_ptr<SocketTransport> &transport : transports)
       communicators.push_back(
           std::make_unique<MessageCommunicator>(*transport, seconds));
@@ -89,9 +89,28 @@ public:
     transports[size_t(rank)].reset();
   }
 
-private:
+protected:
+  explicit SocketsJob(int32_t ranks)
+      : transports(SocketTransport::connect(ranks)) {}
+
   std::vector<std::unique_ptr<SocketTransport>> transports;
   std::vector<std::unique_ptr<MessageCommunicator>> communicators;
+};
+
+/// The same, with a checksum for each message.
+class CheckedJob : public SocketsJob {
+public:
+  CheckedJob(int32_t ranks, double seconds) : SocketsJob(ranks) {
+    for (const std::unique_ptr<SocketTransport> &transport : transports) {
+      checked.push_back(std::make_unique<CheckedTransport>(*transport));
+      communicators.push_back(
+          std::make_unique<MessageCommunicator>(*checked.back(), seconds));
+    }
+  }
+  ~CheckedJob() override { communicators.clear(); }
+
+private:
+  std::vector<std::unique_ptr<CheckedTransport>> checked;
 };
 
 struct Kind {
@@ -106,7 +125,8 @@ std::unique_ptr<Job> makeJob(int32_t ranks, double seconds) {
 
 // A communicator is tested by its line in this list.
 const Kind kKinds[] = {{"Threads", makeJob<ThreadsJob>},
-                       {"Sockets", makeJob<SocketsJob>}};
+                       {"Sockets", makeJob<SocketsJob>},
+                       {"Checked", makeJob<CheckedJob>}};
 
 class HostCommunicatorTest : public testing::TestWithParam<Kind> {
 protected:
@@ -383,9 +403,107 @@ TEST(MessageCommunicatorTest, ComparesPrograms) {
   ASSERT_TRUE(failure && other);
   EXPECT_EQ(failure.getCode(), RG_ERROR_MISMATCH);
   EXPECT_EQ(failure.getMessage(), "mismatch: ranks 0 and 1 have programs with "
-                                  "different collectives");
+                                  "different collectives of group [0, 1]");
   EXPECT_EQ(other.getMessage(), "mismatch: ranks 1 and 0 have programs with "
-                                "different collectives");
+                                "different collectives of group [0, 1]");
+}
+
+/// A transport that changes a bit of each message that it sends, as long as
+/// there are some to change, or sends the one before it.
+class DamagingTransport : public MessageTransport {
+public:
+  explicit DamagingTransport(MessageTransport &transport)
+      : transport(transport) {}
+
+  int32_t getRank() const override { return transport.getRank(); }
+  int32_t getNumRanks() const override { return transport.getNumRanks(); }
+  Result<uint64_t> send(int32_t to, int32_t channel, const void *data,
+                        int64_t bytes) override {
+    const char *begin = static_cast<const char *>(data);
+    std::vector<char> &copy = copies.emplace_back(begin, begin + bytes);
+    if (numSent++ == damaged)
+      copy[size_t(byte)] = char(copy[size_t(byte)] ^ (1 << (byte % 8)));
+    return transport.send(to, channel, copy.data(), bytes);
+  }
+  Result<uint64_t> receive(int32_t from, int32_t channel, void *data,
+                           int64_t bytes) override {
+    return transport.receive(from, channel, data, bytes);
+  }
+  Result<bool> test(uint64_t number) override { return transport.test(number); }
+  void abort() override { transport.abort(); }
+
+  /// Which message, of those of data and of checksums, and where.
+  int64_t damaged = -1, byte = 0;
+
+private:
+  MessageTransport &transport;
+  std::deque<std::vector<char>> copies;
+  int64_t numSent = 0;
+};
+
+TEST(CheckedTransportTest, FindsEveryChangedByte) {
+  constexpr int64_t kBytes = 77;
+  for (int64_t byte = -1; byte < kBytes; ++byte) {
+    std::vector<std::unique_ptr<SocketTransport>> sockets =
+        SocketTransport::connect(2);
+    DamagingTransport damaging(*sockets[0]);
+    damaging.damaged = byte < 0 ? -1 : 2;
+    damaging.byte = byte;
+    CheckedTransport sender(damaging), receiver(*sockets[1]);
+    std::vector<char> data(kBytes, 'x'), received(kBytes);
+    for (bool isFirst : {true, false}) {
+      Result<uint64_t> sent = sender.send(1, 0, data.data(), kBytes);
+      Result<uint64_t> number = receiver.receive(0, 0, received.data(), kBytes);
+      ASSERT_TRUE(sent && number);
+      ASSERT_TRUE(*sender.test(*sent));
+      Result<bool> done = receiver.test(*number);
+      if (isFirst || byte < 0)
+        ASSERT_TRUE(done && *done) << byte;
+      else
+        ASSERT_EQ(done ? "" : done.getMessage(),
+                  "a message of rank 0 is damaged: its checksum is another one")
+            << byte;
+    }
+  }
+}
+
+/// How two ranks of a mesh with two axes fail that prepare different programs.
+std::string compareOrders(const std::vector<int32_t> &first,
+                          const std::vector<int32_t> &second) {
+  auto getProgram = [](const std::vector<int32_t> &order) {
+    regather::test::TestProgram test;
+    test.ranks = 2;
+    int32_t axes[] = {test.addAxes({2}, {1}), test.addAxes({1}, {1})};
+    using regather::test::arena;
+    for (int32_t each : order)
+      test.add(RG_OP_COLLECTIVE,
+               test.addCollective(RG_ALL_REDUCE, axes[each], 1, 1),
+               {arena(0), arena(1)}, 1);
+    return test;
+  };
+  std::vector<std::unique_ptr<SocketTransport>> transports =
+      SocketTransport::connect(2);
+  MessageCommunicator zero(*transports[0], 20), one(*transports[1], 20);
+  regather::test::TestProgram mine = getProgram(first),
+                              theirs = getProgram(second);
+  rg_program tables = mine.get(), otherTables = theirs.get();
+  Failure failure, other;
+  std::thread thread([&] { other = one.prepare(otherTables, false); });
+  failure = zero.prepare(tables, false);
+  thread.join();
+  EXPECT_EQ(failure ? failure.getCode() : 0, other ? other.getCode() : 0);
+  return failure ? failure.getMessage() : "";
+}
+
+// A fingerprint for each communicator says where programs differ.
+TEST(MessageCommunicatorTest, SaysWhichGroupDiffers) {
+  std::string who = "mismatch: ranks 0 and 1 have programs with different "
+                    "collectives";
+  EXPECT_EQ(compareOrders({0, 1}, {0, 1}), "");
+  EXPECT_EQ(compareOrders({0, 1, 1}, {0, 1}), who + " of group [0]");
+  EXPECT_EQ(compareOrders({0, 0, 1}, {0, 1}), who + " of group [0, 1]");
+  EXPECT_EQ(compareOrders({0, 1}, {1, 0}),
+            who + ": those of different groups start in another order");
 }
 
 } // namespace

@@ -170,6 +170,11 @@ public:
         rg_executor_result(executor, rank, result));
     return std::vector<int64_t>(data, data + *program.results[result].shape);
   }
+  rg_status gather(const std::vector<char> &data, int32_t to,
+                   const std::vector<void *> &parts) {
+    return rg_executor_gather(executor, data.data(), int64_t(data.size()), to,
+                              parts.empty() ? nullptr : parts.data());
+  }
   std::string getError() const { return rg_executor_error(executor); }
   rg_failure getFailure() const { return rg_executor_failure(executor); }
   double getWaitSeconds(int32_t rank) const {

@@ -134,6 +134,14 @@ TEST(LaunchEnvironmentTest, KnowsTheTokenOfTheJob) {
                              "at most 512");
 }
 
+TEST(LaunchEnvironmentTest, KnowsWhereToListen) {
+  EXPECT_EQ(read(torchrun).getListenAddress(), read(torchrun).address);
+  Variables variables = torchrun;
+  variables["REGATHER_LISTEN_ADDRESS"] = "10.1.2.3";
+  EXPECT_EQ(read(variables).getListenAddress(), "10.1.2.3");
+  EXPECT_EQ(read(variables).address, read(torchrun).address);
+}
+
 TEST(LaunchEnvironmentTest, FindsTheFirstNode) {
   EXPECT_EQ(getFirstNode("node1"), "node1");
   EXPECT_EQ(getFirstNode("a,b"), "a");
