@@ -28,7 +28,8 @@ using namespace regather::fuzz;
 
 static int64_t countBytes(Type type) {
   auto tensor = cast<ShapedType>(type);
-  int64_t bits = tensor.getElementTypeBitWidth();
+  Type element = tensor.getElementType();
+  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
   return tensor.getNumElements() * (bits < 8 ? 1 : bits / 8);
 }
 

@@ -49,8 +49,12 @@ static std::string mutate(const std::string &text, Draw &draw, unsigned changes,
   return mutated;
 }
 
-static void drawPipeline(Draw &draw, const StepNames &names, CheckPlan &plan) {
+static void drawPipeline(Draw &draw, const StepNames &names, bool isSharded,
+                         CheckPlan &plan) {
   std::vector<std::string> passes = listStepPasses();
+  // Sharding is preparation: it changes the order of sums.
+  if (!isSharded)
+    llvm::erase(passes, "tg-shard-parameters");
   plan.byDriver = draw.percent(20);
   unsigned count = draw.percent(35) ? 1 : draw.between(2, 8);
   for (unsigned i = 0; i != count; ++i) {
@@ -87,7 +91,7 @@ RandomCase regather::fuzz::makeRandomCase(uint64_t number,
   bool isSharded = StringRef(result.text).contains("tg.mesh");
   if (!isSharded && draw.percent(80))
     plan.preparation.push_back(drawCall(draw, "tg-shard-parameters", names));
-  drawPipeline(draw, names, plan);
+  drawPipeline(draw, names, isSharded, plan);
   plan.program = drawProgramOptions(draw, names);
   plan.inputs = draw.below(1000000);
   plan.order = draw.below(1000000);

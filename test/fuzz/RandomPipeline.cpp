@@ -211,7 +211,8 @@ regather::fuzz::drawProgramOptions(Draw &draw, const StepNames &names) {
     if (at != std::string::npos)
       call.options.resize(at);
     call.options = StringRef(call.options).trim().str();
-    if (!call.options.empty())
+    // Neither streams nor operations may be none.
+    if (!call.options.empty() && !StringRef(call.options).contains("=0"))
       calls.push_back(call);
   }
   return calls;
