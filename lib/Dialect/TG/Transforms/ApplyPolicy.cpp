@@ -281,7 +281,10 @@ LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
       continue;
     bool isSaved = plan == PolicyPlan::Selective && isSavedBySelection(op);
     isSaved |= !isRepeatable(op) || leavesUnit(op, *plans, graph);
-    if (op->hasAttr(kPolicyAttrName))
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    WaitOp wait = collective ? getWait(collective) : nullptr;
+    if (op->hasAttr(kPolicyAttrName) ||
+        (wait && wait->hasAttr(kPolicyAttrName)))
       continue;
     mark(op, isSaved);
   }
