@@ -78,6 +78,7 @@ private:
                const Twine &what);
   /// A step that is sharded against the one that is not.
   bool compareSharded(ModuleOp single);
+  bool hasChanged() const;
   bool compareEngines();
   bool compareBundle(const RunSettings &settings, const StepRun &native);
   bool checkProgram(const StepOptions &options);
@@ -90,7 +91,7 @@ private:
   Errors errors;
   OwningOpRef<ModuleOp> original, module;
   CheckOutcome outcome;
-  bool isNarrow = false, isOptimized = false;
+  bool isNarrow = false;
 };
 } // namespace
 
@@ -151,7 +152,6 @@ bool Checker::runPass(const PassCall &call) {
   if (std::string wrong = checkFigures(*module, *copy, call); !wrong.empty())
     return fail("figures " + call.pass, wrong);
   module = std::move(copy);
-  isOptimized |= call.pass == "tg-append-optimizer";
   return true;
 }
 
@@ -243,7 +243,23 @@ bool Checker::checkProgram(const StepOptions &options) {
   return wrong.empty() || fail("figures program", wrong);
 }
 
+/// Keeps the results that the other run has, too.
+static void dropOthers(StepRun &run, const StepRun &other) {
+  for (auto it = run.results.begin(); it != run.results.end();)
+    it = other.results.count(it->first) ? std::next(it) : run.results.erase(it);
+}
+
+/// True if some pass has done something to the step.
+bool Checker::hasChanged() const {
+  return llvm::any_of(outcome.passes, [](const PassOutcome &pass) {
+    return pass.result == "changed";
+  });
+}
+
 bool Checker::compareEngines() {
+  // The engines get unchanged steps, too, but not all of them.
+  if (!hasChanged() && plan.order % 4 != 0)
+    return true;
   RunSettings settings = getSettings();
   StepRun expected = runStep(*original, settings);
   if (!expected.failure.empty()) {
@@ -258,14 +274,18 @@ bool Checker::compareEngines() {
     return false;
   settings.engine = EngineKind::Cpu;
   StepRun native = runStep(*module, settings);
-  if (!compare(after, native, getTolerance(after), "cpu"))
+  // What an optimizer adds may be a quotient of mere rounding.
+  double tolerance = getTolerance(after);
+  if (tolerance > 0)
+    dropOthers(after, expected);
+  if (!compare(after, native, tolerance, "cpu"))
     return false;
   if (native.arena && native.arena->lowerBound > native.arena->planned)
     return fail("figures arena", "the arena is smaller than its lower bound");
   if (native.arena && native.arena->touched &&
       *native.arena->touched > native.arena->planned)
     return fail("figures arena", "more is written than planned");
-  if (getTolerance(after) > 0) {
+  if (tolerance > 0) {
     StepRun before = runStep(*original, settings);
     if (!compare(before, native, 0, "cpu bits"))
       return false;

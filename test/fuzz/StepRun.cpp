@@ -113,7 +113,7 @@ StepRun regather::fuzz::runStep(ModuleOp original,
   PreparedStep prepared{std::move(*step), settings.options};
   EngineOptions options;
   options.seed = settings.order;
-  options.timeoutSeconds = 30;
+  options.timeoutSeconds = 300;
   options.threads = settings.order % 4 == 0 ? 2 : 1;
   options.compileThreads = 1;
   options.watchArena = !interprets;

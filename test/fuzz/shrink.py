@@ -56,8 +56,8 @@ def shrink(reducer: Path, folder: Path) -> bool:
     """Writes reduced.mlir; False if nothing smaller was found."""
     try:
         result = subprocess.run(
-            [reducer, folder / "step.mlir", "-reduction-tree="
-             f"traversal-mode=0 test={folder / 'is-find.sh'}",
+            [reducer, folder / "step.mlir",
+             f"-step-reduction=test={folder / 'is-find.sh'}",
              "-o", folder / "reduced.mlir"],
             capture_output=True, text=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:

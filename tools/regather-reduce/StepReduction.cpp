@@ -1,8 +1,19 @@
-//===- StepReduction.cpp - Simpler operations for steps -------------------===//
+//===- StepReduction.cpp - Reduce a step that shows a fault ---------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// A step gets simpler piece by piece, as long as the test finds it interesting:
+//
+//   for pieces of 1/2, 1/4, ... of the operations, down to one:
+//     each operation of the piece becomes one of its operands, or a constant
+//     drop what is dead then: operations, results, arguments
+//     keep that if it verifies and is interesting
+//
+// and again while single operations still go.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,8 +23,13 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/Reducer/ReductionPatternInterface.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Reducer/Tester.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 using namespace regather;
@@ -30,71 +46,63 @@ static Value makeConstant(RewriterBase &rewriter, Location loc, Type type) {
       tensor.getElementType().isUnsignedInteger())
     return nullptr;
   TypedAttr one = rewriter.getOneAttr(tensor.getElementType());
-  return one ? arith::ConstantOp::create(rewriter, loc,
-                                         DenseElementsAttr::get(tensor, one))
-             : nullptr;
+  return arith::ConstantOp::create(rewriter, loc,
+                                   DenseElementsAttr::get(tensor, one));
 }
 
-/// An operand of this type, or a constant.
-static Value findSimpler(RewriterBase &rewriter, Operation *op,
-                         ValueRange operands, Type type) {
-  for (Value operand : operands)
-    if (operand.getType() == type)
-      return operand;
-  return makeConstant(rewriter, op->getLoc(), type);
-}
-
-static LogicalResult replaceBySimpler(RewriterBase &rewriter, Operation *op,
-                                      ValueRange operands) {
+/// Lets an operand, or a constant, stand for each result. A wait takes the
+/// operands of its collective.
+static void simplify(RewriterBase &rewriter, Operation *op) {
+  if (!isa<NodeOp, WaitOp>(op) && !isMemoryEffectFree(op))
+    return;
+  if (op->hasTrait<OpTrait::ConstantLike>() || op->getNumResults() == 0)
+    return;
+  Operation *source = op;
+  if (isa<WaitOp>(op))
+    source = op->getOperand(0).getDefiningOp();
+  rewriter.setInsertionPoint(op);
   SmallVector<Value> values;
   for (Type type : op->getResultTypes()) {
-    values.push_back(findSimpler(rewriter, op, operands, type));
+    auto it = llvm::find_if(source->getOperands(), [&](Value operand) {
+      return operand.getType() == type;
+    });
+    values.push_back(it != source->operand_end()
+                         ? *it
+                         : makeConstant(rewriter, op->getLoc(), type));
     if (!values.back())
-      return failure();
+      return;
   }
   rewriter.replaceOp(op, values);
-  return success();
 }
 
-namespace {
-/// What a node computes.
-struct SimplifyNode : OpRewritePattern<NodeOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(NodeOp node,
-                                PatternRewriter &rewriter) const override {
-    return replaceBySimpler(rewriter, node, node->getOperands());
-  }
-};
+/// A collective without a wait is dead, whatever its effects.
+static bool isDead(Operation *op) {
+  return op->use_empty() && !op->hasTrait<OpTrait::IsTerminator>() &&
+         (isa<CollectiveOpInterface, NodeOp, WaitOp>(op) ||
+          isMemoryEffectFree(op));
+}
 
-/// What a collective brings. The collective is dead then.
-struct SimplifyWait : OpRewritePattern<WaitOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(WaitOp wait,
-                                PatternRewriter &rewriter) const override {
-    Operation *collective = wait->getOperand(0).getDefiningOp();
-    if (!collective)
-      return failure();
-    if (failed(replaceBySimpler(rewriter, wait, collective->getOperands())))
-      return failure();
-    rewriter.eraseOp(collective);
-    return success();
-  }
-};
-} // namespace
+static void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isDead(&op))
+      op.erase();
+}
 
 //===----------------------------------------------------------------------===//
 // Arguments and results
 //===----------------------------------------------------------------------===//
 
-/// The role with the number that its argument has when `dropped` is gone; null
-/// if that is the argument.
-static RoleAttr renumber(RoleAttr role, unsigned dropped) {
-  if (!role || !role.namesArgument() || role.getArgument() < dropped)
-    return role;
-  if (role.getArgument() == dropped)
-    return nullptr;
-  return RoleAttr::get(role.getContext(), role.getKind(),
-                       role.getArgument() - 1);
+/// Drops results that are arguments or constants, but for the last one.
+static void dropResults(func::FuncOp func) {
+  Operation *end = func.getBody().front().getTerminator();
+  for (unsigned i = func.getNumResults(); i-- != 0;) {
+    Operation *source = end->getOperand(i).getDefiningOp();
+    if (func.getNumResults() < 2 ||
+        (source && !source->hasTrait<OpTrait::ConstantLike>()))
+      continue;
+    end->eraseOperand(i);
+    (void)func.eraseResult(i);
+  }
 }
 
 static bool isReferred(func::FuncOp func, unsigned argument) {
@@ -105,64 +113,125 @@ static bool isReferred(func::FuncOp func, unsigned argument) {
   return false;
 }
 
+/// Drops arguments that nobody reads and no role names, and corrects the
+/// numbers of those behind them.
+static void dropArguments(func::FuncOp func) {
+  for (unsigned i = func.getNumArguments(); i-- != 0;) {
+    if (!func.getArgument(i).use_empty() || isReferred(func, i))
+      continue;
+    for (unsigned k = 0; k != func.getNumResults(); ++k)
+      if (auto role = func.getResultAttrOfType<RoleAttr>(k, kRoleAttrName);
+          role && role.namesArgument() && role.getArgument() > i)
+        func.setResultAttr(k, kRoleAttrName,
+                           RoleAttr::get(func.getContext(), role.getKind(),
+                                         role.getArgument() - 1));
+    (void)func.eraseArgument(i);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The search
+//===----------------------------------------------------------------------===//
+
+/// The operations of all steps, last ones first.
+static std::vector<Operation *> listOps(ModuleOp module) {
+  std::vector<Operation *> ops;
+  for (auto func : module.getOps<func::FuncOp>())
+    if (!func.isExternal() && func.getBody().hasOneBlock())
+      for (Operation &op :
+           llvm::reverse(func.getBody().front().without_terminator()))
+        if (!op.hasTrait<OpTrait::ConstantLike>() &&
+            !isa<CollectiveOpInterface>(op))
+          ops.push_back(&op);
+  return ops;
+}
+
 namespace {
-/// The last argument that nobody reads and no role names.
-struct DropArgument : OpRewritePattern<func::FuncOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(func::FuncOp func,
-                                PatternRewriter &rewriter) const override {
-    if (func.isExternal() || func.getNumArguments() < 2)
-      return failure();
-    for (unsigned i = func.getNumArguments(); i-- != 0;) {
-      if (!func.getArgument(i).use_empty() || isReferred(func, i))
-        continue;
-      rewriter.modifyOpInPlace(func, [&] {
-        for (unsigned k = 0; k != func.getNumResults(); ++k)
-          if (auto role = func.getResultAttrOfType<RoleAttr>(k, kRoleAttrName))
-            func.setResultAttr(k, kRoleAttrName, renumber(role, i));
-        (void)func.eraseArgument(i);
-      });
-      return success();
-    }
-    return failure();
-  }
-};
+struct ReduceStepPass
+    : public PassWrapper<ReduceStepPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReduceStepPass)
 
-/// The last result that is an argument or a constant, but for the only one.
-struct DropResult : OpRewritePattern<func::FuncOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(func::FuncOp func,
-                                PatternRewriter &rewriter) const override {
-    if (func.isExternal() || !func.getBody().hasOneBlock() ||
-        func.getNumResults() < 2)
-      return failure();
-    Operation *end = func.getBody().front().getTerminator();
-    for (unsigned i = func.getNumResults(); i-- != 0;) {
-      Operation *source = end->getOperand(i).getDefiningOp();
-      if (source && !source->hasTrait<OpTrait::ConstantLike>())
-        continue;
-      rewriter.modifyOpInPlace(func, [&] { (void)func.eraseResult(i); });
-      rewriter.modifyOpInPlace(end, [&] { end->eraseOperand(i); });
-      return success();
-    }
-    return failure();
-  }
-};
+  ReduceStepPass() = default;
+  ReduceStepPass(const ReduceStepPass &other) : PassWrapper(other) {}
 
-class StepReduction : public DialectReductionPatternInterface {
-public:
-  explicit StepReduction(Dialect *dialect)
-      : DialectReductionPatternInterface(dialect) {}
-
-  void populateReductionPatterns(RewritePatternSet &patterns) const override {
-    patterns.add<SimplifyNode, SimplifyWait, DropArgument, DropResult>(
-        patterns.getContext());
+  StringRef getArgument() const override { return "step-reduction"; }
+  StringRef getDescription() const override {
+    return "Simplify operations of a step while it is interesting";
   }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect>();
+  }
+
+  void runOnOperation() override;
+
+  Option<std::string> test{*this, "test",
+                           llvm::cl::desc("Program that exits with 1 if the "
+                                          "file it is given is interesting")};
+
+private:
+  bool isInteresting(ModuleOp module);
+  /// Tries to simplify operations `first` to `first + count`.
+  bool reduce(size_t first, size_t count);
+  bool reducePieces(size_t size);
 };
 } // namespace
 
-void regather::registerStepReduction(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *, TGDialect *dialect) {
-    dialect->addInterfaces<StepReduction>();
-  });
+bool ReduceStepPass::isInteresting(ModuleOp module) {
+  ScopedDiagnosticHandler quiet(&getContext(),
+                                [](Diagnostic &) { return success(); });
+  return succeeded(verify(module)) &&
+         Tester(test, {}).isInteresting(module).first ==
+             Tester::Interestingness::True;
 }
+
+bool ReduceStepPass::reduce(size_t first, size_t count) {
+  ModuleOp module = getOperation();
+  OwningOpRef<ModuleOp> smaller = module.clone();
+  IRRewriter rewriter(&getContext());
+  std::vector<Operation *> ops = listOps(*smaller);
+  size_t last = std::min(first + count, ops.size());
+  for (size_t i = first; i < last; ++i)
+    simplify(rewriter, ops[i]);
+  for (auto func : smaller->getOps<func::FuncOp>()) {
+    if (func.isExternal() || !func.getBody().hasOneBlock())
+      continue;
+    dropResults(func);
+    eraseDead(func.getBody().front());
+    dropArguments(func);
+  }
+  if (listOps(*smaller).size() >= ops.size() || !isInteresting(*smaller))
+    return false;
+  module.getBodyRegion().takeBody(smaller->getBodyRegion());
+  return true;
+}
+
+bool ReduceStepPass::reducePieces(size_t size) {
+  bool anyReduced = false;
+  for (size_t first = 0; first < listOps(getOperation()).size();) {
+    // What is left has moved up.
+    if (reduce(first, size))
+      anyReduced = true;
+    else
+      first += size;
+  }
+  return anyReduced;
+}
+
+void ReduceStepPass::runOnOperation() {
+  if (!llvm::sys::fs::can_execute(test)) {
+    emitError(getOperation().getLoc())
+        << "option 'test' must be the path of a program, got \"" << test << '"';
+    return signalPassFailure();
+  }
+  if (!isInteresting(getOperation())) {
+    emitError(getOperation().getLoc()) << "the module is not interesting: '"
+                                       << test << "' does not exit with 1";
+    return signalPassFailure();
+  }
+  for (size_t size = listOps(getOperation()).size() / 2; size > 1; size /= 2)
+    reducePieces(size);
+  while (reducePieces(1))
+    ;
+}
+
+void regather::registerStepReduction() { PassRegistration<ReduceStepPass>(); }

@@ -1,4 +1,4 @@
-//===- StepReduction.h - Simpler operations for steps -----------*- C++ -*-===//
+//===- StepReduction.h - Reduce a step that shows a fault -------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,15 +9,13 @@
 #ifndef REGATHER_TOOLS_REGATHERREDUCE_STEPREDUCTION_H
 #define REGATHER_TOOLS_REGATHERREDUCE_STEPREDUCTION_H
 
-#include "mlir/IR/DialectRegistry.h"
-
 namespace regather {
 
-/// Lets the reduction of modules simplify steps: what an operation computes,
-/// and what a collective brings, becomes one of its operands or a constant;
-/// results of the step that are arguments or constants, and arguments that
-/// nobody reads, are dropped, with the numbers in roles corrected.
-void registerStepReduction(mlir::DialectRegistry &registry);
+/// Registers `-step-reduction=test=PROGRAM`, which reduces steps: what
+/// operations compute, and what collectives bring, becomes one of their
+/// operands or a constant; what is dead then goes, results and arguments of the
+/// step too, with the numbers in roles corrected.
+void registerStepReduction();
 
 } // namespace regather
 

@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   regather::registerAllDialects(registry);
   regather::registerAllPasses();
-  regather::registerStepReduction(registry);
+  regather::registerStepReduction();
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
 }
