@@ -11,7 +11,7 @@ from lit.llvm.subst import ToolSubst
 config.name = "Regather"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "Unit", "python", "find_package"]
+config.excludes = ["Inputs", "Unit", "python", "find_package", "fuzz"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.regather_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join(

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StepReduction.h"
+
 #include "regather/InitAll.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -21,6 +23,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   regather::registerAllDialects(registry);
   regather::registerAllPasses();
+  regather::registerStepReduction();
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
 }

@@ -8,7 +8,8 @@
 //
 // mlir-tblgen declares a struct of options for each pass. This tool lists the
 // fields of these structs with the names and the values that texts have for
-// them, so that texts become structs without a second list of options.
+// them, so that texts become structs without a second list of options. It lists
+// the passes, too, for whatever wants to run any of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,11 +39,28 @@ static void emitPass(raw_ostream &os, const Record &pass) {
   os << "}\n\n";
 }
 
+/// Emits a visit of all passes of the file: by name and, where a pass has
+/// options, with their defaults.
+static void emitPassList(raw_ostream &os, ArrayRef<const Record *> passes) {
+  os << "template <typename VisitorT>\n"
+        "void visitPasses(VisitorT &&visit) {\n";
+  for (const Record *pass : passes) {
+    os << "  visit(\"" << pass->getValueAsString("argument") << '"';
+    if (!pass->getValueAsListOfDefs("options").empty())
+      os << ", " << pass->getName() << "Options()";
+    os << ");\n";
+  }
+  os << "}\n";
+}
+
 static bool emitOptionTables(raw_ostream &os, const RecordKeeper &records) {
   emitSourceFileHeader("Tables of the options of passes", os, records);
-  for (const Record *pass : records.getAllDerivedDefinitions("PassBase"))
+  ArrayRef<const Record *> passes =
+      records.getAllDerivedDefinitions("PassBase");
+  for (const Record *pass : passes)
     if (!pass->getValueAsListOfDefs("options").empty())
       emitPass(os, *pass);
+  emitPassList(os, passes);
   return false;
 }
 

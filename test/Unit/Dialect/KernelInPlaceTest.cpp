@@ -189,6 +189,33 @@ TEST_F(KernelInPlaceTest, NotAcrossASum) {
             (Pairs{{1, 0}}));
 }
 
+TEST_F(KernelInPlaceTest, NotIfSumsHaveOneTerm) {
+  // Element i of the result comes from element i of x alone, and still the
+  // product is added to what lies in the result.
+  EXPECT_EQ(pairsOf(R"(
+    tg.kernel @k(%x: tensor<6x1xf32>, %y: tensor<1x1xf32>) -> tensor<6x1xf32> {
+      %a = tg.node "aten.mm.default"(%x, %y)
+          : (tensor<6x1xf32>, tensor<1x1xf32>) -> tensor<6x1xf32>
+      tg.return %a : tensor<6x1xf32>
+    })"),
+            Pairs());
+  EXPECT_EQ(pairsOf(R"(
+    tg.kernel @k(%x: tensor<6x1xf32>, %y: tensor<1x1xf32>,
+                 %z: tensor<6x1xf32>) -> tensor<6x1xf32> {
+      %a = linalg.matmul ins(%x, %y : tensor<6x1xf32>, tensor<1x1xf32>)
+          outs(%z : tensor<6x1xf32>) -> tensor<6x1xf32>
+      tg.return %a : tensor<6x1xf32>
+    })"),
+            Pairs());
+  EXPECT_EQ(pairsOf(R"(
+    tg.kernel @k(%x: tensor<6x1xf32>) -> tensor<6x1xf32> {
+      %a = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [1], true]
+          : (tensor<6x1xf32>) -> tensor<6x1xf32>
+      tg.return %a : tensor<6x1xf32>
+    })"),
+            Pairs());
+}
+
 TEST_F(KernelInPlaceTest, NotWithAnotherElementType) {
   EXPECT_EQ(pairsOf(R"(
     tg.kernel @k(%x: tensor<8xf32>) -> tensor<8xi32> {

@@ -8,17 +8,41 @@
 
 #include "regather/Dialect/TG/Kernels/KernelInPlace.h"
 
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
 using namespace regather::tg;
+
+/// True if the operation may have sums or the like in its results before it has
+/// read all of its operands. Factors do not tell: a sum over one element has
+/// none, and code adds it to a zero that lies in the result all the same.
+static bool accumulates(Operation *op) {
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    return linalgOp.getNumReductionLoops() != 0;
+  auto node = dyn_cast<NodeOp>(op);
+  if (!node)
+    return false;
+  switch (getOperatorClass(node.getTarget())
+              .value_or(OperatorClass::Communication)) {
+  case OperatorClass::Elementwise:
+  case OperatorClass::Random:
+  case OperatorClass::Rearrangement:
+  case OperatorClass::Reshape:
+  case OperatorClass::View:
+    return false;
+  default:
+    return true;
+  }
+}
 
 /// True if element i of each result is computed from element i of the operand,
 /// as far as this operand goes, and all have one shape.
 static bool isElementwise(Operation *op, unsigned operand) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   auto type = dyn_cast<RankedTensorType>(op->getOperand(operand).getType());
-  if (!interface || !type)
+  if (!interface || !type || accumulates(op))
     return false;
   ShardingRule rule = interface.getShardingRule();
   const TensorFactors &factors = rule.operands[operand];

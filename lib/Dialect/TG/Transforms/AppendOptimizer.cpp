@@ -12,6 +12,7 @@
 #include "OptimizerUpdate.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -624,6 +625,13 @@ struct AppendOptimizer
         options, [&]() { return emitError(getOperation().getLoc()); });
     if (failed(rules))
       return signalPassFailure();
+    if (std::optional<StepParts> parts = findStepParts(getOperation())) {
+      InFlightDiagnostic diag = parts->forward.emitError()
+                                << "the step is partitioned already; an "
+                                   "optimizer is appended before that";
+      diag.attachNote(parts->backward.getLoc()) << "its other part is here";
+      return signalPassFailure();
+    }
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal() && failed(runOnStep(func, *rules, options)))
         return signalPassFailure();

@@ -300,7 +300,10 @@ LogicalResult ApplyPolicy::apply(FunctionOpInterface func) {
     node.isRepeatable = isRepeatable(op);
     node.isReturned = isReturned(op, graph);
     // What is marked already counts for the selection, and keeps its mark.
-    node.isExempt = op->hasAttr(kPolicyAttrName);
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    WaitOp wait = collective ? getWait(collective) : nullptr;
+    node.isExempt = op->hasAttr(kPolicyAttrName) ||
+                    (wait && wait->hasAttr(kPolicyAttrName));
     readers[number] = findReaders(op, graph);
   }
   for (auto [op, isSaved] :

@@ -12,6 +12,7 @@
 #include "regather/Dialect/TG/Chains/CrossingValues.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
+#include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -70,6 +71,9 @@ struct ReshardAfterForward
   void runOnOperation() override {
     if (failed(checkOptions()))
       return signalPassFailure();
+    // What forward saves is decided.
+    if (findStepParts(getOperation()))
+      return;
     for (FunctionOpInterface func : getSteps(getOperation())) {
       if (failed(reshard(func)))
         return signalPassFailure();

@@ -113,3 +113,16 @@ func.func @caller(%w: tensor<2xf32>) -> tensor<2xf32> {
   %0 = func.call @called(%w) : (tensor<2xf32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// expected-error@+1 {{the step is partitioned already; an optimizer is appended before that}}
+func.func @forward(%w: tensor<2xf32> {tg.role = #tg.role<parameter>}) -> (tensor<f32> {tg.role = #tg.role<loss>}) {
+  %0 = tg.node "aten.sum.default"(%w) : (tensor<2xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+// expected-note@+1 {{its other part is here}}
+func.func @backward(%w: tensor<2xf32> {tg.role = #tg.role<parameter>})
+    -> (tensor<2xf32> {tg.role = #tg.role<gradient of 0>}) {
+  return %w : tensor<2xf32>
+}

@@ -19,8 +19,8 @@ using InPlacePair = std::pair<unsigned, unsigned>;
 /// The pairs of which the result may be written to the memory of the argument.
 ///
 /// The two have one type, equal `tg.rows`, and a chain of operations between
-/// them, each of which works element by element and alone reads what the one
-/// before makes. Element i of the result is computed from element i of the
+/// them, each of which works element by element, adds nothing up, and alone
+/// reads what the one before makes. Element i of the result is computed from element i of the
 /// argument, and nothing else reads that. So code cannot write the one before
 /// it has read the other, even if it is told that buffers do not overlap. It
 /// must not use the memory of a result for anything that it computes before.

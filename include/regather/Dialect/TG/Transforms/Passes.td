@@ -23,7 +23,8 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
     is computed once a step, in f64.
 
     Precondition: a gradient has the type of its parameter, and lies as it does
-    (whole, or in shards). The step has one block, and nothing calls it. A flat
+    (whole, or in shards). The step has one block, nothing calls it, and it is
+    not partitioned. A flat
     parameter (`tg.members`) gets one update; its members belong to one group.
 
     Postcondition: new arguments hold the optimizer states (`NAME.exp_avg` and
@@ -142,7 +143,8 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
 
     A mark on a collective speaks for its wait. Parameters and what is made of
     them alone, gathered or not, get no mark: `tg-reshard-after-forward` decides
-    about them. A policy that is there already stays.
+    about them. A policy that is there already stays; that of a wait counts for
+    its collective.
 
     Precondition: forward is marked as such. Postcondition: only `tg.policy`
     has changed; `tg-rematerialize` and `tg-partition` follow it. The marks are
@@ -518,7 +520,8 @@ def ReshardAfterForwardPass : Pass<"tg-reshard-after-forward", "::mlir::ModuleOp
     makes of it is copied from there on. Such a parameter counts as kept.
 
     Gathers of anything but a parameter, such as those of tensor parallelism,
-    are left alone. What backward gathers already is not gathered once more.
+    are left alone, and so are the parts of a step that is partitioned. What
+    backward gathers already is not gathered once more.
     With micro-batches, one copy serves the backward parts of all of them.
 
     Postcondition: the step computes the same values, bit for bit. Each

@@ -1,0 +1,346 @@
+//===- CheckStep.cpp - Check a step against the interpreter ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckStep.h"
+
+#include "CheckFigures.h"
+#include "StepRun.h"
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Pipelines/StepOptionText.h"
+#include "regather/Program/CompileStep.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::fuzz;
+
+namespace {
+/// Keeps errors from the screen.
+class Errors {
+public:
+  explicit Errors(MLIRContext &context)
+      : handler(&context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+              first.empty())
+            first = diagnostic.str();
+          return success();
+        }) {}
+
+  /// The first error since the last call; empty for none.
+  std::string take() { return std::exchange(first, std::string()); }
+
+private:
+  std::string first;
+  ScopedDiagnosticHandler handler;
+};
+
+class Checker {
+public:
+  Checker(const CheckPlan &plan, MLIRContext &context)
+      : plan(plan), context(context), errors(context) {}
+
+  CheckOutcome check(StringRef text);
+
+private:
+  bool fail(const Twine &kind, const Twine &message) {
+    outcome.kind = kind.str();
+    outcome.message = message.str();
+    return false;
+  }
+  OwningOpRef<ModuleOp> parse(StringRef text) {
+    return parseSourceString<ModuleOp>(text, &context);
+  }
+  std::string print(ModuleOp module) {
+    std::string text;
+    llvm::raw_string_ostream(text) << module;
+    return text;
+  }
+  LogicalResult run(ModuleOp module, const PassCall &call);
+  LogicalResult verifyStep(ModuleOp module);
+
+  /// False when the outcome is decided.
+  bool runPass(const PassCall &call);
+  bool repeatPass(const PassCall &call, StringRef before, StringRef after);
+  bool prepareByDriver();
+  bool runPipeline();
+  bool compare(const StepRun &expected, const StepRun &actual, double tolerance,
+               const Twine &what);
+  /// A step that is sharded against the one that is not.
+  bool compareSharded(ModuleOp single);
+  bool hasChanged() const;
+  bool compareEngines();
+  bool compareBundle(const RunSettings &settings, const StepRun &native);
+  bool checkProgram(const StepOptions &options);
+  RunSettings getSettings() const;
+  StepOptions getProgramOptions() const;
+  double getTolerance(const StepRun &run) const;
+
+  const CheckPlan &plan;
+  MLIRContext &context;
+  Errors errors;
+  OwningOpRef<ModuleOp> original, module;
+  CheckOutcome outcome;
+  bool isNarrow = false;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+LogicalResult Checker::run(ModuleOp module, const PassCall &call) {
+  PassManager pm(&context, ModuleOp::getOperationName(),
+                 PassManager::Nesting::Implicit);
+  pm.enableVerifier(false);
+  std::string messages;
+  llvm::raw_string_ostream os(messages);
+  if (failed(parsePassPipeline(call.str(), pm, os))) {
+    emitError(UnknownLoc::get(&context)) << messages;
+    return failure();
+  }
+  return pm.run(module);
+}
+
+LogicalResult Checker::verifyStep(ModuleOp module) {
+  PassManager pm(&context);
+  pm.addPass(tg::createVerifyStepPass());
+  return failure(failed(verify(module)) || failed(pm.run(module)));
+}
+
+bool Checker::repeatPass(const PassCall &call, StringRef before,
+                         StringRef after) {
+  OwningOpRef<ModuleOp> again = parse(before);
+  if (!again)
+    return fail("round trip before " + call.pass, errors.take());
+  if (failed(run(*again, call)) || print(*again) != after)
+    return fail("not repeatable " + call.pass,
+                "of what is printed and parsed, the pass makes another step");
+  return true;
+}
+
+bool Checker::runPass(const PassCall &call) {
+  std::string before = print(*module);
+  OwningOpRef<ModuleOp> copy = module->clone();
+  LogicalResult result = run(*copy, call);
+  std::string error = errors.take();
+  if (failed(result)) {
+    outcome.passes.push_back({call, "refused", error});
+    if (error.empty())
+      return fail("silent failure " + call.pass, "the pass says no reason");
+    return true;
+  }
+  if (!error.empty())
+    return fail("error without failure " + call.pass, error);
+  if (failed(verifyStep(*copy)))
+    return fail("verify " + call.pass, errors.take());
+  std::string after = print(*copy);
+  outcome.passes.push_back(
+      {call, before == after ? "unchanged" : "changed", ""});
+  if (plan.repeats && !repeatPass(call, before, after))
+    return false;
+  if (std::string wrong = checkFigures(*module, *copy, call); !wrong.empty())
+    return fail("figures " + call.pass, wrong);
+  module = std::move(copy);
+  return true;
+}
+
+bool Checker::runPipeline() {
+  for (const PassCall &call : plan.pipeline)
+    if (!runPass(call))
+      return false;
+  return true;
+}
+
+bool Checker::prepareByDriver() {
+  StepOptions options;
+  for (const PassCall &call : plan.pipeline)
+    // Passes that the driver does not know are left out.
+    if (Failure ignored =
+            setPassOptions(options, call.pass, call.options, "--pass-option"))
+      continue;
+  OwningOpRef<ModuleOp> copy = module->clone();
+  FailureOr<PreparedStep> prepared = prepareStep(*copy, options);
+  std::string error = errors.take();
+  if (failed(prepared)) {
+    outcome.passes.push_back({{"default-plan", ""}, "refused", error});
+    return !error.empty() ||
+           fail("silent failure default-plan", "no reason is given");
+  }
+  if (failed(verifyStep(*copy)))
+    return fail("verify default-plan", errors.take());
+  outcome.passes.push_back({{"default-plan", ""}, "changed", ""});
+  module = std::move(copy);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Engines
+//===----------------------------------------------------------------------===//
+
+StepOptions Checker::getProgramOptions() const {
+  StepOptions options;
+  for (const PassCall &call : plan.program) {
+    // What has no such option leaves it as it is.
+    Failure ignored =
+        setPassOptions(options, call.pass, call.options, "--pass-option");
+    (void)ignored;
+  }
+  options.namedPasses.clear();
+  return options;
+}
+
+RunSettings Checker::getSettings() const {
+  RunSettings settings;
+  settings.inputs = plan.inputs;
+  settings.order = plan.order;
+  settings.isExact = plan.isExact;
+  settings.options = getProgramOptions();
+  return settings;
+}
+
+double Checker::getTolerance(const StepRun &run) const {
+  if (plan.isExact && isSmall(run))
+    return 0;
+  return isNarrow ? 0.2 : 1e-3;
+}
+
+bool Checker::compare(const StepRun &expected, const StepRun &actual,
+                      double tolerance, const Twine &what) {
+  if (!actual.failure.empty())
+    return fail("failure " + what, actual.failure + ": " + errors.take());
+  std::string difference = compareRuns(expected, actual, tolerance);
+  return difference.empty() || fail("mismatch " + what, difference);
+}
+
+bool Checker::compareBundle(const RunSettings &settings,
+                            const StepRun &native) {
+  return !plan.bundles ||
+         compare(native, runBundle(*module, settings), 0, "bundle");
+}
+
+bool Checker::checkProgram(const StepOptions &options) {
+  FailureOr<AnalyzedStep> step = analyzeStep(*module, "", std::nullopt);
+  if (failed(step))
+    return true;
+  FailureOr<OwningOpRef<ModuleOp>> program =
+      lowerToProgram(step->entry, options.getProgram());
+  if (failed(program))
+    return fail("lowering", errors.take());
+  if (failed(verifyStep(**program)))
+    return fail("verify program", errors.take());
+  std::string wrong = checkProgramFigures(**program);
+  return wrong.empty() || fail("figures program", wrong);
+}
+
+/// Keeps the results that the other run has, too.
+static void dropOthers(StepRun &run, const StepRun &other) {
+  for (auto it = run.results.begin(); it != run.results.end();)
+    it = other.results.count(it->first) ? std::next(it) : run.results.erase(it);
+}
+
+/// True if some pass has done something to the step.
+bool Checker::hasChanged() const {
+  return llvm::any_of(outcome.passes, [](const PassOutcome &pass) {
+    return pass.result == "changed";
+  });
+}
+
+bool Checker::compareEngines() {
+  // The engines get unchanged steps, too, but not all of them.
+  if (!hasChanged() && plan.order % 4 != 0)
+    return true;
+  RunSettings settings = getSettings();
+  StepRun expected = runStep(*original, settings);
+  if (!expected.failure.empty()) {
+    outcome.invalid = expected.failure + ": " + errors.take();
+    return false;
+  }
+  // Nothing that ran before is left in the way.
+  settings.order += 1;
+  StepRun after = runStep(*module, settings);
+  if (!compare(expected, after, 0, "interpreter") ||
+      !checkProgram(settings.options))
+    return false;
+  settings.engine = EngineKind::Cpu;
+  StepRun native = runStep(*module, settings);
+  // What an optimizer adds may be a quotient of mere rounding.
+  double tolerance = getTolerance(after);
+  if (tolerance > 0)
+    dropOthers(after, expected);
+  if (!compare(after, native, tolerance, "cpu"))
+    return false;
+  if (native.arena && native.arena->lowerBound > native.arena->planned)
+    return fail("figures arena", "the arena is smaller than its lower bound");
+  if (native.arena && native.arena->touched &&
+      *native.arena->touched > native.arena->planned)
+    return fail("figures arena", "more is written than planned");
+  if (tolerance > 0) {
+    StepRun before = runStep(*original, settings);
+    if (!compare(before, native, 0, "cpu bits"))
+      return false;
+  }
+  return compareBundle(settings, native);
+}
+
+/// True if sharding by these options changes no more than the order of sums.
+static bool keepsMeaning(StringRef options) {
+  static constexpr StringLiteral kOthers[] = {"dtype", "per-rank", "batch=auto",
+                                              "micro-batches"};
+  return llvm::none_of(kOthers,
+                       [&](StringRef word) { return options.contains(word); });
+}
+
+bool Checker::compareSharded(ModuleOp single) {
+  bool isSharded = llvm::any_of(plan.preparation, [](const PassCall &call) {
+    return call.pass == "tg-shard-parameters" && keepsMeaning(call.options);
+  });
+  if (!isSharded)
+    return true;
+  RunSettings settings = getSettings();
+  StepRun expected = runStep(single, settings);
+  if (!expected.failure.empty()) {
+    outcome.invalid = expected.failure + ": " + errors.take();
+    return false;
+  }
+  return compare(expected, runStep(*original, settings), getTolerance(expected),
+                 "sharded");
+}
+
+CheckOutcome Checker::check(StringRef text) {
+  module = parse(text);
+  if (!module) {
+    outcome.invalid = errors.take();
+    return outcome;
+  }
+  isNarrow = text.contains("bf16") || text.contains("f16");
+  OwningOpRef<ModuleOp> single = module->clone();
+  for (const PassCall &call : plan.preparation)
+    if (!runPass(call))
+      return outcome;
+  if (failed(verifyStep(*module))) {
+    outcome.invalid = errors.take();
+    return outcome;
+  }
+  original = module->clone();
+  if (!compareSharded(*single))
+    return outcome;
+  if (plan.byDriver ? prepareByDriver() : runPipeline())
+    compareEngines();
+  return outcome;
+}
+
+CheckOutcome regather::fuzz::checkStep(StringRef text, const CheckPlan &plan,
+                                       MLIRContext &context) {
+  return Checker(plan, context).check(text);
+}

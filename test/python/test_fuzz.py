@@ -1,0 +1,90 @@
+"""Random steps through random passes, on all engines; see test/fuzz.
+
+`./dev fuzz` runs more of them, and leaves what it finds in folders.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from regather_tools import BUILD, ROOT
+
+sys.path.insert(0, str(ROOT / "test" / "fuzz"))
+# pylint: disable=wrong-import-position
+from campaign import Campaign, run_campaign  # noqa: E402
+from tally import Tally, option_names, without_names  # noqa: E402
+
+TOOL = BUILD / "bin" / "regather-fuzz"
+CASES = 120
+
+
+def test_random_steps() -> None:
+    tally = run_campaign(Campaign(TOOL, first=0, count=CASES, jobs=2),
+                         output=None, reducer=None)
+    assert tally.cases == CASES
+    assert not tally.finds
+    assert tally.invalid == 0
+    # What is random is not in vain: most passes did something.
+    changed = [name for name, counts in tally.passes.items()
+               if counts["changed"]]
+    assert len(changed) >= 10
+
+
+def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True,
+                          check=False, timeout=300)
+
+
+def test_a_number_replays_its_case() -> None:
+    first, again, other = (call("show", f"--first={number}").stdout
+                           for number in (7, 7, 8))
+    assert first == again != other
+
+
+# Nobody knows how to compute it.
+WRONG = """\
+func.func @step(%x: tensor<4xf32> {tg.role = #tg.role<parameter>})
+    -> (tensor<4xf32> {tg.role = #tg.role<gradient of 0>}) {
+  %0 = tg.node "my.unknown"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+def test_a_step_that_cannot_run_is_no_find(tmp_path: Path) -> None:
+    (tmp_path / "step.mlir").write_text(WRONG)
+    (tmp_path / "plan.txt").write_text("pipeline: tg-schedule\n")
+    result = call("check", tmp_path / "step.mlir",
+                  f"--plan={tmp_path / 'plan.txt'}")
+    assert result.returncode == 0
+    assert "my.unknown" in json.loads(result.stdout)["invalid"]
+
+
+@pytest.mark.parametrize("plan", ["nonsense: 1\n", "inputs: many\n"])
+def test_bad_plans(tmp_path: Path, plan: str) -> None:
+    (tmp_path / "step.mlir").write_text(WRONG)
+    (tmp_path / "plan.txt").write_text(plan)
+    result = call("check", tmp_path / "step.mlir",
+                  f"--plan={tmp_path / 'plan.txt'}")
+    assert result.returncode == 2
+    assert plan.strip() in result.stderr
+
+
+def test_what_is_counted() -> None:
+    assert option_names("mode=auto effort=64 plan=[layers.*]each") == [
+        "mode=auto", "effort", "plan"]
+    assert without_names('no "x" of 12') == 'no "..." of N'
+    tally = Tally(0)
+    tally.add({"case": 3, "origin": "generated", "invalid": "", "message": "m",
+               "kind": "mismatch cpu",
+               "passes": [{"pass": "p", "options": "mode=auto", "reason": "",
+                           "result": "changed"}]})
+    tally.finish()
+    summary = tally.summary()
+    assert summary["passes"] == {"p": {"changed": 1}}
+    assert summary["options"] == {"p mode=auto": {"changed": 1}}
+    assert [find["case"] for find in summary["finds"]] == [3]
