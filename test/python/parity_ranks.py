@@ -113,11 +113,14 @@ class Gathered(nn.Module):
 
 
 def simple_fsdp(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
+    # Some are tied.
+    shards: dict[nn.Parameter, nn.Parameter] = {}
     for module in list(model.modules()):
         for name, value in list(module.named_parameters(recurse=False)):
-            shard = nn.Parameter(distribute_tensor(value.detach(), mesh,
-                                                   [Shard(0)]))
-            setattr(module, name, shard)
+            if value not in shards:
+                shards[value] = nn.Parameter(
+                    distribute_tensor(value.detach(), mesh, [Shard(0)]))
+            setattr(module, name, shards[value])
             parametrize.register_parametrization(module, name, Gathered(),
                                                  unsafe=True)
     return model
@@ -299,9 +302,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    found = [compare(*case.split(", "), int(steps)) for case in cases]
     path = Path(folder) / f"parity-{os.environ['RANK']}.json"
-    path.write_text(json.dumps(found))
+    found = []
+    for case in cases:
+        found.append(compare(*case.split(", "), int(steps)))
+        path.write_text(json.dumps(found))
     dist.barrier()
     dist.destroy_process_group()
 

@@ -235,7 +235,7 @@ def _first_line(error: BaseException) -> str:
 
 def require_group(ranks: int) -> dist.ProcessGroup | None:
     """The default group, made from the environment of torchrun if there is none.
-    Raises `RegatherError` if it does not have as many ranks."""
+    Raises `RegatherError` if it carries no messages."""
     if not dist.is_available():
         raise RegatherError("this PyTorch has no torch.distributed")
     if not dist.is_initialized():
@@ -245,6 +245,11 @@ def require_group(ranks: int) -> dist.ProcessGroup | None:
                 f"torchrun --nproc-per-node {ranks}, or call "
                 "torch.distributed.init_process_group")
         dist.init_process_group("gloo")
+    # PyTorch 2.15 crashes where it makes a group of Gloo beside such a one.
+    if dist.get_backend() == "fake":
+        raise RegatherError(
+            "expects a process group that carries messages, got one with the "
+            "backend 'fake', such as regather.fake_mesh makes")
     return dist.group.WORLD
 
 
