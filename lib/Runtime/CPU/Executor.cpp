@@ -247,13 +247,10 @@ rg_status Executor::run(void *const *const *arguments,
 
 rg_status Executor::gather(const void *data, int64_t bytes, int32_t to,
                            void *const *parts) {
-  if (!error.empty())
+  if (hasFailed())
     return RG_ERROR_ABORTED;
-  if (messages) {
-    Failure problem = messages->gather(data, bytes, to, parts);
-    return problem ? fail(rg_status(problem.getCode()), problem.getMessage())
-                   : RG_OK;
-  }
+  if (messages)
+    return keep(messages->gather(data, bytes, to, parts));
   if (bytes > 0)
     std::memcpy(parts[0], data, size_t(bytes));
   return RG_OK;
