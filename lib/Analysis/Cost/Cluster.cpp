@@ -13,23 +13,37 @@
 
 using namespace regather;
 
-// In the order of the enumerations.
-static constexpr llvm::StringLiteral kCollectiveNames[] = {
-    "all_gather", "reduce_scatter", "all_reduce",
-    "all_to_all", "broadcast",      "permute"};
+// In the order of the enumeration.
 static constexpr llvm::StringLiteral kAlgorithmNames[] = {"ring", "tree",
                                                           "hierarchical"};
 
 llvm::StringRef regather::getCollectiveName(CollectiveKind kind) {
-  return kCollectiveNames[static_cast<unsigned>(kind)];
+  switch (kind) {
+  case CollectiveKind::AllGather:
+    return "all_gather";
+  case CollectiveKind::ReduceScatter:
+    return "reduce_scatter";
+  case CollectiveKind::AllReduce:
+    return "all_reduce";
+  case CollectiveKind::AllToAll:
+    return "all_to_all";
+  case CollectiveKind::Broadcast:
+    return "broadcast";
+  case CollectiveKind::Permute:
+    return "permute";
+  }
+  llvm_unreachable("unknown kind");
 }
 
 std::optional<CollectiveKind>
 regather::findCollectiveKind(llvm::StringRef name) {
-  const auto *found = llvm::find(kCollectiveNames, name);
-  if (found == std::end(kCollectiveNames))
-    return std::nullopt;
-  return static_cast<CollectiveKind>(found - kCollectiveNames);
+  for (CollectiveKind kind :
+       {CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+        CollectiveKind::AllReduce, CollectiveKind::AllToAll,
+        CollectiveKind::Broadcast, CollectiveKind::Permute})
+    if (name == getCollectiveName(kind))
+      return kind;
+  return std::nullopt;
 }
 
 llvm::StringRef regather::getAlgorithmName(CollectiveAlgorithm algorithm) {

@@ -67,9 +67,14 @@ static bool coversMesh(CollectiveOpInterface op) {
   return mesh && mesh.getGroupSize(op.getAxesAttr()) == mesh.getNumRanks();
 }
 
+/// True if all ranks of a group have the same results.
+static bool givesEqualResults(CollectiveOpInterface op) {
+  return isa<AllGatherOp, AllReduceOp, BroadcastOp>(op);
+}
+
 /// True if the results are equal on all ranks whatever the operands are.
 static bool equalisesRanks(CollectiveOpInterface op) {
-  return isa<AllGatherOp, AllReduceOp, BroadcastOp>(op) && coversMesh(op);
+  return givesEqualResults(op) && coversMesh(op);
 }
 
 RankDependence::RankDependence(FunctionOpInterface func) {
@@ -82,8 +87,9 @@ RankDependence::RankDependence(FunctionOpInterface func) {
   func.walk([&](Operation *op) {
     if (isa<AxisIndexOp>(op))
       addRange(op->getResults());
-    // Ranks keep different parts of the result.
-    if (isa<ReduceScatterOp, AllToAllOp, PermuteOp>(op))
+    // Other collectives leave each rank something else.
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op);
+        collective && !givesEqualResults(collective))
       addRange(op->getResults());
   });
   while (!worklist.empty())
