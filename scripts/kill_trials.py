@@ -52,6 +52,8 @@ RANKS = {"threads": (2, 4, 8), "mpi": (2, 4, 8), "nccl": (2, 4),
          "torch": (2, 4)}
 # No rank takes longer, whatever was done to it.
 PATIENCE_SECONDS = 40.0
+# Until the fault strikes; PyTorch takes long to begin on a busy machine.
+START_SECONDS = 300.0
 
 # "'all_reduce at a.mlir:7' (collective 3 of group [0, 1])", "rank 1 is in
 # collective 3 (...) of group [0, 1]".
@@ -150,7 +152,8 @@ class Trials:
                 time.sleep(trial.delay)
                 self._strike(trial.fault, folder, victim)
                 mark.write_text(str(time.monotonic_ns()))
-            records = self._await_others(folder, setting, trial.fault, victim)
+            records = self._await_others(folder, setting, trial.fault, victim,
+                                         mark)
         finally:
             self._end_all(folder, setting)
             printed += process.communicate()[0]
@@ -181,11 +184,16 @@ class Trials:
             pass
 
     def _await_others(self, folder: Path, setting: Setting, fault: str,
-                      victim: int) -> dict[int, dict]:
+                      victim: int, mark: Path) -> dict[int, dict]:
         expected = (1 if setting.communicator == "threads" else setting.ranks)
         awaited = set(range(expected)) - ({victim} if fault == "stop" else set())
-        deadline = time.monotonic() + PATIENCE_SECONDS + self.jobs.timeout
+        deadline = time.monotonic() + START_SECONDS
+        is_struck = False
         while time.monotonic() < deadline:
+            if mark.exists() and not is_struck:
+                is_struck = True
+                deadline = (time.monotonic() + PATIENCE_SECONDS
+                            + self.jobs.timeout)
             records = read_records(folder)
             if awaited <= records.keys():
                 return records
