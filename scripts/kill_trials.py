@@ -52,6 +52,8 @@ RANKS = {"threads": (2, 4, 8), "mpi": (2, 4, 8), "nccl": (2, 4),
          "torch": (2, 4)}
 # No rank takes longer, whatever was done to it.
 PATIENCE_SECONDS = 40.0
+# Until the fault strikes; PyTorch takes long to begin on a busy machine.
+START_SECONDS = 300.0
 
 # "'all_reduce at a.mlir:7' (collective 3 of group [0, 1])", "rank 1 is in
 # collective 3 (...) of group [0, 1]".
@@ -61,6 +63,10 @@ BETWEEN_STEPS = re.compile(
     r"cannot (write|save|collect)|"
     # What torch.distributed says where it saves.
     r"Connection (closed|reset)|distributed_c10d|torch.distributed")
+
+# Open MPI ends a process itself where it cannot go on without a connection, and
+# says no more than where in its own source that is.
+ENDED_BY_MPI = re.compile(r"(ompi|opal)/mca/.* FATAL")
 
 
 @dataclass(frozen=True)
@@ -150,7 +156,8 @@ class Trials:
                 time.sleep(trial.delay)
                 self._strike(trial.fault, folder, victim)
                 mark.write_text(str(time.monotonic_ns()))
-            records = self._await_others(folder, setting, trial.fault, victim)
+            records = self._await_others(folder, setting, trial.fault, victim,
+                                         mark)
         finally:
             self._end_all(folder, setting)
             printed += process.communicate()[0]
@@ -181,11 +188,16 @@ class Trials:
             pass
 
     def _await_others(self, folder: Path, setting: Setting, fault: str,
-                      victim: int) -> dict[int, dict]:
+                      victim: int, mark: Path) -> dict[int, dict]:
         expected = (1 if setting.communicator == "threads" else setting.ranks)
         awaited = set(range(expected)) - ({victim} if fault == "stop" else set())
-        deadline = time.monotonic() + PATIENCE_SECONDS + self.jobs.timeout
+        deadline = time.monotonic() + START_SECONDS
+        is_struck = False
         while time.monotonic() < deadline:
+            if mark.exists() and not is_struck:
+                is_struck = True
+                deadline = (time.monotonic() + PATIENCE_SECONDS
+                            + self.jobs.timeout)
             records = read_records(folder)
             if awaited <= records.keys():
                 return records
@@ -219,7 +231,8 @@ class Trials:
             if record["code"] <= 0:
                 outcome.problems.append(f"rank {rank} ends with code "
                                         f"{record['code']}")
-            elif not (PLACE.search(text) or BETWEEN_STEPS.search(text)):
+            elif not (PLACE.search(text) or BETWEEN_STEPS.search(text)
+                      or self._is_ended_by_mpi(trial, text)):
                 outcome.problems.append(f"rank {rank} does not say where it is")
         if others and mark.exists():
             begin = int(mark.read_text())
@@ -235,9 +248,15 @@ class Trials:
                                         f"{outcome.seconds:.1f} s, not {limit:g}")
         named = any(re.search(rf"\branks? (\d+, )*{victim}\b", record["stderr"])
                     for rank, record in others.items()
-                    if rank != victim or trial.fault == "full")
+                    if rank != victim or trial.fault == "full") or any(
+            self._is_ended_by_mpi(trial, record["stderr"])
+            for record in others.values())
         if expected and not is_process and not named:
             outcome.problems.append(f"nobody names rank {victim}")
+
+    @staticmethod
+    def _is_ended_by_mpi(trial: Trial, text: str) -> bool:
+        return trial.fault == "close" and ENDED_BY_MPI.search(text) is not None
 
     def _judge_save(self, job: Job, folder: Path, printed: bytes,
                     outcome: Outcome) -> None:
@@ -271,6 +290,21 @@ def find_communicators(wanted: str | None, build: Path) -> list[str]:
     return chosen
 
 
+def write_summary(folder: Path, arguments: argparse.Namespace,
+                  communicators: list[str], trials: Trials,
+                  outcomes: list[Outcome]) -> None:
+    summary = {"seed": arguments.seed, "date": date.today().isoformat(),
+               "timeout": arguments.timeout, "communicators": communicators,
+               "limits": trials.limits,
+               "load": os.getloadavg()[0], "cores": os.cpu_count(),
+               "failed": sum(bool(each.problems) for each in outcomes),
+               "by_fault": Counter(f"{each.communicator} {each.fault}"
+                                   for each in outcomes),
+               "trials": [asdict(each) for each in outcomes]}
+    (folder / "trials.json").write_text(json.dumps(summary, indent=1) + "\n")
+    write_page(folder / "index.html", summary)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="dev kill-trials", description=__doc__,
@@ -301,6 +335,9 @@ def main() -> int:
         begin = time.monotonic()
         outcome = trials.run(trial)
         outcomes.append(outcome)
+        # After each, so that what was found is there if the rest is not waited
+        # for.
+        write_summary(folder, arguments, communicators, trials, outcomes)
         print(f"[{len(outcomes)}/{len(numbers)}] trial {number}: {trial.fault} "
               f"of rank {trial.victim} of {trial.setting.ranks}, "
               f"{trial.setting.communicator}, at {outcome.at}: "
@@ -310,19 +347,9 @@ def main() -> int:
             print(f"  again: ./dev kill-trials --only {number} --seed "
                   f"{arguments.seed} --communicators {','.join(communicators)}",
                   flush=True)
-    summary = {"seed": arguments.seed, "date": date.today().isoformat(),
-               "timeout": arguments.timeout, "communicators": communicators,
-               "limits": trials.limits,
-               "load": os.getloadavg()[0], "cores": os.cpu_count(),
-               "failed": sum(bool(each.problems) for each in outcomes),
-               "by_fault": Counter(f"{each.communicator} {each.fault}"
-                                   for each in outcomes),
-               "trials": [asdict(each) for each in outcomes]}
-    (folder / "trials.json").write_text(json.dumps(summary, indent=1) + "\n")
-    write_page(folder / "index.html", summary)
-    print(f"{len(outcomes)} trials, {summary['failed']} failed; "
-          f"{folder / 'index.html'}")
-    return 1 if summary["failed"] else 0
+    failed = sum(bool(each.problems) for each in outcomes)
+    print(f"{len(outcomes)} trials, {failed} failed; {folder / 'index.html'}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

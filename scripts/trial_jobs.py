@@ -173,6 +173,8 @@ class Jobs:
     def resume(self, job: Job, folder: Path, step: int) -> list[str]:
         """The losses behind a step whose save `folder` holds; none if it holds
         no save that can be read."""
+        if not (folder / "saved").exists():
+            return []
         rest = Job(job.setting, job.bundle, job.steps - step, ())
         again = folder / "again"
         shutil.rmtree(again, ignore_errors=True)

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import torch
@@ -89,7 +90,8 @@ def main() -> None:
         return send(transport, *arguments)
 
     ProcessGroupTransport._send = faulty_send
-    dist.init_process_group("gloo")
+    # What the script and its saves do by themselves ends in time, too.
+    dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
     rank, ranks = dist.get_rank(), dist.get_world_size()
     found = find_save(folder)
     torch.manual_seed(1)

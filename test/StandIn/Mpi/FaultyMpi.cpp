@@ -70,8 +70,8 @@ Fault Fault::read() {
   if (second == std::string::npos)
     return fault;
   fault.kind = text.substr(0, first);
-  fault.rank = atoi(text.c_str() + first + 1);
-  fault.number = atoll(text.c_str() + second + 1);
+  fault.rank = int32_t(strtol(text.c_str() + first + 1, nullptr, 10));
+  fault.number = strtoll(text.c_str() + second + 1, nullptr, 10);
   return fault;
 }
 
