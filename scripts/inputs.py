@@ -26,7 +26,7 @@ PYTHON = ("python/", "examples/")
 # Otherwise what the text names: a test that reads docs/ says "docs".
 NAMED = ("benchmarks", "dev", "docs", "examples", "python", "README", "scripts",
          "requirements", "test/find_package", "test/gpu", "test/Dialect",
-         "test/Execution", "test/Unit")
+         "test/Execution", "test/Unit", "test/fuzz")
 
 
 @functools.cache

@@ -15,9 +15,9 @@
 
 namespace regather::fuzz {
 
-/// Calls `check` in a process of its own. A crash is an outcome of kind `crash`,
-/// with the last that the process said; more than `seconds` of a processor, or
-/// ten times as many by the clock, are one of kind `hang`.
+/// Calls `check` in a process of its own. A crash is an outcome of kind
+/// `crash`, with the last that the process said; more than `seconds` of a
+/// processor, or ten times as many by the clock, are one of kind `hang`.
 CheckOutcome runIsolated(unsigned seconds,
                          const std::function<CheckOutcome()> &check);
 
