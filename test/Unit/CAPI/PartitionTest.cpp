@@ -9,6 +9,7 @@
 #include "regather-c/Partition.h"
 
 #include "regather-c/Cost.h"
+#include "regather-c/Policy.h"
 
 #include "gtest/gtest.h"
 
@@ -127,6 +128,82 @@ struct Chain : GraphBuilder {
   }
   uint32_t x, gemm, first, second, loss, tangent, gradient;
 };
+
+/// A policy for a chain, of which the calls before the loss are in a block.
+struct BlockPolicy {
+  std::vector<const char *> modules = {"layers.0"}, saved, patterns;
+  std::vector<uint32_t> moduleOfNode = {
+      REGATHER_C_NONE, 0, 0, 0, REGATHER_C_NONE, REGATHER_C_NONE,
+      REGATHER_C_NONE};
+  std::vector<const char *> names = {"aten.mm.default", "aten.exp.default",
+                                     "gather", "wait"};
+  std::vector<uint8_t> isParameter = std::vector<uint8_t>(7);
+  std::vector<uint32_t> patternPlans;
+  uint32_t plan = RegatherPolicyFull;
+
+  /// What is saved under the policy, or the message.
+  Result run() const {
+    RegatherGraphArrays arrays = chain.getArrays();
+    RegatherGraph *graph = nullptr;
+    Result result;
+    result.message = takeMessage(regatherGraphCreate(&arrays, &graph));
+    auto toTexts = [](const std::vector<const char *> &texts) {
+      return RegatherTexts{static_cast<uint32_t>(texts.size()), texts.data()};
+    };
+    RegatherPolicy policy = {};
+    policy.plan = plan;
+    policy.patterns = toTexts(patterns);
+    policy.patternPlans = patternPlans.data();
+    policy.saved = toTexts(saved);
+    policy.modules = toTexts(modules);
+    policy.moduleOfNode = moduleOfNode.data();
+    policy.targetNames = names.data();
+    policy.isParameter = isParameter.data();
+    result.message = takeMessage(regatherGraphApplyPolicy(graph, &policy));
+    RegatherPartitionOptions options = {};
+    options.mode = RegatherPartitionDefault;
+    RegatherPartition *made = nullptr;
+    if (result.message.empty())
+      result.message =
+          takeMessage(regatherPartitionCreate(graph, &options, &made));
+    if (made)
+      result.saved = toVector(regatherPartitionGetSaved(made));
+    regatherPartitionDestroy(made);
+    regatherGraphDestroy(graph);
+    return result;
+  }
+
+  Chain chain;
+};
+
+TEST(CAPIPolicyTest, blocksAreComputedAgain) {
+  BlockPolicy policy;
+  Result full = policy.run();
+  EXPECT_EQ(full.message, "");
+  // The last value of the block goes on to the loss.
+  EXPECT_EQ(full.saved, list(policy.chain.x, policy.chain.second));
+  policy.plan = RegatherPolicySelective;
+  EXPECT_EQ(policy.run().saved, list(policy.chain.gemm, policy.chain.second));
+  policy.plan = RegatherPolicyNone;
+  EXPECT_EQ(policy.run().saved, list(policy.chain.first, policy.chain.second));
+}
+
+TEST(CAPIPolicyTest, malformedPoliciesAreErrors) {
+  BlockPolicy plan;
+  plan.plan = 9;
+  EXPECT_TRUE(has(plan.run().message, "no such plan"));
+  BlockPolicy module;
+  module.moduleOfNode[1] = 5;
+  EXPECT_TRUE(has(module.run().message, "module of node 1 does not exist"));
+  BlockPolicy saved;
+  saved.saved = {"aten.cos.*"};
+  EXPECT_TRUE(has(saved.run().message, "\"aten.cos.*\" of option 'save'"));
+  BlockPolicy pattern;
+  pattern.patterns = {"blocks.*", "tail"};
+  pattern.patternPlans = {RegatherPolicyFull, RegatherPolicyNone};
+  EXPECT_TRUE(has(pattern.run().message,
+                  "patterns \"blocks.*\" and \"tail\" of option 'modules'"));
+}
 
 TEST(CAPIPartitionTest, versionIsThatOfTheHeader) {
   EXPECT_EQ(regatherTestGetVersionFromC(), uint32_t(REGATHER_C_VERSION));
