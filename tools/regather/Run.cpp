@@ -98,8 +98,8 @@ static int runModule(const RunFlags &flags, CommandRequest request) {
   if (job) {
     std::optional<int64_t> ranks = findMeshRanks(*input->module);
     request.step.ranks = ranks.value_or(job->getNumRanks());
-    if (Failure failure = job->checkRanks(*request.step.ranks,
-                                          "the mesh of the step has"))
+    if (Failure failure =
+            job->checkRanks(*request.step.ranks, "the mesh of the step has"))
       return printJobError(job, failure);
   }
   ShownProgress progress;

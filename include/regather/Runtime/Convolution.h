@@ -42,8 +42,8 @@ extern "C" {
 #define RG_CONVOLUTION_MAX_RANK 3
 
 /** x and y have strides of the batch, groups, channels of a group, and of the
- *  dimensions of windows; w of groups, outer and inner channels, and of windows;
- *  a bias of groups and channels. Offset and strides count elements. */
+ *  dimensions of windows; w of groups, outer and inner channels, and of
+ * windows; a bias of groups and channels. Offset and strides count elements. */
 typedef struct rg_convolution_operand {
   /** Number among the buffers of a call; -1 if it has no such operand. */
   int32_t buffer;

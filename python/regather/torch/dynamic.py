@@ -11,8 +11,9 @@ from typing import Any
 
 from torch.fx import GraphModule, Node
 
-from regather.torch.private import (OrderedSet, free_unbacked_symbols,
-                                    is_opaque_node, partitioners, py_sym_types)
+from regather.torch.private import (OrderedSet, extract_modules,
+                                    free_unbacked_symbols, is_opaque_node,
+                                    partitioners, py_sym_types, size_of)
 from regather.torch.unmodelled import Unmodelled
 
 
@@ -20,7 +21,7 @@ def size_with_hints(node: Node) -> int:
     """Bytes of tensors; a size itself takes next to nothing."""
     if free_unbacked_symbols(node.meta["val"]):
         raise Unmodelled("sizes depend on data")
-    return int(partitioners._size_of(node))
+    return int(size_of(node))
 
 
 def _is_size(node: Node) -> bool:
@@ -34,7 +35,7 @@ def extract_dynamic(module: GraphModule, saved: list[Node], num_forward: int,
     opaque = [node for node in saved if is_opaque_node(node)]
     values = [node for node in saved
               if not _is_size(node) and not is_opaque_node(node)]
-    forward, backward = partitioners._extract_fwd_bwd_modules(
+    forward, backward = extract_modules(
         module, values, sizes, saved_opaque_nodes=opaque,
         num_fwd_outputs=num_forward,
         static_lifetime_input_nodes=OrderedSet(static))

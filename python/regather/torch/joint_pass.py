@@ -43,7 +43,7 @@ def _find_seeds(graph: Graph, results: list[Any]) -> frozenset[Node]:
                    if isinstance(node, Node) and not _is_tagged(node)}
         return frozenset(node for node in graph.nodes
                          if node.op == "call_function" and _is_tagged(node)
-                         and forward.issuperset(node._input_nodes))
+                         and forward.issuperset(node.all_input_nodes))
     return frozenset(node for node in calls if node.args[0] is results[0])
 
 
@@ -57,7 +57,7 @@ def _read_flat(module: GraphModule) -> Joint:
     if not backward:
         raise Unmodelled("nothing tells backward from forward")
     for node in nodes[:-1]:
-        if not backward.isdisjoint(node._input_nodes):
+        if not backward.isdisjoint(node.all_input_nodes):
             backward.add(node)
     arguments = [node for node in nodes
                  if node.op == "placeholder" and not is_tangent(node)]

@@ -59,11 +59,11 @@ def _find_early(timed: TimedGraph, parameters: dict[Node, int]
     """What is made of one parameter alone, with its place, or of nothing."""
     early: dict[Node, int | None] = dict(parameters)
     for node in timed.nodes:
-        sources = node._input_nodes
+        sources = node.all_input_nodes
         if node.op == "get_attr" or (not sources and _is_pure(timed, node)):
             early[node] = None
         elif len(sources) == 1 and (
-                source := next(iter(sources))) in early and _is_pure(timed, node):
+                source := sources[0]) in early and _is_pure(timed, node):
             early[node] = early[source]
     return early
 
@@ -80,7 +80,7 @@ def _find_ends(timed: TimedGraph, output: Node) -> dict[Node, int]:
         for user in node.users:
             if user is output:
                 continue
-            if user not in ends or len(user._input_nodes) != 1:
+            if user not in ends or len(user.all_input_nodes) != 1:
                 break
             found.append(ends[user])
         else:

@@ -6,6 +6,8 @@ version that lacks one of them fails here, at the import of `regather.torch`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from functorch.compile import make_boxed_func
 from torch import _inductor
@@ -33,9 +35,11 @@ from torch.utils._ordered_set import OrderedSet
 # Of 2.15: a floating-point argument by its bits.
 normalize_argument = getattr(compile_utils, "_normalize_cse_arg",
                              lambda argument: argument)
+extract_modules = partitioners._extract_fwd_bwd_modules
 inductor_config = _inductor.config
 make_graph_module = _make_graph_module
 resolve_process_group = _resolve_process_group
+size_of = partitioners._size_of
 wait_tensor = torch.ops._c10d_functional.wait_tensor.default
 
 
@@ -70,9 +74,9 @@ __all__ = [
     "CustomGraphPass", "CustomPartitionerFn", "FakeTensor",
     "HigherOrderOperator", "OpOverload", "OrderedSet",
     "SavedForBackwardsAOTOutput", "SavedForBackwardsNoVcCheckAOTOutput",
-    "TracingContext", "aot_autograd", "compile_utils",
+    "TracingContext", "aot_autograd", "compile_utils", "extract_modules",
     "free_unbacked_symbols", "functorch_config", "get_aten_target",
     "inductor_config", "is_opaque_node", "list_backends", "make_boxed_func",
     "make_graph_module", "normalize_argument", "partitioners", "py_sym_types",
-    "pytree", "rand_ops", "register_backend", "resolve_process_group",
+    "pytree", "rand_ops", "register_backend", "resolve_process_group", "size_of",
     "unset_fake_temporarily", "wait_tensor"]
