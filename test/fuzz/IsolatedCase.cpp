@@ -124,8 +124,8 @@ regather::fuzz::runIsolated(unsigned seconds,
   int status = 0;
   if (child > 0)
     ::waitpid(child, &status, 0);
-  ::rewind(messages);
-  std::string said = readAll(::fileno(messages));
+  std::string said =
+      std::fseek(messages, 0, SEEK_SET) == 0 ? readAll(::fileno(messages)) : "";
   std::fclose(messages);
   if (child < 0)
     return lost;

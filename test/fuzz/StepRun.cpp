@@ -15,6 +15,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -153,9 +154,9 @@ StepRun regather::fuzz::runBundle(ModuleOp original,
     return run;
   }
   ::close(fd);
+  llvm::FileRemover remover(path);
   auto fail = [&](const std::string &message) {
     run.failure = "bundle: " + message;
-    llvm::sys::fs::remove(path);
     return run;
   };
   std::string file = path.str().str();
@@ -168,7 +169,6 @@ StepRun regather::fuzz::runBundle(ModuleOp original,
   if (!subject)
     return fail(subject.getMessage());
   Result<std::unique_ptr<Engine>> engine = subject->createEngine();
-  llvm::sys::fs::remove(path);
   if (!engine)
     return fail(engine.getMessage());
   return runTwice(**engine, subject->step, settings);

@@ -135,8 +135,7 @@ void WeightGradient::runTile(void *const *buffers, const GemmTile &tile,
   ConvolutionOperand x(desc.x, buffers), y(desc.y, buffers);
   ConvolutionOperand target(desc.to_w, buffers);
   target.data = target.at(tile.batch * desc.to_w.strides[0]);
-  auto *rows = static_cast<float *>(scratch) +
-               tileGemm.getScratchBytes() / sizeof(float);
+  auto *rows = static_cast<float *>(scratch) + tileGemm.getScratchFloats();
   float *table = rows + getRowsSize();
   auto packLeft = [&](int64_t begin, int64_t count, float *panels) {
     int64_t group = tile.batch * desc.y.strides[1];

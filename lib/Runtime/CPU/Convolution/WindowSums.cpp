@@ -155,8 +155,7 @@ void WindowSums::runTile(void *const *buffers, const GemmTile &tile,
     bias.emplace(problem.bias, buffers);
     bias->data = bias->at(tile.batch * problem.bias.strides[0]);
   }
-  auto *line = static_cast<float *>(scratch) +
-               tileGemm.getScratchBytes() / sizeof(float);
+  auto *line = static_cast<float *>(scratch) + tileGemm.getScratchFloats();
   float *table = line + getLineSize();
   gather.prepare(tile.column, tile.numColumns, table);
   WindowEpilogue epilogue(problem.columns, target, problem.targetRow,

@@ -49,9 +49,10 @@ public:
                       kLine);
   }
 
-  /// Of scratch memory, a multiple of 64.
+  /// Of scratch memory, a multiple of 64 bytes.
+  int64_t getScratchFloats() const { return leftSize + rightSize + sumSize; }
   size_t getScratchBytes() const {
-    return static_cast<size_t>(leftSize + rightSize + sumSize) * sizeof(float);
+    return static_cast<size_t>(getScratchFloats()) * sizeof(float);
   }
 
   /// Computes a tile.
