@@ -55,11 +55,17 @@ static Failure checkName(StringRef name,
                          : llvm::join(llvm::map_range(known, getName), ", "));
 }
 
-static Failure checkTogether(const CommandRequest &request, StringRef dashes) {
+using GivenOptions = llvm::ArrayRef<std::pair<StringRef, StringRef>>;
+
+static Failure checkTogether(const CommandRequest &request,
+                             GivenOptions options, StringRef dashes) {
   const StepOptions &step = request.step;
   if (step.shard.mesh.empty() && !step.shard.replicateAxis.empty())
     return makeFailure("{0}replicate-axis needs {0}mesh", dashes);
-  if (step.program.graphs.mode != exec::GraphMode::None &&
+  // Processors run what graphs hold, too, if a plan or a pass asks for them.
+  bool asksForGraphs = llvm::any_of(
+      options, [](auto &option) { return option.first == "cuda-graph"; });
+  if (asksForGraphs && step.program.graphs.mode != exec::GraphMode::None &&
       !request.compile.isForGpus())
     return makeFailure("{0}cuda-graph needs a {0}target such as nvptx:sm_90a",
                        dashes);
@@ -88,7 +94,7 @@ regather::readRequest(Command command,
         return failure;
     }
   }
-  if (Failure failure = checkTogether(request, dashes))
+  if (Failure failure = checkTogether(request, options, dashes))
     return failure;
   return request;
 }

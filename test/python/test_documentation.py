@@ -56,6 +56,9 @@ def test_every_command_works(page: str, tmp_path: Path) -> None:
         ["bash", "-euo", "pipefail", "-c", "\n".join(EXAMPLES[page])],
         cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT / "python"),
+             # Of Open MPI: as many ranks as asked for, and whoever asks.
+             "OMPI_MCA_rmaps_base_oversubscribe": "1",
+             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
              "PATH": f"{commands}:{BUILD / 'bin'}:{os.environ['PATH']}"})
     assert result.returncode == 0, result.stdout + result.stderr
     if page == "docs/tutorial.md":
