@@ -44,8 +44,11 @@ public:
   virtual void sayAlive() {}
   /// Says that this rank ends as it should: from then on it has not died.
   virtual void leave() {}
-  /// Which rank has ended without that, in words; empty if none is known to.
-  /// Never blocks. Any thread may call it.
+  /// Lets the others know why this rank ends before the job does, in one line.
+  /// Any thread may call it.
+  virtual void tellFailure(const std::string &reason) {}
+  /// Which rank was the first to end so or without a word, and why if it has
+  /// said so; empty if none is known to. Never blocks. Any thread may call it.
   virtual std::string describeDead() { return ""; }
   /// The ranks of which nothing was heard for some seconds, in words; empty if
   /// there are none. Any thread may call it.

@@ -160,16 +160,21 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   bool isBarrier = what == "barrier" && request.size() == 2;
   bool isSilent = what == "silent" && request.size() == 2;
   bool isStop = what == "stop" && request.size() == 3;
+  bool isFailed = what == "failed" && request.size() == 2;
   bool isOfRank = isSet || isPut || isGet || isTake || isBarrier || isRoll ||
-                  isStop || isSilent || what == "alive" || what == "leave";
+                  isStop || isSilent || isFailed || what == "alive" ||
+                  what == "leave";
   if (!isHello && (client.rank < 0 || !isOfRank))
     return false;
   if (client.rank >= 0)
     lastHeard[client.rank] = Clock::now();
   if (client.rank >= 0 && what == "leave")
     client.hasLeft = true;
-  hasZeroLeft = hasZeroLeft || (client.rank == 0 && client.hasLeft);
-  if (client.rank >= 0 && (what == "alive" || what == "leave"))
+  // At once: rank 0 takes the server with it.
+  if (isFailed && !std::exchange(client.hasLeft, true))
+    tellDead(client.rank, request[1]);
+  hasZeroLeft = hasZeroLeft || (client.rank == 0 && what == "leave");
+  if (client.rank >= 0 && (what == "alive" || what == "leave" || isFailed))
     return true;
   // A rank waits for each answer.
   for (const Waiting &item : waiting)
@@ -433,6 +438,12 @@ void StoreServer::tellAll(const StoreMessage &notice) {
       client.socket.send(encodeStoreMessage(notice));
 }
 
+void StoreServer::tellDead(int32_t rank, const std::string &reason) {
+  tellAll({"died", "rank " + std::to_string(rank) + " of " +
+                       std::to_string(ranks) + " has ended before the job has" +
+                       (reason.empty() ? "" : ": ") + reason});
+}
+
 void StoreServer::remove(Client &client) {
   waiting.erase(std::remove_if(waiting.begin(), waiting.end(),
                                [&](const Waiting &item) {
@@ -444,9 +455,7 @@ void StoreServer::remove(Client &client) {
     failure = "rank " + std::to_string(client.rank) + " has ended";
   if (client.rank >= 0 && !client.hasLeft) {
     int32_t rank = std::exchange(client.rank, -1);
-    tellAll({"died", "rank " + std::to_string(rank) + " of " +
-                         std::to_string(ranks) +
-                         " has ended before the job has"});
+    tellDead(rank, "");
   }
   clients.remove_if([&](const Client &other) { return &other == &client; });
 }

@@ -94,6 +94,8 @@ private:
   /// False if the client is gone.
   bool read(Client &client);
   void tellAll(const StoreMessage &notice);
+  /// Tells all that a rank ends before the job does, and why if it is known.
+  void tellDead(int32_t rank, const std::string &reason);
   bool handle(Client &client, const StoreMessage &request);
   std::string admit(Client &client, const StoreMessage &hello);
   bool isComplete() const { return present.size() == size_t(ranks); }

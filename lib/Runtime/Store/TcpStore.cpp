@@ -168,8 +168,9 @@ Failure TcpStore::callRoll(const std::string &name,
 }
 
 bool TcpStore::takeNotice(const StoreMessage &message) {
+  // The first that has ended is the cause of others that do.
   if (message.size() == 2 && message[0] == "died")
-    dead = message[1];
+    dead = dead.empty() ? message[1] : dead;
   else if (message.size() == 1 && message[0] == "bye")
     isClosed = true;
   else
@@ -181,6 +182,12 @@ void TcpStore::leave() {
   std::lock_guard<std::mutex> lock(mutex);
   if (socket)
     socket.send(encodeStoreMessage({"leave"}));
+}
+
+void TcpStore::tellFailure(const std::string &reason) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (socket)
+    socket.send(encodeStoreMessage({"failed", reason}));
 }
 
 std::string TcpStore::describeDead() {
@@ -209,7 +216,8 @@ void TcpStore::sayAlive() {
 }
 
 std::string TcpStore::describeSilent(double silentSeconds) {
-  if (!socket)
+  // Whoever has ended is known to be silent.
+  if (!socket || !describeDead().empty())
     return "";
   Result<std::string> text =
       request({"silent", std::to_string(silentSeconds)}, /*waitSeconds=*/0);

@@ -36,6 +36,7 @@ public:
 
   void sayAlive() override;
   void leave() override;
+  void tellFailure(const std::string &reason) override;
   std::string describeDead() override;
   std::string describeSilent(double seconds) override;
 
@@ -67,8 +68,8 @@ private:
   std::unique_ptr<StoreServer> server;
   Socket socket;
   std::string received;
-  /// What the server has said of a rank that has died, and whether it has ended
-  /// as it should.
+  /// What the server has said of the first rank that has died, and whether it
+  /// has ended as it should.
   std::string dead;
   bool isClosed = false;
 };

@@ -413,6 +413,7 @@ void NcclCommunicator::fail(const std::string &reason) {
     }
     failure = Failure(message, RG_ERROR_DEVICE);
   }
+  store.tellFailure(reason);
   startAbort();
 }
 

@@ -307,6 +307,35 @@ TEST(TcpStoreTest, TellsWhoHasEndedWithoutAWord) {
   }
 }
 
+TEST(TcpStoreTest, TellsWhoHasEndedFirstAndWhy) {
+  for (int32_t first : {0, 2}) {
+    const int32_t port = getFreePort();
+    Body body = [=](int32_t rank) {
+      TcpStore store;
+      if (Failure failure = store.connect(getEnvironment(rank, 3, port), 60))
+        return failure.getMessage();
+      if (rank == first) {
+        store.tellFailure("a fault");
+        return std::string();
+      }
+      // Rank 1 ends because of the first, and the other one looks after that.
+      if (rank != 1)
+        usleep(300000);
+      std::string text;
+      for (int i = 0; text.empty() && i < 2000; ++i) {
+        usleep(1000);
+        text = store.describeDead();
+      }
+      return text;
+    };
+    std::string text = "rank " + std::to_string(first) +
+                       " of 3 has ended before the job has: a fault";
+    std::vector<std::string> expected(3, text);
+    expected[size_t(first)] = "";
+    EXPECT_EQ(runProcesses({0, 1, 2}, body), expected);
+  }
+}
+
 TEST(TcpStoreTest, WaitsForRankZeroNoLongerThanItMay) {
   int32_t port = getFreePort();
   EXPECT_EQ(runProcesses({1}, connect(2, port, 0.2))[0],
