@@ -25,13 +25,21 @@ static constexpr std::chrono::microseconds kLongestSleep(200);
 /// Between two looks at who has ended, and at who has waited for too long.
 static constexpr std::chrono::milliseconds kLookPause(20);
 
-MessageCommunicator::MessageCommunicator(MessageTransport &transport,
-                                         double timeoutSeconds)
-    : transport(transport) {
+/// A call may take as long on a busy machine, whatever ranks are to wait.
+static constexpr std::chrono::seconds kShortestCallLimit(2);
+
+static std::chrono::nanoseconds getTimeout(double timeoutSeconds) {
   // Thirty years are as good as forever and do not overflow the clock.
   std::chrono::duration<double> seconds(std::min(timeoutSeconds, 1e9));
-  timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
 }
+
+MessageCommunicator::MessageCommunicator(MessageTransport &transport,
+                                         double timeoutSeconds)
+    : timeout(getTimeout(timeoutSeconds)),
+      transport(transport,
+                std::max<std::chrono::nanoseconds>(timeout, kShortestCallLimit),
+                [this] { return describeOpen(); }) {}
 
 MessageCommunicator::~MessageCommunicator() {
   {
@@ -83,6 +91,21 @@ std::string MessageCommunicator::describe(const Exchange &exchange) const {
                         : std::string("an unnamed collective")) +
          " (collective " + std::to_string(exchange.sequence) + " of group " +
          formatList(exchange.group->members) + ")";
+}
+
+std::string MessageCommunicator::describeOpen() {
+  Lock lock(mutex, std::try_to_lock);
+  std::string text;
+  // It is held, otherwise, by ranks that talk between steps.
+  if (lock)
+    for (const Group &group : groups) {
+      auto first =
+          std::find_if(group.queue.begin(), group.queue.end(),
+                       [](const auto &exchange) { return !exchange->isDone; });
+      if (first != group.queue.end())
+        text += (text.empty() ? "it is at " : ", ") + describe(**first);
+    }
+  return text.empty() ? "it is between steps" : text;
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,8 +10,8 @@
 #define REGATHER_LIB_RUNTIME_COMMUNICATION_MESSAGES_MESSAGECOMMUNICATOR_H
 
 #include "Communication/Communicator.h"
+#include "GuardedTransport.h"
 #include "HostPlanRunner.h"
-#include "MessageTransport.h"
 #include "PeerExchange.h"
 
 #include <chrono>
@@ -102,11 +102,13 @@ private:
   /// Why a collective that does not go on never will. Expects the mutex.
   Failure lookForCause(EndedPeers &ended);
   std::string describe(const Exchange &exchange) const;
+  /// The collectives that are on their way, or that there are none. Any thread
+  /// may call it, and it does not wait.
+  std::string describeOpen();
   /// Expects the mutex to be held.
   void fail(Failure reason);
 
-  MessageTransport &transport;
-  std::chrono::nanoseconds timeout;
+  const std::chrono::nanoseconds timeout;
   const rg_program *program = nullptr;
   /// By number of the collective.
   std::vector<CollectivePlan> plans;
@@ -120,6 +122,8 @@ private:
   Failure failure;
   bool isStopping = false;
   bool isStopped = false;
+  /// Ends before what it describes does.
+  GuardedTransport transport;
   std::thread thread;
 };
 

@@ -467,6 +467,51 @@ TEST(CheckedTransportTest, FindsEveryChangedByte) {
   }
 }
 
+/// A transport that does not come back from looking at a message.
+class StuckTransport : public MessageTransport {
+public:
+  explicit StuckTransport(MessageTransport &transport) : transport(transport) {}
+
+  int32_t getRank() const override { return transport.getRank(); }
+  int32_t getNumRanks() const override { return transport.getNumRanks(); }
+  Result<uint64_t> send(int32_t to, int32_t channel, const void *data,
+                        int64_t bytes) override {
+    return transport.send(to, channel, data, bytes);
+  }
+  Result<uint64_t> receive(int32_t from, int32_t channel, void *data,
+                           int64_t bytes) override {
+    return transport.receive(from, channel, data, bytes);
+  }
+  Result<bool> test(uint64_t) override {
+    while (true)
+      pause();
+  }
+  void abort() override { transport.abort(); }
+
+private:
+  MessageTransport &transport;
+};
+
+/// Two ranks that tell each other what they have compiled.
+void prepareStuck() {
+  CollectiveProgram program(2, {getAllReduce()});
+  std::vector<std::unique_ptr<SocketTransport>> sockets =
+      SocketTransport::connect(2);
+  StuckTransport stuck(*sockets[0]);
+  MessageCommunicator zero(stuck, 0.01), one(*sockets[1], 60);
+  std::thread thread([&] { (void)one.prepare(program.getTables(), false); });
+  (void)zero.prepare(program.getTables(), false);
+  thread.join();
+}
+
+TEST(GuardedTransportTest, EndsAProcessWhoseCallsDoNotReturn) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      prepareStuck(), testing::ExitedWithCode(GuardedTransport::kExitCode),
+      "timeout: rank 0 is in a call of the message library that has not "
+      "returned for 2 seconds; it is between steps; the process ends");
+}
+
 /// How two ranks of a mesh with two axes fail that prepare different programs.
 std::string compareOrders(const std::vector<int32_t> &first,
                           const std::vector<int32_t> &second) {
