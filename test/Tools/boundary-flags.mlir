@@ -42,6 +42,8 @@
 // RUN: not regather run %t/step.mlir --ranks=2 --random-inputs=1 --quiet --policy=most 2>&1 | FileCheck %s --check-prefix=POLICY
 // RUN: not regather run %t/step.mlir --ranks=2 --random-inputs=1 --quiet --recompute=some 2>&1 | FileCheck %s --check-prefix=RECOMPUTE
 // RUN: not regather run %t/step.rgb --random-inputs=1 --quiet --reshard=always 2>&1 | FileCheck %s --check-prefix=BUNDLE
+// RUN: not regather run %t/step.rgb --random-inputs=1 --quiet --compile-threads=2 2>&1 | FileCheck %s --check-prefix=THREADS
+// RUN: not regather run %t/step.rgb --random-inputs=1 --quiet --cache-dir=%t/cache 2>&1 | FileCheck %s --check-prefix=CACHE
 // RUN: regather-opt %t/decided.mlir --tg-partition -o %t/parts.mlir
 // RUN: not regather run %t/parts.mlir --random-inputs=1 --quiet --recompute=min-cut 2>&1 | FileCheck %s --check-prefix=PARTS
 
@@ -52,6 +54,8 @@
 // POLICY: --policy expects none, full or selective, got "most"
 // RECOMPUTE: --recompute expects min-cut, default, replay, budget or none, got "some"
 // BUNDLE: --reshard has no effect on a bundle
+// THREADS: --compile-threads has no effect on a bundle
+// CACHE: --cache-dir has no effect on a bundle
 // PARTS: error: the step is partitioned already, but recomputation "min-cut" is asked for
 
 //--- step.mlir

@@ -101,8 +101,10 @@ Result<CommandRequest> regather::readCommandFlags(Command command) {
 }
 
 Failure regather::rejectStepFlags() {
+  // A bundle may leave the number of ranks open, but nothing else.
   for (const CommandFlag &flag : getFlags())
-    if (flag.isGiven() && flag.option.isOf(Command::Execute))
+    if (flag.isGiven() && flag.option.isOf(Command::Run) &&
+        flag.option.name != "ranks")
       return Failure("--" + flag.option.name.str() +
                      " has no effect on a bundle, which is compiled already");
   return Failure();
