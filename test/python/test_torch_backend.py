@@ -444,6 +444,25 @@ def test_pytorch_finds_the_installed_backend(first: str, tmp_path: Path
         **os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{tmp_path}"})
 
 
+def test_pytorch_without_an_extension_point() -> None:
+    """What is missing is named, and so are the versions that have it."""
+    script = """if True:
+        import torch
+        from torch._inductor import custom_graph_pass
+        del custom_graph_pass.CustomPartitionerFn
+        try:
+            import regather.torch
+        except ImportError as error:
+            print(error)
+    """
+    text = subprocess.run([sys.executable, "-c", script], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    assert text.startswith(f"regather.torch does not work with PyTorch "
+                           f"{torch.__version__}: cannot import name "
+                           "'CustomPartitionerFn'"), text
+    assert text.endswith("; expects PyTorch 2.13 to 2.15\n")
+
+
 # -----------------------------------------------------------------------------
 # Below
 # -----------------------------------------------------------------------------
