@@ -138,3 +138,31 @@ rg_convolution_desc regather::describe(tg::ConvolutionAttr convolution,
   setOperand(desc.to_bias, convolution.getToBias(), type);
   return desc;
 }
+
+static void setOperand(rg_grouped_gemm_operand &operand,
+                       tg::BufferViewAttr view, FunctionType type) {
+  operand.buffer = -1;
+  if (!view)
+    return;
+  describeBuffer(operand, view, type);
+  llvm::copy(view.getStrides(), operand.strides);
+}
+
+rg_grouped_gemm_desc regather::describe(tg::GroupedGemmAttr gemm,
+                                        FunctionType type) {
+  rg_grouped_gemm_desc desc;
+  memset(&desc, 0, sizeof(desc));
+  desc.groups = gemm.getGroups();
+  desc.rows = gemm.getRows();
+  desc.inner = gemm.getInner();
+  desc.outer = gemm.getOuter();
+  desc.fills_zeros = gemm.getFillsZeros() ? 1 : 0;
+  setOperand(desc.x, gemm.getX(), type);
+  setOperand(desc.w, gemm.getW(), type);
+  setOperand(desc.y, gemm.getY(), type);
+  setOperand(desc.ends, gemm.getEnds(), type);
+  setOperand(desc.to_x, gemm.getToX(), type);
+  setOperand(desc.to_w, gemm.getToW(), type);
+  setOperand(desc.to_y, gemm.getToY(), type);
+  return desc;
+}

@@ -13,6 +13,7 @@
 #include "regather/Runtime/Attention.h"
 #include "regather/Runtime/Convolution.h"
 #include "regather/Runtime/Gemm.h"
+#include "regather/Runtime/GroupedGemm.h"
 
 namespace regather {
 
@@ -24,6 +25,8 @@ rg_attention_desc describe(tg::AttentionAttr attention,
                            mlir::FunctionType type);
 rg_convolution_desc describe(tg::ConvolutionAttr convolution,
                              mlir::FunctionType type);
+rg_grouped_gemm_desc describe(tg::GroupedGemmAttr gemm,
+                              mlir::FunctionType type);
 
 } // namespace regather
 

@@ -114,6 +114,9 @@ ProgramTables::emitProgram(DataEmitter &emitter,
   table.set(header.convolutions,
             DataEmitter::Table<rg_convolution_desc>(emitter, convolutions)
                 .emit("convolutions"));
+  table.set(header.grouped_gemms,
+            DataEmitter::Table<rg_grouped_gemm_desc>(emitter, groupedGemms)
+                .emit("grouped_gemms"));
   table.set(header.axes, emitAxes(emitter, axes));
   table.set(header.collectives, emitCollectives(emitter, collectives));
   table.set(header.slices,

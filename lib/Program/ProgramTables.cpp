@@ -28,6 +28,7 @@ const rg_program &ProgramTables::get() {
   set(program.gemm_count, program.gemms, gemms);
   set(program.attention_count, program.attentions, attentions);
   set(program.convolution_count, program.convolutions, convolutions);
+  set(program.grouped_gemm_count, program.grouped_gemms, groupedGemms);
   set(program.axes_count, program.axes, axes);
   set(program.collective_count, program.collectives, collectives);
   set(program.slice_count, program.slices, slices);
@@ -208,6 +209,9 @@ ProgramTranslator::Callee ProgramTranslator::addKernel(tg::KernelOp kernel) {
   if (auto convolution = dyn_cast_or_null<tg::ConvolutionAttr>(call))
     return add(RG_OP_CONVOLUTION, tables.convolutions,
                regather::describe(convolution, type));
+  if (auto grouped = dyn_cast_or_null<tg::GroupedGemmAttr>(call))
+    return add(RG_OP_GROUPED_GEMM, tables.groupedGemms,
+               regather::describe(grouped, type));
   tables.kernelOps.push_back(kernel);
   return add(RG_OP_LAUNCH, tables.kernels,
              rg_kernel{save(kernel.getSymName()), nullptr, 1, 1, 0});

@@ -191,6 +191,12 @@ TEXT: dict[str, tuple[str, str, dict[str, Any]]] = {
         vocab_size=64, hidden_size=16, num_hidden_layers=1, state_size=4)),
     "olmoe": ("OlmoeConfig", "OlmoeForCausalLM", dict(
         GROUPED, num_experts=4, num_experts_per_tok=2)),
+    "mixtral_grouped": ("MixtralConfig", "MixtralForCausalLM", dict(
+        GROUPED, num_local_experts=4)),
+    "qwen3_moe": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM", dict(
+        GROUPED, **EXPERTS, head_dim=8)),
+    "gpt_oss": ("GptOssConfig", "GptOssForCausalLM", dict(
+        GROUPED, num_local_experts=4, num_experts_per_tok=2, head_dim=8)),
     "qwen2_moe": ("Qwen2MoeConfig", "Qwen2MoeForCausalLM", dict(
         GROUPED, **EXPERTS, shared_expert_intermediate_size=24)),
     "deepseek_v3": ("DeepseekV3Config", "DeepseekV3ForCausalLM", dict(
@@ -230,7 +236,8 @@ def library_model(name: str) -> Made:
         config, model, options = (TEXT | IMAGE)[name]
         made = getattr(transformers, model)(
             getattr(transformers, config)(**options))
-        made.config._experts_implementation = "batched_mm"
+        # The Mixtral without suffix has the other form, `batched_mm`.
+        made.config._experts_implementation = "grouped_mm"
         batch = {"labels": torch.tensor([1, 2])}
         if name in IMAGE:
             batch["pixel_values"] = random_tensor(2, 3, 16, 16)

@@ -68,6 +68,8 @@ class Case:
     kwargs: dict[str, Any] = field(default_factory=dict)
     # Shapes of results that are none.
     absent: tuple[int, ...] = ()
+    # PyTorch takes the arguments, and defines every element.
+    in_torch: bool = True
 
 
 def round_bf16(data: Array) -> Array:
@@ -99,9 +101,10 @@ CASES: list[Case] = []
 
 
 def case(target: str, *args: Any, ref: Callable[..., Any], out: str = "f32",
-         absent: tuple[int, ...] = (), **kwargs: Any) -> None:
+         absent: tuple[int, ...] = (), in_torch: bool = True,
+         **kwargs: Any) -> None:
     CASES.append(Case(target, list(args), ref, tuple(out.split()), kwargs,
-                      absent))
+                      absent, in_torch))
 
 
 # -----------------------------------------------------------------------------
@@ -355,6 +358,73 @@ case("aten.addmm.default", rand(3, 1, dtype="bf16"), rand(3, 4, dtype="bf16"),
 case("aten.baddbmm.default", rand(3, 5), rand(2, 3, 4), rand(2, 4, 5), beta=0,
      ref=lambda c, a, b, beta: a @ b)
 
+
+
+def rows_of(ends: Array, count: int) -> list[Array]:
+    """The rows of each group, then those of none."""
+    owners = [next((g for g, end in enumerate(ends) if row < end), len(ends))
+              for row in range(count)]
+    return [numpy.flatnonzero(numpy.equal(owners, g))
+            for g in range(len(ends) + 1)]
+
+
+def grouped(x: Array, w: Array, ends: Array, rest: float = numpy.nan) -> Array:
+    """[T, K] by [G, K, N]; rows of no group are `rest`."""
+    y = numpy.full((x.shape[0], w.shape[2]), float(rest))
+    for rows, matrix in zip(rows_of(ends, len(x)), w):
+        y[rows] = x[rows] @ matrix
+    return y
+
+
+def grouped_weights(x: Array, y: Array, ends: Array) -> Array:
+    """[T, K] and [T, N], of which each group makes a [K, N]."""
+    return numpy.stack([x[rows].T @ y[rows]
+                        for rows in rows_of(ends, len(x))[:-1]])
+
+
+def grouped_backward(x: Array, w: Array, ends: Array, grad: Array
+                     ) -> tuple[Array, Array]:
+    return (grouped(grad, w.transpose(0, 2, 1), ends, 0),
+            grouped_weights(x, grad, ends))
+
+
+def ends_of(*ends: int, dtype: str = "i32") -> Value:
+    return Value(dtype, numpy.array(ends, DTYPES[dtype][1]))
+
+
+# One row, none and all rows in a group; rows behind the last end, ends that lie
+# before the one ahead of them or behind the last row.
+for _ends in ((1, 5, 8), (0, 8, 8), (8, 8, 8), (2, 2, 4), (5, 3, 6), (0, 0, 0),
+              (-1, 4, 90)):
+    for _t, _k, _n in ((8, 4, 12), (8, 36, 8)):
+        _offs = ends_of(*_ends)
+        _all = dict(in_torch=list(_ends) == sorted(_ends) and _ends[2] == _t)
+        case("aten._grouped_mm.default", rand(_t, _k), rand(3, _k, _n), _offs,
+             ref=grouped, **_all)
+        case("aten._grouped_mm.default", rand(_k, _t), rand(_t, _n), _offs,
+             ref=lambda x, y, ends: grouped_weights(x.T, y, ends), **_all)
+        case("aten._grouped_mm.default", rand(3, _n, _k), rand(_k, _t), _offs,
+             ref=lambda w, x, ends:
+             grouped(x.T, w.transpose(0, 2, 1), ends).T, **_all)
+        case("transformers.grouped_mm_fallback.default", rand(_t, _k),
+             rand(3, _k, _n), ends_of(*_ends, dtype="i64"),
+             ref=lambda x, w, ends: grouped(x, w, ends, 0), **_all)
+        case("transformers.grouped_mm_fallback_backward.default", rand(_t, _k),
+             rand(3, _k, _n), _offs, rand(_t, _n), ref=grouped_backward,
+             out="f32 f32", **_all)
+case("aten._grouped_mm.default", rand(8, 16, dtype="bf16"),
+     rand(3, 16, 8, dtype="bf16"), ends_of(1, 5, 8), out="bf16", ref=grouped)
+case("aten._grouped_mm.default", rand(8, 72, dtype="bf16"),
+     rand(3, 72, 80, dtype="bf16"), ends_of(1, 5, 8), out="bf16", ref=grouped)
+case("aten._grouped_mm.default", rand(8, 16, dtype="bf16"),
+     rand(3, 16, 8, dtype="bf16"), ends_of(1, 5, 8), out_dtype=DType("f32"),
+     ref=lambda x, w, ends, out_dtype: grouped(x, w, ends), in_torch=False)
+case("aten._grouped_mm.default", rand(8, 4, dtype="f64"),
+     rand(3, 4, 6, dtype="f64"), ends_of(1, 5, 8), out="f64", ref=grouped,
+     in_torch=False)
+case("aten._grouped_mm.default", rand(3, 7, 4), rand(3, 4, 8),
+     ref=numpy.matmul)
+
 # -----------------------------------------------------------------------------
 # Views
 # -----------------------------------------------------------------------------
@@ -516,6 +586,19 @@ case("aten.min.dim", rand(3, 4), 1, out="f32 i64",
      ref=lambda x, d: (x.min(1), x.argmin(1)))
 case("aten.argmin.default", rand(3, 4), 0, out="i64",
      ref=lambda x, d: x.argmin(0))
+
+for _bins, _low, _high in ((4, 0, 3), (100, -1.5, 1.5), (1, 0, 1)):
+    case("aten.histc.default", rand(3, 40), _bins, _low, _high,
+         ref=lambda x, bins, low, high:
+         numpy.histogram(x.astype(numpy.float32), bins, (low, high))[0])
+case("aten.histc.default", Value("f32", numpy.array(
+    [0, 1, 3, 3, numpy.nan, -1, 5, numpy.inf, 7], numpy.float32)), 8, 0, 7,
+     ref=lambda x, bins, low, high:
+     numpy.array([1, 1, 0, 2, 0, 1, 0, 1]))
+# On GPUs alone.
+case("aten.histc.default", ints(9, dtype="i32"), 5, 0, 4, out="i32",
+     in_torch=False,
+     ref=lambda x, bins, low, high: numpy.bincount(x, minlength=5))
 
 # -----------------------------------------------------------------------------
 # Sorting

@@ -212,8 +212,12 @@ WITHOUT_KERNEL = {"aten._fused_rms_norm_backward.default"}
 
 def call_torch(one: Case) -> list[Array]:
     """The operator itself, in the types that the node has."""
-    if one.target in WITHOUT_KERNEL:
+    if one.target in WITHOUT_KERNEL or not one.in_torch:
         return evaluate(one)
+    if one.target.startswith("transformers."):
+        # The library declares its operators there.
+        pytest.importorskip("transformers.integrations.moe",
+                            reason="it computes its own operators")
 
     def convert(arg: Any) -> Any:
         if isinstance(arg, Value):

@@ -79,6 +79,7 @@ private:
   std::vector<rg_gemm_desc> gemms;
   std::vector<rg_attention_desc> attentions;
   std::vector<rg_convolution_desc> convolutions;
+  std::vector<rg_grouped_gemm_desc> groupedGemms;
   std::vector<rg_axes> axes;
   std::vector<rg_collective_entry> collectives;
   std::vector<rg_slice> slices;

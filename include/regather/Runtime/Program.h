@@ -19,6 +19,7 @@
 #include "regather/Runtime/Attention.h"
 #include "regather/Runtime/Convolution.h"
 #include "regather/Runtime/Gemm.h"
+#include "regather/Runtime/GroupedGemm.h"
 #include "regather/Runtime/Runtime.h"
 
 #ifdef __cplusplus
@@ -26,7 +27,7 @@ extern "C" {
 #endif
 
 /** Changes whenever the layout or the meaning of a table does. */
-#define RG_PROGRAM_VERSION 2
+#define RG_PROGRAM_VERSION 3
 
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_PROGRAM_SYMBOL "regather_program"
@@ -126,11 +127,12 @@ typedef struct rg_collective_entry {
 typedef enum rg_opcode {
   /** Runs kernel `index` on its arguments and results. */
   RG_OP_LAUNCH = 0,
-  /** Runs GEMM, attention or convolution `index` on its buffers. Devices have
-   * no convolutions. */
+  /** Runs GEMM, attention, convolution or grouped GEMM `index` on its buffers.
+   *  Devices have neither of the last two. */
   RG_OP_GEMM,
   RG_OP_ATTENTION,
   RG_OP_CONVOLUTION,
+  RG_OP_GROUPED_GEMM,
   /** Starts collective `index`; for each member its input and its output. */
   RG_OP_COLLECTIVE,
   /** Event `index` happens when everything before it on its stream is done. */
@@ -202,6 +204,8 @@ typedef struct rg_program {
   const rg_attention_desc *attentions;
   int64_t convolution_count;
   const rg_convolution_desc *convolutions;
+  int64_t grouped_gemm_count;
+  const rg_grouped_gemm_desc *grouped_gemms;
   int64_t axes_count;
   const rg_axes *axes;
   int64_t collective_count;

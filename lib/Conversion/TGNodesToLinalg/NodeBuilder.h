@@ -63,6 +63,8 @@ void addElementwiseBuilders(BuilderTable &table);
 void addIndexingBuilders(BuilderTable &table);
 void addLossBuilders(BuilderTable &table);
 void addGemmBuilders(BuilderTable &table);
+void addGroupedGemmBuilders(BuilderTable &table);
+void addHistogramBuilders(BuilderTable &table);
 void addNormalizationBuilders(BuilderTable &table);
 void addPoolingBuilders(BuilderTable &table);
 void addRandomBuilders(BuilderTable &table);

@@ -44,6 +44,8 @@ static BuilderTable makeBuilders() {
   addIndexingBuilders(table);
   addLossBuilders(table);
   addGemmBuilders(table);
+  addGroupedGemmBuilders(table);
+  addHistogramBuilders(table);
   addNormalizationBuilders(table);
   addPoolingBuilders(table);
   addRandomBuilders(table);

@@ -20,6 +20,8 @@ LibraryCalls::~LibraryCalls() {
     rg_attention_destroy(attention);
   for (rg_convolution *convolution : convolutions)
     rg_convolution_destroy(convolution);
+  for (rg_grouped_gemm *gemm : groupedGemms)
+    rg_grouped_gemm_destroy(gemm);
 }
 
 Failure LibraryCalls::create(const rg_program &program) {
@@ -54,6 +56,14 @@ Failure LibraryCalls::create(const rg_program &program) {
     convolutions.push_back(convolution);
     addScratch(rg_convolution_scratch(convolution));
   }
+  for (int64_t i = 0; i < program.grouped_gemm_count; ++i) {
+    rg_grouped_gemm *gemm = nullptr;
+    if (rg_status status =
+            rg_grouped_gemm_create(&program.grouped_gemms[i], &gemm))
+      return fail(status, "grouped GEMM", i);
+    groupedGemms.push_back(gemm);
+    addScratch(rg_grouped_gemm_scratch(gemm));
+  }
   return Failure();
 }
 
@@ -64,6 +74,8 @@ int64_t LibraryCalls::getNumTasks(const rg_instruction &instruction) const {
     return rg_gemm_tasks(gemms[index]);
   case RG_OP_ATTENTION:
     return rg_attention_tasks(attentions[index]);
+  case RG_OP_GROUPED_GEMM:
+    return rg_grouped_gemm_tasks(groupedGemms[index]);
   default:
     return rg_convolution_tasks(convolutions[index]);
   }
@@ -78,6 +90,9 @@ rg_status LibraryCalls::runTask(const rg_instruction &instruction,
     return rg_gemm_run_task(gemms[index], buffers, task, scratch);
   case RG_OP_ATTENTION:
     return rg_attention_run_task(attentions[index], buffers, task, scratch);
+  case RG_OP_GROUPED_GEMM:
+    return rg_grouped_gemm_run_task(groupedGemms[index], buffers, task,
+                                    scratch);
   default:
     return rg_convolution_run_task(convolutions[index], buffers, task, scratch);
   }

@@ -40,6 +40,7 @@ private:
   std::vector<rg_gemm *> gemms;
   std::vector<rg_attention *> attentions;
   std::vector<rg_convolution *> convolutions;
+  std::vector<rg_grouped_gemm *> groupedGemms;
   int64_t scratchBytes = 0;
 };
 

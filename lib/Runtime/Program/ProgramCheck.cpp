@@ -86,6 +86,7 @@ bool Checker::checkTables() {
       {program.gemm_count, program.gemms},
       {program.attention_count, program.attentions},
       {program.convolution_count, program.convolutions},
+      {program.grouped_gemm_count, program.grouped_gemms},
       {program.axes_count, program.axes},
       {program.collective_count, program.collectives},
       {program.slice_count, program.slices},
@@ -162,6 +163,13 @@ bool Checker::checkBuffers(const rg_instruction &instruction,
           &call.to_y, &call.to_bias})
       if (operand->buffer != -1)
         add(operand->buffer);
+  } else if (instruction.opcode == RG_OP_GROUPED_GEMM) {
+    const rg_grouped_gemm_desc &call = program.grouped_gemms[instruction.index];
+    for (const rg_grouped_gemm_operand *operand :
+         {&call.x, &call.w, &call.y, &call.to_x, &call.to_w, &call.to_y})
+      if (operand->buffer != -1)
+        add(operand->buffer);
+    add(call.ends.buffer);
   } else {
     const rg_attention_desc &call = program.attentions[instruction.index];
     for (const rg_attention_operand *operand :
@@ -187,6 +195,7 @@ bool Checker::checkSliceCount(const rg_instruction &instruction,
   case RG_OP_GEMM:
   case RG_OP_ATTENTION:
   case RG_OP_CONVOLUTION:
+  case RG_OP_GROUPED_GEMM:
     return checkBuffers(instruction, where);
   case RG_OP_COLLECTIVE:
     expected =
@@ -276,6 +285,13 @@ bool Checker::checkInstruction(int64_t number) {
       return false;
     if (code == KernelCode::Device)
       return fail(where + " is a convolution, which devices do not have");
+    break;
+  case RG_OP_GROUPED_GEMM:
+    if (!checkIndex(instruction, program.grouped_gemm_count, "grouped GEMM",
+                    where))
+      return false;
+    if (code == KernelCode::Device)
+      return fail(where + " is a grouped GEMM, which devices do not have");
     break;
   case RG_OP_COLLECTIVE:
     if (!checkIndex(instruction, program.collective_count, "transfer", where))

@@ -96,6 +96,7 @@ private:
     case RG_OP_GEMM:
     case RG_OP_ATTENTION:
     case RG_OP_CONVOLUTION:
+    case RG_OP_GROUPED_GEMM:
       return backend.compute(instruction);
     case RG_OP_COLLECTIVE:
       return backend.startCollective(instruction);

@@ -100,6 +100,11 @@ _sequence_number = _optional(
 _autograd_node = _optional(
     "torch._C", "_current_autograd_node", "'seq' and module of backward nodes"
 )
+_GROUPED = "grouped matrix products of other types than bfloat16"
+_shape_rules = _optional(
+    "torch._subclasses.fake_impls", "op_implementations_dict", _GROUPED
+)
+_grouped = _optional("torch", "ops.aten._grouped_mm.default", _GROUPED)
 checkpoint = _needed("torch.utils", "checkpoint")
 # PyTorch 2.15 calls another generator than 2.13 and 2.14, and keeps the old one.
 _GENERATOR = "_checkpoint_without_reentrant_generator"
@@ -267,6 +272,19 @@ def without_onednn() -> Iterator[None]:
         yield
     finally:
         _set_onednn(enabled)
+
+
+@contextlib.contextmanager
+def shape_of_grouped(rule: Any) -> Iterator[None]:
+    """Grouped products of fake tensors have the shape that ``rule`` gives.
+
+    It gets the mode, the operator and its arguments.
+    """
+    if _shape_rules is None or _grouped is None:
+        yield
+        return
+    with mock.patch.dict(_shape_rules, {_grouped: rule}):
+        yield
 
 
 def checkpoint_generators() -> list[tuple[Any, str]]:

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from regather.fx import hooks, private
+from regather.fx import grouped, hooks, private
 from regather.fx.attention import WholeAttention
 from regather.fx.attributes import Attributes
 from regather.fx.checkpointing import as_tags
@@ -151,6 +151,7 @@ class _Attempt:
             stack.enter_context(private.compile_session())
             stack.enter_context(fake_mode)
             stack.enter_context(private.without_onednn())
+            stack.enter_context(private.shape_of_grouped(grouped.shape))
             stack.enter_context(_without_logs())
             flat = [fake(value) for value in self._originals]
             module = _explaining(

@@ -275,3 +275,43 @@ func.func @pads(%x: tensor<2xf32>) -> tensor<2xf32> {
   %1 = tg.node "aten.constant_pad_nd.default"(%x) args [#tg.operand<0>, [-2, -1]] : (tensor<2xf32>) -> tensor<0xf32>
   return %x : tensor<2xf32>
 }
+
+// -----
+
+func.func @grouped_ends(%x: tensor<8x4xf32>, %w: tensor<3x4x5xf32>, %ends: tensor<2xi32>) -> tensor<8x5xf32> {
+  // expected-error@+1 {{"aten._grouped_mm.default": argument "mat2" must have shape [2, 4, 5], got [3, 4, 5]}}
+  %0 = tg.node "aten._grouped_mm.default"(%x, %w, %ends) : (tensor<8x4xf32>, tensor<3x4x5xf32>, tensor<2xi32>) -> tensor<8x5xf32>
+  return %0 : tensor<8x5xf32>
+}
+
+// -----
+
+func.func @grouped_without_ends(%x: tensor<8x4xf32>, %w: tensor<3x4x5xf32>) -> tensor<8x5xf32> {
+  // expected-error@+1 {{"aten._grouped_mm.default": argument "offs" is missing}}
+  %0 = tg.node "aten._grouped_mm.default"(%x, %w) : (tensor<8x4xf32>, tensor<3x4x5xf32>) -> tensor<8x5xf32>
+  return %0 : tensor<8x5xf32>
+}
+
+// -----
+
+func.func @grouped_bias(%x: tensor<8x4xf32>, %w: tensor<3x4x5xf32>, %ends: tensor<3xi32>, %b: tensor<3x5xf32>) -> tensor<8x5xf32> {
+  // expected-error@+1 {{"aten._grouped_mm.default": argument "bias" is not supported}}
+  %0 = tg.node "aten._grouped_mm.default"(%x, %w, %ends, %b) : (tensor<8x4xf32>, tensor<3x4x5xf32>, tensor<3xi32>, tensor<3x5xf32>) -> tensor<8x5xf32>
+  return %0 : tensor<8x5xf32>
+}
+
+// -----
+
+func.func @grouped_result(%x: tensor<4x8xf32>, %y: tensor<8x5xf32>, %ends: tensor<3xi32>) -> tensor<4x5xf32> {
+  // expected-error@+1 {{"aten._grouped_mm.default": gives a tensor of shape [3, 4, 5] as result 0}}
+  %0 = tg.node "aten._grouped_mm.default"(%x, %y, %ends) : (tensor<4x8xf32>, tensor<8x5xf32>, tensor<3xi32>) -> tensor<4x5xf32>
+  return %0 : tensor<4x5xf32>
+}
+
+// -----
+
+func.func @histogram_of_data(%x: tensor<8xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{"aten.histc.default": argument "min" must be below "max": limits that the elements decide are not supported}}
+  %0 = tg.node "aten.histc.default"(%x) args [#tg.operand<0>, 4 : i64] : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -129,7 +129,8 @@ std::byte *PtxMachine::find(const PtxInstruction &instruction,
   uint64_t address =
       values[instruction.operands[0]] + uint64_t(instruction.offset);
   bool isStore = instruction.kind == Kind::StoreShared ||
-                 instruction.kind == Kind::StoreGlobal;
+                 instruction.kind == Kind::StoreGlobal ||
+                 instruction.kind == Kind::StoreGeneric;
   MemoryAccess access = isStore ? MemoryAccess::Write : MemoryAccess::Read;
   if (instruction.kind == Kind::LoadShared ||
       instruction.kind == Kind::StoreShared)
@@ -143,6 +144,10 @@ std::byte *PtxMachine::find(const PtxInstruction &instruction,
     fail("an address is outside of local memory");
     return nullptr;
   }
+  bool isGeneric = instruction.kind == Kind::LoadGeneric ||
+                   instruction.kind == Kind::StoreGeneric;
+  if (isGeneric && address >= kSharedWindow)
+    return findShared(address - kSharedWindow, bytes, access);
   return findGlobal(address, bytes, access);
 }
 
@@ -348,11 +353,13 @@ PtxMachine::State PtxMachine::runThread(const PtxFunction &function,
     case Kind::Pack:
       pack(instruction, values);
       break;
+    case Kind::LoadGeneric:
     case Kind::LoadGlobal:
     case Kind::LoadShared:
     case Kind::LoadLocal:
       isGood = load(instruction, values);
       break;
+    case Kind::StoreGeneric:
     case Kind::StoreGlobal:
     case Kind::StoreShared:
     case Kind::StoreLocal:

@@ -43,6 +43,10 @@ PtxCompute findPtxOperation(std::string_view opcode);
 /// two results; that of the upper half is the operation `OPCODE.high`.
 PtxCompute findPtxHalfOperation(std::string_view opcode);
 
+/// Where shared memory begins among generic addresses, behind all memory of the
+/// host.
+inline constexpr uint64_t kSharedWindow = uint64_t(1) << 62;
+
 struct PtxFunction;
 
 /// An instruction whose operands are numbers of registers. Immediate operands
@@ -53,9 +57,12 @@ struct PtxInstruction {
     /// From one register to several, and back.
     Unpack,
     Pack,
+    /// From what the address says: global or shared memory.
+    LoadGeneric,
     LoadGlobal,
     LoadShared,
     LoadLocal,
+    StoreGeneric,
     StoreGlobal,
     StoreShared,
     StoreLocal,

@@ -517,6 +517,10 @@ OperationTable::OperationTable() {
   set("bfe.u64", extract<uint64_t>);
   set("prmt.b32", permuteBytes);
   set("cvta.to.global.u64", move<uint64_t>);
+  set("cvta.global.u64", move<uint64_t>);
+  set("cvta.shared.u64", [](uint64_t a, uint64_t, uint64_t) -> uint64_t {
+    return a + kSharedWindow;
+  });
   set("shf.l.wrap.b32", funnelLeft);
   set("shf.r.wrap.b32", funnelRight);
   addFloats<float>("f32");

@@ -161,6 +161,8 @@ bool FunctionReader::readMemory(std::string_view opcode,
     instruction.kind = isLoad ? Kind::LoadLocal : Kind::StoreLocal;
   else if (parts[1] == "global")
     instruction.kind = isLoad ? Kind::LoadGlobal : Kind::StoreGlobal;
+  else if (parts.size() == 2 || parts[1] == "v2" || parts[1] == "v4")
+    instruction.kind = isLoad ? Kind::LoadGeneric : Kind::StoreGeneric;
   else
     return false;
   return instruction.bytes != 0;

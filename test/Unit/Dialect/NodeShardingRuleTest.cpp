@@ -617,3 +617,40 @@ TEST_F(NodeShardingRule, PartsOfGroupNorm) {
   EXPECT_EQ((*part.getArgs())[3], builder.getI64IntegerAttr(2));
   EXPECT_EQ((*part.getArgs())[4], builder.getI64IntegerAttr(6));
 }
+
+//===----------------------------------------------------------------------===//
+// Grouped GEMMs
+//===----------------------------------------------------------------------===//
+
+// Rows are whole, since the ends of groups count all of them.
+TEST_F(NodeShardingRule, GroupedGemm) {
+  EXPECT_EQ(
+      ruleOfNode("%x: tensor<8x4xf32>, %w: tensor<3x4x6xf32>, "
+                 "%e: tensor<3xi32>",
+                 R"("aten._grouped_mm.default"(%x, %w, %e)
+                          : (tensor<8x4xf32>, tensor<3x4x6xf32>, tensor<3xi32>)
+                          -> tensor<8x6xf32>)"),
+      "[a b], [c b d], [e] -> [a d] sum(b) whole(a c e) linear(0) linear(1)");
+  EXPECT_EQ(ruleOfNode("%x: tensor<4x8xf32>, %y: tensor<8x6xf32>, "
+                       "%e: tensor<3xi32>",
+                       R"("aten._grouped_mm.default"(%x, %y, %e)
+                          : (tensor<4x8xf32>, tensor<8x6xf32>, tensor<3xi32>)
+                          -> tensor<3x4x6xf32>)"),
+            "[a b], [b c], [d] -> [e a c] whole(b d e) linear(0) linear(1)");
+  EXPECT_EQ(
+      ruleOfNode("%w: tensor<3x6x4xf32>, %x: tensor<4x8xf32>, "
+                 "%e: tensor<3xi32>",
+                 R"("aten._grouped_mm.default"(%w, %x, %e)
+                          : (tensor<3x6x4xf32>, tensor<4x8xf32>, tensor<3xi32>)
+                          -> tensor<6x8xf32>)"),
+      "[a b c], [c d], [e] -> [b d] sum(c) whole(a d e) linear(0) linear(1)");
+  EXPECT_EQ(ruleOfNode("%x: tensor<8x4xf32>, %w: tensor<3x4x6xf32>, "
+                       "%e: tensor<3xi32>, %g: tensor<8x6xf32>",
+                       R"("transformers.grouped_mm_fallback_backward.default"
+                   (%x, %w, %e, %g)
+                   : (tensor<8x4xf32>, tensor<3x4x6xf32>, tensor<3xi32>,
+                      tensor<8x6xf32>)
+                   -> (tensor<8x4xf32>, tensor<3x4x6xf32>))"),
+            "[a b], [c b d], [e], [a d] -> [a b], [c b d] sum(d) whole(a c e) "
+            "linear(3)");
+}

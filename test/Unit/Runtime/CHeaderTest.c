@@ -16,6 +16,7 @@
 #include "regather/Runtime/Gemm.h"
 #include "regather/Runtime/GpuExecutor.h"
 #include "regather/Runtime/GpuProgram.h"
+#include "regather/Runtime/GroupedGemm.h"
 #include "regather/Runtime/Runtime.h"
 
 _Static_assert(sizeof(((rg_member *)0)->dtype) == 4, "the ABI fixes sizes");

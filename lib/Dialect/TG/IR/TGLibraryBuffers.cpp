@@ -54,6 +54,28 @@ static std::optional<int64_t> getLastElement(BufferViewAttr view,
   return last;
 }
 
+LogicalResult BufferVerifier::verifyElement(StringRef name, Type element,
+                                            Elements elements) {
+  bool isFloat = element.isF32() || element.isBF16() || element.isF16();
+  auto fail = [&](StringRef expected) {
+    return emitError() << "expects '" << name << "' to hold " << expected
+                       << ", got " << element;
+  };
+  switch (elements) {
+  case Elements::F32:
+    return element.isF32() ? success() : fail("f32");
+  case Elements::Integer:
+    return element.isInteger(32) || element.isInteger(64) ? success()
+                                                          : fail("i32 or i64");
+  case Elements::FloatOrLogical:
+    isFloat |= element.isInteger(1);
+    break;
+  case Elements::Float:
+    break;
+  }
+  return isFloat ? success() : fail("f32, bf16 or f16");
+}
+
 LogicalResult BufferVerifier::verifyExtent(StringRef name, BufferViewAttr view,
                                            ArrayRef<int64_t> sizes,
                                            Elements elements) {
@@ -63,15 +85,8 @@ LogicalResult BufferVerifier::verifyExtent(StringRef name, BufferViewAttr view,
                        << "' to be a view of a tensor of static shape, got "
                        << "buffer " << view.getBuffer() << " of "
                        << type.getNumInputs() + type.getNumResults();
-  Type element = tensor.getElementType();
-  bool isFloat = element.isF32() || element.isBF16() || element.isF16();
-  if (elements == Elements::F32 && !element.isF32())
-    return emitError() << "expects '" << name << "' to hold f32, got "
-                       << element;
-  if (!isFloat &&
-      !(elements == Elements::FloatOrLogical && element.isInteger(1)))
-    return emitError() << "expects '" << name
-                       << "' to hold f32, bf16 or f16, got " << element;
+  if (failed(verifyElement(name, tensor.getElementType(), elements)))
+    return failure();
   if (llvm::is_contained(sizes, 0))
     return success();
   std::optional<int64_t> last = getLastElement(view, sizes);

@@ -25,7 +25,7 @@ mlir::LogicalResult verifyRank(EmitError emitError, llvm::StringRef name,
                                BufferViewAttr view, size_t rank);
 
 /// Which element types an operand may have.
-enum class Elements { Float, FloatOrLogical, F32 };
+enum class Elements { Float, FloatOrLogical, F32, Integer };
 
 /// Checks the views of a call, one after the other.
 class BufferVerifier {
@@ -48,6 +48,8 @@ public:
   mlir::RankedTensorType getTensor(BufferViewAttr view) const;
 
 private:
+  mlir::LogicalResult verifyElement(llvm::StringRef name, mlir::Type element,
+                                    Elements elements);
   mlir::LogicalResult verifyExtent(llvm::StringRef name, BufferViewAttr view,
                                    llvm::ArrayRef<int64_t> sizes,
                                    Elements elements);

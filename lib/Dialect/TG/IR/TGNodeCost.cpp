@@ -104,14 +104,18 @@ static double getAttentionFlops(NodeOp node, bool isBackward) {
   return 2.0 * rows * k.getDimSize(k.getRank() - 2) * widths;
 }
 
-/// A GEMM for each group of rows: of rows [T, K] with one of several
-/// matrices [G, K, N], or, for a gradient, of [M, T] and [T, N].
+/// A GEMM for each group of rows, and for each result: of rows [T, K] with one
+/// of several matrices [G, K, N], of [G, M, K] with columns [K, T], or, for a
+/// gradient, of [M, T] and [T, N].
 static double getGroupedMatmulFlops(NodeOp node) {
-  RankedTensorType matrices = getTensorOperand(node, 1);
-  if (!matrices || matrices.getRank() == 0)
+  RankedTensorType lhs = getTensorOperand(node, 0);
+  RankedTensorType rhs = getTensorOperand(node, 1);
+  if (!lhs || !rhs || lhs.getRank() < 2 || rhs.getRank() < 2)
     return 0;
-  return 2.0 * getNumElements(getTensorOperand(node, 0)) *
-         matrices.getShape().back();
+  double products = lhs.getRank() > rhs.getRank()
+                        ? getNumElements(rhs) * lhs.getDimSize(1)
+                        : getNumElements(lhs) * rhs.getShape().back();
+  return 2.0 * products * node.getNumResults();
 }
 
 /// Elementwise operations and reductions: one for each element touched.

@@ -85,7 +85,8 @@ std::string regather::tg::getShortName(Operation *op) {
   StringRef name = op->getName().stripDialect();
   if (auto node = dyn_cast<NodeOp>(op)) {
     name = node.getTarget();
-    name.consume_front("aten.");
+    if (name.count('.') == 2)
+      name = name.split('.').second;
     name = name.split('.').first;
   }
   std::string text;

@@ -57,11 +57,6 @@ static bool isBackwardTarget(NodeTarget target) {
   return getInfo(getInfo(target).op).cost == CostClass::ConvolutionBackward;
 }
 
-static bool isRoutineElement(Value value) {
-  Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  return element.isF32() || element.isBF16() || element.isF16();
-}
-
 /// Describes a tensor of the node, with its channels in groups.
 bool ConvolutionMatcher::addInput(BufferViewAttr &operand, Value value,
                                   ArrayRef<int64_t> grouped) {

@@ -12,6 +12,7 @@
 
 #include "regather/Dialect/TG/Nodes/AttentionTargets.h"
 #include "regather/Dialect/TG/Nodes/ConvolutionArguments.h"
+#include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
 
 using namespace mlir;
 using namespace regather;
@@ -24,6 +25,8 @@ std::optional<LibraryRoutine> regather::tg::getLibraryRoutine(Operation *op) {
                                         : LibraryRoutine::Attention;
   if (nodes::findConvolutionTarget(op))
     return LibraryRoutine::Convolution;
+  if (nodes::findGroupedGemmTarget(op))
+    return LibraryRoutine::GroupedGemm;
   if (readGemm(op))
     return LibraryRoutine::Gemm;
   return std::nullopt;
@@ -42,6 +45,8 @@ void regather::tg::updateLibraryCall(KernelOp kernel) {
     kernel.setLibraryCallAttr(matchAttention(kernel).call);
   else if (isa_and_nonnull<ConvolutionAttr>(call))
     kernel.setLibraryCallAttr(matchConvolution(kernel).call);
+  else if (isa_and_nonnull<GroupedGemmAttr>(call))
+    kernel.setLibraryCallAttr(matchGroupedGemm(kernel).call);
 }
 
 template <typename CallAttr>
@@ -66,5 +71,7 @@ LogicalResult regather::tg::verifyLibraryCall(KernelOp kernel) {
     return verifyMatch(kernel, matchAttention(kernel));
   if (isa_and_nonnull<ConvolutionAttr>(call))
     return verifyMatch(kernel, matchConvolution(kernel));
+  if (isa_and_nonnull<GroupedGemmAttr>(call))
+    return verifyMatch(kernel, matchGroupedGemm(kernel));
   return success();
 }

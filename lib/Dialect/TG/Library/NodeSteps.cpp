@@ -268,6 +268,8 @@ getMatrixParameters(std::optional<NodeTarget> target) {
   case NodeTarget::AtenMmDefault:
     return MatrixParameters{"self", "mat2", 2, false};
   case NodeTarget::AtenBmmDefault:
+  // With two operands of rank 3, which is checked, as for the others.
+  case NodeTarget::AtenGroupedMmDefault:
     return MatrixParameters{"self", "mat2", 3, false};
   case NodeTarget::AtenAddmmDefault:
     return MatrixParameters{"mat1", "mat2", 2, true};

@@ -14,6 +14,11 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::library;
 
+bool library::isRoutineElement(Value tensor) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  return element.isF32() || element.isBF16() || element.isF16();
+}
+
 bool NodeViews::start(ValueRange kernelInputs, ValueRange outputs) {
   inputs = kernelInputs;
   auto isTensor = [](Value value) {

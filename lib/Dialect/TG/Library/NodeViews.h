@@ -21,6 +21,9 @@
 
 namespace regather::tg::library {
 
+/// True for elements that routines compute with in f32.
+bool isRoutineElement(mlir::Value tensor);
+
 class NodeViews {
 public:
   /// False if a shape is dynamic.

@@ -8,7 +8,10 @@
 
 #include "NodeRules.h"
 
+#include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
+
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::sharding;
 
@@ -89,11 +92,76 @@ static void buildDot(NodeRuleBuilder &b) {
   b.addLinear({"tensor"});
 }
 
+/// Factors of a grouped GEMM, of which some are summed over. Rows are whole, as
+/// the ends of groups count all of them, and so are groups.
+static void setGrouped(NodeRuleBuilder &b, FactorKind inner, FactorKind outer,
+                       FailureOr<nodes::GroupedGemm> gemm) {
+  if (failed(gemm))
+    return;
+  DimFactors row = addDim(b.rule, gemm->rows, FactorKind::Whole);
+  DimFactors in = addDim(b.rule, gemm->inner, inner);
+  DimFactors out = addDim(b.rule, gemm->outer, outer);
+  DimFactors group = addDim(b.rule, gemm->groups, FactorKind::Whole);
+  auto order = [](TensorFactors factors, bool isTransposed) {
+    if (isTransposed)
+      std::swap(factors[factors.size() - 2], factors.back());
+    return factors;
+  };
+  const TensorFactors x = {row, in}, w = {group, in, out}, y = {row, out};
+  auto setOperand = [&](const nodes::GroupedOperand &operand,
+                        const TensorFactors &factors) {
+    for (OpOperand &own : b.args.getNode()->getOpOperands())
+      if (operand.tensor && own.get() == operand.tensor)
+        b.setOperand(own.getOperandNumber(),
+                     order(factors, operand.isTransposed));
+  };
+  setOperand(gemm->x, x);
+  setOperand(gemm->w, w);
+  setOperand(gemm->y, y);
+  auto setResult = [&](const std::optional<nodes::GroupedResult> &result,
+                       const TensorFactors &factors) {
+    if (result)
+      b.setResult(order(factors, result->isTransposed), result->number);
+  };
+  setResult(gemm->toX, x);
+  setResult(gemm->toW, w);
+  setResult(gemm->toY, y);
+}
+
+static void buildGroupedMm(NodeRuleBuilder &b) {
+  size_t left = b.getShape("self").size(), right = b.getShape("mat2").size();
+  if (left == 3 && right == 3)
+    return buildGemm<3>(b);
+  // The gradient of w sums over rows, the others over inner.
+  bool isGradient = left == 2 && right == 2;
+  setGrouped(b, isGradient ? FactorKind::Parallel : FactorKind::Sum,
+             FactorKind::Parallel, readGroupedGemm(b.args));
+  b.addLinear({"self"});
+  b.addLinear({"mat2"});
+}
+
+static void buildGroupedFallback(NodeRuleBuilder &b) {
+  setGrouped(b, FactorKind::Sum, FactorKind::Parallel, readGroupedGemm(b.args));
+  b.addLinear({"input"});
+  b.addLinear({"weight"});
+}
+
+/// The gradient of the input sums over outer, of which that of the weight has
+/// parts.
+static void buildGroupedFallbackBackward(NodeRuleBuilder &b) {
+  setGrouped(b, FactorKind::Parallel, FactorKind::Sum, readGroupedGemm(b.args));
+  b.addLinear({"grad_output"});
+}
+
 void regather::tg::sharding::addGemmRules(NodeRuleTable &table) {
   table.add(Operator::AtenAddmm, {buildAddmm});
   table.add(Operator::AtenBaddbmm, {buildBaddbmm});
   table.add(Operator::AtenBmm, {buildGemm<3>});
   table.add(Operator::AtenDot, {buildDot});
+  table.add(Operator::AtenGroupedMm, {buildGroupedMm});
   table.add(Operator::AtenMm, {buildGemm<2>});
   table.add(Operator::AtenMv, {buildMv});
+  table.add(Operator::TransformersGroupedMmFallback, {buildGroupedFallback});
+  table.add(Operator::TransformersGroupedMmFallbackBackward,
+            {buildGroupedFallbackBackward});
 }

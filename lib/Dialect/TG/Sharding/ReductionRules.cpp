@@ -86,6 +86,11 @@ template <bool IsLinear> static void buildScan(NodeRuleBuilder &b) {
     b.addLinear({"self"});
 }
 
+/// Parts of the elements give parts of the counts.
+static void buildHistogram(NodeRuleBuilder &b) {
+  b.setOperand("self", addDims(b.rule, b.getShape("self"), FactorKind::Sum));
+}
+
 void regather::tg::sharding::addReductionRules(NodeRuleTable &table) {
   table.add({Operator::AtenAll, Operator::AtenAny,
              Operator::AtenLinalgVectorNorm, Operator::AtenLogsumexp,
@@ -103,6 +108,7 @@ void regather::tg::sharding::addReductionRules(NodeRuleTable &table) {
              Operator::AtenTopk},
             {buildScan<false>});
   table.add(Operator::AtenCumsum, {buildScan<true>});
+  table.add(Operator::AtenHistc, {buildHistogram});
   table.add(Operator::AtenMean,
             {buildReduction<FactorKind::Mean, /*IsLinear=*/true>});
   table.add(Operator::AtenSum,

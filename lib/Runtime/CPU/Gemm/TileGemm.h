@@ -68,17 +68,24 @@ public:
   template <typename PackLeft, typename PackRight, typename Epilogue>
   void run(const GemmTile &tile, PackLeft packLeft, PackRight packRight,
            const Epilogue &epilogue, void *scratch) const {
+    run(tile, depth, packLeft, packRight, epilogue, scratch);
+  }
+
+  /// The same with sums of another length, at most that of the constructor.
+  template <typename PackLeft, typename PackRight, typename Epilogue>
+  void run(const GemmTile &tile, int64_t length, PackLeft packLeft,
+           PackRight packRight, const Epilogue &epilogue, void *scratch) const {
     auto *left = static_cast<float *>(scratch);
     float *right = left + leftSize;
     float *sums = right + rightSize;
     const int64_t tileSize = kernels.rows * kernels.columns;
-    const bool isOneBlock = depth <= kDepthBlock;
+    const bool isOneBlock = length <= kDepthBlock;
     // Once even if there is nothing to sum.
-    for (int64_t l = 0; l == 0 || l < depth; l += kDepthBlock) {
-      int64_t count = std::min(kDepthBlock, depth - l);
+    for (int64_t l = 0; l == 0 || l < length; l += kDepthBlock) {
+      int64_t count = std::min(kDepthBlock, length - l);
       packRight(l, count, right);
       packLeft(l, count, left);
-      bool isLast = l + kDepthBlock >= depth;
+      bool isLast = l + kDepthBlock >= length;
       float *sum = sums;
       for (int64_t j = 0; j < tile.numColumns; j += kernels.columns)
         for (int64_t i = 0; i < tile.numRows; i += kernels.rows) {

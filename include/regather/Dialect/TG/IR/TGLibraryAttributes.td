@@ -270,4 +270,56 @@ def TG_ConvolutionAttr : TG_LibraryCall<"Convolution", "convolution"> {
   }];
 }
 
+def TG_GroupedGemmAttr : TG_LibraryCall<"GroupedGemm", "grouped_gemm"> {
+  let summary = "rows times the matrix of their group, or gradients of this";
+  let description = [{
+    Relates x, w and y, where g(t) is the first group whose end, a number of
+    rows, lies behind row t:
+
+    ```
+    y[t, n] = sum_k x[t, k] * w[g(t), k, n]
+    ```
+
+    The call reads some of them and writes others: `to_y` from x and w; `to_x`,
+    the adjoint in x, from y and w; `to_w`, the adjoint in w, from x and y. Rows
+    behind all ends get NaN, or zeros with `fills_zeros`, and no matrix counts
+    them. Views of x have strides of `rows` and of `inner`, those of w of
+    `groups`, `inner` and `outer`, those of y of `rows` and `outer`, that of
+    `ends` of `groups`. Elements are f32, bf16 or f16, ends i32 or i64. Sums are
+    f32, and are rounded once.
+
+    ```
+    tg.kernel @experts_0(%x: tensor<64x32xf32>, %w: tensor<4x32x48xf32>,
+                         %ends: tensor<4xi32>) -> tensor<64x48xf32>
+        attributes {library_call = #tg.grouped_gemm<
+            groups = 4, rows = 64, inner = 32, outer = 48,
+            x = <0 strides[32, 1]>, w = <1 strides[1536, 48, 1]>,
+            ends = <2 strides[1]>, to_y = <3 strides[48, 1]>>}
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$groups,
+    "int64_t":$rows,
+    "int64_t":$inner,
+    "int64_t":$outer,
+    DefaultValuedParameter<"bool", "false">:$fills_zeros,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$x,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$w,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$y,
+    "::regather::tg::BufferViewAttr":$ends,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$to_x,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$to_w,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$to_y
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    bool hasDeviceRoutine() const { return false; }
+
+    /// Sizes of x, w and y, as their views have them.
+    llvm::SmallVector<int64_t> getXShape() const;
+    llvm::SmallVector<int64_t> getWShape() const;
+    llvm::SmallVector<int64_t> getYShape() const;
+  }];
+}
+
 #endif // REGATHER_DIALECT_TG_IR_TGLIBRARYATTRIBUTES

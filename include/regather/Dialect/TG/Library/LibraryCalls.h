@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Recognises what a library computes as a whole: a GEMM with the views of its
-// operands and what is done to its result, attention, or a convolution. Works
+// operands and what is done to its result, a grouped GEMM, attention, or a
+// convolution. Works
 // on nodes and on structured operations alike, in time linear in the number of
 // operations, and builds nothing. `tg-form-kernels` keeps what it finds as
 // `library_call` of a kernel; who lowers the kernel reads it there.
@@ -54,10 +55,17 @@ LibraryMatch<ConvolutionAttr>
 matchConvolution(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
                  mlir::ValueRange outputs);
 
+/// The grouped GEMM, or the gradients of one, that `ops` compute, as for
+/// convolutions.
+LibraryMatch<GroupedGemmAttr>
+matchGroupedGemm(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
+                 mlir::ValueRange outputs);
+
 /// The same for the body of a kernel, of any size.
 LibraryMatch<GemmAttr> matchGemm(KernelOp kernel);
 LibraryMatch<AttentionAttr> matchAttention(KernelOp kernel);
 LibraryMatch<ConvolutionAttr> matchConvolution(KernelOp kernel);
+LibraryMatch<GroupedGemmAttr> matchGroupedGemm(KernelOp kernel);
 
 /// Checks that the body of a kernel computes what its library call does, if it
 /// has one. Emits an error.
@@ -69,10 +77,17 @@ llvm::LogicalResult verifyLibraryCall(KernelOp kernel);
 void updateLibraryCall(KernelOp kernel);
 
 /// What a library can take over.
-enum class LibraryRoutine { Gemm, Attention, AttentionBackward, Convolution };
+enum class LibraryRoutine {
+  Gemm,
+  GroupedGemm,
+  Attention,
+  AttentionBackward,
+  Convolution
+};
 
 /// The routine that `op` asks for, whatever its sizes and types are; nothing if
-/// it is no GEMM of two tensors and no node for attention or a convolution.
+/// it is no GEMM of two tensors and no node for a grouped GEMM, attention or a
+/// convolution.
 std::optional<LibraryRoutine> getLibraryRoutine(mlir::Operation *op);
 
 /// The operand of which a result is another view, or a copy; null if it is none

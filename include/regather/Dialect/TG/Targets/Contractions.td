@@ -28,7 +28,9 @@ defm AtenBmm : Operator<"aten.bmm", Gemm, [Default<"self mat2">]>;
 defm AtenDot : Operator<"aten.dot", Gemm, [
   Default<"self tensor", lowering=Opaque>
 ]>;
-defm AtenGroupedMm : Operator<"aten._grouped_mm", Gemm, cost=GroupedGemmCost>;
+defm AtenGroupedMm : Operator<"aten._grouped_mm", Gemm, [
+  Default<"self mat2 offs bias out_dtype">
+], cost=GroupedGemmCost>;
 defm AtenLinear : Operator<"aten.linear", Gemm>;
 defm AtenMatmul : Operator<"aten.matmul", Gemm>;
 defm AtenMm : Operator<"aten.mm", Gemm, [Default<"self mat2">]>;
@@ -36,6 +38,16 @@ defm AtenMv : Operator<"aten.mv", Gemm, [Default<"self vec", lowering=Opaque>]>;
 defm AtenScaledGroupedMm
     : Operator<"aten._scaled_grouped_mm", Gemm, cost=GroupedGemmCost>;
 defm AtenScaledMm : Operator<"aten._scaled_mm", Gemm>;
+// What the transformers library calls where `aten._grouped_mm` does not take
+// the type of the elements.
+defm TransformersGroupedMmFallback
+    : Operator<"transformers.grouped_mm_fallback", Gemm, [
+  Default<"input weight offs">
+], cost=GroupedGemmCost>;
+defm TransformersGroupedMmFallbackBackward
+    : Operator<"transformers.grouped_mm_fallback_backward", Gemm, [
+  Default<"input weight offs grad_output", results=2>
+], cost=GroupedGemmCost>;
 
 //===----------------------------------------------------------------------===//
 // Convolutions

@@ -38,6 +38,9 @@ defm AtenCumsum : Operator<"aten.cumsum", Reduction, [Default<"self dim">]>;
 defm AtenEqual : Operator<"aten.equal", Reduction, pytorch=Recomputable>;
 defm AtenGradSumToSize
     : Operator<"aten._grad_sum_to_size", Reduction, pytorch=Recomputable>;
+defm AtenHistc : Operator<"aten.histc", Reduction, [
+  Default<"self bins min max">
+]>;
 defm AtenLinalgVectorNorm : Operator<"aten.linalg_vector_norm", Reduction, [
   Default<"self ord dim keepdim">
 ]>;

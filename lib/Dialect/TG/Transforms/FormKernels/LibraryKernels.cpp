@@ -99,6 +99,12 @@ StringRef LibraryCall::match(Candidate &candidate) {
     candidate.call = match.call;
     return match.reason;
   }
+  if (routine == LibraryRoutine::GroupedGemm) {
+    auto match = matchGroupedGemm(candidate.members, candidate.inputs,
+                                  candidate.outputs);
+    candidate.call = match.call;
+    return match.reason;
+  }
   if (routine != LibraryRoutine::Gemm) {
     auto match =
         matchAttention(candidate.members, candidate.inputs, candidate.outputs);
@@ -139,11 +145,12 @@ void LibraryCall::emitApart(Operation *op, StringRef reason) const {
 
 /// True for what a call gives even if nothing uses it: the logarithms of
 /// attention are for its gradients alone, and a layer may need only some
-/// gradients of a convolution.
+/// gradients of a convolution or of a grouped GEMM.
 static bool isNeeded(OpResult result, LibraryRoutine routine) {
   if (!result.use_empty())
     return true;
-  if (routine == LibraryRoutine::Convolution)
+  if (routine == LibraryRoutine::Convolution ||
+      routine == LibraryRoutine::GroupedGemm)
     return false;
   return routine != LibraryRoutine::Attention || result.getResultNumber() == 0;
 }
