@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /** Changes whenever the layout or the meaning of a table does. */
-#define RG_PROGRAM_VERSION 2
+#define RG_PROGRAM_VERSION 3
 
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_PROGRAM_SYMBOL "regather_program"
@@ -171,6 +171,11 @@ typedef struct rg_instruction {
   int64_t target;      /**< number of an instruction, or their count */
   /** Operation and source location, for messages; may be null. */
   const char *description;
+  /** What the cost model says of a computation: arithmetic operations, a
+   *  multiply-add counts two, and bytes that are read and written. Nothing
+   *  depends on it. */
+  double flops;
+  int64_t bytes;
 } rg_instruction;
 
 /** A compiled step. A table of no entries may be null. */
