@@ -1,12 +1,15 @@
 """Models of the benchmark `cpu`, as factories for `python -m regather capture`.
 
-Each returns a model, its inputs, a loss and the targets of the loss. Values are
-drawn from a fixed seed.
+Each returns a model, its inputs, a loss and the targets of the loss; without a
+loss the model computes its own, of inputs by name. Values are drawn from a
+fixed seed.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
+import cpu_library_models  # noqa: E402
 import llama3  # noqa: E402
 
 
@@ -119,4 +123,31 @@ def swiglu() -> tuple[Any, ...]:
             (torch.randn(4, 256, 1024),))
 
 
-MODELS = {"llama": llama, "gpt2": gpt2, "mlp": mlp, "swiglu": swiglu}
+OWN: dict[str, dict[str, Callable[[], tuple[Any, ...]]]] = {
+    "decoders": {"llama": llama, "gpt2": gpt2},
+    "layers": {"mlp": mlp, "swiglu": swiglu},
+}
+FAMILY: dict[str, str] = {}
+MODELS: dict[str, Callable[[], tuple[Any, ...]]] = {}
+for _family, _models in itertools.chain(OWN.items(),
+                                        cpu_library_models.FAMILIES.items()):
+    FAMILY |= dict.fromkeys(_models, _family)
+    MODELS |= _models
+
+
+def convert(made: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
+    """The model, and all floats of its batch, in another type."""
+    def narrow(value: Any) -> Any:
+        return value.to(dtype) if value.is_floating_point() else value
+    model, inputs, loss, targets = made
+    inputs = (({k: narrow(v) for k, v in inputs.items()})
+              if isinstance(inputs, dict) else tuple(map(narrow, inputs)))
+    return model.to(dtype), inputs, loss, tuple(map(narrow, targets))
+
+
+def compute_loss(made: tuple[Any, ...]) -> torch.Tensor:
+    """One forward pass."""
+    model, inputs, loss, targets = made
+    if loss is None:
+        return model(**inputs).loss
+    return loss(model(*inputs), *targets)

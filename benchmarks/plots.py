@@ -20,9 +20,9 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
 COLORS = ("#1f5fa8", "#e08a1e", "#8a8a8a", "#4c9a5b")
 
 
-def save(figure: pyplot.Figure, name: str) -> Path:
-    FOLDER.mkdir(exist_ok=True)
-    path = FOLDER / f"{name}.svg"
+def save(figure: pyplot.Figure, name: str, folder: Path = FOLDER) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.svg"
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
     pyplot.close(figure)
     return path
@@ -30,7 +30,7 @@ def save(figure: pyplot.Figure, name: str) -> Path:
 
 def bars(name: str, title: str, unit: str, groups: Sequence[str],
          series: Mapping[str, Sequence[float]], line: float | None = None,
-         inches: float = 7) -> Path:
+         inches: float = 7, folder: Path = FOLDER) -> Path:
     """One group of bars for each of `groups`, a bar in it for each series; a
     dashed line marks a goal."""
     figure, axes = pyplot.subplots(figsize=(inches, 3.2))
@@ -47,7 +47,7 @@ def bars(name: str, title: str, unit: str, groups: Sequence[str],
     axes.set_title(title)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    return save(figure, name)
+    return save(figure, name, folder)
 
 
 def lines(name: str, title: str, x_label: str, y_label: str,

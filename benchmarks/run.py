@@ -2,7 +2,8 @@
 """Runs benchmarks by name; without a name, lists them.
 
 A benchmark is a module bench_NAME.py beside this file whose `main(args)` takes
-the parsed arguments, prints a table and returns an exit status.
+the parsed arguments, prints a table and returns an exit status. Options of its
+own are added by its `add_options(parser)` and written as --option=VALUE.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build")
+    # Before the others, whose names are those of the benchmarks.
+    args, _ = parser.parse_known_args(
+        [word for word in sys.argv[1:] if word not in ("-h", "--help")])
+    for name in args.names:
+        if name in names():
+            module = importlib.import_module(f"bench_{name}")
+            if hasattr(module, "add_options"):
+                module.add_options(parser)
     args = parser.parse_args()
     args.build_dir = (ROOT / args.build_dir).resolve()
     if not args.names:

@@ -43,6 +43,7 @@ public:
   std::vector<double> getWaitSeconds() const override {
     return engine->getWaitSeconds();
   }
+  int32_t getThreads() const override { return engine->getThreads(); }
   std::vector<std::vector<RunSpan>> getSpans() const override {
     return engine->getSpans();
   }

@@ -9,6 +9,7 @@
 #include "regather/Program/ProgramTables.h"
 
 #include "ElementBytes.h"
+#include "KernelCost.h"
 #include "LibraryTables.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -78,13 +79,24 @@ private:
         static_cast<int64_t>(tables.instructions.size());
   }
 
+  /// The last instruction moves the bytes of its first slice so many times.
+  void setMovedBytes(int64_t times) {
+    rg_instruction &instruction = tables.instructions.back();
+    instruction.bytes = times * tables.slices[instruction.first_slice].bytes;
+  }
+
   rg_slice getSlice(Value buffer);
   rg_value describe(StringRef name, Type type, bool donated);
   rg_collective describe(exec::CollectiveOp collective);
   int32_t addConstant(ElementsAttr elements);
   int32_t addAxes(exec::CommunicatorOp communicator);
-  /// What a launch calls: the opcode and the number in its table.
-  using Callee = std::pair<rg_opcode, unsigned>;
+  /// What a launch calls: the opcode and the number in its table, and what it
+  /// costs.
+  struct Callee {
+    rg_opcode opcode;
+    size_t number;
+    tg::OpCost cost = {};
+  };
   Callee addKernel(tg::KernelOp kernel);
   const char *getDescription(Operation *op);
 
@@ -195,7 +207,7 @@ int32_t ProgramTranslator::addConstant(ElementsAttr elements) {
 ProgramTranslator::Callee ProgramTranslator::addKernel(tg::KernelOp kernel) {
   auto add = [](rg_opcode opcode, auto &table, const auto &entry) {
     table.push_back(entry);
-    return Callee(opcode, table.size() - 1);
+    return Callee{opcode, table.size() - 1};
   };
   FunctionType type = kernel.getFunctionType();
   tg::LibraryCallAttrInterface call = kernel.getLibraryCallAttr();
@@ -226,10 +238,15 @@ void ProgramTranslator::translate(exec::LaunchOp launch) {
   auto kernel = symbols.lookupNearestSymbolFrom<tg::KernelOp>(
       launch, launch.getKernelAttr());
   auto it = kernels.find(kernel);
-  if (it == kernels.end())
+  if (it == kernels.end()) {
     it = kernels.try_emplace(kernel, addKernel(kernel)).first;
-  auto [opcode, number] = it->second;
-  add(launch, opcode, number, operands, launch.getStream());
+    it->second.cost = getKernelCost(kernel);
+  }
+  const auto &[opcode, number, cost] = it->second;
+  size_t instruction =
+      add(launch, opcode, number, operands, launch.getStream());
+  tables.instructions[instruction].flops = cost.flops;
+  tables.instructions[instruction].bytes = cost.readBytes + cost.writtenBytes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -384,6 +401,7 @@ void ProgramTranslator::translate(Operation &inner) {
         add(copy, RG_OP_COPY, 0,
             {getSlice(copy.getTarget()), getSlice(copy.getSource())},
             copy.getStream());
+        setMovedBytes(2);
       })
       .Case([&](exec::FillOp fill) {
         auto type = RankedTensorType::get({}, fill.getValue().getType());
@@ -395,6 +413,7 @@ void ProgramTranslator::translate(Operation &inner) {
                           tables.constants[it->second].bytes};
         add(fill, RG_OP_FILL, 0, {getSlice(fill.getTarget()), value},
             fill.getStream());
+        setMovedBytes(1);
       })
       .Case([&](exec::AxisIndexOp index) {
         auto communicator =

@@ -41,11 +41,13 @@ def test_runs_try_all_outputs_before_they_train(tmp_path: Path) -> None:
     result = run_tool("regather", *RUN, "--steps=1000000000",
                       f"--outputs={missing / 'x'}",
                       f"--outputs-sharded={tmp_path / 'file' / 'x'}",
-                      f"--report={tmp_path}", f"--trace={missing / 't'}")
+                      f"--report={tmp_path}", f"--trace={missing / 't'}",
+                      f"--profile={missing / 'p'}")
     expect_error(result, f"cannot write '{missing / 'x'}': No such file",
                  f"cannot write '{tmp_path / 'file' / 'x'}': Not a directory",
                  f"cannot write '{tmp_path}': Is a directory",
-                 f"cannot write '{missing / 't'}': No such file")
+                 f"cannot write '{missing / 't'}': No such file",
+                 f"cannot write '{missing / 'p'}': No such file")
     assert result.stdout == b""
     assert os.listdir(tmp_path) == ["file"]
 

@@ -14,7 +14,7 @@ MODULES_ONLY = {
     "layout", "mesh", "optimizer", "pass-option", "plan", "policy",
     "recompute", "replicate-axis", "reshard", "schedule", "seed"}
 
-FLAG = re.compile(r"^  --([a-z-]+)(=.+?)?(?: +- |  +)(\S.*)$", re.MULTILINE)
+FLAG = re.compile(r"^  --([a-z-]+)(\[?=.+?)?(?: +- |  +)(\S.*)$", re.MULTILINE)
 
 
 def read_help(tool: str, *words: str) -> dict[str, tuple[str, str]]:
@@ -22,7 +22,7 @@ def read_help(tool: str, *words: str) -> dict[str, tuple[str, str]]:
     result = run_tool(tool, *words, "--help")
     assert result.code == 0, result.stderr
     # The library shows values in angle brackets.
-    return {name: (re.sub("^=<(.*)>$", r"=\1", value), text)
+    return {name: (re.sub("=<(.*)>", r"=\1", value), text)
             for name, value, text in FLAG.findall(result.stdout.decode())
             if name not in ("help", "help-list")}
 
@@ -55,6 +55,7 @@ def test_both_tools_explain_the_same_flags() -> None:
     ("--comm=pigeons", 'got "pigeons"'),
     ("--algorithms=best", '--algorithms expects first or timed, got "best"'),
     ("--text-inputs=a,b", "--text-inputs needs --text"),
+    ("--profile=-", "--profile needs the name of a file"),
     ("--inputs=", "--inputs needs the name of a file"),
 ])
 def test_both_tools_refuse_a_value_alike(flag: str, message: str) -> None:

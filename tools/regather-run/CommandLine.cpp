@@ -21,9 +21,11 @@ std::string regather::getUsage() {
   for (const RunFlag &flag : getRunFlags()) {
     if (!hasFlag(flag))
       continue;
-    std::string left = std::string("  --") + flag.name +
-                       (flag.isSwitch() ? "" : "=") +
-                       (flag.isSwitch() ? "" : flag.value);
+    std::string left = std::string("  --") + flag.name;
+    if (flag.isOptional)
+      left += std::string("[=") + flag.value + ']';
+    else if (!flag.isSwitch())
+      left += std::string("=") + flag.value;
     left.resize(std::max<size_t>(left.size() + 2, 34), ' ');
     text += left + flag.help + '\n';
   }
@@ -44,7 +46,7 @@ static Failure readFlag(const std::vector<std::string> &arguments, size_t &next,
   if (flag->isSwitch() && hasValue)
     return Failure("--" + name + " takes no value");
   std::string value = hasValue ? argument.substr(equals + 1) : "";
-  if (!flag->isSwitch() && !hasValue) {
+  if (!flag->isSwitch() && !flag->isOptional && !hasValue) {
     if (++next == arguments.size())
       return Failure("--" + name + " needs a value");
     value = arguments[next];

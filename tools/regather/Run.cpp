@@ -51,6 +51,7 @@ static std::vector<GivenFlag> declareFlags() {
       given.value = std::make_unique<cl::opt<std::string>>(
           llvm::StringRef(flag.name), cl::desc(flag.help),
           cl::value_desc(flag.value), cl::sub(runCommand),
+          flag.isOptional ? cl::ValueOptional : cl::ValueRequired,
           cl::cat(getCategory()));
   }
   return flags;
@@ -66,6 +67,7 @@ static Result<RunFlags> readFlags(const CommandRequest &request) {
       return failure;
   flags.ranks = request.step.ranks;
   flags.quiet = isQuiet();
+  flags.options.profile.cacheFolder = request.compile.cacheDirectory;
   if (Failure failure = checkRunFlags(flags))
     return failure;
   if (flags.communicator &&
@@ -84,7 +86,7 @@ static EngineOptions getEngineOptions(const RunFlags &flags,
   if (flags.job)
     options.transport = flags.job->getTransport();
   options.watchArena = flags.options.checkPlan;
-  options.recordSpans = !flags.options.trace.empty();
+  options.recordSpans = flags.options.needsSpans();
   options.compileThreads = compile.threads;
   options.cacheDirectory = compile.cacheDirectory;
   return options;

@@ -101,6 +101,9 @@ RG_EXPORT rg_failure rg_executor_failure(const rg_executor *executor);
 
 RG_EXPORT int32_t rg_executor_ranks(const rg_executor *executor);
 
+/** Threads on which each rank computes, its own included. */
+RG_EXPORT int32_t rg_executor_threads(const rg_executor *executor);
+
 /** Runs one step. `arguments[rank][i]` is aligned to the element size; only
  *  donated arguments are written. No two arguments overlap if one of them is
  *  donated. `results[rank][i]` is memory for result i, aligned likewise, that

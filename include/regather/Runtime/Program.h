@@ -173,6 +173,11 @@ typedef struct rg_instruction {
   int64_t target;      /**< number of an instruction, or their count */
   /** Operation and source location, for messages; may be null. */
   const char *description;
+  /** What the cost model says of a computation: arithmetic operations, a
+   *  multiply-add counts two, and bytes that are read and written. Nothing
+   *  depends on it. */
+  double flops;
+  int64_t bytes;
 } rg_instruction;
 
 /** A compiled step. A table of no entries may be null. */

@@ -186,7 +186,8 @@ BundleOptions regather::makeBundleOptions(const RunFlags &flags) {
         gpu.timeout_seconds = *flags.timeout;
   executor.threads = flags.threads;
   executor.watch_arena = gpu.watch_arena = flags.options.checkPlan;
-  executor.record_spans = !flags.options.trace.empty();
+  executor.record_spans = flags.options.needsSpans();
+  options.profiles = flags.options.profile.isAsked;
   CommunicatorOptions communicator =
       flags.communicator.value_or(CommunicatorOptions());
   executor.check_messages = communicator.isChecked;
@@ -235,6 +236,8 @@ loadForGpu(const std::string &path, const Manifest &manifest,
            const std::function<void(const std::string &)> &report) {
   if (options.job)
     return Failure("--comm=mpi needs a bundle for processors");
+  if (options.profiles)
+    return Failure("--profile needs a bundle for processors");
   auto gpu = loadTables<rg_gpu_program>(path, RG_GPU_PROGRAM_SYMBOL);
   if (!gpu)
     return gpu.getFailure();

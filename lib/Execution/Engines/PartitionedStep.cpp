@@ -9,6 +9,7 @@
 #include "regather/Execution/Engines/PartitionedStep.h"
 
 #include <algorithm>
+#include <chrono>
 
 using namespace regather;
 
@@ -37,17 +38,23 @@ public:
   }
   std::optional<int64_t> getPeakBytes() const override;
   std::vector<double> getWaitSeconds() const override;
+  int32_t getThreads() const override { return forward->getThreads(); }
+  std::vector<std::vector<RunSpan>> getSpans() const override;
   std::optional<ArenaReport> getArena() const override;
   std::optional<KernelCounts> getKernels() const override;
 
 private:
   StepPartition partition;
   std::unique_ptr<Engine> forward, backward;
+  /// When backward began in the last run, since forward did.
+  double backwardBegin = 0;
 };
 } // namespace
 
 bool PartitionedEngine::run(std::vector<RankValues> &arguments,
                             std::vector<RankValues> &results) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now();
   results.assign(arguments.size(), {});
   {
     // Engines do not write to bytes that others share: backward reads the
@@ -62,6 +69,7 @@ bool PartitionedEngine::run(std::vector<RankValues> &arguments,
         arguments[rank].push_back(returned[rank][number]);
     }
   }
+  backwardBegin = std::chrono::duration<double>(Clock::now() - begin).count();
   std::vector<RankValues> returned;
   bool succeeded = backward->run(arguments, returned);
   for (size_t rank = 0; rank < arguments.size(); ++rank) {
@@ -89,6 +97,20 @@ std::vector<double> PartitionedEngine::getWaitSeconds() const {
   for (size_t rank = 0; rank < sum.size(); ++rank)
     sum[rank] += second[rank];
   return sum;
+}
+
+std::vector<std::vector<RunSpan>> PartitionedEngine::getSpans() const {
+  std::vector<std::vector<RunSpan>> ranks = forward->getSpans();
+  std::vector<std::vector<RunSpan>> second = backward->getSpans();
+  if (ranks.size() != second.size())
+    return {};
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    for (RunSpan &span : second[rank]) {
+      span.begin += backwardBegin;
+      span.end += backwardBegin;
+      ranks[rank].push_back(std::move(span));
+    }
+  return ranks;
 }
 
 std::optional<ArenaReport> PartitionedEngine::getArena() const {

@@ -218,6 +218,16 @@ static std::vector<RunFlag> makeFlags() {
       makeFileFlag("trace", "FILE",
                    "Write what ranks did in the last step, for Perfetto",
                    PLACE(options.trace)),
+      RunFlag{"profile", "FILE.html",
+              "Print where the time of a step goes, kernel by kernel, beside "
+              "what the machine reaches; and write it as a page",
+              RunFlagTools::Both,
+              [](RunFlags &flags, const std::string &text) {
+                flags.options.profile.isAsked = true;
+                flags.options.profile.page = text;
+                return Failure();
+              },
+              /*isOptional=*/true},
       makeSwitch("json", "Print one JSON object on stdout",
                  PLACE(options.json)),
       makeSwitch("quiet", "Print no progress", PLACE(quiet),
@@ -251,6 +261,7 @@ Failure regather::checkRunFlags(const RunFlags &flags) {
     const std::pair<bool, const char *> given[] = {
         {flags.options.checkPlan, "--check-plan"},
         {!flags.options.trace.empty(), "--trace"},
+        {flags.options.profile.isAsked, "--profile"},
         {flags.communicator.has_value(), "--comm"}};
     for (auto [isGiven, name] : given)
       if (isGiven)

@@ -8,6 +8,7 @@
 
 #include "RunOutputs.h"
 
+#include "regather/Execution/Profile/FormatProfile.h"
 #include "regather/Execution/Training/RunTrace.h"
 #include "regather/Execution/Training/ShardFolder.h"
 #include "regather/Support/AtomicFile.h"
@@ -31,7 +32,7 @@ std::vector<Failure> regather::checkOutputs(const RunOptions &options,
   check(options.outputsSharded, checkFolderWritable);
   if (onlyRank.value_or(0) == 0)
     for (const std::string &path :
-         {options.outputs, options.report, options.trace})
+         {options.outputs, options.report, options.trace, options.profile.page})
       check(path, checkWritable);
   return failures;
 }
@@ -46,6 +47,11 @@ Failure regather::writeShards(const RunOptions &options, Engine &engine,
                  : Failure("cannot save the results: " + parts.getMessage());
   };
   return writeShardFolder(options.outputsSharded, step, training, waitForAll);
+}
+
+/// A file without its folder.
+static std::string getTitle(const std::string &file) {
+  return file.substr(file.rfind('/') + 1);
 }
 
 Failure regather::writeOutputs(const RunOptions &options, Engine &engine,
@@ -74,6 +80,10 @@ Failure regather::writeOutputs(const RunOptions &options, Engine &engine,
     if (Failure failure = write(options.report, formatJson(report)))
       return failure;
   if (!options.trace.empty())
-    return write(options.trace, formatTrace(engine.getSpans()));
+    if (Failure failure = write(options.trace, formatTrace(engine.getSpans())))
+      return failure;
+  if (!options.profile.page.empty() && report.profile)
+    return write(options.profile.page,
+                 renderProfile(*report.profile, getTitle(options.file)));
   return Failure();
 }

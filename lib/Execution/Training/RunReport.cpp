@@ -10,6 +10,8 @@
 
 #include "ReportJson.h"
 
+#include "regather/Execution/Profile/FormatProfile.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -119,6 +121,8 @@ std::string regather::formatJson(const RunReport &report) {
     json["kernels"] = {{"count", kernels->count},
                        {"compiled", kernels->compiled},
                        {"cached", kernels->cached}};
+  if (report.profile)
+    json["profile"] = makeProfileJson(*report.profile);
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) +
          '\n';
 }
@@ -173,6 +177,7 @@ std::string regather::formatSummary(const RunReport &report) {
     ops += summary.ops;
     bytes += summary.bytes;
   }
-  return text + "\ncollectives in each step: " + std::to_string(ops) +
-         ", by which each rank receives " + group(bytes) + " bytes\n";
+  text += "\ncollectives in each step: " + std::to_string(ops) +
+          ", by which each rank receives " + group(bytes) + " bytes\n";
+  return report.profile ? text + formatProfile(*report.profile) : text;
 }

@@ -31,7 +31,8 @@ Failure regather::checkRunOptions(const RunOptions &options) {
   const std::pair<const char *, const std::string &> files[] = {
       {"--outputs", options.outputs},
       {"--report", options.report},
-      {"--trace", options.trace}};
+      {"--trace", options.trace},
+      {"--profile", options.profile.page}};
   for (const auto &[flag, path] : files)
     if (path == "-")
       return Failure(std::string(flag) + " needs the name of a file");
@@ -74,12 +75,16 @@ static Result<std::optional<TextBatches>> openText(const RunOptions &options,
 static Result<TrainingResult>
 trainStep(const RunOptions &options, const RunSubject &subject, Engine &engine,
           std::vector<RankValues> arguments,
-          const std::optional<TextBatches> &batches, RunListener &listener) {
+          const std::optional<TextBatches> &batches, ProfileCollector &profile,
+          RunListener &listener) {
   Failure saveFailure;
   TrainingHooks hooks;
   hooks.callback = [&](int64_t index, std::optional<double> loss,
                        double seconds) {
     listener.finishStep(index, loss, seconds);
+    // Rank 0 of a job, or of this process, stands for all.
+    if (options.profile.isAsked && engine.getOnlyRank().value_or(0) == 0)
+      profile.addStep(engine.getSpans().front(), seconds);
   };
   hooks.feed = [&](int64_t index, std::vector<RankValues> &values) {
     if (batches)
@@ -106,6 +111,23 @@ trainStep(const RunOptions &options, const RunSubject &subject, Engine &engine,
   return Failure(std::string());
 }
 
+/// The profile of rank 0; nothing on another one.
+static std::optional<StepProfile>
+finishProfile(const RunOptions &options, const Engine &engine,
+              const ProfileCollector &collector,
+              std::vector<std::string> &warnings) {
+  if (collector.isEmpty())
+    return std::nullopt;
+  StepProfile profile = collector.finish();
+  profile.threads = engine.getThreads();
+  std::string warning;
+  profile.machine =
+      getMachineRates(options.profile.cacheFolder, profile.threads, warning);
+  if (!warning.empty())
+    warnings.push_back(warning);
+  return profile;
+}
+
 Result<RunReport> regather::runStep(const RunOptions &options,
                                     const RunSubject &subject,
                                     RunListener &listener) {
@@ -130,8 +152,9 @@ Result<RunReport> regather::runStep(const RunOptions &options,
   auto engine = subject.createEngine();
   if (!engine)
     return engine.getFailure();
+  ProfileCollector collector;
   auto training = trainStep(options, subject, **engine, std::move(*arguments),
-                            *batches, listener);
+                            *batches, collector, listener);
   if (!training)
     return training.getFailure();
   if (options.checkPlan)
@@ -141,6 +164,10 @@ Result<RunReport> regather::runStep(const RunOptions &options,
   RunReport report = makeRunReport(subject.step, **engine, *training);
   report.file = options.file;
   report.collectives = subject.collectives;
+  size_t numWarnings = warnings.size();
+  report.profile = finishProfile(options, **engine, collector, warnings);
+  for (size_t i = numWarnings; i < warnings.size(); ++i)
+    listener.warn(warnings[i]);
   report.warnings = std::move(warnings);
   report.isStopped =
       static_cast<int64_t>(training->seconds.size()) < options.steps;

@@ -40,6 +40,7 @@ public:
   int64_t getTouchedBytes() const;
 
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
+  int32_t getNumThreads() const { return threads; }
   double getWaitSeconds(int32_t rank) const {
     return ranks[size_t(rank)]->getWaitSeconds();
   }
@@ -298,6 +299,10 @@ rg_failure rg_executor_failure(const rg_executor *executor) {
 
 int32_t rg_executor_ranks(const rg_executor *executor) {
   return executor ? unwrap(executor)->getNumRanks() : 0;
+}
+
+int32_t rg_executor_threads(const rg_executor *executor) {
+  return executor ? unwrap(executor)->getNumThreads() : 0;
 }
 
 rg_status rg_executor_run(rg_executor *executor, void *const *const *arguments,

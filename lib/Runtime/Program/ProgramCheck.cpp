@@ -262,6 +262,8 @@ bool Checker::checkInstruction(int64_t number) {
   if (instruction.slice_count < 0 || instruction.first_slice < 0 ||
       instruction.first_slice > program.slice_count - instruction.slice_count)
     return fail(where + " has places that are not in the table");
+  if (!(instruction.flops >= 0) || instruction.bytes < 0)
+    return fail(where + " has a negative cost");
   for (int64_t i = 0; i < instruction.slice_count; ++i)
     if (!checkSlice(program.slices[instruction.first_slice + i],
                     "place " + std::to_string(i) + " of " + where))

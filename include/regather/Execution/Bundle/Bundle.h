@@ -37,6 +37,8 @@ struct BundleOptions {
   rg_executor_options executor = {};
   /// Of bundles for GPUs.
   rg_gpu_executor_options gpu = {};
+  /// Kernels are to be profiled, which those of GPUs cannot be.
+  bool profiles = false;
   /// The job of MPI of which this process is one rank; else null.
   std::shared_ptr<MpiJob> job;
   /// Says what could not be done but is no error.

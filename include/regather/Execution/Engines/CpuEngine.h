@@ -41,6 +41,7 @@ public:
            std::vector<RankValues> &results) override;
   std::optional<int64_t> getPeakBytes() const override;
   std::vector<double> getWaitSeconds() const override { return waitSeconds; }
+  int32_t getThreads() const override;
   std::vector<std::vector<RunSpan>> getSpans() const override;
   std::optional<ArenaReport> getArena() const override;
 

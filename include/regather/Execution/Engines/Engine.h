@@ -28,6 +28,17 @@ struct KernelCounts {
   int64_t cached = 0;
 };
 
+/// What computes an instruction: generated code, a routine of the runtime, a
+/// copy or fill of memory, or the walk through the program by itself.
+enum class RunWork : uint8_t {
+  Kernel,
+  Gemm,
+  Attention,
+  Convolution,
+  Copy,
+  Control
+};
+
 /// When a rank did something in a step.
 struct RunSpan {
   enum class Kind : uint8_t { Computation, Wait, Communication };
@@ -35,6 +46,12 @@ struct RunSpan {
   /// What it was, and where in the source.
   std::string name, place;
   int32_t stream = 0;
+  /// Of computation: by what, whether on operands of 16 bits, and what the
+  /// program says that it costs; see rg_instruction.
+  RunWork work = RunWork::Control;
+  bool isNarrow = false;
+  double flops = 0;
+  int64_t bytes = 0;
   /// Seconds since the step began.
   double begin = 0, end = 0;
 };
@@ -104,7 +121,11 @@ public:
   /// from its first call to its last; empty if there is none.
   virtual std::vector<double> getDeviceSeconds() const { return {}; }
 
-  /// What each rank did in the last run; empty unless it was asked for.
+  /// Threads on which each rank computes; 0 if there is no such number.
+  virtual int32_t getThreads() const { return 0; }
+
+  /// What each rank of this process did in the last run; empty unless it was
+  /// asked for.
   virtual std::vector<std::vector<RunSpan>> getSpans() const { return {}; }
 
   /// Nothing if the engine has no memory plan.

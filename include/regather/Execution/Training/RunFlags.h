@@ -66,6 +66,8 @@ struct RunFlag {
   /// Sets what the flag says, of which the text of a switch has no part.
   /// Messages begin with the name of the flag.
   std::function<Failure(RunFlags &flags, const std::string &text)> read;
+  /// The value may be left out, and the text is empty then.
+  bool isOptional = false;
 
   bool isSwitch() const { return !value; }
 };

@@ -10,6 +10,7 @@
 #define REGATHER_EXECUTION_TRAINING_RUNREPORT_H
 
 #include "regather/Execution/Engines/Engine.h"
+#include "regather/Execution/Profile/StepProfile.h"
 #include "regather/Execution/Training/Training.h"
 
 namespace regather {
@@ -52,6 +53,8 @@ struct RunReport {
   std::vector<std::string> routines;
   std::optional<KernelCounts> kernels;
   std::vector<CollectiveSummary> collectives;
+  /// If it was asked for.
+  std::optional<StepProfile> profile;
   /// What a listener was warned of.
   std::vector<std::string> warnings;
   /// The listener has ended the run before its last step.

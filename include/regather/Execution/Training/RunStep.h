@@ -17,6 +17,16 @@
 
 namespace regather {
 
+/// Whether kernels are to be profiled, and where it is told besides in the
+/// report.
+struct ProfileOptions {
+  bool isAsked = false;
+  /// A page to write; empty for none.
+  std::string page;
+  /// What remembers what the machine reaches; empty for nothing.
+  std::string cacheFolder = getCacheFolder();
+};
+
 /// What a user asks of a run, whatever is run.
 struct RunOptions {
   /// What is run, for the report.
@@ -35,9 +45,13 @@ struct RunOptions {
   std::string report;
   /// A file for the trace of the last step.
   std::string trace;
+  ProfileOptions profile;
   bool json = false;
   /// The run fails if it does not touch the memory that was planned.
   bool checkPlan = false;
+
+  /// True if the engine has to remember what ranks do; see Engine::getSpans.
+  bool needsSpans() const { return profile.isAsked || !trace.empty(); }
 };
 
 /// The first thing that is wrong with the options by themselves.

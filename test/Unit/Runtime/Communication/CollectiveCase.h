@@ -90,7 +90,7 @@ public:
       auto numMembers = int32_t(list.size());
       instructions.push_back({RG_OP_COLLECTIVE, 0, int32_t(collectives.size()),
                               2 * numMembers, numPlaces, 0,
-                              "'tg.collective' in model.layer"});
+                              "'tg.collective' in model.layer", 0, 0});
       collectives.push_back(entry);
       numPlaces += 2 * numMembers;
     }

@@ -80,7 +80,7 @@ public:
               const std::vector<rg_slice> &operands = {}, int32_t stream = 0,
               int64_t target = 0, const char *description = "instruction") {
     instructions.push_back({opcode, stream, index, int32_t(operands.size()),
-                            int64_t(slices.size()), target, description});
+                            int64_t(slices.size()), target, description, 0, 0});
     slices.insert(slices.end(), operands.begin(), operands.end());
     return int64_t(instructions.size()) - 1;
   }
