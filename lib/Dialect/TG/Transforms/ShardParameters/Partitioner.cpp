@@ -180,7 +180,7 @@ static std::optional<Rebuild> planRebuild(Value value, int64_t dim,
   std::optional<FactorSplit> split =
       splitFactor(op, rule, *factor, mesh.getBlocks(group),
                   /*allowUneven=*/group == Group::Shard);
-  if (mesh.segments && dependsOnRows(op))
+  if (split && mesh.segments && dependsOnRows(op, *split))
     return std::nullopt;
   if (!split || split->results.front() != dim)
     return std::nullopt;

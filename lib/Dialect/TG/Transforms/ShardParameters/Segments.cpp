@@ -25,16 +25,43 @@ using namespace regather::tg::spmd;
 // What operations do
 //===----------------------------------------------------------------------===//
 
-bool regather::tg::spmd::dependsOnRows(Operation *op) {
+/// True if the operation sums, or may.
+static bool reduces(Operation *op) {
+  if (auto structured = dyn_cast<linalg::LinalgOp>(op))
+    return structured.getNumReductionLoops() > 0;
+  auto node = dyn_cast<NodeOp>(op);
+  if (!node)
+    return false;
+  switch (getOperatorClass(node.getTarget()).value_or(OperatorClass::Loss)) {
+  case OperatorClass::Reduction:
+  case OperatorClass::Normalization:
+  case OperatorClass::Loss:
+  case OperatorClass::Pooling:
+  case OperatorClass::Gemm:
+  case OperatorClass::Convolution:
+  case OperatorClass::Attention:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool regather::tg::spmd::dependsOnRows(Operation *op,
+                                       const FactorSplit &split) {
+  if (!reduces(op))
+    return false;
+  auto node = dyn_cast<NodeOp>(op);
+  bool isGemm =
+      node && getOperatorClass(node.getTarget()) == OperatorClass::Gemm;
   bool isNarrow = llvm::any_of(op->getOperandTypes(), [](Type type) {
     return getElementTypeOrSelf(type).isBF16();
   });
-  if (!isNarrow)
-    return false;
-  if (auto node = dyn_cast<NodeOp>(op))
-    return getOperatorClass(node.getTarget()) == OperatorClass::Gemm;
-  auto structured = dyn_cast<linalg::LinalgOp>(op);
-  return structured && structured.getNumReductionLoops() > 0;
+  if (isGemm)
+    return isNarrow;
+  bool isInner = llvm::any_of(split.operands, [](std::optional<int64_t> dim) {
+    return dim.value_or(0) > 0;
+  });
+  return isInner || (isNarrow && !node);
 }
 
 bool regather::tg::spmd::movesElements(Operation *op) {
@@ -64,8 +91,11 @@ SmallVector<Value> regather::tg::spmd::buildOnSegments(
     return kind != FactorKind::Parallel && !split.results[result] &&
            isDescribed(op, rule, result);
   };
-  bool reduces = llvm::any_of(llvm::seq(0u, op->getNumResults()), isReduced);
-  int64_t count = reduces || dependsOnRows(op) ? mesh.getSegmentsPerRank() : 1;
+  bool isBatchReduced =
+      llvm::any_of(llvm::seq(0u, op->getNumResults()), isReduced);
+  int64_t count = isBatchReduced || dependsOnRows(op, split)
+                      ? mesh.getSegmentsPerRank()
+                      : 1;
   TreeSums sums = communication.getTreeSums();
 
   SmallVector<Type> segmentTypes(types);

@@ -15,8 +15,10 @@
 namespace regather::tg::spmd {
 
 /// True if the bits of a row depend on how many rows the operation has: a
-/// product of bf16, for which a library chooses the order by the sizes.
-bool dependsOnRows(mlir::Operation *op);
+/// product of bf16, for which a library chooses the order by the sizes, and a
+/// reduction of which the batch is not the outermost dimension, because what is
+/// summed in lanes is the innermost dimension of more than one element.
+bool dependsOnRows(mlir::Operation *op, const FactorSplit &split);
 
 /// True if `op` is a linear operation that moves elements, and rounds none: it
 /// may be done before a sum or behind it.
