@@ -87,12 +87,14 @@ struct ShardParameters
 private:
   LogicalResult shardStep(func::FuncOp func, const DataMesh &dataMesh) {
     FailureOr<ElementTypes> types = readElementTypes();
-    if (failed(types) || failed(checkLayout()) || failed(checkElastic()))
+    if (failed(types) || failed(checkLayout()) || failed(checkElastic()) ||
+        (elastic && failed(verifySegmentRanks(func, dataMesh))))
       return failure();
     FailureOr<Step> step =
         analyzeStep(func, dataMesh, *types, ignore, getBatchMode());
     if (failed(step) ||
-        (elastic && failed(verifySegments(func, dataMesh, step->batch))) ||
+        (elastic && step->batch &&
+         failed(verifySegmentRows(func, dataMesh, *step->batch))) ||
         failed(repeatStep(*step, dataMesh, *types)))
       return failure();
     FailureOr<std::vector<Unit>> found = findUnits(*step, units);

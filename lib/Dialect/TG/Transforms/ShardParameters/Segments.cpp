@@ -164,9 +164,8 @@ static std::string listDivisors(int64_t number,
   return text;
 }
 
-LogicalResult regather::tg::spmd::verifySegments(func::FuncOp func,
-                                                 const DataMesh &mesh,
-                                                 std::optional<int64_t> batch) {
+LogicalResult regather::tg::spmd::verifySegmentRanks(func::FuncOp func,
+                                                     const DataMesh &mesh) {
   int64_t segments = mesh.segments;
   if (!holdSubtrees(mesh.dataRanks, segments))
     return func.emitError()
@@ -177,27 +176,32 @@ LogicalResult regather::tg::spmd::verifySegments(func::FuncOp func,
                   segments,
                   [&](int64_t ranks) { return holdSubtrees(ranks, segments); })
            << " ranks can";
-  if (mesh.replicateRanks > 1 && mesh.shardRanks > 1) {
-    if (mesh.dataAxes.getNames().front() !=
-        mesh.replicateAxes.getNames().front())
-      return func.emitError()
-             << "option 'elastic' expects replicate axis "
-             << mesh.replicateAxes.getNames().front()
-             << " to stand before shard axis "
-             << mesh.shardAxes.getNames().front()
-             << " in option 'mesh', so that sums over shards are subtrees";
-    if (!holdSubtrees(mesh.replicateRanks, mesh.dataRanks))
-      return func.emitError()
-             << "option 'elastic' expects a power of two of copies of shards, "
-                "got "
-             << mesh.replicateRanks;
-  }
-  if (!batch || *batch % segments == 0)
+  if (mesh.replicateRanks == 1 || mesh.shardRanks == 1)
+    return success();
+  if (mesh.dataAxes.getNames().front() != mesh.replicateAxes.getNames().front())
+    return func.emitError()
+           << "option 'elastic' expects replicate axis "
+           << mesh.replicateAxes.getNames().front()
+           << " to stand before shard axis "
+           << mesh.shardAxes.getNames().front()
+           << " in option 'mesh', so that sums over shards are subtrees";
+  if (!holdSubtrees(mesh.replicateRanks, mesh.dataRanks))
+    return func.emitError()
+           << "option 'elastic' expects a power of two of copies of shards, "
+              "got "
+           << mesh.replicateRanks;
+  return success();
+}
+
+LogicalResult regather::tg::spmd::verifySegmentRows(func::FuncOp func,
+                                                    const DataMesh &mesh,
+                                                    int64_t batch) {
+  if (batch % mesh.segments == 0)
     return success();
   InFlightDiagnostic diag = func.emitError();
-  diag << "option 'elastic' cuts the batch into " << segments
-       << " segments, which do not divide its " << *batch << " rows";
-  std::string choices = listDivisors(*batch, [&](int64_t count) {
+  diag << "option 'elastic' cuts the batch into " << mesh.segments
+       << " segments, which do not divide its " << batch << " rows";
+  std::string choices = listDivisors(batch, [&](int64_t count) {
     return holdSubtrees(mesh.dataRanks, count);
   });
   if (choices.empty())

@@ -35,11 +35,12 @@ buildOnSegments(mlir::Operation *op, const ShardingRule &rule,
                 mlir::TypeRange types, const DataMesh &mesh,
                 Communication &communication);
 
-/// Checks what an elastic step asks of ranks, batch and options. Emits an
-/// error with the choices that would do.
-mlir::LogicalResult verifySegments(mlir::func::FuncOp func,
-                                   const DataMesh &mesh,
-                                   std::optional<int64_t> batch);
+/// Check that ranks hold subtrees, and that segments divide the rows of the
+/// batch. Emit an error with the choices that would do.
+mlir::LogicalResult verifySegmentRanks(mlir::func::FuncOp func,
+                                       const DataMesh &mesh);
+mlir::LogicalResult verifySegmentRows(mlir::func::FuncOp func,
+                                      const DataMesh &mesh, int64_t batch);
 
 } // namespace regather::tg::spmd
 
