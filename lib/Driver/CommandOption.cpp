@@ -131,6 +131,11 @@ static const CommandOption kOptions[] = {
      "(default of run); per-rank, that of one; or auto, which is global if the "
      "ranks divide it (default of all others)",
      kSharded, readStep},
+    {"elastic", "S",
+     "Cut sums over the batch into a balanced tree over so many segments, so "
+     "that no bit depends on the number of ranks: 1, 2, 4 ... up to S (default "
+     "0: sums are in the order of the ranks)",
+     kSharded, readStep},
     {"layout", "LAYOUT",
      "How parameters that are sharded are stored: flat, those of a unit in one "
      "buffer (default), or per-parameter",

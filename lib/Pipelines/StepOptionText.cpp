@@ -93,9 +93,11 @@ static Failure readSharding(StepOptions &options, StringRef name,
   PassOptionFields fields(options.shard);
   const OptionField &field = *fields.find(name);
   if (!field.read(text))
-    return Failure((origin + " expects " + listWords(field.choices) +
-                    ", got \"" + text + "\"")
-                       .str());
+    return Failure(
+        (origin + " expects " +
+         (field.choices.empty() ? field.expected : listWords(field.choices)) +
+         ", got \"" + text + "\"")
+            .str());
   if (name == "batch")
     options.batch = options.shard.batch;
   if (name == "layout")
@@ -117,7 +119,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
   text = text.trim();
   if (text.empty())
     return Failure();
-  if (is_contained({"mesh", "replicate-axis", "batch", "layout"}, name))
+  if (is_contained({"mesh", "replicate-axis", "batch", "layout", "elastic"},
+                   name))
     return readSharding(options, name, text, origin);
   if (name == "policy")
     return readModeText(options.policy.emplace(), text, origin);

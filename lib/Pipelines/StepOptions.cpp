@@ -94,8 +94,8 @@ static void decide(Choice<OptionsT> &choice, bool isOfUse) {
 StepOptions regather::completeOptions(StepOptions options,
                                       const StepFacts &facts) {
   if (options.shard.mesh.empty() && facts.ranks == 0 && facts.hasParameters &&
-      options.ranks.value_or(1) > 1)
-    options.shard.mesh = {"dp:" + std::to_string(*options.ranks)};
+      (options.ranks.value_or(1) > 1 || options.shard.elastic))
+    options.shard.mesh = {"dp:" + std::to_string(options.ranks.value_or(1))};
   bool hasSeveralRanks =
       (facts.ranks ? facts.ranks : countRanks(options.shard.mesh)) > 1;
 

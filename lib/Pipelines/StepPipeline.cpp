@@ -124,6 +124,9 @@ std::string regather::findContradiction(const StepOptions &options) {
            "\" needs a mesh that has it";
   given.shard = getSharding(given);
   PassOptionFields fields(given.shard);
+  if (given.shard.elastic)
+    return "elastic \"" + fields.find("elastic")->print() +
+           "\" needs a step with parameters, and no mesh";
   if (given.batch)
     return "batch \"" + fields.find("batch")->print() +
            "\" needs a mesh whose ranks have it";

@@ -40,6 +40,11 @@ struct TrainingPipelineOptions
       *this, "layout",
       llvm::cl::desc("How sharded parameters are stored: flat or "
                      "per-parameter; empty: as tg-shard-parameters does")};
+  Option<std::string> elastic{
+      *this, "elastic",
+      llvm::cl::desc("Number of segments of the batch over which sums are "
+                     "trees, whatever the ranks; empty: sums are in the order "
+                     "of the ranks")};
   Option<std::string> plan{
       *this, "plan",
       llvm::cl::desc("as-captured: do nothing that no option asks for; empty: "
@@ -87,9 +92,10 @@ struct TrainingPipelineOptions
   std::vector<std::pair<StringRef, std::string>> getTexts() const {
     return {{"mesh", mesh},           {"replicate-axis", replicateAxis},
             {"batch", batch},         {"layout", layout},
-            {"policy", policy},       {"reshard", reshard},
-            {"recompute", recompute}, {"optimizer", optimizer},
-            {"bucket", bucket},       {"schedule", schedule}};
+            {"elastic", elastic},     {"policy", policy},
+            {"reshard", reshard},     {"recompute", recompute},
+            {"optimizer", optimizer}, {"bucket", bucket},
+            {"schedule", schedule}};
   }
   Failure read(StepOptions &step) const;
 };

@@ -10,6 +10,7 @@
 
 #include "JoinParts.h"
 
+#include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/Steps/StepEntry.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -280,6 +281,7 @@ static FailureOr<AnalyzedStep> analyzeFunction(func::FuncOp func, MeshOp mesh,
   if (mesh)
     step.signature.mesh = convert(mesh);
   step.signature.ranks = mesh ? mesh.getNumRanks() : ranks.value_or(1);
+  step.signature.segments = getElasticSegments(func);
   if (failed(describeArguments(step)) || failed(describeResults(step)))
     return failure();
   return step;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/Steps/Fingerprint.h"
 #include "regather/Driver/CompileStep.h"
 #include "regather/Driver/StepStatistics.h"
@@ -141,6 +142,11 @@ static FailureOr<BundleContents> compileForGpus(const PreparedStep &prepared,
                                                 const CompileOptions &options,
                                                 ProgressListener &progress) {
   func::FuncOp entry = prepared.step.entry;
+  if (tg::getElasticSegments(entry))
+    return entry.emitError()
+           << "the step is elastic, but on GPUs a library chooses the order of "
+              "a product's sums by its number of rows, which depends on the "
+              "ranks; compile it for cpu";
   GpuCompileOptions gpu = {{}, options.ptxas};
   std::string device;
   for (const nvptx::GpuArchitecture *architecture : options.architectures) {

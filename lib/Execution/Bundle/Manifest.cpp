@@ -94,6 +94,8 @@ std::string regather::formatManifest(const Manifest &manifest) {
   json["ranks"] = step.ranks;
   if (step.mesh)
     json["mesh"] = toJson(*step.mesh);
+  if (step.segments)
+    json["elastic"] = step.segments;
   json["target"] = {{"machine", manifest.machine},
                     {"features", manifest.features}};
   if (!manifest.device.empty())
@@ -233,6 +235,7 @@ static Result<Manifest> parse(const OrderedJson &json) {
   step.ranks = json.at("ranks");
   if (json.contains("mesh"))
     step.mesh = parseMesh(json.at("mesh"));
+  step.segments = json.value("elastic", int64_t(0));
   manifest.machine = json.at("target").at("machine");
   manifest.features =
       json.at("target").at("features").get<std::vector<std::string>>();

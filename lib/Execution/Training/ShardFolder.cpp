@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -25,6 +26,8 @@ namespace fs = std::filesystem;
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
+
+static constexpr const char *kElasticKey = "regather.elastic";
 
 namespace {
 /// What one rank writes.
@@ -124,13 +127,14 @@ Failure regather::writeShardFolder(const std::string &directory,
       continue;
     std::string path =
         getSavingPath(directory, static_cast<int64_t>(rank), step.ranks);
-    Failure failure =
-        writeSafetensors(path, files[rank].tensors,
-                         {{"regather.rank", std::to_string(rank)},
-                          {"regather.ranks", std::to_string(step.ranks)},
-                          {"regather.save", save},
-                          {"regather.parts", files[rank].parts.dump()}});
-    if (failure)
+    std::map<std::string, std::string> metadata = {
+        {"regather.rank", std::to_string(rank)},
+        {"regather.ranks", std::to_string(step.ranks)},
+        {"regather.save", save},
+        {"regather.parts", files[rank].parts.dump()}};
+    if (step.segments)
+      metadata[kElasticKey] = std::to_string(step.segments);
+    if (Failure failure = writeSafetensors(path, files[rank].tensors, metadata))
       return Failure("cannot write '" + path + "': " + failure.getMessage());
   }
   if (training.onlyRank)
@@ -170,6 +174,7 @@ public:
     return places.count(name) != 0;
   }
   const std::vector<std::string> &getNames() const override { return names; }
+  int64_t getSegments() const override;
   Result<HostTensor> read(const std::string &name, ElementType type,
                           const Shape &shape) const override;
 
@@ -219,6 +224,13 @@ ShardFolder::open(const std::string &directory) {
 static std::string getText(const SafetensorsFile &file, const char *key) {
   const std::string *text = file.getMetadata(key);
   return text ? *text : "";
+}
+
+int64_t ShardFolder::getSegments() const {
+  std::string text = getText(files.front(), kElasticKey);
+  int64_t segments = 0;
+  std::from_chars(text.data(), text.data() + text.size(), segments);
+  return segments;
 }
 
 Failure ShardFolder::openFiles(int64_t ranks) {

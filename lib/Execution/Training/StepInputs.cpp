@@ -409,6 +409,13 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
     if (!opened)
       return opened.getFailure();
     file = std::move(*opened);
+    if (file->getSegments() && file->getSegments() != step.segments)
+      return Failure(
+          "'" + options.file + "' was saved by a step with --elastic=" +
+          std::to_string(file->getSegments()) + ", but this one has " +
+          (step.segments ? "--elastic=" + std::to_string(step.segments)
+                         : std::string("none")) +
+          ", whose losses differ");
     warnOfUnused(step, *file, options.file, warnings);
   }
   InputReader reader(step, options, file.get());

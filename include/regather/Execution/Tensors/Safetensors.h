@@ -41,6 +41,9 @@ public:
   /// Names of all tensors, in a fixed order.
   virtual const std::vector<std::string> &getNames() const = 0;
 
+  /// The segments of the elastic step that saved them; 0 for all others.
+  virtual int64_t getSegments() const { return 0; }
+
   /// Copies the tensor called `name`, whose type and global shape must be as
   /// given.
   virtual Result<HostTensor> read(const std::string &name, ElementType type,

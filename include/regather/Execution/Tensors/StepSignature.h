@@ -95,6 +95,9 @@ struct StepSignature {
   std::string entry;
   std::optional<Mesh> mesh;
   int64_t ranks = 1;
+  /// Of the batch, over which sums are trees, whatever the ranks; 0 if they are
+  /// in the order of the ranks.
+  int64_t segments = 0;
   std::vector<StepValue> arguments;
   std::vector<StepValue> results;
   /// Number of the result that is the loss, if there is one.

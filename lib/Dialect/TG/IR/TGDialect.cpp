@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/IR/KernelAttributes.h"
 #include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/IR/TG.h"
@@ -151,6 +152,12 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
     auto number = dyn_cast<IntegerAttr>(attr.getValue());
     if (!number || !number.getType().isInteger(64) || number.getInt() < 0)
       return emitWrongType(op, attr, "a number of i64 that is not negative");
+    return success();
+  }
+  if (name == kElasticAttrName) {
+    auto segments = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!segments || !segments.getType().isInteger(64) || segments.getInt() < 1)
+      return emitWrongType(op, attr, "a positive number of i64");
     return success();
   }
   if (name == kSavedResultsAttrName)

@@ -180,8 +180,9 @@ ConvolutionMatcher::match(ArrayRef<Operation *> ops, ValueRange inputs,
 
 LibraryMatch<ConvolutionAttr>
 regather::tg::matchConvolution(ArrayRef<Operation *> ops, ValueRange inputs,
-                               ValueRange outputs) {
-  return ConvolutionMatcher(kSmallestConvolution).match(ops, inputs, outputs);
+                               ValueRange outputs, bool takesSmall) {
+  return ConvolutionMatcher(takesSmall ? 0 : kSmallestConvolution)
+      .match(ops, inputs, outputs);
 }
 
 LibraryMatch<ConvolutionAttr> regather::tg::matchConvolution(KernelOp kernel) {

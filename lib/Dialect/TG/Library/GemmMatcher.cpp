@@ -373,9 +373,9 @@ LibraryMatch<GemmAttr> GemmMatcher::match(ArrayRef<Operation *> ops,
 }
 
 LibraryMatch<GemmAttr> regather::tg::matchGemm(ArrayRef<Operation *> ops,
-                                               ValueRange inputs,
-                                               Value output) {
-  return GemmMatcher(kSmallestGemm).match(ops, inputs, output);
+                                               ValueRange inputs, Value output,
+                                               bool takesSmall) {
+  return GemmMatcher(takesSmall ? 0 : kSmallestGemm).match(ops, inputs, output);
 }
 
 LibraryMatch<GemmAttr> regather::tg::matchGemm(KernelOp kernel) {

@@ -69,7 +69,8 @@ public:
 
   /// Checks everything that can go wrong.
   LogicalResult verify();
-  void append();
+  /// Fails, with an error, if the norm of gradients cannot be summed.
+  LogicalResult append();
 
 private:
   std::optional<RoleKind> getRole(unsigned argument) const;
@@ -91,7 +92,7 @@ private:
   void buildScalars();
   void buildGuard();
   void buildMeans();
-  void buildClipping();
+  LogicalResult buildClipping();
   void buildUpdates();
   void replaceResults();
   SmallVector<LocalGradient> getGradientsInOrder();
@@ -437,17 +438,18 @@ LogicalResult OptimizerAppender::verifyLoss() {
 // Changes
 //===----------------------------------------------------------------------===//
 
-void OptimizerAppender::append() {
+LogicalResult OptimizerAppender::append() {
   addArguments();
   buildScalars();
   if (lossResult)
     buildGuard();
   if (options.gradientSums)
     buildMeans();
-  if (options.maxNorm != 0)
-    buildClipping();
+  if (options.maxNorm != 0 && failed(buildClipping()))
+    return failure();
   buildUpdates();
   replaceResults();
+  return success();
 }
 
 void OptimizerAppender::addArguments() {
@@ -533,9 +535,11 @@ SmallVector<LocalGradient> OptimizerAppender::getGradientsInOrder() {
   return gradients;
 }
 
-void OptimizerAppender::buildClipping() {
+LogicalResult OptimizerAppender::buildClipping() {
   B b(func.getLoc(), func.getBody().front().getTerminator());
   Value norm = buildSquaredNorm(b, func, getGradientsInOrder());
+  if (!norm)
+    return failure();
   for (const TrainedParameter &parameter : parameters) {
     Type element = parameter.type.getElementType();
     Value &coefficient = clipCoefficients[element.isF64()];
@@ -543,6 +547,7 @@ void OptimizerAppender::buildClipping() {
       coefficient = buildClipCoefficient(b, norm, options.maxNorm,
                                          getUpdateType(element));
   }
+  return success();
 }
 
 /// An update comes as soon as its gradient is final, so that neither the
@@ -665,7 +670,8 @@ struct AppendOptimizer
       return success();
     if (failed(appender.verify()))
       return failure();
-    appender.append();
+    if (failed(appender.append()))
+      return failure();
     numParameters += appender.getNumParameters();
     numStates += appender.getNumStates();
     return success();

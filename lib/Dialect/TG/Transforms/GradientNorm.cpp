@@ -14,6 +14,9 @@
 #include "GradientNorm.h"
 
 #include "OptimizerUpdate.h"
+#include "TreeSums.h"
+
+#include "regather/Dialect/TG/IR/Elastic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -131,14 +134,53 @@ static Value buildScalar(B &b, ValueRange inputs, Type type,
   return generic.getResult(0);
 }
 
+/// Sums the squares of gradients that are sharded over `axes` as a tree over
+/// equal segments of all of each. Null, with an error, if a gradient has no
+/// such segments.
+static Value buildTreeSum(B &b, ArrayRef<LocalGradient> gradients, Value zero,
+                          int64_t segments, FlatSymbolRefAttr mesh,
+                          AxesAttr axes, int64_t ranks) {
+  int64_t count = segments / ranks;
+  for (const LocalGradient &gradient : gradients) {
+    auto type = cast<RankedTensorType>(gradient.value.getType());
+    if (segments % ranks == 0 && type.getDimSize(0) % count == 0 &&
+        gradient.placement.getGlobalShape().empty())
+      continue;
+    emitError(gradient.value.getLoc())
+        << "the norm of gradients is a tree over " << segments
+        << " segments in an elastic step, which do not divide this gradient; "
+           "layout=flat makes them";
+    return nullptr;
+  }
+  TreeSums sums(b, b.getLoc(), PhaseAttr::get(b.getContext(), Phase::Optimizer),
+                StringAttr());
+  Value sum = combineTree<Value>(
+      0, count,
+      [&](int64_t number) {
+        Value squares = zero;
+        for (LocalGradient gradient : gradients) {
+          gradient.value = sums.takeBlock(gradient.value, 0, number, count);
+          squares = buildSumOfSquares(b, gradient, {}, squares);
+        }
+        return squares;
+      },
+      [&](Value low, Value high) {
+        return sums.combine(low, high, Reduction::Sum);
+      });
+  return sums.reduce(sum, Reduction::Sum, mesh, axes, ranks).front();
+}
+
 Value regather::tg::buildSquaredNorm(B &b, Operation *from,
                                      ArrayRef<LocalGradient> gradients) {
+  int64_t segments = getElasticSegments(from);
   auto type = RankedTensorType::get({}, b.getF64Type());
   Value zero = arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, b.getF64FloatAttr(0)));
   // The sum of this rank for each set of axes; the mesh is null if there are no
   // axes.
   llvm::MapVector<std::pair<Attribute, Attribute>, Value> sums;
+  llvm::MapVector<std::pair<Attribute, Attribute>, SmallVector<LocalGradient>>
+      segmented;
   for (const LocalGradient &gradient : gradients) {
     FlatSymbolRefAttr meshName;
     AxesAttr axes;
@@ -151,15 +193,31 @@ Value regather::tg::buildSquaredNorm(B &b, Operation *from,
                               cast<RankedTensorType>(gradient.value.getType()),
                               mesh);
     }
+    if (segments && axes) {
+      segmented[{meshName, axes}].push_back(gradient);
+      continue;
+    }
     Value &sum = sums[{Attribute(meshName), Attribute(axes)}];
     sum = buildSumOfSquares(b, gradient, sizes, sum ? sum : zero);
   }
-  Value total;
+  SmallVector<Value> wholes;
   for (auto [group, sum] : sums) {
-    Value whole = sum;
-    if (auto axes = cast_if_present<AxesAttr>(group.second))
-      whole =
-          buildAllReduce(b, sum, cast<FlatSymbolRefAttr>(group.first), axes);
+    auto axes = cast_if_present<AxesAttr>(group.second);
+    wholes.push_back(
+        axes
+            ? buildAllReduce(b, sum, cast<FlatSymbolRefAttr>(group.first), axes)
+            : sum);
+  }
+  for (const auto &[group, members] : segmented) {
+    auto mesh = cast<FlatSymbolRefAttr>(group.first);
+    auto axes = cast<AxesAttr>(group.second);
+    wholes.push_back(buildTreeSum(b, members, zero, segments, mesh, axes,
+                                  lookupMesh(from, mesh).getGroupSize(axes)));
+    if (!wholes.back())
+      return nullptr;
+  }
+  Value total;
+  for (Value whole : wholes) {
     if (!total) {
       total = whole;
       continue;

@@ -27,7 +27,9 @@ struct LocalGradient {
 /// The squared norm of all gradients together, a `tensor<f64>` that is equal on
 /// all ranks. Squares are added in the order of `gradients`; the sums of each
 /// set of axes over which gradients are sharded are all-reduced at once, so
-/// that copies on other axes count once. `from` is within the module.
+/// that copies on other axes count once. `from` is the step; if it is elastic,
+/// sums are trees over its segments. Null, with an error, if a gradient has no
+/// such segments.
 mlir::Value buildSquaredNorm(mlir::ImplicitLocOpBuilder &b,
                              mlir::Operation *from,
                              llvm::ArrayRef<LocalGradient> gradients);

@@ -8,8 +8,10 @@
 
 #include "ShardParameters/FlatBuffers.h"
 #include "ShardParameters/MicroBatches.h"
+#include "ShardParameters/Segments.h"
 #include "ShardParameters/StepSharder.h"
 
+#include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -77,6 +79,7 @@ struct ShardParameters
         readDataMesh(module, {mesh, meshName, shardAxis, replicateAxis});
     if (failed(dataMesh) || failed(checkNameIsFree(module, *dataMesh)))
       return signalPassFailure();
+    dataMesh->segments = elastic;
     if (failed(shardStep(*entry, *dataMesh)))
       signalPassFailure();
   }
@@ -84,10 +87,15 @@ struct ShardParameters
 private:
   LogicalResult shardStep(func::FuncOp func, const DataMesh &dataMesh) {
     FailureOr<ElementTypes> types = readElementTypes();
-    if (failed(types) || failed(checkLayout()))
+    if (failed(types) || failed(checkLayout()) || failed(checkElastic()) ||
+        (elastic && failed(verifySegmentRanks(func, dataMesh))))
       return failure();
-    FailureOr<Step> step = analyzeStep(func, dataMesh, *types, ignore, batch);
-    if (failed(step) || failed(repeatStep(*step, dataMesh, *types)))
+    FailureOr<Step> step =
+        analyzeStep(func, dataMesh, *types, ignore, getBatchMode());
+    if (failed(step) ||
+        (elastic && step->batch &&
+         failed(verifySegmentRows(func, dataMesh, *step->batch))) ||
+        failed(repeatStep(*step, dataMesh, *types)))
       return failure();
     FailureOr<std::vector<Unit>> found = findUnits(*step, units);
     if (failed(found))
@@ -104,6 +112,9 @@ private:
     declareMesh(dataMesh);
     StepSharder sharder(*step, dataMesh, *types, *found, plan, *buffers);
     sharder.run();
+    if (elastic)
+      func->setAttr(kElasticAttrName,
+                    Builder(func.getContext()).getI64IntegerAttr(elastic));
     numParametersSharded +=
         llvm::count_if(step->parameters, [](const Parameter &parameter) {
           return parameter.sharded;
@@ -131,11 +142,36 @@ private:
       return failure();
     FailureOr<Step> repeated =
         analyzeStep(step.func, dataMesh, types, ignore,
-                    step.hasOwnBatches ? BatchMode::PerRank : batch);
+                    step.hasOwnBatches ? BatchMode::PerRank : getBatchMode());
     if (failed(repeated))
       return failure();
     step = std::move(*repeated);
     step.batchSlices.insert(slices->begin(), slices->end());
+    return success();
+  }
+
+  /// An elastic step is one of the global batch.
+  BatchMode getBatchMode() const {
+    return elastic && batch == BatchMode::Auto ? BatchMode::Global
+                                               : BatchMode(batch);
+  }
+
+  LogicalResult checkElastic() {
+    Location loc = getOperation().getLoc();
+    if (elastic < 0)
+      return emitError(loc) << "option 'elastic' must not be negative, got "
+                            << static_cast<int64_t>(elastic);
+    if (!elastic)
+      return success();
+    if (batch == BatchMode::PerRank)
+      return emitError(loc)
+             << "option 'elastic' cuts the batch of all ranks, but option "
+                "'batch' says that each rank has its own";
+    if (!reduceDtype.empty())
+      return emitError(loc)
+             << "option 'elastic' sums gradients in the type that they are "
+                "computed in, but option 'reduce-dtype' asks for "
+             << reduceDtype;
     return success();
   }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifyStep/Boundary.h"
+#include "VerifyStep/ElasticSums.h"
 #include "VerifyStep/Phases.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
@@ -309,7 +310,8 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
     func.walk([&](CollectiveOpInterface) { ++collectives; });
     numCollectives += collectives;
     if (failed(verifyEqualOrder(func, dependence)) ||
-        failed(verifyPhases(func)) || failed(verifyBoundary(func, policies)))
+        failed(verifyPhases(func)) || failed(verifyElasticSums(func)) ||
+        failed(verifyBoundary(func, policies)))
       return failure();
     if (fingerprint && collectives > 0)
       emitRemark(func.getLoc())

@@ -35,10 +35,11 @@ template <typename CallAttr> struct LibraryMatch {
 /// The GEMM that `ops`, in program order, compute from dense `inputs`. One of
 /// them is the GEMM; those before it are views of what it reads, those behind
 /// it change its result, and the last gives `output`, which is dense too. Small
-/// GEMMs do not match: loops are faster, and have the bits that the interpreter
-/// computes.
+/// GEMMs do not match unless `takesSmall`: loops are faster, and have the bits
+/// that the interpreter computes.
 LibraryMatch<GemmAttr> matchGemm(llvm::ArrayRef<mlir::Operation *> ops,
-                                 mlir::ValueRange inputs, mlir::Value output);
+                                 mlir::ValueRange inputs, mlir::Value output,
+                                 bool takesSmall);
 
 /// The attention, forward or backward, that `ops` compute: a node for it, views
 /// before and views behind it. Outputs are the results of the node, in order,
@@ -53,7 +54,7 @@ matchAttention(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
 /// views of them. Small ones do not match, as for GEMMs.
 LibraryMatch<ConvolutionAttr>
 matchConvolution(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
-                 mlir::ValueRange outputs);
+                 mlir::ValueRange outputs, bool takesSmall);
 
 /// The grouped GEMM, or the gradients of one, that `ops` compute, as for
 /// convolutions.

@@ -710,8 +710,16 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     are gathered, because the rows that a rank holds are not those of its part
     of each batch, unless its batches are its own. There is no optimizer yet.
 
+    With `elastic=S`, every sum over the batch is a balanced tree over S equal
+    segments of the global batch, so that no bit of any result depends on the
+    number of ranks: a power of two that divides S, or S. Operations that reduce
+    the batch are carried out on one segment after the other, and combined as
+    soon as they can be; the ranks combine their sums as a tree, too, by
+    `tg.all_to_all` or `tg.all_gather` and additions of their own. The step
+    says so with `tg.elastic`.
+
     Postcondition: the step passes `tg-verify-step`. On a mesh of one rank it
-    computes, bit for bit, what it did before.
+    computes, bit for bit, what it did before, unless it is elastic.
   }];
   let options = [
     ListOption<"mesh", "mesh", "std::string",
@@ -757,7 +765,10 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     Option<"reduceDtype", "reduce-dtype", "std::string", /*default=*/"",
            "Element type in which gradients are reduced">,
     Option<"microBatches", "micro-batches", "int64_t", /*default=*/"1",
-           "Number of batches that one step accumulates gradients over">
+           "Number of batches that one step accumulates gradients over">,
+    Option<"elastic", "elastic", "int64_t", /*default=*/"0",
+           "Number of equal segments of the batch over which sums are trees, "
+           "whatever the ranks; 0: sums are in the order of the ranks">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"

@@ -10,6 +10,7 @@
 
 #include "KernelCandidates.h"
 
+#include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 
@@ -28,8 +29,8 @@ namespace {
 /// A call of a library with what it takes over.
 class LibraryCall {
 public:
-  LibraryCall(Operation *root, LibraryRoutine routine)
-      : root(root), routine(routine) {}
+  LibraryCall(Operation *root, LibraryRoutine routine, bool takesSmall)
+      : root(root), routine(routine), takesSmall(takesSmall) {}
 
   /// False if no routine computes the root alone.
   bool start();
@@ -57,6 +58,7 @@ private:
 
   Operation *root;
   LibraryRoutine routine;
+  bool takesSmall;
   /// The GEMM alone.
   GemmAttr gemm;
   LibraryCallAttrInterface call;
@@ -95,7 +97,7 @@ static bool haveEqualSums(GemmAttr a, GemmAttr b, Type element) {
 StringRef LibraryCall::match(Candidate &candidate) {
   if (routine == LibraryRoutine::Convolution) {
     auto match = matchConvolution(candidate.members, candidate.inputs,
-                                  candidate.outputs);
+                                  candidate.outputs, takesSmall);
     candidate.call = match.call;
     return match.reason;
   }
@@ -111,8 +113,8 @@ StringRef LibraryCall::match(Candidate &candidate) {
     candidate.call = match.call;
     return match.reason;
   }
-  auto match =
-      matchGemm(candidate.members, candidate.inputs, candidate.outputs.front());
+  auto match = matchGemm(candidate.members, candidate.inputs,
+                         candidate.outputs.front(), takesSmall);
   if (!match)
     return match.reason;
   if (!gemm)
@@ -326,9 +328,11 @@ void LibraryKernels::form(Block &block) {
     if (isMemoryEffectFree(&op) && !op.use_empty())
       if (auto routine = getLibraryRoutine(&op))
         roots.push_back({&op, *routine});
+  // What is small on many ranks is not on one, and loops have other bits.
+  bool takesSmall = getElasticSegments(block.getParentOp()) != 0;
   llvm::SetVector<Operation *> replaced;
   for (auto [root, routine] : roots) {
-    LibraryCall call(root, routine);
+    LibraryCall call(root, routine, takesSmall);
     if (!call.start())
       continue;
     call.foldOperands();

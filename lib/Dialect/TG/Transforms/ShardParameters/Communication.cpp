@@ -69,6 +69,12 @@ SmallVector<Value> Communication::gather(ValueRange shards, int64_t dim,
 
 SmallVector<Value> Communication::reduce(ValueRange values, Reduction reduction,
                                          AxesAttr axes) {
+  if (mesh.segments) {
+    assert(reduction != Reduction::Avg && "segments are divided");
+    int64_t ranks = mesh.countRanks(axes);
+    numCollectives += ranks > 1;
+    return getTreeSums().reduce(values, reduction, mesh.symbol, axes, ranks);
+  }
   return wait(AllReduceOp::create(
       builder, loc, getFuture(builder.getContext(), values.getTypes()), values,
       mesh.symbol, axes, ReductionAttr::get(builder.getContext(), reduction),
@@ -78,6 +84,12 @@ SmallVector<Value> Communication::reduce(ValueRange values, Reduction reduction,
 SmallVector<Value> Communication::scatter(ValueRange values,
                                           Reduction reduction, int64_t dim,
                                           AxesAttr axes, int64_t ranks) {
+  if (mesh.segments) {
+    assert(reduction != Reduction::Avg && "segments are divided");
+    numCollectives += ranks > 1;
+    return getTreeSums().scatter(values, reduction, dim, mesh.symbol, axes,
+                                 ranks);
+  }
   SmallVector<Type> types;
   for (Type type : values.getTypes()) {
     auto tensor = cast<RankedTensorType>(type);

@@ -10,6 +10,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_COMMUNICATION_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_COMMUNICATION_H
 
+#include "../TreeSums.h"
 #include "DataMesh.h"
 
 #include "mlir/IR/Builders.h"
@@ -30,7 +31,8 @@ public:
   void setPlace(mlir::Operation *op, Phase phase, mlir::StringAttr module,
                 bool after = false);
 
-  /// Each gives one tensor for each input.
+  /// Each gives one tensor for each input. In an elastic step, reductions are
+  /// trees over the ranks, and none is a mean.
   llvm::SmallVector<mlir::Value> gather(mlir::ValueRange shards, int64_t dim,
                                         AxesAttr axes, mlir::TypeRange types);
   llvm::SmallVector<mlir::Value> reduce(mlir::ValueRange values,
@@ -60,6 +62,8 @@ public:
   mlir::Value castTo(mlir::Value value, mlir::Type element);
 
   mlir::OpBuilder &getBuilder() { return builder; }
+  /// Sums at the current place.
+  TreeSums getTreeSums() { return {builder, loc, phase, module}; }
   int64_t getNumCollectives() const { return numCollectives; }
 
 private:

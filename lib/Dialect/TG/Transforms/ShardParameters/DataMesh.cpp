@@ -17,6 +17,14 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
+int64_t DataMesh::countRanks(AxesAttr along) const {
+  int64_t ranks = 1;
+  for (auto [axis, size] : llvm::zip_equal(axes.getNames(), sizes))
+    if (llvm::is_contained(along.getNames(), axis))
+      ranks *= size;
+  return ranks;
+}
+
 RankedTensorType DataMesh::getLocalType(RankedTensorType global,
                                         const ValueState &state) const {
   if (!state.isSplit())

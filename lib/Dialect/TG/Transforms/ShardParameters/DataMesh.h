@@ -71,12 +71,25 @@ struct DataMesh {
   int64_t dataRanks = 1;
   int64_t shardRanks = 1;
   int64_t replicateRanks = 1;
+  /// Into how many equal segments sums over the batch cut it, whatever the
+  /// ranks; 0 if they are in the order of the ranks.
+  int64_t segments = 0;
 
   AxesAttr getAxes(Group group) const {
     return group == Group::Data ? dataAxes : shardAxes;
   }
   int64_t getRanks(Group group) const {
     return group == Group::Data ? dataRanks : shardRanks;
+  }
+  /// The number of ranks along axes of this mesh.
+  int64_t countRanks(AxesAttr along) const;
+  /// Into how many equal blocks a dimension has to be divisible.
+  int64_t getBlocks(Group group) const {
+    return group == Group::Data && segments ? segments : getRanks(group);
+  }
+  /// How many segments of the batch a rank holds.
+  int64_t getSegmentsPerRank() const {
+    return segments ? segments / dataRanks : 1;
   }
   /// The type of one rank's part of a value of type `global`.
   mlir::RankedTensorType getLocalType(mlir::RankedTensorType global,

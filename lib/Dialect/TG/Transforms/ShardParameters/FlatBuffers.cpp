@@ -149,9 +149,14 @@ static LogicalResult placeParameters(FlatBuffer &buffer, const Step &step,
       break;
     buffer.offsets.push_back(*offset);
   }
+  // Segments of the buffer are equal, too: norms are summed over them.
+  int64_t perShard = std::max<int64_t>(mesh.segments / mesh.shardRanks, 1);
   std::optional<int64_t> shard =
-      end ? alignUp(llvm::divideCeil(*end, mesh.shardRanks), alignment)
+      end ? alignUp(llvm::divideCeil(*end, mesh.shardRanks * perShard),
+                    alignment)
           : std::nullopt;
+  if (shard)
+    shard = llvm::checkedMul(*shard, perShard);
   if (shard && buffer.offsets.size() == buffer.parameters.size() &&
       llvm::checkedMul(*shard, mesh.shardRanks)) {
     buffer.shardSize = *shard;

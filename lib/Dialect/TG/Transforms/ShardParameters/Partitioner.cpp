@@ -8,6 +8,8 @@
 
 #include "Partitioner.h"
 
+#include "Segments.h"
+
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -176,8 +178,10 @@ static std::optional<Rebuild> planRebuild(Value value, int64_t dim,
   if (!factor || rule.factors[*factor].kind != FactorKind::Parallel)
     return std::nullopt;
   std::optional<FactorSplit> split =
-      splitFactor(op, rule, *factor, mesh.getRanks(group),
+      splitFactor(op, rule, *factor, mesh.getBlocks(group),
                   /*allowUneven=*/group == Group::Shard);
+  if (split && mesh.segments && dependsOnRows(op, *split))
+    return std::nullopt;
   if (!split || split->results.front() != dim)
     return std::nullopt;
   return Rebuild{result, *split};
@@ -289,8 +293,12 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
       continue;
     seen.push_back({*factor, group});
     std::optional<FactorSplit> split =
-        splitFactor(op, rule, *factor, mesh.getRanks(group),
+        splitFactor(op, rule, *factor, mesh.getBlocks(group),
                     /*allowUneven=*/group == Group::Shard);
+    // Shards are cut where the ranks are, not where segments are.
+    if (mesh.segments && group == Group::Shard &&
+        rule.factors[*factor].kind != FactorKind::Parallel)
+      continue;
     if (!split ||
         (split->uneven && rule.factors[*factor].kind == FactorKind::Sum &&
          !ignoresPadding(rule, *split, operands)))
@@ -319,7 +327,8 @@ static int64_t getNumElements(Value value) {
 std::optional<llvm::SmallBitVector>
 Partitioner::choosePartial(Operation *op, const ShardingRule &rule,
                            ArrayRef<ValueVersion> operands) {
-  if (!areUsedResultsDescribed(op, rule))
+  if (!areUsedResultsDescribed(op, rule) ||
+      (mesh.segments && !movesElements(op)))
     return std::nullopt;
   int64_t resultSize = 0;
   for (Value result : op->getResults())
@@ -349,12 +358,15 @@ Partitioner::choosePartial(Operation *op, const ShardingRule &rule,
 //===----------------------------------------------------------------------===//
 
 /// The state of a result that does not have the factor that is cut.
-static ValueState getReducedState(FactorKind kind, Group group) {
+static ValueState getReducedState(FactorKind kind, Group group,
+                                  bool isElastic) {
   switch (kind) {
   case FactorKind::Sum:
     return ValueState::getPartial(group, Reduction::Sum);
   case FactorKind::Mean:
-    return ValueState::getPartial(group, Reduction::Avg);
+    // Means of segments have been divided by their number.
+    return ValueState::getPartial(group,
+                                  isElastic ? Reduction::Sum : Reduction::Avg);
   case FactorKind::Max:
     return ValueState::getPartial(group, Reduction::Max);
   default:
@@ -386,16 +398,22 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
       types.push_back(result.getType());
       continue;
     }
-    states.push_back(
-        dim ? ValueState::getSplit(group, *dim)
-            : getReducedState(rule.factors[split.factor].kind, group));
+    states.push_back(dim ? ValueState::getSplit(group, *dim)
+                         : getReducedState(rule.factors[split.factor].kind,
+                                           group, mesh.segments != 0));
     types.push_back(mesh.getLocalType(cast<RankedTensorType>(result.getType()),
                                       states.back()));
   }
-  Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
-      communication.getBuilder(), operands, types);
+  SmallVector<Value> locals =
+      mesh.segments && group == Group::Data
+          ? buildOnSegments(op, rule, split, operands, types, mesh,
+                            communication)
+          : SmallVector<Value>(
+                cast<ShardingRuleOpInterface>(op)
+                    .buildPart(communication.getBuilder(), operands, types)
+                    ->getResults());
   for (auto [result, state, local] :
-       llvm::zip_equal(op->getResults(), states, part->getResults()))
+       llvm::zip_equal(op->getResults(), states, locals))
     define(result, {state, local, zeroPadding});
   markReplaced(op);
   ++numSplit;

@@ -85,9 +85,11 @@ void StepSharder::addArgument(unsigned argument) {
     type = RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
                                  step.parameters[it->second].stored);
   BlockArgument local = step.block->addArgument(type, old.getLoc());
-  // The batch is whole if there is one rank, or if each rank has its own.
-  bool split = state.isSplit() && !isOwnBatch &&
-               (state.group == Group::Shard || mesh.dataRanks > 1);
+  // The batch is whole if there is one rank, or if each rank has its own. One
+  // rank of an elastic step has all segments.
+  bool split =
+      state.isSplit() && !isOwnBatch &&
+      (state.group == Group::Shard || mesh.dataRanks > 1 || mesh.segments);
   partitioner.define(old, {split ? state : ValueState::getWhole(), local});
 }
 
@@ -105,7 +107,7 @@ void StepSharder::addFlatArgument(const FlatBuffer &buffer) {
 /// Cuts the rank's part out of one of several batches. The rows are not those
 /// that the rank holds of the input, so the input has been gathered.
 void StepSharder::splitBatch(Operation *slice) {
-  if (mesh.dataRanks == 1 || step.hasOwnBatches)
+  if ((mesh.dataRanks == 1 && !mesh.segments) || step.hasOwnBatches)
     return;
   Value batch = slice->getResult(0);
   partitioner.getCommunication().setPlace(slice, Phase::Forward, StringAttr(),

@@ -1,0 +1,107 @@
+"""Elastic steps have the same bits on any number of ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="capturing needs PyTorch")
+
+import captured_models  # noqa: E402
+from capture_cases import ROOT  # noqa: E402
+from regather_tools import Result, run_tool  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+
+from regather.factory import make_step  # noqa: E402
+from regather.fx.capture import capture_step  # noqa: E402
+
+OPTIMIZER = "adamw betas=0.9,0.95 weight-decay=0.1 max-norm=1"
+SEGMENTS = 8
+
+
+@pytest.fixture(scope="module", name="llama", params=["float32", "bfloat16"])
+def capture_llama(request: pytest.FixtureRequest,
+                  tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("elastic")
+    graph = capture_step(make_step(
+        f"{ROOT}/examples/llama3.py:step",
+        {"config": "tiny", "batch": SEGMENTS, "dtype": request.param}))
+    graph.save(folder / "step.fx.json")
+    graph.save_weights(folder / "weights.safetensors")
+    (folder / "text").write_bytes(
+        bytes(index * index * 7 % 61 for index in range(321)))
+    return folder
+
+
+def run(folder: Path, *options: str) -> Result:
+    return run_tool("regather", "run", "step.fx.json", "--text", "text",
+                    f"--optimizer={OPTIMIZER}", "--learning-rate=0.01",
+                    "--quiet", *options, cwd=folder, timeout=300)
+
+
+def results(folder: Path, ranks: int, *options: str) -> bytes:
+    result = run(folder, "--inputs", "weights.safetensors", f"--ranks={ranks}",
+                 "--steps=3", "--outputs", "out.safetensors", *options)
+    assert result.code == 0, result.stderr
+    return (folder / "out.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("options", [
+    [], ["--layout=per-parameter"], ["--policy=full"],
+    ["--pass-option=tg-form-kernels:max-ops=1"]], ids=str)
+def test_same_bits_on_any_ranks(llama: Path, options: list[str]) -> None:
+    elastic = [f"--elastic={SEGMENTS}", *options]
+    expected = results(llama, 1, *elastic)
+    for ranks in (2, 4, 8):
+        assert results(llama, ranks, *elastic) == expected, ranks
+    if not options:
+        assert results(llama, 8, "--mesh=rep:2,dp:4", "--replicate-axis=rep",
+                       *elastic) == expected
+
+
+def test_ranks_show_without_it(llama: Path) -> None:
+    """The comparison sees a difference if there is one."""
+    assert results(llama, 8) != results(llama, 1)
+
+
+def test_resumes_on_other_ranks(llama: Path) -> None:
+    elastic = f"--elastic={SEGMENTS}"
+    whole = run(llama, "--inputs", "weights.safetensors", "--ranks=4",
+                "--steps=4", elastic, "--outputs", "whole.safetensors")
+    assert whole.code == 0, whole.stderr
+    first = run(llama, "--inputs", "weights.safetensors", "--ranks=4",
+                "--steps=2", elastic, "--outputs-sharded", "saved")
+    assert first.code == 0, first.stderr
+    for ranks in (2, 8):
+        rest = run(llama, "--inputs", "saved", f"--ranks={ranks}", "--steps=2",
+                   "--first-step=3", elastic, "--outputs", "rest.safetensors")
+        assert rest.code == 0, rest.stderr
+        assert ((llama / "rest.safetensors").read_bytes() ==
+                (llama / "whole.safetensors").read_bytes())
+    other = run(llama, "--inputs", "saved", "--ranks=2", "--elastic=4")
+    assert other.code == 1
+    assert "'saved' was saved by a step with --elastic=8, but this one has " \
+        "--elastic=4" in other.stderr
+
+
+@pytest.mark.parametrize("name", [
+    "gpt2", "vit", "residual", "t5", "mixtral", "mamba", "lstm", "convnext"])
+def test_models(name: str, tmp_path: Path) -> None:
+    captured_models.lower(name, captured_models.make_step(name), tmp_path)
+    outputs = tmp_path / "out.safetensors"
+    batch = next(iter(captured_models.make_step(name).tensors())).shape[0]
+    found = []
+    for ranks in (1, 2, 4):
+        if batch % ranks:
+            continue
+        result = run_tool(
+            "regather", "run", tmp_path / "step.fx.json", "--inputs",
+            tmp_path / "arguments.safetensors", f"--ranks={ranks}",
+            f"--elastic={batch}", "--optimizer=adamw", "--learning-rate=0.01",
+            "--steps=3", "--outputs", outputs, "--quiet", timeout=300)
+        assert result.code == 0, result.stderr
+        found.append(outputs.read_bytes())
+    assert len(found) > 1
+    assert len(set(found)) == 1
+    assert load_file(outputs)
