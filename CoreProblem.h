@@ -1,0 +1,12 @@
+//===- CoreProblem.h - What is left to decide ----------------- -*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef COREPROBLEM_H
+#define COREPROBLEM_H
+
+#endif // COREPROBLEM_H

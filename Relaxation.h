@@ -1,0 +1,12 @@
+//===- Relaxation.h - What no choice can undercut ------------- -*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RELAXATION_H
+#define RELAXATION_H
+
+#endif // RELAXATION_H

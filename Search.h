@@ -1,0 +1,12 @@
+//===- Search.h - Choices that cost little -------------------- -*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SEARCH_H
+#define SEARCH_H
+
+#endif // SEARCH_H
