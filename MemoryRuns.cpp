@@ -1,7 +1,0 @@
-//===- MemoryRuns.cpp - Bytes of choices over time ------------------------===//
-//
-// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//

@@ -1,7 +1,0 @@
-//===- Search.cpp - Choices that cost little ------------------------------===//
-//
-// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//

@@ -1,7 +1,0 @@
-//===- ShardingReaderTest.cpp - Tests of problems as JSON -----------------===//
-//
-// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//

@@ -1,7 +1,0 @@
-//===- ShardingSolver.cpp - Strategies of least cost ----------------------===//
-//
-// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
