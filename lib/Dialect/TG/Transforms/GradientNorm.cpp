@@ -200,33 +200,32 @@ Value regather::tg::buildSquaredNorm(B &b, Operation *from,
     Value &sum = sums[{Attribute(meshName), Attribute(axes)}];
     sum = buildSumOfSquares(b, gradient, sizes, sum ? sum : zero);
   }
-  SmallVector<Value> wholes;
-  for (auto [group, sum] : sums) {
-    auto axes = cast_if_present<AxesAttr>(group.second);
-    wholes.push_back(
-        axes
-            ? buildAllReduce(b, sum, cast<FlatSymbolRefAttr>(group.first), axes)
-            : sum);
-  }
-  for (const auto &[group, members] : segmented) {
-    auto mesh = cast<FlatSymbolRefAttr>(group.first);
-    auto axes = cast<AxesAttr>(group.second);
-    wholes.push_back(buildTreeSum(b, members, zero, segments, mesh, axes,
-                                  lookupMesh(from, mesh).getGroupSize(axes)));
-    if (!wholes.back())
-      return nullptr;
-  }
   Value total;
-  for (Value whole : wholes) {
+  auto addToTotal = [&](Value whole) {
     if (!total) {
       total = whole;
-      continue;
+      return;
     }
     total =
         buildScalar(b, {total, whole}, b.getF64Type(),
                     [](B &inner, ValueRange terms) -> Value {
                       return arith::AddFOp::create(inner, terms[0], terms[1]);
                     });
+  };
+  for (auto [group, sum] : sums) {
+    auto axes = cast_if_present<AxesAttr>(group.second);
+    addToTotal(axes ? buildAllReduce(b, sum,
+                                     cast<FlatSymbolRefAttr>(group.first), axes)
+                    : sum);
+  }
+  for (const auto &[group, members] : segmented) {
+    auto mesh = cast<FlatSymbolRefAttr>(group.first);
+    auto axes = cast<AxesAttr>(group.second);
+    Value whole = buildTreeSum(b, members, zero, segments, mesh, axes,
+                               lookupMesh(from, mesh).getGroupSize(axes));
+    if (!whole)
+      return nullptr;
+    addToTotal(whole);
   }
   return total;
 }
