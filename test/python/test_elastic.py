@@ -65,12 +65,34 @@ def test_ranks_show_without_it(llama: Path) -> None:
     assert results(llama, 8) != results(llama, 1)
 
 
+STEP = """
+func.func @step(
+    %w: tensor<3x5xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<16x3xf32> {tg.role = #tg.role<input>, tg.name = "x"})
+    -> (tensor<f32> {tg.role = #tg.role<loss>},
+        tensor<3x5xf32> {tg.role = #tg.role<gradient of 0>}) {
+  %y = tg.node "aten.mm.default"(%x, %w)
+      : (tensor<16x3xf32>, tensor<3x5xf32>) -> tensor<16x5xf32>
+  %s = tg.node "aten.mul.Tensor"(%y, %y)
+      : (tensor<16x5xf32>, tensor<16x5xf32>) -> tensor<16x5xf32>
+  %loss = tg.node "aten.mean.default"(%s) : (tensor<16x5xf32>) -> tensor<f32>
+  %xt = tg.node "aten.t.default"(%x) {tg.phase = #tg.phase<backward>}
+      : (tensor<16x3xf32>) -> tensor<3x16xf32>
+  %dw = tg.node "aten.mm.default"(%xt, %y) {tg.phase = #tg.phase<backward>}
+      : (tensor<3x16xf32>, tensor<16x5xf32>) -> tensor<3x5xf32>
+  return %loss, %dw : tensor<f32>, tensor<3x5xf32>
+}
+"""
+
+
 def test_resumes_on_other_ranks(tmp_path: Path) -> None:
+    (tmp_path / "step.mlir").write_text(STEP)
+
     def train(*options: str, ranks: int = 4, segments: int = SEGMENTS
               ) -> Result:
         return run_tool(
-            "regather", "run", ROOT / "examples" / "mlp.mlir", "--quiet",
-            "--random-inputs=1", f"--ranks={ranks}", f"--elastic={segments}",
+            "regather", "run", "step.mlir", "--quiet", "--random-inputs=1",
+            f"--mesh=dp:{ranks}", f"--elastic={segments}",
             f"--optimizer={OPTIMIZER}", "--learning-rate=0.01", *options,
             cwd=tmp_path)
 
