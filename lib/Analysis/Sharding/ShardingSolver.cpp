@@ -37,9 +37,9 @@ public:
   }
 
   void run() {
-    // Enough rounds for good prices, then three parts of search to one of
-    // these.
-    relax(std::max(effort.getLeft() / 8, relaxation.getWorkPerRound() * 50));
+    // Prices that are not good yet lead the search astray: it gets what a third
+    // of the effort has left, and then three parts to one of relaxation.
+    relax(std::max(effort.getLeft() / 3, relaxation.getWorkPerRound() * 50));
     uint64_t numProposals = 50 * numStrategies;
     for (uint32_t round = 0; !effort.isSpent() && !isProven(); ++round) {
       uint64_t before = effort.getLeft();

@@ -23,7 +23,7 @@
 namespace regather {
 
 struct ShardingSolverOptions {
-  /// Steps of inner loops, which are the same on every machine; about 4e8 take
+  /// Steps of inner loops, which are the same on every machine; about 6e8 take
   /// a second. The solver stops before they are spent if it proves a choice
   /// optimal.
   uint64_t work = 2000000000;
