@@ -60,11 +60,12 @@ std::string regather::escapeHtml(const std::string &text) {
 namespace {
 /// Powers of ten from `low` to `high` along a side of the chart.
 struct LogAxis {
-  double low, high, begin, end;
+  int low, high;
+  double begin, end;
 
   LogAxis(double least, double most, double begin, double end)
-      : low(std::floor(std::log10(least))), high(std::ceil(std::log10(most))),
-        begin(begin), end(end) {
+      : low(int(std::floor(std::log10(least)))),
+        high(int(std::ceil(std::log10(most)))), begin(begin), end(end) {
     if (high <= low)
       high = low + 1;
   }
@@ -135,12 +136,12 @@ std::string Chart::drawGrid() const {
            "\" text-anchor=\"" + anchor + "\">" + label + "</text>\n";
   };
   std::string svg;
-  for (double power = x.low; power <= x.high; ++power) {
+  for (int power = x.low; power <= x.high; ++power) {
     double value = std::pow(10, power), place = x.at(value);
     svg += line(place, kTop, place, kHeight - kBottom) +
            text(place, kHeight - kBottom + 18, "middle", print(value));
   }
-  for (double power = y.low; power <= y.high; ++power) {
+  for (int power = y.low; power <= y.high; ++power) {
     double value = std::pow(10, power), place = y.at(value);
     svg += line(kLeft, place, kWidth - kRight, place) +
            text(kLeft - 8, place + 4, "end", print(value / 1e9));

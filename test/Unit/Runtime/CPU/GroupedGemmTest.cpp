@@ -147,6 +147,10 @@ TEST(GroupedGemm, ComputesAllThreeOfAnyGroups) {
   }
 }
 
+static bool haveEqualBits(const void *first, const void *second, size_t bytes) {
+  return std::memcmp(first, second, bytes) == 0;
+}
+
 // The same row and matrix give the same bits wherever they lie and whatever
 // else there is.
 TEST(GroupedGemm, BitsDependOnTheRowAndItsMatrixAlone) {
@@ -159,14 +163,12 @@ TEST(GroupedGemm, BitsDependOnTheRowAndItsMatrixAlone) {
   std::copy_n(parts.w.begin(), matrix, parts.w.begin() + 2 * matrix);
   parts.run();
   for (int64_t t = 130; t < sizes.rows; ++t) {
-    EXPECT_EQ(memcmp(&whole.toY[size_t(t * sizes.outer)],
-                     &parts.toY[size_t(t * sizes.outer)],
-                     size_t(sizes.outer) * sizeof(float)),
-              0);
-    EXPECT_EQ(memcmp(&whole.toX[size_t(t * sizes.inner)],
-                     &parts.toX[size_t(t * sizes.inner)],
-                     size_t(sizes.inner) * sizeof(float)),
-              0);
+    EXPECT_TRUE(haveEqualBits(&whole.toY[size_t(t * sizes.outer)],
+                              &parts.toY[size_t(t * sizes.outer)],
+                              size_t(sizes.outer) * sizeof(float)));
+    EXPECT_TRUE(haveEqualBits(&whole.toX[size_t(t * sizes.inner)],
+                              &parts.toX[size_t(t * sizes.inner)],
+                              size_t(sizes.inner) * sizeof(float)));
   }
   // The gradient of a matrix: the rows of its group, moved.
   GroupedCase moved({1, 470, sizes.inner, sizes.outer}, {470}, false, false);
@@ -175,9 +177,8 @@ TEST(GroupedGemm, BitsDependOnTheRowAndItsMatrixAlone) {
   std::copy(parts.y.begin() + 130 * sizes.outer, parts.y.end(),
             moved.y.begin());
   moved.run();
-  EXPECT_EQ(memcmp(moved.toW.data(), &parts.toW[size_t(2 * matrix)],
-                   size_t(matrix) * sizeof(float)),
-            0);
+  EXPECT_TRUE(haveEqualBits(moved.toW.data(), &parts.toW[size_t(2 * matrix)],
+                            size_t(matrix) * sizeof(float)));
 }
 
 // Sums are f32, and round once.
