@@ -451,9 +451,13 @@ def test_report_is_of_the_step(small: regather.TrainingStep) -> None:
 
 
 def test_interrupts_wait_for_the_end_of_the_step(
-        monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     steps = [ranks.compile_step()[0] for _ in range(2)]
     run = Executable.run
+    # Processes in the background of a shell ignore the signal from their start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
     def interrupted(executable: Executable, *addresses: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)

@@ -20,7 +20,7 @@ def shape(
     bias: torch.Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """The result of ``torch._grouped_mm``, which holds nothing.
+    """The result of ``aten::_grouped_mm``, which holds nothing.
 
     Shapes, with G groups: [T, K] and [G, K, N] give [T, N]; [M, T] and [T, N]
     give [G, M, N]; [G, M, K] and [K, T] give [M, T]; [G, M, K] and [G, K, N]
