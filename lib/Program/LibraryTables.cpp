@@ -102,8 +102,10 @@ rg_attention_desc regather::describe(tg::AttentionAttr attention,
   return desc;
 }
 
-/// Its buffer is -1 if the call has no such operand.
-static void setOperand(rg_convolution_operand &operand, tg::BufferViewAttr view,
+/// For operands of convolutions and grouped GEMMs: the buffer is -1 if the call
+/// has no such operand.
+template <typename Operand>
+static void setOperand(Operand &operand, tg::BufferViewAttr view,
                        FunctionType type) {
   operand.buffer = -1;
   if (!view)
@@ -137,15 +139,6 @@ rg_convolution_desc regather::describe(tg::ConvolutionAttr convolution,
   setOperand(desc.to_y, convolution.getToY(), type);
   setOperand(desc.to_bias, convolution.getToBias(), type);
   return desc;
-}
-
-static void setOperand(rg_grouped_gemm_operand &operand,
-                       tg::BufferViewAttr view, FunctionType type) {
-  operand.buffer = -1;
-  if (!view)
-    return;
-  describeBuffer(operand, view, type);
-  llvm::copy(view.getStrides(), operand.strides);
 }
 
 rg_grouped_gemm_desc regather::describe(tg::GroupedGemmAttr gemm,

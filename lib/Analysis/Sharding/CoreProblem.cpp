@@ -176,9 +176,14 @@ private:
     if (dropLonely(from, ofRow) || dropLonely(to, ofColumn))
       return;
     auto isOne = [](uint32_t count) { return count == 1; };
-    if (all_of(ofRow, isOne))
+    bool determinesTo = all_of(ofRow, isOne);
+    bool determinesFrom = all_of(ofColumn, isOne);
+    // If each determines the other, the one with fewer edges, which all move.
+    if (determinesTo && determinesFrom)
+      determinesTo = nodes[to].edges.size() <= nodes[from].edges.size();
+    if (determinesTo)
       merge(to, from, partnerOfRow, transpose(edge, rows), number);
-    else if (all_of(ofColumn, isOne))
+    else if (determinesFrom)
       merge(from, to, partnerOfColumn, edge.costs, number);
     else if (isSeparable(edge, columns))
       separate(number);
