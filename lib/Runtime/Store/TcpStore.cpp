@@ -195,12 +195,17 @@ std::string TcpStore::describeDead() {
   std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
   if (!lock || !socket || isClosed || !dead.empty())
     return lock ? dead : "";
-  pollfd file = {socket.get(), POLLIN, 0};
   StoreMessage notice;
-  while (poll(&file, 1, 0) > 0 && !isClosed) {
-    bool isOpen = socket.receive(received);
+  auto takeNotices = [&] {
     while (decodeStoreMessage(received, notice) == StoreDecoding::Complete)
       takeNotice(notice);
+  };
+  // A notice may have come together with the last reply.
+  takeNotices();
+  pollfd file = {socket.get(), POLLIN, 0};
+  while (poll(&file, 1, 0) > 0 && !isClosed) {
+    bool isOpen = socket.receive(received);
+    takeNotices();
     if (!isOpen && !isClosed && dead.empty())
       dead = "rank 0 has ended before the job has";
     if (!isOpen)

@@ -12,6 +12,7 @@
 
 #include "../FailureMessage.h"
 #include "Store/RankGather.h"
+#include "Store/StoreMessage.h"
 
 #include "gtest/gtest.h"
 
@@ -305,6 +306,32 @@ TEST(TcpStoreTest, TellsWhoHasEndedWithoutAWord) {
         each = text;
     EXPECT_EQ(heard, expected) << silent;
   }
+}
+
+/// A server that writes the reply to a rank's first request and a notice at
+/// once.
+TEST(TcpStoreTest, TakesNoticesThatCameWithTheReply) {
+  const int32_t port = getFreePort();
+  Socket listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(uint16_t(port));
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr *>(&address),
+                 sizeof(address)),
+            0);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  Socket client;
+  std::thread server([&] {
+    client = Socket(::accept(listener.get(), nullptr, nullptr));
+    client.send(encodeStoreMessage({"ok", ""}) +
+                encodeStoreMessage({"died", "rank 2 has ended"}));
+  });
+  TcpStore store;
+  Failure failure = store.connect(getEnvironment(1, 3, port), 60);
+  server.join();
+  EXPECT_FALSE(failure) << failure.getMessage();
+  EXPECT_EQ(store.describeDead(), "rank 2 has ended");
 }
 
 TEST(TcpStoreTest, TellsWhoHasEndedFirstAndWhy) {
