@@ -425,6 +425,36 @@ case("aten._grouped_mm.default", rand(8, 4, dtype="f64"),
 case("aten._grouped_mm.default", rand(3, 7, 4), rand(3, 4, 8),
      ref=numpy.matmul)
 
+
+def solve_triangular(a: Array, b: Array, upper: bool, left: bool = True,
+                     unitriangular: bool = False) -> Array:
+    a = numpy.triu(a) if upper else numpy.tril(a)
+    if unitriangular:
+        a = a - a * numpy.eye(a.shape[-1]) + numpy.eye(a.shape[-1])
+    return numpy.linalg.solve(a, b) if left else b @ numpy.linalg.inv(a)
+
+
+def triangular(*shape: int) -> Value:
+    """Well conditioned; what the other triangle holds is not read."""
+    value = rand(*shape, low=-0.5, high=0.5)
+    value.data += 2 * numpy.eye(shape[-1], dtype=value.data.dtype)
+    return value
+
+
+for _upper in (False, True):
+    for _left in (False, True):
+        case("aten.linalg_solve_triangular.default", triangular(5, 5),
+             rand(*((5, 3) if _left else (3, 5))), upper=_upper, left=_left,
+             ref=solve_triangular)
+        case("aten.linalg_solve_triangular.default", triangular(2, 1, 4, 4),
+             rand(3, 4, 4), upper=_upper, left=_left, unitriangular=True,
+             ref=solve_triangular)
+case("aten.linalg_solve_triangular.default", triangular(2, 33, 33),
+     rand(2, 33, 7), upper=False, ref=solve_triangular)
+case("aten.linalg_solve_triangular.default", Value("f32", numpy.array(
+    [[2, numpy.nan], [1, 4]], numpy.float32)), rand(2, 2), upper=False,
+     ref=lambda a, b, upper: numpy.stack([b[0] / 2, (b[1] - b[0] / 2) / 4]))
+
 # -----------------------------------------------------------------------------
 # Views
 # -----------------------------------------------------------------------------
@@ -564,11 +594,6 @@ case("aten.max.dim", ints(3, 4), -2, True, out="i64 i64",
 case("aten.argmax.default", rand(3, 4), -1, True, out="i64",
      ref=lambda x, d, k: x.argmax(1)[:, None])
 case("aten.argmax.default", rand(3, 4), out="i64", ref=lambda x: x.argmax())
-case("aten.cumsum.default", rand(3, 4), 1, ref=numpy.cumsum)
-case("aten.cumsum.default", bools(5), 0, ref=numpy.cumsum, out="i64")
-case("aten.cumsum.default", rand(), 0, ref=lambda x, d: x)
-
-case("aten.cumprod.default", rand(3, 4), 0, ref=numpy.cumprod)
 case("aten.var_mean.correction", rand(3, 4), [1], correction=0, keepdim=True,
      ref=lambda x, d, correction, keepdim: (x.var(1, keepdims=True),
                                             x.mean(1, keepdims=True)),
@@ -586,59 +611,6 @@ case("aten.min.dim", rand(3, 4), 1, out="f32 i64",
      ref=lambda x, d: (x.min(1), x.argmin(1)))
 case("aten.argmin.default", rand(3, 4), 0, out="i64",
      ref=lambda x, d: x.argmin(0))
-
-for _bins, _low, _high in ((4, 0, 3), (100, -1.5, 1.5), (1, 0, 1)):
-    case("aten.histc.default", rand(3, 40), _bins, _low, _high,
-         ref=lambda x, bins, low, high:
-         numpy.histogram(x.astype(numpy.float32), bins, (low, high))[0])
-case("aten.histc.default", Value("f32", numpy.array(
-    [0, 1, 3, 3, numpy.nan, -1, 5, numpy.inf, 7], numpy.float32)), 8, 0, 7,
-     ref=lambda x, bins, low, high:
-     numpy.array([1, 1, 0, 2, 0, 1, 0, 1]))
-# On GPUs alone.
-case("aten.histc.default", ints(9, dtype="i32"), 5, 0, 4, out="i32",
-     in_torch=False,
-     ref=lambda x, bins, low, high: numpy.bincount(x, minlength=5))
-
-# -----------------------------------------------------------------------------
-# Sorting
-# -----------------------------------------------------------------------------
-
-
-def sort(x: Array, dim: int = -1, descending: bool = False
-         ) -> tuple[Array, Array]:
-    """Stable; a NaN is larger than any number."""
-    keys = numpy.where(numpy.isnan(x), numpy.inf, x)
-    key = -keys if descending else keys
-    late = numpy.isnan(x) != descending
-    # Infinite keys and those that are no number are told apart by the second.
-    order = numpy.lexsort((late, key), axis=dim)
-    return numpy.take_along_axis(x, order, dim), order
-
-
-def topk(x: Array, k: int, dim: int = -1, largest: bool = True,
-         is_sorted: bool = True) -> tuple[Array, Array]:
-    values, order = sort(x, dim, largest)
-    return values.take(range(k), dim), order.take(range(k), dim)
-
-
-MIXED = Value("f32", numpy.array([3.0, numpy.nan, -1.0, 2.5, numpy.nan, 7.0]))
-for _size in (1, 2, 3, 8, 13, 33):
-    case("aten.sort.default", rand(2, _size), ref=sort, out="f32 i64")
-    # Many are equal.
-    case("aten.sort.stable", ints(2, _size, high=4), ref=lambda x, stable, dim,
-         descending: sort(x.astype(float), dim, descending), out="i64 i64",
-         stable=True, dim=-1, descending=_size % 2 == 0)
-case("aten.sort.default", rand(3, 5, 2), 1, True, ref=sort, out="f32 i64")
-case("aten.sort.default", rand(), ref=lambda x: (x, numpy.zeros((), int)),
-     out="f32 i64")
-for _descending in (False, True):
-    case("aten.sort.stable", MIXED, ref=lambda x, stable, dim, descending:
-         sort(x, dim, descending), out="f32 i64", stable=True, dim=0,
-         descending=_descending)
-case("aten.topk.default", rand(3, 8), 2, ref=topk, out="f32 i64")
-case("aten.topk.default", rand(5, 3), 5, 0, False, ref=topk, out="f32 i64")
-case("aten.topk.default", rand(2, 7, dtype="f64"), 3, out="f64 i64", ref=topk)
 
 # -----------------------------------------------------------------------------
 # Softmax, losses, norms

@@ -17,6 +17,7 @@ import pytest
 
 import image_cases  # noqa: F401, which adds its cases
 import indexing_cases  # noqa: F401, which adds its cases
+import sorting_cases  # noqa: F401, which adds its cases
 from node_cases import (Array, CASES, Case, DTYPES, DType, TOLERANCE, Value)
 from regather_tools import (ENGINES, RawTensor, decode_safetensors,
                             encode_safetensors, run_tool)

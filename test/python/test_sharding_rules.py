@@ -30,6 +30,7 @@ WHOLE = {f"aten.{name}" for name in (
     "as_strided.default", "as_strided_scatter.default", "diagonal.default",
     "diagonal_scatter.default", "unfold.default", "empty_strided.default",
     "new_empty_strided.default", "scatter_reduce.two",
+    "repeat_interleave.Tensor",
     "max_pool3d_with_indices.default")}
 
 

@@ -70,9 +70,12 @@ void addPoolingBuilders(BuilderTable &table);
 void addRandomBuilders(BuilderTable &table);
 void addReductionBuilders(BuilderTable &table);
 void addRoundingBuilders(BuilderTable &table);
+void addScanBuilders(BuilderTable &table);
+void addSearchBuilders(BuilderTable &table);
 void addSoftmaxBuilders(BuilderTable &table);
 void addSortingBuilders(BuilderTable &table);
 void addStridedViewBuilders(BuilderTable &table);
+void addTriangularSolveBuilders(BuilderTable &table);
 void addViewBuilders(BuilderTable &table);
 
 } // namespace regather::nodes

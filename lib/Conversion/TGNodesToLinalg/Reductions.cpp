@@ -333,51 +333,6 @@ static LogicalResult buildArgExtreme(NodeArguments &args, NodeBuilder &b) {
   return b.finish(reshape(b, positions, shape));
 }
 
-//===----------------------------------------------------------------------===//
-// Running sums and products
-//===----------------------------------------------------------------------===//
-
-template <CombineFn Combine, int64_t Start>
-static LogicalResult buildRunning(NodeArguments &args, NodeBuilder &b) {
-  Tensor self = args.getTensor("self");
-  if (args.hasFailed())
-    return failure();
-  int64_t dim = args.getDim("dim", self.getType().getRank());
-  if (failed(args.expectShape("self", self, b.getShape())))
-    return failure();
-  Type compute = getComputeType(b.getElement());
-  Tensor source = giveDimension(b, self);
-  ArrayRef<int64_t> shape = source.getType().getShape();
-  SmallVector<int64_t> sliceShape(shape);
-  sliceShape[dim] = 1;
-  Value zero = fill(b, shape, makeNumber(b.getElement(), 0.0));
-  Value start = fill(b, sliceShape, makeNumber(compute, Start));
-  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0));
-  SmallVector<OpFoldResult> strides(shape.size(), b.getIndexAttr(1));
-  SmallVector<OpFoldResult> sizes =
-      getAsIndexOpFoldResult(b.getContext(), sliceShape);
-  auto loop = scf::ForOp::create(
-      b, makeIndex(b, 0), makeIndex(b, shape[dim]), makeIndex(b, 1),
-      ValueRange{zero, start},
-      [&](OpBuilder &builder, Location loc, Value i, ValueRange carried) {
-        B b(loc, builder);
-        offsets[dim] = i;
-        Tensor next =
-            tensor::ExtractSliceOp::create(b, source, offsets, sizes, strides)
-                .getResult();
-        Tensor sum = pointwise(
-            b, sliceShape, compute, {cast<Tensor>(carried[1]), next},
-            [&](B &b, ValueRange v) {
-              return Combine(b, v[0], convertElement(b, v[1], compute));
-            });
-        Value result = tensor::InsertSliceOp::create(
-            b, convertTensor(b, sum, getElementTypeOrSelf(zero)), carried[0],
-            offsets, sizes, strides);
-        scf::YieldOp::create(b, ValueRange{result, sum});
-      });
-  return b.finish(reshape(b, cast<Tensor>(loop.getResult(0)), b.getShape()));
-}
-
 void regather::nodes::addReductionBuilders(BuilderTable &table) {
   table.add(Operator::AtenAmax, buildExtreme<maximum, makeLowest>);
   table.add(Target::AtenMaxDefault, buildExtreme<maximum, makeLowest>);
@@ -386,8 +341,6 @@ void regather::nodes::addReductionBuilders(BuilderTable &table) {
   table.add(Operator::AtenAny, buildAny);
   table.add(Operator::AtenArgmax, buildArgExtreme<Relation::Gt>);
   table.add(Operator::AtenArgmin, buildArgExtreme<Relation::Lt>);
-  table.add(Operator::AtenCumprod, buildRunning<mul, 1>);
-  table.add(Operator::AtenCumsum, buildRunning<add, 0>);
   table.add(Operator::AtenLinalgVectorNorm, buildVectorNorm);
   table.add(Target::AtenMaxDim, buildExtremeDim<Relation::Gt>);
   table.add(Operator::AtenMean, buildMean);

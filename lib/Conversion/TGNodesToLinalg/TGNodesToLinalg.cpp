@@ -51,9 +51,12 @@ static BuilderTable makeBuilders() {
   addRandomBuilders(table);
   addReductionBuilders(table);
   addRoundingBuilders(table);
+  addScanBuilders(table);
+  addSearchBuilders(table);
   addSoftmaxBuilders(table);
   addSortingBuilders(table);
   addStridedViewBuilders(table);
+  addTriangularSolveBuilders(table);
   addViewBuilders(table);
   return table;
 }

@@ -315,3 +315,51 @@ func.func @histogram_of_data(%x: tensor<8xf32>) -> tensor<4xf32> {
   %0 = tg.node "aten.histc.default"(%x) args [#tg.operand<0>, 4 : i64] : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @keys_of_another_type(%k: tensor<8xf64>, %x: tensor<3xf32>) -> tensor<3xi64> {
+  // expected-error@+1 {{"aten.searchsorted.Tensor": argument "sorted_sequence" must hold elements of the type of "self"}}
+  %0 = tg.node "aten.searchsorted.Tensor"(%k, %x) : (tensor<8xf64>, tensor<3xf32>) -> tensor<3xi64>
+  return %0 : tensor<3xi64>
+}
+
+// -----
+
+func.func @keys_of_other_rows(%k: tensor<4x8xf32>, %x: tensor<3x5xf32>) -> tensor<3x5xi64> {
+  // expected-error@+1 {{"aten.searchsorted.Tensor": argument "sorted_sequence" must have one dimension, or those of "self" but for the last}}
+  %0 = tg.node "aten.searchsorted.Tensor"(%k, %x) : (tensor<4x8xf32>, tensor<3x5xf32>) -> tensor<3x5xi64>
+  return %0 : tensor<3x5xi64>
+}
+
+// -----
+
+func.func @both_sides(%k: tensor<8xf32>, %x: tensor<3xf32>) -> tensor<3xi64> {
+  // expected-error@+1 {{"aten.searchsorted.Tensor": argument "side" is "left", but "right" is true}}
+  %0 = tg.node "aten.searchsorted.Tensor"(%k, %x) kwargs {right = true, side = "left"} : (tensor<8xf32>, tensor<3xf32>) -> tensor<3xi64>
+  return %0 : tensor<3xi64>
+}
+
+// -----
+
+func.func @repeats_of_another_size(%n: tensor<3xi64>) -> tensor<5xi64> {
+  // expected-error@+1 {{"aten.repeat_interleave.Tensor": argument "output_size" is 6, but the result has 5 elements}}
+  %0 = tg.node "aten.repeat_interleave.Tensor"(%n) kwargs {output_size = 6} : (tensor<3xi64>) -> tensor<5xi64>
+  return %0 : tensor<5xi64>
+}
+
+// -----
+
+func.func @system_that_is_not_square(%a: tensor<3x4xf32>, %b: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  // expected-error@+1 {{"aten.linalg_solve_triangular.default": argument "self" must hold square matrices}}
+  %0 = tg.node "aten.linalg_solve_triangular.default"(%a, %b) kwargs {upper = true} : (tensor<3x4xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  return %0 : tensor<3x2xf32>
+}
+
+// -----
+
+func.func @system_from_the_right(%a: tensor<3x3xf32>, %b: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  // expected-error@+1 {{"aten.linalg_solve_triangular.default": argument "B" must have as many columns as "self"}}
+  %0 = tg.node "aten.linalg_solve_triangular.default"(%a, %b) kwargs {upper = true, left = false} : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  return %0 : tensor<3x2xf32>
+}

@@ -118,6 +118,15 @@ static double getGroupedMatmulFlops(NodeOp node) {
   return 2.0 * products * node.getNumResults();
 }
 
+/// Triangular A [..., n, n], and B [..., n, k] or [..., k, n]: a product and a
+/// sum for each element of B and half of the n others in its column or row.
+static double getTriangularSolveFlops(NodeOp node) {
+  RankedTensorType matrix = getTensorOperand(node, 0);
+  if (!matrix || matrix.getRank() < 2)
+    return 0;
+  return getNumElements(node.getResult(0).getType()) * matrix.getShape().back();
+}
+
 /// Elementwise operations and reductions: one for each element touched.
 static double getNumTouchedElements(NodeOp node) {
   double elements = 0;
@@ -143,6 +152,8 @@ double NodeOp::getFlops() {
     return getMatmulFlops(*this, 1);
   case CostClass::GroupedGemm:
     return getGroupedMatmulFlops(*this);
+  case CostClass::TriangularSolve:
+    return getTriangularSolveFlops(*this);
   case CostClass::Convolution:
     return getConvolutionFlops(*this);
   case CostClass::ConvolutionBackward:
@@ -181,6 +192,7 @@ bool NodeOp::isLibraryCall() {
   case CostClass::Gemm:
   case CostClass::AddedGemm:
   case CostClass::GroupedGemm:
+  case CostClass::TriangularSolve:
   case CostClass::Convolution:
   case CostClass::ConvolutionBackward:
   case CostClass::Attention:

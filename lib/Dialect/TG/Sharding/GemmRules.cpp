@@ -153,12 +153,33 @@ static void buildGroupedFallbackBackward(NodeRuleBuilder &b) {
   b.addLinear({"grad_output"});
 }
 
+/// Systems of a batch, and columns (or, from the right, rows) of one matrix B,
+/// are independent of each other.
+static void buildSolveTriangular(NodeRuleBuilder &b) {
+  ArrayRef<int64_t> matrix = b.getShape("self"), right = b.getShape("B");
+  bool isLeft = b.args.getBool("left", true);
+  if (matrix.size() < 2 || matrix.size() != right.size() ||
+      matrix.drop_back(2) != right.drop_back(2))
+    return;
+  TensorFactors factors = addDims(b.rule, right);
+  TensorFactors own(factors);
+  own[own.size() - 2] = addDim(b.rule, matrix.back(), FactorKind::Whole);
+  own.back() = addDim(b.rule, matrix.back(), FactorKind::Whole);
+  factors[isLeft ? factors.size() - 2 : factors.size() - 1] =
+      addDim(b.rule, matrix.back(), FactorKind::Whole);
+  b.setOperand("self", own);
+  b.setOperand("B", factors);
+  b.setResult(factors);
+  b.addLinear({"B"});
+}
+
 void regather::tg::sharding::addGemmRules(NodeRuleTable &table) {
   table.add(Operator::AtenAddmm, {buildAddmm});
   table.add(Operator::AtenBaddbmm, {buildBaddbmm});
   table.add(Operator::AtenBmm, {buildGemm<3>});
   table.add(Operator::AtenDot, {buildDot});
   table.add(Operator::AtenGroupedMm, {buildGroupedMm});
+  table.add(Operator::AtenLinalgSolveTriangular, {buildSolveTriangular});
   table.add(Operator::AtenMm, {buildGemm<2>});
   table.add(Operator::AtenMv, {buildMv});
   table.add(Operator::TransformersGroupedMmFallback, {buildGroupedFallback});

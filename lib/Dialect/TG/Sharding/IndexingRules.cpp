@@ -294,7 +294,32 @@ static void buildIndexPut(NodeRuleBuilder &b) {
   addUpdateLinearity(b, "values");
 }
 
+//===----------------------------------------------------------------------===//
+// Searching
+//===----------------------------------------------------------------------===//
+
+/// Sorted keys are whole; each value is searched by itself.
+static void buildSearch(NodeRuleBuilder &b, StringRef keysName) {
+  ArrayRef<int64_t> keys = b.getShape(keysName);
+  TensorFactors factors = addDims(b.rule, b.getShape("self"));
+  b.setOperand("self", factors);
+  b.setResult(factors);
+  // A row of keys for each row of values.
+  if (keys.size() < 2 || keys.size() != factors.size())
+    return;
+  factors.back() = addDim(b.rule, keys.back(), FactorKind::Whole);
+  b.setOperand(keysName, factors);
+  b.setOperand("sorter", factors);
+}
+
+static void buildBucketize(NodeRuleBuilder &b) { buildSearch(b, "boundaries"); }
+
+static void buildSearchSorted(NodeRuleBuilder &b) {
+  buildSearch(b, "sorted_sequence");
+}
+
 void regather::tg::sharding::addIndexingRules(NodeRuleTable &table) {
+  table.add(Operator::AtenBucketize, {buildBucketize});
   table.add(Operator::AtenEmbedding, {buildEmbedding});
   table.add(Operator::AtenEmbeddingDenseBackward, {buildEmbeddingBackward});
   table.add(Operator::AtenGather, {buildGather});
@@ -305,4 +330,5 @@ void regather::tg::sharding::addIndexingRules(NodeRuleTable &table) {
   table.add(Operator::AtenIndexSelect, {buildIndexSelect});
   table.add(Operator::AtenScatter, {buildScatter<false>});
   table.add(Operator::AtenScatterAdd, {buildScatter<true>});
+  table.add(Operator::AtenSearchsorted, {buildSearchSorted});
 }

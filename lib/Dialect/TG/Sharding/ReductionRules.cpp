@@ -103,9 +103,9 @@ void regather::tg::sharding::addReductionRules(NodeRuleTable &table) {
   table.add(Target::AtenMinDefault, {buildReduction<FactorKind::Min>});
   table.add({Operator::AtenArgmax, Operator::AtenArgmin}, {buildAlongOne});
   table.add({Target::AtenMaxDim, Target::AtenMinDim}, {buildAlongOne});
-  table.add({Operator::AtenArgsort, Operator::AtenCumprod,
-             Operator::AtenLogcumsumexp, Operator::AtenSort,
-             Operator::AtenTopk},
+  table.add({Operator::AtenArgsort, Operator::AtenCummax, Operator::AtenCummin,
+             Operator::AtenCumprod, Operator::AtenLogcumsumexp,
+             Operator::AtenSort, Operator::AtenTopk},
             {buildScan<false>});
   table.add(Operator::AtenCumsum, {buildScan<true>});
   table.add(Operator::AtenHistc, {buildHistogram});

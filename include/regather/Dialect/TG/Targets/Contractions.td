@@ -32,6 +32,10 @@ defm AtenGroupedMm : Operator<"aten._grouped_mm", Gemm, [
   Default<"self mat2 offs bias out_dtype">
 ], cost=GroupedGemmCost>;
 defm AtenLinear : Operator<"aten.linear", Gemm>;
+defm AtenLinalgSolveTriangular
+    : Operator<"aten.linalg_solve_triangular", Gemm, [
+  Default<"self B upper left unitriangular">
+], cost=TriangularSolveCost>;
 defm AtenMatmul : Operator<"aten.matmul", Gemm>;
 defm AtenMm : Operator<"aten.mm", Gemm, [Default<"self mat2">]>;
 defm AtenMv : Operator<"aten.mv", Gemm, [Default<"self vec", lowering=Opaque>]>;

@@ -11,6 +11,9 @@
 
 include "regather/Dialect/TG/Targets/TargetBase.td"
 
+defm AtenBucketize : Operator<"aten.bucketize", Indexing, [
+  Overload<["Tensor"], "self boundaries out_int32 right">
+]>;
 defm AtenEmbedding : Operator<"aten.embedding", Indexing, [
   Default<"weight indices padding_idx scale_grad_by_freq sparse">
 ], cost=PickCost>;
@@ -35,6 +38,9 @@ defm AtenIndexPut : Operator<"aten.index_put", Indexing, [
 defm AtenIndexSelect : Operator<"aten.index_select", Indexing, [
   Default<"self dim index">
 ], cost=PickCost>;
+defm AtenRepeatInterleave : Operator<"aten.repeat_interleave", Indexing, [
+  Overload<["Tensor"], "repeats output_size", sharding=Whole>
+]>;
 defm AtenScatter : Operator<"aten.scatter", Indexing, [
   Overload<["src"], "self dim index src">,
   Overload<["value"], "self dim index value">
@@ -44,6 +50,9 @@ defm AtenScatterAdd : Operator<"aten.scatter_add", Indexing, [
 ]>;
 defm AtenScatterReduce : Operator<"aten.scatter_reduce", Indexing, [
   Overload<["two"], "self dim index src reduce include_self", sharding=Whole>
+]>;
+defm AtenSearchsorted : Operator<"aten.searchsorted", Indexing, [
+  Overload<["Tensor"], "sorted_sequence self out_int32 right side sorter">
 ]>;
 defm AtenUnsafeIndex : Operator<"aten._unsafe_index", Indexing, [
   Overload<["Tensor"], "self indices", lowering=Opaque>

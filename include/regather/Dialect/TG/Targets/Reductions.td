@@ -33,6 +33,12 @@ defm AtenArgmax : Operator<"aten.argmax", Reduction, [
 defm AtenArgmin : Operator<"aten.argmin", Reduction, [
   Default<"self dim keepdim">
 ]>;
+defm AtenCummax : Operator<"aten.cummax", Reduction, [
+  Default<"self dim", results=2>
+]>;
+defm AtenCummin : Operator<"aten.cummin", Reduction, [
+  Default<"self dim", results=2>
+]>;
 defm AtenCumprod : Operator<"aten.cumprod", Reduction, [Default<"self dim">]>;
 defm AtenCumsum : Operator<"aten.cumsum", Reduction, [Default<"self dim">]>;
 defm AtenEqual : Operator<"aten.equal", Reduction, pytorch=Recomputable>;
@@ -45,7 +51,7 @@ defm AtenLinalgVectorNorm : Operator<"aten.linalg_vector_norm", Reduction, [
   Default<"self ord dim keepdim">
 ]>;
 defm AtenLogcumsumexp : Operator<"aten.logcumsumexp", Reduction, [
-  Default<"self dim", lowering=Opaque>
+  Default<"self dim">
 ]>;
 defm AtenLogsumexp : Operator<"aten.logsumexp", Reduction, [
   Default<"self dim keepdim", lowering=Opaque>
