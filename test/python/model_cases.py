@@ -195,6 +195,11 @@ TEXT: dict[str, tuple[str, str, dict[str, Any]]] = {
         GROUPED, num_local_experts=4)),
     "qwen3_moe": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM", dict(
         GROUPED, **EXPERTS, head_dim=8)),
+    "qwen3_next": ("Qwen3NextConfig", "Qwen3NextForCausalLM", dict(
+        GROUPED, **EXPERTS, head_dim=8, shared_expert_intermediate_size=24,
+        linear_num_key_heads=2, linear_num_value_heads=4,
+        linear_key_head_dim=8, linear_value_head_dim=8,
+        layer_types=["linear_attention", "full_attention"])),
     "gpt_oss": ("GptOssConfig", "GptOssForCausalLM", dict(
         GROUPED, num_local_experts=4, num_experts_per_tok=2, head_dim=8)),
     "qwen2_moe": ("Qwen2MoeConfig", "Qwen2MoeForCausalLM", dict(
