@@ -11,6 +11,7 @@
 #include "regather/Driver/CommandRequest.h"
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/Support/LLVM/MakeFailure.h"
+#include "regather/Support/LLVM/ParseBytes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -53,6 +54,16 @@ static Failure readRanks(const CommandOption &, CommandRequest &request,
       request.command == Command::Run || request.command == Command::Compile;
   return readNumber(request.step.ranks.emplace(), text, origin, 1,
                     isRun ? 4096 : 1 << 20);
+}
+
+static Failure readMemory(const CommandOption &, CommandRequest &request,
+                          StringRef text, StringRef origin) {
+  request.step.memory = parseBytes(text);
+  if (request.step.memory)
+    return Failure();
+  return makeFailure("{0} expects a number of bytes, such as 80GB or 64GiB, "
+                     "got '{1}'",
+                     origin, text);
 }
 
 static Failure readTarget(const CommandOption &, CommandRequest &request,
@@ -136,6 +147,12 @@ static const CommandOption kOptions[] = {
      "that no bit depends on the number of ranks: 1, 2, 4 ... up to S (default "
      "0: sums are in the order of the ranks)",
      kSharded, readStep},
+    {"memory", "BYTES",
+     "Most that each rank may use, such as 80GB or 64GiB, arguments included: "
+     "of policies, budgets to recompute and resharding that no other option "
+     "decides, those are taken with which the step fits and takes the least "
+     "time",
+     kPrepared, readMemory},
     {"layout", "LAYOUT",
      "How parameters that are sharded are stored: flat, those of a unit in one "
      "buffer (default), or per-parameter",

@@ -150,9 +150,32 @@ static BatchMode resolveBatch(const AnalyzedStep &step, int64_t rows) {
                                                  : BatchMode::PerRank;
 }
 
-FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
-                                              const StepOptions &given) {
+LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
+                                     std::optional<MemoryPlan> &plan) {
+  if (!options.memory)
+    return success();
   if (failed(lowerForeignTypes(module)))
+    return failure();
+  FailureOr<AnalyzedStep> step =
+      analyzeStep(module, options.entry,
+                  options.shard.mesh.empty() ? options.ranks : std::nullopt);
+  if (failed(step))
+    return failure();
+  FailureOr<MemoryPlan> made =
+      planMemory(module, options, findFacts(module, *step).isOpen);
+  if (failed(made))
+    return failure();
+  options.memory.reset();
+  plan = std::move(*made);
+  return success();
+}
+
+FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
+                                              const StepOptions &wanted) {
+  StepOptions given = wanted;
+  std::optional<MemoryPlan> memory;
+  if (failed(lowerForeignTypes(module)) ||
+      failed(decideMemory(module, given, memory)))
     return failure();
   FailureOr<AnalyzedStep> step =
       analyzeStep(module, given.entry,
@@ -181,7 +204,7 @@ FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
   if (isAuto)
     options.batch = wasSharded || !step->mesh ? std::optional<BatchMode>()
                                               : resolveBatch(*step, rows);
-  return PreparedStep{std::move(*step), std::move(options)};
+  return PreparedStep{std::move(*step), std::move(options), std::move(memory)};
 }
 
 FailureOr<PreparedStep> regather::prepareWholeStep(ModuleOp module,

@@ -111,7 +111,7 @@ StepRun regather::fuzz::runStep(ModuleOp original,
     run.failure = "the step cannot be run";
     return run;
   }
-  PreparedStep prepared{std::move(*step), settings.options};
+  PreparedStep prepared{std::move(*step), settings.options, {}};
   EngineOptions options;
   options.seed = settings.order;
   options.timeoutSeconds = 300;

@@ -9,6 +9,7 @@
 #ifndef REGATHER_DRIVER_PREPARESTEP_H
 #define REGATHER_DRIVER_PREPARESTEP_H
 
+#include "regather/Driver/MemoryPlan.h"
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/StepAnalysis/AnalyzeStep.h"
 
@@ -20,7 +21,14 @@ struct PreparedStep {
   /// With everything decided. `batch` is what came of `auto`, and nothing if
   /// the step had been sharded before.
   StepOptions options;
+  /// If there was a limit.
+  std::optional<MemoryPlan> memory;
 };
+
+/// Chooses what `options.memory` asks for, if it does, and takes it away; see
+/// planMemory. Preparing a step does so by itself.
+mlir::LogicalResult decideMemory(mlir::ModuleOp module, StepOptions &options,
+                                 std::optional<MemoryPlan> &plan);
 
 /// Completes the options and runs what `module` lacks of the pipeline. Its
 /// parameters are sharded if a mesh is asked for, or several ranks and it has

@@ -9,6 +9,7 @@
 #ifndef REGATHER_DRIVER_SIMULATIONSUMMARY_H
 #define REGATHER_DRIVER_SIMULATIONSUMMARY_H
 
+#include "regather/Driver/MemoryPlan.h"
 #include "regather/Driver/SimulatedStep.h"
 
 #include "regather/Timeline/WriteTimeline.h"
@@ -48,6 +49,8 @@ struct SimulationSummary {
   MemoryCurve memory;
   /// The longest first.
   std::vector<WaitTime> exposed;
+  /// If the step was to fit in a limit.
+  std::optional<MemoryPlan> memoryPlan;
 
   const RankTimeline &getTimes() const { return result.ranks[rankClass]; }
   /// The part of communication behind which the compute stream computes; 1 if

@@ -66,6 +66,9 @@ struct StepOptions {
   /// The cluster that schedules and buckets are made for which name none, by
   /// name or file. Empty: GPUs of one node or, for more ranks, of several.
   std::string cluster;
+  /// Bytes that a rank may use, by which what is open is chosen (see
+  /// Driver/MemoryPlan.h). No pass reads it.
+  std::optional<int64_t> memory;
   /// Nothing is chosen: what is open is not done.
   bool asCaptured = false;
 

@@ -21,8 +21,16 @@ ReportCollector::ReportCollector(mlir::ModuleOp module, CostModel model)
 
 llvm::FailureOr<PreparedStep>
 ReportCollector::prepare(mlir::ModuleOp module, const StepOptions &options) {
+  // What is tried decides nothing.
+  StepOptions decided = options;
+  std::optional<MemoryPlan> memory;
+  if (failed(decideMemory(module, decided, memory)))
+    return mlir::failure();
   DecisionRemarks::Listening listening(*module.getContext(), remarks);
-  return prepareWholeStep(module, options);
+  llvm::FailureOr<PreparedStep> prepared = prepareWholeStep(module, decided);
+  if (succeeded(prepared))
+    prepared->memory = std::move(memory);
+  return prepared;
 }
 
 /// Simulates a step, or says in `timing` why it cannot be.

@@ -112,6 +112,7 @@ regather::predictStep(ModuleOp module, const SimulateRequest &request) {
   summary.mesh = getAxesText(prepared->step.mesh);
   summary.batch = getBatchText(prepared->options.batch);
   summary.flops = flops.flops;
+  summary.memoryPlan = std::move(prepared->memory);
   summary.peakFlops = cluster.device.peakFlops.lookup(flops.type);
   return prediction;
 }

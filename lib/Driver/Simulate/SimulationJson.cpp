@@ -43,6 +43,9 @@ static void writeTotals(llvm::json::OStream &json,
   json.attribute("resident_bytes", summary.step.program.residentBytes);
   json.attribute("model_flops", summary.flops);
   json.attribute("utilization", summary.getUtilization());
+  if (summary.memoryPlan)
+    json.attributeObject("memory_plan",
+                         [&] { writeJson(json, *summary.memoryPlan); });
   json.attributeObject("lower_bounds", [&] {
     json.attribute("seconds", summary.getBound());
     json.attribute("compute_seconds", summary.bounds.computeSeconds);

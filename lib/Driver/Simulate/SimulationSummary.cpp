@@ -130,6 +130,8 @@ std::string regather::formatText(const SimulationSummary &summary) {
            formatSeconds(times.exposedSeconds) +
            " exposed: " + formatPercent(summary.getHiddenPart()) + " hidden");
   line("peak memory", formatBytes(summary.memory.peakBytes) + " on each rank");
+  if (summary.memoryPlan)
+    os << formatText(*summary.memoryPlan);
   if (summary.peakFlops > 0)
     line("utilization", formatPercent(summary.getUtilization()) +
                             " of the device's peak (MFU)");

@@ -1,0 +1,79 @@
+//===- MemoryPlan.h - The quickest step within a memory limit ---*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DRIVER_MEMORYPLAN_H
+#define REGATHER_DRIVER_MEMORYPLAN_H
+
+#include "regather/Pipelines/StepOptions.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <string>
+#include <vector>
+
+namespace regather {
+
+/// Decisions about what lives on from forward to backward, and what a step
+/// takes with them on each rank.
+struct MemoryChoice {
+  /// As the options of commands of these names take them; empty for none.
+  std::string policy, recompute, reshard;
+  /// Parameters, optimizer state, buffers, batch and results.
+  int64_t argumentBytes = 0;
+  /// Everything else: what the plan of the arena says, with all that lies
+  /// between tensors.
+  int64_t arenaBytes = 0;
+  /// Simulated, by kernels and with the schedule that the step gets.
+  double seconds = 0;
+
+  int64_t getBytes() const { return argumentBytes + arenaBytes; }
+};
+
+struct MemoryPlan {
+  /// Bytes that a rank may use.
+  int64_t limit = 0;
+  std::string cluster;
+  /// All that were tried; the first are the decisions without a limit.
+  std::vector<MemoryChoice> choices;
+  /// The quickest that fits; of equally quick ones the first.
+  unsigned chosen = 0;
+  /// Computation, links and dependencies of the step that computes and gathers
+  /// nothing twice: with no decisions it takes less time.
+  double boundSeconds = 0;
+
+  const MemoryChoice &getChosen() const { return choices[chosen]; }
+  /// How far the step is above the bound; 0 without one.
+  double getGap() const;
+  /// Numbers of the choices than which none is both smaller and quicker, from
+  /// the smallest on.
+  std::vector<unsigned> getFrontier() const;
+};
+
+/// Chooses the decisions with which the step takes the least time in
+/// `options.memory` bytes on each rank, and sets them in `options`, whose
+/// `memory` it takes away. What the caller decided stays. If the step fits
+/// without, nothing is changed and nothing else tried. Otherwise it tries, in
+/// turn, to gather parameters again, to recompute by policy, and to save within
+/// budgets, which it halves; each try prepares a copy of the module, plans its
+/// arena and simulates it. Emits an error that names the least that was found,
+/// and the largest tensors that it needs, if nothing fits.
+///
+/// `isOpen`: nobody has decided about the step before.
+mlir::FailureOr<MemoryPlan> planMemory(mlir::ModuleOp module,
+                                       StepOptions &options, bool isOpen);
+
+/// A line on what was chosen, a line on the bound, and a table of the frontier
+/// if more than one choice was tried.
+std::string formatText(const MemoryPlan &plan);
+
+/// The members of an object.
+void writeJson(llvm::json::OStream &json, const MemoryPlan &plan);
+
+} // namespace regather
+
+#endif // REGATHER_DRIVER_MEMORYPLAN_H

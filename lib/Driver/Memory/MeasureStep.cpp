@@ -1,0 +1,65 @@
+//===- MeasureStep.cpp - Bytes and seconds of a step ----------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MeasureStep.h"
+
+#include "../Report/CollectReport.h"
+#include "../Report/StepSimulation.h"
+
+#include "regather/Driver/BoundaryStatistics.h"
+#include "regather/Driver/PrepareStep.h"
+#include "regather/Driver/SimulationSummary.h"
+#include "regather/Pipelines/StepOptionText.h"
+#include "regather/Program/CompileStep.h"
+
+using namespace mlir;
+using namespace regather;
+
+/// How the options of commands say what was decided.
+static void describe(const StepOptions &options, MemoryChoice &choice) {
+  choice.policy = printStepOption(options, "policy");
+  choice.recompute = printStepOption(options, "recompute");
+  choice.reshard = printStepOption(options, "reshard");
+}
+
+FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
+                                              const StepOptions &options,
+                                              const CostModel &model) {
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [](Diagnostic &diagnostic) {
+        return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+      });
+  OwningOpRef<ModuleOp> copy = module.clone();
+  FailureOr<PreparedStep> prepared = prepareWholeStep(*copy, options);
+  if (failed(prepared))
+    return failure();
+  MeasuredStep measured;
+  describe(prepared->options, measured.choice);
+  measured.savedBytes = countBoundary(*copy).savedBytes;
+  ProgramOptions program = prepared->options.getProgram();
+  FailureOr<StepSimulation> simulation =
+      simulateKernels(prepared->step, model, program);
+  if (failed(simulation))
+    return failure();
+  measured.choice.seconds = simulation->result.seconds;
+  measured.boundSeconds =
+      SimulationSummary(simulation->step, simulation->order, simulation->result)
+          .getBound();
+  func::FuncOp entry = prepared->step.entry;
+  FailureOr<OwningOpRef<ModuleOp>> lowered = lowerToProgram(entry, program);
+  if (failed(lowered))
+    return failure();
+  FailureOr<report::MemoryCurve> memory =
+      collectMemory((*lowered)->lookupSymbol<exec::ProgramOp>(entry.getName()));
+  if (failed(memory))
+    return failure();
+  measured.choice.argumentBytes = memory->argumentBytes;
+  measured.choice.arenaBytes = memory->arenaBytes;
+  measured.largest = std::move(memory->largest);
+  return measured;
+}
