@@ -50,7 +50,7 @@ struct MemoryPlan {
   /// How far the step is above the bound; 0 without one.
   double getGap() const;
   /// Numbers of the choices than which none is both smaller and quicker, from
-  /// the smallest on.
+  /// the smallest on; a gain of less than a thousandth of the time counts not.
   std::vector<unsigned> getFrontier() const;
 };
 

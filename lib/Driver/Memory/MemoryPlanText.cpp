@@ -18,6 +18,9 @@
 using namespace regather;
 using llvm::formatv;
 
+/// What is less of the time is no reason to use more memory.
+static constexpr double kLeastGain = 1e-3;
+
 double MemoryPlan::getGap() const {
   return boundSeconds > 0 ? getChosen().seconds / boundSeconds - 1 : 0;
 }
@@ -33,7 +36,8 @@ std::vector<unsigned> MemoryPlan::getFrontier() const {
   std::vector<unsigned> frontier;
   for (unsigned choice : order)
     if (frontier.empty() ||
-        choices[choice].seconds < choices[frontier.back()].seconds)
+        choices[choice].seconds <
+            choices[frontier.back()].seconds * (1 - kLeastGain))
       frontier.push_back(choice);
   return frontier;
 }
