@@ -153,6 +153,12 @@ static const CommandOption kOptions[] = {
      "decides, those are taken with which the step fits and takes the least "
      "time",
      kPrepared, readMemory},
+    {"chunk", "BLOCKS",
+     "Carry out the largest chain over independent rows, mostly head and loss, "
+     "on one block of rows after the other: auto, a number of blocks, or none "
+     "(default, but within --memory auto where that is the quickest way to "
+     "fit)",
+     kPrepared, readStep},
     {"layout", "LAYOUT",
      "How parameters that are sharded are stored: flat, those of a unit in one "
      "buffer (default), or per-parameter",

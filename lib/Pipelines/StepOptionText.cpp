@@ -74,6 +74,16 @@ template <typename OptionsT> static OptionsT getTimedDefaults() {
   return options;
 }
 
+/// A number of blocks, which `auto` leaves to the pass.
+static Failure readChunks(Choice<ChunkRowsPassOptions> &chunk, StringRef text,
+                          StringRef origin) {
+  if (text != "auto")
+    return readChoice(chunk, {}, text, origin, {"auto", "none"});
+  chunk.decision = PassDecision::Yes;
+  chunk.options = {};
+  return Failure();
+}
+
 /// What is neither a mode nor an option is a plan.
 static Failure readBuckets(Choice<BucketCollectivesPassOptions> &bucket,
                            StringRef text, StringRef origin) {
@@ -130,6 +140,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
     return readChoice(options.reshard, {}, text, origin, {"none"});
   if (name == "recompute")
     return readChoice(options.recompute, {}, text, origin, {"none"});
+  if (name == "chunk")
+    return readChunks(options.chunk, text, origin);
   if (name == "bucket")
     return readBuckets(options.bucket, text, origin);
   if (name == "schedule")
@@ -170,6 +182,12 @@ static std::string printChoice(const Choice<OptionsT> &choice,
   llvm_unreachable("unknown decision");
 }
 
+static std::string printChunks(const Choice<ChunkRowsPassOptions> &chunk) {
+  if (chunk.isWanted() && chunk.options.chunks == 0)
+    return "auto";
+  return printChoice(chunk);
+}
+
 std::string regather::printStepOption(const StepOptions &options,
                                       StringRef name) {
   if (name == "policy")
@@ -181,6 +199,8 @@ std::string regather::printStepOption(const StepOptions &options,
     return printChoice(options.reshard);
   if (name == "recompute")
     return printChoice(options.recompute);
+  if (name == "chunk")
+    return printChunks(options.chunk);
   if (name == "bucket" && options.bucket.isWanted() &&
       options.bucket.options.mode == BucketMode::Plan)
     return options.bucket.options.plan;
@@ -215,6 +235,7 @@ static bool visitPass(StepOptions &options, StringRef pass,
     visit(candidate ? *candidate : absent);
   };
   visit(options.shard);
+  visit(options.chunk.options);
   visitOptional(options.policy);
   visit(options.reshard.options);
   visit(options.recompute.options);
@@ -239,6 +260,8 @@ static void decideBy(StepOptions &options, StringRef pass, StringRef option) {
     if (getPassName(choice.options) == pass && option == "mode")
       choice.decision = PassDecision::Yes;
   };
+  if (pass == "tg-chunk-rows")
+    options.chunk.decision = PassDecision::Yes;
   decide(options.reshard);
   decide(options.recompute);
   decide(options.bucket);
@@ -252,6 +275,7 @@ static SmallVector<StringRef> listAllPasses() {
   options.policy.emplace();
   options.optimizer.emplace();
   options.reshard.decision = options.bucket.decision = PassDecision::Yes;
+  options.chunk.decision = PassDecision::Yes;
   SmallVector<StringRef> names = listPasses(options, StepStage::Program);
   options.recompute.decision = PassDecision::Yes;
   for (StringRef name : listPasses(options, StepStage::Program))

@@ -106,6 +106,7 @@ StepOptions regather::completeOptions(StepOptions options,
     options.bucket.options.mode = BucketMode::Plan;
   }
   bool isPlanned = facts.isOpen && !options.asCaptured;
+  decide(options.chunk, false);
   decide(options.recompute, isPlanned);
   decide(options.reshard, isPlanned && hasSeveralRanks);
   decide(options.bucket, isPlanned && hasSeveralRanks);

@@ -85,6 +85,12 @@ void regather::buildStepPipeline(OpPassManager &pm,
     closePhase(pm, options);
   }
 
+  // Values that are large because of the vocabulary need not exist whole.
+  if (options.chunk.isWanted()) {
+    pm.addPass(createChunkRowsPass(options.chunk.options));
+    closePhase(pm, options);
+  }
+
   // Decide about memory between forward and backward.
   if (options.policy || options.reshard.isWanted() ||
       options.recompute.isWanted())

@@ -22,7 +22,7 @@ namespace regather {
 /// takes with them on each rank.
 struct MemoryChoice {
   /// As the options of commands of these names take them; empty for none.
-  std::string policy, recompute, reshard;
+  std::string chunk, policy, recompute, reshard;
   /// Parameters, optimizer state, buffers, batch and results.
   int64_t argumentBytes = 0;
   /// Everything else: what the plan of the arena says, with all that lies
@@ -32,6 +32,8 @@ struct MemoryChoice {
   double seconds = 0;
 
   int64_t getBytes() const { return argumentBytes + arenaBytes; }
+  /// As flags of a command; "the step as it is" without any.
+  std::string describe() const;
 };
 
 struct MemoryPlan {
@@ -42,8 +44,8 @@ struct MemoryPlan {
   std::vector<MemoryChoice> choices;
   /// The quickest that fits; of equally quick ones the first.
   unsigned chosen = 0;
-  /// Computation, links and dependencies of the step that computes and gathers
-  /// nothing twice: with no decisions it takes less time.
+  /// The least that the computation, links and dependencies of any of them
+  /// allow: no order of its operations is quicker.
   double boundSeconds = 0;
 
   const MemoryChoice &getChosen() const { return choices[chosen]; }
@@ -57,11 +59,12 @@ struct MemoryPlan {
 /// Chooses the decisions with which the step takes the least time in
 /// `options.memory` bytes on each rank, and sets them in `options`, whose
 /// `memory` it takes away. What the caller decided stays. If the step fits
-/// without, nothing is changed and nothing else tried. Otherwise it tries, in
-/// turn, to gather parameters again, to recompute by policy, and to save within
-/// budgets, which it halves; each try prepares a copy of the module, plans its
-/// arena and simulates it. Emits an error that names the least that was found,
-/// and the largest tensors that it needs, if nothing fits.
+/// without, it is only left for the step that does nothing twice, if that fits
+/// and is quicker. Otherwise policies are tried, then budgets of saved bytes,
+/// the next one by what the arenas of two took, then both with parameters that
+/// are gathered again; each try prepares a copy of the module, plans its arena
+/// and simulates it. Emits an error that names the least that was found, and
+/// the largest tensors that it needs, if nothing fits.
 ///
 /// `isOpen`: nobody has decided about the step before.
 mlir::FailureOr<MemoryPlan> planMemory(mlir::ModuleOp module,

@@ -18,7 +18,8 @@ struct SimulateRequest {
   /// For messages and pages.
   std::string file;
   StepOptions step;
-  /// Kernels are simulated instead of single operations.
+  /// Kernels are simulated instead of single operations; always so within a
+  /// limit of memory.
   bool takesKernels = false;
   /// A file with the operations in another order; empty for that of the step.
   /// No schedule is chosen then, and it is an error to ask for one.

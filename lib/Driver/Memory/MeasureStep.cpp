@@ -22,6 +22,7 @@ using namespace regather;
 
 /// How the options of commands say what was decided.
 static void describe(const StepOptions &options, MemoryChoice &choice) {
+  choice.chunk = printStepOption(options, "chunk");
   choice.policy = printStepOption(options, "policy");
   choice.recompute = printStepOption(options, "recompute");
   choice.reshard = printStepOption(options, "reshard");

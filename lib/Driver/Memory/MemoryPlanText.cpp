@@ -42,16 +42,16 @@ std::vector<unsigned> MemoryPlan::getFrontier() const {
   return frontier;
 }
 
-/// The decisions as options of a command.
-static std::string describe(const MemoryChoice &choice) {
+std::string MemoryChoice::describe() const {
   std::string text;
   auto add = [&](llvm::StringRef name, const std::string &value) {
     if (!value.empty())
       text += formatv("{0}--{1}='{2}'", text.empty() ? "" : " ", name, value);
   };
-  add("policy", choice.policy);
-  add("recompute", choice.recompute);
-  add("reshard", choice.reshard);
+  add("chunk", chunk == "none" ? "" : chunk);
+  add("policy", policy);
+  add("recompute", recompute);
+  add("reshard", reshard);
   return text.empty() ? "the step as it is" : text;
 }
 
@@ -61,7 +61,7 @@ std::string regather::formatText(const MemoryPlan &plan) {
       "{0,-16}{1} of {2} on each rank: {3} of arguments, {4} of arena\n",
       "memory", formatBytes(chosen.getBytes()), formatBytes(plan.limit),
       formatBytes(chosen.argumentBytes), formatBytes(chosen.arenaBytes));
-  text += formatv("{0,-16}{1}, of {2} {3} tried\n", "", describe(chosen),
+  text += formatv("{0,-16}{1}, of {2} {3} tried\n", "", chosen.describe(),
                   plan.choices.size(),
                   plan.choices.size() == 1 ? "choice" : "choices");
   text += formatv("{0,-16}{1} on {2}, {3:P1} above the bound of {4}\n", "",
@@ -73,12 +73,13 @@ std::string regather::formatText(const MemoryPlan &plan) {
     const MemoryChoice &choice = plan.choices[number];
     text += formatv("  {0,10}  {1,10}{2} {3}\n", formatBytes(choice.getBytes()),
                     formatSeconds(choice.seconds),
-                    number == plan.chosen ? " *" : "  ", describe(choice));
+                    number == plan.chosen ? " *" : "  ", choice.describe());
   }
   return text;
 }
 
 static void writeChoice(llvm::json::OStream &json, const MemoryChoice &choice) {
+  json.attribute("chunk", choice.chunk);
   json.attribute("policy", choice.policy);
   json.attribute("recompute", choice.recompute);
   json.attribute("reshard", choice.reshard);

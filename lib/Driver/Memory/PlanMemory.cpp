@@ -15,8 +15,14 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
 
-/// How often a budget is halved: to a 64th of what a minimum cut saves.
-static constexpr unsigned kNumBudgets = 6;
+/// Budgets of saved bytes that are tried at most, where parameters are gathered
+/// as they are without a limit, and where always again.
+static constexpr unsigned kNumBudgets = 5, kNumBudgetsAgain = 3;
+/// A step that takes so much of the limit is as good as one that takes it all.
+static constexpr double kFullPart = 0.98;
+/// How near a guess may come to a budget that is known, as part of what lies
+/// between two.
+static constexpr double kLeastPart = 0.1;
 /// Tensors that an error names.
 static constexpr size_t kNumNamed = 3;
 
@@ -29,6 +35,7 @@ public:
     bool isFree = isOpen && !given.asCaptured;
     mayRecompute = isFree && given.recompute.decision == PassDecision::Open;
     mayApplyPolicy = mayRecompute && !given.policy;
+    mayChunk = isFree && given.chunk.decision == PassDecision::Open;
     mayReshard = isFree && given.reshard.decision == PassDecision::Open;
     plan.limit = *given.memory;
     plan.cluster = this->model.getCluster().name;
@@ -45,17 +52,22 @@ private:
     return measured.choice.getBytes() <= plan.limit;
   }
 
-  LogicalResult findBound();
-  void tryAll(const StepOptions &options);
-  void tryPolicies(const StepOptions &options);
-  void tryBudgets(const StepOptions &options, int64_t most);
+  LogicalResult tryNothingTwice();
+  void tryAll(const StepOptions &options, const MeasuredStep &measured,
+              llvm::ArrayRef<PolicyPlan> policies, unsigned numBudgets);
+  void tryPolicy(const StepOptions &options, PolicyPlan policy);
+  void tryBudgets(const StepOptions &options, const MeasuredStep &most,
+                  unsigned numBudgets);
+  FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first);
+  void tryGathersAgain(const MeasuredStep &first);
+  std::optional<unsigned> findBest() const;
   LogicalResult emitLeast();
 
   ModuleOp module;
   /// Without the limit, which the tries must not look for again.
   StepOptions given;
   CostModel model;
-  bool mayRecompute, mayApplyPolicy, mayReshard;
+  bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard;
   MemoryPlan plan;
   /// By choice.
   std::vector<StepOptions> options;
@@ -67,6 +79,8 @@ FailureOr<MeasuredStep> MemorySearch::measure(const StepOptions &decided) {
   FailureOr<MeasuredStep> measured = measureStep(module, decided, model);
   if (failed(measured))
     return failure();
+  if (plan.choices.empty() || measured->boundSeconds < plan.boundSeconds)
+    plan.boundSeconds = measured->boundSeconds;
   plan.choices.push_back(measured->choice);
   options.push_back(decided);
   largest.push_back(measured->largest);
@@ -79,8 +93,8 @@ FailureOr<MeasuredStep> MemorySearch::tryDecisions(const StepOptions &decided) {
   return measure(decided);
 }
 
-/// Measures the step that does nothing twice.
-LogicalResult MemorySearch::findBound() {
+/// Measures the step that computes and gathers nothing twice.
+LogicalResult MemorySearch::tryNothingTwice() {
   StepOptions least = given;
   if (mayRecompute)
     least.recompute.decision = PassDecision::No;
@@ -88,48 +102,105 @@ LogicalResult MemorySearch::findBound() {
     least.reshard.decision = PassDecision::Yes;
     least.reshard.options.mode = ReshardMode::Never;
   }
-  FailureOr<MeasuredStep> measured = measureStep(module, least, model);
-  if (failed(measured))
-    return failure();
-  plan.boundSeconds = measured->boundSeconds;
-  return success();
+  return measure(least);
 }
 
-void MemorySearch::tryPolicies(const StepOptions &decided) {
-  for (PolicyPlan policy : {PolicyPlan::Selective, PolicyPlan::Full}) {
-    StepOptions marked = decided;
-    marked.policy.emplace().policy = policy;
-    (void)tryDecisions(marked);
-  }
+void MemorySearch::tryPolicy(const StepOptions &decided, PolicyPlan policy) {
+  StepOptions marked = decided;
+  marked.policy.emplace().policy = policy;
+  (void)tryDecisions(marked);
 }
 
-/// The largest budget with which the step fits, by bisection: more saved bytes
-/// mean less to compute again. A budget below the least possible is too small.
-void MemorySearch::tryBudgets(const StepOptions &decided, int64_t most) {
-  int64_t low = 0, high = most;
-  for (unsigned i = 0; i < kNumBudgets && high - low > 1; ++i) {
-    int64_t budget = low + (high - low) / 2;
+/// The largest budget with which the step fits: more saved bytes mean less to
+/// compute again. `most` is a step that saves too much. A budget below the
+/// least possible is too small. Arenas do not grow evenly with budgets, so a
+/// guess by two of them keeps away from both.
+void MemorySearch::tryBudgets(const StepOptions &decided,
+                              const MeasuredStep &most, unsigned numBudgets) {
+  int64_t low = 0, high = most.savedBytes;
+  int64_t highBytes = most.choice.getBytes();
+  std::optional<int64_t> lowBytes;
+  for (unsigned i = 0; i < numBudgets && high - low > 1; ++i) {
+    double part = 0.5;
+    if (lowBytes)
+      part = static_cast<double>(plan.limit - *lowBytes) /
+             static_cast<double>(highBytes - *lowBytes);
+    else if (low == 0)
+      part = 1 - static_cast<double>(highBytes - plan.limit) /
+                     static_cast<double>(high);
+    part = std::clamp(part, kLeastPart, 1 - kLeastPart);
+    int64_t budget = std::clamp(
+        low + static_cast<int64_t>(part * static_cast<double>(high - low)),
+        low + 1, high - 1);
     StepOptions within = decided;
     within.recompute.decision = PassDecision::Yes;
     within.recompute.options.mode = PartitionMode::Budget;
     within.recompute.options.budget = budget;
     within.recompute.options.cluster = chooseCluster(given, module);
     FailureOr<MeasuredStep> measured = tryDecisions(within);
-    if (failed(measured) || fits(*measured))
-      low = budget;
-    else
+    if (succeeded(measured) && !fits(*measured)) {
       high = budget;
+      highBytes = measured->choice.getBytes();
+      continue;
+    }
+    low = budget;
+    lowBytes.reset();
+    if (failed(measured))
+      continue;
+    lowBytes = measured->choice.getBytes();
+    if (static_cast<double>(*lowBytes) >=
+        kFullPart * static_cast<double>(plan.limit))
+      return;
   }
 }
 
-/// What is computed again, where parameters are gathered as `decided`.
-void MemorySearch::tryAll(const StepOptions &decided) {
-  FailureOr<MeasuredStep> measured = tryDecisions(decided);
-  if (failed(measured) || fits(*measured) || !mayRecompute)
+/// What is computed again in a step that needs too much, where parameters are
+/// gathered as `decided`.
+void MemorySearch::tryAll(const StepOptions &decided,
+                          const MeasuredStep &measured,
+                          ArrayRef<PolicyPlan> policies, unsigned numBudgets) {
+  if (!mayRecompute)
     return;
   if (mayApplyPolicy)
-    tryPolicies(decided);
-  tryBudgets(decided, measured->savedBytes);
+    for (PolicyPlan policy : policies)
+      tryPolicy(decided, policy);
+  tryBudgets(decided, measured, numBudgets);
+}
+
+/// Blocks of rows take hardly any time, so what comes later has them if they
+/// help at all. Fails if they do not.
+FailureOr<MeasuredStep> MemorySearch::tryChunks(const MeasuredStep &first) {
+  StepOptions chunked = given;
+  chunked.chunk.decision = PassDecision::Yes;
+  FailureOr<MeasuredStep> measured = tryDecisions(chunked);
+  if (failed(measured) ||
+      measured->choice.getBytes() >= first.choice.getBytes())
+    return failure();
+  given = chunked;
+  return measured;
+}
+
+/// All parameters are released after forward. A selective policy has been seen
+/// by then, with little more memory.
+void MemorySearch::tryGathersAgain(const MeasuredStep &first) {
+  StepOptions again = given;
+  again.reshard.decision = PassDecision::Yes;
+  again.reshard.options.mode = ReshardMode::Always;
+  FailureOr<MeasuredStep> measured = tryDecisions(again);
+  if (failed(measured) || fits(*measured) ||
+      measured->choice.getBytes() == first.choice.getBytes())
+    return;
+  tryAll(again, *measured, PolicyPlan::Full, kNumBudgetsAgain);
+}
+
+/// The quickest that fits.
+std::optional<unsigned> MemorySearch::findBest() const {
+  std::optional<unsigned> best;
+  for (auto [i, choice] : llvm::enumerate(plan.choices))
+    if (choice.getBytes() <= plan.limit &&
+        (!best || choice.seconds < plan.choices[*best].seconds))
+      best = i;
+  return best;
 }
 
 /// Says what the smallest step needs.
@@ -147,16 +218,8 @@ LogicalResult MemorySearch::emitLeast() {
       << " bytes, " << choice.argumentBytes
       << " of them parameters, optimizer state, batch and results, which no "
          "decision changes";
-  std::string text;
-  auto add = [&](StringRef name, const std::string &value) {
-    if (!value.empty())
-      text += (text.empty() ? "--" : " --") + name.str() + "='" + value + "'";
-  };
-  add("policy", choice.policy);
-  add("recompute", choice.recompute);
-  add("reshard", choice.reshard);
-  diag.attachNote() << "with " << (text.empty() ? "the step as it is" : text)
-                    << ", of " << plan.choices.size()
+  diag.attachNote() << "with " << choice.describe() << ", of "
+                    << plan.choices.size()
                     << (plan.choices.size() == 1 ? " choice" : " choices")
                     << " that were tried";
   for (const report::LiveBuffer &buffer :
@@ -170,30 +233,20 @@ LogicalResult MemorySearch::emitLeast() {
 
 FailureOr<MemoryPlan> MemorySearch::run(StepOptions &chosen) {
   FailureOr<MeasuredStep> first = measure(given);
-  if (failed(first))
+  if (failed(first) || failed(tryNothingTwice()))
     return failure();
+  if (!fits(*first) && mayChunk)
+    if (FailureOr<MeasuredStep> chunked = tryChunks(*first); succeeded(chunked))
+      first = chunked;
   if (!fits(*first)) {
-    if (mayRecompute) {
-      if (mayApplyPolicy)
-        tryPolicies(given);
-      tryBudgets(given, first->savedBytes);
-    }
-    if (mayReshard) {
-      StepOptions again = given;
-      again.reshard.decision = PassDecision::Yes;
-      again.reshard.options.mode = ReshardMode::Always;
-      tryAll(again);
-    }
+    tryAll(given, *first, {PolicyPlan::Selective, PolicyPlan::Full},
+           kNumBudgets);
+    if (mayReshard)
+      tryGathersAgain(*first);
   }
-  std::optional<unsigned> best;
-  for (auto [i, choice] : llvm::enumerate(plan.choices))
-    if (choice.getBytes() <= plan.limit &&
-        (!best || choice.seconds < plan.choices[*best].seconds))
-      best = i;
+  std::optional<unsigned> best = findBest();
   if (!best)
     return emitLeast();
-  if (failed(findBound()))
-    return failure();
   plan.chosen = *best;
   chosen = options[*best];
   return std::move(plan);

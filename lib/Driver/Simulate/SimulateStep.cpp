@@ -79,7 +79,10 @@ static LogicalResult readGivenOrder(ModuleOp module, const std::string &path,
 }
 
 std::unique_ptr<Prediction>
-regather::predictStep(ModuleOp module, const SimulateRequest &request) {
+regather::predictStep(ModuleOp module, const SimulateRequest &given) {
+  SimulateRequest request = given;
+  // Only of kernels is it known where they lie in memory.
+  request.takesKernels |= request.step.memory.has_value();
   FailureOr<CostModel> model = loadChosenCluster(module, request.step);
   if (failed(model))
     return nullptr;

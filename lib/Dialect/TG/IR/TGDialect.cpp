@@ -9,6 +9,7 @@
 #include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/IR/KernelAttributes.h"
 #include "regather/Dialect/TG/IR/MicroBatch.h"
+#include "regather/Dialect/TG/IR/RowChunk.h"
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/IR/Builders.h"
@@ -152,6 +153,13 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
     auto number = dyn_cast<IntegerAttr>(attr.getValue());
     if (!number || !number.getType().isInteger(64) || number.getInt() < 0)
       return emitWrongType(op, attr, "a number of i64 that is not negative");
+    return success();
+  }
+  if (name == kRowChunkAttrName) {
+    auto chunk = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    if (!chunk || chunk.size() != 2 || chunk[0] < 0 || chunk[0] >= chunk[1])
+      return emitWrongType(op, attr, "the number of a block and how many it is "
+                                     "one of, as array<i64>");
     return success();
   }
   if (name == kElasticAttrName) {

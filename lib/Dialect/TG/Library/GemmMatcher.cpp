@@ -27,9 +27,6 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::library;
 
-/// Multiply-adds below which a call of the library costs more than the loops.
-static constexpr double kSmallestGemm = 32 * 32 * 32 + 1;
-
 namespace {
 /// One loop of a contraction, with the steps in elements that it takes through
 /// A, B, C and the addends; zero in one that does not have it.

@@ -32,6 +32,9 @@ template <typename CallAttr> struct LibraryMatch {
   explicit operator bool() const { return static_cast<bool>(call); }
 };
 
+/// Multiply-adds of the smallest GEMM for which a library is called.
+inline constexpr double kSmallestGemm = 32 * 32 * 32 + 1;
+
 /// The GEMM that `ops`, in program order, compute from dense `inputs`. One of
 /// them is the GEMM; those before it are views of what it reads, those behind
 /// it change its result, and the last gives `output`, which is dense too. Small

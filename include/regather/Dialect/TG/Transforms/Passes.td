@@ -272,6 +272,52 @@ def BucketCollectivesPass : Pass<"tg-bucket-collectives", "::mlir::ModuleOp"> {
   ];
 }
 
+def ChunkRowsPass : Pass<"tg-chunk-rows", "::mlir::ModuleOp"> {
+  let summary = "Carry out a chain over independent rows in blocks";
+  let description = [{
+    Logits of a large vocabulary are the largest tensors of a step, in several
+    copies: as the product, as f32, as logarithms, and as their gradients. Each
+    row of them is computed from one row of activations. This pass finds the
+    large value of a step around which such a chain lies, from forward into
+    backward, with the most bytes that need not be whole, and carries the chain out on one block of rows after the other:
+    no large value of it exists whole but those that something else reads.
+
+    The chain holds the operations that compute or read a value of at least
+    half as many elements as the largest one, if their sharding rules say that
+    every result has the rows as a parallel factor. Small results, such as the
+    loss of each row, are put together. So is a large one that an operation
+    needs whole: the gradient of the logits for that of the weight, which sums
+    over rows. No sum over rows is cut, so no bit changes, but for products of
+    bf16 on CPUs, for which a library chooses the order by the number of rows.
+
+    All of the chain, and what it reads of backward (the gradient of the loss,
+    which is a constant), moves to forward. What only lends its type to an
+    operation is replaced by zeros, as in `full_like(%loss, 1)`. A chain that
+    needs a value made of all its rows is left alone, with a remark.
+
+    `chunks` must divide the outermost dimension of the rows: the sequences of
+    the batch, where products see them behind each other.
+
+    Precondition: the step has a backward phase about which nothing has been
+    decided: the pass comes before resharding and recomputation.
+
+    Postcondition: the step passes `tg-verify-step` and computes the same.
+    Operations on a block carry `tg.row_chunk = [number, count]`, by which
+    kernels of different blocks stay apart.
+  }];
+  let options = [
+    Option<"chunks", "chunks", "int64_t", /*default=*/"0",
+           "Number of blocks; 0: the largest that divides the rows, at most 16">
+  ];
+  let dependentDialects = [
+    "::regather::tg::TGDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numOps", "num-ops", "Number of operations carried out in blocks">,
+    Statistic<"numChunks", "num-chunks", "Number of blocks">
+  ];
+}
+
 def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group operations that generated code runs as one";
   let description = [{

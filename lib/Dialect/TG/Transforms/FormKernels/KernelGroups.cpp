@@ -9,6 +9,7 @@
 #include "KernelGroups.h"
 
 #include "regather/Dialect/TG/IR/MicroBatch.h"
+#include "regather/Dialect/TG/IR/RowChunk.h"
 #include "regather/Dialect/TG/Kernels/KernelTable.h"
 #include "regather/Dialect/TG/Steps/StepGraph.h"
 
@@ -286,6 +287,9 @@ KernelGroups::Reason KernelGroups::tryMerge(unsigned producer,
   // Or the one would wait for the other, with all that its batch keeps.
   if (getMicroBatch(first) != getMicroBatch(second))
     return "they belong to different micro-batches";
+  // Or the large values of both would exist at a time.
+  if (getRowChunk(first) != getRowChunk(second))
+    return "they belong to different blocks of rows";
   if (isRecomputed(first) != isRecomputed(second))
     return "only one of them must be recomputed";
   if (from.members.size() + to.members.size() > limits.ops)

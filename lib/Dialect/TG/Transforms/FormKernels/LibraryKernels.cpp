@@ -12,6 +12,7 @@
 
 #include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/IR/MicroBatch.h"
+#include "regather/Dialect/TG/IR/RowChunk.h"
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -207,6 +208,8 @@ static StringRef findBorder(Operation *root, Operation *user) {
     return "they belong to different phases";
   if (getMicroBatch(root) != getMicroBatch(user))
     return "they belong to different micro-batches";
+  if (getRowChunk(root) != getRowChunk(user))
+    return "they belong to different blocks of rows";
   if (isRecomputed(root) != isRecomputed(user))
     return "only one of them must be recomputed";
   return "";
@@ -322,6 +325,14 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
   return launch;
 }
 
+/// True if the operation is a part of one that is not small: a block of rows has
+/// the bits of all of them.
+static bool isLargeWhole(Operation *op) {
+  std::optional<RowChunk> chunk = getRowChunk(op);
+  return chunk && getOpCost(op).flops * static_cast<double>(chunk->count) >=
+                      2 * kSmallestGemm;
+}
+
 void LibraryKernels::form(Block &block) {
   SmallVector<std::pair<Operation *, LibraryRoutine>> roots;
   for (Operation &op : block.without_terminator())
@@ -332,7 +343,7 @@ void LibraryKernels::form(Block &block) {
   bool takesSmall = getElasticSegments(block.getParentOp()) != 0;
   llvm::SetVector<Operation *> replaced;
   for (auto [root, routine] : roots) {
-    LibraryCall call(root, routine, takesSmall);
+    LibraryCall call(root, routine, takesSmall || isLargeWhole(root));
     if (!call.start())
       continue;
     call.foldOperands();
