@@ -77,11 +77,13 @@ template <typename OptionsT> static OptionsT getTimedDefaults() {
 /// A number of blocks, which `auto` leaves to the pass.
 static Failure readChunks(Choice<ChunkRowsPassOptions> &chunk, StringRef text,
                           StringRef origin) {
-  if (text != "auto")
+  bool isAuto = text == "auto" || text.starts_with("auto ");
+  if (!isAuto)
     return readChoice(chunk, {}, text, origin, {"auto", "none"});
   chunk.decision = PassDecision::Yes;
   chunk.options = {};
-  return Failure();
+  return PassOptionFields(chunk.options)
+      .read(text.drop_front(StringRef("auto").size()).trim(), origin);
 }
 
 /// What is neither a mode nor an option is a plan.
@@ -183,9 +185,10 @@ static std::string printChoice(const Choice<OptionsT> &choice,
 }
 
 static std::string printChunks(const Choice<ChunkRowsPassOptions> &chunk) {
+  std::string text = printChoice(chunk);
   if (chunk.isWanted() && chunk.options.chunks == 0)
-    return "auto";
-  return printChoice(chunk);
+    return "auto" + text.substr(1);
+  return text;
 }
 
 std::string regather::printStepOption(const StepOptions &options,

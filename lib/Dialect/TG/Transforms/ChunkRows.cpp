@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #define DEBUG_TYPE "tg-chunk-rows"
 
@@ -68,6 +69,8 @@ private:
   void moveSources();
   void replaceUnread();
   void buildChunk(int64_t number);
+  Value castTo(Type element, Value value, Operation *op);
+  void addUp(Operation *op, Value sum, Value part);
   Value getPart(Operation *op, Value operand, std::optional<int64_t> dim,
                 int64_t number);
   TreeSums getSums(Operation *op) {
@@ -83,6 +86,8 @@ private:
   llvm::DenseMap<Value, Value> parts;
   /// By value that is read outside: its parts.
   llvm::MapVector<Value, SmallVector<Value>> wholes;
+  /// By value that is summed up: what it is so far.
+  llvm::MapVector<Value, Value> totals;
 };
 } // namespace
 
@@ -136,6 +141,31 @@ Value RegionBuilder::getPart(Operation *op, Value operand,
   return part;
 }
 
+Value RegionBuilder::castTo(Type element, Value value, Operation *op) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == element)
+    return value;
+  NamedAttribute dtype = builder.getNamedAttr("dtype", TypeAttr::get(element));
+  auto copy = NodeOp::create(
+      builder, op->getLoc(), TypeRange(type.clone(element)),
+      builder.getStringAttr(getName(NodeTarget::AtenToCopyDefault)), value,
+      ArrayAttr(), builder.getDictionaryAttr(dtype), UnitAttr());
+  copy->setAttr(kPhaseAttrName,
+                PhaseAttr::get(op->getContext(), Phase::Forward));
+  if (Attribute module = op->getAttr(kModuleAttrName))
+    copy->setAttr(kModuleAttrName, module);
+  return copy->getResult(0);
+}
+
+/// Adds the sum over one block. Types of fewer bits than f32 are summed in f32.
+void RegionBuilder::addUp(Operation *op, Value sum, Value part) {
+  Type element = getElementTypeOrSelf(sum.getType());
+  if (element.isBF16() || element.isF16())
+    part = castTo(builder.getF32Type(), part, op);
+  Value &total = totals[sum];
+  total = total ? getSums(op).combine(total, part, Reduction::Sum) : part;
+}
+
 void RegionBuilder::buildChunk(int64_t number) {
   parts.clear();
   for (const RowOp &member : region.ops) {
@@ -149,7 +179,8 @@ void RegionBuilder::buildChunk(int64_t number) {
          llvm::zip_equal(op->getResultTypes(), member.split.results)) {
       auto whole = cast<RankedTensorType>(type);
       SmallVector<int64_t> shape(whole.getShape());
-      shape[*dim] /= count;
+      if (dim)
+        shape[*dim] /= count;
       types.push_back(whole.clone(shape));
     }
     Operation *part =
@@ -163,6 +194,10 @@ void RegionBuilder::buildChunk(int64_t number) {
                     builder.getStringAttr(id.getValue() + "." + Twine(number)));
     for (auto [result, made] :
          llvm::zip_equal(op->getResults(), part->getResults())) {
+      if (region.sums.contains(result)) {
+        addUp(op, result, made);
+        continue;
+      }
       parts[result] = made;
       if (auto whole = wholes.find(result); whole != wholes.end())
         whole->second.push_back(made);
@@ -182,11 +217,12 @@ void RegionBuilder::run() {
     Value whole = getSums(value.getDefiningOp())
                       .concatenate(made, region.dims.lookup(value));
     value.replaceUsesWithIf(whole, [&](OpOperand &use) {
-      return llvm::none_of(use.getOwner()->getResults(), [&](Value result) {
-        return region.contains(result);
-      });
+      return !region.contains(use.getOwner());
     });
   }
+  for (auto &[value, total] : totals)
+    value.replaceAllUsesWith(castTo(getElementTypeOrSelf(value.getType()),
+                                    total, value.getDefiningOp()));
   for (const RowOp &member : llvm::reverse(region.ops))
     member.op->erase();
 }
@@ -219,7 +255,8 @@ std::optional<RowRegion> ChunkRows::find(FunctionOpInterface func) {
     if (++tried > kMostSeeds)
       break;
     std::string reason;
-    std::optional<RowRegion> region = findRowRegion(seed, reason);
+    std::optional<RowRegion> region =
+        findRowRegion(seed, sums == ChunkSums::Blocks, reason);
     if (region && (!best || region->bytes > best->bytes))
       best = std::move(region);
     if (reason.empty())

@@ -22,6 +22,9 @@ enum class StateType { Update, F32, BF16 };
 /// Whose batch tg-shard-parameters takes that of the captured step for.
 enum class BatchMode { Global, PerRank, Auto };
 
+/// How tg-chunk-rows sums over the rows.
+enum class ChunkSums { Whole, Blocks };
+
 /// How tg-shard-parameters stores parameters.
 enum class ParameterLayout { Flat, PerParameter };
 

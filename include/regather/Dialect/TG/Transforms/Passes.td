@@ -287,8 +287,12 @@ def ChunkRowsPass : Pass<"tg-chunk-rows", "::mlir::ModuleOp"> {
     every result has the rows as a parallel factor. Small results, such as the
     loss of each row, are put together. So is a large one that an operation
     needs whole: the gradient of the logits for that of the weight, which sums
-    over rows. No sum over rows is cut, so no bit changes, but for products of
-    bf16 on CPUs, for which a library chooses the order by the number of rows.
+    over rows. With `sums=whole`, no sum over rows is cut, so no bit changes, but
+    for products of bf16 on CPUs, for which a library chooses the order by the
+    number of rows. With `sums=blocks`, sums over the rows of large values belong
+    to the chain: blocks are added up from the first to the last, in f32 at
+    least. Then no logits exist whole, and the gradient of the weight has other
+    bits.
 
     All of the chain, and what it reads of backward (the gradient of the loss,
     which is a constant), moves to forward. What only lends its type to an
@@ -307,7 +311,15 @@ def ChunkRowsPass : Pass<"tg-chunk-rows", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chunks", "chunks", "int64_t", /*default=*/"0",
-           "Number of blocks; 0: the largest that divides the rows, at most 16">
+           "Number of blocks; 0: the largest that divides the rows, at most "
+           "16">,
+    Option<"sums", "sums", "ChunkSums", /*default=*/"ChunkSums::Whole",
+           "How sums over the rows are made",
+           [{::llvm::cl::values(
+             clEnumValN(ChunkSums::Whole, "whole",
+                        "Of all rows, with the same bits (default)"),
+             clEnumValN(ChunkSums::Blocks, "blocks",
+                        "Of the rows of a block, added up"))}]>
   ];
   let dependentDialects = [
     "::regather::tg::TGDialect", "::mlir::tensor::TensorDialect"

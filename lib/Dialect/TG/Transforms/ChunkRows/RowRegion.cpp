@@ -51,17 +51,15 @@ static std::string getName(Operation *op) {
 }
 
 bool RowRegion::isRead(Value value) const {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return llvm::none_of(user->getResults(),
-                         [&](Value result) { return contains(result); });
-  });
+  return llvm::any_of(value.getUsers(),
+                      [&](Operation *user) { return !contains(user); });
 }
 
 namespace {
 class RegionFinder {
 public:
-  explicit RegionFinder(Value seed)
-      : seed(seed), block(*seed.getParentBlock()),
+  RegionFinder(Value seed, bool cutsSums)
+      : seed(seed), cutsSums(cutsSums), block(*seed.getParentBlock()),
         leastElements((getNumElements(seed) + 1) / 2) {}
 
   std::optional<RowRegion> find(int64_t dim, std::string &reason);
@@ -83,6 +81,7 @@ private:
   }
 
   Value seed;
+  bool cutsSums;
   Block &block;
   int64_t leastElements;
   std::string reason;
@@ -113,20 +112,30 @@ bool RegionFinder::addOp(Operation *op, bool isOperand, unsigned number,
   if (dim >= static_cast<int64_t>(tensor.size()))
     return false;
   std::optional<unsigned> factor = getOutermostFactor(rule, tensor, dim);
-  if (!factor || rule.factors[*factor].kind != FactorKind::Parallel)
+  if (!factor)
+    return false;
+  FactorKind kind = rule.factors[*factor].kind;
+  bool isSum = kind == FactorKind::Sum && cutsSums;
+  if (kind != FactorKind::Parallel && !isSum)
     return false;
   std::optional<FactorSplit> split =
       splitFactor(op, rule, *factor, /*ranks=*/1, /*allowUneven=*/false);
-  if (!split || sumsByRows(op, *split) ||
-      llvm::is_contained(split->results, std::nullopt))
+  if (!split || (!isSum && (sumsByRows(op, *split) ||
+                            llvm::is_contained(split->results, std::nullopt))))
     return false;
   for (auto [result, at] : llvm::zip_equal(op->getResults(), split->results)) {
+    if (!at && !isDescribed(op, rule, result.getResultNumber()))
+      return false;
     auto known = region.dims.find(result);
-    if (known != region.dims.end() && known->second != *at)
+    if (known != region.dims.end() && known->second != at)
       return false;
   }
   region.rows = std::gcd(region.rows, rule.factors[*factor].size);
   for (auto [result, at] : llvm::zip_equal(op->getResults(), split->results)) {
+    if (!at) {
+      region.sums.insert(result);
+      continue;
+    }
     noteDim(result, *at);
     if (isLarge(result))
       pending.push_back({result, *at});
@@ -211,6 +220,7 @@ bool RegionFinder::findSources() {
   llvm::DenseSet<Value> later;
   for (const auto &[value, dim] : region.dims)
     later.insert(value);
+  later.insert(region.sums.begin(), region.sums.end());
   for (Operation *op = first; op; op = op->getNextNode()) {
     bool isMember = members.contains(op);
     bool readsLater = false;
@@ -286,14 +296,16 @@ std::optional<RowRegion> RegionFinder::find(int64_t dim, std::string &why) {
 }
 
 std::optional<RowRegion>
-regather::tg::chunks::findRowRegion(Value seed, std::string &reason) {
+regather::tg::chunks::findRowRegion(Value seed, bool cutsSums,
+                                    std::string &reason) {
   auto type = dyn_cast<RankedTensorType>(seed.getType());
   if (!type || !type.hasStaticShape() || !seed.getDefiningOp())
     return std::nullopt;
   std::optional<RowRegion> best;
   for (int64_t dim = 0; dim != type.getRank(); ++dim) {
     std::string why;
-    std::optional<RowRegion> region = RegionFinder(seed).find(dim, why);
+    std::optional<RowRegion> region =
+        RegionFinder(seed, cutsSums).find(dim, why);
     if (region && region->rows > 1 && (!best || region->bytes > best->bytes))
       best = std::move(region);
     if (dim == 0)

@@ -12,6 +12,7 @@
 #include "../ShardParameters/FactorSplit.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <string>
 
@@ -32,6 +33,8 @@ struct RowRegion {
   std::vector<RowOp> ops;
   /// The values that they compute, and the dimension that has the rows.
   llvm::MapVector<mlir::Value, int64_t> dims;
+  /// The values that they sum up over the rows.
+  llvm::SetVector<mlir::Value> sums;
   /// Operations outside that the region reads, in program order, of those
   /// behind the first of the region.
   std::vector<mlir::Operation *> sources;
@@ -43,6 +46,12 @@ struct RowRegion {
   int64_t bytes = 0, largestBytes = 0;
 
   bool contains(mlir::Value value) const { return dims.contains(value); }
+  /// True if the operation is one of them.
+  bool contains(mlir::Operation *op) const {
+    return llvm::any_of(op->getResults(), [&](mlir::Value result) {
+      return contains(result) || sums.contains(result);
+    });
+  }
   /// True if something outside of the region reads the value.
   bool isRead(mlir::Value value) const;
 };
@@ -51,9 +60,11 @@ struct RowRegion {
 /// values of at least half as many elements that hang together with it, along
 /// the rows of one of the dimensions of `seed`. Members are operations of
 /// forward and backward with sharding rules by which every result is computed
-/// row by row. Linear in the number of operations behind the first member.
-/// `reason` says why there is none along the first dimension.
-std::optional<RowRegion> findRowRegion(mlir::Value seed, std::string &reason);
+/// row by row, and with `cutsSums` those that sum up large values over their
+/// rows. Linear in the number of operations behind the first member. `reason`
+/// says why there is none along the first dimension.
+std::optional<RowRegion> findRowRegion(mlir::Value seed, bool cutsSums,
+                                       std::string &reason);
 
 } // namespace regather::tg::chunks
 
