@@ -45,6 +45,11 @@ struct TrainingPipelineOptions
       llvm::cl::desc("Number of segments of the batch over which sums are "
                      "trees, whatever the ranks; empty: sums are in the order "
                      "of the ranks")};
+  Option<std::string> chunk{
+      *this, "chunk",
+      llvm::cl::desc("Blocks of rows that the largest chain over rows is "
+                     "carried out on, and options of tg-chunk-rows: auto, a "
+                     "number, or none; empty: none")};
   Option<std::string> plan{
       *this, "plan",
       llvm::cl::desc("as-captured: do nothing that no option asks for; empty: "
@@ -92,10 +97,10 @@ struct TrainingPipelineOptions
   std::vector<std::pair<StringRef, std::string>> getTexts() const {
     return {{"mesh", mesh},           {"replicate-axis", replicateAxis},
             {"batch", batch},         {"layout", layout},
-            {"elastic", elastic},     {"policy", policy},
-            {"reshard", reshard},     {"recompute", recompute},
-            {"optimizer", optimizer}, {"bucket", bucket},
-            {"schedule", schedule}};
+            {"elastic", elastic},     {"chunk", chunk},
+            {"policy", policy},       {"reshard", reshard},
+            {"recompute", recompute}, {"optimizer", optimizer},
+            {"bucket", bucket},       {"schedule", schedule}};
   }
   Failure read(StepOptions &step) const;
 };

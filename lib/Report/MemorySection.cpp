@@ -7,9 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Format.h"
+#include "FrontierChart.h"
 #include "MemoryChart.h"
 #include "Sections.h"
 #include "Table.h"
+
+#include "regather/Timeline/WriteTimeline.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -59,6 +62,41 @@ static void writeLargest(llvm::raw_ostream &os, const MemoryCurve &curve) {
                  table);
 }
 
+static constexpr Column kChoiceColumns[] = {
+    {"decisions", ColumnKind::Code},
+    {"on each rank", ColumnKind::Number},
+    {"step", ColumnKind::Number},
+    {""}};
+
+/// What was tried to keep to the limit.
+static void writeChoices(llvm::raw_ostream &os, const MemoryChoices &memory) {
+  const MemoryChoice &chosen = memory.choices[memory.chosen];
+  os << llvm::formatv(
+      "<h3>Within {0}</h3>\n<p class=\"lead\">Of {1} choices, those were taken "
+      "with which the step fits and takes the least time: {2}, {3} above what "
+      "no order of the operations of any choice is quicker than. A point is a "
+      "choice; the line joins those than which none is both smaller and "
+      "quicker.</p>\n",
+      formatBytes(memory.limitBytes), memory.choices.size(),
+      regather::formatSeconds(chosen.seconds),
+      regather::formatPercent(memory.boundSeconds > 0
+                                  ? chosen.seconds / memory.boundSeconds - 1
+                                  : 0));
+  writeFrontierChart(os, memory);
+  Table table(kChoiceColumns);
+  int64_t largest = 0;
+  for (const MemoryChoice &choice : memory.choices)
+    largest = std::max(largest, choice.bytes);
+  for (auto [number, choice] : llvm::enumerate(memory.choices))
+    table.addRow({escape(choice.flags), getBytesCell(choice.bytes, largest),
+                  regather::formatSeconds(choice.seconds),
+                  number == memory.chosen            ? "<b>taken</b>"
+                  : choice.bytes > memory.limitBytes ? "too large"
+                                                     : ""});
+  writeDetails(
+      os, llvm::formatv("The {0} choices", memory.choices.size()).str(), table);
+}
+
 void regather::report::writeMemory(llvm::raw_ostream &os,
                                    const StepReport &report) {
   const MemoryCurve &before = report.before.memory;
@@ -72,6 +110,8 @@ void regather::report::writeMemory(llvm::raw_ostream &os,
     os << "<p>The program is empty.</p>\n";
     return;
   }
+  if (!report.memoryChoices.choices.empty())
+    writeChoices(os, report.memoryChoices);
   writeMemoryCharts(os, before, after);
   writePeaks(os, before, after);
   writeLargest(os, after);

@@ -26,6 +26,7 @@ static void writeOverview(OStream &json, const StepReport &report) {
   json.attribute("flops", step.flops);
   json.attributeObject("request", [&] {
     json.attribute("batch", report.request.batch);
+    json.attribute("chunk", report.request.chunk);
     json.attribute("policy", report.request.policy);
     json.attribute("reshard", report.request.reshard);
     json.attribute("recompute", report.request.recompute);
@@ -174,7 +175,26 @@ static void writeTiming(OStream &json, const StepTiming &timing) {
   });
 }
 
-static void writeAdvice(OStream &json, const StepReport &report) {
+static void writeMemoryChoices(OStream &json, const MemoryChoices &memory) {
+  if (memory.choices.empty())
+    return;
+  json.attributeObject("memory_plan", [&] {
+    json.attribute("limit_bytes", memory.limitBytes);
+    json.attribute("bound_seconds", memory.boundSeconds);
+    json.attribute("chosen", static_cast<int64_t>(memory.chosen));
+    json.attributeArray("choices", [&] {
+      for (const MemoryChoice &choice : memory.choices)
+        json.object([&] {
+          json.attribute("flags", choice.flags);
+          json.attribute("bytes", choice.bytes);
+          json.attribute("seconds", choice.seconds);
+          json.attribute("frontier", choice.isFrontier);
+        });
+    });
+  });
+}
+
+static void writeAdviceList(OStream &json, const StepReport &report) {
   json.attributeArray("advice", [&] {
     for (const Advice &advice : report.advice)
       json.object([&] {
@@ -212,7 +232,8 @@ std::string regather::report::renderJson(const StepReport &report) {
                          [&] { writeTiming(json, report.timingBefore); });
     json.attributeObject("timing", [&] { writeTiming(json, report.timing); });
     writeDecisions(json, report);
-    writeAdvice(json, report);
+    writeMemoryChoices(json, report.memoryChoices);
+    writeAdviceList(json, report);
   });
   os << '\n';
   return text;

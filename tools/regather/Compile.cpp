@@ -96,6 +96,8 @@ static int writeBundleFile(mlir::ModuleOp module, CompileRequest request) {
   ShownProgress progress;
   llvm::FailureOr<CompiledModule> compiled =
       compileModule(module, std::move(request), progress);
+  if (succeeded(compiled) && compiled->memory)
+    progress.progress.note(formatChoice(*compiled->memory));
   if (failed(compiled) ||
       (compiled->report &&
        !writeFile(reportPage, renderHtml(*compiled->report))))

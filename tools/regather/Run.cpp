@@ -113,6 +113,8 @@ static int runModule(const RunFlags &flags, CommandRequest request) {
   progress.end();
   if (failed(prepared))
     return 1;
+  if (prepared->memory)
+    progress.progress.note(formatChoice(*prepared->memory));
   RunSubject subject =
       describeRun(*prepared, flags.engine,
                   getEngineOptions(flags, request.compile), progress);

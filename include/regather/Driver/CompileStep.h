@@ -75,6 +75,8 @@ struct CompiledModule {
   BundleContents bundle;
   /// If it was wanted.
   std::optional<report::StepReport> report;
+  /// If there was a limit of memory.
+  std::optional<MemoryPlan> memory;
 };
 
 /// Prepares the step of `module`, which it changes, and compiles it. Emits

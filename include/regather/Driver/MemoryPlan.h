@@ -60,15 +60,20 @@ struct MemoryPlan {
 /// `options.memory` bytes on each rank, and sets them in `options`, whose
 /// `memory` it takes away. What the caller decided stays. If the step fits
 /// without, it is only left for the step that does nothing twice, if that fits
-/// and is quicker. Otherwise policies are tried, then budgets of saved bytes,
-/// the next one by what the arenas of two took, then both with parameters that
-/// are gathered again; each try prepares a copy of the module, plans its arena
-/// and simulates it. Emits an error that names the least that was found, and
-/// the largest tensors that it needs, if nothing fits.
+/// and is quicker. Otherwise the largest chain over rows is carried out in
+/// blocks if that helps; then policies are tried, and budgets of saved bytes,
+/// the next one by what the arenas of two took, and both with parameters that
+/// are gathered again. If nothing fits by then, sums over rows are made in
+/// blocks, which changes bits. Each try prepares a copy of the module, plans
+/// its arena and simulates it. Emits an error that names the least that was
+/// found, and the largest tensors that it needs, if nothing fits.
 ///
 /// `isOpen`: nobody has decided about the step before.
 mlir::FailureOr<MemoryPlan> planMemory(mlir::ModuleOp module,
                                        StepOptions &options, bool isOpen);
+
+/// What was chosen, in one line.
+std::string formatChoice(const MemoryPlan &plan);
 
 /// A line on what was chosen, a line on the bound, and a table of the frontier
 /// if more than one choice was tried.

@@ -27,7 +27,8 @@ namespace regather::report {
 /// What was asked of the step; empty texts if nothing was. `batch` is
 /// `per-rank` or empty.
 struct Request {
-  std::string batch, policy, reshard, recompute, bucket, schedule, optimizer;
+  std::string batch, chunk, policy, reshard, recompute, bucket, schedule;
+  std::string optimizer;
 };
 
 /// The step as a whole.
@@ -196,6 +197,25 @@ struct Advice {
   double getSecondsPerBatch() const { return seconds / batches; }
 };
 
+/// Decisions that were tried, as flags, and what the step takes with them.
+struct MemoryChoice {
+  std::string flags;
+  /// On each rank, arguments included.
+  int64_t bytes = 0;
+  double seconds = 0;
+  /// No other is both smaller and quicker.
+  bool isFrontier = false;
+};
+
+/// How decisions were chosen within a limit of memory; no choices without one.
+struct MemoryChoices {
+  int64_t limitBytes = 0;
+  /// No order of the operations of any of them takes less.
+  double boundSeconds = 0;
+  std::vector<MemoryChoice> choices;
+  size_t chosen = 0;
+};
+
 /// What a pass said about a decision.
 struct Decision {
   std::string pass, text;
@@ -208,6 +228,7 @@ struct StepReport {
   StepState before, after;
   StepTiming timingBefore, timing;
   std::vector<Decision> decisions;
+  MemoryChoices memoryChoices;
   /// The most useful first.
   std::vector<Advice> advice;
 };

@@ -33,6 +33,7 @@ FailureOr<CompiledModule> regather::compileModule(ModuleOp module,
   if (failed(prepared))
     return failure();
   CompiledModule compiled;
+  compiled.memory = prepared->memory;
   if (collector) {
     FailureOr<report::StepReport> report =
         collector->collect(request.file, *prepared);

@@ -55,6 +55,13 @@ std::string MemoryChoice::describe() const {
   return text.empty() ? "the step as it is" : text;
 }
 
+std::string regather::formatChoice(const MemoryPlan &plan) {
+  const MemoryChoice &chosen = plan.getChosen();
+  return formatv("{0} of {1} on each rank with {2}",
+                 formatBytes(chosen.getBytes()), formatBytes(plan.limit),
+                 chosen.describe());
+}
+
 std::string regather::formatText(const MemoryPlan &plan) {
   const MemoryChoice &chosen = plan.getChosen();
   std::string text = formatv(

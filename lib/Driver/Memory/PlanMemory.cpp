@@ -59,6 +59,7 @@ private:
   void tryBudgets(const StepOptions &options, const MeasuredStep &most,
                   unsigned numBudgets);
   FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first);
+  void trySumsInBlocks();
   void tryGathersAgain(const MeasuredStep &first);
   std::optional<unsigned> findBest() const;
   LogicalResult emitLeast();
@@ -180,6 +181,21 @@ FailureOr<MeasuredStep> MemorySearch::tryChunks(const MeasuredStep &first) {
   return measured;
 }
 
+/// The last resort: sums over the rows of a chain in blocks have other bits.
+void MemorySearch::trySumsInBlocks() {
+  given.chunk.options.sums = ChunkSums::Blocks;
+  FailureOr<MeasuredStep> measured = tryDecisions(given);
+  if (failed(measured) || fits(*measured))
+    return;
+  tryAll(given, *measured, PolicyPlan::Full, kNumBudgetsAgain);
+  if (!mayReshard || findBest())
+    return;
+  given.reshard.decision = PassDecision::Yes;
+  given.reshard.options.mode = ReshardMode::Always;
+  if (mayApplyPolicy)
+    tryPolicy(given, PolicyPlan::Full);
+}
+
 /// All parameters are released after forward. A selective policy has been seen
 /// by then, with little more memory.
 void MemorySearch::tryGathersAgain(const MeasuredStep &first) {
@@ -244,6 +260,8 @@ FailureOr<MemoryPlan> MemorySearch::run(StepOptions &chosen) {
     if (mayReshard)
       tryGathersAgain(*first);
   }
+  if (!findBest() && mayChunk && given.chunk.isWanted())
+    trySumsInBlocks();
   std::optional<unsigned> best = findBest();
   if (!best)
     return emitLeast();

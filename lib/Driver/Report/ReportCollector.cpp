@@ -75,6 +75,7 @@ llvm::LogicalResult ReportCollector::collectAfter(const PreparedStep &prepared,
 /// The step when nothing is decided.
 llvm::LogicalResult ReportCollector::collectBefore(StepOptions options,
                                                    report::StepReport &report) {
+  options.chunk.decision = PassDecision::No;
   options.policy.reset();
   options.reshard.decision = options.recompute.decision = PassDecision::No;
   options.bucket.decision = options.schedule.decision = PassDecision::No;
@@ -98,6 +99,9 @@ static report::Request describeRequest(const StepOptions &options) {
   // The other batches are as usual.
   if (options.batch == tg::BatchMode::PerRank)
     request.batch = "per-rank";
+  request.chunk = printStepOption(options, "chunk");
+  if (request.chunk == "none")
+    request.chunk.clear();
   request.policy = printStepOption(options, "policy");
   request.reshard = printStepOption(options, "reshard");
   request.recompute = printStepOption(options, "recompute");
@@ -107,12 +111,27 @@ static report::Request describeRequest(const StepOptions &options) {
   return request;
 }
 
+static report::MemoryChoices describeMemory(const MemoryPlan &plan) {
+  report::MemoryChoices memory;
+  memory.limitBytes = plan.limit;
+  memory.boundSeconds = plan.boundSeconds;
+  memory.chosen = plan.chosen;
+  std::vector<unsigned> frontier = plan.getFrontier();
+  for (auto [number, choice] : llvm::enumerate(plan.choices))
+    memory.choices.push_back({choice.describe(), choice.getBytes(),
+                              choice.seconds,
+                              llvm::is_contained(frontier, number)});
+  return memory;
+}
+
 llvm::FailureOr<report::StepReport>
 ReportCollector::collect(llvm::StringRef file, const PreparedStep &prepared) {
   report::StepReport report;
   report.request = describeRequest(prepared.options);
   report.overview = collectOverview(prepared.step);
   report.overview.file = file.str();
+  if (prepared.memory)
+    report.memoryChoices = describeMemory(*prepared.memory);
   if (failed(collectAfter(prepared, report)) ||
       failed(collectBefore(prepared.options, report)))
     return mlir::failure();

@@ -208,9 +208,10 @@ void RegionBuilder::buildChunk(int64_t number) {
 void RegionBuilder::run() {
   replaceUnread();
   moveSources();
-  for (const auto &[value, dim] : region.dims)
-    if (region.isRead(value))
-      wholes.insert({value, {}});
+  for (const RowOp &member : region.ops)
+    for (Value result : member.op->getResults())
+      if (region.contains(result) && region.isRead(result))
+        wholes.insert({result, {}});
   for (int64_t number = 0; number != count; ++number)
     buildChunk(number);
   for (auto &[value, made] : wholes) {

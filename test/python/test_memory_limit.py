@@ -1,0 +1,210 @@
+"""`--memory`: the quickest step that fits, and `--chunk`, one way to make it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+
+from regather_tools import Result, run_tool  # noqa: E402
+from safetensors.numpy import load_file  # noqa: E402
+from torch import nn  # noqa: E402
+
+from regather.fx.capture import capture_step  # noqa: E402
+from regather.fx.step import Step  # noqa: E402
+
+VOCABULARY, WIDTH, BATCH, LENGTH = 128, 16, 8, 16
+MESH = ("--mesh=dp:2", "--optimizer=adamw", "--quiet")
+# What `run` makes schedules for.
+CLUSTER = "--cluster=cpu-threads"
+
+
+class Net(nn.Module):
+    """Blocks of little width under a head of many classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY, WIDTH)
+        self.layers = nn.ModuleList(
+            nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH),
+                          nn.GELU()) for _ in range(6))
+        self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(ids)
+        for layer in self.layers:
+            x = x + layer(x)
+        return self.head(x)
+
+
+def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+@pytest.fixture(scope="module", name="folder")
+def capture_net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("memory")
+    torch.manual_seed(0)
+    ids = torch.zeros(BATCH, LENGTH, dtype=torch.int64)
+    graph = capture_step(Step(Net(), (ids,), loss, (ids,)))
+    graph.save(folder / "step.fx.json")
+    graph.save_weights(folder / "weights.safetensors")
+    (folder / "text").write_bytes(
+        bytes(index * index * 7 % 61 for index in range(641)))
+    return folder
+
+
+def train(folder: Path, *options: str, steps: int = 3) -> dict[str, Any]:
+    """What a run of some steps says, and the bytes of what it wrote."""
+    result = run_tool(
+        "regather", "run", "step.fx.json", "--text", "text", *MESH,
+        "--inputs", "weights.safetensors", f"--steps={steps}",
+        "--learning-rate=0.01", "--outputs", "out.safetensors", "--json",
+        "--check-plan", *options, cwd=folder, timeout=120)
+    assert result.code == 0, result.stderr
+    numbers: dict[str, Any] = json.loads(result.stdout)
+    numbers["outputs"] = (folder / "out.safetensors").read_bytes()
+    numbers["tensors"] = load_file(folder / "out.safetensors")
+    return numbers
+
+
+def simulate(folder: Path, *options: str) -> Result:
+    return run_tool("regather", "simulate", "step.fx.json", *MESH,
+                    CLUSTER, "--json", "plan.json", *options, cwd=folder, timeout=60)
+
+
+def plan(folder: Path, *options: str) -> dict[str, Any]:
+    result = simulate(folder, *options)
+    assert result.code == 0, result.stderr
+    numbers: dict[str, Any] = json.loads((folder / "plan.json").read_text())
+    chosen = numbers["memory_plan"]["chosen"]
+    assert numbers["seconds"] == pytest.approx(chosen["seconds"])
+    return numbers["memory_plan"]
+
+
+def test_blocks_of_rows_have_the_same_bits(folder: Path) -> None:
+    """Also where a block is too small for the routine that all rows take."""
+    whole = train(folder)
+    for chunk in ("2", "auto"):
+        blocks = train(folder, f"--chunk={chunk}")
+        assert blocks["outputs"] == whole["outputs"]
+        assert blocks["losses"] == whole["losses"]
+        assert blocks["arena"]["planned_bytes"] < \
+            whole["arena"]["planned_bytes"]
+    sums = train(folder, "--chunk=auto sums=blocks")
+    assert sums["losses"] == pytest.approx(whole["losses"], rel=1e-5)
+    assert sums["losses"][0] == whole["losses"][0]
+    assert sums["outputs"] != whole["outputs"]
+    for name, value in sums["tensors"].items():
+        numpy.testing.assert_allclose(value, whole["tensors"][name],
+                                      rtol=1e-2, atol=1e-3, err_msg=name)
+    assert sums["arena"]["planned_bytes"] < blocks["arena"]["planned_bytes"]
+
+
+def test_fits_and_has_the_same_bits(folder: Path) -> None:
+    """Bytes are those of the run, and no decision changes a bit."""
+    usual = plan(folder, "--memory=1TB")["choices"][0]
+    whole = train(folder)
+    assert usual["bytes"] == whole["peak_bytes_per_rank"]
+    tried = plan(folder, f"--memory={usual['bytes'] - 1}")
+    limits = {tried["choices"][number]["bytes"] for number in tried["frontier"]}
+    assert len(limits) > 2
+    for limit in sorted(limits):
+        chosen = plan(folder, f"--memory={limit}")["chosen"]
+        assert chosen["bytes"] <= limit
+        run = train(folder, f"--memory={limit}")
+        assert run["outputs"] == whole["outputs"]
+        assert run["peak_bytes_per_rank"] == chosen["bytes"]
+        assert run["arena"]["planned_bytes"] == chosen["arena_bytes"]
+        assert run["arena"]["touched_bytes"] <= chosen["arena_bytes"]
+
+
+def test_takes_the_quickest(folder: Path) -> None:
+    usual = plan(folder, "--memory=1TB")["choices"][0]["bytes"]
+    tried = plan(folder, f"--memory={int(0.9 * usual)}")
+    choices = tried["choices"]
+    fitting = [choice for choice in choices
+               if choice["bytes"] <= tried["limit_bytes"]]
+    assert tried["chosen"]["seconds"] == \
+        min(choice["seconds"] for choice in fitting)
+    assert tried["chosen"] in fitting and len(fitting) < len(choices)
+    assert tried["bound_seconds"] <= min(c["seconds"] for c in choices)
+    frontier = [choices[number] for number in tried["frontier"]]
+    for smaller, larger in zip(frontier, frontier[1:]):
+        assert smaller["bytes"] < larger["bytes"]
+        assert smaller["seconds"] > larger["seconds"]
+    for choice in choices:
+        assert any(other["bytes"] <= choice["bytes"] and
+                   other["seconds"] <= choice["seconds"] * 1.002
+                   for other in frontier)
+
+
+def test_decisions_of_the_caller_stay(folder: Path) -> None:
+    options = ("--reshard=never", "--recompute=none", "--policy=none",
+               "--chunk=none")
+    alone = plan(folder, *options, "--memory=1TB")
+    assert {choice["reshard"] for choice in alone["choices"]} == {"never"}
+    assert {choice["recompute"] for choice in alone["choices"]} == {"none"}
+    result = simulate(folder, *options,
+                      f"--memory={alone['chosen']['bytes'] - 1}")
+    assert result.code == 1
+    assert f"the least that was found is {alone['chosen']['bytes']} bytes" in \
+        result.stderr
+
+
+def test_too_little_is_an_error(folder: Path) -> None:
+    result = run_tool("regather", "compile", "step.fx.json", *MESH,
+                      "--memory=20kB", "-o", "step.rgb", cwd=folder,
+                      timeout=60)
+    assert result.code == 1
+    assert not (folder / "step.rgb").exists()
+    assert "no plan fits in 20000 bytes (20.0 kB) on each rank: the least " \
+        "that was found is" in result.stderr
+    assert "of them parameters, optimizer state, batch and results" in \
+        result.stderr
+    assert "bytes at its peak are of" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["-1", "80 GB", "80gb", "1e9", "9999999TB",
+                                  "GB"])
+def test_bad_sizes(folder: Path, text: str) -> None:
+    result = simulate(folder, f"--memory={text}")
+    assert result.code == 1
+    assert "--memory expects a number of bytes, such as 80GB or 64GiB, got " \
+        f"'{text}'" in result.stderr
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("many", '--chunk expects'), ("-2", "must not be negative, got -2"),
+    ("3", "asks for 3 blocks of rows, but they must divide the 4 of"),
+    ("auto sums=few", "sums")])
+def test_bad_blocks(folder: Path, text: str, message: str) -> None:
+    result = simulate(folder, f"--chunk={text}")
+    assert result.code == 1
+    assert message in result.stderr
+
+
+def test_report_shows_the_choices(folder: Path) -> None:
+    limit = int(0.9 * plan(folder, "--memory=1TB")["choices"][0]["bytes"])
+    result = run_tool("regather", "report", "step.fx.json", *MESH,
+                      CLUSTER, "-o", "report.html", "--json", "report.json",
+                      f"--memory={limit}", cwd=folder, timeout=60)
+    assert result.code == 0, result.stderr
+    numbers = json.loads((folder / "report.json").read_text())
+    tried = plan(folder, f"--memory={limit}")
+    shown = numbers["memory_plan"]
+    assert [(choice["bytes"], choice["seconds"])
+            for choice in shown["choices"]] == \
+        [(choice["bytes"], choice["seconds"]) for choice in tried["choices"]]
+    assert shown["choices"][shown["chosen"]]["bytes"] == \
+        tried["chosen"]["bytes"]
+    assert [number for number, choice in enumerate(shown["choices"])
+            if choice["frontier"]] == sorted(tried["frontier"])
+    page = (folder / "report.html").read_text()
+    assert page.count("<title>--") + page.count("<title>the step") == \
+        len(shown["choices"])
