@@ -168,6 +168,22 @@ OptionField regather::makeField(StringRef name, uint64_t &value) {
   return makeIntegerField(name, value);
 }
 
+OptionField regather::makeField(StringRef name, ByteCount &value) {
+  return {name,
+          "a number of bytes, such as 40GB or 512MiB",
+          {},
+          [&value](StringRef text) {
+            std::optional<int64_t> bytes = parseBytes(text);
+            if (bytes)
+              value = *bytes;
+            else if (text == "-1")
+              value = -1;
+            return bytes || text == "-1";
+          },
+          [&value] { return std::to_string(value.bytes); },
+          [&value] { return json::Value(value.bytes); }};
+}
+
 OptionField regather::makeField(StringRef name, double &value) {
   return {name,
           "a number",

@@ -69,6 +69,7 @@ OptionField makeField(llvm::StringRef name, unsigned &value);
 OptionField makeField(llvm::StringRef name, int64_t &value);
 OptionField makeField(llvm::StringRef name, uint64_t &value);
 OptionField makeField(llvm::StringRef name, double &value);
+OptionField makeField(llvm::StringRef name, ByteCount &value);
 OptionField makeField(llvm::StringRef name,
                       llvm::SmallVectorImpl<std::string> &values);
 OptionField makeField(llvm::StringRef name,

@@ -93,10 +93,10 @@ LogicalResult Schedule::readMemoryLimit() {
   StringRef text = memoryLimit;
   bool isRatio = text.consume_back("x");
   double ratio = 0;
-  int64_t bytes = 0;
+  std::optional<int64_t> bytes = parseBytes(text);
   if (isRatio && !text.getAsDouble(ratio) && ratio > 0 && ratio < 1e6)
     limitRatio = ratio;
-  else if (!isRatio && !text.getAsInteger(10, bytes) && bytes >= 0)
+  else if (!isRatio && bytes)
     limitBytes = bytes;
   else
     return emitError(getOperation().getLoc())

@@ -9,6 +9,8 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_PASSES_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_PASSES_H
 
+#include "regather/Support/LLVM/ByteCount.h"
+
 #include "mlir/Pass/Pass.h"
 
 namespace regather::tg {

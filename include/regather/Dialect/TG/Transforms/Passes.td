@@ -166,8 +166,9 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
     Option<"everySecondProduct", "every-second-product", "bool",
            /*default=*/"false",
            "Let selective recompute every second library call">,
-    Option<"budget", "budget", "int64_t", /*default=*/"-1",
-           "Bytes that may be saved; recompute as little as that allows">,
+    Option<"budget", "budget", "::regather::ByteCount", /*default=*/"-1",
+           "Bytes that may be saved, such as 40GB; recompute as little as that "
+           "allows">,
     Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
            "Name or file of the cluster whose costs the budget weighs">
   ];
@@ -490,8 +491,8 @@ def PartitionPass : Pass<"tg-partition", "::mlir::ModuleOp"> {
                         "What has been recorded"),
              clEnumValN(PartitionMode::Budget, "budget",
                         "What recomputes least, within the budget"))}]>,
-    Option<"budget", "budget", "int64_t", /*default=*/"-1",
-           "Bytes that mode budget may save">,
+    Option<"budget", "budget", "::regather::ByteCount", /*default=*/"-1",
+           "Bytes that mode budget may save, such as 40GB">,
     Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
            "Name or file of the cluster by whose costs budget decides, and "
            "remarks give seconds">,
@@ -644,9 +645,9 @@ def SchedulePass : Pass<"tg-schedule", "::mlir::ModuleOp"> {
     can hang. `overlap-groups` allows it where the target says that it is safe.
 
     `memory-limit` is the most memory at any place, arguments of the step
-    included: a number of bytes, or a multiple of the peak of the step as it
-    comes, such as `1.05x`. It is an error if no order is found that keeps to
-    it: finding the one of least memory is hard, so the error says what the best
+    included: a number of bytes such as `40GB`, or a multiple of the peak of the
+    step as it comes, such as `1.05x`. It is an error if no order is found that
+    keeps to it: finding the one of least memory is hard, so the error says what the best
     order found takes, and what every order takes at least.
 
     Precondition: none. Steps without collectives, and functions of several
