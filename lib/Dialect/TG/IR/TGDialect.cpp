@@ -158,8 +158,9 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
   if (name == kRowChunkAttrName) {
     auto chunk = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
     if (!chunk || chunk.size() != 2 || chunk[0] < 0 || chunk[0] >= chunk[1])
-      return emitWrongType(op, attr, "the number of a block and how many it is "
-                                     "one of, as array<i64>");
+      return emitWrongType(op, attr,
+                           "the number of a block and how many it is "
+                           "one of, as array<i64>");
     return success();
   }
   if (name == kElasticAttrName) {

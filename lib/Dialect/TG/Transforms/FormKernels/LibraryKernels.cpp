@@ -325,8 +325,8 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
   return launch;
 }
 
-/// True if the operation is a part of one that is not small: a block of rows has
-/// the bits of all of them.
+/// True if the operation is a part of one that is not small: a block of rows
+/// has the bits of all of them.
 static bool isLargeWhole(Operation *op) {
   std::optional<RowChunk> chunk = getRowChunk(op);
   return chunk && getOpCost(op).flops * static_cast<double>(chunk->count) >=

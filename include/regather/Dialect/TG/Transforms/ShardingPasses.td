@@ -1,0 +1,163 @@
+//===- ShardingPasses.td - Passes that shard steps -----------*- tablegen -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDINGPASSES
+#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDINGPASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
+  let summary = "Turn a step on one device into one rank's part of it";
+  let description = [{
+    Shards the step that `regather run` would run, the only public function of
+    the module, over a new mesh. A module without parameters is left alone.
+
+    Precondition: a function of one block with static shapes, in which no
+    argument is sharded yet, and a batch (dimension 0 of the first input) that
+    the ranks divide, unless it is one rank's.
+
+    With `batch=global`, the batch is split over all data axes: inputs whose
+    dimension 0 is the batch become the rank's part; other inputs, buffers and
+    random state stay whole. Every operation is carried out on parts if its
+    sharding rule (`ShardingRuleOpInterface`) allows it, and on whole values if
+    not, with the collectives that this takes. This is exact: a mean over tokens
+    that are not masked counts those of all ranks. Losses and updates of buffers
+    become whole, other results may leave the step split, with a placement.
+
+    With `batch=per-rank`, the captured batch is that of one rank, as where FSDP
+    is applied before capturing: the ranks have as many batches together, one
+    behind the other. Every operation stays as it is captured, on one rank's
+    batch. The loss, gradients, and updates of buffers that depend on the batch
+    become means over the ranks, which is what the whole batch would give if the
+    loss is a plain mean. So do other results of floating point, but those whose
+    dimension 0 is the batch leave the step split. Each rank draws random
+    numbers of its own: those that it would have if its batch were its part of
+    the whole. The optimizer reads nothing but gradients of what depends on the
+    batch. `batch=auto` is `global` if the ranks divide the batch, and
+    `per-rank`, with a warning, if not.
+
+    Parameters are sharded over the shard axis, in one of two layouts. Before
+    the first use of a unit, one `tg.all_gather` for each element type puts its
+    parameters together; one gather serves forward and backward (see
+    `tg-reshard-after-forward`). Where the last gradient of a unit is computed,
+    one `tg.reduce_scatter` leaves each rank its shards; with a replicate axis,
+    a `tg.all_reduce` over that axis follows. Parameters named by `ignore` stay
+    whole and their gradients are all-reduced. An optimizer in the step reads
+    the shards, and its states are sharded with the parameters.
+
+    With `layout=flat`, the parameters of a unit lie behind each other in one
+    buffer, of which every rank holds an equal, contiguous slice. The buffer is
+    one argument, whose `tg.members` say where each parameter lies, with one
+    gradient. `tg.unflatten` takes the gathered buffer apart, `tg.flatten` puts
+    gradients behind each other, and both can be planned away: what is gathered
+    and scattered moves in place. A buffer holds parameters that an optimizer
+    treats alike: of equal element types, all trained or all frozen, and either
+    matrices or vectors and scalars, because weight decay is for matrices;
+    parameters whose names match a pattern of `optimizer-groups` get buffers of
+    their own. Parameters, and the slices of ranks, begin at multiples of
+    `alignment` bytes; what lies between them is zero. A parameter that the step
+    updates or returns itself has an argument of its own.
+
+    With `layout=per-parameter`, each parameter is cut into shards of
+    ceil(size / ranks) rows, and scalars stay whole. The bits of losses and
+    gradients do not depend on the layout.
+
+    Units: the modules that `units` names, what none of them claims being the
+    root's; with `units=none` each parameter on its own. By default, repeated
+    blocks (`layers.3`), each module beside them, and as one unit those that
+    are first used after all blocks: final norm and head.
+
+    Element types: casts of a parameter that all its uses share move before the
+    gather. `compute-dtype` is what is gathered, `parameter-dtype` what the
+    argument and its gradient hold, `reduce-dtype` what gradients are reduced in.
+
+    With `micro-batches=k` the inputs hold k batches, one after the other along
+    dimension 0. Loss and gradients are means over them, buffers go from one to
+    the next; parameters are gathered once, and gradients reduced once.
+    Operations carry the number of their batch, `tg.micro_batch`. Inputs
+    are gathered, because the rows that a rank holds are not those of its part
+    of each batch, unless its batches are its own. There is no optimizer yet.
+
+    With `elastic=S`, every sum over the batch is a balanced tree over S equal
+    segments of the global batch, so that no bit of any result depends on the
+    number of ranks: a power of two that divides S, or S. Operations that reduce
+    the batch are carried out on one segment after the other, and combined as
+    soon as they can be; the ranks combine their sums as a tree, too, by
+    `tg.all_to_all` or `tg.all_gather` and additions of their own. The step
+    says so with `tg.elastic`.
+
+    Postcondition: the step passes `tg-verify-step`. On a mesh of one rank it
+    computes, bit for bit, what it did before, unless it is elastic.
+  }];
+  let options = [
+    ListOption<"mesh", "mesh", "std::string",
+               "Axes and their numbers of ranks, such as rep:2,dp:4">,
+    Option<"meshName", "mesh-name", "std::string", /*default=*/"\"mesh\"",
+           "Name of the mesh that is declared">,
+    Option<"shardAxis", "shard-axis", "std::string", /*default=*/"",
+           "Axis to shard parameters over; by default the one that does not "
+           "replicate">,
+    Option<"replicateAxis", "replicate-axis", "std::string", /*default=*/"",
+           "Axis that splits the batch, but replicates parameters">,
+    ListOption<"units", "units", "std::string",
+               "Module patterns of what is gathered together, such as "
+               "layers.*; or none">,
+    ListOption<"ignore", "ignore", "std::string",
+               "Patterns of parameters and modules to leave whole">,
+    Option<"batch", "batch", "BatchMode", /*default=*/"BatchMode::Global",
+           "Whose batch the captured step has",
+           [{::llvm::cl::values(
+             clEnumValN(BatchMode::Global, "global",
+                        "that of all ranks, which divide it (default)"),
+             clEnumValN(BatchMode::PerRank, "per-rank", "that of one rank"),
+             clEnumValN(BatchMode::Auto, "auto",
+                        "that of one rank if the ranks do not divide it"))}]>,
+    Option<"layout", "layout", "ParameterLayout",
+           /*default=*/"ParameterLayout::Flat", "How parameters are stored",
+           [{::llvm::cl::values(
+             clEnumValN(ParameterLayout::Flat, "flat",
+                        "those of a unit behind each other in one buffer "
+                        "(default)"),
+             clEnumValN(ParameterLayout::PerParameter, "per-parameter",
+                        "each in an argument of its own"))}]>,
+    Option<"alignment", "alignment", "int64_t", /*default=*/"64",
+           "Bytes that parameters in flat buffers, and shards of them, are "
+           "aligned to">,
+    ListOption<"optimizerGroups", "optimizer-groups", "std::string",
+               "Patterns of names of parameters that get flat buffers of their "
+               "own, because an optimizer treats them differently">,
+    Option<"computeDtype", "compute-dtype", "std::string", /*default=*/"",
+           "Element type in which parameters are gathered">,
+    Option<"parameterDtype", "parameter-dtype", "std::string", /*default=*/"",
+           "Element type of parameters and their gradients">,
+    Option<"reduceDtype", "reduce-dtype", "std::string", /*default=*/"",
+           "Element type in which gradients are reduced">,
+    Option<"microBatches", "micro-batches", "int64_t", /*default=*/"1",
+           "Number of batches that one step accumulates gradients over">,
+    Option<"elastic", "elastic", "int64_t", /*default=*/"0",
+           "Number of equal segments of the batch over which sums are trees, "
+           "whatever the ranks; 0: sums are in the order of the ranks">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numParametersSharded", "num-parameters-sharded",
+              "Number of parameters sharded">,
+    Statistic<"numUnits", "num-units", "Number of units">,
+    Statistic<"numFlatBuffers", "num-flat-buffers", "Number of flat buffers">,
+    Statistic<"numCollectives", "num-collectives",
+              "Number of collectives inserted">,
+    Statistic<"numSplit", "num-split",
+              "Number of operations carried out on parts">,
+    Statistic<"numKeptWhole", "num-kept-whole",
+              "Number of operations for which values were gathered">
+  ];
+}
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDINGPASSES
