@@ -193,7 +193,7 @@ FailureOr<SavedValues> Partition::keepBudget(const Step &step,
     return failure();
   remark::analysis(step.func.getLoc(),
                    remark::RemarkOpts::name("budget").category(DEBUG_TYPE))
-      << remark::metric("budget", budget.getValue())
+      << remark::metric("budget", budget.getValue().bytes)
       << remark::metric("saved_bytes", plan->savedBytes)
       << remark::metric("seconds", plan->seconds)
       << remark::metric("least_seconds", plan->lowerBound);

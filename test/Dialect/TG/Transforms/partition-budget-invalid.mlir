@@ -1,10 +1,11 @@
 // RUN: regather-opt %s -split-input-file --tg-partition="mode=budget budget=39" -verify-diagnostics
 // RUN: not regather-opt %s -split-input-file --tg-partition="mode=budget" 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: not regather-opt %s -split-input-file --tg-partition="budget=1" 2>&1 | FileCheck %s --check-prefix=OPTION
-// RUN: not regather-opt %s -split-input-file --tg-partition="mode=budget budget=-2" 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not regather-opt %s -split-input-file --tg-partition="mode=budget budget=-2" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not regather-opt %s -split-input-file --tg-partition="mode=budget budget=1 cluster=none.json" 2>&1 | FileCheck %s --check-prefix=CLUSTER
 
 // OPTION: error: mode budget and option 'budget', a number of bytes, need each other
+// NEGATIVE: '-2' value invalid for a number of bytes, such as 40GB or 512MiB
 // CLUSTER: error: cannot read cluster file 'none.json'
 
 tg.mesh @mesh [dp = 2]
