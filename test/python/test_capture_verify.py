@@ -186,3 +186,21 @@ def test_command_says_that_it_ran(tmp_path):
     assert "not verified, as asked for" in run("--verify", "0")[1]
     code, text = run("--verify", "x")
     assert code == 2 and "expects a number of steps, got 'x'" in text
+
+
+class Itself(nn.Module):
+    """Attention of a value with itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(1, 2, 4, 4))
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(*(self.weight * x,) * 3)
+
+
+def test_operands_may_be_one_value():
+    graph = regather.capture(
+        Itself(), (torch.ones(4),), lambda y: y.square().sum(), ()
+    )
+    assert graph.notes[-1].startswith("verified: 2 steps")

@@ -88,10 +88,12 @@ def work(module: GraphModule) -> float:
             if isinstance(v, torch.Tensor)
         ]
         total += sum(v.numel() for v in leaves)
+        # A node may read one value twice: attention of a tensor with itself.
         shapes = [
             tuple(n.meta["val"].shape)
-            for n in node.all_input_nodes
-            if isinstance(n.meta.get("val"), torch.Tensor)
+            for n in private.pytree.tree_leaves((node.args, node.kwargs))
+            if isinstance(n, torch.fx.Node)
+            and isinstance(n.meta.get("val"), torch.Tensor)
         ]
         name = str(node.target)
         if any(part in name for part in (".mm.", ".addmm.", ".bmm.", ".baddbmm.")):
