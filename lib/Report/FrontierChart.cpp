@@ -129,7 +129,7 @@ void FrontierChart::writePoints() {
       os << llvm::formatv(
           "<text class=\"peak {0}\" x=\"{1:F1}\" y=\"{2:F1}\">{3}, "
           "{4}</text>\n",
-          x > kLeft + kPlotWidth / 2 ? "right" : "left", x,
+          x > kLeft + kPlotWidth * 0.5 ? "right" : "left", x,
           std::max(getY(choice.seconds) - 10, kTop + 10.0),
           formatBytes(choice.bytes), regather::formatSeconds(choice.seconds));
   }
