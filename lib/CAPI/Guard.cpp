@@ -19,6 +19,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <exception>
+#include <locale.h>
 
 using namespace regather;
 
@@ -49,9 +50,24 @@ struct Handlers {
   }
 };
 
-struct Entered {
-  Entered() { ++depth; }
-  ~Entered() { --depth; }
+/// A call of this thread. Meanwhile, the thread reads and writes numbers with
+/// decimal points, whatever locale the process has: those of options, of files
+/// and of JSON have no other.
+class Entered {
+public:
+  Entered() : old(uselocale(getClassicLocale())) { ++depth; }
+  ~Entered() {
+    --depth;
+    uselocale(old);
+  }
+
+private:
+  static locale_t getClassicLocale() {
+    static locale_t classic = newlocale(LC_ALL_MASK, "C", nullptr);
+    return classic;
+  }
+
+  locale_t old;
 };
 } // namespace
 

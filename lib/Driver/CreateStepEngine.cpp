@@ -29,13 +29,6 @@ regather::prepareRun(ModuleOp module, StepOptions options, EngineKind kind) {
   return prepared;
 }
 
-std::optional<int64_t> regather::findMeshRanks(ModuleOp module) {
-  // All meshes of a module have the same number, which prepareStep checks.
-  for (auto mesh : module.getOps<tg::MeshOp>())
-    return mesh.getNumRanks();
-  return std::nullopt;
-}
-
 static std::unique_ptr<Engine> createEngine(func::FuncOp func, EngineKind kind,
                                             const EngineOptions &options) {
   return kind == EngineKind::Cpu ? createNativeEngine(func, options)

@@ -12,8 +12,6 @@
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/StepAnalysis/MergeParts.h"
 
-#include "mlir/IR/TypeUtilities.h"
-
 using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
@@ -109,19 +107,13 @@ LogicalResult regather::verifyNamedPasses(ModuleOp module,
 // What is done to it
 //===----------------------------------------------------------------------===//
 
-/// True if the elements are of a type that exists in captured graphs only.
-static bool isForeign(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return isa<ComplexType>(element) || element.isUnsignedInteger();
-}
-
 /// Lowers the nodes of a module that has complex or unsigned arguments or
-/// results, which only nodes take: an engine sees pairs and signless integers.
-static LogicalResult lowerForeignTypes(ModuleOp module) {
+/// results: an engine sees pairs and signless integers.
+static LogicalResult lowerCapturedTypes(ModuleOp module) {
   bool isNeeded =
       llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp func) {
-        return llvm::any_of(func.getArgumentTypes(), isForeign) ||
-               llvm::any_of(func.getResultTypes(), isForeign);
+        return llvm::any_of(func.getArgumentTypes(), isOnlyInCaptures) ||
+               llvm::any_of(func.getResultTypes(), isOnlyInCaptures);
       });
   if (!isNeeded || !hasNodes(module))
     return success();
@@ -154,7 +146,7 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
                                      std::optional<MemoryPlan> &plan) {
   if (!options.memory)
     return success();
-  if (failed(lowerForeignTypes(module)))
+  if (failed(lowerCapturedTypes(module)))
     return failure();
   FailureOr<AnalyzedStep> step =
       analyzeStep(module, options.entry,
@@ -174,7 +166,7 @@ FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
                                               const StepOptions &wanted) {
   StepOptions given = wanted;
   std::optional<MemoryPlan> memory;
-  if (failed(lowerForeignTypes(module)) ||
+  if (failed(lowerCapturedTypes(module)) ||
       failed(decideMemory(module, given, memory)))
     return failure();
   FailureOr<AnalyzedStep> step =

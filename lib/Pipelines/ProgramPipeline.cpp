@@ -8,6 +8,7 @@
 
 #include "regather/Pipelines/Pipelines.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -20,6 +21,11 @@ void regather::buildKernelPipeline(OpPassManager &pm,
 
   // In which order. By default, the one that it is in.
   pm.addPass(tg::createSchedulePass(options.schedule));
+}
+
+bool regather::isOnlyInCaptures(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return isa<ComplexType>(element) || element.isUnsignedInteger();
 }
 
 void regather::buildProgramPipeline(OpPassManager &pm, StringRef entry,

@@ -8,7 +8,6 @@
 
 #include "regather/Program/CompileStep.h"
 
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
@@ -24,17 +23,12 @@ static void donateUpdated(func::FuncOp entry) {
                        UnitAttr::get(entry.getContext()));
 }
 
-/// True if a node has values that a program does not hold before nodes are
-/// lowered: complex numbers become pairs, unsigned bytes signless ones.
+/// True if a node has values that no program holds.
 static bool needsLowerNodes(ModuleOp module) {
-  auto isForeign = [](Type type) {
-    Type element = getElementTypeOrSelf(type);
-    return isa<ComplexType>(element) || element.isUnsignedInteger();
-  };
   return module
       ->walk([&](tg::NodeOp node) {
-        return llvm::any_of(node->getOperandTypes(), isForeign) ||
-                       llvm::any_of(node->getResultTypes(), isForeign)
+        return llvm::any_of(node->getOperandTypes(), isOnlyInCaptures) ||
+                       llvm::any_of(node->getResultTypes(), isOnlyInCaptures)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

@@ -8,7 +8,7 @@
 
 #include "CommandFlags.h"
 
-#include "regather/Driver/CreateStepEngine.h"
+#include "regather/Driver/RunModule.h"
 #include "regather/Execution/Bundle/PrintBundleRun.h"
 #include "regather/Execution/Training/RunJob.h"
 
@@ -76,51 +76,24 @@ static Result<RunFlags> readFlags(const CommandRequest &request) {
   return flags;
 }
 
-static EngineOptions getEngineOptions(const RunFlags &flags,
-                                      const CompileOptions &compile) {
-  EngineOptions options;
-  options.seed = flags.seed;
-  options.timeoutSeconds = flags.timeout.value_or(RunFlags::kDefaultTimeout);
-  options.threads = flags.threads;
-  options.communicator = flags.communicator.value_or(CommunicatorOptions());
-  if (flags.job)
-    options.transport = flags.job->getTransport();
-  options.watchArena = flags.options.checkPlan;
-  options.recordSpans = flags.options.needsSpans();
-  options.compileThreads = compile.threads;
-  options.cacheDirectory = compile.cacheDirectory;
-  return options;
-}
-
-static int runModule(const RunFlags &flags, CommandRequest request) {
+static int runModuleFile(RunRequest request) {
   std::unique_ptr<InputFile> input = readInput(file);
   if (!input)
     return 1;
-  const MpiJob *job = flags.job.get();
-  if (job) {
-    std::optional<int64_t> ranks = findMeshRanks(*input->module);
-    request.step.ranks = ranks.value_or(job->getNumRanks());
-    if (Failure failure =
-            job->checkRanks(*request.step.ranks, "the mesh of the step has"))
-      return printJobError(job, failure);
-  }
+  const MpiJob *job = request.flags.job.get();
+  if (Failure failure = takeRanksOfJob(*input->module, request))
+    return printJobError(job, failure);
   ShownProgress progress;
   if (job && job->getRank() != 0)
     progress.progress.silence();
-  progress.begin("preparing");
-  llvm::FailureOr<PreparedStep> prepared =
-      prepareRun(*input->module, request.step, flags.engine);
-  progress.end();
-  if (failed(prepared))
+  std::unique_ptr<PreparedRun> run =
+      prepareModuleRun(*input->module, request, progress);
+  if (!run)
     return 1;
-  if (prepared->memory)
-    progress.progress.note(formatChoice(*prepared->memory));
-  RunSubject subject =
-      describeRun(*prepared, flags.engine,
-                  getEngineOptions(flags, request.compile), progress);
-  if (job)
-    subject.onlyRank = job->getRank();
-  return finishJob(job, printRun(flags.options, subject, progress.progress));
+  if (run->prepared.memory)
+    progress.progress.note(formatChoice(*run->prepared.memory));
+  return finishJob(
+      job, printRun(request.flags.options, run->subject, progress.progress));
 }
 
 static int runBundle(const RunFlags &flags) {
@@ -141,5 +114,7 @@ int regather::runMain() {
     return reportError(flags.getMessage());
   if (Failure failure = openJob(*flags))
     return printJobError(flags->job.get(), failure);
-  return isBundle(file) ? runBundle(*flags) : runModule(*flags, *request);
+  return isBundle(file) ? runBundle(*flags)
+                        : runModuleFile({*flags, std::move(request->step),
+                                         std::move(request->compile)});
 }

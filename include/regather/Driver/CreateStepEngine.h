@@ -21,10 +21,6 @@ namespace regather {
 mlir::FailureOr<PreparedStep> prepareRun(mlir::ModuleOp module,
                                          StepOptions options, EngineKind kind);
 
-/// The number of ranks of the module's mesh, before it is prepared; nothing if
-/// it has none.
-std::optional<int64_t> findMeshRanks(mlir::ModuleOp module);
-
 /// The engine of a step that has been prepared for it; of two engines if the
 /// step is partitioned. The number of ranks, and how the step is lowered,
 /// follow from the step. Null, with errors emitted, if something cannot be

@@ -28,6 +28,11 @@ std::string findContradiction(const StepOptions &options);
 void buildKernelPipeline(mlir::OpPassManager &pm,
                          const ProgramOptions &options);
 
+/// True if the elements are of a type that exists in captured graphs only:
+/// convert-tg-nodes-to-linalg makes pairs of complex numbers, and signless
+/// integers of unsigned ones.
+bool isOnlyInCaptures(mlir::Type type);
+
 /// Adds the passes that turn the step called `entry` into a program over
 /// planned memory. With `lowersNodes`, convert-tg-nodes-to-linalg runs before
 /// kernels are formed, and not on each of them.

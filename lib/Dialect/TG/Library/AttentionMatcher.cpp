@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibrarySteps.h"
-#include "NodeViews.h"
+#include "LibraryReadings.h"
+#include "RoutineMatcher.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 #include "regather/Dialect/TG/Nodes/AttentionTargets.h"
@@ -21,55 +21,44 @@ using namespace regather::tg;
 using namespace regather::tg::library;
 
 namespace {
-class AttentionMatcher {
+class AttentionMatcher : public RoutineMatcher {
 public:
   LibraryMatch<AttentionAttr> match(ArrayRef<Operation *> ops,
                                     ValueRange inputs, ValueRange outputs);
 
 private:
-  bool fail(StringRef why) {
-    if (reason.empty())
-      reason = why;
-    return false;
+  bool isRoutine(Operation *op) const override {
+    return findAttentionTarget(op).has_value();
   }
-  bool readNode(NodeOp op, NodeTarget target);
+  bool readNode(NodeOp op) override;
   bool readSizes(NodeArguments &args);
   bool addInput(BufferViewAttr &operand, Value value, ArrayRef<int64_t> shape,
                 bool isMask = false);
-  bool addOutput(unsigned number, Value output);
-  bool checkElement(const StridedView &view, bool isMask);
+  bool addOutput(unsigned number, Value output) override;
   AttentionAttr getCall() const;
 
-  NodeViews views;
   int64_t batch = 0, heads = 0, groups = 1, rows = 0, columns = 0;
   int64_t width = 0, valueWidth = 0;
   float scale = 1;
   bool isCausal = false, isBackward = false;
   BufferViewAttr q, k, v, mask, o, l, gradO, gradQ, gradK, gradV;
-  StringRef reason;
 };
 } // namespace
-
-bool AttentionMatcher::checkElement(const StridedView &view, bool isMask) {
-  Type element = cast<RankedTensorType>(view.base.getType()).getElementType();
-  return element.isF32() || element.isBF16() || element.isF16() ||
-         (isMask && element.isInteger(1)) ||
-         fail("the library has no attention for numbers of this type");
-}
 
 /// Describes a tensor of three or four dimensions.
 bool AttentionMatcher::addInput(BufferViewAttr &operand, Value value,
                                 ArrayRef<int64_t> shape, bool isMask) {
-  const StridedView *found = views.getInput(value);
+  const StridedView *found = findInput(value);
   if (!found)
-    return fail("it computes what the attention reads");
+    return false;
   std::optional<StridedView> view = *found;
   if (isMask)
-    view = view->apply(ViewStep::broadcast(shape));
+    view = view->apply(ViewTransform::broadcast(shape));
   if (!view || ArrayRef<int64_t>(view->shape) != shape)
     return fail("the shapes do not fit each other");
   operand = views.describeInput(*view);
-  return checkElement(*view, isMask);
+  bool isBoolMask = isMask && getElementTypeOrSelf(value).isInteger(1);
+  return isBoolMask || checkElement(value);
 }
 
 bool AttentionMatcher::readSizes(NodeArguments &args) {
@@ -98,7 +87,8 @@ bool AttentionMatcher::readSizes(NodeArguments &args) {
   return !args.hasFailed() || fail(kNoRoutine);
 }
 
-bool AttentionMatcher::readNode(NodeOp op, NodeTarget target) {
+bool AttentionMatcher::readNode(NodeOp op) {
+  NodeTarget target = *findAttentionTarget(op);
   NodeArguments args(op, target, /*isQuiet=*/true);
   if (!readSizes(args))
     return false;
@@ -151,7 +141,7 @@ bool AttentionMatcher::addOutput(unsigned number, Value output) {
   if (!isBackward && *result == 1 && !type.getElementType().isF32())
     return fail(kNoRoutine);
   *results[*result] = views.describeOutput(*view, number);
-  return checkElement(*view, false);
+  return checkElement(output);
 }
 
 AttentionAttr AttentionMatcher::getCall() const {
@@ -165,25 +155,12 @@ AttentionAttr AttentionMatcher::getCall() const {
 LibraryMatch<AttentionAttr> AttentionMatcher::match(ArrayRef<Operation *> ops,
                                                     ValueRange inputs,
                                                     ValueRange outputs) {
-  if (!views.start(inputs, outputs))
-    return {nullptr, "a shape is dynamic"};
-  for (Operation *op : ops) {
-    std::optional<NodeTarget> target = findAttentionTarget(op);
-    bool isNode = target && !views.getNode();
-    if (isNode && !readNode(cast<NodeOp>(op), *target))
-      return {nullptr, reason};
-    if (StringRef why = isNode ? "" : views.readViews(op); !why.empty())
-      return {nullptr, why};
-  }
-  if (!views.getNode())
-    return {nullptr, "there is no attention"};
+  if (!read(ops, inputs, outputs))
+    return {nullptr, reason};
   llvm::DenseSet<unsigned> given;
-  for (auto [number, output] : llvm::enumerate(outputs)) {
-    if (!addOutput(number, output))
-      return {nullptr, reason};
+  for (Value output : outputs)
     if (!given.insert(*views.getResult(output)).second)
       return {nullptr, "a result is given twice"};
-  }
   unsigned needed = isBackward ? 3 : 1;
   for (unsigned result = 0; result < needed; ++result)
     if (!given.contains(result))
@@ -198,10 +175,6 @@ regather::tg::matchAttention(ArrayRef<Operation *> ops, ValueRange inputs,
 }
 
 LibraryMatch<AttentionAttr> regather::tg::matchAttention(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  SmallVector<Operation *> ops;
-  for (Operation &op : body.without_terminator())
-    ops.push_back(&op);
-  return matchAttention(ops, body.getArguments(),
-                        body.getTerminator()->getOperands());
+  KernelContents contents(kernel);
+  return matchAttention(contents.ops, contents.inputs, contents.outputs);
 }

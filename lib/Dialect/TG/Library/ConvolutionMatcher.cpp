@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibrarySteps.h"
-#include "NodeViews.h"
+#include "LibraryReadings.h"
+#include "RoutineMatcher.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 #include "regather/Dialect/TG/Nodes/ConvolutionArguments.h"
@@ -22,7 +22,7 @@ using namespace regather::tg::library;
 static constexpr double kSmallestConvolution = 32 * 32 * 32 + 1;
 
 namespace {
-class ConvolutionMatcher {
+class ConvolutionMatcher : public RoutineMatcher {
 public:
   explicit ConvolutionMatcher(double smallest) : smallest(smallest) {}
 
@@ -30,26 +30,22 @@ public:
                                       ValueRange inputs, ValueRange outputs);
 
 private:
-  bool fail(StringRef why) {
-    if (reason.empty())
-      reason = why;
-    return false;
+  bool isRoutine(Operation *op) const override {
+    return findConvolutionTarget(op).has_value();
   }
-  bool readNode(NodeOp op, NodeTarget target);
+  bool readNode(NodeOp op) override;
   bool addInput(BufferViewAttr &operand, Value value,
                 ArrayRef<int64_t> grouped);
-  bool addOutput(unsigned number, Value output);
+  bool addOutput(unsigned number, Value output) override;
   double getWork() const;
   ConvolutionAttr getCall() const;
 
   double smallest;
-  NodeViews views;
   Convolution sizes;
   bool isBackward = false;
   /// Number of elements of a bias.
   SmallVector<int64_t> biasShape;
   BufferViewAttr x, w, y, bias, toX, toW, toY, toBias;
-  StringRef reason;
 };
 } // namespace
 
@@ -60,12 +56,11 @@ static bool isBackwardTarget(NodeTarget target) {
 /// Describes a tensor of the node, with its channels in groups.
 bool ConvolutionMatcher::addInput(BufferViewAttr &operand, Value value,
                                   ArrayRef<int64_t> grouped) {
-  const StridedView *found = views.getInput(value);
-  if (!found)
-    return fail("it computes what the convolution reads");
-  if (!isRoutineElement(value))
-    return fail("the library has no convolution for numbers of this type");
-  std::optional<StridedView> view = found->apply(ViewStep::reshape(grouped));
+  const StridedView *found = findInput(value);
+  if (!found || !checkElement(value))
+    return false;
+  std::optional<StridedView> view =
+      found->apply(ViewTransform::reshape(grouped));
   if (!view)
     return fail(kStrides);
   operand = views.describeInput(*view);
@@ -81,7 +76,8 @@ double ConvolutionMatcher::getWork() const {
   return work;
 }
 
-bool ConvolutionMatcher::readNode(NodeOp op, NodeTarget target) {
+bool ConvolutionMatcher::readNode(NodeOp op) {
+  NodeTarget target = *findConvolutionTarget(op);
   NodeArguments args(op, target, /*isQuiet=*/true);
   isBackward = isBackwardTarget(target);
   Tensor input = args.getTensor("input"), weight = args.getTensor("weight");
@@ -116,8 +112,8 @@ bool ConvolutionMatcher::addOutput(unsigned number, Value output) {
   std::optional<unsigned> result = views.getResult(output);
   if (!result)
     return fail("another value is the result");
-  if (!isRoutineElement(output))
-    return fail("the library has no convolution for numbers of this type");
+  if (!checkElement(output))
+    return false;
   BufferViewAttr *own = nullptr;
   SmallVector<int64_t> grouped;
   // The input of a transposed convolution is y.
@@ -134,7 +130,7 @@ bool ConvolutionMatcher::addOutput(unsigned number, Value output) {
   }
   std::optional<StridedView> view = views.getOutput(output);
   if (view)
-    view = view->apply(ViewStep::reshape(grouped));
+    view = view->apply(ViewTransform::reshape(grouped));
   if (!view)
     return fail(kStrides);
   if (*own)
@@ -160,21 +156,8 @@ ConvolutionAttr ConvolutionMatcher::getCall() const {
 LibraryMatch<ConvolutionAttr>
 ConvolutionMatcher::match(ArrayRef<Operation *> ops, ValueRange inputs,
                           ValueRange outputs) {
-  if (!views.start(inputs, outputs))
-    return {nullptr, "a shape is dynamic"};
-  for (Operation *op : ops) {
-    std::optional<NodeTarget> target = findConvolutionTarget(op);
-    bool isNode = target && !views.getNode();
-    if (isNode && !readNode(cast<NodeOp>(op), *target))
-      return {nullptr, reason};
-    if (StringRef why = isNode ? "" : views.readViews(op); !why.empty())
-      return {nullptr, why};
-  }
-  if (!views.getNode())
-    return {nullptr, "there is no convolution"};
-  for (auto [number, output] : llvm::enumerate(outputs))
-    if (!addOutput(number, output))
-      return {nullptr, reason};
+  if (!read(ops, inputs, outputs))
+    return {nullptr, reason};
   return {getCall(), ""};
 }
 
@@ -186,10 +169,7 @@ regather::tg::matchConvolution(ArrayRef<Operation *> ops, ValueRange inputs,
 }
 
 LibraryMatch<ConvolutionAttr> regather::tg::matchConvolution(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  SmallVector<Operation *> ops;
-  for (Operation &op : body.without_terminator())
-    ops.push_back(&op);
+  KernelContents contents(kernel);
   return ConvolutionMatcher(/*smallest=*/0)
-      .match(ops, body.getArguments(), body.getTerminator()->getOperands());
+      .match(contents.ops, contents.inputs, contents.outputs);
 }

@@ -16,7 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibrarySteps.h"
+#include "LibraryReadings.h"
+#include "RoutineMatcher.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 
@@ -53,7 +54,7 @@ private:
   /// Something behind the GEMM: views of the chain, or a tensor that is
   /// added to it.
   struct ChainItem {
-    SmallVector<ViewStep, 2> steps;
+    SmallVector<ViewTransform, 2> transforms;
     /// Of what is viewed.
     SmallVector<int64_t, 6> shape;
     std::optional<StridedView> addend;
@@ -65,8 +66,8 @@ private:
   }
   bool readOp(Operation *op);
   bool startChain(Operation *op, GemmReading started);
-  bool addElements(const ElementReading &elements);
-  bool addElement(const ElementStep &step);
+  bool addEpilogue(const EpilogueReading &epilogue);
+  bool addTransform(const EpilogueTransform &transform);
   bool viewChain(const ViewReading &view, OpResult result);
   bool finish(ValueRange inputs, Value output);
   bool findLoops(ArrayRef<StridedView> operands, SmallVectorImpl<Loop> &loops);
@@ -114,41 +115,42 @@ bool GemmMatcher::startChain(Operation *op, GemmReading started) {
     return fail("the GEMM is small");
   chain = op->getResult(0);
   reading = std::move(started);
-  return addElements(reading->rest);
+  return addEpilogue(reading->rest);
 }
 
-bool GemmMatcher::addElement(const ElementStep &step) {
+bool GemmMatcher::addTransform(const EpilogueTransform &transform) {
   bool isFresh = !relu && !rounded;
-  switch (step.kind) {
-  case ElementStep::Kind::Relu:
+  switch (transform.kind) {
+  case EpilogueTransform::Kind::Relu:
     // Rounding keeps signs, so that the order of the two does not matter.
     relu = true;
     return true;
-  case ElementStep::Kind::Scale:
+  case EpilogueTransform::Kind::Scale:
     if (!isFresh || numAddends > 0 || alpha != 1)
       return fail("the library scales the sum of the GEMM only");
-    alpha = step.factor;
+    alpha = transform.factor;
     return true;
-  case ElementStep::Kind::Convert:
-    if (!isKnownFloat(step.type))
+  case EpilogueTransform::Kind::Convert:
+    if (!isKnownFloat(transform.type))
       return fail("the library does not convert to this type");
-    if (rounded && step.type != rounded)
+    if (rounded && transform.type != rounded)
       return fail("it would round less often");
-    if (!step.type.isF32())
-      rounded = step.type;
+    if (!transform.type.isF32())
+      rounded = transform.type;
     return true;
-  case ElementStep::Kind::Add: {
+  case EpilogueTransform::Kind::Add: {
     if (rounded)
       return fail("it would round less often");
     if (!isFresh)
       return fail("the library adds before it drops negative numbers");
     if (numAddends == GemmAttr::kMaxAddends)
       return fail("the library adds no more tensors");
-    auto it = views.find(step.addend);
-    if (it == views.end() || !isKnownFloat(getElementTypeOrSelf(step.addend)))
+    auto it = views.find(transform.addend);
+    if (it == views.end() ||
+        !isKnownFloat(getElementTypeOrSelf(transform.addend)))
       return fail("the library does not add this");
     ChainItem item;
-    item.addend = it->second.apply(step.alignment);
+    item.addend = it->second.apply(transform.alignment);
     if (!item.addend)
       return fail(kStrides);
     ++numAddends;
@@ -156,20 +158,21 @@ bool GemmMatcher::addElement(const ElementStep &step) {
     return true;
   }
   }
-  llvm_unreachable("unknown step");
+  llvm_unreachable("unknown transform");
 }
 
-bool GemmMatcher::addElements(const ElementReading &elements) {
-  if (!elements.reason.empty())
-    return fail(elements.reason);
-  return llvm::all_of(elements.steps, [&](const ElementStep &step) {
-    return addElement(step);
-  });
+bool GemmMatcher::addEpilogue(const EpilogueReading &epilogue) {
+  if (!epilogue.reason.empty())
+    return fail(epilogue.reason);
+  return llvm::all_of(epilogue.transforms,
+                      [&](const EpilogueTransform &transform) {
+                        return addTransform(transform);
+                      });
 }
 
 bool GemmMatcher::viewChain(const ViewReading &view, OpResult result) {
   ChainItem item;
-  item.steps = view.steps;
+  item.transforms = view.transforms;
   llvm::append_range(item.shape,
                      cast<RankedTensorType>(chain.getType()).getShape());
   items.push_back(std::move(item));
@@ -191,7 +194,7 @@ bool GemmMatcher::readOp(Operation *op) {
     auto it = views.find(viewed->operand);
     if (it == views.end())
       return fail(kNoRoutine);
-    std::optional<StridedView> view = it->second.apply(viewed->steps);
+    std::optional<StridedView> view = it->second.apply(viewed->transforms);
     if (!view)
       return fail(kStrides);
     views[result] = std::move(*view);
@@ -203,7 +206,7 @@ bool GemmMatcher::readOp(Operation *op) {
     return true;
   if (!chain || !llvm::is_contained(op->getOperands(), chain))
     return fail(kNoRoutine);
-  if (!addElements(readElements(op, chain)))
+  if (!addEpilogue(readEpilogue(op, chain)))
     return false;
   chain = op->getResult(0);
   return true;
@@ -335,7 +338,8 @@ bool GemmMatcher::finish(ValueRange inputs, Value output) {
     }
     for (SmallVectorImpl<StridedView> *list : {&results, &addends})
       for (StridedView &view : *list) {
-        std::optional<StridedView> viewed = view.revert(item.steps, item.shape);
+        std::optional<StridedView> viewed =
+            view.revert(item.transforms, item.shape);
         if (!viewed)
           return fail(kStrides);
         view = std::move(*viewed);
@@ -376,13 +380,9 @@ LibraryMatch<GemmAttr> regather::tg::matchGemm(ArrayRef<Operation *> ops,
 }
 
 LibraryMatch<GemmAttr> regather::tg::matchGemm(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  Operation *end = body.getTerminator();
-  if (end->getNumOperands() != 1)
+  KernelContents contents(kernel);
+  if (contents.outputs.size() != 1)
     return {nullptr, "it has not one result"};
-  SmallVector<Operation *> ops;
-  for (Operation &op : body.without_terminator())
-    ops.push_back(&op);
   return GemmMatcher(/*smallest=*/0)
-      .match(ops, body.getArguments(), end->getOperand(0));
+      .match(contents.ops, contents.inputs, contents.outputs.front());
 }

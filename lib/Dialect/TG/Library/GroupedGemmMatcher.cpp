@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibrarySteps.h"
-#include "NodeViews.h"
+#include "LibraryReadings.h"
+#include "RoutineMatcher.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 #include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
@@ -22,7 +22,7 @@ using namespace regather::tg::library;
 static constexpr double kSmallestGroupedGemm = 32 * 32 * 32 + 1;
 
 namespace {
-class GroupedGemmMatcher {
+class GroupedGemmMatcher : public RoutineMatcher {
 public:
   explicit GroupedGemmMatcher(double smallest) : smallest(smallest) {}
 
@@ -30,21 +30,17 @@ public:
                                       ValueRange inputs, ValueRange outputs);
 
 private:
-  bool fail(StringRef why) {
-    if (reason.empty())
-      reason = why;
-    return false;
+  bool isRoutine(Operation *op) const override {
+    return findGroupedGemmTarget(op).has_value();
   }
-  bool readNode(NodeOp op);
+  bool readNode(NodeOp op) override;
   bool addInput(BufferViewAttr &operand, const GroupedOperand &given);
-  bool addOutput(unsigned number, Value output);
+  bool addOutput(unsigned number, Value output) override;
   GroupedGemmAttr getCall() const;
 
   double smallest;
-  NodeViews views;
   GroupedGemm sizes;
   BufferViewAttr x, w, y, ends, toX, toW, toY;
-  StringRef reason;
 };
 } // namespace
 
@@ -55,18 +51,16 @@ static std::optional<StridedView> orient(const StridedView &view, size_t rank,
     return view;
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   std::swap(order[rank - 2], order.back());
-  return view.apply(ViewStep::permute(order));
+  return view.apply(ViewTransform::permute(order));
 }
 
 bool GroupedGemmMatcher::addInput(BufferViewAttr &operand,
                                   const GroupedOperand &given) {
   if (!given.tensor)
     return true;
-  const StridedView *found = views.getInput(given.tensor);
-  if (!found)
-    return fail("it computes what the GEMM reads");
-  if (!isRoutineElement(given.tensor))
-    return fail("the library has no grouped GEMM for numbers of this type");
+  const StridedView *found = findInput(given.tensor);
+  if (!found || !checkElement(given.tensor))
+    return false;
   auto rank = static_cast<size_t>(given.tensor.getType().getRank());
   std::optional<StridedView> view = orient(*found, rank, given.isTransposed);
   if (!view)
@@ -88,9 +82,9 @@ bool GroupedGemmMatcher::readNode(NodeOp op) {
   views.setNode(op);
   if (!addInput(x, sizes.x) || !addInput(w, sizes.w) || !addInput(y, sizes.y))
     return false;
-  const StridedView *found = views.getInput(sizes.ends);
+  const StridedView *found = findInput(sizes.ends);
   if (!found)
-    return fail("it computes the ends of groups");
+    return false;
   Type element = sizes.ends.getType().getElementType();
   if (!element.isInteger(32) && !element.isInteger(64))
     return fail("the library knows ends of i32 and i64 alone");
@@ -102,8 +96,8 @@ bool GroupedGemmMatcher::addOutput(unsigned number, Value output) {
   std::optional<unsigned> result = views.getResult(output);
   if (!result)
     return fail("another value is the result");
-  if (!isRoutineElement(output))
-    return fail("the library has no grouped GEMM for numbers of this type");
+  if (!checkElement(output))
+    return false;
   std::tuple<BufferViewAttr *, std::optional<GroupedResult>, size_t> own[] = {
       {&toX, sizes.toX, 2}, {&toW, sizes.toW, 3}, {&toY, sizes.toY, 2}};
   for (auto [target, given, rank] : own) {
@@ -132,20 +126,8 @@ GroupedGemmAttr GroupedGemmMatcher::getCall() const {
 LibraryMatch<GroupedGemmAttr>
 GroupedGemmMatcher::match(ArrayRef<Operation *> ops, ValueRange inputs,
                           ValueRange outputs) {
-  if (!views.start(inputs, outputs))
-    return {nullptr, "a shape is dynamic"};
-  for (Operation *op : ops) {
-    bool isNode = findGroupedGemmTarget(op) && !views.getNode();
-    if (isNode && !readNode(cast<NodeOp>(op)))
-      return {nullptr, reason};
-    if (StringRef why = isNode ? "" : views.readViews(op); !why.empty())
-      return {nullptr, why};
-  }
-  if (!views.getNode())
-    return {nullptr, "there is no grouped GEMM"};
-  for (auto [number, output] : llvm::enumerate(outputs))
-    if (!addOutput(number, output))
-      return {nullptr, reason};
+  if (!read(ops, inputs, outputs))
+    return {nullptr, reason};
   return {getCall(), ""};
 }
 
@@ -156,10 +138,7 @@ regather::tg::matchGroupedGemm(ArrayRef<Operation *> ops, ValueRange inputs,
 }
 
 LibraryMatch<GroupedGemmAttr> regather::tg::matchGroupedGemm(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  SmallVector<Operation *> ops;
-  for (Operation &op : body.without_terminator())
-    ops.push_back(&op);
+  KernelContents contents(kernel);
   return GroupedGemmMatcher(/*smallest=*/0)
-      .match(ops, body.getArguments(), body.getTerminator()->getOperands());
+      .match(contents.ops, contents.inputs, contents.outputs);
 }

@@ -8,7 +8,7 @@
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 
-#include "LibrarySteps.h"
+#include "LibraryReadings.h"
 
 #include "regather/Dialect/TG/Nodes/AttentionTargets.h"
 #include "regather/Dialect/TG/Nodes/ConvolutionArguments.h"

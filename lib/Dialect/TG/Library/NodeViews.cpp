@@ -8,16 +8,11 @@
 
 #include "NodeViews.h"
 
-#include "LibrarySteps.h"
+#include "LibraryReadings.h"
 
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::library;
-
-bool library::isRoutineElement(Value tensor) {
-  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
-  return element.isF32() || element.isBF16() || element.isF16();
-}
 
 bool NodeViews::start(ValueRange kernelInputs, ValueRange outputs) {
   inputs = kernelInputs;
@@ -45,14 +40,14 @@ StringRef NodeViews::readViews(Operation *op) {
       return kNoRoutine;
     if (auto it = chains.find(reading->operand); it != chains.end()) {
       Chain chain = it->second;
-      llvm::append_range(chain.steps, reading->steps);
+      llvm::append_range(chain.transforms, reading->transforms);
       chains[result] = std::move(chain);
       continue;
     }
     auto it = views.find(reading->operand);
     if (it == views.end())
       return kNoRoutine;
-    std::optional<StridedView> view = it->second.apply(reading->steps);
+    std::optional<StridedView> view = it->second.apply(reading->transforms);
     if (!view)
       return kStrides;
     views[result] = std::move(*view);
@@ -87,7 +82,7 @@ std::optional<StridedView> NodeViews::getOutput(Value output) const {
       NodeOp(node).getResult(chain.result).getType());
   if (!type)
     return std::nullopt;
-  return StridedView::dense(output).revert(chain.steps, type.getShape());
+  return StridedView::dense(output).revert(chain.transforms, type.getShape());
 }
 
 BufferViewAttr NodeViews::describeOutput(const StridedView &view,

@@ -21,9 +21,6 @@
 
 namespace regather::tg::library {
 
-/// True for elements that routines compute with in f32.
-bool isRoutineElement(mlir::Value tensor);
-
 class NodeViews {
 public:
   /// False if a shape is dynamic.
@@ -55,7 +52,7 @@ private:
   /// A view of a result of the node.
   struct Chain {
     unsigned result;
-    llvm::SmallVector<ViewStep, 4> steps;
+    llvm::SmallVector<ViewTransform, 4> transforms;
   };
 
   mlir::ValueRange inputs;

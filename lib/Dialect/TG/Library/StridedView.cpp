@@ -13,20 +13,20 @@
 using namespace mlir;
 using namespace regather::tg::library;
 
-ViewStep ViewStep::permute(ArrayRef<int64_t> permutation) {
+ViewTransform ViewTransform::permute(ArrayRef<int64_t> permutation) {
   return {Kind::Permute, SmallVector<int64_t, 6>(permutation)};
 }
 
-ViewStep ViewStep::reshape(ArrayRef<int64_t> shape) {
+ViewTransform ViewTransform::reshape(ArrayRef<int64_t> shape) {
   return {Kind::Reshape, SmallVector<int64_t, 6>(shape)};
 }
 
-ViewStep ViewStep::broadcast(ArrayRef<int64_t> shape) {
+ViewTransform ViewTransform::broadcast(ArrayRef<int64_t> shape) {
   return {Kind::Broadcast, SmallVector<int64_t, 6>(shape)};
 }
 
-ViewStep ViewStep::slice(int64_t dim, int64_t start, int64_t size,
-                         int64_t step) {
+ViewTransform ViewTransform::slice(int64_t dim, int64_t start, int64_t size,
+                                   int64_t step) {
   return {Kind::Slice, {}, dim, start, size, step};
 }
 
@@ -79,96 +79,101 @@ reshapeStrides(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
   return newStrides;
 }
 
-std::optional<StridedView> StridedView::apply(const ViewStep &step) const {
+std::optional<StridedView>
+StridedView::apply(const ViewTransform &transform) const {
   StridedView result;
   result.base = base;
   result.offset = offset;
-  switch (step.kind) {
-  case ViewStep::Kind::Permute:
-    for (int64_t d : step.numbers) {
+  switch (transform.kind) {
+  case ViewTransform::Kind::Permute:
+    for (int64_t d : transform.numbers) {
       result.shape.push_back(shape[d]);
       result.strides.push_back(strides[d]);
     }
     return result;
-  case ViewStep::Kind::Reshape: {
-    auto reshaped = reshapeStrides(shape, strides, step.numbers);
+  case ViewTransform::Kind::Reshape: {
+    auto reshaped = reshapeStrides(shape, strides, transform.numbers);
     if (!reshaped)
       return std::nullopt;
-    result.shape = step.numbers;
+    result.shape = transform.numbers;
     result.strides = std::move(*reshaped);
     return result;
   }
-  case ViewStep::Kind::Broadcast: {
-    if (step.numbers.size() < shape.size())
+  case ViewTransform::Kind::Broadcast: {
+    if (transform.numbers.size() < shape.size())
       return std::nullopt;
-    result.shape = step.numbers;
-    size_t missing = step.numbers.size() - shape.size();
+    result.shape = transform.numbers;
+    size_t missing = transform.numbers.size() - shape.size();
     result.strides.assign(missing, 0);
     for (size_t d = 0; d < shape.size(); ++d) {
-      bool isSame = shape[d] == step.numbers[missing + d];
+      bool isSame = shape[d] == transform.numbers[missing + d];
       if (!isSame && shape[d] != 1)
         return std::nullopt;
       result.strides.push_back(isSame ? strides[d] : 0);
     }
     return result;
   }
-  case ViewStep::Kind::Slice:
-    if (step.start < 0 || step.step < 1 || step.size < 0 ||
-        (step.size > 0 &&
-         step.start + (step.size - 1) * step.step >= shape[step.dim]))
+  case ViewTransform::Kind::Slice:
+    if (transform.start < 0 || transform.step < 1 || transform.size < 0 ||
+        (transform.size > 0 &&
+         transform.start + (transform.size - 1) * transform.step >=
+             shape[transform.dim]))
       return std::nullopt;
     result = *this;
-    result.offset += step.start * strides[step.dim];
-    result.shape[step.dim] = step.size;
-    result.strides[step.dim] *= step.step;
+    result.offset += transform.start * strides[transform.dim];
+    result.shape[transform.dim] = transform.size;
+    result.strides[transform.dim] *= transform.step;
     return result;
   }
   llvm_unreachable("unknown view");
 }
 
-std::optional<StridedView> StridedView::apply(ArrayRef<ViewStep> steps) const {
+std::optional<StridedView>
+StridedView::apply(ArrayRef<ViewTransform> transforms) const {
   std::optional<StridedView> view = *this;
-  for (const ViewStep &step : steps)
+  for (const ViewTransform &transform : transforms)
     if (view)
-      view = view->apply(step);
+      view = view->apply(transform);
   return view;
 }
 
-std::optional<StridedView> StridedView::revert(ArrayRef<ViewStep> steps,
-                                               ArrayRef<int64_t> shape) const {
-  // Shapes before each step: those of a view over nothing.
+std::optional<StridedView>
+StridedView::revert(ArrayRef<ViewTransform> transforms,
+                    ArrayRef<int64_t> shape) const {
+  // Shapes before each transform: those of a view over nothing.
   StridedView before;
   llvm::append_range(before.shape, shape);
   before.strides.assign(shape.size(), 0);
   SmallVector<SmallVector<int64_t, 6>> shapes;
-  for (const ViewStep &step : steps) {
+  for (const ViewTransform &transform : transforms) {
     shapes.push_back(before.shape);
-    std::optional<StridedView> after = before.apply(step);
+    std::optional<StridedView> after = before.apply(transform);
     if (!after)
       return std::nullopt;
     before = std::move(*after);
   }
   std::optional<StridedView> view = *this;
-  for (auto [step, own] :
-       llvm::zip(llvm::reverse(steps), llvm::reverse(shapes)))
+  for (auto [transform, own] :
+       llvm::zip(llvm::reverse(transforms), llvm::reverse(shapes)))
     if (view)
-      view = view->revertStep(step, own);
+      view = view->revertOne(transform, own);
   return view;
 }
 
 std::optional<StridedView>
-StridedView::revertStep(const ViewStep &step, ArrayRef<int64_t> shape) const {
-  switch (step.kind) {
-  case ViewStep::Kind::Permute: {
-    SmallVector<int64_t> inverse(step.numbers.size());
-    for (auto [d, from] : llvm::enumerate(step.numbers))
+StridedView::revertOne(const ViewTransform &transform,
+                       ArrayRef<int64_t> shape) const {
+  switch (transform.kind) {
+  case ViewTransform::Kind::Permute: {
+    SmallVector<int64_t> inverse(transform.numbers.size());
+    for (auto [d, from] : llvm::enumerate(transform.numbers))
       inverse[from] = static_cast<int64_t>(d);
-    return apply(ViewStep::permute(inverse));
+    return apply(ViewTransform::permute(inverse));
   }
-  case ViewStep::Kind::Reshape:
-    return apply(ViewStep::reshape(shape));
-  case ViewStep::Kind::Broadcast:
-  case ViewStep::Kind::Slice:
+  case ViewTransform::Kind::Reshape:
+    return apply(ViewTransform::reshape(shape));
+  case ViewTransform::Kind::Broadcast:
+  case ViewTransform::Kind::Slice:
     return std::nullopt;
   }
   llvm_unreachable("unknown view");

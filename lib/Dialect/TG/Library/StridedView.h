@@ -16,8 +16,8 @@
 
 namespace regather::tg::library {
 
-/// One step from a tensor to a view of it.
-struct ViewStep {
+/// A transform of a tensor into a view of it.
+struct ViewTransform {
   enum class Kind {
     /// Dimension d is dimension numbers[d] of the operand.
     Permute,
@@ -32,10 +32,11 @@ struct ViewStep {
   llvm::SmallVector<int64_t, 6> numbers;
   int64_t dim = 0, start = 0, size = 0, step = 1;
 
-  static ViewStep permute(llvm::ArrayRef<int64_t> permutation);
-  static ViewStep reshape(llvm::ArrayRef<int64_t> shape);
-  static ViewStep broadcast(llvm::ArrayRef<int64_t> shape);
-  static ViewStep slice(int64_t dim, int64_t start, int64_t size, int64_t step);
+  static ViewTransform permute(llvm::ArrayRef<int64_t> permutation);
+  static ViewTransform reshape(llvm::ArrayRef<int64_t> shape);
+  static ViewTransform broadcast(llvm::ArrayRef<int64_t> shape);
+  static ViewTransform slice(int64_t dim, int64_t start, int64_t size,
+                             int64_t step);
 };
 
 /// Elements of a buffer, which is dense and row-major. Offset and strides count
@@ -49,18 +50,20 @@ struct StridedView {
   /// All of `value`, which has a static shape.
   static StridedView dense(mlir::Value value);
 
-  /// The view that `step` makes of this one; nothing if no strides describe it.
-  std::optional<StridedView> apply(const ViewStep &step) const;
-  /// The same for several steps, one after the other.
-  std::optional<StridedView> apply(llvm::ArrayRef<ViewStep> steps) const;
-  /// The view of shape `shape` of which `steps` make this one; nothing if there
-  /// is none, or it has elements that this one has not.
-  std::optional<StridedView> revert(llvm::ArrayRef<ViewStep> steps,
+  /// The view that `transform` makes of this one; nothing if no strides
+  /// describe it.
+  std::optional<StridedView> apply(const ViewTransform &transform) const;
+  /// The same for several of them, one after the other.
+  std::optional<StridedView>
+  apply(llvm::ArrayRef<ViewTransform> transforms) const;
+  /// The view of shape `shape` of which `transforms` make this one; nothing if
+  /// there is none, or it has elements that this one has not.
+  std::optional<StridedView> revert(llvm::ArrayRef<ViewTransform> transforms,
                                     llvm::ArrayRef<int64_t> shape) const;
 
 private:
-  std::optional<StridedView> revertStep(const ViewStep &step,
-                                        llvm::ArrayRef<int64_t> shape) const;
+  std::optional<StridedView> revertOne(const ViewTransform &transform,
+                                       llvm::ArrayRef<int64_t> shape) const;
 };
 
 } // namespace regather::tg::library

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradientNorm.h"
-#include "GradientSums.h"
-#include "OptimizerRules.h"
-#include "OptimizerUpdate.h"
+#include "AppendOptimizer/GradientNorm.h"
+#include "AppendOptimizer/GradientSums.h"
+#include "AppendOptimizer/OptimizerRules.h"
+#include "AppendOptimizer/OptimizerUpdate.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Steps/StepEntry.h"

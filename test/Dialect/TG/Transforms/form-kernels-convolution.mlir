@@ -72,7 +72,7 @@ func.func @small(%x: tensor<1x2x8xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x4x6xf
 
 // CHECK-NOT:   library_call
 // CHECK-LABEL: func.func @double
-// REMARK: no library computes 'convolution': the library has no convolution for numbers of this type
+// REMARK: no library computes 'convolution': the library has no routine for numbers of this type
 func.func @double(%x: tensor<2x32x64xf64>, %w: tensor<32x32x3xf64>) -> tensor<2x32x62xf64> {
   %y = tg.node "aten.convolution.default"(%x, %w) args [#tg.operand<0>, #tg.operand<1>, unit, [1], [0], [1], false, [0], 1]
       : (tensor<2x32x64xf64>, tensor<32x32x3xf64>) -> tensor<2x32x62xf64>

@@ -77,7 +77,7 @@ func.func @small(%x: tensor<8x4xf32>, %w: tensor<2x4x5xf32>, %ends: tensor<2xi32
 
 // CHECK-NOT:   library_call
 // CHECK-LABEL: func.func @double
-// REMARK: no library computes 'grouped_mm': the library has no grouped GEMM for numbers of this type
+// REMARK: no library computes 'grouped_mm': the library has no routine for numbers of this type
 func.func @double(%x: tensor<64x32xf64>, %w: tensor<4x32x48xf64>, %ends: tensor<4xi32>) -> tensor<64x48xf64> {
   %y = tg.node "aten._grouped_mm.default"(%x, %w, %ends) : (tensor<64x32xf64>, tensor<4x32x48xf64>, tensor<4xi32>) -> tensor<64x48xf64>
   return %y : tensor<64x48xf64>

@@ -11,6 +11,7 @@
 #include "regather/Analysis/Buckets/BucketChoice.h"
 #include "regather/Analysis/Modules/ModuleUnits.h"
 #include "regather/Dialect/TG/Steps/TimedStep.h"
+#include "regather/Dialect/TG/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace regather;

@@ -1,4 +1,5 @@
-//===- LibrarySteps.h - Operations in terms of a library --------*- C++ -*-===//
+//===- LibraryReadings.h - Operations in terms of a library --------*- C++
+//-*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,12 +8,12 @@
 //===----------------------------------------------------------------------===//
 //
 // What one operation does, in the terms of a call of a library: nodes and
-// structured operations are read into the same steps.
+// structured operations are read alike.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYSTEPS_H
-#define REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYSTEPS_H
+#ifndef REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYREADINGS_H
+#define REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYREADINGS_H
 
 #include "StridedView.h"
 
@@ -24,7 +25,7 @@ namespace regather::tg::library {
 struct ViewReading {
   mlir::Value operand;
   /// In the order in which they are applied.
-  llvm::SmallVector<ViewStep, 2> steps;
+  llvm::SmallVector<ViewTransform, 2> transforms;
 };
 
 /// One loop of a contraction: the dimension of each tensor that it runs over.
@@ -33,8 +34,8 @@ struct GemmLoop {
   std::optional<unsigned> lhs, rhs, result;
 };
 
-/// Something that is done to each element of a result.
-struct ElementStep {
+/// What is done to each element of the result of a GEMM.
+struct EpilogueTransform {
   enum class Kind {
     /// Times `factor`, in f32.
     Scale,
@@ -45,32 +46,33 @@ struct ElementStep {
     /// Rounds to `type`.
     Convert
   };
-  explicit ElementStep(Kind kind) : kind(kind) {}
-  static ElementStep convert(mlir::Type type) {
-    ElementStep step(Kind::Convert);
-    step.type = type;
-    return step;
+  explicit EpilogueTransform(Kind kind) : kind(kind) {}
+  static EpilogueTransform convert(mlir::Type type) {
+    EpilogueTransform transform(Kind::Convert);
+    transform.type = type;
+    return transform;
   }
-  static ElementStep scale(float factor) {
-    ElementStep step(Kind::Scale);
-    step.factor = factor;
-    return step;
+  static EpilogueTransform scale(float factor) {
+    EpilogueTransform transform(Kind::Scale);
+    transform.factor = factor;
+    return transform;
   }
 
   Kind kind;
   float factor = 1;
   mlir::Value addend;
-  llvm::SmallVector<ViewStep, 2> alignment;
+  llvm::SmallVector<ViewTransform, 2> alignment;
   mlir::Type type;
 };
 
-/// The steps of an operation behind the GEMM, in order, or why it has none.
-struct ElementReading {
-  llvm::SmallVector<ElementStep, 2> steps;
-  /// Static text; empty if the steps are all that the operation does.
+/// The transforms that an operation behind the GEMM makes, in order, or why
+/// there are none.
+struct EpilogueReading {
+  llvm::SmallVector<EpilogueTransform, 2> transforms;
+  /// Static text; empty if the transforms are all that the operation does.
   llvm::StringRef reason;
 
-  static ElementReading fail(llvm::StringRef reason) { return {{}, reason}; }
+  static EpilogueReading fail(llvm::StringRef reason) { return {{}, reason}; }
 };
 
 /// A GEMM, in f32 or f64, and what the operation does to its result.
@@ -79,7 +81,7 @@ struct GemmReading {
   llvm::SmallVector<GemmLoop, 4> loops;
   /// Dimensions of the result.
   llvm::SmallVector<int64_t, 4> shape;
-  ElementReading rest;
+  EpilogueReading rest;
 };
 
 /// True for constants and what is filled with one: they are read where they are
@@ -88,13 +90,13 @@ bool isConstantTensor(mlir::Operation *op);
 
 std::optional<ViewReading> readView(mlir::OpResult result);
 std::optional<GemmReading> readGemm(mlir::Operation *op);
-/// What `op` does to `chain`, one of its operands.
-ElementReading readElements(mlir::Operation *op, mlir::Value chain);
+/// What `op` does to the elements of `chain`, one of its operands.
+EpilogueReading readEpilogue(mlir::Operation *op, mlir::Value chain);
 
 /// The parts of these for nodes.
 std::optional<ViewReading> readNodeView(NodeOp node, unsigned result);
 std::optional<GemmReading> readNodeGemm(NodeOp node);
-ElementReading readNodeElements(NodeOp node, mlir::Value chain);
+EpilogueReading readNodeEpilogue(NodeOp node, mlir::Value chain);
 
 /// Why a library does not do something.
 inline constexpr llvm::StringLiteral kNoRoutine =
@@ -103,4 +105,4 @@ inline constexpr llvm::StringLiteral kStrides = "no strides describe the view";
 
 } // namespace regather::tg::library
 
-#endif // REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYSTEPS_H
+#endif // REGATHER_LIB_DIALECT_TG_LIBRARY_LIBRARYREADINGS_H

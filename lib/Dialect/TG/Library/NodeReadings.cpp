@@ -1,4 +1,5 @@
-//===- NodeSteps.cpp - Nodes in terms of a library ------------------------===//
+//===- NodeReadings.cpp - Nodes in terms of a library
+//------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibrarySteps.h"
+#include "LibraryReadings.h"
 
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
@@ -21,7 +22,7 @@ using namespace regather::tg::library;
 
 /// Reads the view that one target makes of "self".
 using ViewReader = bool (*)(NodeArguments &args, Tensor self, unsigned result,
-                            SmallVectorImpl<ViewStep> &steps);
+                            SmallVectorImpl<ViewTransform> &transforms);
 
 static ArrayRef<int64_t> getResultShape(NodeArguments &args, unsigned result) {
   return cast<RankedTensorType>(args.getNode().getResult(result).getType())
@@ -29,25 +30,25 @@ static ArrayRef<int64_t> getResultShape(NodeArguments &args, unsigned result) {
 }
 
 static bool readSame(NodeArguments &, Tensor, unsigned,
-                     SmallVectorImpl<ViewStep> &) {
+                     SmallVectorImpl<ViewTransform> &) {
   return true;
 }
 
 static bool readReshape(NodeArguments &args, Tensor, unsigned result,
-                        SmallVectorImpl<ViewStep> &steps) {
-  steps.push_back(ViewStep::reshape(getResultShape(args, result)));
+                        SmallVectorImpl<ViewTransform> &transforms) {
+  transforms.push_back(ViewTransform::reshape(getResultShape(args, result)));
   return true;
 }
 
 static bool readExpand(NodeArguments &args, Tensor self, unsigned result,
-                       SmallVectorImpl<ViewStep> &steps) {
+                       SmallVectorImpl<ViewTransform> &transforms) {
   ArrayRef<int64_t> shape = getResultShape(args, result);
-  steps.push_back(ViewStep::broadcast(shape));
+  transforms.push_back(ViewTransform::broadcast(shape));
   return succeeded(args.expectBroadcast(self, shape));
 }
 
 static bool readTranspose(NodeArguments &args, Tensor self, unsigned,
-                          SmallVectorImpl<ViewStep> &steps) {
+                          SmallVectorImpl<ViewTransform> &transforms) {
   int64_t rank = self.getType().getRank();
   auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   int64_t first = args.getDim("dim0", rank), second = args.getDim("dim1", rank);
@@ -55,64 +56,64 @@ static bool readTranspose(NodeArguments &args, Tensor self, unsigned,
     return false;
   if (rank > 0)
     std::swap(permutation[first], permutation[second]);
-  steps.push_back(ViewStep::permute(permutation));
+  transforms.push_back(ViewTransform::permute(permutation));
   return true;
 }
 
 static bool readT(NodeArguments &, Tensor self, unsigned,
-                  SmallVectorImpl<ViewStep> &steps) {
+                  SmallVectorImpl<ViewTransform> &transforms) {
   auto permutation =
       llvm::to_vector(llvm::seq<int64_t>(0, self.getType().getRank()));
   std::reverse(permutation.begin(), permutation.end());
-  steps.push_back(ViewStep::permute(permutation));
+  transforms.push_back(ViewTransform::permute(permutation));
   return permutation.size() <= 2;
 }
 
 static bool readPermute(NodeArguments &args, Tensor self, unsigned,
-                        SmallVectorImpl<ViewStep> &steps) {
+                        SmallVectorImpl<ViewTransform> &transforms) {
   int64_t rank = self.getType().getRank();
   SmallVector<int64_t> dims = args.getDims("dims", rank);
-  steps.push_back(ViewStep::permute(dims));
+  transforms.push_back(ViewTransform::permute(dims));
   return static_cast<int64_t>(dims.size()) == rank;
 }
 
 static bool readSlice(NodeArguments &args, Tensor self, unsigned result,
-                      SmallVectorImpl<ViewStep> &steps) {
+                      SmallVectorImpl<ViewTransform> &transforms) {
   int64_t dim = args.getDim("dim", self.getType().getRank(), 0);
   int64_t start = args.getInt("start", 0), step = args.getInt("step", 1);
   if (args.hasFailed() || self.getType().getRank() == 0)
     return false;
   int64_t extent = self.getType().getDimSize(dim);
   start = std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent);
-  steps.push_back(
-      ViewStep::slice(dim, start, getResultShape(args, result)[dim], step));
+  transforms.push_back(ViewTransform::slice(
+      dim, start, getResultShape(args, result)[dim], step));
   return true;
 }
 
 static bool readSelect(NodeArguments &args, Tensor self, unsigned result,
-                       SmallVectorImpl<ViewStep> &steps) {
+                       SmallVectorImpl<ViewTransform> &transforms) {
   int64_t rank = self.getType().getRank();
   int64_t dim = args.getDim("dim", rank), index = args.getInt("index");
   if (args.hasFailed() || rank == 0)
     return false;
   if (index < 0)
     index += self.getType().getDimSize(dim);
-  steps.push_back(ViewStep::slice(dim, index, 1, 1));
-  steps.push_back(ViewStep::reshape(getResultShape(args, result)));
+  transforms.push_back(ViewTransform::slice(dim, index, 1, 1));
+  transforms.push_back(ViewTransform::reshape(getResultShape(args, result)));
   return true;
 }
 
 /// The parts of a split lie behind each other.
 static bool readSplit(NodeArguments &args, Tensor self, unsigned result,
-                      SmallVectorImpl<ViewStep> &steps) {
+                      SmallVectorImpl<ViewTransform> &transforms) {
   int64_t dim = args.getDim("dim", self.getType().getRank(), 0);
   if (args.hasFailed() || self.getType().getRank() == 0)
     return false;
   int64_t start = 0;
   for (unsigned i = 0; i < result; ++i)
     start += getResultShape(args, i)[dim];
-  steps.push_back(
-      ViewStep::slice(dim, start, getResultShape(args, result)[dim], 1));
+  transforms.push_back(
+      ViewTransform::slice(dim, start, getResultShape(args, result)[dim], 1));
   return true;
 }
 
@@ -160,7 +161,7 @@ std::optional<ViewReading> library::readNodeView(NodeOp node, unsigned result) {
   NodeArguments args(node, *target, /*isQuiet=*/true);
   Tensor self = args.getTensor("self");
   ViewReading reading;
-  if (args.hasFailed() || !read(args, self, result, reading.steps) ||
+  if (args.hasFailed() || !read(args, self, result, reading.transforms) ||
       args.hasFailed())
     return std::nullopt;
   reading.operand = self;
@@ -168,66 +169,66 @@ std::optional<ViewReading> library::readNodeView(NodeOp node, unsigned result) {
 }
 
 //===----------------------------------------------------------------------===//
-// Steps on elements
+// Epilogues
 //===----------------------------------------------------------------------===//
 
 /// An addend that is broadcast to the result of `node`.
-static ElementStep makeAdd(NodeOp node, Value addend) {
-  ElementStep step(ElementStep::Kind::Add);
-  step.addend = addend;
-  step.alignment.push_back(ViewStep::broadcast(
+static EpilogueTransform makeAdd(NodeOp node, Value addend) {
+  EpilogueTransform transform(EpilogueTransform::Kind::Add);
+  transform.addend = addend;
+  transform.alignment.push_back(ViewTransform::broadcast(
       cast<RankedTensorType>(node.getResult(0).getType()).getShape()));
-  return step;
+  return transform;
 }
 
-static ElementReading readAdd(NodeOp node, NodeArguments &args, Value chain) {
+static EpilogueReading readAdd(NodeOp node, NodeArguments &args, Value chain) {
   if (args.isTensor("self") != args.isTensor("other"))
-    return ElementReading::fail("a number is added");
+    return EpilogueReading::fail("a number is added");
   Tensor self = args.getTensor("self"), other = args.getTensor("other");
   double alpha = args.getFloat("alpha", 1);
   if (args.hasFailed() || alpha != 1)
-    return ElementReading::fail("what is added has a factor");
+    return EpilogueReading::fail("what is added has a factor");
   Value addend = self == chain ? other : self;
   if (addend == chain ||
       cast<ShapedType>(chain.getType()).getShape() !=
           cast<ShapedType>(node.getResult(0).getType()).getShape())
-    return ElementReading::fail("the result of the GEMM is repeated");
+    return EpilogueReading::fail("the result of the GEMM is repeated");
   if (failed(args.expectBroadcast(
           {self, other}, cast<ShapedType>(chain.getType()).getShape())))
-    return ElementReading::fail(kNoRoutine);
-  ElementReading reading;
+    return EpilogueReading::fail(kNoRoutine);
+  EpilogueReading reading;
   // A sum of two types has the wider one.
   if (getElementTypeOrSelf(node.getResult(0)).isF32())
-    reading.steps.push_back(
-        ElementStep::convert(getElementTypeOrSelf(node.getResult(0))));
-  reading.steps.push_back(makeAdd(node, addend));
-  reading.steps.push_back(
-      ElementStep::convert(getElementTypeOrSelf(node.getResult(0))));
+    reading.transforms.push_back(
+        EpilogueTransform::convert(getElementTypeOrSelf(node.getResult(0))));
+  reading.transforms.push_back(makeAdd(node, addend));
+  reading.transforms.push_back(
+      EpilogueTransform::convert(getElementTypeOrSelf(node.getResult(0))));
   return reading;
 }
 
-ElementReading library::readNodeElements(NodeOp node, Value chain) {
+EpilogueReading library::readNodeEpilogue(NodeOp node, Value chain) {
   std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
   if (!target || node.getNumResults() != 1 || node.getEffects() ||
       !isa<RankedTensorType>(node.getResult(0).getType()))
-    return ElementReading::fail(kNoRoutine);
-  ElementReading reading;
+    return EpilogueReading::fail(kNoRoutine);
+  EpilogueReading reading;
   switch (*target) {
   case NodeTarget::AtenAddTensor: {
     NodeArguments args(node, *target, /*isQuiet=*/true);
     return readAdd(node, args, chain);
   }
   case NodeTarget::AtenReluDefault:
-    reading.steps.emplace_back(ElementStep::Kind::Relu);
+    reading.transforms.emplace_back(EpilogueTransform::Kind::Relu);
     return reading;
   case NodeTarget::AtenToCopyDefault:
   case NodeTarget::AtenToDtype:
   case NodeTarget::PrimsConvertElementTypeDefault:
-    reading.steps.push_back(
-        ElementStep::convert(getElementTypeOrSelf(node.getResult(0))));
+    reading.transforms.push_back(
+        EpilogueTransform::convert(getElementTypeOrSelf(node.getResult(0))));
     return reading;
   default:
-    return ElementReading::fail(kNoRoutine);
+    return EpilogueReading::fail(kNoRoutine);
   }
 }
 
@@ -236,17 +237,18 @@ ElementReading library::readNodeElements(NodeOp node, Value chain) {
 //===----------------------------------------------------------------------===//
 
 /// beta * self + alpha * GEMM.
-static ElementReading readAddend(NodeOp node, NodeArguments &args) {
+static EpilogueReading readAddend(NodeOp node, NodeArguments &args) {
   Tensor self = args.getTensor("self");
   double beta = args.getFloat("beta", 1), alpha = args.getFloat("alpha", 1);
   if (args.hasFailed())
-    return ElementReading::fail(kNoRoutine);
+    return EpilogueReading::fail(kNoRoutine);
   if (beta != 1)
-    return ElementReading::fail("what is added has a factor");
-  ElementReading reading;
+    return EpilogueReading::fail("what is added has a factor");
+  EpilogueReading reading;
   if (alpha != 1)
-    reading.steps.push_back(ElementStep::scale(static_cast<float>(alpha)));
-  reading.steps.push_back(makeAdd(node, self));
+    reading.transforms.push_back(
+        EpilogueTransform::scale(static_cast<float>(alpha)));
+  reading.transforms.push_back(makeAdd(node, self));
   return reading;
 }
 
@@ -307,6 +309,7 @@ std::optional<GemmReading> library::readNodeGemm(NodeOp node) {
       {lhs.getType().getDimSize(columns), columns, rows, std::nullopt});
   if (matrices->hasAddend)
     reading.rest = readAddend(node, args);
-  reading.rest.steps.push_back(ElementStep::convert(result.getElementType()));
+  reading.rest.transforms.push_back(
+      EpilogueTransform::convert(result.getElementType()));
   return reading;
 }

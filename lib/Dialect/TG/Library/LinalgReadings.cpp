@@ -1,4 +1,5 @@
-//===- LinalgSteps.cpp - Structured operations in terms of a library ------===//
+//===- LinalgReadings.cpp - Structured operations in terms of a library
+//------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LibrarySteps.h"
+#include "LibraryReadings.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 
@@ -69,9 +70,10 @@ static std::optional<ViewReading> readMovedElements(linalg::GenericOp op) {
       aligned[d] = getShape(operand)[*position];
     }
   order.append(unit.begin(), unit.end());
-  reading.steps = {ViewStep::permute(order), ViewStep::reshape(aligned)};
+  reading.transforms = {ViewTransform::permute(order),
+                        ViewTransform::reshape(aligned)};
   if (ArrayRef(aligned) != getShape(result))
-    reading.steps.push_back(ViewStep::broadcast(getShape(result)));
+    reading.transforms.push_back(ViewTransform::broadcast(getShape(result)));
   return reading;
 }
 
@@ -84,10 +86,10 @@ std::optional<ViewReading> library::readView(OpResult result) {
     return readNodeView(node, result.getResultNumber());
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
     return ViewReading{op->getOperand(0),
-                       {ViewStep::reshape(getShape(result))}};
+                       {ViewTransform::reshape(getShape(result))}};
   if (auto transpose = dyn_cast<linalg::TransposeOp>(op))
     return ViewReading{transpose.getInput(),
-                       {ViewStep::permute(transpose.getPermutation())}};
+                       {ViewTransform::permute(transpose.getPermutation())}};
   if (auto copy = dyn_cast<linalg::CopyOp>(op))
     if (copy.getInputs().front().getType() == result.getType())
       return ViewReading{copy.getInputs().front(), {}};
@@ -102,8 +104,8 @@ std::optional<ViewReading> library::readView(OpResult result) {
   for (auto [d, start, size, step] :
        llvm::enumerate(slice.getStaticOffsets(), getShape(result),
                        slice.getStaticStrides()))
-    reading.steps.push_back(
-        ViewStep::slice(static_cast<int64_t>(d), start, size, step));
+    reading.transforms.push_back(
+        ViewTransform::slice(static_cast<int64_t>(d), start, size, step));
   return reading;
 }
 
@@ -158,12 +160,12 @@ static std::optional<GemmReading> readContraction(linalg::LinalgOp op) {
   }
   // The library adds behind the sum what a loop would start from.
   if (!isZeroFill(op->getOperand(2))) {
-    ElementStep step(ElementStep::Kind::Add);
-    step.addend = op->getOperand(2);
-    reading.rest.steps.push_back(step);
+    EpilogueTransform transform(EpilogueTransform::Kind::Add);
+    transform.addend = op->getOperand(2);
+    reading.rest.transforms.push_back(transform);
   }
-  reading.rest.steps.push_back(
-      ElementStep::convert(getElementTypeOrSelf(op->getResult(0).getType())));
+  reading.rest.transforms.push_back(EpilogueTransform::convert(
+      getElementTypeOrSelf(op->getResult(0).getType())));
   return reading;
 }
 
@@ -176,7 +178,7 @@ std::optional<GemmReading> library::readGemm(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Steps on elements
+// Epilogues
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -187,19 +189,19 @@ public:
   BodyReader(linalg::LinalgOp op, unsigned chain)
       : op(op), current(op.getBlock()->getArgument(chain)) {}
 
-  ElementReading read();
+  EpilogueReading read();
 
 private:
   bool readOp(Operation *inner);
-  bool addStep(ElementStep step) {
-    reading.steps.push_back(std::move(step));
+  bool addTransform(EpilogueTransform transform) {
+    reading.transforms.push_back(std::move(transform));
     return true;
   }
   bool readAdd(Value other);
 
   linalg::LinalgOp op;
   Value current;
-  ElementReading reading;
+  EpilogueReading reading;
 };
 } // namespace
 
@@ -208,12 +210,12 @@ bool BodyReader::readAdd(Value other) {
   if (!argument || argument.getOwner() != op.getBlock() ||
       argument.getArgNumber() >= op.getNumDpsInputs())
     return false;
-  ElementStep step(ElementStep::Kind::Add);
-  step.addend = op->getOperand(argument.getArgNumber());
+  EpilogueTransform transform(EpilogueTransform::Kind::Add);
+  transform.addend = op->getOperand(argument.getArgNumber());
   ArrayRef<int64_t> shape = getShape(op->getResult(0));
   AffineMap map = op.getIndexingMapsArray()[argument.getArgNumber()];
   if (!map.isProjectedPermutation(/*allowZero=*/true) ||
-      !hasStaticShape(step.addend))
+      !hasStaticShape(transform.addend))
     return false;
   SmallVector<int64_t> order, aligned(shape.size(), 1), unit;
   for (auto [d, expr] : llvm::enumerate(map.getResults()))
@@ -223,12 +225,13 @@ bool BodyReader::readAdd(Value other) {
     if (auto position =
             map.getResultPosition(getAffineDimExpr(d, op->getContext()))) {
       order.push_back(*position);
-      aligned[d] = getShape(step.addend)[*position];
+      aligned[d] = getShape(transform.addend)[*position];
     }
   order.append(unit.begin(), unit.end());
-  step.alignment = {ViewStep::permute(order), ViewStep::reshape(aligned),
-                    ViewStep::broadcast(shape)};
-  return addStep(std::move(step));
+  transform.alignment = {ViewTransform::permute(order),
+                         ViewTransform::reshape(aligned),
+                         ViewTransform::broadcast(shape)};
+  return addTransform(std::move(transform));
 }
 
 bool BodyReader::readOp(Operation *inner) {
@@ -236,13 +239,13 @@ bool BodyReader::readOp(Operation *inner) {
     if (extend.getIn() != current)
       return true;
     current = extend;
-    return addStep(ElementStep::convert(extend.getType()));
+    return addTransform(EpilogueTransform::convert(extend.getType()));
   }
   if (auto truncate = dyn_cast<arith::TruncFOp>(inner)) {
     if (truncate.getIn() != current)
       return false;
     current = truncate;
-    return addStep(ElementStep::convert(truncate.getType()));
+    return addTransform(EpilogueTransform::convert(truncate.getType()));
   }
   if (auto add = dyn_cast<arith::AddFOp>(inner)) {
     Value other = add.getLhs() == current ? add.getRhs() : add.getLhs();
@@ -261,7 +264,8 @@ bool BodyReader::readOp(Operation *inner) {
         !matchPattern(other, m_Constant(&factor)))
       return false;
     current = multiply;
-    return addStep(ElementStep::scale(factor.getValue().convertToFloat()));
+    return addTransform(
+        EpilogueTransform::scale(factor.getValue().convertToFloat()));
   }
   // x <= 0 ? 0 : x
   if (isa<arith::CmpFOp>(inner))
@@ -274,38 +278,38 @@ bool BodyReader::readOp(Operation *inner) {
         !matchPattern(select.getTrueValue(), m_PosZeroFloat()))
       return false;
     current = select;
-    return addStep(ElementStep(ElementStep::Kind::Relu));
+    return addTransform(EpilogueTransform(EpilogueTransform::Kind::Relu));
   }
   return isa<arith::ConstantOp>(inner);
 }
 
-ElementReading BodyReader::read() {
+EpilogueReading BodyReader::read() {
   for (Operation &inner : op.getBlock()->without_terminator())
     if (!readOp(&inner))
-      return ElementReading::fail(kNoRoutine);
+      return EpilogueReading::fail(kNoRoutine);
   if (op.getBlock()->getTerminator()->getOperand(0) != current)
-    return ElementReading::fail(kNoRoutine);
+    return EpilogueReading::fail(kNoRoutine);
   return std::move(reading);
 }
 
-ElementReading library::readElements(Operation *op, Value chain) {
+EpilogueReading library::readEpilogue(Operation *op, Value chain) {
   if (auto node = dyn_cast<NodeOp>(op))
-    return readNodeElements(node, chain);
+    return readNodeEpilogue(node, chain);
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || op->getNumResults() != 1 || linalgOp.getNumDpsInits() != 1 ||
       linalgOp.getNumParallelLoops() != linalgOp.getNumLoops() ||
       !llvm::all_of(op->getOperands(), hasStaticShape))
-    return ElementReading::fail(kNoRoutine);
+    return EpilogueReading::fail(kNoRoutine);
   SmallVector<AffineMap> maps = linalgOp.getIndexingMapsArray();
   std::optional<unsigned> position;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (op->getOperand(i) == chain) {
       if (position)
-        return ElementReading::fail(kNoRoutine);
+        return EpilogueReading::fail(kNoRoutine);
       position = i;
     }
   if (!position || *position >= linalgOp.getNumDpsInputs() ||
       !maps[*position].isIdentity() || !maps.back().isIdentity())
-    return ElementReading::fail(kNoRoutine);
+    return EpilogueReading::fail(kNoRoutine);
   return BodyReader(linalgOp, *position).read();
 }

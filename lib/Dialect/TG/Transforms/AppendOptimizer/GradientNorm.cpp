@@ -13,8 +13,8 @@
 
 #include "GradientNorm.h"
 
+#include "../TreeSums.h"
 #include "OptimizerUpdate.h"
-#include "TreeSums.h"
 
 #include "regather/Dialect/TG/IR/Elastic.h"
 
