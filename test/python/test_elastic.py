@@ -105,10 +105,11 @@ def test_resumes_on_other_ranks(tmp_path: Path) -> None:
         assert rest.code == 0, rest.stderr
         assert ((tmp_path / "rest").read_bytes() ==
                 (tmp_path / "whole").read_bytes())
-    other = train("--inputs", "saved", segments=4)
-    assert other.code == 1
-    assert "'saved' was saved by a step with --elastic=8, but this one has " \
-        "--elastic=4" in other.stderr
+    for saved in ("saved", "whole"):
+        other = train("--inputs", saved, segments=4)
+        assert other.code == 1
+        assert f"'{saved}' was saved by a step with --elastic=8, but this one " \
+            "has --elastic=4" in other.stderr
 
 
 @pytest.mark.parametrize("name", [

@@ -327,6 +327,46 @@ def test_bits_are_those_of_threads(job: tuple[Path, list[dict]],
     assert repeated == report["losses"]
 
 
+def test_elastic_steps_have_the_same_bits_on_any_ranks(tmp_path: Path) -> None:
+    """On one, two and four; saved by four and resumed by two. `regather run`
+    has them, too."""
+    alone = json.loads(json.dumps(ranks.run_elastic(tmp_path)))
+    found = launch("elastic", 4, tmp_path)
+    assert all(each == alone for each in found)
+    resumed = launch("elastic_resume", 2, tmp_path)
+    assert resumed[0] == resumed[1]
+    losses, weights = alone["plain"]
+    for name in ("checkpoint", "tensors"):
+        assert resumed[0][name] == [losses[4:7], weights]
+    assert resumed[0]["refused"] == 2 * [
+        "the state was saved by a step with elastic=8, but this one has "
+        "elastic=4, whose losses differ"]
+    # Without it the ranks show.
+    assert losses[:3] != [loss.hex() for loss in ranks.train(
+        *ranks.compile_step(quiet=True), 3)]
+
+
+def test_elastic_steps_have_the_bits_of_threads(tmp_path: Path) -> None:
+    example = ranks.batch(0)
+    captured = regather.capture(ranks.make_model(), example[0], ranks.loss,
+                                example[1], verify=0)
+    captured.save(tmp_path / "step.fx.json")
+    values = dict(zip(("tokens", "targets"), example))
+    save_file({name: value.detach().clone().contiguous() for name, value in
+               (captured.tensors | values).items()}, tmp_path / "in.safetensors")
+    result = run_tool(
+        "regather", "run", str(tmp_path / "step.fx.json"), "--mesh=dp:4",
+        "--elastic=8", "--layout=per-parameter", "--steps=3",
+        "--optimizer=adamw betas=0.9,0.95 eps=1e-08 weight-decay=0.1 "
+        f"max-norm={ranks.CLIP}", "--learning-rate=0.02",
+        f"--inputs={tmp_path / 'in.safetensors'}",
+        f"--report={tmp_path / 'report.json'}")
+    assert result.code == 0, result.stderr
+    step, _ = ranks.compile_step(quiet=True, elastic=8)
+    losses = [step(example).item() for _ in range(3)]
+    assert json.loads((tmp_path / "report.json").read_text())["losses"] == losses
+
+
 def test_dead_rank_ends_the_job(tmp_path: Path) -> None:
     found = launch("death", 4, tmp_path)
     assert found[1] == {}
@@ -512,7 +552,12 @@ def test_wrong_batches(small: regather.TrainingStep, batch: object,
     ({"options": {"polcy": "full"}}, "unknown option 'polcy'; options are "),
     ({"options": {"optimizer": "sgd"}}, "optimizer is given more than once"),
     ({"optimizer": "sgd"}, "an optimizer given as text needs lr"),
-    ({"lr": 0.1}, "lr is for optimizers given as text")])
+    ({"lr": 0.1}, "lr is for optimizers given as text"),
+    ({"elastic": -1}, "expects a number of segments as elastic, got -1"),
+    ({"elastic": 2}, "into 2 segments, which do not divide its 3 rows; 1 or 3 "
+     "segments do"),
+    ({"elastic": 3, "reduce_dtype": torch.bfloat16}, "option 'reduce-dtype' "
+     "asks for bf16")])
 def test_wrong_options(options: dict, message: str) -> None:
     model = torch.nn.Linear(2, 1)
     given = {"optimizer": torch.optim.SGD(model.parameters(), 0.1)} | options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import signal
@@ -124,6 +125,75 @@ def run_resume(folder: Path) -> dict[str, object]:
     schedule.load_state_dict(at_save)
     return {"count": count, "losses": losses, "again": step.count,
             "losses again": train(step, schedule, 3, step.count)}
+
+
+# Of eight rows, and of four micro-batches of them.
+ELASTIC = {
+    "plain": {"elastic": 8},
+    "wide sums": {"elastic": 4, "param_dtype": torch.bfloat16,
+                  "reduce_dtype": torch.float32},
+    "micro-batches": {"elastic": 4, "accumulate": 2},
+}
+
+
+def run_elastic(folder: Path) -> dict[str, object]:
+    """Losses and weights of elastic steps. The first is saved after three steps
+    by several ranks."""
+    found = {}
+    for name, options in ELASTIC.items():
+        step, schedule = compile_step(quiet=True, **options)
+        losses = train(step, schedule, 3)
+        if name == "plain":
+            if step.ranks > 1:
+                dcp.save(step.state_dict(), checkpoint_id=folder / "checkpoint")
+                step.save(folder / "tensors")
+            losses.append(step.accumulate(batch(3, step.rank,
+                                                step.ranks)).item())
+        losses += train(step, schedule, 3, 3)
+        losses.append(step.eval(batch(99, step.rank, step.ranks)).item())
+        found[name] = [loss.hex() for loss in losses], weights(step)
+        step.close()
+    return found
+
+
+def run_elastic_resume(folder: Path) -> dict[str, object]:
+    """The first elastic step, from both kinds of checkpoints, and what a step
+    with other segments says of them."""
+    found = {}
+    for name in ("checkpoint", "tensors"):
+        step, schedule = compile_step(quiet=True, **ELASTIC["plain"])
+        load_from(step, folder / name)
+        for _ in range(step.count):
+            schedule.step()
+        step.accumulate(batch(3, step.rank, step.ranks))
+        losses = train(step, schedule, 3, step.count)
+        found[name] = [loss.hex() for loss in losses], weights(step)
+        step.close()
+    other, _ = compile_step(quiet=True, elastic=4)
+    found["refused"] = []
+    for name in ("checkpoint", "tensors"):
+        try:
+            load_from(other, folder / name)
+        except regather.RegatherError as error:
+            found["refused"].append(str(error))
+    return found
+
+
+def load_from(step: regather.TrainingStep, checkpoint: Path) -> None:
+    if checkpoint.name == "tensors":
+        step.load(checkpoint)
+        return
+    state = step.state_dict()
+    dcp.load(state, checkpoint_id=checkpoint)
+    step.load_state_dict(state)
+
+
+def weights(step: regather.TrainingStep) -> dict[str, str]:
+    """A digest of each whole tensor."""
+    return {name: hashlib.sha256(
+                (tensor.full_tensor() if hasattr(tensor, "full_tensor")
+                 else tensor).contiguous().numpy().tobytes()).hexdigest()
+            for name, tensor in step.state_dict()["model"].items()}
 
 
 def run_refusals(folder: Path) -> dict[str, object]:

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <set>
 #include <tuple>
@@ -279,6 +280,14 @@ const Shape *SafetensorsFile::getShape(const std::string &name) const {
 const std::string *SafetensorsFile::getMetadata(const std::string &key) const {
   auto it = metadata.find(key);
   return it == metadata.end() ? nullptr : &it->second;
+}
+
+int64_t SafetensorsFile::getSegments() const {
+  const std::string *text = getMetadata(kElasticKey);
+  int64_t segments = 0;
+  if (text)
+    std::from_chars(text->data(), text->data() + text->size(), segments);
+  return segments;
 }
 
 //===----------------------------------------------------------------------===//

@@ -66,8 +66,12 @@ Failure regather::writeOutputs(const RunOptions &options, Engine &engine,
     auto tensors = collectOutputs(engine, step, training);
     if (!tensors)
       return tensors.getFailure();
+    std::map<std::string, std::string> metadata;
+    if (step.segments)
+      metadata[kElasticKey] = std::to_string(step.segments);
     if (training.onlyRank.value_or(0) == 0)
-      if (Failure failure = writeSafetensors(options.outputs, *tensors))
+      if (Failure failure =
+              writeSafetensors(options.outputs, *tensors, metadata))
         return explainFile(options.outputs, failure);
   }
   if (!options.outputsSharded.empty())

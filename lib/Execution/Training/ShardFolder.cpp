@@ -14,7 +14,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -26,8 +25,6 @@ namespace fs = std::filesystem;
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
-
-static constexpr const char *kElasticKey = "regather.elastic";
 
 namespace {
 /// What one rank writes.
@@ -174,7 +171,7 @@ public:
     return places.count(name) != 0;
   }
   const std::vector<std::string> &getNames() const override { return names; }
-  int64_t getSegments() const override;
+  int64_t getSegments() const override { return files.front().getSegments(); }
   Result<HostTensor> read(const std::string &name, ElementType type,
                           const Shape &shape) const override;
 
@@ -224,13 +221,6 @@ ShardFolder::open(const std::string &directory) {
 static std::string getText(const SafetensorsFile &file, const char *key) {
   const std::string *text = file.getMetadata(key);
   return text ? *text : "";
-}
-
-int64_t ShardFolder::getSegments() const {
-  std::string text = getText(files.front(), kElasticKey);
-  int64_t segments = 0;
-  std::from_chars(text.data(), text.data() + text.size(), segments);
-  return segments;
 }
 
 Failure ShardFolder::openFiles(int64_t ranks) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,22 +37,43 @@ def first_micro_batch(step: Step, count: int) -> Step:
     Raises `RegatherError` if it cannot be cut."""
     if count == 1:
         return step
+
+    def cut(name: str, value: torch.Tensor) -> torch.Tensor:
+        rows = value.shape[0]
+        if rows % count:
+            raise RegatherError(f"input '{name}': expects a batch that can be "
+                                f"cut into {count} micro-batches, got {rows} "
+                                "rows")
+        return value[:rows // count]
+
+    return _map_rows(step, cut, f"to cut into {count} micro-batches")
+
+
+def join_batches(step: Step, ranks: int) -> Step:
+    """`step` on the batch of all ranks, of which each has as many rows as
+    `step`; only shapes and types of tensors mean anything. The batch is found
+    as by `first_micro_batch`."""
+    if ranks == 1:
+        return step
+    return _map_rows(step, lambda _, value: torch.cat([value] * ranks),
+                     f"of which each of {ranks} ranks has rows")
+
+
+def _map_rows(step: Step, change: Callable[[str, torch.Tensor], torch.Tensor],
+              purpose: str) -> Step:
+    """`step` with other rows in all tensors that have the batch."""
     names, values, rebuild = step.batch()
-    tensors = [(name, value) for name, value in zip(names, values)
-               if isinstance(value, torch.Tensor) and value.dim()]
-    if not tensors:
-        raise RegatherError(f"expects a batch to cut into {count} "
-                            "micro-batches, got no tensor with rows")
-    name, first = tensors[0]
-    rows = first.shape[0]
-    if rows % count:
-        raise RegatherError(f"input '{name}': expects a batch that can be cut "
-                            f"into {count} micro-batches, got {rows} rows")
-    cut = [value[:rows // count]
-           if isinstance(value, torch.Tensor) and value.dim()
-           and value.shape[0] == rows else value for value in values]
-    args, kwargs, targets = rebuild(cut)
+    rows = next((value.shape[0] for value in values
+                 if isinstance(value, torch.Tensor) and value.dim()), None)
+    if rows is None:
+        raise RegatherError(f"expects a batch {purpose}, got no tensor with "
+                            "rows")
+    changed = [change(name, value)
+               if isinstance(value, torch.Tensor) and value.dim()
+               and value.shape[0] == rows else value
+               for name, value in zip(names, values)]
+    args, kwargs, targets = rebuild(changed)
     return replace(step, inputs=kwargs if kwargs else args, targets=targets)
 
 
-__all__ = ["first_micro_batch", "list_leaves"]
+__all__ = ["first_micro_batch", "join_batches", "list_leaves"]

@@ -11,12 +11,11 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from regather.fx.capture import capture_step
 from regather.fx.mesh import is_distributed
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
 from regather.training import optimizer as optimizers
-from regather.training.batches import first_micro_batch
+from regather.training.job import join
 from regather.training.plan import StepPlan
 from regather.training.progress import Progress
 from regather.training.step import TrainingStep
@@ -37,6 +36,7 @@ def compile_step(
     accumulate: int = 1,
     param_dtype: torch.dtype | None = None,
     reduce_dtype: torch.dtype | None = None,
+    elastic: int = 0,
     seed: int = 0,
     threads: int = 0,
     timeout: float = 600,
@@ -73,6 +73,12 @@ def compile_step(
     in the type of the parameters. Parameters, states of the optimizer and
     `state_dict` keep their types.
 
+    With `elastic=S` no bit of any result depends on the number of ranks: sums
+    over the rows of all ranks together are trees over S equal segments. The
+    loss is that of this batch as a whole, and `accumulate` cuts it, not the
+    batches of ranks. S divides its rows and is a multiple of the ranks, whose
+    number is a power of two or S.
+
     Parameters on the meta device are initialised with `seed` straight into
     shards, one module at a time. `threads` compute on each rank, by default the
     processors of the machine divided by its ranks. A rank waits `timeout`
@@ -94,20 +100,23 @@ def compile_step(
     if type(accumulate) is not int or accumulate < 1:
         raise RegatherError("expects a number of micro-batches to accumulate, "
                             f"got {accumulate!r}")
+    if type(elastic) is not int or elastic < 0:
+        raise RegatherError("expects a number of segments as elastic, got "
+                            f"{elastic!r}")
     step = replace(step, compute=_read_dtype("param_dtype", param_dtype))
     progress = Progress(3, quiet or not _is_first_rank())
-    with progress.phase("capturing"):
-        captured = capture_step(first_micro_batch(step, accumulate), verify=0)
     flags = [(name, text) for name, given in (options or {}).items()
              for text in ([given] if isinstance(given, str) else given)]
     if plan is not None:
         flags.append(("plan", os.fspath(plan)))
+    job = join(axes)
     # A loss that is no number does not spoil what was trained.
-    made = StepPlan(axes, f"{text} skip-nonfinite=true",
-                    replicate_axis=replicate_axis, flags=flags, threads=threads, timeout=timeout, seed=seed,
-                    accumulate=accumulate,
+    made = StepPlan(axes or [("dp", job.ranks)], f"{text} skip-nonfinite=true",
+                    replicate_axis=replicate_axis, flags=flags,
+                    threads=threads, timeout=timeout, seed=seed,
+                    accumulate=accumulate, elastic=elastic,
                     reduce_dtype=_read_dtype("reduce_dtype", reduce_dtype))
-    return TrainingStep(step, captured, made,
+    return TrainingStep(step, made, job,
                         optimizer if isinstance(optimizer, torch.optim.Optimizer)
                         else None, rule, lr, progress)
 

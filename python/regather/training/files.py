@@ -51,7 +51,8 @@ def save(folder: str | os.PathLike[str], state: StepState, count: int,
         dist.barrier()
     if rank == 0:
         sizes = [state.values[name].global_bytes for name in owners]
-        index = {"metadata": {"total_size": sum(sizes), "step": count},
+        index = {"metadata": {"total_size": sum(sizes), "step": count,
+                              "elastic": state.segments},
                  "weight_map": {name: _file(owner, ranks)
                                 for name, owner in owners.items()}}
         with replacing(path / INDEX) as temporary:
@@ -65,6 +66,7 @@ def load(folder: str | os.PathLike[str], state: StepState) -> int:
     Nothing is changed if something is wrong."""
     path = Path(folder)
     index = _read_index(path / INDEX)
+    state.check_segments(index["metadata"]["elastic"])
     where = index["weight_map"]
     if missing := [name for name in state.saved if name not in where]:
         raise RegatherError(f"{path} lacks " + ", ".join(sorted(missing)))
@@ -103,7 +105,9 @@ def _read_index(path: Path) -> dict[str, Any]:
     try:
         index = json.loads(path.read_text())
         return {"weight_map": dict(index["weight_map"]),
-                "metadata": {"step": int(index["metadata"]["step"])}}
+                "metadata": {"step": int(index["metadata"]["step"]),
+                             "elastic": int(index["metadata"].get("elastic",
+                                                                  0))}}
     except OSError as error:
         raise RegatherError(f"no checkpoint: cannot read {path}: "
                             f"{error.strerror}") from error

@@ -26,6 +26,8 @@ class StepPlan:
     accumulate: int = 1
     # None: that of the parameters.
     reduce_dtype: torch.dtype | None = None
+    # Segments of the batch of all ranks; 0 if sums are in the order of ranks.
+    elastic: int = 0
 
     @property
     def ranks(self) -> int:
@@ -41,9 +43,13 @@ class StepPlan:
         return flags + [("optimizer", optimizer)] if optimizer else flags
 
     def _list_sharding(self) -> list[tuple[str, str]]:
-        if self.ranks == 1 and self.accumulate == 1:
+        if self.ranks == 1 and self.accumulate == 1 and not self.elastic:
             return []
-        flags = [("mesh", self.mesh), ("batch", "per-rank"),
+        # An elastic step is one on the batch of all ranks, of which each is
+        # given its rows.
+        batch = ([("batch", "global"), ("elastic", str(self.elastic))]
+                 if self.elastic else [("batch", "per-rank")])
+        flags = [("mesh", self.mesh), *batch,
                  # A parameter is an argument of its own, as a DTensor is.
                  ("layout", "per-parameter")]
         if self.replicate_axis:

@@ -19,10 +19,13 @@ _GIVEN = ("step", "learning_rate")
 
 class StepState:
     """What a step keeps between two runs. `tensors` are the arguments of its
-    programs by name, with their padding."""
+    programs by name, with their padding; `segments` are those of an elastic
+    step, 0 for others."""
 
-    def __init__(self, arguments: Iterable[Value], mesh: RankMesh) -> None:
+    def __init__(self, arguments: Iterable[Value], mesh: RankMesh,
+                 segments: int) -> None:
         self._mesh = mesh
+        self.segments = segments
         self.values = {value.name: value for value in arguments
                        if value.role != "input"}
         self.tensors = {name: allocate(value)
@@ -107,6 +110,16 @@ class StepState:
         for name in sorted(self.saved):
             self._mesh.assign(self.values[name], self.tensors[name],
                               given[name])
+
+    def check_segments(self, saved: int) -> None:
+        """Raises `RegatherError` if a step with another number of segments
+        saved: its losses would go on in another way. What no elastic step
+        saved is a beginning like others."""
+        if saved and saved != self.segments:
+            own = f"elastic={self.segments}" if self.segments else "none"
+            raise RegatherError(f"the state was saved by a step with elastic="
+                                f"{saved}, but this one has {own}, whose losses "
+                                "differ")
 
     def assign_part(self, name: str, part: torch.Tensor) -> None:
         """Writes what this rank has of a tensor, without padding."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from regather.execution import Executable
 from regather.fx.capture import capture_step
@@ -17,13 +16,14 @@ from regather.fx.graph import CapturedGraph
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
 from regather.training.agreement import describe
-from regather.training.batches import first_micro_batch, list_leaves
+from regather.training.batches import (first_micro_batch, join_batches,
+                                       list_leaves)
 from regather.training.diagnosis import find_nonfinite
 from regather.training.interrupts import DeferredInterrupt
+from regather.training.job import Job
 from regather.training.optimizer import OptimizerText, learning_rate
 from regather.training.plan import StepPlan
-from regather.training.process_group import (ProcessGroupTransport,
-                                             require_group)
+from regather.training.process_group import ProcessGroupTransport
 from regather.training.program import StepProgram
 from regather.training.progress import Progress
 from regather.training.shards import RankMesh, allocate
@@ -42,25 +42,29 @@ class TrainingStep:
     a step, such as that a rank is gone, none can.
     """
 
-    def __init__(self, step: Step, captured: CapturedGraph, plan: StepPlan,
+    def __init__(self, step: Step, plan: StepPlan, job: Job,
                  optimizer: torch.optim.Optimizer | None, rule: OptimizerText,
                  lr: float | None, progress: Progress) -> None:
         self._step = step
-        self._captured = captured
         self._plan = plan
+        self._job = job
+        self.rank = job.rank
+        self.ranks = job.ranks
         self._optimizer = optimizer
         self._rule = rule
         # Without an optimizer of PyTorch, the learning rate of next steps.
         self.lr = lr
         self._evaluation: StepProgram | None = None
         self._accumulation: _Accumulation | None = None
-        self._join()
+        with progress.phase("capturing"):
+            self._captured = self._capture()
+        self._mesh = RankMesh(plan.axes, plan.replicate_axis, job.ranks > 1)
         with progress.phase("compiling"):
-            self._program = self._compile(captured, plan.optimizer)
+            self._program = self._compile(self._captured, plan.optimizer)
         with progress.phase("initialising"):
             self._state = StepState(self._program.executable.arguments,
-                                    self._mesh)
-            self._state.initialize(captured, step.model, plan.seed)
+                                    self._mesh, plan.elastic)
+            self._state.initialize(self._captured, step.model, plan.seed)
         self._counter = self._state.find("step")
         self._rate = self._state.find("learning_rate")
         self._count = 0
@@ -69,22 +73,14 @@ class TrainingStep:
 
     # Making
 
-    def _join(self) -> None:
-        plan = self._plan
-        is_job = plan.ranks > 1 or (not plan.axes and (
-            (dist.is_available() and dist.is_initialized())
-            or dist.is_torchelastic_launched()))
-        self._group = require_group(plan.ranks) if is_job else None
-        world = dist.get_world_size(self._group) if is_job else 1
-        if not plan.axes:
-            plan.axes = [("dp", world)]
-        elif plan.ranks != world:
-            raise RegatherError(
-                f"expects {plan.ranks} ranks for the mesh \"{plan.mesh}\", got "
-                f"a process group of {world}")
-        self.ranks = world
-        self.rank = dist.get_rank(self._group) if is_job else 0
-        self._mesh = RankMesh(plan.axes, plan.replicate_axis, world > 1)
+    def _capture(self) -> CapturedGraph:
+        """Of the batch that the program computes with: that of all ranks if it
+        is elastic, else that of one."""
+        step = self._step
+        if self._plan.elastic:
+            step = join_batches(step, self.ranks)
+        return capture_step(first_micro_batch(step, self._plan.accumulate),
+                            verify=0)
 
     def _compile(self, captured: CapturedGraph, optimizer: str) -> StepProgram:
         plan = self._plan
@@ -92,7 +88,7 @@ class TrainingStep:
         document = "".join(captured.lines())
         transport = None
         if self.ranks > 1:
-            transport = ProcessGroupTransport(self._group, plan.timeout)
+            transport = ProcessGroupTransport(self._job.group, plan.timeout)
             transport.compare(describe(document, [
                 *flags, ("seed", str(plan.seed)),
                 ("timeout", str(plan.timeout))], captured.tensors))
@@ -176,9 +172,7 @@ class TrainingStep:
             modes = [(module, module.training) for module in model.modules()]
             model.eval()
             try:
-                captured = capture_step(
-                    first_micro_batch(self._step, self._plan.accumulate),
-                    verify=0)
+                captured = self._capture()
             finally:
                 for module, mode in modes:
                     module.training = mode
@@ -214,16 +208,21 @@ class TrainingStep:
         DTensors with several ranks, tensors with one.
 
         `model` has parameters and buffers by name, `optimizer` the states of
-        parameters as torch.distributed.checkpoint.state_dict names them, and
-        `step` counts steps.
+        parameters as torch.distributed.checkpoint.state_dict names them,
+        `step` counts steps, and `elastic` is the number of segments that the
+        step was compiled with, or 0.
         """
         return self._state.to_dict() | {
-            "step": torch.tensor(self._count, dtype=torch.int64)}
+            "step": torch.tensor(self._count, dtype=torch.int64),
+            "elastic": torch.tensor(self._plan.elastic, dtype=torch.int64)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes what `state_dict` of a step on any number of ranks gave, as it
         is or loaded by torch.distributed.checkpoint; tensors may be whole.
-        What was accumulated is dropped."""
+        What was accumulated is dropped. Raises `RegatherError`, and changes
+        nothing, if something is missing or the state is that of a step with
+        another number of segments."""
+        self._state.check_segments(int(state.get("elastic", 0)))
         self._state.load(state)
         self._restart(int(state["step"]))
 

@@ -31,6 +31,10 @@ struct NamedTensor {
   HostTensor tensor;
 };
 
+/// The key under which a file says how many segments the batch has of the
+/// elastic step that saved it; absent for all others.
+inline constexpr const char *kElasticKey = "regather.elastic";
+
 /// Global tensors by name.
 class TensorSource {
 public:
@@ -64,6 +68,8 @@ public:
 
   /// Names of all tensors, in the order of their data.
   const std::vector<std::string> &getNames() const override { return names; }
+
+  int64_t getSegments() const override;
 
   Result<HostTensor> read(const std::string &name, ElementType type,
                           const Shape &shape) const override;

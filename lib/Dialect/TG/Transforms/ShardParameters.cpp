@@ -167,10 +167,10 @@ private:
       return emitError(loc)
              << "option 'elastic' cuts the batch of all ranks, but option "
                 "'batch' says that each rank has its own";
-    if (!reduceDtype.empty())
+    if (!reduceDtype.empty() && reduceDtype != "f32")
       return emitError(loc)
-             << "option 'elastic' sums gradients in the type that they are "
-                "computed in, but option 'reduce-dtype' asks for "
+             << "option 'elastic' sums narrow gradients in f32 and others in "
+                "their own type, but option 'reduce-dtype' asks for "
              << reduceDtype;
     return success();
   }

@@ -12,7 +12,7 @@
 // ROWS: error: option 'elastic' cuts the batch into 6 segments, which do not divide its 8 rows; 2, 4 or 8 segments do
 // MANY: error: batch of 8 (dimension 0 of input "x") cannot be divided by 16 ranks
 // OWN: error: option 'elastic' cuts the batch of all ranks, but option 'batch' says that each rank has its own
-// REDUCE: error: option 'elastic' sums gradients in the type that they are computed in, but option 'reduce-dtype' asks for f64
+// REDUCE: error: option 'elastic' sums narrow gradients in f32 and others in their own type, but option 'reduce-dtype' asks for f64
 // ORDER: error: option 'elastic' expects replicate axis "rep" to stand before shard axis "dp" in option 'mesh', so that sums over shards are subtrees
 // HYBRID: tg.all_to_all {{.*}} on @mesh [dp]
 // HYBRID: tg.all_gather {{.*}} on @mesh [rep]

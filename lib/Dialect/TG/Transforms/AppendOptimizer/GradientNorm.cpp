@@ -134,24 +134,22 @@ static Value buildScalar(B &b, ValueRange inputs, Type type,
   return generic.getResult(0);
 }
 
+/// True if equal segments of all of `gradient`, whole ones on each rank, make
+/// it up. It does not depend on the ranks, as long as they divide the segments.
+static bool hasSegments(const LocalGradient &gradient, int64_t segments,
+                        int64_t ranks) {
+  auto type = cast<RankedTensorType>(gradient.value.getType());
+  return segments % ranks == 0 &&
+         type.getDimSize(0) % (segments / ranks) == 0 &&
+         gradient.placement.getGlobalShape().empty();
+}
+
 /// Sums the squares of gradients that are sharded over `axes` as a tree over
-/// equal segments of all of each. Null, with an error, if a gradient has no
-/// such segments.
+/// equal segments of all of each.
 static Value buildTreeSum(B &b, ArrayRef<LocalGradient> gradients, Value zero,
                           int64_t segments, FlatSymbolRefAttr mesh,
                           AxesAttr axes, int64_t ranks) {
   int64_t count = segments / ranks;
-  for (const LocalGradient &gradient : gradients) {
-    auto type = cast<RankedTensorType>(gradient.value.getType());
-    if (segments % ranks == 0 && type.getDimSize(0) % count == 0 &&
-        gradient.placement.getGlobalShape().empty())
-      continue;
-    emitError(gradient.value.getLoc())
-        << "the norm of gradients is a tree over " << segments
-        << " segments in an elastic step, which do not divide this gradient; "
-           "layout=flat makes them";
-    return nullptr;
-  }
   TreeSums sums(b, b.getLoc(), PhaseAttr::get(b.getContext(), Phase::Optimizer),
                 StringAttr());
   Value sum = combineTree<Value>(
@@ -168,6 +166,85 @@ static Value buildTreeSum(B &b, ArrayRef<LocalGradient> gradients, Value zero,
         return sums.combine(low, high, Reduction::Sum);
       });
   return sums.reduce(sum, Reduction::Sum, mesh, axes, ranks).front();
+}
+
+/// The sum of squares of each row of a gradient.
+static Value buildRowSums(B &b, const LocalGradient &gradient) {
+  auto type = cast<RankedTensorType>(gradient.value.getType());
+  int64_t rank = type.getRank();
+  auto rowsType = RankedTensorType::get(type.getDimSize(0), b.getF64Type());
+  Value zeros = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(rowsType, b.getF64FloatAttr(0)));
+  SmallVector<AffineMap> maps = {
+      b.getMultiDimIdentityMap(rank),
+      AffineMap::get(rank, 0, b.getAffineDimExpr(0), b.getContext())};
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::reduction);
+  loops.front() = utils::IteratorType::parallel;
+  auto generic = linalg::GenericOp::create(
+      b, rowsType, gradient.value, zeros, maps, loops,
+      [&](OpBuilder &builder, Location loc, ValueRange elements) {
+        B inner(loc, builder);
+        Value element = convertFloat(inner, elements[0], inner.getF64Type());
+        Value square = arith::MulFOp::create(inner, element, element);
+        Value total = arith::AddFOp::create(inner, elements[1], square);
+        linalg::YieldOp::create(inner, total);
+      });
+  markOptimizer(generic, gradient.module);
+  return generic.getResult(0);
+}
+
+/// The same for gradients that no equal segments make up: ranks cut them in
+/// different places, but always between two rows. All ranks have the sums of
+/// all rows, and add them in one order. They receive one number for each row.
+static Value buildSumOfRows(B &b, ArrayRef<LocalGradient> gradients, Value zero,
+                            FlatSymbolRefAttr mesh, AxesAttr axes,
+                            int64_t ranks) {
+  SmallVector<Value> local;
+  SmallVector<Type> types;
+  for (const LocalGradient &gradient : gradients) {
+    local.push_back(buildRowSums(b, gradient));
+    auto type = cast<RankedTensorType>(local.back().getType());
+    types.push_back(type.clone({type.getDimSize(0) * ranks}));
+  }
+  SmallVector<Value> rows = local;
+  if (ranks > 1) {
+    MLIRContext *context = b.getContext();
+    auto gather = AllGatherOp::create(b, FutureType::get(context, types), local,
+                                      mesh, axes, b.getI64IntegerAttr(0),
+                                      PhaseAttr::get(context, Phase::Optimizer),
+                                      /*generation=*/nullptr);
+    auto wait = WaitOp::create(b, types, gather.getFuture());
+    markOptimizer(wait);
+    rows.assign(wait->result_begin(), wait->result_end());
+  }
+  Value sum = zero;
+  for (auto [gradient, whole] : llvm::zip_equal(gradients, rows)) {
+    auto type = cast<RankedTensorType>(whole.getType());
+    // What lies behind the rows is padding, as much as the ranks make.
+    ArrayRef<int64_t> shape = gradient.placement.getGlobalShape();
+    int64_t count = shape.empty() ? type.getDimSize(0) : shape.front();
+    Value valid = whole;
+    if (count != type.getDimSize(0)) {
+      valid = tensor::ExtractSliceOp::create(
+          b, type.clone({count}), whole,
+          ArrayRef<OpFoldResult>{b.getIndexAttr(0)},
+          ArrayRef<OpFoldResult>{b.getIndexAttr(count)},
+          ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
+      markOptimizer(valid.getDefiningOp());
+    }
+    SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(1),
+                                   AffineMap::get(1, 0, b.getContext())};
+    auto generic = linalg::GenericOp::create(
+        b, zero.getType(), valid, sum, maps, utils::IteratorType::reduction,
+        [&](OpBuilder &builder, Location loc, ValueRange elements) {
+          B inner(loc, builder);
+          Value total = arith::AddFOp::create(inner, elements[1], elements[0]);
+          linalg::YieldOp::create(inner, total);
+        });
+    markOptimizer(generic, gradient.module);
+    sum = generic.getResult(0);
+  }
+  return sum;
 }
 
 Value regather::tg::buildSquaredNorm(B &b, Operation *from,
@@ -221,11 +298,24 @@ Value regather::tg::buildSquaredNorm(B &b, Operation *from,
   for (const auto &[group, members] : segmented) {
     auto mesh = cast<FlatSymbolRefAttr>(group.first);
     auto axes = cast<AxesAttr>(group.second);
-    Value whole = buildTreeSum(b, members, zero, segments, mesh, axes,
-                               lookupMesh(from, mesh).getGroupSize(axes));
-    if (!whole)
-      return nullptr;
-    addToTotal(whole);
+    int64_t ranks = lookupMesh(from, mesh).getGroupSize(axes);
+    SmallVector<LocalGradient> even, uneven;
+    for (const LocalGradient &gradient : members)
+      if (llvm::any_of(gradient.placement.getAxes(),
+                       [](auto axis) { return axis.getDim() != 0; })) {
+        emitError(gradient.value.getLoc())
+            << "the norm of gradients of an elastic step is a sum of rows, but "
+               "this gradient is cut along another dimension: "
+            << gradient.placement;
+        return nullptr;
+      }
+    for (const LocalGradient &gradient : members)
+      (hasSegments(gradient, segments, ranks) ? even : uneven)
+          .push_back(gradient);
+    if (!even.empty())
+      addToTotal(buildTreeSum(b, even, zero, segments, mesh, axes, ranks));
+    if (!uneven.empty())
+      addToTotal(buildSumOfRows(b, uneven, zero, mesh, axes, ranks));
   }
   return total;
 }

@@ -28,8 +28,9 @@ struct LocalGradient {
 /// all ranks. Squares are added in the order of `gradients`; the sums of each
 /// set of axes over which gradients are sharded are all-reduced at once, so
 /// that copies on other axes count once. `from` is the step; if it is elastic,
-/// sums are trees over its segments. Null, with an error, if a gradient has no
-/// such segments.
+/// sums are trees over its segments, or, of gradients that these do not divide,
+/// over all their rows, in one order. Null, with an error, if a gradient is cut
+/// along another dimension.
 mlir::Value buildSquaredNorm(mlir::ImplicitLocOpBuilder &b,
                              mlir::Operation *from,
                              llvm::ArrayRef<LocalGradient> gradients);

@@ -25,6 +25,13 @@ int64_t DataMesh::countRanks(AxesAttr along) const {
   return ranks;
 }
 
+Type DataMesh::getSumType(Type element) const {
+  auto floats = dyn_cast<FloatType>(element);
+  return segments && floats && floats.getWidth() < 32
+             ? Float32Type::get(element.getContext())
+             : element;
+}
+
 RankedTensorType DataMesh::getLocalType(RankedTensorType global,
                                         const ValueState &state) const {
   if (!state.isSplit())

@@ -91,6 +91,10 @@ struct DataMesh {
   int64_t getSegmentsPerRank() const {
     return segments ? segments / dataRanks : 1;
   }
+  /// The type in which what is computed in `element` is summed over the batch.
+  /// An elastic step adds segments, and ranks, in f32 if it is narrower: each
+  /// addition in bf16 would round.
+  mlir::Type getSumType(mlir::Type element) const;
   /// The type of one rank's part of a value of type `global`.
   mlir::RankedTensorType getLocalType(mlir::RankedTensorType global,
                                       const ValueState &state) const;

@@ -34,11 +34,6 @@ StepSharder::getFlatState(const FlatBuffer &buffer) const {
   return common;
 }
 
-/// The type in which gradients are reduced that are computed in `element`.
-static Type getReducedType(Type element, const ElementTypes &types) {
-  return types.reduce && isa<FloatType>(element) ? types.reduce : element;
-}
-
 Value StepSharder::flattenPartial(const FlatBuffer &buffer,
                                   const ValueState &state) {
   Communication &communication = partitioner.getCommunication();
@@ -46,7 +41,7 @@ Value StepSharder::flattenPartial(const FlatBuffer &buffer,
   for (unsigned number : buffer.parameters)
     locals.push_back(
         communication.castTo(getLocalGradient(plan.flat.at(number).value),
-                             getReducedType(buffer.computed, types)));
+                             getReducedType(buffer.computed)));
   return communication.flatten(locals, buffer.offsets, buffer.getSize(mesh));
 }
 
@@ -71,7 +66,7 @@ Value StepSharder::flattenReduced(const FlatBuffer &buffer) {
       continue;
     }
     Value local = communication.castTo(partitioner.getAs(value, state),
-                                       getReducedType(buffer.computed, types));
+                                       getReducedType(buffer.computed));
     // The axes come in the order in which shards are reduced.
     for (AxesAttr axes : {mesh.shardAxes, mesh.replicateAxes})
       if (axes)
@@ -114,7 +109,7 @@ void StepSharder::reduceFlat(unsigned unit) {
       flatGradients[number] = flattenReduced(buffer);
       continue;
     }
-    Type element = getReducedType(buffer.computed, types);
+    Type element = getReducedType(buffer.computed);
     FlatReductionGroup *group = llvm::find_if(groups, [&](auto &known) {
       return known.element == element && known.reduction == state->reduction;
     });

@@ -11,6 +11,7 @@
 #include "Segments.h"
 
 #include "mlir/IR/Remarks.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -100,13 +101,15 @@ ValueVersion Partitioner::makeWhole(const ValueVersion &from, Value value) {
           ? communication.gather(from.local, from.state.dim, axes,
                                  value.getType())
           : communication.reduce(from.local, from.state.reduction, axes);
-  return {ValueState::getWhole(), whole.front()};
+  return {ValueState::getWhole(),
+          communication.castTo(whole.front(),
+                               getElementTypeOrSelf(value.getType()))};
 }
 
 /// Reduces over the ranks of a group and keeps a block. A value that is partial
 /// over all data axes and wanted over the shard axis alone is scattered there
 /// first; the shards are then reduced over the replicate axis.
-ValueVersion Partitioner::scatterPartial(const ValueVersion &from,
+ValueVersion Partitioner::scatterPartial(const ValueVersion &from, Value value,
                                          const ValueState &state) {
   Value part =
       communication
@@ -116,7 +119,9 @@ ValueVersion Partitioner::scatterPartial(const ValueVersion &from,
   if (from.state.group != state.group && mesh.replicateAxes)
     part = communication.reduce(part, from.state.reduction, mesh.replicateAxes)
                .front();
-  return {state, part, /*zeroPadding=*/true};
+  return {state,
+          communication.castTo(part, getElementTypeOrSelf(value.getType())),
+          /*zeroPadding=*/true};
 }
 
 ValueVersion Partitioner::convert(Value value, const ValueState &state) {
@@ -129,7 +134,7 @@ ValueVersion Partitioner::convert(Value value, const ValueState &state) {
   assert(state.isSplit() && "nothing is made partial");
   if (from.state.isPartial() &&
       (from.state.group == state.group || state.group == Group::Shard))
-    return scatterPartial(from, state);
+    return scatterPartial(from, value, state);
   // The same blocks on the same ranks.
   if (from.state.isSplit() && from.state.dim == state.dim &&
       mesh.getAxes(from.state.group) == mesh.getAxes(state.group))
@@ -422,13 +427,40 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
 void Partitioner::keepPartial(Operation *op,
                               const llvm::SmallBitVector &partial,
                               ArrayRef<ValueVersion> operands) {
-  ValueState state = operands[partial.find_first()].state;
+  unsigned first = partial.find_first();
+  ValueState state = operands[first].state;
+  Type element = getElementTypeOrSelf(operands[first].local);
+  if (element != getElementTypeOrSelf(op->getOperand(first)))
+    return keepWidePartial(op, partial, state, element);
   for (OpOperand &operand : op->getOpOperands())
     operand.set(getAs(operand.get(), partial.test(operand.getOperandNumber())
                                          ? state
                                          : ValueState::getWhole()));
   for (Value result : op->getResults())
     define(result, {state, result});
+}
+
+/// The operation moves elements of sums that have another type until they are
+/// whole.
+void Partitioner::keepWidePartial(Operation *op,
+                                  const llvm::SmallBitVector &partial,
+                                  ValueState state, Type element) {
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands())
+    operands.push_back(
+        getAs(operand.get(), partial.test(operand.getOperandNumber())
+                                 ? state
+                                 : ValueState::getWhole()));
+  SmallVector<Type> types =
+      llvm::map_to_vector(op->getResultTypes(), [&](Type type) -> Type {
+        return cast<RankedTensorType>(type).clone(element);
+      });
+  Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
+      communication.getBuilder(), operands, types);
+  for (auto [result, local] :
+       llvm::zip_equal(op->getResults(), part->getResults()))
+    define(result, {state, local});
+  markReplaced(op);
 }
 
 void Partitioner::keepWhole(Operation *op, ArrayRef<ValueVersion> operands) {
@@ -489,6 +521,11 @@ void Partitioner::process(Operation *op) {
   }
   if (auto choice = chooseFactor(op, rule, operands))
     return buildSplit(op, rule, choice->first, choice->second);
+  if (mesh.segments && operands.front().state.isPartial() &&
+      widensSum(op, operands.front().local)) {
+    define(op->getResult(0), operands.front());
+    return markReplaced(op);
+  }
   if (auto partial = choosePartial(op, rule, operands))
     return keepPartial(op, *partial, operands);
   keepWhole(op, operands);

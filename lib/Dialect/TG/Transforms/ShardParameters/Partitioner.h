@@ -38,6 +38,7 @@ namespace regather::tg::spmd {
 /// One form in which a value exists.
 struct ValueVersion {
   ValueState state;
+  /// A sum of an elastic step may have a wider type of elements.
   mlir::Value local;
   /// The elements behind the end of an uneven cut are known to be zero.
   bool zeroPadding = false;
@@ -92,7 +93,7 @@ private:
 
   ValueVersion convert(mlir::Value value, const ValueState &state);
   ValueVersion makeWhole(const ValueVersion &from, mlir::Value value);
-  ValueVersion scatterPartial(const ValueVersion &from,
+  ValueVersion scatterPartial(const ValueVersion &from, mlir::Value value,
                               const ValueState &state);
   /// Computes the part of a whole value that was made from nothing alone.
   mlir::Value rebuildPart(mlir::Value value, const ValueState &state);
@@ -107,6 +108,8 @@ private:
                   const FactorSplit &split, Group group);
   void keepPartial(mlir::Operation *op, const llvm::SmallBitVector &partial,
                    llvm::ArrayRef<ValueVersion> operands);
+  void keepWidePartial(mlir::Operation *op, const llvm::SmallBitVector &partial,
+                       ValueState state, mlir::Type element);
   void keepWhole(mlir::Operation *op, llvm::ArrayRef<ValueVersion> operands);
   void makeCapturedWhole(mlir::Operation *op);
 

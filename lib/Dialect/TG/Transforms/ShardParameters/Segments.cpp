@@ -74,6 +74,13 @@ bool regather::tg::spmd::movesElements(Operation *op) {
              tensor::ExpandShapeOp, tensor::ConcatOp>(op);
 }
 
+bool regather::tg::spmd::widensSum(Operation *op, Value sum) {
+  auto node = dyn_cast<NodeOp>(op);
+  return node && node.getTarget() == getName(NodeTarget::AtenToCopyDefault) &&
+         node.getNumOperands() == 1 && node.getNumResults() == 1 &&
+         node.getResult(0).getType() == sum.getType();
+}
+
 //===----------------------------------------------------------------------===//
 // Operations on segments
 //===----------------------------------------------------------------------===//
@@ -117,10 +124,15 @@ SmallVector<Value> regather::tg::spmd::buildOnSegments(
         communication.getBuilder(), cut, segmentTypes);
     SmallVector<Value> results(segment->getResults());
     for (auto [i, result] : llvm::enumerate(results)) {
-      if (split.results[i])
+      if (split.results[i]) {
         parts[i].push_back(result);
-      else if (isReduced(i) && kind == FactorKind::Mean)
-        result = sums.divide(result, mesh.segments);
+      } else if (isReduced(i) && kind != FactorKind::Max) {
+        auto type = cast<RankedTensorType>(result.getType());
+        result = communication.castTo(result,
+                                      mesh.getSumType(type.getElementType()));
+        if (kind == FactorKind::Mean)
+          result = sums.divide(result, mesh.segments);
+      }
     }
     return results;
   };

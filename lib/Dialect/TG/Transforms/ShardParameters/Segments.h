@@ -24,11 +24,16 @@ bool dependsOnRows(mlir::Operation *op, const FactorSplit &split);
 /// may be done before a sum or behind it.
 bool movesElements(mlir::Operation *op);
 
+/// True if `op` casts its operand to the type in which `sum`, its sum so far,
+/// has been kept: then there is nothing to do.
+bool widensSum(mlir::Operation *op, mlir::Value sum);
+
 /// Carries out `op` on this rank's part of the batch, in an elastic step: once
 /// for each segment if it reduces the batch or depends on the number of rows.
 /// `types` are those of the results on all of the part. Results that are cut
 /// are put together; others are combined as a tree, means being divided by the
-/// number of all segments so that the sum over the ranks is the mean.
+/// number of all segments so that the sum over the ranks is the mean. Sums have
+/// the type `getSumType` until they are whole.
 llvm::SmallVector<mlir::Value>
 buildOnSegments(mlir::Operation *op, const ShardingRule &rule,
                 const FactorSplit &split, mlir::ValueRange operands,

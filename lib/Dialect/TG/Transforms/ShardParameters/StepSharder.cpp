@@ -255,9 +255,9 @@ void StepSharder::reduceUnit(unsigned number, Operation *last) {
       continue;
     }
     Value local = getLocalGradient(gradient.value);
-    Type element = cast<RankedTensorType>(local.getType()).getElementType();
-    if (types.reduce && isa<FloatType>(element))
-      local = communication.castTo(local, element = types.reduce);
+    Type element = getReducedType(
+        cast<RankedTensorType>(local.getType()).getElementType());
+    local = communication.castTo(local, element);
     ReductionGroup *group = llvm::find_if(groups, [&](auto &known) {
       return known.element == element && known.reduction == state.reduction &&
              known.sharded == gradient.sharded;
@@ -286,6 +286,12 @@ void StepSharder::reduceTogether(const ReductionGroup &group) {
   }
   for (auto [gradient, part] : llvm::zip_equal(group.gradients, parts))
     finishGradient(gradient, part);
+}
+
+Type StepSharder::getReducedType(Type element) const {
+  if (mesh.segments)
+    return mesh.getSumType(element);
+  return types.reduce && isa<FloatType>(element) ? types.reduce : element;
 }
 
 ValueState StepSharder::getGradientState(Value gradient) const {

@@ -63,6 +63,9 @@ private:
   void reduceUnit(unsigned number, mlir::Operation *last);
   void reduceTogether(const ReductionGroup &group);
   void finishGradient(const Gradient &gradient, mlir::Value local);
+  /// The type in which gradients are reduced that are computed in `element`. In
+  /// an elastic step that of all sums, so that no rank rounds its own.
+  mlir::Type getReducedType(mlir::Type element) const;
   /// What the gradients of all ranks make together.
   ValueState getGradientState(mlir::Value gradient) const;
   /// The gradient that this rank has in this state.
