@@ -9,14 +9,18 @@
 // Reads one case from each line of the input and answers with the median
 // seconds of some runs:
 //
-//   gemm M N K TRANSPOSED_A TRANSPOSED_B
-//   attention BATCH HEADS LENGTH WIDTH CAUSAL BACKWARD
+//   gemm M N K TRANSPOSED_A TRANSPOSED_B [bf16]
+//   attention BATCH HEADS LENGTH WIDTH CAUSAL BACKWARD [bf16]
+//
+// Without `bf16`, all tensors are f32.
 //
 // The first argument is the number of threads, the second that of runs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CPU/TaskPool.h"
+
+#include "regather/Support/Half.h"
 
 #include "regather/Runtime/Attention.h"
 #include "regather/Runtime/Gemm.h"
@@ -38,23 +42,28 @@ namespace {
 /// Buffers of random numbers.
 class Numbers {
 public:
-  int32_t add(int64_t count) {
+  int32_t add(int64_t count, int32_t dtype) {
     std::mt19937 random(static_cast<unsigned>(values.size()));
     std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> &buffer = values.emplace_back(count);
-    for (float &value : buffer)
-      value = uniform(random);
+    std::vector<char> &buffer =
+        values.emplace_back(static_cast<size_t>(count) * rg_dtype_size(dtype));
+    for (int64_t i = 0; i < count; ++i)
+      if (dtype == RG_BF16)
+        reinterpret_cast<uint16_t *>(buffer.data())[i] =
+            toBF16(uniform(random));
+      else
+        reinterpret_cast<float *>(buffer.data())[i] = uniform(random);
     return static_cast<int32_t>(values.size()) - 1;
   }
   std::vector<void *> getBuffers() {
     std::vector<void *> buffers;
-    for (std::vector<float> &buffer : values)
+    for (std::vector<char> &buffer : values)
       buffers.push_back(buffer.data());
     return buffers;
   }
 
 private:
-  std::vector<std::vector<float>> values;
+  std::vector<std::vector<char>> values;
 };
 
 class Timer {
@@ -95,13 +104,22 @@ private:
 };
 } // namespace
 
+/// The type of all tensors, which ends the line.
+static int32_t readType(std::istream &line) {
+  std::string name;
+  line >> name;
+  return name == "bf16" ? RG_BF16 : RG_F32;
+}
+
 static double timeGemm(std::istream &line, Timer &timer) {
   rg_gemm_desc desc = {};
   bool transposedA = false, transposedB = false;
   line >> desc.m >> desc.n >> desc.k >> transposedA >> transposedB;
+  int32_t dtype = readType(line);
   Numbers numbers;
   auto describe = [&](int64_t rows, int64_t columns, bool transposed) {
-    rg_gemm_operand operand = {numbers.add(rows * columns), RG_F32, 0, {}, {}};
+    rg_gemm_operand operand = {
+        numbers.add(rows * columns, dtype), dtype, 0, {}, {}};
     operand.strides[0] = transposed ? 1 : columns;
     operand.strides[1] = transposed ? rows : 1;
     return operand;
@@ -131,16 +149,17 @@ static double timeAttention(std::istream &line, Timer &timer) {
   desc.columns = desc.rows;
   desc.value_width = desc.width;
   desc.scale = 1 / std::sqrt(static_cast<float>(desc.width));
+  int32_t dtype = readType(line);
   Numbers numbers;
   int64_t head = desc.rows * desc.width;
   for (rg_attention_operand *operand :
        {&desc.q, &desc.k, &desc.v, &desc.o, &desc.grad_o, &desc.grad_q,
         &desc.grad_k, &desc.grad_v})
-    *operand = {numbers.add(desc.batch * desc.heads * head),
-                RG_F32,
+    *operand = {numbers.add(desc.batch * desc.heads * head, dtype),
+                dtype,
                 0,
                 {desc.heads * head, head, desc.width, 1}};
-  desc.l = {numbers.add(desc.batch * desc.heads * desc.rows),
+  desc.l = {numbers.add(desc.batch * desc.heads * desc.rows, RG_F32),
             RG_F32,
             0,
             {desc.heads * desc.rows, desc.rows, 1, 0}};

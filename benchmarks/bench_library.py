@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 THREADS = int(os.environ.get("REGATHER_THREADS", "2"))
 ROUNDS = 7
@@ -36,6 +36,12 @@ PRODUCTS = [
     ("square", 1024, 1024, 1024, 0, 0),
 ]
 
+# Names of PyTorch's types, as functions of the module.
+TYPES: dict[str, Callable[[Any], Any]] = {
+    "f32": lambda torch: torch.float32,
+    "bf16": lambda torch: torch.bfloat16,
+}
+
 # Batch, heads, length, width, causal.
 ATTENTIONS = [
     ("debug Llama", 8, 4, 256, 64, 1),
@@ -55,25 +61,27 @@ class Case:
     run: Callable[[], object]
 
 
-def products() -> Iterator[Case]:
+def products(dtype: str) -> Iterator[Case]:
     import torch
 
+    kind = TYPES[dtype](torch)
     for name, m, n, k, left, right in PRODUCTS:
-        a = torch.rand(k, m).t() if left else torch.rand(m, k)
-        b = torch.rand(n, k).t() if right else torch.rand(k, n)
-        out = torch.empty(m, n)
-        yield Case(f"{name}, {m}x{n}x{k}",
-                   f"gemm {m} {n} {k} {left} {right}", 2.0 * m * n * k,
+        a = (torch.rand(k, m).t() if left else torch.rand(m, k)).to(kind)
+        b = (torch.rand(n, k).t() if right else torch.rand(k, n)).to(kind)
+        out = torch.empty(m, n, dtype=kind)
+        yield Case(f"{dtype} {name}, {m}x{n}x{k}",
+                   f"gemm {m} {n} {k} {left} {right} {dtype}", 2.0 * m * n * k,
                    lambda a=a, b=b, out=out: torch.mm(a, b, out=out))
 
 
-def attentions() -> Iterator[Case]:
+def attentions(dtype: str) -> Iterator[Case]:
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 
+    kind = TYPES[dtype](torch)
     for name, batch, heads, length, width, causal in ATTENTIONS:
-        q, k, v = (torch.randn(batch, heads, length, width, requires_grad=True)
-                   for _ in range(3))
+        q, k, v = (torch.randn(batch, heads, length, width, dtype=kind,
+                               requires_grad=True) for _ in range(3))
         output = scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
         grad = torch.randn_like(output)
         shape = f"{batch} {heads} {length} {width} {causal}"
@@ -91,10 +99,10 @@ def attentions() -> Iterator[Case]:
             return torch.autograd.grad(output, (q, k, v), grad,
                                        retain_graph=True)
 
-        yield Case(f"attention, {name}", f"attention {shape} 0", 2 * flops,
+        yield Case(f"{dtype} attention, {name}", f"attention {shape} 0 {dtype}", 2 * flops,
                    forward)
-        yield Case(f"attention, {name}, backward", f"attention {shape} 1",
-                   5 * flops, backward)
+        yield Case(f"{dtype} attention, {name}, backward",
+                   f"attention {shape} 1 {dtype}", 5 * flops, backward)
 
 
 def ask(program: subprocess.Popen[str], line: str) -> float:
@@ -137,6 +145,7 @@ def main(args: argparse.Namespace) -> int:
     with subprocess.Popen([str(program), str(THREADS), str(RUNS)],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
-        for case in [*products(), *attentions()]:
-            measure(process, case)
+        for dtype in TYPES:
+            for case in [*products(dtype), *attentions(dtype)]:
+                measure(process, case)
     return 0

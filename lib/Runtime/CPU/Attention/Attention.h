@@ -107,8 +107,7 @@ private:
 /// Forward or backward. Several threads may run tasks at a time.
 class Attention {
 public:
-  explicit Attention(const rg_attention_desc &desc)
-      : desc(desc), kernels(getBlockKernels()) {}
+  explicit Attention(const rg_attention_desc &desc);
   virtual ~Attention() = default;
 
   virtual int64_t getNumTasks() const = 0;

@@ -141,7 +141,7 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
                               memory.along[i], desc.scale);
   }
   auto packTransposed = [&](const float *block) {
-    kernels.pack({block, false, numColumns, 1, numRows, kColumnBlock},
+    kernels.pack({block, RG_F32, numColumns, 1, numRows, kColumnBlock},
                  kernels.rows, memory.packed);
   };
   packTransposed(memory.powers);
@@ -150,7 +150,7 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
   packTransposed(memory.scores);
   sums.key.add(memory.packed, memory.queryElements, column, numColumns,
                numRows);
-  kernels.pack({memory.scores, false, numRows, kColumnBlock, numColumns, 1},
+  kernels.pack({memory.scores, RG_F32, numRows, kColumnBlock, numColumns, 1},
                kernels.rows, memory.packed);
   sums.query.add(memory.packed,
                  memory.keyElements +

@@ -37,8 +37,12 @@ void HeadView::read(int64_t row, int64_t count, float *to) const {
     using Element = decltype(element);
     const auto *from =
         static_cast<const typename Element::Storage *>(at(row, 0));
-    for (int64_t j = 0; j < count; ++j)
-      to[j] = Element::template load<float>(from[j * strides[1]]);
+    if (strides[1] == 1)
+      for (int64_t j = 0; j < count; ++j)
+        to[j] = Element::template load<float>(from[j]);
+    else
+      for (int64_t j = 0; j < count; ++j)
+        to[j] = Element::template load<float>(from[j * strides[1]]);
   });
   std::fill(to + count, to + roundUp(count, kVector), 0.0f);
 }
@@ -47,8 +51,12 @@ void HeadView::write(int64_t row, int64_t count, const float *from) const {
   useRoutineFloat(dtype, [&](auto element) {
     using Element = decltype(element);
     auto *to = static_cast<typename Element::Storage *>(at(row, 0));
-    for (int64_t j = 0; j < count; ++j)
-      to[j * strides[1]] = Element::store(from[j]);
+    if (strides[1] == 1)
+      for (int64_t j = 0; j < count; ++j)
+        to[j] = Element::store(from[j]);
+    else
+      for (int64_t j = 0; j < count; ++j)
+        to[j * strides[1]] = Element::store(from[j]);
   });
 }
 
@@ -72,6 +80,7 @@ void TiledSums::clear() {
 
 void TiledSums::add(const float *left, const float *right, int64_t first,
                     int64_t count, int64_t depth) {
+  depth = kernels.getNumbers(depth);
   for (int64_t j = 0; j < columns; j += kernels.columns)
     for (int64_t i = 0; i < count; i += kernels.rows) {
       float *tile = data + j * rows + (first + i) * kernels.columns;
@@ -102,6 +111,7 @@ void regather::runtime::multiplyBlock(const BlockKernels &kernels,
                                       int64_t depth, int64_t numRows,
                                       int64_t numColumns, int64_t visible,
                                       float *tile, int64_t stride) {
+  depth = kernels.getNumbers(depth);
   for (int64_t j = 0; j < numColumns; j += kernels.columns)
     for (int64_t i = 0; i < numRows; i += kernels.rows)
       if (j < visible + i + kernels.rows - 1)
@@ -110,6 +120,17 @@ void regather::runtime::multiplyBlock(const BlockKernels &kernels,
                          std::min(kernels.columns, numColumns - j), nullptr,
                          tile + i * stride + j, stride);
 }
+
+/// Kernels for the type of the operands, if they have one.
+static const BlockKernels &chooseKernels(const rg_attention_desc &desc) {
+  int32_t dtype = desc.q.dtype;
+  bool isUniform = desc.k.dtype == dtype && desc.v.dtype == dtype &&
+                   (!desc.backward || desc.grad_o.dtype == dtype);
+  return isUniform ? getBlockKernels(dtype) : getBlockKernels();
+}
+
+Attention::Attention(const rg_attention_desc &desc)
+    : desc(desc), kernels(chooseKernels(desc)) {}
 
 int64_t Attention::getVisible(int64_t row) const {
   return desc.causal ? std::min(row + 1, desc.columns) : desc.columns;

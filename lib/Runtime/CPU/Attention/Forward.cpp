@@ -112,7 +112,7 @@ void AttentionForward::addBlock(int64_t row, int64_t numRows, int64_t column,
     memory.max[i] = max;
     memory.sum[i] += sum;
   }
-  kernels.pack({memory.scores, false, numRows, kColumnBlock, numColumns, 1},
+  kernels.pack({memory.scores, RG_F32, numRows, kColumnBlock, numColumns, 1},
                kernels.rows, memory.powers);
   sums.add(memory.powers, memory.value, 0, numRows, numColumns);
 }

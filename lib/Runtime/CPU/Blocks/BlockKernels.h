@@ -18,6 +18,13 @@
 //
 // and panels behind each other. The last panel is filled up with zeros.
 //
+// Kernels for pairs of bf16 are apart from that: a number of a panel is a pair
+// of elements, at positions 2 l and 2 l + 1 of the sum, and one instruction
+// adds both products. The sum is in f32, in ascending order of l; how the two
+// products of a pair are rounded, and that subnormal numbers count as zero, is
+// what the instruction says. So their bits are a function of the sum alone,
+// too, but other ones than those of the plain kernels.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef REGATHER_LIB_RUNTIME_CPU_BLOCKS_BLOCKKERNELS_H
@@ -43,8 +50,17 @@ struct BlockKernels {
   const char *name;
   /// Widths of the panels of the left and the right operand.
   int64_t rows, columns;
+  /// Elements in a number of a panel: 1, or 2 for pairs of bf16.
+  int64_t positions;
 
-  /// Packs `source` into ceil(count / width) panels.
+  /// Numbers of a panel, for each of its rows, that hold a sum of this length.
+  int64_t getNumbers(int64_t depth) const {
+    return (depth + positions - 1) / positions;
+  }
+
+  /// Packs `source` into ceil(count / width) panels of getNumbers(depth) times
+  /// `width` numbers. Pairs of bf16 are made of bf16, or of f32, which is
+  /// rounded.
   void (*pack)(const BlockSource &source, int64_t width, float *panels);
 
   /// to[i] = data[offsets[i]], and zero where the offset is negative, for
@@ -61,7 +77,8 @@ struct BlockKernels {
   /// tile[i * stride + j] = base[i * columns + j] + the sum over l of
   /// left[l, i] * right[l, j], from zero in ascending order with one rounding
   /// for each step, for i < numRows and j < `numColumns` rounded up to a
-  /// multiple of 16. `base` may be null, for nothing, or the tile.
+  /// multiple of 16. `base` may be null, for nothing, or the tile. `depth`
+  /// counts the numbers of a panel.
   void (*multiply)(const float *left, const float *right, int64_t depth,
                    int64_t numRows, int64_t numColumns, const float *base,
                    float *tile, int64_t stride);
@@ -80,16 +97,31 @@ struct BlockKernels {
   float (*sumProducts)(const float *a, const float *b, int64_t count);
   /// row[j] *= factor.
   void (*multiplyRow)(float *row, int64_t count, float factor);
+
+  /// Rounds `count` numbers to bf16, as toBF16 does.
+  void (*narrow)(const float *from, int64_t count, uint16_t *to);
+  /// to[i] += from[i], in f32.
+  void (*addNarrow)(const uint16_t *from, int64_t count, float *to);
 };
 
-/// The kernels for this machine. REGATHER_INSTRUCTION_SET, one of `avx512`,
-/// `avx2` and `plain`, asks for lesser ones.
+/// The kernels for this machine and numbers of f32, to which others are
+/// widened. REGATHER_INSTRUCTION_SET, one of `avx512_bf16`, `avx512`, `avx2`
+/// and `plain`, asks for lesser ones.
 const BlockKernels &getBlockKernels();
+
+/// The kernels for this machine and operands of which all have this type: those
+/// for pairs of bf16 if there are any.
+const BlockKernels &getBlockKernels(int32_t dtype);
+
+/// True if products of bf16 have instructions for pairs here, and no faster
+/// ones for tiles.
+bool hasPairsOfBF16();
 
 /// Implementations; null if the compiler or the machine lacks the instructions.
 const BlockKernels *getPlainKernels();
 const BlockKernels *getAVX2Kernels();
 const BlockKernels *getAVX512Kernels();
+const BlockKernels *getAVX512BF16Kernels();
 
 } // namespace regather::runtime
 

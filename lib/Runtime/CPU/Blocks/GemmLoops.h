@@ -167,6 +167,29 @@ inline float widen(F16 value) {
   return toFloat(sign | (magnitude < one ? smallBits : normal));
 }
 
+/// As toBF16. Short, so that loops over it vectorize.
+inline uint16_t roundToBF16(float value) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof(bits));
+  uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  uint32_t quiet = (bits >> 16) | 0x40;
+  return static_cast<uint16_t>((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet
+                                                                : rounded);
+}
+
+/// A template only to exist once for each instruction set.
+template <typename Lanes>
+void narrowNumbers(const float *from, int64_t count, uint16_t *to) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = roundToBF16(from[i]);
+}
+
+template <typename Lanes>
+void addNarrowNumbers(const uint16_t *from, int64_t count, float *to) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] += widen(BF16{from[i]});
+}
+
 /// Packs one panel element by element, `count` of whose `width` rows exist.
 template <typename T>
 void packElements(const T *source, int64_t step, int64_t depthStep,

@@ -130,6 +130,7 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
   return {name,
           numRows,
           numVectors * kLanes,
+          /*positions=*/1,
           packPanels<Lanes>,
           gatherNumbers<Lanes>,
           sumRows<Lanes>,
@@ -138,7 +139,9 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
           exponentials<Lanes>,
           gradientsOfScores<Lanes>,
           sumProducts<Lanes>,
-          multiplyRow<Lanes>};
+          multiplyRow<Lanes>,
+          narrowNumbers<Lanes>,
+          addNarrowNumbers<Lanes>};
 }
 
 } // namespace

@@ -15,12 +15,8 @@
 namespace {
 
 /// to[l * toStride + i] = from[i * stride + l] for i, l < 8.
-inline void transpose8x8(const float *from, int64_t stride, float *to,
-                         int64_t toStride) {
-  __m256 rows[8], pairs[8], quads[8];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i)
-    rows[i] = _mm256_loadu_ps(from + i * stride);
+inline void transpose8x8(const __m256 (&rows)[8], __m256 (&columns)[8]) {
+  __m256 pairs[8], quads[8];
 #pragma GCC unroll 4
   for (int i = 0; i < 8; i += 2) {
     pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
@@ -36,11 +32,21 @@ inline void transpose8x8(const float *from, int64_t stride, float *to,
   }
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    _mm256_storeu_ps(to + i * toStride,
-                     _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x20));
-    _mm256_storeu_ps(to + (i + 4) * toStride,
-                     _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x31));
+    columns[i] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x20);
+    columns[i + 4] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x31);
   }
+}
+
+inline void transpose8x8(const float *from, int64_t stride, float *to,
+                         int64_t toStride) {
+  __m256 rows[8], columns[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i)
+    rows[i] = _mm256_loadu_ps(from + i * stride);
+  transpose8x8(rows, columns);
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i)
+    _mm256_storeu_ps(to + i * toStride, columns[i]);
 }
 
 } // namespace

@@ -20,7 +20,8 @@ namespace {
 class BlockedGemm final : public GemmRoutine {
 public:
   BlockedGemm(const rg_gemm_desc &desc)
-      : GemmRoutine(desc, GemmTasks(desc)), kernels(getBlockKernels()),
+      : GemmRoutine(desc, GemmTasks(desc)),
+        kernels(getBlockKernels(desc.a.dtype)),
         tileGemm(kernels, tasks, desc.k) {}
 
   size_t getScratchBytes() const override { return tileGemm.getScratchBytes(); }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Gemm.h"
+#include "CPU/Blocks/BlockKernels.h"
 #include "CPU/Scratch.h"
 #include "Numeric/Elements.h"
 
@@ -50,7 +51,7 @@ rg_status rg_gemm_create(const rg_gemm_desc *desc, rg_gemm **gemm) {
   if (!desc || !gemm || !isValid(*desc))
     return RG_ERROR_ARGUMENT;
   std::unique_ptr<GemmRoutine> created;
-  if (desc->a.dtype == RG_BF16)
+  if (desc->a.dtype == RG_BF16 && !hasPairsOfBF16())
     created = createOneDNNGemm(*desc);
   if (!created)
     created = createBlockedGemm(*desc);

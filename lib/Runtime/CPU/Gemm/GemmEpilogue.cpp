@@ -8,6 +8,7 @@
 
 #include "GemmEpilogue.h"
 
+#include "CPU/Blocks/BlockKernels.h"
 #include "Numeric/Elements.h"
 
 #include <cstring>
@@ -72,12 +73,19 @@ static void storeRow(const float *values, void *row, int64_t stride,
 void GemmEpilogue::apply(float *sums, int64_t stride, int64_t row,
                          int64_t numRows, int64_t column,
                          int64_t numColumns) const {
+  const BlockKernels &kernels = getBlockKernels();
   for (int64_t i = 0; i < numRows; ++i) {
     float *values = sums + i * stride;
     if (alpha != 1)
       for (int64_t j = 0; j < numColumns; ++j)
         values[j] *= alpha;
     for (int32_t d = 0; d < numAddends; ++d) {
+      if (addends[d].dtype == RG_BF16 && addends[d].strides[1] == 1) {
+        kernels.addNarrow(
+            static_cast<const uint16_t *>(addends[d].at(row + i, column)),
+            numColumns, values);
+        continue;
+      }
       useRoutineFloat(addends[d].dtype, [&](auto element) {
         addRow<decltype(element)>(values, addends[d].at(row + i, column),
                                   addends[d].strides[1], numColumns);
@@ -91,6 +99,8 @@ void GemmEpilogue::apply(float *sums, int64_t stride, int64_t row,
     int64_t step = result.strides[1];
     if (result.dtype == RG_F32 && step == 1)
       memcpy(to, values, static_cast<size_t>(numColumns) * sizeof(float));
+    else if (result.dtype == RG_BF16 && step == 1)
+      kernels.narrow(values, numColumns, static_cast<uint16_t *>(to));
     else
       useRoutineFloat(result.dtype, [&](auto element) {
         storeRow<decltype(element)>(values, to, step, numColumns);

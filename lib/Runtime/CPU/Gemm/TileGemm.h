@@ -34,18 +34,20 @@ namespace regather::runtime {
 
 class TileGemm {
 public:
-  /// Length of the sums that make up an element. Bits depend on it.
+  /// Length of the sums that make up an element, in numbers of a panel. Bits
+  /// depend on it.
   static constexpr int64_t kDepthBlock = 256;
 
   TileGemm(const BlockKernels &kernels, const GemmTasks &tasks, int64_t depth)
-      : kernels(kernels), depth(depth) {
-    int64_t block = std::min(depth, kDepthBlock);
+      : kernels(kernels), depth(depth),
+        depthBlock(kDepthBlock * kernels.positions) {
+    int64_t block = kernels.getNumbers(std::min(depth, depthBlock));
     int64_t rows = roundUp(tasks.getTileRows(), kernels.rows);
     int64_t columns = roundUp(tasks.getTileColumns(), kernels.columns);
     leftSize = roundUp(rows * block, kLine);
     rightSize = roundUp(columns * block, kLine);
-    sumSize = roundUp(depth > kDepthBlock ? rows * columns
-                                          : kernels.rows * kernels.columns,
+    sumSize = roundUp(depth > depthBlock ? rows * columns
+                                         : kernels.rows * kernels.columns,
                       kLine);
   }
 
@@ -79,13 +81,14 @@ public:
     float *right = left + leftSize;
     float *sums = right + rightSize;
     const int64_t tileSize = kernels.rows * kernels.columns;
-    const bool isOneBlock = length <= kDepthBlock;
+    const bool isOneBlock = length <= depthBlock;
     // Once even if there is nothing to sum.
-    for (int64_t l = 0; l == 0 || l < length; l += kDepthBlock) {
-      int64_t count = std::min(kDepthBlock, length - l);
+    for (int64_t l = 0; l == 0 || l < length; l += depthBlock) {
+      int64_t count = std::min(depthBlock, length - l);
+      int64_t numbers = kernels.getNumbers(count);
       packRight(l, count, right);
       packLeft(l, count, left);
-      bool isLast = l + kDepthBlock >= length;
+      bool isLast = l + depthBlock >= length;
       float *sum = sums;
       for (int64_t j = 0; j < tile.numColumns; j += kernels.columns)
         for (int64_t i = 0; i < tile.numRows; i += kernels.rows) {
@@ -96,8 +99,8 @@ public:
                                                    tile.column + j, numColumns)
                               : nullptr;
           kernels.multiply(
-              left + i * count, right + j * count, count, numRows, numColumns,
-              l > 0 ? sum : nullptr, direct ? direct : sum,
+              left + i * numbers, right + j * numbers, numbers, numRows,
+              numColumns, l > 0 ? sum : nullptr, direct ? direct : sum,
               direct ? epilogue.getTargetStride() : kernels.columns);
           if (isLast && !direct)
             epilogue.apply(sum, kernels.columns, tile.row + i, numRows,
@@ -113,7 +116,7 @@ private:
   static constexpr int64_t kLine = 16;
 
   const BlockKernels &kernels;
-  int64_t depth;
+  int64_t depth, depthBlock;
   int64_t leftSize, rightSize, sumSize;
 };
 

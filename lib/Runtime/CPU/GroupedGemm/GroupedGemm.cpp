@@ -67,8 +67,10 @@ class GroupedPart {
 public:
   GroupedPart(const rg_grouped_gemm_desc &desc, const rg_gemm_desc &gemm,
               GemmTasks tasks)
-      : desc(desc), gemm(gemm), kernels(getBlockKernels()), tasks(tasks),
-        tileGemm(kernels, tasks, gemm.k) {}
+      : desc(desc), gemm(gemm),
+        kernels(gemm.a.dtype == gemm.b.dtype ? getBlockKernels(gemm.a.dtype)
+                                             : getBlockKernels()),
+        tasks(tasks), tileGemm(kernels, tasks, gemm.k) {}
   virtual ~GroupedPart() = default;
 
   int64_t getNumTasks() const { return tasks.getNumTasks(); }

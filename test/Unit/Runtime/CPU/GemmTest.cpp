@@ -340,6 +340,37 @@ TEST(GemmTest, GivesTheSameBitsForEveryLayout) {
   }
 }
 
+// What sums in f32 promise holds for pairs of bf16, too: rows and columns may
+// be taken from a larger product.
+TEST(GemmTest, BitsOfPairsDependOnTheDepthAlone) {
+  if (!hasPairsOfBF16())
+    GTEST_SKIP() << "no instructions for pairs of bf16";
+  const int64_t m = 40, n = 90, k = 1301;
+  auto makeHalves = [](size_t count, unsigned seed) {
+    std::vector<uint16_t> halves;
+    for (float value : makeNumbers(count, seed))
+      halves.push_back(toBF16(value));
+    return halves;
+  };
+  std::vector<uint16_t> a = makeHalves(m * k, 1), b = makeHalves(k * n, 2);
+  auto multiply = [&](int64_t rows, int64_t columns) {
+    rg_gemm_desc desc = makeDesc(1, rows, columns, k);
+    desc.a.dtype = desc.b.dtype = RG_BF16;
+    desc.b.strides[0] = n;
+    std::vector<float> c(rows * columns);
+    void *buffers[] = {a.data(), b.data(), c.data()};
+    rg_gemm *gemm = nullptr;
+    EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+    EXPECT_EQ(rg_gemm_run(gemm, buffers), RG_OK);
+    rg_gemm_destroy(gemm);
+    return c;
+  };
+  std::vector<float> whole = multiply(m, n), part = multiply(3, 5);
+  for (int64_t i = 0; i != 3; ++i)
+    for (int64_t j = 0; j != 5; ++j)
+      EXPECT_EQ(part[i * 5 + j], whole[i * n + j]);
+}
+
 TEST(GemmTest, GivesTheSameBitsOnEveryThread) {
   rg_gemm_desc desc = makeDesc(1, 64, 48, 1000);
   rg_gemm *gemm = nullptr;
