@@ -335,7 +335,7 @@ ScalarError floatToUnsigned(const ScalarInstr &instr, uint64_t *slots) {
 // Tables
 //===----------------------------------------------------------------------===//
 
-using Selector = ScalarFunction (*)(ScalarType);
+using Selector = ScalarAppender::Selector;
 
 static Selector getFloatOp(StringRef name) {
   return llvm::StringSwitch<Selector>(name)
@@ -402,43 +402,28 @@ static std::pair<ScalarFunction, ScalarFunction> getPairOp(StringRef name) {
 
 bool regather::interp::appendArithOp(Operation *op, ArrayRef<unsigned> operands,
                                      ArrayRef<unsigned> results,
-                                     ScalarProgram &program) {
+                                     ScalarCode &code) {
   StringRef name = op->getName().getStringRef();
   if (!name.starts_with("arith.") || op->getNumOperands() == 0 ||
       op->getNumOperands() > 3)
     return false;
-  ScalarInstr instr;
-  // For select this is the condition; only the bits of the others matter.
-  instr.type = *getScalarType(getElementTypeOrSelf(op->getOperand(0)));
-  llvm::copy(operands, instr.operands);
-  auto emit = [&](ScalarFunction function, unsigned result) {
-    instr.function = function;
-    instr.result = results[result];
-    instr.resultType =
-        *getScalarType(getElementTypeOrSelf(op->getResult(result)));
-    program.instructions.push_back(instr);
-  };
-
+  // For select the type is that of the condition; only the bits of the others
+  // matter.
+  ScalarAppender appender(op, operands, results, code);
   if (auto pair = getPairOp(name); pair.first) {
-    emit(pair.first, 0);
-    emit(pair.second, 1);
+    appender.append(pair.first, 0);
+    appender.append(pair.second, 1);
     return true;
   }
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
-    instr.number = static_cast<int64_t>(compare.getPredicate());
+    appender.setNumber(static_cast<int64_t>(compare.getPredicate()));
   if (auto compare = dyn_cast<arith::CmpFOp>(op))
-    instr.number = getFloatPredicate(compare.getPredicate());
+    appender.setNumber(getFloatPredicate(compare.getPredicate()));
   // Other rounding modes than to nearest even are not evaluated.
   if (auto truncate = dyn_cast<arith::TruncFOp>(op))
     if (truncate.getRoundingmode().value_or(
             arith::RoundingMode::to_nearest_even) !=
         arith::RoundingMode::to_nearest_even)
       return false;
-  if (Selector selector = getFloatOp(name))
-    emit(selector(instr.type), 0);
-  else if (ScalarFunction function = getOtherOp(name))
-    emit(function, 0);
-  else
-    return false;
-  return true;
+  return appender.append(getFloatOp(name), getOtherOp(name));
 }

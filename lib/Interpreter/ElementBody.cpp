@@ -17,7 +17,7 @@ using namespace regather::interp;
 
 ElementBody::ElementBody(Block &block, unsigned numLoops, Compiler &compiler)
     : numLoops(numLoops), numArguments(block.getNumArguments()) {
-  program.initialSlots.assign(numLoops + numArguments, 0);
+  code.initialSlots.assign(numLoops + numArguments, 0);
   flat = compileFlat(block, compiler);
   if (!flat)
     compileSteps(block, compiler);
@@ -44,23 +44,23 @@ static ScalarError loadElement(const ScalarInstr &instr, uint64_t *slots) {
 
 static void appendExtract(tensor::ExtractOp op, unsigned tensor,
                           ArrayRef<unsigned> indices, unsigned result,
-                          ScalarProgram &program) {
+                          ScalarCode &code) {
   ScalarInstr instr;
   instr.op = op;
-  unsigned offset = program.addSlot();
+  unsigned offset = code.addSlot();
   for (auto [dim, index] : llvm::enumerate(indices)) {
     instr.function = addIndex;
     instr.operands[0] = offset;
     instr.operands[1] = index;
     instr.number = op.getTensor().getType().getDimSize(dim);
-    offset = instr.result = program.addSlot();
-    program.instructions.push_back(instr);
+    offset = instr.result = code.addSlot();
+    code.instructions.push_back(instr);
   }
   instr.function = loadElement;
   instr.operands[0] = tensor;
   instr.operands[1] = offset;
   instr.result = result;
-  program.instructions.push_back(instr);
+  code.instructions.push_back(instr);
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,7 +75,7 @@ bool ElementBody::compileFlat(Block &block, Compiler &compiler) {
     auto [it, inserted] = local.try_emplace(value, 0);
     if (!inserted)
       return it->second;
-    it->second = program.addSlot();
+    it->second = code.addSlot();
     if (value.getParentBlock() != &block)
       captures.push_back({compiler.getSlot(value), it->second,
                           isa<RankedTensorType>(value.getType())});
@@ -95,7 +95,7 @@ bool ElementBody::compileFlat(Block &block, Compiler &compiler) {
       return false;
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       local[constant.getResult()] =
-          program.addSlot(getScalarBits(constant.getValue()));
+          code.addSlot(getScalarBits(constant.getValue()));
       continue;
     }
     if (auto index = dyn_cast<linalg::IndexOp>(op)) {
@@ -110,23 +110,23 @@ bool ElementBody::compileFlat(Block &block, Compiler &compiler) {
       resultSlots.push_back(getLocal(value));
     if (auto extract = dyn_cast<tensor::ExtractOp>(op))
       appendExtract(extract, operands[0], ArrayRef(operands).drop_front(),
-                    resultSlots[0], program);
-    else if (!appendScalarOp(&op, operands, resultSlots, program))
+                    resultSlots[0], code);
+    else if (!appendScalarOp(&op, operands, resultSlots, code))
       return false;
   }
   return false;
 }
 
 void ElementBody::compileSteps(Block &block, Compiler &compiler) {
-  program.initialSlots.assign(numLoops + numArguments, 0);
-  program.instructions.clear();
+  code.initialSlots.assign(numLoops + numArguments, 0);
+  code.instructions.clear();
   captures.clear();
   results.clear();
   firstIndexSlot = compiler.addSlots(numLoops);
   compiler.loopIndexSlots[block.getParentOp()] = firstIndexSlot;
   steps = compiler.compileBlock(block);
   for (size_t i = 0, e = steps.yields.size(); i != e; ++i)
-    results.push_back(program.addSlot());
+    results.push_back(code.addSlot());
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,8 +136,7 @@ void ElementBody::compileSteps(Block &block, Compiler &compiler) {
 ElementBody::Instance::Instance(const ElementBody &body, RankRun &rank,
                                 Frame &frame)
     : body(body), rank(rank), frame(frame),
-      slots(body.program.initialSlots.begin(),
-            body.program.initialSlots.end()) {
+      slots(body.code.initialSlots.begin(), body.code.initialSlots.end()) {
   for (const Capture &capture : body.captures) {
     const RuntimeValue &value = frame.values[capture.from];
     // The frame keeps the tensor alive: a captured value is used in another
@@ -152,7 +151,7 @@ LogicalResult ElementBody::Instance::run() {
   if (!body.flat)
     return runSteps();
   ScalarError error = ScalarError::None;
-  if (const ScalarInstr *failed = body.program.run(slots.data(), error))
+  if (const ScalarInstr *failed = body.code.run(slots.data(), error))
     return rank.fail(failed->op, describeError(error, *failed, slots.data()));
   return success();
 }

@@ -17,7 +17,7 @@ namespace regather::interp {
 /// out, once an element.
 ///
 /// Bodies made of scalar operations, constants, linalg.index and tensor.extract
-/// become a ScalarProgram; any other body (say, with control flow) is run step
+/// become a ScalarCode; any other body (say, with control flow) is run step
 /// by step in the frame of the function, which means the same and is slower.
 class ElementBody {
 public:
@@ -59,7 +59,7 @@ private:
   unsigned numLoops;
   unsigned numArguments;
   /// Slots: loop indices, arguments, everything else.
-  ScalarProgram program;
+  ScalarCode code;
   llvm::SmallVector<Capture> captures;
   llvm::SmallVector<unsigned> results;
 

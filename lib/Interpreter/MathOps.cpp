@@ -205,7 +205,7 @@ ScalarError intPower(const ScalarInstr &instr, uint64_t *slots) {
 // Tables
 //===----------------------------------------------------------------------===//
 
-using Selector = ScalarFunction (*)(ScalarType);
+using Selector = ScalarAppender::Selector;
 
 static Selector getFloatFunction(StringRef name) {
   return llvm::StringSwitch<Selector>(name)
@@ -263,34 +263,18 @@ static ScalarFunction getOtherFunction(StringRef name) {
 
 bool regather::interp::appendMathOp(Operation *op, ArrayRef<unsigned> operands,
                                     ArrayRef<unsigned> results,
-                                    ScalarProgram &program) {
+                                    ScalarCode &code) {
   StringRef name = op->getName().getStringRef();
   if (!name.starts_with("math.") || op->getNumOperands() == 0)
     return false;
-  ScalarInstr instr;
-  instr.type = *getScalarType(getElementTypeOrSelf(op->getOperand(0)));
-  llvm::copy(operands, instr.operands);
-  auto emit = [&](ScalarFunction function, unsigned result) {
-    instr.function = function;
-    instr.result = results[result];
-    instr.resultType =
-        *getScalarType(getElementTypeOrSelf(op->getResult(result)));
-    program.instructions.push_back(instr);
-  };
-
+  ScalarAppender appender(op, operands, results, code);
   if (name == "math.sincos") {
-    emit(unaryInDoubleFor<Sin>(instr.type), 0);
-    emit(unaryInDoubleFor<Cos>(instr.type), 1);
+    appender.append(unaryInDoubleFor<Sin>(appender.getType()), 0);
+    appender.append(unaryInDoubleFor<Cos>(appender.getType()), 1);
     return true;
   }
   if (name == "math.fpowi")
-    instr.number =
-        getScalarType(getElementTypeOrSelf(op->getOperand(1)))->width;
-  if (Selector selector = getFloatFunction(name))
-    emit(selector(instr.type), 0);
-  else if (ScalarFunction function = getOtherFunction(name))
-    emit(function, 0);
-  else
-    return false;
-  return true;
+    appender.setNumber(
+        getScalarType(getElementTypeOrSelf(op->getOperand(1)))->width);
+  return appender.append(getFloatFunction(name), getOtherFunction(name));
 }

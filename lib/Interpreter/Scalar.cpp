@@ -88,17 +88,37 @@ uint64_t regather::interp::roundFromDouble(ScalarType type, double value) {
   llvm_unreachable("not a float type");
 }
 
+ScalarAppender::ScalarAppender(Operation *op, ArrayRef<unsigned> operands,
+                               ArrayRef<unsigned> results, ScalarCode &code)
+    : results(results), code(code) {
+  instr.op = op;
+  instr.type = *getScalarType(getElementTypeOrSelf(op->getOperand(0)));
+  llvm::copy(operands, instr.operands);
+}
+
+void ScalarAppender::append(ScalarFunction function, unsigned result) {
+  instr.function = function;
+  instr.result = results[result];
+  instr.resultType =
+      *getScalarType(getElementTypeOrSelf(instr.op->getResult(result)));
+  code.instructions.push_back(instr);
+}
+
+bool ScalarAppender::append(Selector selector, ScalarFunction function) {
+  if (selector)
+    function = selector(instr.type);
+  if (!function)
+    return false;
+  append(function);
+  return true;
+}
+
 bool regather::interp::appendScalarOp(Operation *op,
                                       ArrayRef<unsigned> operands,
                                       ArrayRef<unsigned> results,
-                                      ScalarProgram &program) {
-  size_t first = program.instructions.size();
-  if (!appendArithOp(op, operands, results, program) &&
-      !appendMathOp(op, operands, results, program))
-    return false;
-  for (ScalarInstr &instr : llvm::drop_begin(program.instructions, first))
-    instr.op = op;
-  return true;
+                                      ScalarCode &code) {
+  return appendArithOp(op, operands, results, code) ||
+         appendMathOp(op, operands, results, code);
 }
 
 std::string regather::interp::describeError(ScalarError error,

@@ -123,7 +123,7 @@ struct ScalarInstr {
 
 /// Straight-line code. Slots that hold constants are set in `initialSlots`;
 /// the others are zero there.
-struct ScalarProgram {
+struct ScalarCode {
   llvm::SmallVector<ScalarInstr> instructions;
   llvm::SmallVector<uint64_t> initialSlots;
 
@@ -141,16 +141,39 @@ struct ScalarProgram {
   }
 };
 
+/// Appends the instructions of one operation, which has at most three operands,
+/// to code. `operands` and `results` are slots.
+class ScalarAppender {
+public:
+  /// Chooses the function for the type of the operands.
+  using Selector = ScalarFunction (*)(ScalarType);
+
+  ScalarAppender(mlir::Operation *op, llvm::ArrayRef<unsigned> operands,
+                 llvm::ArrayRef<unsigned> results, ScalarCode &code);
+
+  ScalarType getType() const { return instr.type; }
+  /// Sets the number of the instructions that follow.
+  void setNumber(int64_t number) { instr.number = number; }
+  void append(ScalarFunction function, unsigned result = 0);
+  /// Appends what is not null; false if both are.
+  bool append(Selector selector, ScalarFunction function);
+
+private:
+  ScalarInstr instr;
+  llvm::ArrayRef<unsigned> results;
+  ScalarCode &code;
+};
+
 /// Appends the code of one arith or math operation on scalars, or on one
 /// element of each tensor operand. False if the operation is not known.
 bool appendScalarOp(mlir::Operation *op, llvm::ArrayRef<unsigned> operands,
-                    llvm::ArrayRef<unsigned> results, ScalarProgram &program);
+                    llvm::ArrayRef<unsigned> results, ScalarCode &code);
 
 /// The two halves of `appendScalarOp`.
 bool appendArithOp(mlir::Operation *op, llvm::ArrayRef<unsigned> operands,
-                   llvm::ArrayRef<unsigned> results, ScalarProgram &program);
+                   llvm::ArrayRef<unsigned> results, ScalarCode &code);
 bool appendMathOp(mlir::Operation *op, llvm::ArrayRef<unsigned> operands,
-                  llvm::ArrayRef<unsigned> results, ScalarProgram &program);
+                  llvm::ArrayRef<unsigned> results, ScalarCode &code);
 
 /// What to tell the user about a failed instruction.
 std::string describeError(ScalarError error, const ScalarInstr &instr,

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// One program serves an operation on scalars and the same operation on tensors,
-// which arith and math apply to each element.
+// The same code serves an operation on scalars and on tensors, to each element
+// of which arith and math apply it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ struct ElementwiseStep {
   Operation *op;
   SmallVector<unsigned> operands;
   SmallVector<unsigned> results;
-  ScalarProgram program;
+  ScalarCode code;
   bool onTensors = false;
 
   LogicalResult run(RankRun &rank, Frame &frame) const {
@@ -49,14 +49,14 @@ struct ElementwiseStep {
 
   LogicalResult execute(RankRun &rank, uint64_t *slots) const {
     ScalarError error = ScalarError::None;
-    if (const ScalarInstr *failed = program.run(slots, error))
+    if (const ScalarInstr *failed = code.run(slots, error))
       return rank.fail(op, describeError(error, *failed, slots));
     return success();
   }
 
   LogicalResult runOnScalars(RankRun &rank, Frame &frame) const {
-    SmallVector<uint64_t, 8> slots(program.initialSlots.begin(),
-                                   program.initialSlots.end());
+    SmallVector<uint64_t, 8> slots(code.initialSlots.begin(),
+                                   code.initialSlots.end());
     for (auto [i, slot] : llvm::enumerate(operands))
       slots[i] = frame.values[slot].bits;
     if (failed(execute(rank, slots.data())))
@@ -67,8 +67,8 @@ struct ElementwiseStep {
   }
 
   LogicalResult runOnTensors(RankRun &rank, Frame &frame) const {
-    SmallVector<uint64_t, 8> slots(program.initialSlots.begin(),
-                                   program.initialSlots.end());
+    SmallVector<uint64_t, 8> slots(code.initialSlots.begin(),
+                                   code.initialSlots.end());
     // A scalar operand beside tensors is the condition of a select.
     SmallVector<TensorRef> inputs, outputs;
     for (auto [i, slot] : llvm::enumerate(operands)) {
@@ -101,10 +101,10 @@ StepFunction regather::interp::buildScalarStep(Operation *op,
   step.op = op;
   SmallVector<unsigned> operands, results;
   for (unsigned i = 0, e = op->getNumOperands(); i != e; ++i)
-    operands.push_back(step.program.addSlot());
+    operands.push_back(step.code.addSlot());
   for (unsigned i = 0, e = op->getNumResults(); i != e; ++i)
-    results.push_back(step.program.addSlot());
-  if (!appendScalarOp(op, operands, results, step.program))
+    results.push_back(step.code.addSlot());
+  if (!appendScalarOp(op, operands, results, step.code))
     return nullptr;
   step.operands = compiler.getSlots(op->getOperands());
   step.results = compiler.getSlots(op->getResults());

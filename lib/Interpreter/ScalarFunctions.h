@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Instances of these templates are the instructions of a ScalarProgram. A
+// Instances of these templates are the instructions of a ScalarCode. A
 // functor says what is computed; the template loads, rounds and stores.
 //
 //===----------------------------------------------------------------------===//

@@ -10,8 +10,8 @@
 #include "regather/Support/LLVM/MakeFailure.h"
 
 #include "Cuts.h"
-#include "Programme.h"
 #include "ReducedProblem.h"
+#include "SegmentPlanner.h"
 
 #include "llvm/ADT/Twine.h"
 
@@ -61,7 +61,7 @@ regather::planRecomputation(const RecomputationProblem &problem, int64_t budget,
                        " bytes is below the minimum of " +
                        llvm::Twine(smallest->savedBytes) + " bytes");
   std::optional<RecomputationPlan> plan =
-      SegmentProgramme(reduced.get(), budget, options).solve();
+      SegmentPlanner(reduced.get(), budget, options).solve();
   // The smallest plan fits, even if rounding has excluded the others.
   return expand(problem, reduced, plan ? *plan : *smallest);
 }

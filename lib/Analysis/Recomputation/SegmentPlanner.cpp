@@ -1,4 +1,4 @@
-//===- Programme.cpp - Plans of segments ----------------------------------===//
+//===- SegmentPlanner.cpp - Plans of segments -----------------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Programme.h"
+#include "SegmentPlanner.h"
 
 #include "PlanSearch.h"
 #include "ReducedProblem.h"
@@ -34,9 +34,9 @@ static constexpr size_t kMostLabels = 2'000'000;
 /// Programs with at most so many operations are also searched as a whole.
 static constexpr size_t kSmallProgram = 200;
 
-SegmentProgramme::SegmentProgramme(const RecomputationProblem &problem,
-                                   int64_t budget,
-                                   const RecomputationPlannerOptions &options)
+SegmentPlanner::SegmentPlanner(const RecomputationProblem &problem,
+                               int64_t budget,
+                               const RecomputationPlannerOptions &options)
     : problem(problem), budget(budget), options(options),
       effort(options.effort), segmentation(cutIntoSegments(problem)) {
   for (const SegmentKind &kind : segmentation.kinds)
@@ -48,7 +48,7 @@ SegmentProgramme::SegmentProgramme(const RecomputationProblem &problem,
 //===----------------------------------------------------------------------===//
 
 /// Of equally cheap ways, the one with fewer bytes is taken.
-void SegmentProgramme::findWays(double secondsWeight, double bytesWeight) {
+void SegmentPlanner::findWays(double secondsWeight, double bytesWeight) {
   // The cheapest choices of all transitions of a kind.
   std::vector<std::vector<uint32_t>> cheapest(transitions.size());
   auto getCost = [&](const Choice &choice) {
@@ -88,7 +88,7 @@ void SegmentProgramme::findWays(double secondsWeight, double bytesWeight) {
   }
 }
 
-void SegmentProgramme::findFewestBytes() {
+void SegmentPlanner::findFewestBytes() {
   findWays(0, 1);
   fewestBytes.clear();
   for (const std::vector<Way> &states : ways) {
@@ -102,7 +102,7 @@ void SegmentProgramme::findFewestBytes() {
 
 /// Finds the price that gives the best bound, with a path that fits. False if
 /// no path fits.
-bool SegmentProgramme::findPrice() {
+bool SegmentPlanner::findPrice() {
   bestSeconds = kInfinity;
   auto consider = [&](const Way &way) {
     if (!fits(way) || way.seconds >= bestSeconds)
@@ -139,15 +139,15 @@ bool SegmentProgramme::findPrice() {
 // Paths
 //===----------------------------------------------------------------------===//
 
-void SegmentProgramme::setChoice(uint32_t segment, uint32_t transition,
-                                 uint32_t choice) {
+void SegmentPlanner::setChoice(uint32_t segment, uint32_t transition,
+                               uint32_t choice) {
   const std::vector<bool> &recomputed =
       getTransitions(segment)[transition].choices[choice].recomputed;
   llvm::copy(recomputed, best.begin() + segmentation.segments[segment].firstOp);
 }
 
 /// Makes the cheapest way from here part of the best path.
-void SegmentProgramme::follow(uint32_t segment, uint32_t state) {
+void SegmentPlanner::follow(uint32_t segment, uint32_t state) {
   best.resize(problem.ops.size());
   for (; segment < segmentation.segments.size(); ++segment) {
     const Way &way = ways[segment][state];
@@ -156,7 +156,7 @@ void SegmentProgramme::follow(uint32_t segment, uint32_t state) {
   }
 }
 
-void SegmentProgramme::follow(const Path &path) {
+void SegmentPlanner::follow(const Path &path) {
   uint32_t segment = path.segment;
   const Transition &last = getTransitions(segment)[path.transition];
   follow(segment + 1, last.out);
@@ -172,8 +172,8 @@ void SegmentProgramme::follow(const Path &path) {
 
 /// Finds the labels behind `segment`, and a path that is better than the best
 /// one so far.
-std::optional<SegmentProgramme::Path> SegmentProgramme::extend(uint32_t segment,
-                                                               double limit) {
+std::optional<SegmentPlanner::Path> SegmentPlanner::extend(uint32_t segment,
+                                                           double limit) {
   std::optional<Path> better;
   labels[segment + 1].assign(getNumStates(segment + 1), {});
   for (auto [number, transition] : llvm::enumerate(getTransitions(segment))) {
@@ -207,7 +207,7 @@ std::optional<SegmentProgramme::Path> SegmentProgramme::extend(uint32_t segment,
 }
 
 /// Drops labels that are worse than another one, and those beyond the limit.
-void SegmentProgramme::prune(std::vector<Label> &labels) {
+void SegmentPlanner::prune(std::vector<Label> &labels) {
   size_t numSegments = segmentation.segments.size();
   llvm::sort(labels, [](const Label &lhs, const Label &rhs) {
     return std::tie(lhs.bytes, lhs.seconds, lhs.transition, lhs.choice,
@@ -233,7 +233,7 @@ void SegmentProgramme::prune(std::vector<Label> &labels) {
 
 /// Looks at all paths that may take less than `limit` seconds. `hasAll` says
 /// whether there are all choices for that.
-void SegmentProgramme::search(double limit, bool hasAll) {
+void SegmentPlanner::search(double limit, bool hasAll) {
   isExact = hasAll;
   size_t numSegments = segmentation.segments.size();
   labels.assign(numSegments + 1, {});
@@ -259,7 +259,7 @@ void SegmentProgramme::search(double limit, bool hasAll) {
 /// Completes the choices of transitions through which paths of less than
 /// `limit` seconds may lead.
 /// False if there are too many of them.
-bool SegmentProgramme::complete(double limit) {
+bool SegmentPlanner::complete(double limit) {
   bool hasAll = true;
   size_t numSegments = segmentation.segments.size();
   auto getLeast = [&](const Transition &transition) {
@@ -298,7 +298,7 @@ bool SegmentProgramme::complete(double limit) {
 }
 
 /// Searches a small program as a whole: that needs one choice, not many.
-void SegmentProgramme::searchWhole() {
+void SegmentPlanner::searchWhole() {
   PlanCutter cutter(problem);
   std::optional<RecomputationPlan> plan =
       searchPlan(cutter, budget, bestSeconds, options.tolerance, effort);
@@ -309,7 +309,7 @@ void SegmentProgramme::searchWhole() {
   bound = std::max(bound, plan->lowerBound);
 }
 
-std::optional<RecomputationPlan> SegmentProgramme::solve() {
+std::optional<RecomputationPlan> SegmentPlanner::solve() {
   if (!findPrice())
     return std::nullopt;
   if (!isGoodEnough() && problem.ops.size() <= kSmallProgram)

@@ -1,4 +1,4 @@
-//===- Programme.h - Plans of segments --------------------------*- C++ -*-===//
+//===- SegmentPlanner.h - Plans of segments ---------------------*- C++ -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef REGATHER_LIB_ANALYSIS_RECOMPUTATION_PROGRAMME_H
-#define REGATHER_LIB_ANALYSIS_RECOMPUTATION_PROGRAMME_H
+#ifndef REGATHER_LIB_ANALYSIS_RECOMPUTATION_SEGMENTPLANNER_H
+#define REGATHER_LIB_ANALYSIS_RECOMPUTATION_SEGMENTPLANNER_H
 
 #include "Frontiers.h"
 
@@ -15,12 +15,12 @@
 
 namespace regather::recomputation {
 
-/// The dynamic programme over the segments of a program: a path from boundary
+/// Dynamic programming over the segments of a step: a path from boundary
 /// to boundary, through states, with a choice for each segment.
-class SegmentProgramme {
+class SegmentPlanner {
 public:
-  SegmentProgramme(const RecomputationProblem &problem, int64_t budget,
-                   const RecomputationPlannerOptions &options);
+  SegmentPlanner(const RecomputationProblem &problem, int64_t budget,
+                 const RecomputationPlannerOptions &options);
 
   /// The best plan that was found; nothing if none fits the budget.
   std::optional<RecomputationPlan> solve();
@@ -101,4 +101,4 @@ private:
 
 } // namespace regather::recomputation
 
-#endif // REGATHER_LIB_ANALYSIS_RECOMPUTATION_PROGRAMME_H
+#endif // REGATHER_LIB_ANALYSIS_RECOMPUTATION_SEGMENTPLANNER_H
