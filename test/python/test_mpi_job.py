@@ -82,7 +82,7 @@ def test_a_job_has_the_bits_of_threads(bundle: Path, tmp_path: Path) -> None:
 def test_an_elastic_job_has_the_bits_of_one_rank(tmp_path: Path) -> None:
     """Ranks exchange their sums and add them themselves."""
     step = ROOT / "examples" / "mlp.mlir"
-    options = (*RUN, "--elastic=4", "--optimizer=sgd", "--learning-rate=0.1")
+    options = (*RUN, "--elastic=4")
     alone = run_tool("regather", "run", step, "--ranks=1", *options,
                      "--outputs", tmp_path / "alone")
     assert alone.code == 0, alone.stderr
