@@ -79,6 +79,21 @@ def test_a_job_has_the_bits_of_threads(bundle: Path, tmp_path: Path) -> None:
         assert json.loads((tmp_path / f"{name}.json").read_text())
 
 
+def test_an_elastic_job_has_the_bits_of_one_rank(tmp_path: Path) -> None:
+    """Ranks exchange their sums and add them themselves."""
+    step = ROOT / "examples" / "mlp.mlir"
+    options = (*RUN, "--elastic=4")
+    alone = run_tool("regather", "run", step, "--ranks=1", *options,
+                     "--outputs", tmp_path / "alone")
+    assert alone.code == 0, alone.stderr
+    for ranks in (2, 4):
+        job = run_job(ranks, "regather", "run", step, "--comm=mpi", *options,
+                      "--outputs", tmp_path / "job")
+        assert job.code == 0, job.stderr
+        assert ((tmp_path / "job").read_bytes()
+                == (tmp_path / "alone").read_bytes())
+
+
 def test_a_step_without_a_mesh_and_in_two_parts(tmp_path: Path) -> None:
     """The job says how many ranks there are; forward and backward take turns on
     its messages."""

@@ -187,8 +187,11 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
       shards.push_back(tensor.shard);
       whole.push_back(tensor.whole);
     }
+    // One rank has all of it: a gather would copy it.
     SmallVector<Value> values =
-        communication.gather(shards, /*dim=*/0, mesh.shardAxes, whole);
+        mesh.shardRanks == 1
+            ? shards
+            : communication.gather(shards, /*dim=*/0, mesh.shardAxes, whole);
     for (auto [tensor, value] : llvm::zip_equal(tensors, values))
       if (tensor.buffer)
         defineMembers(*tensor.buffer, value);
