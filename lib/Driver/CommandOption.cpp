@@ -129,6 +129,11 @@ static const CommandOption kOptions[] = {
      "Shard the parameters of a step without a mesh over this one (default "
      "dp:N if N ranks are asked for)",
      kSharded, readStep},
+    {"shard", "PATTERN=[AXIS] shard DIM",
+     "Where parameters, inputs or outputs of modules lie over an axis of the "
+     "mesh, such as 'layers.*.wq=[tp] shard 0', 'tokens=[cp] shard 1' or "
+     "'output(layers.*.wo)=[tp] shard 1'; all else follows",
+     kSharded, readStep, /*isRepeated=*/true},
     {"replicate-axis", "AXIS", "Axis of the mesh that holds copies of shards",
      kSharded, readStep},
     {"cluster", "NAME|FILE",

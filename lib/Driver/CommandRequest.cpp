@@ -62,6 +62,8 @@ static Failure checkTogether(const CommandRequest &request,
   const StepOptions &step = request.step;
   if (step.shard.mesh.empty() && !step.shard.replicateAxis.empty())
     return makeFailure("{0}replicate-axis needs {0}mesh", dashes);
+  if (step.shard.mesh.empty() && !step.model.shard.empty())
+    return makeFailure("{0}shard needs {0}mesh", dashes);
   // Processors run what graphs hold, too, if a plan or a pass asks for them.
   bool asksForGraphs = llvm::any_of(
       options, [](auto &option) { return option.first == "cuda-graph"; });

@@ -8,6 +8,7 @@
 
 #include "regather/Pipelines/StepOptionText.h"
 
+#include "regather/Dialect/TG/Transforms/ModelAxes.h"
 #include "regather/Pipelines/PassOptionText.h"
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/Support/LLVM/ParseJson.h"
@@ -117,6 +118,23 @@ static Failure readSharding(StepOptions &options, StringRef name,
   return Failure();
 }
 
+/// Adds placements, of which `;` separates several.
+static Failure readAnnotations(StepOptions &options, StringRef text,
+                               StringRef origin) {
+  SmallVector<StringRef> annotations;
+  text.split(annotations, ';', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef annotation : annotations) {
+    if (getAnnotatedAxis(annotation).empty())
+      return Failure((origin +
+                      " expects placements such as \"layers.*.wq=[tp] "
+                      "shard 0\", got \"" +
+                      annotation + "\"")
+                         .str());
+    options.model.shard.push_back(annotation.trim().str());
+  }
+  return Failure();
+}
+
 /// `modules=...` is a mode, too.
 static Failure readGraphs(StepOptions &options, StringRef text,
                           StringRef origin) {
@@ -134,6 +152,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
   if (is_contained({"mesh", "replicate-axis", "batch", "layout", "elastic"},
                    name))
     return readSharding(options, name, text, origin);
+  if (name == "shard")
+    return readAnnotations(options, text, origin);
   if (name == "policy")
     return readModeText(options.policy.emplace(), text, origin);
   if (name == "optimizer")
@@ -237,6 +257,7 @@ static bool visitPass(StepOptions &options, StringRef pass,
     typename std::decay_t<decltype(candidate)>::value_type absent;
     visit(candidate ? *candidate : absent);
   };
+  visit(options.model);
   visit(options.shard);
   visit(options.chunk.options);
   visitOptional(options.policy);
@@ -274,7 +295,7 @@ static void decideBy(StepOptions &options, StringRef pass, StringRef option) {
 /// The passes of ours that a step goes through if all is done to it.
 static SmallVector<StringRef> listAllPasses() {
   StepOptions options;
-  options.shard.mesh = {"dp:2"};
+  options.shard.mesh = {"dp:2", "tp:2"};
   options.policy.emplace();
   options.optimizer.emplace();
   options.reshard.decision = options.bucket.decision = PassDecision::Yes;

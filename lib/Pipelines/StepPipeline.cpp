@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Dialect/TG/Transforms/ModelAxes.h"
 #include "regather/Dialect/TG/Transforms/OptimizerGroups.h"
 #include "regather/Pipelines/PassOptionText.h"
 #include "regather/Pipelines/Pipelines.h"
@@ -20,8 +21,36 @@ using namespace regather::tg;
 // Options of one pass that follow from those of others
 //===----------------------------------------------------------------------===//
 
+/// The axes of the mesh over which tg-shard-step cuts the step.
+static std::vector<std::string> getModelAxes(const StepOptions &options) {
+  if (!options.model.axes.empty())
+    return std::vector<std::string>(options.model.axes.begin(),
+                                    options.model.axes.end());
+  return findModelAxes(options.shard.mesh, options.model.shard,
+                       {options.shard.shardAxis, options.shard.replicateAxis});
+}
+
+/// True if the batch is split over an axis of the mesh.
+static bool hasDataAxis(const StepOptions &options) {
+  return getModelAxes(options).size() < options.shard.mesh.size();
+}
+
+static ShardStepPassOptions getModelSharding(const StepOptions &options) {
+  ShardStepPassOptions model = options.model;
+  model.mesh = options.shard.mesh;
+  model.meshName = options.shard.meshName;
+  // Left to itself, the pass takes what it knows by name.
+  std::vector<std::string> axes = getModelAxes(options);
+  if (model.axes.empty() &&
+      axes != findModelAxes(options.shard.mesh, model.shard, {}))
+    llvm::append_range(model.axes, axes);
+  return model;
+}
+
 static ShardParametersPassOptions getSharding(const StepOptions &options) {
   ShardParametersPassOptions shard = options.shard;
+  shard.modelAxes.clear();
+  llvm::append_range(shard.modelAxes, getModelAxes(options));
   if (options.batch)
     shard.batch = *options.batch;
   if (options.layout)
@@ -79,8 +108,13 @@ static void addBoundaryPasses(OpPassManager &pm, const StepOptions &options) {
 
 void regather::buildStepPipeline(OpPassManager &pm,
                                  const StepOptions &options) {
-  // From a step on one device to one rank's part of it, with collectives.
-  if (!options.shard.mesh.empty()) {
+  // From a step on one device to one rank's part of it, with collectives:
+  // first what cuts the model, then what cuts the batch.
+  if (!getModelAxes(options).empty()) {
+    pm.addPass(createShardStepPass(getModelSharding(options)));
+    closePhase(pm, options);
+  }
+  if (hasDataAxis(options)) {
     pm.addPass(createShardParametersPass(getSharding(options)));
     closePhase(pm, options);
   }
@@ -122,9 +156,12 @@ void regather::buildStepPipeline(OpPassManager &pm,
 }
 
 std::string regather::findContradiction(const StepOptions &options) {
-  if (!options.shard.mesh.empty())
+  if (hasDataAxis(options))
     return "";
   StepOptions given = options;
+  if (options.shard.mesh.empty() && !options.model.shard.empty())
+    return "shard \"" + options.model.shard.front() +
+           "\" needs a mesh that has its axis";
   if (!given.shard.replicateAxis.empty())
     return "replicate-axis \"" + given.shard.replicateAxis +
            "\" needs a mesh that has it";

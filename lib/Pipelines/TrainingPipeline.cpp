@@ -29,6 +29,10 @@ struct TrainingPipelineOptions
       *this, "mesh",
       llvm::cl::desc("Axes and their sizes, such as dp:4 or rep:2,dp:2, to "
                      "shard the parameters over; empty: leave them whole")};
+  Option<std::string> shard{
+      *this, "shard",
+      llvm::cl::desc("Placements over axes of the mesh, such as "
+                     "{layers.*.wq=[tp] shard 0}, with ; between several")};
   Option<std::string> replicateAxis{
       *this, "replicate-axis",
       llvm::cl::desc("Axis of the mesh that holds copies of the shards")};
@@ -95,12 +99,19 @@ struct TrainingPipelineOptions
 
   /// What was given, by name.
   std::vector<std::pair<StringRef, std::string>> getTexts() const {
-    return {{"mesh", mesh},           {"replicate-axis", replicateAxis},
-            {"batch", batch},         {"layout", layout},
-            {"elastic", elastic},     {"chunk", chunk},
-            {"policy", policy},       {"reshard", reshard},
-            {"recompute", recompute}, {"optimizer", optimizer},
-            {"bucket", bucket},       {"schedule", schedule}};
+    return {{"mesh", mesh},
+            {"shard", shard},
+            {"replicate-axis", replicateAxis},
+            {"batch", batch},
+            {"layout", layout},
+            {"elastic", elastic},
+            {"chunk", chunk},
+            {"policy", policy},
+            {"reshard", reshard},
+            {"recompute", recompute},
+            {"optimizer", optimizer},
+            {"bucket", bucket},
+            {"schedule", schedule}};
   }
   Failure read(StepOptions &step) const;
 };

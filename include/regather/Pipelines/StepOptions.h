@@ -72,6 +72,8 @@ struct StepOptions {
   /// Nothing is chosen: what is open is not done.
   bool asCaptured = false;
 
+  /// How model axes of the mesh below cut the step. Mesh and axes follow.
+  tg::ShardStepPassOptions model;
   /// Used if the step is sharded: `mesh` lists the axes.
   tg::ShardParametersPassOptions shard;
   /// Whose batch the step has, and how its parameters are stored. Asking for

@@ -13,6 +13,13 @@
 using namespace mlir;
 using namespace regather::tg;
 
+RankedTensorType regather::tg::getRuledTensor(Type type) {
+  if (auto future = dyn_cast<FutureType>(type);
+      future && future.getTensors().size() == 1)
+    type = future.getTensors().front();
+  return dyn_cast<RankedTensorType>(type);
+}
+
 //===----------------------------------------------------------------------===//
 // Building
 //===----------------------------------------------------------------------===//
@@ -38,7 +45,7 @@ bool ShardingRule::isWhole() const {
 /// One factor of kind Whole for each dimension larger than one.
 static TensorFactors getWholeFactors(ShardingRule &rule, Type type) {
   TensorFactors dims;
-  auto tensor = dyn_cast<RankedTensorType>(type);
+  RankedTensorType tensor = getRuledTensor(type);
   if (!tensor)
     return dims;
   for (int64_t size : tensor.getShape()) {
@@ -66,7 +73,7 @@ ShardingRule ShardingRule::getWhole(Operation *op) {
 /// twice.
 static LogicalResult verifyTensor(const ShardingRule &rule,
                                   const TensorFactors &dims, Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
+  RankedTensorType tensor = getRuledTensor(type);
   if (!tensor)
     return success(dims.empty());
   if (static_cast<int64_t>(dims.size()) != tensor.getRank())
@@ -118,7 +125,7 @@ LogicalResult ShardingRule::verify(Operation *op) const {
       return failure();
   for (auto [number, result] : llvm::enumerate(results)) {
     if (llvm::is_contained(unusable, number) ||
-        !isa<RankedTensorType>(op->getResult(number).getType()))
+        !getRuledTensor(op->getResult(number).getType()))
       continue;
     llvm::SmallBitVector own = getFactorSet(*this, result);
     for (auto [i, factor] : llvm::enumerate(factors))

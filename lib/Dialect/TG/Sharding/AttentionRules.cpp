@@ -15,13 +15,14 @@ using namespace regather::tg::sharding;
 namespace {
 /// Factors of [batch, heads, rows, width], and of tensors that lack the last
 /// dimension. A head of the query is (head of the key, position in the group
-/// that shares it); rows and width stay whole.
+/// that shares it). Rows of the query are independent of each other unless the
+/// node masks by position; rows of the key and the width stay whole.
 struct AttentionFactors {
-  DimFactors batch, queryHeads, keyHeads;
+  DimFactors batch, queryHeads, keyHeads, rows;
 };
 } // namespace
 
-/// `groups` is the kind of the factor that only the query's heads have.
+/// `groups` is the kind of the factors that only the query has.
 static FailureOr<AttentionFactors>
 addHeads(NodeRuleBuilder &b, FactorKind batch, FactorKind groups) {
   ArrayRef<int64_t> query = b.getShape("query"), key = b.getShape("key");
@@ -35,34 +36,45 @@ addHeads(NodeRuleBuilder &b, FactorKind batch, FactorKind groups) {
   factors.queryHeads = factors.keyHeads;
   llvm::append_range(factors.queryHeads,
                      addDim(b.rule, query[1] / key[1], groups));
+  factors.rows =
+      addDim(b.rule, query[2],
+             b.args.getBool("is_causal", false) ? FactorKind::Whole : groups);
   return factors;
 }
 
-/// Factors of a tensor whose first two dimensions are given.
-static TensorFactors addRows(NodeRuleBuilder &b, ArrayRef<int64_t> shape,
-                             const DimFactors &batch, const DimFactors &heads) {
+/// Factors of a tensor of the key's rows.
+static TensorFactors addKeys(NodeRuleBuilder &b, ArrayRef<int64_t> shape,
+                             const AttentionFactors &attention) {
   TensorFactors factors = addDims(b.rule, shape, FactorKind::Whole);
   if (shape.size() >= 2) {
-    factors[0] = batch;
-    factors[1] = heads;
+    factors[0] = attention.batch;
+    factors[1] = attention.keyHeads;
   }
+  return factors;
+}
+
+/// The same of the query's.
+static TensorFactors addQueries(NodeRuleBuilder &b, ArrayRef<int64_t> shape,
+                                const AttentionFactors &attention) {
+  TensorFactors factors = addKeys(b, shape, attention);
+  if (shape.size() >= 2)
+    factors[1] = attention.queryHeads;
+  if (shape.size() >= 3)
+    factors[2] = attention.rows;
   return factors;
 }
 
 /// Sets what forward and backward read.
 static void setInputs(NodeRuleBuilder &b, const AttentionFactors &factors) {
   for (StringRef name : {"query", "grad_out", "out", "logsumexp"})
-    b.setOperand(
-        name, addRows(b, b.getShape(name), factors.batch, factors.queryHeads));
+    b.setOperand(name, addQueries(b, b.getShape(name), factors));
   for (StringRef name : {"key", "value"})
-    b.setOperand(name,
-                 addRows(b, b.getShape(name), factors.batch, factors.keyHeads));
+    b.setOperand(name, addKeys(b, b.getShape(name), factors));
   // The mask is broadcast to [batch, heads of the query, rows, columns].
   ArrayRef<int64_t> query = b.getShape("query");
   SmallVector<int64_t> scores = {query[0], query[1], query[2],
                                  b.getShape("key")[2]};
-  b.setBroadcast("attn_mask",
-                 addRows(b, scores, factors.batch, factors.queryHeads), scores);
+  b.setBroadcast("attn_mask", addQueries(b, scores, factors), scores);
 }
 
 static void buildAttention(NodeRuleBuilder &b) {
@@ -72,15 +84,13 @@ static void buildAttention(NodeRuleBuilder &b) {
     return;
   setInputs(b, *factors);
   for (unsigned i = 0; i < b.rule.results.size(); ++i)
-    b.setResult(
-        addRows(b, b.getResultShape(i), factors->batch, factors->queryHeads),
-        i);
+    b.setResult(addQueries(b, b.getResultShape(i), *factors), i);
   // The second result, if there is one, does not depend on the value.
   if (b.rule.results.size() == 1)
     b.addLinear({"value"});
 }
 
-/// The gradients of key and value are sums over the groups.
+/// The gradients of key and value are sums over groups and rows.
 static void buildAttentionBackward(NodeRuleBuilder &b) {
   FailureOr<AttentionFactors> factors =
       addHeads(b, FactorKind::Parallel, FactorKind::Sum);
@@ -88,8 +98,8 @@ static void buildAttentionBackward(NodeRuleBuilder &b) {
     return;
   setInputs(b, *factors);
   for (unsigned i = 0; i < b.rule.results.size() && i < 3; ++i)
-    b.setResult(addRows(b, b.getResultShape(i), factors->batch,
-                        i == 0 ? factors->queryHeads : factors->keyHeads),
+    b.setResult(i == 0 ? addQueries(b, b.getResultShape(i), *factors)
+                       : addKeys(b, b.getResultShape(i), *factors),
                 i);
   b.addLinear({"grad_out"});
 }

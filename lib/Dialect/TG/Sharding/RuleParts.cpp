@@ -214,11 +214,12 @@ static bool isExact(Type from, Type to) {
 
 static bool isLinearExactly(Operation *op, const llvm::SmallBitVector &set) {
   for (unsigned operand : set.set_bits()) {
-    Type from = op->getOperand(operand).getType();
-    if (!isa<RankedTensorType>(from))
+    RankedTensorType from = getRuledTensor(op->getOperand(operand).getType());
+    if (!from)
       return false;
-    for (Type to : op->getResultTypes())
-      if (isa<RankedTensorType>(to) && !isExact(from, to))
+    for (Type result : op->getResultTypes())
+      if (RankedTensorType to = getRuledTensor(result);
+          to && !isExact(from, to))
         return false;
   }
   return true;
@@ -289,6 +290,7 @@ void regather::tg::sharding::forEachOperation(
 void regather::tg::registerShardingExternalModels(DialectRegistry &registry) {
   registerNodeModels(registry);
   registerLinalgModels(registry);
+  registerCollectiveModels(registry);
   registerFlatModels(registry);
   registerTensorModels(registry);
   registerArithModels(registry);

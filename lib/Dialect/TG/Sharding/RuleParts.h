@@ -57,10 +57,11 @@ void forEachOperation(
     llvm::function_ref<void(mlir::RegisteredOperationName)> fn);
 
 /// Attaches external models to the nodes of tg, the structured operations of
-/// linalg, the operations of tensor that shape, and constants and elementwise
-/// operations of arith and math.
+/// linalg, collectives and flat tensors, the operations of tensor that shape,
+/// and constants and elementwise operations of arith and math.
 void registerNodeModels(mlir::DialectRegistry &registry);
 void registerLinalgModels(mlir::DialectRegistry &registry);
+void registerCollectiveModels(mlir::DialectRegistry &registry);
 void registerFlatModels(mlir::DialectRegistry &registry);
 void registerTensorModels(mlir::DialectRegistry &registry);
 void registerArithModels(mlir::DialectRegistry &registry);

@@ -48,10 +48,15 @@ static FailureOr<Type> readElementType(ModuleOp module, StringRef option,
          << name << '"';
 }
 
-/// The mesh must be new: a module that has it was sharded before.
+/// The mesh must be new, or that of the passes that took care of other axes: a
+/// module that has it was sharded before.
 static LogicalResult checkNameIsFree(ModuleOp module, const DataMesh &mesh) {
   Operation *symbol = module.lookupSymbol(mesh.symbol.getValue());
   if (!symbol)
+    return success();
+  if (auto declared = dyn_cast<MeshOp>(symbol);
+      declared && mesh.modelAxes && declared.getAxes() == mesh.axes &&
+      declared.getSizes() == ArrayRef<int64_t>(mesh.sizes))
     return success();
   InFlightDiagnostic diag =
       module.emitError()
@@ -75,8 +80,8 @@ struct ShardParameters
       return signalPassFailure();
     if (!*entry || !hasParameters(*entry))
       return;
-    FailureOr<DataMesh> dataMesh =
-        readDataMesh(module, {mesh, meshName, shardAxis, replicateAxis});
+    FailureOr<DataMesh> dataMesh = readDataMesh(
+        module, {mesh, meshName, shardAxis, replicateAxis, modelAxes});
     if (failed(dataMesh) || failed(checkNameIsFree(module, *dataMesh)))
       return signalPassFailure();
     dataMesh->segments = elastic;
@@ -163,6 +168,12 @@ private:
                             << static_cast<int64_t>(elastic);
     if (!elastic)
       return success();
+    if (!modelAxes.empty())
+      return emitError(loc)
+             << "option 'elastic' makes trees of sums over the batch alone, "
+                "but "
+                "option 'model-axes' says that the step is sharded over \""
+             << modelAxes.front() << "\", too";
     if (batch == BatchMode::PerRank)
       return emitError(loc)
              << "option 'elastic' cuts the batch of all ranks, but option "
@@ -204,6 +215,8 @@ private:
   }
 
   void declareMesh(const DataMesh &dataMesh) {
+    if (getOperation().lookupSymbol(dataMesh.symbol.getValue()))
+      return;
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
     MeshOp::create(builder, getOperation().getLoc(), dataMesh.symbol.getValue(),
                    dataMesh.axes,

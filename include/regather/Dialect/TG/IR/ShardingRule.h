@@ -18,6 +18,7 @@
 #ifndef REGATHER_DIALECT_TG_IR_SHARDINGRULE_H
 #define REGATHER_DIALECT_TG_IR_SHARDINGRULE_H
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallVector.h"
@@ -49,12 +50,16 @@ struct ShardingFactor {
   FactorKind kind;
 };
 
+/// The tensor whose dimensions a rule describes: a ranked tensor, or the only
+/// one in flight in a future. Null for everything else.
+mlir::RankedTensorType getRuledTensor(mlir::Type type);
+
 /// The factors of one dimension, from the outermost to the innermost; their
 /// product is its size. Empty for a dimension of size 1, also where it is
 /// broadcast along a larger one.
 using DimFactors = llvm::SmallVector<unsigned, 2>;
 /// The factors of one tensor, one list for each dimension. Empty for a scalar
-/// and for an operand or result that is not a ranked tensor.
+/// and for an operand or result that has no tensor (see getRuledTensor).
 using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 
 struct ShardingRule {

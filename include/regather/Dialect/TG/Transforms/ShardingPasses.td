@@ -11,6 +11,72 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
+  let summary = "Cut a step over axes of a mesh by the rules of its operations";
+  let description = [{
+    Shards the step that `regather run` would run, the only public function of
+    the module, over the axes that `axes` names, one after the other: each turns
+    the step, with the collectives of those before it, into one rank's part of
+    it. Tensor, sequence and context parallelism are what annotations make of
+    the rules of operations (`ShardingRuleOpInterface`). The other axes of the
+    mesh, over which the batch is split, are for `tg-shard-parameters`, which
+    comes later. A module without parameters is left alone.
+
+    Annotations place arguments, and outputs of modules, along one axis:
+
+    ```
+    layers.*.wq=[tp] shard 0         parameters that a module pattern matches
+    tokens=[cp] shard 1              an input
+    output(layers.*.wo)=[tp] shard 1 what leaves modules in forward
+    norm=[tp] whole                  a parameter that is not to be cut
+    ```
+
+    All else follows in the order of the step. An operation of which an operand
+    is cut is carried out on parts if its rule allows it: along the factor of an
+    annotated parameter, else along that for which least is sent. The other
+    operands are cut, gathered, exchanged or reduced for it; sums over the
+    factor stay partial as long as operations are linear in them. What needs its
+    operands whole gets them, with a remark that says how many bytes are
+    gathered. A parameter without an annotation, and a state of an optimizer, is
+    cut as its first use on parts wants it, and whole if there is none.
+
+    Gradients and updates lie as their arguments do. Losses are whole, other
+    results may leave the step cut, with a placement. All of it is exact: but
+    for the order of sums, the step computes what it did before.
+
+    Uneven parameters are padded; dimensions of inputs and of what leaves
+    modules, and those that are cut by two axes, have to be divisible.
+
+    Precondition: a function of one block with static shapes, in which nothing
+    is sharded. Postcondition: the step passes `tg-verify-step`.
+  }];
+  let options = [
+    ListOption<"mesh", "mesh", "std::string",
+               "Axes and their numbers of ranks, such as dp:2,tp:4">,
+    Option<"meshName", "mesh-name", "std::string", /*default=*/"\"mesh\"",
+           "Name of the mesh that is declared">,
+    ListOption<"axes", "axes", "std::string",
+               "Axes to shard over, in this order; by default those that "
+               "annotations name, first those that cut inputs">,
+    ListOption<"shard", "shard", "std::string",
+               "Placements of parameters, inputs and outputs of modules, such "
+               "as layers.*.wq=[tp] shard 0">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numParametersSharded", "num-parameters-sharded",
+              "Number of parameters sharded, counted once for each axis">,
+    Statistic<"numCollectives", "num-collectives",
+              "Number of collectives inserted">,
+    Statistic<"numSplit", "num-split",
+              "Number of operations carried out on parts">,
+    Statistic<"numKeptWhole", "num-kept-whole",
+              "Number of operations for which values were gathered">
+  ];
+}
+
 def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
   let summary = "Turn a step on one device into one rank's part of it";
   let description = [{
@@ -18,7 +84,8 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     the module, over a new mesh. A module without parameters is left alone.
 
     Precondition: a function of one block with static shapes, in which no
-    argument is sharded yet, and a batch (dimension 0 of the first input) that
+    argument is sharded yet, but for the axes `model-axes` of the same mesh,
+    over which `tg-shard-step` has sharded it, and a batch (dimension 0 of the first input) that
     the ranks divide, unless it is one rank's.
 
     With `batch=global`, the batch is split over all data axes: inputs whose
@@ -59,7 +126,7 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     treats alike: of equal element types, all trained or all frozen, and either
     matrices or vectors and scalars, because weight decay is for matrices;
     parameters whose names match a pattern of `optimizer-groups` get buffers of
-    their own. Parameters, and the slices of ranks, begin at multiples of
+    their own, and those that `model-axes` cut are not in any. Parameters, and the slices of ranks, begin at multiples of
     `alignment` bytes; what lies between them is zero. A parameter that the step
     updates or returns itself has an argument of its own.
 
@@ -104,6 +171,8 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
            "replicate">,
     Option<"replicateAxis", "replicate-axis", "std::string", /*default=*/"",
            "Axis that splits the batch, but replicates parameters">,
+    ListOption<"modelAxes", "model-axes", "std::string",
+               "Axes over which the step has been sharded by tg-shard-step">,
     ListOption<"units", "units", "std::string",
                "Module patterns of what is gathered together, such as "
                "layers.*; or none">,

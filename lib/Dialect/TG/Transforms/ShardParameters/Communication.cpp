@@ -40,6 +40,17 @@ void Communication::setPlace(Operation *op, Phase newPhase, StringAttr path,
   module = path;
 }
 
+Communication::Place Communication::getPlace() const {
+  return {builder.saveInsertionPoint(), loc, phase, module};
+}
+
+void Communication::setPlace(const Place &place) {
+  builder.restoreInsertionPoint(place.point);
+  loc = place.loc;
+  phase = place.phase;
+  module = place.module;
+}
+
 Operation *Communication::mark(Operation *op) {
   if (!isa<CollectiveOpInterface>(op))
     op->setAttr(kPhaseAttrName, phase);
@@ -102,6 +113,22 @@ SmallVector<Value> Communication::scatter(ValueRange values,
       axes, builder.getI64IntegerAttr(dim),
       ReductionAttr::get(builder.getContext(), reduction), TypeAttr(), phase,
       IntegerAttr()));
+}
+
+Value Communication::exchange(Value part, int64_t from,
+                              const ValueState &state) {
+  auto type = cast<RankedTensorType>(part.getType());
+  int64_t ranks = mesh.getRanks(state.group);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[from] *= ranks;
+  shape[state.dim] /= ranks;
+  return wait(AllToAllOp::create(
+                  builder, loc,
+                  getFuture(builder.getContext(), type.clone(shape)), part,
+                  mesh.symbol, mesh.getAxes(state.group),
+                  builder.getI64IntegerAttr(state.dim),
+                  builder.getI64IntegerAttr(from), phase, IntegerAttr()))
+      .front();
 }
 
 Value Communication::getOffset(Group group, int64_t size) {

@@ -31,6 +31,16 @@ public:
   void setPlace(mlir::Operation *op, Phase phase, mlir::StringAttr module,
                 bool after = false);
 
+  /// Where something is inserted, and on whose behalf.
+  struct Place {
+    mlir::OpBuilder::InsertPoint point;
+    mlir::Location loc;
+    PhaseAttr phase;
+    mlir::StringAttr module;
+  };
+  Place getPlace() const;
+  void setPlace(const Place &place);
+
   /// Each gives one tensor for each input. In an elastic step, reductions are
   /// trees over the ranks, and none is a mean.
   llvm::SmallVector<mlir::Value> gather(mlir::ValueRange shards, int64_t dim,
@@ -40,6 +50,10 @@ public:
   llvm::SmallVector<mlir::Value> scatter(mlir::ValueRange values,
                                          Reduction reduction, int64_t dim,
                                          AxesAttr axes, int64_t ranks);
+
+  /// A value that is cut along `from`, cut as `state` says. Both sizes are
+  /// divisible by the ranks.
+  mlir::Value exchange(mlir::Value part, int64_t from, const ValueState &state);
 
   /// The part of random bits, drawn where it is needed: its elements are those
   /// of the whole. Null if `whole` is nothing drawn, or its part is no block.

@@ -47,19 +47,47 @@ RankedTensorType DataMesh::getJointType(RankedTensorType own) const {
   return own.clone(shape);
 }
 
-PlacementAttr DataMesh::getPlacement(RankedTensorType global,
-                                     const ValueState &state) const {
+PlacementAttr DataMesh::getPlacement(RankedTensorType type,
+                                     const ValueState &state,
+                                     PlacementAttr before) const {
   if (state.isWhole())
-    return nullptr;
-  MLIRContext *context = global.getContext();
-  auto kind = state.isSplit() ? PlacementKind::Shard : PlacementKind::Partial;
-  auto axis = AxisPlacementAttr::get(context, getAxes(state.group), kind,
-                                     state.dim, state.reduction);
-  SmallVector<int64_t> shape;
-  if (state.isSplit() &&
-      global.getDimSize(state.dim) % getRanks(state.group) != 0)
-    shape.assign(global.getShape().begin(), global.getShape().end());
-  return PlacementAttr::get(context, symbol, axis, shape);
+    return before;
+  MLIRContext *context = type.getContext();
+  SmallVector<AxisPlacementAttr> placed;
+  SmallVector<int64_t> global(type.getShape());
+  bool isUneven = state.isSplit() &&
+                  type.getDimSize(state.dim) % getRanks(state.group) != 0;
+  if (before) {
+    placed.append(before.getAxes().begin(), before.getAxes().end());
+    isUneven |= !before.getGlobalShape().empty();
+    for (AxisPlacementAttr axis : placed)
+      if (axis.getKind() == PlacementKind::Shard)
+        global[axis.getDim()] *= countRanks(axis.getAxes());
+    if (!before.getGlobalShape().empty())
+      global.assign(before.getGlobalShape().begin(),
+                    before.getGlobalShape().end());
+  }
+  auto place = [&](AxesAttr along) {
+    return AxisPlacementAttr::get(context, along,
+                                  state.isSplit() ? PlacementKind::Shard
+                                                  : PlacementKind::Partial,
+                                  state.dim, state.reduction);
+  };
+  AxesAttr own = getAxes(state.group);
+  auto *same = llvm::find_if(placed, [&](AxisPlacementAttr axis) {
+    return state.isSplit() && axis.getKind() == PlacementKind::Shard &&
+           axis.getDim() == state.dim;
+  });
+  if (same == placed.end()) {
+    placed.push_back(place(own));
+  } else {
+    SmallVector<StringAttr> names(same->getAxes().getNames());
+    names.append(own.getNames().begin(), own.getNames().end());
+    *same = place(AxesAttr::get(context, names));
+  }
+  return PlacementAttr::get(context, symbol, placed,
+                            isUneven ? ArrayRef<int64_t>(global)
+                                     : ArrayRef<int64_t>());
 }
 
 /// Reads `dp:4`.
@@ -104,8 +132,9 @@ static LogicalResult readAxes(ModuleOp module, const MeshOptions &options,
   return success();
 }
 
-static LogicalResult checkAxis(ModuleOp module, const DataMesh &mesh,
-                               StringRef option, StringRef name) {
+LogicalResult regather::tg::spmd::checkAxis(ModuleOp module,
+                                            const DataMesh &mesh,
+                                            StringRef option, StringRef name) {
   if (name.empty() || llvm::any_of(mesh.axes.getNames(), [&](StringAttr axis) {
         return axis.getValue() == name;
       }))
@@ -131,7 +160,8 @@ static FailureOr<StringRef> findShardAxis(ModuleOp module, const DataMesh &mesh,
   }
   StringRef found;
   for (StringAttr axis : mesh.axes.getNames()) {
-    if (axis.getValue() == options.replicateAxis)
+    if (axis.getValue() == options.replicateAxis ||
+        llvm::is_contained(options.modelAxes, axis.getValue()))
       continue;
     if (!found.empty())
       return emitError(module.getLoc())
@@ -143,16 +173,48 @@ static FailureOr<StringRef> findShardAxis(ModuleOp module, const DataMesh &mesh,
   return found;
 }
 
-FailureOr<DataMesh>
-regather::tg::spmd::readDataMesh(ModuleOp module, const MeshOptions &options) {
+FailureOr<DataMesh> regather::tg::spmd::readMesh(ModuleOp module,
+                                                 const MeshOptions &options) {
   DataMesh mesh;
   if (options.name.empty())
     return emitError(module.getLoc()) << "option 'mesh-name' must not be empty";
   mesh.symbol = FlatSymbolRefAttr::get(module.getContext(), options.name);
-  if (failed(readAxes(module, options, mesh)) ||
-      failed(checkAxis(module, mesh, "shard-axis", options.shardAxis)) ||
-      failed(checkAxis(module, mesh, "replicate-axis", options.replicateAxis)))
+  if (failed(readAxes(module, options, mesh)))
     return failure();
+  return mesh;
+}
+
+/// Reads the axes that other passes take care of.
+static LogicalResult readModelAxes(ModuleOp module, const MeshOptions &options,
+                                   DataMesh &mesh) {
+  SmallVector<StringRef> names;
+  for (const std::string &axis : options.modelAxes) {
+    if (failed(checkAxis(module, mesh, "model-axes", axis)))
+      return failure();
+    for (auto [option, name] :
+         {std::make_pair("shard-axis", options.shardAxis),
+          std::make_pair("replicate-axis", options.replicateAxis)})
+      if (name == axis)
+        return emitError(module.getLoc())
+               << "options 'model-axes' and '" << option
+               << "' both name axis \"" << axis << '"';
+    names.push_back(axis);
+  }
+  if (!names.empty())
+    mesh.modelAxes = AxesAttr::get(module.getContext(), names);
+  return success();
+}
+
+FailureOr<DataMesh>
+regather::tg::spmd::readDataMesh(ModuleOp module, const MeshOptions &options) {
+  FailureOr<DataMesh> read = readMesh(module, options);
+  if (failed(read) ||
+      failed(checkAxis(module, *read, "shard-axis", options.shardAxis)) ||
+      failed(
+          checkAxis(module, *read, "replicate-axis", options.replicateAxis)) ||
+      failed(readModelAxes(module, options, *read)))
+    return failure();
+  DataMesh mesh = std::move(*read);
   auto shardAxis = findShardAxis(module, mesh, options);
   if (failed(shardAxis))
     return failure();
@@ -160,7 +222,7 @@ regather::tg::spmd::readDataMesh(ModuleOp module, const MeshOptions &options) {
   for (auto [axis, size] : llvm::zip_equal(mesh.axes.getNames(), mesh.sizes)) {
     bool shards = axis.getValue() == *shardAxis;
     if (!shards && axis.getValue() != options.replicateAxis) {
-      if (size > 1)
+      if (size > 1 && !llvm::is_contained(options.modelAxes, axis.getValue()))
         emitWarning(module.getLoc())
             << "axis \"" << axis.getValue()
             << "\" of option 'mesh' splits nothing: its " << size

@@ -68,6 +68,8 @@ struct DataMesh {
   AxesAttr shardAxes;
   /// Null if no axis only replicates.
   AxesAttr replicateAxes;
+  /// Axes over which the step was sharded before; null if there are none.
+  AxesAttr modelAxes;
   int64_t dataRanks = 1;
   int64_t shardRanks = 1;
   int64_t replicateRanks = 1;
@@ -101,9 +103,12 @@ struct DataMesh {
   /// The type of the values of all ranks, of type `own`, behind each other
   /// along dimension 0.
   mlir::RankedTensorType getJointType(mlir::RankedTensorType own) const;
-  /// The placement of such a value; null if it is whole.
-  PlacementAttr getPlacement(mlir::RankedTensorType global,
-                             const ValueState &state) const;
+  /// The placement of such a value, of type `type` before it is cut, where
+  /// `before` cut it over other axes (null if nothing did). Null if it is whole
+  /// over all axes. A dimension that is cut twice has equal parts.
+  PlacementAttr getPlacement(mlir::RankedTensorType type,
+                             const ValueState &state,
+                             PlacementAttr before = nullptr) const;
 };
 
 /// The options that describe the mesh.
@@ -113,7 +118,19 @@ struct MeshOptions {
   llvm::StringRef name;
   llvm::StringRef shardAxis;
   llvm::StringRef replicateAxis;
+  /// Axes that other passes take care of.
+  llvm::ArrayRef<std::string> modelAxes = {};
 };
+
+/// Reads the axes of a mesh, their sizes and its name; the rest of the result
+/// is not set.
+mlir::FailureOr<DataMesh> readMesh(mlir::ModuleOp module,
+                                   const MeshOptions &options);
+
+/// Emits an error unless `name`, which `option` gives, is an axis of `mesh` or
+/// empty.
+mlir::LogicalResult checkAxis(mlir::ModuleOp module, const DataMesh &mesh,
+                              llvm::StringRef option, llvm::StringRef name);
 
 /// Reads the options; emits an error at `module` that names the option.
 mlir::FailureOr<DataMesh> readDataMesh(mlir::ModuleOp module,

@@ -22,7 +22,7 @@ std::optional<unsigned> regather::tg::spmd::getOutermostFactor(
 
 bool regather::tg::spmd::isDescribed(Operation *op, const ShardingRule &rule,
                                      unsigned result) {
-  return isa<RankedTensorType>(op->getResult(result).getType()) &&
+  return getRuledTensor(op->getResult(result).getType()) &&
          !llvm::is_contained(rule.unusable, result);
 }
 

@@ -27,6 +27,8 @@ using namespace regather::tg::spmd;
 
 /// Why `parameter` needs an argument of its own; empty if it does not.
 static StringRef getObstacle(const Step &step, const Parameter &parameter) {
+  if (step.getArgumentPlacement(parameter.argument))
+    return "it is sharded over other axes";
   if (parameter.update)
     return "the step updates it";
   for (Operation *user :

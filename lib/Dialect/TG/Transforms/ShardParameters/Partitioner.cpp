@@ -15,14 +15,14 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 
-#define DEBUG_TYPE "tg-shard-parameters"
-
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
-Partitioner::Partitioner(Block &block, const DataMesh &mesh)
-    : mesh(mesh), block(block), communication(mesh, block) {}
+Partitioner::Partitioner(Block &block, const DataMesh &mesh, FactorGoal goal,
+                         StringRef passName)
+    : mesh(mesh), block(block), goal(goal), passName(passName),
+      communication(mesh, block) {}
 
 //===----------------------------------------------------------------------===//
 // Forms of a value
@@ -36,8 +36,11 @@ Partitioner::Entry &Partitioner::getEntry(Value value) {
 }
 
 void Partitioner::define(Value value, const ValueVersion &version) {
-  Entry &entry = getEntry(value);
-  entry.versions.assign(1, version);
+  define(value, ArrayRef(version));
+}
+
+void Partitioner::define(Value value, ArrayRef<ValueVersion> versions) {
+  getEntry(value).versions.assign(versions.begin(), versions.end());
 }
 
 void Partitioner::addVersion(Value value, const ValueVersion &version,
@@ -139,10 +142,16 @@ ValueVersion Partitioner::convert(Value value, const ValueState &state) {
   if (from.state.isSplit() && from.state.dim == state.dim &&
       mesh.getAxes(from.state.group) == mesh.getAxes(state.group))
     return {state, from.local, from.zeroPadding};
+  if (goal == FactorGoal::LeastCommunication)
+    if (Value part = exchange(from, value, state))
+      return {state, part};
   if (!from.state.isWhole())
     from = getVersion(value, ValueState::getWhole());
   if (mesh.getRanks(state.group) == 1)
     return {state, from.local, /*zeroPadding=*/true};
+  if (auto argument = dyn_cast<BlockArgument>(value); argument && cutArgument)
+    if (Value part = cutArgument(argument, state.dim))
+      return {state, part};
   if (Value part = rebuildPart(from.local, state))
     return {state, part};
   if (Value part = communication.drawPart(from.local, state)) {
@@ -150,6 +159,11 @@ ValueVersion Partitioner::convert(Value value, const ValueState &state) {
     return {state, part};
   }
   return {state, communication.slice(from.local, state), /*zeroPadding=*/true};
+}
+
+static int64_t getBytes(Value value) {
+  RankedTensorType type = getRuledTensor(value.getType());
+  return type ? getTensorBytes(type) : 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -211,15 +225,30 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state) {
   auto isKnown = [&](Value wanted, int64_t dim) {
     if (parts.count({wanted, dim}))
       return true;
+    ValueState wantedState = ValueState::getSplit(state.group, dim);
     auto it = numbers.find(wanted);
     const ValueVersion *version =
-        it == numbers.end()
-            ? nullptr
-            : findVersion(entries[it->second],
-                          ValueState::getSplit(state.group, dim));
-    if (version)
-      parts[{wanted, dim}] = version->local;
-    return version != nullptr;
+        it == numbers.end() ? nullptr
+                            : findVersion(entries[it->second], wantedState);
+    Value part = version ? version->local : Value();
+    if (auto argument = dyn_cast<BlockArgument>(wanted);
+        argument && !part && cutArgument && (part = cutArgument(argument, dim)))
+      getEntry(wanted).versions.push_back({wantedState, part});
+    if (part)
+      parts[{wanted, dim}] = part;
+    return bool(part);
+  };
+  // What is much smaller than the whole may as well be sliced.
+  auto slice = [&](Value operand, int64_t dim) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (goal != FactorGoal::LeastCommunication || !type ||
+        getBytes(operand) * mesh.getRanks(state.group) > getBytes(value))
+      return false;
+    ValueVersion part = {ValueState::getSplit(state.group, dim), Value()};
+    part.local = communication.slice(operand, part.state);
+    parts[{operand, dim}] = part.local;
+    made.push_back({operand, part});
+    return true;
   };
   bool possible = push(value, state.dim);
   while (possible && !stack.empty()) {
@@ -230,13 +259,19 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state) {
             isKnown(op->getOperand(top.next), *top.split.operands[top.next])))
       ++top.next;
     if (top.next < op->getNumOperands()) {
-      possible = push(op->getOperand(top.next), *top.split.operands[top.next]);
+      Value operand = op->getOperand(top.next);
+      int64_t dim = *top.split.operands[top.next];
+      possible = push(operand, dim) || slice(operand, dim);
       continue;
     }
     SmallVector<Value> operands;
     for (auto [operand, dim] :
-         llvm::zip_equal(op->getOperands(), top.split.operands))
+         llvm::zip_equal(op->getOperands(), top.split.operands)) {
+      // Cutting an argument may have put another value in its place.
+      [[maybe_unused]] bool isRebuilt = !dim || isKnown(operand, *dim);
+      assert(isRebuilt && "an operand has no part");
       operands.push_back(dim ? parts.lookup({operand, *dim}) : operand);
+    }
     ValueState wanted =
         ValueState::getSplit(state.group, *top.split.results.front());
     Type type =
@@ -253,7 +288,8 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state) {
     return nullptr;
   }
   for (const auto &[source, version] : made) {
-    rebuilt.insert(source.getDefiningOp());
+    if (Operation *op = source.getDefiningOp())
+      rebuilt.insert(op);
     if (source != value || version.state.dim != state.dim)
       getEntry(source).versions.push_back(version);
   }
@@ -263,11 +299,6 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state) {
 //===----------------------------------------------------------------------===//
 // Decisions
 //===----------------------------------------------------------------------===//
-
-static int64_t getBytes(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? getTensorBytes(type) : 0;
-}
 
 /// True if the padding of the operands adds nothing to a sum over the factor:
 /// the operation is linear in operands whose padding is zero.
@@ -287,7 +318,7 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
   std::optional<std::pair<FactorSplit, Group>> best;
   // A factor that is cut in several operands is tried once.
   SmallVector<std::pair<unsigned, Group>, 4> seen;
-  int64_t bestBytes = -1;
+  std::pair<int64_t, int64_t> bestScore;
   for (auto [i, version] : llvm::enumerate(operands)) {
     if (!version.state.isSplit())
       continue;
@@ -308,22 +339,36 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
         (split->uneven && rule.factors[*factor].kind == FactorKind::Sum &&
          !ignoresPadding(rule, *split, operands)))
       continue;
-    int64_t bytes = 0;
+    // Bytes that stay where they are.
+    int64_t bytes = 0, stationary = 0;
     for (auto [other, dim, value] :
          llvm::zip_equal(operands, split->operands, op->getOperands()))
-      if (dim && other.state == ValueState::getSplit(group, *dim))
+      if (dim && other.state == ValueState::getSplit(group, *dim)) {
         bytes += getBytes(value);
-    if (bytes <= bestBytes)
+        stationary += other.isStationary ? getBytes(value) : 0;
+      }
+    auto score =
+        goal == FactorGoal::MostBytes
+            ? std::make_pair(int64_t(0), bytes)
+            : std::make_pair(stationary, -getCommunication(op, rule, *split,
+                                                           group, operands));
+    if (best && score <= bestScore)
       continue;
     best = std::make_pair(*split, group);
-    bestBytes = bytes;
+    bestScore = score;
   }
   return best;
 }
 
 static int64_t getNumElements(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
+  RankedTensorType type = getRuledTensor(value.getType());
   return type ? type.getNumElements() : 0;
+}
+
+/// True if the operand that `op` is linear in is read elsewhere, too: reduced
+/// here, it is reduced once, and not in each form that is made of it.
+static bool isReducedOnce(Operation *op, const llvm::SmallBitVector &set) {
+  return set.count() == 1 && !op->getOperand(set.find_first()).hasOneUse();
 }
 
 /// The largest set of partial operands in which `op` is linear. Results that
@@ -350,7 +395,8 @@ Partitioner::choosePartial(Operation *op, const ShardingRule &rule,
       equal &= operands[i].state == state;
       size += getNumElements(op->getOperand(i));
     }
-    if (!equal || size <= bestSize || size < resultSize)
+    if (!equal || size <= bestSize || size < resultSize ||
+        (goal == FactorGoal::LeastCommunication && isReducedOnce(op, set)))
       continue;
     best = set;
     bestSize = size;
@@ -379,6 +425,19 @@ static ValueState getReducedState(FactorKind kind, Group group,
   }
 }
 
+/// True if all tensors that `op` reads are stationary.
+static bool isMadeOfStationary(Operation *op, ArrayRef<ValueVersion> operands) {
+  bool isStationary = false;
+  for (auto [value, version] : llvm::zip_equal(op->getOperands(), operands)) {
+    if (!getRuledTensor(value.getType()))
+      continue;
+    if (!version.isStationary)
+      return false;
+    isStationary = true;
+  }
+  return isStationary;
+}
+
 void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
                              const FactorSplit &split, Group group) {
   SmallVector<ValueVersion> versions;
@@ -394,6 +453,7 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
     operands.push_back(versions.back().local);
   }
   bool zeroPadding = split.uneven && ignoresPadding(rule, split, versions);
+  bool isStationary = isMadeOfStationary(op, versions);
   SmallVector<ValueState> states;
   SmallVector<Type> types;
   for (auto [result, dim] : llvm::zip_equal(op->getResults(), split.results)) {
@@ -406,8 +466,11 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
     states.push_back(dim ? ValueState::getSplit(group, *dim)
                          : getReducedState(rule.factors[split.factor].kind,
                                            group, mesh.segments != 0));
-    types.push_back(mesh.getLocalType(cast<RankedTensorType>(result.getType()),
-                                      states.back()));
+    Type local =
+        mesh.getLocalType(getRuledTensor(result.getType()), states.back());
+    types.push_back(isa<FutureType>(result.getType())
+                        ? FutureType::get(op->getContext(), local)
+                        : local);
   }
   SmallVector<Value> locals =
       mesh.segments && group == Group::Data
@@ -419,7 +482,7 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
                     ->getResults());
   for (auto [result, state, local] :
        llvm::zip_equal(op->getResults(), states, locals))
-    define(result, {state, local, zeroPadding});
+    define(result, {state, local, zeroPadding, isStationary});
   markReplaced(op);
   ++numSplit;
 }
@@ -476,7 +539,7 @@ void Partitioner::keepWhole(Operation *op, ArrayRef<ValueVersion> operands) {
   StringRef name = node ? node.getTarget() : op->getName().getStringRef();
   ++numKeptWhole;
   remark::missed(op->getLoc(),
-                 remark::RemarkOpts::name("kept-whole").category(DEBUG_TYPE))
+                 remark::RemarkOpts::name("kept-whole").category(passName))
       << remark::reason("'{0}' cannot be carried out on parts of its operands",
                         name)
       << remark::metric("gathered_bytes", bytes);
@@ -508,7 +571,10 @@ void Partitioner::process(Operation *op) {
   if (plain)
     return;
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface || !isMemoryEffectFree(op) ||
+  // Starting a collective allocates, and waiting for one reads.
+  bool isPure =
+      isMemoryEffectFree(op) || isa<CollectiveOpInterface, WaitOp>(op);
+  if (!interface || !isPure ||
       llvm::all_of(operands,
                    [](const ValueVersion &v) { return v.state.isWhole(); }))
     return keepWhole(op, operands);

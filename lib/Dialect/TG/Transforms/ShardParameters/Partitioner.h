@@ -22,6 +22,7 @@
 //     else all operands become whole, and so are the results
 //
 // Each step is exact for any rule that is true. No conversion is made twice.
+// Which factor of several is cut, a goal decides: see FactorGoal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +34,8 @@
 
 #include "llvm/ADT/SetVector.h"
 
+#include <functional>
+
 namespace regather::tg::spmd {
 
 /// One form in which a value exists.
@@ -42,19 +45,41 @@ struct ValueVersion {
   mlir::Value local;
   /// The elements behind the end of an uneven cut are known to be zero.
   bool zeroPadding = false;
+  /// It is a parameter that somebody has placed, or made of such ones alone:
+  /// what it is combined with moves, not it.
+  bool isStationary = false;
 };
+
+/// Which factor an operation is cut along if its operands leave a choice.
+enum class FactorGoal {
+  /// That of the operands with most bytes, which then stay where they are.
+  MostBytes,
+  /// That of a stationary operand, and then that for which least is sent.
+  LeastCommunication,
+};
+
+/// Makes an argument, whose placement is open, one that is cut along a
+/// dimension. Returns the rank's part, or null if it is not to be cut.
+using CutArgumentFn = std::function<mlir::Value(mlir::BlockArgument, int64_t)>;
 
 class Partitioner {
 public:
-  Partitioner(mlir::Block &block, const DataMesh &mesh);
+  /// `passName` is the category of remarks.
+  Partitioner(mlir::Block &block, const DataMesh &mesh,
+              FactorGoal goal = FactorGoal::MostBytes,
+              llvm::StringRef passName = "tg-shard-parameters");
 
   /// Says in which state `value` is computed. Its uses see `local` from now
   /// on, converted as they need it.
   void define(mlir::Value value, const ValueVersion &version);
+  /// All forms in which `value` exists from now on; uses see the first.
+  void define(mlir::Value value, llvm::ArrayRef<ValueVersion> versions);
   /// Adds another form; uses outside of the optimizer, inside of it, or both,
   /// see the value in this state from now on.
   void addVersion(mlir::Value value, const ValueVersion &version,
                   bool outsideOptimizer, bool insideOptimizer);
+  /// From now on `cut` is asked where a part of a whole argument is wanted.
+  void setCutArgument(CutArgumentFn cut) { cutArgument = std::move(cut); }
   /// The operation is not needed any more: its results were defined.
   void markReplaced(mlir::Operation *op) { replaced.insert(op); }
 
@@ -95,7 +120,18 @@ private:
   ValueVersion makeWhole(const ValueVersion &from, mlir::Value value);
   ValueVersion scatterPartial(const ValueVersion &from, mlir::Value value,
                               const ValueState &state);
-  /// Computes the part of a whole value that was made from nothing alone.
+  /// Cuts a whole value elsewhere: each rank sends all others their parts.
+  mlir::Value exchange(const ValueVersion &from, mlir::Value value,
+                       const ValueState &state);
+  /// Bytes that a rank sends to have an operand in this state.
+  int64_t getConversionBytes(mlir::Value value, const ValueVersion &seen,
+                             const ValueState &state) const;
+  /// The same for all operands, and for a sum that is left to be done.
+  int64_t getCommunication(mlir::Operation *op, const ShardingRule &rule,
+                           const FactorSplit &split, Group group,
+                           llvm::ArrayRef<ValueVersion> operands) const;
+  /// Computes the part of a whole value that was made from nothing alone, or
+  /// from arguments that can be cut.
   mlir::Value rebuildPart(mlir::Value value, const ValueState &state);
 
   std::optional<std::pair<FactorSplit, Group>>
@@ -115,6 +151,9 @@ private:
 
   const DataMesh &mesh;
   mlir::Block &block;
+  FactorGoal goal;
+  llvm::StringRef passName;
+  CutArgumentFn cutArgument;
   Communication communication;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   std::vector<Entry> entries;

@@ -73,7 +73,9 @@ static DictionaryAttr describeArgument(const Step &step, const DataMesh &mesh,
       state.group == Group::Data)
     type = mesh.getJointType(type);
   if (type)
-    if (PlacementAttr placement = mesh.getPlacement(type, state))
+    if (PlacementAttr placement = mesh.getPlacement(
+            type, state,
+            func.getArgAttrOfType<PlacementAttr>(argument, kPlacementAttrName)))
       attrs.set(kPlacementAttrName, placement);
   return attrs.getDictionary(builder.getContext());
 }

@@ -31,7 +31,7 @@ struct ResultSource {
   unsigned result;
   mlir::Value value;
   /// Null if the value is whole, or lies as its argument does.
-  PlacementAttr placement;
+  PlacementAttr placement = {};
   const FlatBuffer *buffer = nullptr;
 };
 

@@ -25,6 +25,16 @@ RoleAttr Step::getResultRole(unsigned result) const {
                                                           kRoleAttrName);
 }
 
+PlacementAttr Step::getArgumentPlacement(unsigned argument) const {
+  return func::FuncOp(func).getArgAttrOfType<PlacementAttr>(argument,
+                                                            kPlacementAttrName);
+}
+
+PlacementAttr Step::getResultPlacement(unsigned result) const {
+  return func::FuncOp(func).getResultAttrOfType<PlacementAttr>(
+      result, kPlacementAttrName);
+}
+
 static bool hasRole(func::FuncOp func, unsigned argument, RoleKind kind) {
   auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
   return role && role.getKind() == kind;
@@ -46,9 +56,19 @@ static std::string getName(func::FuncOp func, unsigned argument) {
 // Checks
 //===----------------------------------------------------------------------===//
 
+/// True if only other passes have placed the value, over axes of theirs.
+static bool isPlacedByModelAxes(PlacementAttr placement, const DataMesh &mesh) {
+  return placement.getMesh() == mesh.symbol && mesh.modelAxes &&
+         llvm::all_of(placement.getAxes(), [&](AxisPlacementAttr axis) {
+           return llvm::all_of(axis.getAxes().getNames(), [&](StringAttr name) {
+             return llvm::is_contained(mesh.modelAxes.getNames(), name);
+           });
+         });
+}
+
 /// One function of one block in which nothing is sharded yet, all shapes are
 /// known, and names tell arguments apart.
-static LogicalResult checkStep(func::FuncOp func) {
+static LogicalResult checkStep(func::FuncOp func, const DataMesh &mesh) {
   if (!func.getBody().hasOneBlock())
     return func.emitError() << "expects a step of one block, got "
                             << func.getBody().getBlocks().size();
@@ -61,7 +81,8 @@ static LogicalResult checkStep(func::FuncOp func) {
                               << " have the same name \"" << name << '"';
     auto placement =
         func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
-    if (placement && !placement.getAxes().empty())
+    if (placement && !placement.getAxes().empty() &&
+        !isPlacedByModelAxes(placement, mesh))
       return func.emitError() << "expects a step on one device, but argument \""
                               << name << "\" is sharded already: " << placement;
   }
@@ -173,6 +194,19 @@ static LogicalResult chooseTypes(Step &step, Parameter &parameter,
          << element;
 }
 
+/// True if shards of rows may be cut further: two cuts of one dimension are one
+/// if the parts are equal.
+static bool canCutAgain(PlacementAttr placement, RankedTensorType local,
+                        const DataMesh &mesh) {
+  if (!placement || llvm::none_of(placement.getAxes(), [](auto axis) {
+        return axis.getKind() == PlacementKind::Shard && axis.getDim() == 0;
+      }))
+    return true;
+  return local.getDimSize(0) % mesh.shardRanks == 0 &&
+         (placement.getGlobalShape().empty() ||
+          placement.getGlobalShape().front() % local.getDimSize(0) == 0);
+}
+
 static LogicalResult findParameters(Step &step, const DataMesh &mesh,
                                     const ElementTypes &types,
                                     ArrayRef<std::string> ignore) {
@@ -219,7 +253,9 @@ static LogicalResult findParameters(Step &step, const DataMesh &mesh,
   for (auto [parameter, match] : llvm::zip_equal(step.parameters, *ignored)) {
     parameter.ignored = match.pattern.has_value();
     parameter.sharded =
-        mesh.shardAxes && parameter.type.getRank() > 0 && !parameter.ignored;
+        mesh.shardAxes && parameter.type.getRank() > 0 && !parameter.ignored &&
+        canCutAgain(step.getArgumentPlacement(parameter.argument),
+                    parameter.type, mesh);
     if (failed(chooseTypes(step, parameter, types)))
       return failure();
   }
@@ -275,7 +311,7 @@ FailureOr<Step> regather::tg::spmd::analyzeStep(func::FuncOp func,
                                                 const ElementTypes &types,
                                                 ArrayRef<std::string> ignore,
                                                 BatchMode batch) {
-  if (failed(checkStep(func)))
+  if (failed(checkStep(func, mesh)))
     return failure();
   Step step;
   step.func = func;

@@ -70,6 +70,10 @@ struct Step {
 
   RoleAttr getArgumentRole(unsigned argument) const;
   RoleAttr getResultRole(unsigned result) const;
+  /// The placement over axes that the step was sharded over before; null if
+  /// it is whole.
+  PlacementAttr getArgumentPlacement(unsigned argument) const;
+  PlacementAttr getResultPlacement(unsigned result) const;
   mlir::Operation *getTerminator() const { return block->getTerminator(); }
   mlir::MLIRContext *getContext() const {
     return block->getParent()->getContext();

@@ -381,7 +381,7 @@ Value StepSharder::convertResult(unsigned result, PlacementAttr &placement) {
       getResultState(role, partitioner.getState(value), argumentStates);
   // An update or a gradient has the placement of its argument.
   if (!role || !role.namesArgument())
-    placement = mesh.getPlacement(type, state);
+    placement = mesh.getPlacement(type, state, step.getResultPlacement(result));
   bool isGradient = role && role.getKind() == RoleKind::Gradient;
   if (!isGradient)
     return dependence.contains(value) ? convertOwnResult(result, placement)
@@ -426,7 +426,7 @@ Value StepSharder::convertOwnResult(unsigned result, PlacementAttr &placement) {
     return makeMean(own);
   placement = mesh.getPlacement(
       mesh.getJointType(cast<RankedTensorType>(value.getType())),
-      ValueState::getSplit(Group::Data, 0));
+      ValueState::getSplit(Group::Data, 0), step.getResultPlacement(result));
   return own;
 }
 

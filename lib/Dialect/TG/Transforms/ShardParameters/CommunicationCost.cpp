@@ -1,0 +1,65 @@
+//===- CommunicationCost.cpp - What cutting an operation sends ------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Partitioner.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+Value Partitioner::exchange(const ValueVersion &from, Value value,
+                            const ValueState &state) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !from.state.isSplit() || from.state.group != state.group)
+    return nullptr;
+  int64_t ranks = mesh.getRanks(state.group);
+  if (type.getDimSize(from.state.dim) % ranks != 0 ||
+      type.getDimSize(state.dim) % ranks != 0)
+    return nullptr;
+  return communication.exchange(from.local, from.state.dim, state);
+}
+
+int64_t Partitioner::getConversionBytes(Value value, const ValueVersion &seen,
+                                        const ValueState &state) const {
+  RankedTensorType type = getRuledTensor(value.getType());
+  if (!type || seen.state == state)
+    return 0;
+  auto it = numbers.find(value);
+  if (it != numbers.end() &&
+      (findVersion(entries[it->second], state) ||
+       findVersion(entries[it->second], ValueState::getWhole())))
+    return 0;
+  if (seen.state.isWhole())
+    return 0;
+  // All but the own part is sent; a sum that every rank needs, twice.
+  int64_t ranks = mesh.getRanks(seen.state.group);
+  int64_t bytes = getTensorBytes(type) / ranks * (ranks - 1);
+  if (seen.state.isPartial())
+    return state.isWhole() ? 2 * bytes : bytes;
+  return state.isWhole() ? bytes : bytes / ranks;
+}
+
+int64_t Partitioner::getCommunication(Operation *op, const ShardingRule &rule,
+                                      const FactorSplit &split, Group group,
+                                      ArrayRef<ValueVersion> operands) const {
+  int64_t bytes = 0;
+  for (auto [number, value] : llvm::enumerate(op->getOperands())) {
+    if (llvm::is_contained(rule.unread, number))
+      continue;
+    std::optional<int64_t> dim = split.operands[number];
+    bytes += getConversionBytes(value, operands[number],
+                                dim ? ValueState::getSplit(group, *dim)
+                                    : ValueState::getWhole());
+  }
+  int64_t ranks = mesh.getRanks(group);
+  for (auto [result, dim] : llvm::zip_equal(op->getResults(), split.results))
+    if (RankedTensorType type = getRuledTensor(result.getType());
+        type && !dim && isDescribed(op, rule, result.getResultNumber()))
+      bytes += 2 * (getTensorBytes(type) / ranks * (ranks - 1));
+  return bytes;
+}

@@ -1,0 +1,183 @@
+//===- ShardStep.cpp - Cut a step over axes of a mesh ---------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShardStep/AxisSharder.h"
+#include "ShardStep/CausalMasks.h"
+
+#include "regather/Dialect/TG/Steps/StepEntry.h"
+#include "regather/Dialect/TG/Transforms/ModelAxes.h"
+#include "regather/Dialect/TG/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_SHARDSTEPPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+namespace {
+struct ShardStep : public regather::tg::impl::ShardStepPassBase<ShardStep> {
+  using ShardStepPassBase::ShardStepPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<func::FuncOp> entry =
+        findStep(module, "make all but the step private");
+    if (failed(entry))
+      return signalPassFailure();
+    if (!*entry || !hasParameters(*entry))
+      return;
+    if (failed(shardStep(*entry)))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult shardStep(func::FuncOp func) {
+    ModuleOp module = getOperation();
+    FailureOr<DataMesh> whole =
+        readMesh(module, {mesh, meshName, /*shardAxis=*/"",
+                          /*replicateAxis=*/""});
+    if (failed(whole))
+      return failure();
+    if (Operation *symbol = module.lookupSymbol(whole->symbol.getValue())) {
+      InFlightDiagnostic diag =
+          module.emitError()
+          << "module has a symbol called \"" << whole->symbol.getValue()
+          << "\"; if the step is sharded already, leave it as it is, otherwise "
+             "choose another option 'mesh-name'";
+      diag.attachNote(symbol->getLoc()) << "declared here";
+      return diag;
+    }
+    auto annotations = readAnnotations(module, *whole, shard);
+    if (failed(annotations))
+      return failure();
+    FailureOr<SmallVector<StringRef>> order =
+        chooseOrder(func, *whole, *annotations);
+    if (failed(order))
+      return failure();
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    MeshOp::create(builder, module.getLoc(), whole->symbol.getValue(),
+                   whole->axes,
+                   DenseI64ArrayAttr::get(&getContext(), whole->sizes));
+    SmallVector<StringRef> done;
+    for (StringRef axis : *order) {
+      if (failed(
+              shardOver(func, getAxisMesh(*whole, axis, done), *annotations)))
+        return failure();
+      done.push_back(axis);
+    }
+    return success();
+  }
+
+  /// The axes in the order in which the step is cut over them.
+  FailureOr<SmallVector<StringRef>>
+  chooseOrder(func::FuncOp func, const DataMesh &whole,
+              ArrayRef<Annotation> annotations) {
+    SmallVector<StringRef> order;
+    for (const std::string &axis : axes) {
+      if (failed(checkAxis(getOperation(), whole, "axes", axis)))
+        return failure();
+      if (llvm::is_contained(order, axis))
+        return emitError(getOperation().getLoc())
+               << "option 'axes' lists axis \"" << axis << "\" twice";
+      order.push_back(axis);
+    }
+    for (const Annotation &annotation : annotations)
+      if (!axes.empty() && !llvm::is_contained(order, annotation.axis))
+        return emitError(getOperation().getLoc())
+               << "option 'shard' asks for \"" << annotation.text
+               << "\", but option 'axes' does not list axis \""
+               << annotation.axis << '"';
+    if (!axes.empty())
+      return order;
+    std::vector<std::string> known = findModelAxes(mesh, shard, {});
+    // What cuts an input cuts all that is made of it: other axes then find the
+    // parts, and what they cut again are parts of these.
+    for (bool wantsInputs : {true, false})
+      for (StringAttr axis : whole.axes.getNames()) {
+        auto cuts = [&](const Annotation &annotation) {
+          return annotation.axis == axis.getValue();
+        };
+        bool cutsInputs =
+            llvm::any_of(annotations, [&](const Annotation &annotation) {
+              return cuts(annotation) && findInput(func, annotation.pattern);
+            });
+        if (llvm::is_contained(known, axis.getValue()) &&
+            cutsInputs == wantsInputs)
+          order.push_back(axis.getValue());
+      }
+    return order;
+  }
+
+  /// The mesh as seen by one axis, when the step lies over others already.
+  DataMesh getAxisMesh(const DataMesh &whole, StringRef axis,
+                       ArrayRef<StringRef> done) {
+    DataMesh axisMesh = whole;
+    axisMesh.shardAxes = axisMesh.dataAxes =
+        AxesAttr::get(&getContext(), ArrayRef<StringRef>(axis));
+    axisMesh.shardRanks = whole.countRanks(axisMesh.shardAxes);
+    if (!done.empty())
+      axisMesh.modelAxes = AxesAttr::get(&getContext(), done);
+    return axisMesh;
+  }
+
+  /// True if the axis cuts an input behind its batch: along a sequence.
+  static bool cutsPositions(func::FuncOp func, const DataMesh &axisMesh,
+                            ArrayRef<Annotation> annotations) {
+    StringRef axis = axisMesh.shardAxes.getNames().front().getValue();
+    return llvm::any_of(annotations, [&](const Annotation &annotation) {
+      return annotation.axis == axis && annotation.dim.value_or(0) > 0 &&
+             findInput(func, annotation.pattern);
+    });
+  }
+
+  static bool findInput(func::FuncOp func, StringRef name) {
+    for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+      auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
+      auto own = func.getArgAttrOfType<StringAttr>(i, kNameAttrName);
+      if (role && role.getKind() == RoleKind::Input && own &&
+          own.getValue() == name)
+        return true;
+    }
+    return false;
+  }
+
+  LogicalResult shardOver(func::FuncOp func, const DataMesh &axisMesh,
+                          ArrayRef<Annotation> annotations) {
+    if (axisMesh.shardRanks > 1 && cutsPositions(func, axisMesh, annotations))
+      makeCausalMasks(func.getBody().front());
+    FailureOr<Step> step = analyzeStep(func, axisMesh, ElementTypes(),
+                                       /*ignore=*/{}, BatchMode::Global);
+    if (failed(step))
+      return failure();
+    FailureOr<AxisSeeds> seeds = findSeeds(*step, axisMesh, annotations);
+    if (failed(seeds))
+      return failure();
+    if (axisMesh.shardRanks == 1)
+      return success();
+    if (seeds->empty())
+      func.emitWarning() << "axis " << axisMesh.shardAxes.getNames().front()
+                         << " of option 'mesh' splits nothing: its "
+                         << axisMesh.shardRanks
+                         << " ranks do the same work; say with option 'shard' "
+                            "what lies over it";
+    AxisSharder sharder(*step, axisMesh, *seeds);
+    sharder.run();
+    numParametersSharded += sharder.countShardedParameters();
+    numCollectives += sharder.getNumCollectives();
+    numSplit += sharder.getPartitioner().numSplit;
+    numKeptWhole += sharder.getPartitioner().numKeptWhole;
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,230 @@
+//===- Annotations.cpp - Placements that the user fixes -------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Annotations.h"
+
+#include "regather/Dialect/TG/Modules/ModulePattern.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+/// Reads `[tp] shard 0` or `[tp] whole`.
+static bool readPlacement(StringRef text, Annotation &annotation) {
+  text = text.trim();
+  if (!text.consume_front("["))
+    return false;
+  auto [axis, kind] = text.split(']');
+  annotation.axis = axis.trim().str();
+  kind = kind.trim();
+  if (annotation.axis.empty() || annotation.axis.find(',') != std::string::npos)
+    return false;
+  if (kind == "whole")
+    return true;
+  int64_t dim;
+  if (!kind.consume_front("shard") || kind.trim().getAsInteger(10, dim) ||
+      dim < 0)
+    return false;
+  annotation.dim = dim;
+  return true;
+}
+
+FailureOr<std::vector<Annotation>>
+regather::tg::spmd::readAnnotations(ModuleOp module, const DataMesh &mesh,
+                                    ArrayRef<std::string> texts) {
+  std::vector<Annotation> annotations;
+  for (const std::string &text : texts) {
+    Annotation &annotation = annotations.emplace_back();
+    annotation.text = text;
+    // Patterns may be regular expressions, which may contain the sign.
+    auto [pattern, placement] = StringRef(text).rsplit('=');
+    pattern = pattern.trim();
+    if (pattern.consume_front("output(") && pattern.consume_back(")"))
+      annotation.isOutput = true;
+    annotation.pattern = pattern.str();
+    if (pattern.empty() || !readPlacement(placement, annotation))
+      return emitError(module.getLoc())
+             << "option 'shard' expects a placement over one axis, such as "
+                "'layers.*.wq=[tp] shard 0' or 'output(layers.*.wo)=[tp] shard "
+                "1', got \""
+             << text << '"';
+    if (failed(checkAxis(module, mesh, "shard", annotation.axis)))
+      return failure();
+  }
+  return annotations;
+}
+
+//===----------------------------------------------------------------------===//
+// What it means
+//===----------------------------------------------------------------------===//
+
+/// Checks that `type` can be cut as an annotation says.
+static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
+                              const Annotation &annotation, Type type,
+                              const Twine &what, bool mayBeUneven) {
+  if (!annotation.dim)
+    return success();
+  func::FuncOp func = step.func;
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() <= *annotation.dim)
+    return func.emitError()
+           << "option 'shard' asks for \"" << annotation.text << "\", but "
+           << what << " has no dimension " << *annotation.dim << ": " << type;
+  int64_t size = tensor.getDimSize(*annotation.dim);
+  if (size % mesh.shardRanks == 0 || (mayBeUneven && size >= mesh.shardRanks))
+    return success();
+  return func.emitError() << "option 'shard' asks for \"" << annotation.text
+                          << "\", but the " << mesh.shardRanks
+                          << " ranks of axis \"" << annotation.axis
+                          << "\" do not divide the " << size
+                          << " elements of dimension " << *annotation.dim
+                          << " of " << what;
+}
+
+/// True if an axis before this one cuts the dimension.
+static bool isCutBefore(PlacementAttr placement, int64_t dim) {
+  return placement &&
+         llvm::any_of(placement.getAxes(), [&](AxisPlacementAttr axis) {
+           return axis.getKind() == PlacementKind::Shard &&
+                  axis.getDim() == dim;
+         });
+}
+
+static LogicalResult findArguments(const Step &step, const DataMesh &mesh,
+                                   ArrayRef<const Annotation *> annotations,
+                                   AxisSeeds &seeds) {
+  func::FuncOp func = step.func;
+  SmallVector<unsigned> candidates;
+  SmallVector<StringRef> names;
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    RoleAttr role = step.getArgumentRole(i);
+    auto name = func.getArgAttrOfType<StringAttr>(i, kNameAttrName);
+    if (!role || !name ||
+        !llvm::is_contained(
+            {RoleKind::Parameter, RoleKind::Buffer, RoleKind::Input},
+            role.getKind()))
+      continue;
+    candidates.push_back(i);
+    names.push_back(name.getValue());
+  }
+  std::vector<std::string> patterns;
+  for (const Annotation *annotation : annotations)
+    patterns.push_back(annotation->pattern);
+  FailureOr<std::vector<PatternMatch>> matches =
+      matchPatterns(func, "shard", patterns, names, "parameter or input");
+  if (failed(matches))
+    return failure();
+  for (auto [argument, name, match] :
+       llvm::zip_equal(candidates, names, *matches)) {
+    if (!match.pattern)
+      continue;
+    const Annotation &annotation = *annotations[*match.pattern];
+    bool isParameter =
+        step.getArgumentRole(argument).getKind() == RoleKind::Parameter;
+    // Two cuts of one dimension are one only if parts are equal.
+    bool mayBeUneven =
+        isParameter && annotation.dim &&
+        !isCutBefore(step.getArgumentPlacement(argument), *annotation.dim);
+    if (failed(
+            checkCut(step, mesh, annotation, func.getArgumentTypes()[argument],
+                     Twine(isParameter ? "parameter \"" : "\"") + name + "\"",
+                     mayBeUneven)))
+      return failure();
+    seeds.arguments[argument] = annotation.dim;
+  }
+  return success();
+}
+
+/// True if `module` is `prefix` or in it.
+static bool isWithin(StringRef module, StringRef prefix) {
+  return module.consume_front(prefix) &&
+         (module.empty() || module.starts_with("."));
+}
+
+static StringRef getModule(Operation *op) {
+  auto module = op->getAttrOfType<StringAttr>(kModuleAttrName);
+  return module ? module.getValue() : StringRef();
+}
+
+/// The values that leave `prefix`, a module that contains `op`, in forward.
+static void findOutputs(const Step &step, Operation *op, StringRef prefix,
+                        SmallVectorImpl<Value> &outputs) {
+  for (Value result : op->getResults()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type || !isa<FloatType>(type.getElementType()))
+      continue;
+    for (Operation *user : result.getUsers()) {
+      Operation *outer = step.block->findAncestorOpInBlock(*user);
+      if (outer == step.getTerminator() ||
+          getPhase(outer).value_or(Phase::Forward) != Phase::Forward ||
+          isWithin(getModule(outer), prefix))
+        continue;
+      outputs.push_back(result);
+      break;
+    }
+  }
+}
+
+static LogicalResult findValues(const Step &step, const DataMesh &mesh,
+                                ArrayRef<const Annotation *> annotations,
+                                AxisSeeds &seeds) {
+  std::vector<std::string> patterns;
+  for (const Annotation *annotation : annotations)
+    patterns.push_back(annotation->pattern);
+  llvm::MapVector<StringRef, SmallVector<Operation *>> byModule;
+  for (Operation *op : step.operations)
+    if (getPhase(op).value_or(Phase::Forward) == Phase::Forward &&
+        !getModule(op).empty())
+      byModule[getModule(op)].push_back(op);
+  SmallVector<StringRef> paths;
+  for (const auto &[path, operations] : byModule)
+    paths.push_back(path);
+  FailureOr<std::vector<PatternMatch>> matches =
+      matchPatterns(step.func, "shard", patterns, paths, "module");
+  if (failed(matches))
+    return failure();
+  for (auto [path, match] : llvm::zip_equal(paths, *matches)) {
+    if (!match.pattern)
+      continue;
+    const Annotation &annotation = *annotations[*match.pattern];
+    SmallVector<Value> outputs;
+    for (Operation *op : byModule.find(path)->second)
+      findOutputs(step, op, match.prefix, outputs);
+    for (Value output : outputs) {
+      if (failed(checkCut(step, mesh, annotation, output.getType(),
+                          "an output of module \"" + match.prefix + "\"",
+                          /*mayBeUneven=*/false)))
+        return failure();
+      seeds.values[output] = annotation.dim;
+    }
+  }
+  return success();
+}
+
+FailureOr<AxisSeeds>
+regather::tg::spmd::findSeeds(const Step &step, const DataMesh &axisMesh,
+                              ArrayRef<Annotation> annotations) {
+  AxisSeeds seeds;
+  SmallVector<const Annotation *> arguments, outputs;
+  for (const Annotation &annotation : annotations)
+    if (annotation.axis == axisMesh.shardAxes.getNames().front().getValue())
+      (annotation.isOutput ? outputs : arguments).push_back(&annotation);
+  if (!arguments.empty() &&
+      failed(findArguments(step, axisMesh, arguments, seeds)))
+    return failure();
+  if (!outputs.empty() && failed(findValues(step, axisMesh, outputs, seeds)))
+    return failure();
+  return seeds;
+}

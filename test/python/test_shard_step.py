@@ -1,0 +1,144 @@
+"""Steps cut over model axes against the step of one device, on captured models.
+
+Tensor, sequence and context parallelism follow from a few annotations, beside
+FSDP over another axis. Loss, gradients and, with an optimizer, parameters after
+several steps are those of one device.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+
+from regather_tools import run_tool  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+from test_shard_parameters import (  # noqa: E402
+    Captured,
+    assert_close,
+    bert,
+    gpt2,
+    library_model,
+    llama,
+    masked,
+    perceptron,
+    qwen3,
+    t5,
+)
+
+LLAMA = ("/layers.*(wq|wk|wv|w1|w3)/=[tp] shard 0",)
+HUB = ("/.*(q|k|v|gate|up)_proj/=[tp] shard 0",)
+
+
+def mixtral() -> tuple:
+    return library_model("mixtral")
+
+
+@dataclass(frozen=True)
+class Model:
+    make: object
+    tensor: Sequence[str]
+    # The inputs with a sequence, along dimension 1.
+    inputs: Sequence[str] = field(default=("input_ids", "labels"))
+
+    def get_annotations(self, mesh: str) -> list[str]:
+        flags = []
+        if "tp" in mesh:
+            flags += self.tensor
+        if "cp" in mesh:
+            flags += [f"{name}=[cp] shard 1" for name in self.inputs]
+        return flags
+
+
+MODELS = {
+    "perceptron": Model(perceptron, ("up.weight=[tp] shard 0",), ()),
+    "llama": Model(llama, LLAMA, ("tokens", "labels")),
+    "masked": Model(masked, LLAMA, ("tokens", "labels")),
+    "gpt2": Model(gpt2, ("/.*(c_attn|c_fc).weight/=[tp] shard 1",)),
+    "bert": Model(bert, (
+        "/.*(query|key|value|intermediate.dense).weight/=[tp] shard 0",
+        "bert.embeddings.word_embeddings=[tp] shard 0"),
+        ("input_ids", "labels", "attention_mask")),
+    "qwen3": Model(qwen3, (*HUB, "lm_head=[tp] shard 0")),
+    "t5": Model(t5, ("/.*(SelfAttention|EncDecAttention).(q|k|v)/=[tp] shard 0",
+                     "/.*wi/=[tp] shard 0")),
+    "mixtral": Model(mixtral, (*HUB, "/.*down_proj/=[tp] shard 2")),
+}
+CAPTURED: dict[str, Captured] = {}
+
+
+@pytest.fixture
+def captured(name: str, tmp_path_factory: pytest.TempPathFactory) -> Captured:
+    if name not in CAPTURED:
+        CAPTURED[name] = Captured(MODELS[name].make,
+                                  tmp_path_factory.mktemp(name))
+    return CAPTURED[name]
+
+
+def run(captured: Captured, mesh: str, annotations: Sequence[str],
+        *options: str) -> tuple[list[float], dict[str, torch.Tensor]]:
+    outputs = captured.directory / "sharded.safetensors"
+    sharding = [f"--mesh={mesh}"] if mesh else []
+    result = run_tool("regather", "run", captured.directory / "step.mlir",
+                      *sharding,
+                      *(f"--shard={text}" for text in annotations), *options,
+                      "--inputs", captured.directory / "arguments.safetensors",
+                      "--outputs", outputs, "--json", "--quiet", timeout=300)
+    assert result.code == 0, result.stderr
+    return json.loads(result.stdout)["losses"], load_file(outputs)
+
+
+MESHES = ["tp:2", "dp:2,tp:2", "dp:2,tp:2,cp:2"]
+
+
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("name", list(MODELS))
+def test_equals_one_device(captured: Captured, name: str, mesh: str) -> None:
+    _, results = run(captured, mesh, MODELS[name].get_annotations(mesh))
+    assert_close(results, captured.whole)
+
+
+SEQUENCE = (*LLAMA, "output(embedding)=[tp] shard 1",
+            "/output.layers.*(wo|w2)./=[tp] shard 1")
+
+
+@pytest.mark.parametrize("name", ["llama"])
+def test_adamw_takes_the_same_steps(captured: Captured, name: str) -> None:
+    """States lie as their parameters do; the norm is over all axes."""
+    options = ("--optimizer=adamw max-norm=0.1", "--steps=3",
+               "--learning-rate=0.01")
+    losses, expected = run(captured, "", (), *options)
+    mesh = MESHES[-1]
+    sharded, results = run(captured, mesh, MODELS[name].get_annotations(mesh),
+                           *options)
+    assert sharded == pytest.approx(losses, rel=1e-5)
+    assert_close(results, expected, tolerance=1e-4)
+
+
+def shard(captured: Captured, *annotations: str, mesh: str = "tp:2") -> str:
+    text = ",".join(annotations)
+    result = run_tool("regather-opt", captured.directory / "step.mlir",
+                      f"--tg-shard-step=mesh={mesh} shard={{{text}}}",
+                      "--tg-verify-step")
+    assert result.code == 0, result.stderr
+    return result.stdout.decode()
+
+
+@pytest.mark.parametrize("name", ["llama"])
+def test_column_and_row_parallelism_follow(captured: Captured,
+                                           name: str) -> None:
+    """One sum in forward for each of attention and feed-forward."""
+    text = shard(captured, *LLAMA)
+    layers = 2
+    assert text.count("phase forward") == 2 * layers
+    for weight in ("wo", "w2"):
+        for layer in range(layers):
+            block = "attention" if weight == "wo" else "feed_forward"
+            entry = text.split(f'"layers.{layer}.{block}.{weight}.weight"')[1]
+            assert entry.split(",")[1].strip().startswith(
+                "tg.placement = #tg.placement<@mesh [[tp] = shard 1]>")
