@@ -1,4 +1,4 @@
-//===- ShardingPasses.td - Passes that shard steps -----------*- tablegen -*-===//
+//===- ShardingPasses.td - Passes that shard steps ---------*- tablegen -*-===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
