@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -88,5 +89,37 @@ def panels(name: str, title: str, x_label: str, y_label: str,
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
     figure.suptitle(title)
+    figure.tight_layout()
+    return save(figure, name)
+
+
+def frontiers(name: str, models: Mapping[str, Mapping[str, Any]]) -> Path:
+    """A panel for each model: bytes against seconds of the choices than which
+    none is both smaller and quicker, above the bound."""
+    figure, axes = pyplot.subplots(2, (len(models) + 1) // 2, squeeze=False,
+                                   figsize=(9, 6.4))
+    for panel, model in zip(axes.flat, models.values()):
+        frontier = model["frontier"]
+        panel.step([choice["bytes"] / 1e9 for choice in frontier],
+                   [choice["seconds"] * 1e3 for choice in frontier],
+                   where="post", color=COLORS[0], linewidth=1)
+        for away, color, label in ((False, COLORS[0], "on the device"),
+                                   (True, COLORS[1], "some on the host")):
+            points = [choice for choice in frontier
+                      if (choice["host_bytes"] > 0) == away]
+            panel.plot([choice["bytes"] / 1e9 for choice in points],
+                       [choice["seconds"] * 1e3 for choice in points],
+                       "o", color=color, label=label)
+        usual = model["usual"]
+        panel.plot(usual["bytes"] / 1e9, usual["seconds"] * 1e3, "x",
+                   color=COLORS[2], label="without a limit")
+        panel.axhline(model["bound_seconds"] * 1e3, color="#444444",
+                      linestyle="--", linewidth=0.8)
+        panel.set_title(f"{model['title']}, {model['ranks']} ranks")
+        panel.set_xlabel("GB on each rank")
+        panel.set_ylabel("ms a step, simulated")
+        panel.set_ylim(bottom=0)
+        panel.spines[["top", "right"]].set_visible(False)
+    axes.flat[0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
     return save(figure, name)

@@ -164,6 +164,13 @@ static const CommandOption kOptions[] = {
      "(default, but within --memory auto where that is the quickest way to "
      "fit)",
      kPrepared, readStep},
+    {"offload", "MODE OPTION=VALUE...",
+     "What backward reads from memory of the host: marked, what the model "
+     "marks "
+     "(default); all; bytes, with bytes=40GB; or options of tg-offload; none "
+     "to "
+     "keep all on the device",
+     kPrepared, readStep},
     {"layout", "LAYOUT",
      "How parameters that are sharded are stored: flat, those of a unit in one "
      "buffer (default), or per-parameter",

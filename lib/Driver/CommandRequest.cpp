@@ -133,5 +133,7 @@ CompileRequest regather::takeCompileRequest(CommandRequest request,
   compile.file = std::move(file);
   compile.step = std::move(request.step);
   compile.code = std::move(request.compile);
+  // CPUs say themselves what they have.
+  compile.step.fitsDevice = compile.code.isForGpus();
   return compile;
 }

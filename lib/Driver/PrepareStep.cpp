@@ -83,6 +83,7 @@ static LogicalResult verifyPartitioned(const AnalyzedStep &step,
       {"a policy", printStepOption(options, "policy")},
       {"resharding", printStepOption(options, "reshard")},
       {"recomputation", printStepOption(options, "recompute")},
+      {"offloading", printStepOption(options, "offload")},
       {"an optimizer", printStepOption(options, "optimizer")}};
   func::FuncOp backward = step.backward->func;
   for (const auto &[what, text] : requests)
@@ -142,9 +143,24 @@ static BatchMode resolveBatch(const AnalyzedStep &step, int64_t rows) {
                                                  : BatchMode::PerRank;
 }
 
+/// True if no option says what lives on from forward to backward, or when.
+static bool isMemoryOpen(const StepOptions &options) {
+  return !options.asCaptured && !options.policy &&
+         llvm::all_of(
+             std::initializer_list<PassDecision>{
+                 options.chunk.decision, options.recompute.decision,
+                 options.reshard.decision, options.offload.decision,
+                 options.schedule.decision},
+             [](PassDecision decision) {
+               return decision == PassDecision::Open;
+             });
+}
+
 LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
-                                     std::optional<MemoryPlan> &plan) {
-  if (!options.memory)
+                                     std::optional<StepMemoryPlan> &plan) {
+  bool isDefault = std::exchange(options.fitsDevice, false) &&
+                   !options.memory && isMemoryOpen(options);
+  if (!options.memory && !isDefault)
     return success();
   if (failed(lowerCapturedTypes(module)))
     return failure();
@@ -153,8 +169,18 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
                   options.shard.mesh.empty() ? options.ranks : std::nullopt);
   if (failed(step))
     return failure();
-  FailureOr<MemoryPlan> made =
-      planMemory(module, options, findFacts(module, *step).isOpen);
+  bool isOpen = findFacts(module, *step).isOpen;
+  if (isDefault) {
+    if (!isOpen)
+      return success();
+    FailureOr<std::optional<StepMemoryPlan>> made =
+        planDeviceMemory(module, options);
+    if (failed(made))
+      return failure();
+    plan = std::move(*made);
+    return success();
+  }
+  FailureOr<StepMemoryPlan> made = planStepMemory(module, options, isOpen);
   if (failed(made))
     return failure();
   options.memory.reset();
@@ -165,7 +191,7 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
 FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
                                               const StepOptions &wanted) {
   StepOptions given = wanted;
-  std::optional<MemoryPlan> memory;
+  std::optional<StepMemoryPlan> memory;
   if (failed(lowerCapturedTypes(module)) ||
       failed(decideMemory(module, given, memory)))
     return failure();

@@ -162,16 +162,11 @@ FailureOr<tg::PolicyAttr> StepImporter::readPolicy(const JsonValue &node) {
   if (!*name)
     return tg::PolicyAttr();
   std::optional<tg::Policy> policy = tg::symbolizePolicy((*name)->getString());
-  if (policy && *policy != tg::Policy::Offload)
+  if (policy)
     return tg::PolicyAttr::get(builder.getContext(), *policy);
-  if (policy) {
-    file.emitError(**name) << "offload is not implemented; must_save keeps the "
-                              "value on the device";
-    return failure();
-  }
   file.emitError(**name)
-      << "expects must_save, prefer_save, prefer_recompute or "
-         "must_recompute, got \""
+      << "expects must_save, prefer_save, prefer_recompute, must_recompute or "
+         "offload, got \""
       << (*name)->getString() << '"';
   return failure();
 }

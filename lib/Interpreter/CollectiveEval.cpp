@@ -34,11 +34,15 @@ static StepFunction build(tg::AxisIndexOp op, Compiler &compiler) {
 }
 
 static StepFunction build(tg::WaitOp op, Compiler &compiler) {
-  return [op = op.getOperation(), future = compiler.getSlot(op.getFuture()),
+  // Copies between device and host concern no other rank.
+  bool takesPart =
+      isa<tg::CollectiveOpInterface>(op.getFuture().getDefiningOp());
+  return [op = op.getOperation(), takesPart,
+          future = compiler.getSlot(op.getFuture()),
           results = compiler.getSlots(op.getTensors())](RankRun &rank,
                                                         Frame &frame) {
     Future awaited = std::move(frame.values[future].future);
-    if (failed(rank.world.wait(rank.rank, awaited, op)))
+    if (takesPart && failed(rank.world.wait(rank.rank, awaited, op)))
       return failure();
     auto &tensors = awaited.collective->results[awaited.position];
     for (auto [slot, tensor] : llvm::zip_equal(results, tensors))
@@ -75,10 +79,24 @@ static StepFunction buildStart(tg::CollectiveOpInterface op,
   };
 }
 
+/// A copy has arrived when it is started.
+static StepFunction build(tg::HostCopyOpInterface op, Compiler &compiler) {
+  return [operands = compiler.getUses(op->getOpOperands()),
+          slot = compiler.getSlot(op.getFuture())](RankRun &, Frame &frame) {
+    auto copy = std::make_shared<PendingCollective>();
+    std::vector<TensorRef> &tensors = copy->results.emplace_back();
+    for (Use use : operands)
+      tensors.push_back(take(frame, use).tensor);
+    copy->complete = true;
+    frame.values[slot].future = {std::move(copy), /*position=*/0};
+    return success();
+  };
+}
+
 StepFunction regather::interp::buildCollectiveStep(Operation *op,
                                                    Compiler &compiler) {
   return llvm::TypeSwitch<Operation *, StepFunction>(op)
-      .Case<tg::AxisIndexOp, tg::WaitOp>(
+      .Case<tg::AxisIndexOp, tg::WaitOp, tg::HostCopyOpInterface>(
           [&](auto typed) { return build(typed, compiler); })
       .Case<tg::CollectiveOpInterface>(
           [&](auto typed) { return buildStart(typed, compiler); })

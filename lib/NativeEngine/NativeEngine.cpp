@@ -73,6 +73,7 @@ LogicalResult NativeEngine::createEngine(const EngineOptions &options) {
   executor.watch_arena = options.watchArena;
   executor.latency_seconds = options.communicator.latencySeconds;
   executor.bandwidth = options.communicator.bandwidth;
+  executor.host_bandwidth = options.communicator.hostBandwidth;
   executor.record_spans = options.recordSpans;
   executor.transport = options.transport;
   executor.check_messages = options.communicator.isChecked;

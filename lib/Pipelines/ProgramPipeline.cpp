@@ -19,6 +19,15 @@ void regather::buildKernelPipeline(OpPassManager &pm,
   // What is computed together.
   pm.addPass(tg::createFormKernelsPass(options.kernels));
 
+  // What is kept on the host between forward and backward. By default, what is
+  // marked.
+  if (options.offload) {
+    tg::OffloadPassOptions offload = *options.offload;
+    if (offload.cluster.empty())
+      offload.cluster = tg::OffloadPassOptions().cluster;
+    pm.addPass(tg::createOffloadPass(offload));
+  }
+
   // In which order. By default, the one that it is in.
   pm.addPass(tg::createSchedulePass(options.schedule));
 }

@@ -164,6 +164,9 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
     return readChoice(options.recompute, {}, text, origin, {"none"});
   if (name == "chunk")
     return readChunks(options.chunk, text, origin);
+  if (name == "offload")
+    return readChoice(options.offload, getTimedDefaults<OffloadPassOptions>(),
+                      text, origin, {"none"});
   if (name == "bucket")
     return readBuckets(options.bucket, text, origin);
   if (name == "schedule")
@@ -224,6 +227,8 @@ std::string regather::printStepOption(const StepOptions &options,
     return printChoice(options.recompute);
   if (name == "chunk")
     return printChunks(options.chunk);
+  if (name == "offload")
+    return printChoice(options.offload, getTimedDefaults<OffloadPassOptions>());
   if (name == "bucket" && options.bucket.isWanted() &&
       options.bucket.options.mode == BucketMode::Plan)
     return options.bucket.options.plan;
@@ -264,6 +269,7 @@ static bool visitPass(StepOptions &options, StringRef pass,
   visit(options.reshard.options);
   visit(options.recompute.options);
   visitOptional(options.optimizer);
+  visit(options.offload.options);
   visit(options.bucket.options);
   visit(options.schedule.options);
   visit(options.verify);
@@ -288,6 +294,7 @@ static void decideBy(StepOptions &options, StringRef pass, StringRef option) {
     options.chunk.decision = PassDecision::Yes;
   decide(options.reshard);
   decide(options.recompute);
+  decide(options.offload);
   decide(options.bucket);
   decide(options.schedule);
 }

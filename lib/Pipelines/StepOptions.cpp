@@ -25,12 +25,16 @@ StepOptions::StepOptions() {
   bucket.options.mode = BucketMode::Auto;
   bucket.options.cluster.clear();
   schedule.options.cluster.clear();
+  offload.options.cluster.clear();
 }
 
 ProgramOptions StepOptions::getProgram() const {
   ProgramOptions options = program;
   if (schedulesKernels && schedule.isWanted())
     options.schedule = schedule.options;
+  options.offload = offload.options;
+  if (offload.decision == PassDecision::No)
+    options.offload.reset();
   return options;
 }
 
@@ -110,12 +114,16 @@ StepOptions regather::completeOptions(StepOptions options,
   decide(options.recompute, isPlanned);
   decide(options.reshard, isPlanned && hasSeveralRanks);
   decide(options.bucket, isPlanned && hasSeveralRanks);
-  decide(options.schedule, isPlanned && hasSeveralRanks);
+  // Copies to the host have to run beside computation, too.
+  decide(options.schedule,
+         isPlanned && (hasSeveralRanks || options.offload.isWanted()));
 
   // A plan takes no times.
   if (options.bucket.options.mode == BucketMode::Auto &&
       options.bucket.options.cluster.empty())
     options.bucket.options.cluster = options.cluster;
+  if (options.offload.options.cluster.empty())
+    options.offload.options.cluster = options.cluster;
   if (options.schedule.options.cluster.empty())
     options.schedule.options.cluster = options.cluster;
   if (options.overlapsGroups &&

@@ -136,6 +136,9 @@ rg_slice ProgramTranslator::getSlice(Value buffer) {
                  found.base.getDefiningOp<exec::DestinationOp>()) {
     slice.space = RG_SPACE_RESULT;
     slice.index = static_cast<int32_t>(destination.getNumber());
+  } else if (auto host = found.base.getDefiningOp<exec::HostSliceOp>()) {
+    slice.space = RG_SPACE_HOST;
+    slice.offset += static_cast<int64_t>(*host.getOffset());
   } else {
     slice.offset += static_cast<int64_t>(
         *found.base.getDefiningOp<exec::SliceOp>().getOffset());
@@ -403,6 +406,12 @@ void ProgramTranslator::translate(Operation &inner) {
             copy.getStream());
         setMovedBytes(2);
       })
+      .Case([&](exec::TransferOp transfer) {
+        add(transfer, RG_OP_COPY, 0,
+            {getSlice(transfer.getTarget()), getSlice(transfer.getSource())},
+            transfer.getStream());
+        setMovedBytes(1);
+      })
       .Case([&](exec::FillOp fill) {
         auto type = RankedTensorType::get({}, fill.getValue().getType());
         auto [it, inserted] = fillValues.try_emplace(fill.getValue(), 0);
@@ -445,6 +454,10 @@ void ProgramTranslator::translate() {
   program.arena_bytes = static_cast<int64_t>(*op.getArena());
   program.arena_lower_bound =
       static_cast<int64_t>(op.getLowerBound().value_or(*op.getArena()));
+  program.host_arena_bytes =
+      static_cast<int64_t>(op.getHostArena().value_or(0));
+  program.host_arena_lower_bound =
+      static_cast<int64_t>(op.getHostLowerBound().value_or(0));
   program.arena_alignment = static_cast<int64_t>(op.getAlignment());
   program.stream_count = static_cast<int32_t>(op.getStreams());
   for (auto mesh : op->getParentOfType<ModuleOp>().getOps<tg::MeshOp>())

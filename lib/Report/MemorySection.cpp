@@ -39,6 +39,10 @@ static void writePeaks(llvm::raw_ostream &os, const MemoryCurve &before,
       "lies in an arena of {1}, before the passes {2}.</p>\n",
       formatBytes(after.argumentBytes), formatBytes(after.arenaBytes),
       formatBytes(before.arenaBytes));
+  if (after.hostBytes > 0)
+    os << llvm::formatv("<p class=\"quiet\">Between forward and backward, {0} "
+                        "lie in memory of the host.</p>\n",
+                        formatBytes(after.hostBytes));
 }
 
 static constexpr Column kBufferColumns[] = {{"written by", ColumnKind::Code},

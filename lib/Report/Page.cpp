@@ -52,6 +52,7 @@ static void writeHeader(llvm::raw_ostream &os, const StepReport &report) {
   writeChip(os, "policy", request.policy);
   writeChip(os, "reshard", request.reshard);
   writeChip(os, "recompute", request.recompute);
+  writeChip(os, "on the host", request.offload);
   writeChip(os, "buckets", request.bucket);
   writeChip(os, "schedule", request.schedule);
   writeChip(os, "optimizer", request.optimizer);

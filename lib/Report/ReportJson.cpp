@@ -30,6 +30,7 @@ static void writeOverview(OStream &json, const StepReport &report) {
     json.attribute("policy", report.request.policy);
     json.attribute("reshard", report.request.reshard);
     json.attribute("recompute", report.request.recompute);
+    json.attribute("offload", report.request.offload);
     json.attribute("bucket", report.request.bucket);
     json.attribute("schedule", report.request.schedule);
     json.attribute("optimizer", report.request.optimizer);

@@ -1,4 +1,5 @@
-"""`--memory`: the quickest step that fits, and `--chunk`, one way to make it."""
+"""`--memory`: the quickest step that fits; `--chunk` and `--offload`, two ways to
+make it."""
 
 from __future__ import annotations
 
@@ -104,6 +105,61 @@ def test_blocks_of_rows_have_the_same_bits(folder: Path) -> None:
         numpy.testing.assert_allclose(value, whole["tensors"][name],
                                       rtol=1e-2, atol=1e-3, err_msg=name)
     assert sums["arena"]["planned_bytes"] < blocks["arena"]["planned_bytes"]
+
+
+def test_what_is_on_the_host_has_the_same_bits(folder: Path) -> None:
+    """Also over a slow link; bytes on the host are as planned, too."""
+    whole = train(folder)
+    away = train(folder, "--offload=all min-bytes=256")
+    assert away["outputs"] == whole["outputs"]
+    assert away["losses"] == whole["losses"]
+    assert "host_bytes" not in whole["arena"]
+    assert away["arena"]["planned_bytes"] < whole["arena"]["planned_bytes"]
+    half = away["arena"]["host_bytes"] // 2
+    some = train(folder, f"--offload=bytes bytes={half} min-bytes=256",
+                 "--comm=threads,host-bandwidth=10MB/s")
+    assert some["outputs"] == whole["outputs"]
+    assert half <= some["arena"]["host_bytes"] < away["arena"]["host_bytes"]
+    # Half is copied to the host, on a link of 10 MB/s, and back on another.
+    assert some["seconds_per_step"] >= half / 10e6
+
+
+def test_one_rank_offloads_too(folder: Path) -> None:
+    """In a bundle, with the link to the host as a resource of its own."""
+    common = ("--steps=2", "--random-inputs=3", "--json", "--quiet")
+    compiled = run_tool("regather", "compile", "step.fx.json", "--ranks=1",
+                        "--offload=all min-bytes=256", "--quiet", "-o",
+                        "away.rgb", cwd=folder, timeout=60)
+    assert compiled.code == 0, compiled.stderr
+    runs = [run_tool("regather", "run", step, *common, "--outputs", outputs,
+                     "--check-plan", cwd=folder, timeout=60)
+            for step, outputs in (("step.fx.json", "here.safetensors"),
+                                  ("away.rgb", "away.safetensors"))]
+    numbers = [json.loads(run.stdout) for run in runs if run.code == 0]
+    assert len(numbers) == 2, runs[-1].stderr
+    assert numbers[0]["losses"] == numbers[1]["losses"]
+    assert (folder / "here.safetensors").read_bytes() == \
+        (folder / "away.safetensors").read_bytes()
+    assert numbers[1]["arena"]["host_bytes"] > 0
+    simulated = run_tool("regather", "simulate", "step.fx.json", "--ranks=1",
+                         CLUSTER, "--offload=all min-bytes=256", "--json",
+                         "away.json", cwd=folder, timeout=60)
+    assert simulated.code == 0, simulated.stderr
+    links = json.loads((folder / "away.json").read_text())["lower_bounds"][
+        "link_seconds"]
+    assert min(links["to host"], links["from host"]) > 0
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("most", "--offload expects marked, all, bytes or none, got"),
+    ("bytes", "mode bytes and option 'bytes', a number of bytes, need each "
+     "other"),
+    ("all bytes=4kB", "need each other"),
+    ("all min-bytes=few", "min-bytes")])
+def test_bad_offloads(folder: Path, text: str, message: str) -> None:
+    result = simulate(folder, f"--offload={text}")
+    assert result.code == 1
+    assert message in result.stderr
 
 
 def test_fits_and_has_the_same_bits(folder: Path) -> None:

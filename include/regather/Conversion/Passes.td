@@ -231,7 +231,9 @@ def ConvertTGToExecPass : Pass<"convert-tg-to-exec", "::mlir::ModuleOp"> {
     Statistic<"numCollectives", "num-collectives",
               "Number of collectives lowered">,
     Statistic<"numInPlace", "num-in-place",
-              "Number of buffers that are reduced or broadcast in place">
+              "Number of buffers that are reduced or broadcast in place">,
+    Statistic<"numTransfers", "num-transfers",
+              "Number of copies between device and host lowered">
   ];
 }
 

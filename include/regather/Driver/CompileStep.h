@@ -76,7 +76,7 @@ struct CompiledModule {
   /// If it was wanted.
   std::optional<report::StepReport> report;
   /// If there was a limit of memory.
-  std::optional<MemoryPlan> memory;
+  std::optional<StepMemoryPlan> memory;
 };
 
 /// Prepares the step of `module`, which it changes, and compiles it. Emits

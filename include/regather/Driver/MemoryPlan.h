@@ -13,6 +13,7 @@
 
 #include "llvm/Support/JSON.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,14 @@ namespace regather {
 /// takes with them on each rank.
 struct MemoryChoice {
   /// As the options of commands of these names take them; empty for none.
-  std::string chunk, policy, recompute, reshard;
+  std::string chunk, policy, recompute, reshard, offload, schedule;
   /// Parameters, optimizer state, buffers, batch and results.
   int64_t argumentBytes = 0;
   /// Everything else: what the plan of the arena says, with all that lies
   /// between tensors.
   int64_t arenaBytes = 0;
+  /// The arena in memory of the host, which is no part of the limit.
+  int64_t hostBytes = 0;
   /// Simulated, by kernels and with the schedule that the step gets.
   double seconds = 0;
 
@@ -36,7 +39,7 @@ struct MemoryChoice {
   std::string describe() const;
 };
 
-struct MemoryPlan {
+struct StepMemoryPlan {
   /// Bytes that a rank may use.
   int64_t limit = 0;
   std::string cluster;
@@ -62,25 +65,35 @@ struct MemoryPlan {
 /// without, it is only left for the step that does nothing twice, if that fits
 /// and is quicker. Otherwise the largest chain over rows is carried out in
 /// blocks if that helps; then policies are tried, and budgets of saved bytes,
-/// the next one by what the arenas of two took, and both with parameters that
-/// are gathered again. If nothing fits by then, sums over rows are made in
+/// the next one by what the arenas of two took, then how much has to lie on the
+/// host, and all of it with parameters that are gathered again. If nothing fits
+/// by then, sums over rows are made in
 /// blocks, which changes bits. Each try prepares a copy of the module, plans
 /// its arena and simulates it. Emits an error that names the least that was
 /// found, and the largest tensors that it needs, if nothing fits.
 ///
 /// `isOpen`: nobody has decided about the step before.
-mlir::FailureOr<MemoryPlan> planMemory(mlir::ModuleOp module,
-                                       StepOptions &options, bool isOpen);
+mlir::FailureOr<StepMemoryPlan>
+planStepMemory(mlir::ModuleOp module, StepOptions &options, bool isOpen);
+
+/// Decides the same within the memory of the cluster's device, if the step
+/// would not fit there: by an estimate for the step as it is prepared without.
+/// Nothing otherwise, and a warning if nothing fits.
+///
+/// Cheap if all values of the step together fit, whoever computes them.
+/// Otherwise it prepares a copy of the module.
+mlir::FailureOr<std::optional<StepMemoryPlan>>
+planDeviceMemory(mlir::ModuleOp module, StepOptions &options);
 
 /// What was chosen, in one line.
-std::string formatChoice(const MemoryPlan &plan);
+std::string formatChoice(const StepMemoryPlan &plan);
 
 /// A line on what was chosen, a line on the bound, and a table of the frontier
 /// if more than one choice was tried.
-std::string formatText(const MemoryPlan &plan);
+std::string formatText(const StepMemoryPlan &plan);
 
 /// The members of an object.
-void writeJson(llvm::json::OStream &json, const MemoryPlan &plan);
+void writeJson(llvm::json::OStream &json, const StepMemoryPlan &plan);
 
 } // namespace regather
 

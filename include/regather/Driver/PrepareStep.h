@@ -22,13 +22,13 @@ struct PreparedStep {
   /// the step had been sharded before.
   StepOptions options;
   /// If there was a limit.
-  std::optional<MemoryPlan> memory;
+  std::optional<StepMemoryPlan> memory;
 };
 
 /// Chooses what `options.memory` asks for, if it does, and takes it away; see
-/// planMemory. Preparing a step does so by itself.
+/// planStepMemory and planDeviceMemory. Preparing a step does so by itself.
 mlir::LogicalResult decideMemory(mlir::ModuleOp module, StepOptions &options,
-                                 std::optional<MemoryPlan> &plan);
+                                 std::optional<StepMemoryPlan> &plan);
 
 /// Completes the options and runs what `module` lacks of the pipeline. Its
 /// parameters are sharded if a mesh is asked for, or several ranks and it has

@@ -50,7 +50,7 @@ struct SimulationSummary {
   /// The longest first.
   std::vector<WaitTime> exposed;
   /// If the step was to fit in a limit.
-  std::optional<MemoryPlan> memoryPlan;
+  std::optional<StepMemoryPlan> memoryPlan;
 
   const RankTimeline &getTimes() const { return result.ranks[rankClass]; }
   /// The part of communication behind which the compute stream computes; 1 if

@@ -43,9 +43,15 @@ template <typename OptionsT> struct Choice {
 
 /// How a step becomes a program over planned memory.
 struct ProgramOptions {
-  ProgramOptions() { schedule.mode = tg::ScheduleMode::None; }
+  ProgramOptions() {
+    schedule.mode = tg::ScheduleMode::None;
+    offload.emplace();
+  }
 
   tg::FormKernelsPassOptions kernels;
+  /// Absent: marks to offload are not followed. An empty cluster stands for the
+  /// default of the pass.
+  std::optional<tg::OffloadPassOptions> offload;
   /// Of the kernels. By default they stay in their order.
   tg::SchedulePassOptions schedule;
   ConvertTGToExecPassOptions toExec;
@@ -69,6 +75,9 @@ struct StepOptions {
   /// Bytes that a rank may use, by which what is open is chosen (see
   /// Driver/MemoryPlan.h). No pass reads it.
   std::optional<int64_t> memory;
+  /// Without such a limit, what the device of the cluster has is one if the
+  /// step does not fit there and nothing was decided about it.
+  bool fitsDevice = false;
   /// Nothing is chosen: what is open is not done.
   bool asCaptured = false;
 
@@ -85,6 +94,8 @@ struct StepOptions {
   std::optional<tg::ApplyPolicyPassOptions> policy;
   Choice<tg::ReshardAfterForwardPassOptions> reshard;
   Choice<tg::PartitionPassOptions> recompute;
+  /// Of kernels. What is open follows marks.
+  Choice<tg::OffloadPassOptions> offload;
   std::optional<tg::AppendOptimizerPassOptions> optimizer;
   /// An empty cluster stands for the one above.
   Choice<tg::BucketCollectivesPassOptions> bucket;
@@ -99,7 +110,7 @@ struct StepOptions {
   /// Of tg-verify-step, which ends each phase.
   tg::VerifyStepPassOptions verify;
 
-  /// But for its schedule, which is the one above.
+  /// But for its schedule, and what is offloaded, which are those above.
   ProgramOptions program;
 
   /// Passes that somebody gave options by their names. It is an error if the

@@ -27,8 +27,8 @@ namespace regather::report {
 /// What was asked of the step; empty texts if nothing was. `batch` is
 /// `per-rank` or empty.
 struct Request {
-  std::string batch, chunk, policy, reshard, recompute, bucket, schedule;
-  std::string optimizer;
+  std::string batch, chunk, policy, reshard, recompute, offload, bucket;
+  std::string schedule, optimizer;
 };
 
 /// The step as a whole.
@@ -122,6 +122,8 @@ struct MemoryCurve {
   int64_t argumentBytes = 0;
   /// The arena as it is planned.
   int64_t arenaBytes = 0;
+  /// The same in memory of the host.
+  int64_t hostBytes = 0;
   /// Where most bytes are in use, and the largest buffers there.
   uint64_t peak = 0;
   std::vector<LiveBuffer> largest;

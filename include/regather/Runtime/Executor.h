@@ -57,6 +57,9 @@ typedef struct rg_executor_options {
    *  damaged, twice or in place of another one fails with RG_ERROR_ABORTED. All
    *  ranks of a job say the same. */
   int32_t check_messages;
+  /** How long copies to and from the host take at least, in bytes per second in
+   *  each direction; 0: no longer than it takes to move the data. */
+  double host_bandwidth;
 } rg_executor_options;
 
 /** When an instruction was run. */
@@ -144,13 +147,16 @@ RG_EXPORT double rg_executor_wait_seconds(const rg_executor *executor,
 RG_EXPORT const rg_span *rg_executor_spans(const rg_executor *executor,
                                            int32_t rank, int64_t *count);
 
-/** Bytes of memory outside of the arguments that each rank holds: its arena,
+/** Bytes of memory outside of the arguments that each rank holds: its arenas,
  *  and scratch memory of its threads. */
 RG_EXPORT int64_t rg_executor_bytes(const rg_executor *executor);
 
 /** The end of the last bytes that were written in the arena of any rank,
  *  rounded up to its alignment. Only with `watch_arena`; otherwise -1. */
 RG_EXPORT int64_t rg_executor_touched_bytes(const rg_executor *executor);
+
+/** The same in the arena of the host. */
+RG_EXPORT int64_t rg_executor_touched_host_bytes(const rg_executor *executor);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /** Changes whenever the layout or the meaning of a table does. */
-#define RG_PROGRAM_VERSION 3
+#define RG_PROGRAM_VERSION 4
 
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_PROGRAM_SYMBOL "regather_program"
@@ -45,7 +45,10 @@ typedef enum rg_space {
   /** In argument `index`, which is written only if it is donated. */
   RG_SPACE_ARGUMENT,
   /** In memory of the caller for result `index`. */
-  RG_SPACE_RESULT
+  RG_SPACE_RESULT,
+  /** In the arena of the host, of which each rank has one; only copies touch
+   *  it. */
+  RG_SPACE_HOST
 } rg_space;
 
 /** The bytes of one dense, row-major buffer. */
@@ -140,7 +143,8 @@ typedef enum rg_opcode {
   /** What follows on the stream runs after event `index`; an event that was
    *  not recorded yet has nothing to wait for. */
   RG_OP_WAIT,
-  /** Copies the second slice to the first, of as many bytes. */
+  /** Copies the second slice to the first, of as many bytes. Copies between
+   *  device and host have streams of their own. */
   RG_OP_COPY,
   /** Writes the second slice, one element, all over the first. */
   RG_OP_FILL,
@@ -162,8 +166,9 @@ typedef enum rg_opcode {
 } rg_opcode;
 
 /** Instructions are issued in order. Those of stream 0, which computes, run in
- *  that order. Those of the other streams, which communicate, start in that
- *  order, and that one is done is known only from an event. */
+ *  that order. Those of the other streams, which communicate or copy to or from
+ *  the host, start in that order, and that one is done is known only from an
+ *  event. */
 typedef struct rg_instruction {
   int32_t opcode; /**< an rg_opcode */
   int32_t stream;
@@ -189,7 +194,10 @@ typedef struct rg_program {
   int64_t arena_bytes;
   /** The most bytes of the arena that are live at once. */
   int64_t arena_lower_bound;
-  int64_t arena_alignment; /**< a power of two, at most 4096 */
+  /** The same in memory of the host. */
+  int64_t host_arena_bytes;
+  int64_t host_arena_lower_bound;
+  int64_t arena_alignment; /**< of both, a power of two, at most 4096 */
   int32_t stream_count;
   int32_t event_count;
   int32_t loop_count;

@@ -144,6 +144,16 @@ private:
 };
 } // namespace
 
+/// What a device has of its host.
+static void readHost(const json::Value &value, Device &device,
+                     Problem &problem) {
+  Fields fields(value, "device.host", problem);
+  device.hostMemoryBytes = fields.getNumber("memory_bytes", kBytes);
+  device.hostBandwidth =
+      fields.getNumber("bandwidth_bytes_per_second", kBytesPerSecond);
+  device.hostLatencySeconds = fields.getNumber("latency_seconds", kSeconds);
+}
+
 static Device readDevice(const json::Value &value, Problem &problem) {
   Fields fields(value, "device", problem);
   Device device;
@@ -167,6 +177,8 @@ static Device readDevice(const json::Value &value, Problem &problem) {
   device.memoryEfficiency = fields.getNumber("memory_efficiency", kPart);
   device.memoryBytes = fields.getNumber("memory_bytes", kBytes);
   device.launchSeconds = fields.getNumber("launch_seconds", kSeconds);
+  if (fields.has("host"))
+    readHost(*fields.get("host"), device, problem);
   return device;
 }
 

@@ -1,4 +1,4 @@
-//===- CollectiveLowering.cpp - Collectives on streams --------------------===//
+//===- CollectiveLowering.cpp - Collectives and copies on streams ---------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -178,4 +178,39 @@ void StepLowering::lowerCollective(tg::CollectiveOpInterface op) {
   arrivals[op.getFuture()] = order.endCollective(builder, loc, stream);
   inFlight[op.getFuture()] = std::move(outputs);
   ++numCollectives;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies between device and host
+//===----------------------------------------------------------------------===//
+
+void StepLowering::lowerHostCopy(tg::HostCopyOpInterface op) {
+  Location loc = op.getLoc();
+  unsigned stream = op.isToHost() ? toHostStream : fromHostStream;
+  tg::WaitOp wait = tg::getFutureWait(op.getFuture());
+  SmallVector<Value> outputs;
+  for (auto [i, input] : llvm::enumerate(op.getInputs())) {
+    auto source = cast<MemRefType>(getBuffer(input).getType());
+    if (op.isToHost()) {
+      auto type =
+          MemRefType::get(source.getShape(), source.getElementType(),
+                          AffineMap(), tg::HostAttr::get(builder.getContext()));
+      outputs.push_back(exec::HostSliceOp::create(builder, loc, type,
+                                                  /*offset=*/nullptr));
+    } else if (wait) {
+      outputs.push_back(createDestination(wait.getTensors()[i]));
+    } else {
+      outputs.push_back(createSlice(
+          MemRefType::get(source.getShape(), source.getElementType()), loc));
+    }
+  }
+  order.beginCollective(builder, loc, stream);
+  for (auto [input, output] : llvm::zip_equal(op.getInputs(), outputs)) {
+    auto transfer = exec::TransferOp::create(builder, loc, getBuffer(input),
+                                             output, uint64_t(stream));
+    copyAttributes(op, transfer);
+  }
+  arrivals[op.getFuture()] = order.endCollective(builder, loc, stream);
+  inFlight[op.getFuture()] = std::move(outputs);
+  numTransfers += static_cast<int64_t>(op.getInputs().size());
 }

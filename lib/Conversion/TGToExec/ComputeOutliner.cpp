@@ -88,8 +88,8 @@ static bool isFreeView(Operation *op) {
 /// True for operations that a program has a counterpart of, or that it does not
 /// need.
 static bool isLowered(Operation *op) {
-  return isa<LaunchOp, CollectiveOpInterface, WaitOp, AxisIndexOp, FlattenOp,
-             UnflattenOp>(op) ||
+  return isa<LaunchOp, CollectiveOpInterface, HostCopyOpInterface, WaitOp,
+             AxisIndexOp, FlattenOp, UnflattenOp>(op) ||
          op->hasTrait<OpTrait::ConstantLike>() || isScalarCast(op) ||
          isConstant(op) || isFreeView(op);
 }
@@ -250,7 +250,7 @@ void ComputeOutliner::runOnBlock(Block &block) {
     auto isHeld = [&](Value result) {
       return !result.use_empty() || !isCompute(&op);
     };
-    if (!isa<CollectiveOpInterface>(op))
+    if (!isa<CollectiveOpInterface, HostCopyOpInterface>(op))
       for (Value result : llvm::make_filter_range(op.getResults(), isHeld))
         unsupported.checkType(result);
     if (lowered)

@@ -21,12 +21,23 @@ using namespace regather;
 /// Constants of equal elements with more elements are filled, not stored.
 static constexpr int64_t kMaxStoredSplat = 64;
 
+static bool hasHostCopies(func::FuncOp func, bool toHost) {
+  return func
+      .walk([&](tg::HostCopyOpInterface op) {
+        return op.isToHost() == toHost ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Of computation, of communication, and of copies in either direction.
 static unsigned countStreams(func::FuncOp func, unsigned maxCommStreams) {
   SetVector<std::pair<Attribute, Attribute>> groups;
   func.walk([&](tg::CollectiveOpInterface op) {
     groups.insert({op.getMeshAttr(), op.getAxesAttr()});
   });
-  return 1 + std::min<unsigned>(groups.size(), maxCommStreams);
+  return 1 + std::min<unsigned>(groups.size(), maxCommStreams) +
+         hasHostCopies(func, true) + hasHostCopies(func, false);
 }
 
 StepLowering::StepLowering(func::FuncOp func, unsigned maxCommStreams)
@@ -47,7 +58,8 @@ exec::ProgramOp StepLowering::run() {
       TypeAttr::get(builder.getFunctionType(getTypes(func.getArgumentTypes()),
                                             getTypes(func.getResultTypes()))),
       builder.getI64IntegerAttr(countStreams(func, maxCommStreams)),
-      /*arena=*/nullptr, /*lower_bound=*/nullptr, builder.getI64IntegerAttr(64),
+      /*arena=*/nullptr, /*lower_bound=*/nullptr, /*host_arena=*/nullptr,
+      /*host_lower_bound=*/nullptr, builder.getI64IntegerAttr(64),
       func.getArgAttrsAttr(), func.getResAttrsAttr());
   for (NamedAttribute attr : func->getDiscardableAttrs())
     program->setDiscardableAttr(attr.getName(), attr.getValue());
@@ -67,12 +79,17 @@ exec::ProgramOp StepLowering::run() {
 }
 
 /// Groups of ranks take the streams in turn, in the order of their first
-/// collective.
+/// collective. Copies have the last ones.
 void StepLowering::assignStreams() {
   func.walk([&](tg::CollectiveOpInterface op) {
     unsigned next = streams.size() % maxCommStreams;
     streams.try_emplace({op.getMeshAttr(), op.getAxesAttr()}, 1 + next);
   });
+  unsigned last = countStreams(func, maxCommStreams);
+  if (hasHostCopies(func, false))
+    fromHostStream = --last;
+  if (hasHostCopies(func, true))
+    toHostStream = --last;
 }
 
 void StepLowering::lowerBlock(Block &block) {
@@ -86,6 +103,8 @@ void StepLowering::lowerBlock(Block &block) {
 void StepLowering::lowerOp(Operation *op) {
   if (auto collective = dyn_cast<tg::CollectiveOpInterface>(op))
     return lowerCollective(collective);
+  if (auto copy = dyn_cast<tg::HostCopyOpInterface>(op))
+    return lowerHostCopy(copy);
   if (op->hasTrait<OpTrait::ConstantLike>() || isa<tensor::EmptyOp>(op))
     return lowerConstant(op);
   llvm::TypeSwitch<Operation *>(op)

@@ -29,6 +29,7 @@ public:
 
   int64_t getNumCollectives() const { return numCollectives; }
   int64_t getNumInPlace() const { return numInPlace; }
+  int64_t getNumTransfers() const { return numTransfers; }
 
 private:
   /// Where a value is to be computed: a part of a flat tensor.
@@ -42,6 +43,7 @@ private:
   void lowerOp(mlir::Operation *op);
   void lowerLaunch(tg::LaunchOp op);
   void lowerCollective(tg::CollectiveOpInterface op);
+  void lowerHostCopy(tg::HostCopyOpInterface op);
   void lowerAxisIndex(tg::AxisIndexOp op);
   void lowerFlatten(tg::FlattenOp op);
   void lowerUnflatten(tg::UnflattenOp op);
@@ -88,12 +90,14 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> inFlight;
   llvm::MapVector<Group, mlir::Value> communicators;
   llvm::MapVector<Group, unsigned> streams;
+  /// Of copies to the host and back.
+  unsigned toHostStream = 0, fromHostStream = 0;
   exec::StreamOrder order;
   /// What each value is a view, a cast or a gathered copy of, and the numbers
   /// of the values of the step that are not.
   llvm::DenseMap<mlir::Value, mlir::Value> roots;
   llvm::DenseMap<mlir::Value, uint64_t> rootNumbers;
-  int64_t numCollectives = 0, numInPlace = 0;
+  int64_t numCollectives = 0, numInPlace = 0, numTransfers = 0;
 };
 
 } // namespace regather

@@ -44,6 +44,7 @@ struct ConvertTGToExec
     numOutlined += outliner.getNumOutlined();
     numCollectives += lowering.getNumCollectives();
     numInPlace += lowering.getNumInPlace();
+    numTransfers += lowering.getNumTransfers();
   }
 
   FailureOr<func::FuncOp> findEntry() {

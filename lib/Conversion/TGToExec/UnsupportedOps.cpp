@@ -53,7 +53,11 @@ void UnsupportedOps::addOp(Operation *op) {
 }
 
 void UnsupportedOps::checkType(Value value) {
-  if (getBufferType(value.getType()))
+  Type type = value.getType();
+  // What has been copied to the host has a buffer there.
+  if (tg::isOnHost(type) && value.getDefiningOp<tg::WaitOp>())
+    type = tg::getDeviceType(cast<RankedTensorType>(type));
+  if (getBufferType(type))
     return;
   if (!state)
     state.emplace(func);

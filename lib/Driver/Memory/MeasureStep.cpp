@@ -20,12 +20,16 @@
 using namespace mlir;
 using namespace regather;
 
-/// How the options of commands say what was decided.
-static void describe(const StepOptions &options, MemoryChoice &choice) {
+/// How the options of commands say what was decided. The schedule is that of
+/// the default unless `given` says more.
+static void describe(const StepOptions &options, const StepOptions &given,
+                     MemoryChoice &choice) {
   choice.chunk = printStepOption(options, "chunk");
   choice.policy = printStepOption(options, "policy");
   choice.recompute = printStepOption(options, "recompute");
   choice.reshard = printStepOption(options, "reshard");
+  choice.offload = printStepOption(options, "offload");
+  choice.schedule = printStepOption(given, "schedule");
 }
 
 FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
@@ -40,7 +44,7 @@ FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
   if (failed(prepared))
     return failure();
   MeasuredStep measured;
-  describe(prepared->options, measured.choice);
+  describe(prepared->options, options, measured.choice);
   measured.savedBytes = countBoundary(*copy).savedBytes;
   ProgramOptions program = prepared->options.getProgram();
   FailureOr<StepSimulation> simulation =
@@ -61,6 +65,7 @@ FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
     return failure();
   measured.choice.argumentBytes = memory->argumentBytes;
   measured.choice.arenaBytes = memory->arenaBytes;
+  measured.choice.hostBytes = memory->hostBytes;
   measured.largest = std::move(memory->largest);
   return measured;
 }

@@ -21,11 +21,11 @@ using llvm::formatv;
 /// What is less of the time is no reason to use more memory.
 static constexpr double kLeastGain = 1e-3;
 
-double MemoryPlan::getGap() const {
+double StepMemoryPlan::getGap() const {
   return boundSeconds > 0 ? getChosen().seconds / boundSeconds - 1 : 0;
 }
 
-std::vector<unsigned> MemoryPlan::getFrontier() const {
+std::vector<unsigned> StepMemoryPlan::getFrontier() const {
   std::vector<unsigned> order(choices.size());
   std::iota(order.begin(), order.end(), 0);
   llvm::sort(order, [&](unsigned lhs, unsigned rhs) {
@@ -52,22 +52,27 @@ std::string MemoryChoice::describe() const {
   add("policy", policy);
   add("recompute", recompute);
   add("reshard", reshard);
+  add("offload", offload);
+  add("schedule", schedule);
   return text.empty() ? "the step as it is" : text;
 }
 
-std::string regather::formatChoice(const MemoryPlan &plan) {
+std::string regather::formatChoice(const StepMemoryPlan &plan) {
   const MemoryChoice &chosen = plan.getChosen();
   return formatv("{0} of {1} on each rank with {2}",
                  formatBytes(chosen.getBytes()), formatBytes(plan.limit),
                  chosen.describe());
 }
 
-std::string regather::formatText(const MemoryPlan &plan) {
+std::string regather::formatText(const StepMemoryPlan &plan) {
   const MemoryChoice &chosen = plan.getChosen();
   std::string text = formatv(
       "{0,-16}{1} of {2} on each rank: {3} of arguments, {4} of arena\n",
       "memory", formatBytes(chosen.getBytes()), formatBytes(plan.limit),
       formatBytes(chosen.argumentBytes), formatBytes(chosen.arenaBytes));
+  if (chosen.hostBytes > 0)
+    text += formatv("{0,-16}{1} more on its host\n", "",
+                    formatBytes(chosen.hostBytes));
   text += formatv("{0,-16}{1}, of {2} {3} tried\n", "", chosen.describe(),
                   plan.choices.size(),
                   plan.choices.size() == 1 ? "choice" : "choices");
@@ -90,13 +95,17 @@ static void writeChoice(llvm::json::OStream &json, const MemoryChoice &choice) {
   json.attribute("policy", choice.policy);
   json.attribute("recompute", choice.recompute);
   json.attribute("reshard", choice.reshard);
+  json.attribute("offload", choice.offload);
+  json.attribute("schedule", choice.schedule);
   json.attribute("bytes", choice.getBytes());
   json.attribute("argument_bytes", choice.argumentBytes);
   json.attribute("arena_bytes", choice.arenaBytes);
+  json.attribute("host_bytes", choice.hostBytes);
   json.attribute("seconds", choice.seconds);
 }
 
-void regather::writeJson(llvm::json::OStream &json, const MemoryPlan &plan) {
+void regather::writeJson(llvm::json::OStream &json,
+                         const StepMemoryPlan &plan) {
   json.attribute("limit_bytes", plan.limit);
   json.attribute("cluster", plan.cluster);
   json.attribute("bound_seconds", plan.boundSeconds);

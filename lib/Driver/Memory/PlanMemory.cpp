@@ -8,7 +8,9 @@
 
 #include "MeasureStep.h"
 
+#include "regather/Dialect/TG/Steps/TimedStep.h"
 #include "regather/Driver/Clusters.h"
+#include "regather/Driver/PrepareStep.h"
 #include "regather/Timeline/WriteTimeline.h"
 
 using namespace mlir;
@@ -18,6 +20,9 @@ using namespace regather::tg;
 /// Budgets of saved bytes that are tried at most, where parameters are gathered
 /// as they are without a limit, and where always again.
 static constexpr unsigned kNumBudgets = 5, kNumBudgetsAgain = 3;
+/// Numbers of bytes on the host that are tried at most, if all is more than
+/// enough.
+static constexpr unsigned kNumOffloads = 3;
 /// A step that takes so much of the limit is as good as one that takes it all.
 static constexpr double kFullPart = 0.98;
 /// How near a guess may come to a budget that is known, as part of what lies
@@ -37,12 +42,16 @@ public:
     mayApplyPolicy = mayRecompute && !given.policy;
     mayChunk = isFree && given.chunk.decision == PassDecision::Open;
     mayReshard = isFree && given.reshard.decision == PassDecision::Open;
+    mayOrder = isFree && given.schedule.decision == PassDecision::Open &&
+               given.ranks.value_or(countRanks(given.shard.mesh)) > 1;
+    mayOffload = isFree && given.offload.decision == PassDecision::Open &&
+                 this->model.getCluster().device.hostBandwidth > 0;
     plan.limit = *given.memory;
     plan.cluster = this->model.getCluster().name;
     this->given.memory.reset();
   }
 
-  FailureOr<MemoryPlan> run(StepOptions &chosen);
+  FailureOr<StepMemoryPlan> run(StepOptions &chosen);
 
 private:
   FailureOr<MeasuredStep> measure(const StepOptions &options);
@@ -58,9 +67,11 @@ private:
   void tryPolicy(const StepOptions &options, PolicyPlan policy);
   void tryBudgets(const StepOptions &options, const MeasuredStep &most,
                   unsigned numBudgets);
+  void tryOffloads(const StepOptions &options, const MeasuredStep &measured);
   FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first);
   void trySumsInBlocks();
   void tryGathersAgain(const MeasuredStep &first);
+  void tryMoreRoom();
   std::optional<unsigned> findBest() const;
   LogicalResult emitLeast();
 
@@ -68,8 +79,8 @@ private:
   /// Without the limit, which the tries must not look for again.
   StepOptions given;
   CostModel model;
-  bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard;
-  MemoryPlan plan;
+  bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard, mayOffload, mayOrder;
+  StepMemoryPlan plan;
   /// By choice.
   std::vector<StepOptions> options;
   std::vector<std::vector<report::LiveBuffer>> largest;
@@ -110,6 +121,42 @@ void MemorySearch::tryPolicy(const StepOptions &decided, PolicyPlan policy) {
   StepOptions marked = decided;
   marked.policy.emplace().policy = policy;
   (void)tryDecisions(marked);
+}
+
+/// How much has to lie on the host for the step to fit, as `decided` otherwise:
+/// less takes less time of the link. `most` is the step with nothing there.
+void MemorySearch::tryOffloads(const StepOptions &decided,
+                               const MeasuredStep &most) {
+  if (!mayOffload)
+    return;
+  StepOptions away = decided;
+  away.offload.decision = PassDecision::Yes;
+  away.offload.options.mode = OffloadMode::All;
+  FailureOr<MeasuredStep> all = tryDecisions(away);
+  if (failed(all) || !fits(*all))
+    return;
+  away.offload.options.mode = OffloadMode::Bytes;
+  int64_t low = 0, high = all->choice.hostBytes;
+  int64_t lowBytes = most.choice.getBytes(), highBytes = all->choice.getBytes();
+  for (unsigned i = 0; i < kNumOffloads && high - low > 1; ++i) {
+    if (static_cast<double>(highBytes) >=
+        kFullPart * static_cast<double>(plan.limit))
+      return;
+    // Rounded up to what frees enough if memory falls evenly.
+    double part = static_cast<double>(lowBytes - plan.limit) /
+                  static_cast<double>(lowBytes - highBytes);
+    part = std::clamp(part, kLeastPart, 1 - kLeastPart);
+    int64_t bytes = std::clamp(
+        low + static_cast<int64_t>(part * static_cast<double>(high - low)),
+        low + 1, high - 1);
+    away.offload.options.bytes = bytes;
+    FailureOr<MeasuredStep> measured = tryDecisions(away);
+    if (failed(measured))
+      return;
+    bool isEnough = fits(*measured);
+    (isEnough ? high : low) = bytes;
+    (isEnough ? highBytes : lowBytes) = measured->choice.getBytes();
+  }
 }
 
 /// The largest budget with which the step fits: more saved bytes mean less to
@@ -161,11 +208,21 @@ void MemorySearch::tryAll(const StepOptions &decided,
                           const MeasuredStep &measured,
                           ArrayRef<PolicyPlan> policies, unsigned numBudgets) {
   if (!mayRecompute)
-    return;
+    return tryOffloads(decided, measured);
+  std::optional<std::pair<StepOptions, MeasuredStep>> smallest;
   if (mayApplyPolicy)
-    for (PolicyPlan policy : policies)
-      tryPolicy(decided, policy);
+    for (PolicyPlan policy : policies) {
+      StepOptions marked = decided;
+      marked.policy.emplace().policy = policy;
+      FailureOr<MeasuredStep> tried = tryDecisions(marked);
+      if (succeeded(tried) && !fits(*tried))
+        smallest.emplace(std::move(marked), std::move(*tried));
+    }
   tryBudgets(decided, measured, numBudgets);
+  tryOffloads(decided, measured);
+  // The last policy leaves least, which may lie on the host as well.
+  if (smallest)
+    tryOffloads(smallest->first, smallest->second);
 }
 
 /// Blocks of rows take hardly any time, so what comes later has them if they
@@ -209,6 +266,19 @@ void MemorySearch::tryGathersAgain(const MeasuredStep &first) {
   tryAll(again, *measured, PolicyPlan::Full, kNumBudgetsAgain);
 }
 
+/// Schedules keep to little more than what the step takes in its order. Where
+/// the limit has more room, copies and gathers of the best step may start
+/// earlier.
+void MemorySearch::tryMoreRoom() {
+  std::optional<unsigned> best = findBest();
+  if (!best || !mayOrder)
+    return;
+  StepOptions roomy = options[*best];
+  roomy.schedule.decision = PassDecision::Yes;
+  roomy.schedule.options.memoryLimit = std::to_string(plan.limit);
+  (void)tryDecisions(roomy);
+}
+
 /// The quickest that fits.
 std::optional<unsigned> MemorySearch::findBest() const {
   std::optional<unsigned> best;
@@ -247,9 +317,14 @@ LogicalResult MemorySearch::emitLeast() {
   return diag;
 }
 
-FailureOr<MemoryPlan> MemorySearch::run(StepOptions &chosen) {
+FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen) {
   FailureOr<MeasuredStep> first = measure(given);
-  if (failed(first) || failed(tryNothingTwice()))
+  if (failed(first))
+    return failure();
+  // No decision changes what arguments take.
+  if (first->choice.argumentBytes > plan.limit)
+    return emitLeast();
+  if (failed(tryNothingTwice()))
     return failure();
   if (!fits(*first) && mayChunk)
     if (FailureOr<MeasuredStep> chunked = tryChunks(*first); succeeded(chunked))
@@ -262,6 +337,8 @@ FailureOr<MemoryPlan> MemorySearch::run(StepOptions &chosen) {
   }
   if (!findBest() && mayChunk && given.chunk.isWanted())
     trySumsInBlocks();
+  if (!fits(*first))
+    tryMoreRoom();
   std::optional<unsigned> best = findBest();
   if (!best)
     return emitLeast();
@@ -270,16 +347,93 @@ FailureOr<MemoryPlan> MemorySearch::run(StepOptions &chosen) {
   return std::move(plan);
 }
 
-FailureOr<MemoryPlan> regather::planMemory(ModuleOp module,
-                                           StepOptions &options, bool isOpen) {
+FailureOr<StepMemoryPlan>
+regather::planStepMemory(ModuleOp module, StepOptions &options, bool isOpen) {
   FailureOr<CostModel> model = loadChosenCluster(module, options);
   if (failed(model))
     return failure();
   StepOptions given = options;
   // Commands that take single operations count the step as it would be run.
   bool schedulesKernels = std::exchange(given.schedulesKernels, true);
-  FailureOr<MemoryPlan> plan =
+  FailureOr<StepMemoryPlan> plan =
       MemorySearch(module, given, isOpen, std::move(*model)).run(options);
   options.schedulesKernels = schedulesKernels;
   return plan;
+}
+
+//===----------------------------------------------------------------------===//
+// Without a limit
+//===----------------------------------------------------------------------===//
+
+/// What all values together have on one device: no order of a part of the step
+/// takes more.
+static double countAllBytes(ModuleOp module) {
+  double bytes = 0;
+  auto add = [&](Value value) {
+    bytes += static_cast<double>(getValueBytes(value));
+  };
+  module.walk([&](Operation *op) {
+    llvm::for_each(op->getResults(), add);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        llvm::for_each(block.getArguments(), add);
+  });
+  return bytes;
+}
+
+/// The peak of the step as it is prepared without a limit, or nothing if it
+/// cannot be.
+static std::optional<int64_t> estimatePeak(ModuleOp module,
+                                           const StepOptions &options,
+                                           const CostModel &model) {
+  ScopedDiagnosticHandler handler(module.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> copy = module.clone();
+  FailureOr<PreparedStep> prepared = prepareWholeStep(*copy, options);
+  if (failed(prepared))
+    return std::nullopt;
+  func::FuncOp entry = prepared->step.entry;
+  FailureOr<StepCosts> costs = StepCosts::create(*copy, model);
+  if (failed(costs))
+    return std::nullopt;
+  TimedGraph graph =
+      buildTimedStep(StepGraph(entry.front()), makeStepTiming(*costs)).program;
+  return computeMemoryCurve(graph, graph.getStepOrder()).peakBytes;
+}
+
+FailureOr<std::optional<StepMemoryPlan>>
+regather::planDeviceMemory(ModuleOp module, StepOptions &options) {
+  FailureOr<CostModel> model = loadChosenCluster(module, options);
+  if (failed(model))
+    return failure();
+  const Cluster &cluster = model->getCluster();
+  double limit = cluster.device.memoryBytes;
+  // What backward computes again exists twice.
+  if (2 * countAllBytes(module) <= limit)
+    return std::optional<StepMemoryPlan>();
+  std::optional<int64_t> peak = estimatePeak(module, options, *model);
+  if (!peak || static_cast<double>(*peak) * kMemorySlack <= limit)
+    return std::optional<StepMemoryPlan>();
+  StepOptions limited = options;
+  limited.memory = static_cast<int64_t>(limit);
+  FailureOr<StepMemoryPlan> plan = failure();
+  std::string reason;
+  {
+    ScopedDiagnosticHandler handler(
+        module.getContext(), [&](Diagnostic &diagnostic) {
+          if (reason.empty() &&
+              diagnostic.getSeverity() == DiagnosticSeverity::Error)
+            reason = diagnostic.str();
+          return success();
+        });
+    plan = planStepMemory(module, limited, /*isOpen=*/true);
+  }
+  if (failed(plan)) {
+    module.emitWarning() << "the step does not fit the memory of cluster \""
+                         << cluster.name << "\": " << reason;
+    return std::optional<StepMemoryPlan>();
+  }
+  options = std::move(limited);
+  options.memory.reset();
+  return std::optional<StepMemoryPlan>(std::move(*plan));
 }

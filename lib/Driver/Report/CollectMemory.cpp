@@ -52,6 +52,10 @@ private:
     return getBufferBytes(
         cast<MemRefType>(accesses.getBuffers()[buffer].getType()));
   }
+  bool isArgument(uint32_t buffer) const {
+    return isa<BlockArgument>(accesses.getBuffers()[buffer]);
+  }
+  /// Null for arguments and for what lies on the host.
   SliceOp getSlice(uint32_t buffer) const {
     return accesses.getBuffers()[buffer].getDefiningOp<SliceOp>();
   }
@@ -142,7 +146,7 @@ void MemoryCollector::findFacts() {
 
 MemoryUse MemoryCollector::getUse(uint32_t buffer) const {
   const BufferFacts &known = facts[buffer];
-  if (!getSlice(buffer))
+  if (isArgument(buffer))
     return MemoryUse::Arguments;
   if (known.isGathered)
     return MemoryUse::Gathered;
@@ -181,9 +185,11 @@ void MemoryCollector::addBytes(uint32_t buffer,
   const BufferLifetime &lifetime = lifetimes[buffer];
   std::vector<int64_t> &bytes =
       curve.bytes[static_cast<unsigned>(getUse(buffer))];
-  bool isArgument = !getSlice(buffer);
-  uint64_t begin = isArgument ? 0 : lifetime.begin;
-  uint64_t end = isArgument ? bytes.size() : lifetime.end;
+  bool isTaken = isArgument(buffer);
+  if (!isTaken && !getSlice(buffer))
+    return;
+  uint64_t begin = isTaken ? 0 : lifetime.begin;
+  uint64_t end = isTaken ? bytes.size() : lifetime.end;
   if (begin >= end)
     return;
   bytes[begin] += getBytes(buffer);
@@ -267,11 +273,12 @@ FailureOr<report::MemoryCurve> MemoryCollector::collect() {
   report::MemoryCurve curve;
   curve.phases = findSpans(phases);
   curve.arenaBytes = static_cast<int64_t>(program.getArena().value_or(0));
+  curve.hostBytes = static_cast<int64_t>(program.getHostArena().value_or(0));
   for (std::vector<int64_t> &bytes : curve.bytes)
     bytes.resize(accesses.getOps().size());
   for (uint32_t i = 0; i < facts.size(); ++i) {
     addBytes(i, curve);
-    if (!getSlice(i))
+    if (isArgument(i))
       curve.argumentBytes += getBytes(i);
   }
   for (std::vector<int64_t> &bytes : curve.bytes)

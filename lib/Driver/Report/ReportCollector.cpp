@@ -23,7 +23,8 @@ llvm::FailureOr<PreparedStep>
 ReportCollector::prepare(mlir::ModuleOp module, const StepOptions &options) {
   // What is tried decides nothing.
   StepOptions decided = options;
-  std::optional<MemoryPlan> memory;
+  decided.fitsDevice = true;
+  std::optional<StepMemoryPlan> memory;
   if (failed(decideMemory(module, decided, memory)))
     return mlir::failure();
   DecisionRemarks::Listening listening(*module.getContext(), remarks);
@@ -75,7 +76,7 @@ llvm::LogicalResult ReportCollector::collectAfter(const PreparedStep &prepared,
 /// The step when nothing is decided.
 llvm::LogicalResult ReportCollector::collectBefore(StepOptions options,
                                                    report::StepReport &report) {
-  options.chunk.decision = PassDecision::No;
+  options.chunk.decision = options.offload.decision = PassDecision::No;
   options.policy.reset();
   options.reshard.decision = options.recompute.decision = PassDecision::No;
   options.bucket.decision = options.schedule.decision = PassDecision::No;
@@ -105,13 +106,14 @@ static report::Request describeRequest(const StepOptions &options) {
   request.policy = printStepOption(options, "policy");
   request.reshard = printStepOption(options, "reshard");
   request.recompute = printStepOption(options, "recompute");
+  request.offload = printStepOption(options, "offload");
   request.bucket = printStepOption(options, "bucket");
   request.schedule = printStepOption(options, "schedule");
   request.optimizer = printStepOption(options, "optimizer");
   return request;
 }
 
-static report::MemoryChoices describeMemory(const MemoryPlan &plan) {
+static report::MemoryChoices describeMemory(const StepMemoryPlan &plan) {
   report::MemoryChoices memory;
   memory.limitBytes = plan.limit;
   memory.boundSeconds = plan.boundSeconds;

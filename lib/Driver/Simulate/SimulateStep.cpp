@@ -81,8 +81,13 @@ static LogicalResult readGivenOrder(ModuleOp module, const std::string &path,
 std::unique_ptr<Prediction>
 regather::predictStep(ModuleOp module, const SimulateRequest &given) {
   SimulateRequest request = given;
+  // A given order is one of the step as it is.
+  request.step.fitsDevice = request.orderFile.empty();
+  std::optional<StepMemoryPlan> memory;
+  if (failed(decideMemory(module, request.step, memory)))
+    return nullptr;
   // Only of kernels is it known where they lie in memory.
-  request.takesKernels |= request.step.memory.has_value();
+  request.takesKernels |= memory || request.step.offload.isWanted();
   FailureOr<CostModel> model = loadChosenCluster(module, request.step);
   if (failed(model))
     return nullptr;
@@ -115,7 +120,7 @@ regather::predictStep(ModuleOp module, const SimulateRequest &given) {
   summary.mesh = getAxesText(prepared->step.mesh);
   summary.batch = getBatchText(prepared->options.batch);
   summary.flops = flops.flops;
-  summary.memoryPlan = std::move(prepared->memory);
+  summary.memoryPlan = std::move(memory);
   summary.peakFlops = cluster.device.peakFlops.lookup(flops.type);
   return prediction;
 }

@@ -71,6 +71,8 @@ static BoxKind getKind(Operation *op, const StepGraph &graph) {
         .Case("reduce_scatter", BoxKind::ReduceScatter)
         .Case("all_reduce", BoxKind::AllReduce)
         .Default(BoxKind::OtherCollective);
+  if (isa<HostCopyOpInterface>(op))
+    return BoxKind::OtherCollective;
   std::optional<Phase> phase = getPhase(op);
   if (phase == Phase::Optimizer)
     return BoxKind::Optimizer;
@@ -146,9 +148,11 @@ static FailureOr<StepMesh> mergeMeshes(const AnalyzedStep &step,
   if (step.mesh)
     meshes.insert(step.mesh);
   for (const StreamGroup &group : streams)
-    meshes.insert(group.mesh);
+    if (!group.isHost())
+      meshes.insert(group.mesh);
   if (meshes.empty()) {
     merged.sizes = {step.signature.ranks};
+    merged.axes.resize(streams.size());
     return merged;
   }
   std::vector<std::vector<int64_t>> sizes;
@@ -169,6 +173,11 @@ static FailureOr<StepMesh> mergeMeshes(const AnalyzedStep &step,
   }
   merged.sizes = refinement->sizes;
   for (StreamGroup &group : streams) {
+    // Each rank copies by itself.
+    if (group.isHost()) {
+      merged.axes.emplace_back();
+      continue;
+    }
     size_t mesh = llvm::find(meshes, group.mesh) - meshes.begin();
     std::vector<unsigned> &axes = merged.axes.emplace_back();
     for (unsigned axis : group.getAxisNumbers())
@@ -204,6 +213,8 @@ private:
 struct CollectiveSize {
   CollectiveKind kind = CollectiveKind::AllGather;
   double bytes = 0;
+  /// A copy between device and host, wherever that is.
+  bool isHostCopy = false;
 };
 } // namespace
 
@@ -211,6 +222,10 @@ static std::vector<std::string> nameStreams(TimedStep &built) {
   std::vector<std::string> names;
   for (auto [stream, group] : llvm::zip(built.program.streams, built.streams)) {
     std::string name;
+    if (group.isHost()) {
+      names.push_back(built.program.links[stream.link].name);
+      continue;
+    }
     for (StringAttr axis : group.axes.getNames())
       name += (name.empty() ? "" : ",") + axis.str();
     names.push_back(name + " · " + built.program.links[stream.link].name);
@@ -246,6 +261,12 @@ FailureOr<SimulatedStep> regather::describeStep(const AnalyzedStep &step,
   auto collectives = std::make_shared<std::vector<CollectiveSize>>();
   collectives->resize(result.ops.size());
   for (auto [i, op] : llvm::enumerate(graph.getOps())) {
+    if (auto copy = dyn_cast<HostCopyOpInterface>(op)) {
+      result.ops[i].bytes = getTensorBytes(copy.getInputs().getTypes());
+      (*collectives)[i].bytes = static_cast<double>(result.ops[i].bytes);
+      (*collectives)[i].isHostCopy = true;
+      continue;
+    }
     auto collective = dyn_cast<CollectiveOpInterface>(op);
     if (!collective)
       continue;
@@ -253,11 +274,14 @@ FailureOr<SimulatedStep> regather::describeStep(const AnalyzedStep &step,
     result.ops[i].bytes = collective.getReceivedBytes(
         over.getGroupSize(collective.getAxesAttr()));
     (*collectives)[i] = {getCollectiveKind(collective),
-                         static_cast<double>(result.ops[i].bytes)};
+                         static_cast<double>(result.ops[i].bytes),
+                         /*isHostCopy=*/false};
   }
   result.groupSeconds = [placements, collectives, &model](uint32_t op,
                                                           uint32_t placement) {
     const CollectiveSize &size = (*collectives)[op];
+    if (size.isHostCopy)
+      return model.hostCopySeconds(size.bytes);
     return model.collectiveSeconds(size.kind, size.bytes,
                                    (*placements)[placement]);
   };

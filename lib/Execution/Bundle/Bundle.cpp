@@ -193,6 +193,7 @@ BundleOptions regather::makeBundleOptions(const RunFlags &flags) {
   executor.check_messages = communicator.isChecked;
   executor.latency_seconds = communicator.latencySeconds;
   executor.bandwidth = communicator.bandwidth;
+  executor.host_bandwidth = communicator.hostBandwidth;
   gpu.one_rank_of_job = communicator.kind == CommunicatorKind::Nccl;
   gpu.reproducible = communicator.isReproducible;
   gpu.device = flags.device;

@@ -72,14 +72,16 @@ regather::parseCommunicator(const std::string &text) {
     return options;
   }
   if (part != "threads")
-    return fail("expects threads, with latency=SECONDS or "
-                "bandwidth=BYTES_PER_SECOND behind commas, mpi or nccl");
+    return fail("expects threads, with latency=SECONDS, "
+                "bandwidth=BYTES_PER_SECOND or "
+                "host-bandwidth=BYTES_PER_SECOND behind commas, mpi or nccl");
   while (std::getline(parts, part, ',')) {
     size_t equals = part.find('=');
     std::string name = part.substr(0, equals);
     if (equals == std::string::npos ||
-        (name != "latency" && name != "bandwidth"))
-      return fail("knows latency and bandwidth, not \"" + part + "\"");
+        (name != "latency" && name != "bandwidth" && name != "host-bandwidth"))
+      return fail("knows latency, bandwidth and host-bandwidth, not \"" + part +
+                  "\"");
     bool isLatency = name == "latency";
     std::optional<double> value =
         readQuantity(part.substr(equals + 1),
@@ -87,7 +89,9 @@ regather::parseCommunicator(const std::string &text) {
     if (!value)
       return fail(isLatency ? "expects a positive latency such as 50us"
                             : "expects a positive bandwidth such as 10GB/s");
-    (isLatency ? options.latencySeconds : options.bandwidth) = *value;
+    (isLatency             ? options.latencySeconds
+     : name == "bandwidth" ? options.bandwidth
+                           : options.hostBandwidth) = *value;
   }
   return options;
 }

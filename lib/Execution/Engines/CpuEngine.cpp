@@ -246,9 +246,13 @@ std::vector<std::vector<RunSpan>> CpuEngine::getSpans() const {
 }
 
 std::optional<ArenaReport> CpuEngine::getArena() const {
-  ArenaReport report = {program.arena_bytes, program.arena_lower_bound,
-                        std::nullopt};
-  if (int64_t touched = rg_executor_touched_bytes(executor); touched >= 0)
+  ArenaReport report;
+  report.planned = program.arena_bytes;
+  report.lowerBound = program.arena_lower_bound;
+  report.plannedOnHost = program.host_arena_bytes;
+  if (int64_t touched = rg_executor_touched_bytes(executor); touched >= 0) {
     report.touched = touched;
+    report.touchedOnHost = rg_executor_touched_host_bytes(executor);
+  }
   return report;
 }

@@ -193,8 +193,10 @@ std::optional<int64_t> GpuEngine::getPeakBytes() const {
 }
 
 std::optional<ArenaReport> GpuEngine::getArena() const {
-  ArenaReport report = {program.arena_bytes, program.arena_lower_bound,
-                        std::nullopt};
+  ArenaReport report;
+  report.planned = program.arena_bytes;
+  report.lowerBound = program.arena_lower_bound;
+  report.plannedOnHost = program.host_arena_bytes;
   if (int64_t touched = rg_gpu_executor_touched_bytes(executor); touched >= 0)
     report.touched = touched;
   return report;

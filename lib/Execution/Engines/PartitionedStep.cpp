@@ -123,6 +123,9 @@ std::optional<ArenaReport> PartitionedEngine::getArena() const {
   sum->lowerBound += second->lowerBound;
   if (sum->touched && second->touched)
     *sum->touched += *second->touched;
+  sum->plannedOnHost += second->plannedOnHost;
+  if (sum->touchedOnHost && second->touchedOnHost)
+    *sum->touchedOnHost += *second->touchedOnHost;
   return sum;
 }
 

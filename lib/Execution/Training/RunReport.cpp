@@ -113,6 +113,8 @@ std::string regather::formatJson(const RunReport &report) {
                      {"lower_bound_bytes", arena->lowerBound}};
     if (arena->touched)
       json["arena"]["touched_bytes"] = *arena->touched;
+    if (arena->plannedOnHost > 0)
+      json["arena"]["host_bytes"] = arena->plannedOnHost;
   }
   if (!report.routines.empty())
     json["routines"] = report.routines;
@@ -170,6 +172,10 @@ std::string regather::formatSummary(const RunReport &report) {
             " bytes planned, " + group(*arena->touched) +
             " touched, at least " + group(arena->lowerBound) +
             " live at one time";
+  if (const auto &arena = report.arena; arena && arena->plannedOnHost > 0)
+    text +=
+        "\narena on the host, for each rank: " + group(arena->plannedOnHost) +
+        " bytes";
   for (const std::string &routine : report.routines)
     text += '\n' + routine;
   int64_t ops = 0, bytes = 0;

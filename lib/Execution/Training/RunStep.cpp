@@ -51,13 +51,18 @@ static Failure checkPlan(const Engine &engine) {
   auto arena = engine.getArena();
   if (!arena || !arena->touched)
     return Failure("--check-plan needs an engine that plans memory");
-  if (*arena->touched == arena->planned)
-    return Failure();
-  return Failure("the memory plan of a rank has " +
-                 std::to_string(arena->planned) +
-                 " bytes, but the step "
-                 "touches " +
-                 std::to_string(*arena->touched));
+  if (*arena->touched != arena->planned)
+    return Failure("the memory plan of a rank has " +
+                   std::to_string(arena->planned) +
+                   " bytes, but the step "
+                   "touches " +
+                   std::to_string(*arena->touched));
+  if (arena->touchedOnHost && *arena->touchedOnHost != arena->plannedOnHost)
+    return Failure("the memory plan of a rank has " +
+                   std::to_string(arena->plannedOnHost) +
+                   " bytes on the host, but the step touches " +
+                   std::to_string(*arena->touchedOnHost));
+  return Failure();
 }
 
 /// Opens the text that the step trains on, if there is one.

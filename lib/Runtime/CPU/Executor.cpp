@@ -38,6 +38,7 @@ public:
   const void *getResult(int32_t rank, int64_t result) const;
   int64_t getBytes() const;
   int64_t getTouchedBytes() const;
+  int64_t getTouchedHostBytes() const;
 
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   int32_t getNumThreads() const { return threads; }
@@ -85,9 +86,9 @@ private:
 Failure Executor::chooseNumbers(const rg_executor_options &options) {
   if (options.ranks < 0 || options.threads < 0 ||
       !(options.timeout_seconds >= 0) || !(options.latency_seconds >= 0) ||
-      !(options.bandwidth >= 0))
+      !(options.bandwidth >= 0) || !(options.host_bandwidth >= 0))
     return Failure("numbers of ranks and threads, the timeout, latency and "
-                   "bandwidth must not be negative",
+                   "bandwidths must not be negative",
                    RG_ERROR_ARGUMENT);
   if (options.transport) {
     Result<CallerTransport> created =
@@ -119,20 +120,23 @@ Failure Executor::chooseNumbers(const rg_executor_options &options) {
 }
 
 int64_t Executor::getBytes() const {
-  return program.arena_bytes + getScratchBytes(program, library) * threads;
+  return program.arena_bytes + program.host_arena_bytes +
+         getScratchBytes(program, library) * threads;
 }
 
 Failure Executor::checkMemory() {
   int64_t memory = getMachineMemory();
   if (getBytes() <= memory / numLocalRanks)
     return Failure();
-  return Failure("the step needs " + std::to_string(program.arena_bytes) +
-                     " bytes for its arena and " +
-                     std::to_string(getBytes() - program.arena_bytes) +
-                     " for its kernels on each of " +
-                     std::to_string(numLocalRanks) +
-                     " ranks, but this machine has " + std::to_string(memory),
-                 RG_ERROR_MEMORY);
+  return Failure(
+      "the step needs " + std::to_string(program.arena_bytes) +
+          " bytes for its arena, " + std::to_string(program.host_arena_bytes) +
+          " for that of the host and " +
+          std::to_string(getBytes() - program.arena_bytes -
+                         program.host_arena_bytes) +
+          " for its kernels on each of " + std::to_string(numLocalRanks) +
+          " ranks, but this machine has " + std::to_string(memory),
+      RG_ERROR_MEMORY);
 }
 
 Failure Executor::createCommunicator(const rg_executor_options &options) {
@@ -172,9 +176,13 @@ Failure Executor::createRanks(const rg_executor_options &options) {
                      RG_ERROR_MEMORY);
     if (options.record_spans)
       created->recordSpans();
-    if (watchesArena)
+    if (watchesArena) {
       created->getArena().fillWithPattern();
-    if (!created->startHelpers(threads, canSpin))
+      created->getHostArena().fillWithPattern();
+    }
+    if (!created->startHelpers(
+            threads, canSpin,
+            InjectedLink(/*latencySeconds=*/0, options.host_bandwidth)))
       return Failure("cannot start " + std::to_string(threads) +
                          " threads for each rank",
                      RG_ERROR_ABORTED);
@@ -270,6 +278,16 @@ int64_t Executor::getTouchedBytes() const {
   return getTouchedArena(program, touched);
 }
 
+int64_t Executor::getTouchedHostBytes() const {
+  if (!watchesArena)
+    return -1;
+  int64_t touched = 0;
+  for (const std::unique_ptr<RankExecutor> &rank : ranks)
+    touched = std::max(touched, rank->getHostArena().findTouchedEnd());
+  return std::min(roundUp(touched, program.arena_alignment),
+                  program.host_arena_bytes);
+}
+
 //===----------------------------------------------------------------------===//
 // The C interface
 //===----------------------------------------------------------------------===//
@@ -340,4 +358,8 @@ int64_t rg_executor_bytes(const rg_executor *executor) {
 
 int64_t rg_executor_touched_bytes(const rg_executor *executor) {
   return executor ? unwrap(executor)->getTouchedBytes() : -1;
+}
+
+int64_t rg_executor_touched_host_bytes(const rg_executor *executor) {
+  return executor ? unwrap(executor)->getTouchedHostBytes() : -1;
 }

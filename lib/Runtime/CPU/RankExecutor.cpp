@@ -55,10 +55,24 @@ int64_t regather::runtime::getScratchBytes(const rg_program &program,
 bool RankExecutor::allocate(int64_t threads) {
   scratchBytes = getScratchBytes(program, library);
   return arena.allocate(program.arena_bytes) &&
+         hostArena.allocate(program.host_arena_bytes) &&
          scratch.allocate(scratchBytes * threads);
 }
 
-bool RankExecutor::startHelpers(int64_t threads, bool canSpin) {
+bool RankExecutor::startHelpers(int64_t threads, bool canSpin,
+                                InjectedLink hostLink) {
+  for (int64_t i = 0; i < program.instruction_count; ++i) {
+    const rg_instruction &instruction = program.instructions[i];
+    if (instruction.opcode != RG_OP_COPY || instruction.stream == 0)
+      continue;
+    std::unique_ptr<CopyEngine> &engine =
+        streams[size_t(instruction.stream)].copies;
+    if (engine)
+      continue;
+    engine = std::make_unique<CopyEngine>(hostLink);
+    if (!engine->start())
+      return false;
+  }
   return pool.start(threads - 1, canSpin);
 }
 
@@ -69,6 +83,8 @@ bool RankExecutor::startHelpers(int64_t threads, bool canSpin) {
 void *RankExecutor::resolve(const rg_slice &slice) const {
   if (slice.space == RG_SPACE_ARENA)
     return arena.getData() + slice.offset;
+  if (slice.space == RG_SPACE_HOST)
+    return hostArena.getData() + slice.offset;
   if (slice.space == RG_SPACE_ARGUMENT)
     return static_cast<std::byte *>(arguments[size_t(slice.index)]) +
            slice.offset;
@@ -120,7 +136,14 @@ Failure RankExecutor::writeInteger(const rg_slice &slice, int64_t value,
 
 Failure RankExecutor::copy(const rg_instruction &instruction) {
   resolveAll(instruction);
-  std::memmove(buffers[0], buffers[1], size_t(getSlices(instruction)->bytes));
+  int64_t bytes = getSlices(instruction)->bytes;
+  Stream &stream = streams[size_t(instruction.stream)];
+  if (!stream.copies) {
+    std::memmove(buffers[0], buffers[1], size_t(bytes));
+    return Failure();
+  }
+  stream.copies->begin(buffers[0], buffers[1], bytes);
+  stream.pending.push_back({/*collective=*/nullptr, &instruction});
   return Failure();
 }
 
@@ -141,19 +164,35 @@ Failure RankExecutor::fill(const rg_instruction &instruction) {
 // Communication
 //===----------------------------------------------------------------------===//
 
+static double getSeconds(RankExecutor::Clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+/// Waits for the oldest of what is under way on `stream`.
+Failure RankExecutor::finishFirst(Stream &stream, const Pending &pending) {
+  if (!pending.collective) {
+    CopyEngine::Times times = stream.copies->finish();
+    addSpan(*pending.instruction, getSeconds(times.begin),
+            getSeconds(times.end));
+    return Failure();
+  }
+  rg_collective_times times = {};
+  Failure reason = communicator.wait(pending.collective, times);
+  addSpan(*pending.instruction, times.begin, times.end);
+  return reason;
+}
+
 Failure RankExecutor::waitUntil(Stream &stream, int64_t numStarted) {
   Failure first;
   Clock::time_point begin = Clock::now();
   while (stream.numForgotten + int64_t(stream.numDone) < numStarted) {
     const Pending &oldest = stream.pending[stream.numDone++];
-    rg_collective_times times = {};
-    Failure reason = communicator.wait(oldest.collective, times);
+    Failure reason = finishFirst(stream, oldest);
     if (reason) {
       noteFailure(reason, oldest.instruction - program.instructions);
       if (!first)
         first = std::move(reason);
     }
-    addSpan(*oldest.instruction, times.begin, times.end);
   }
   waitTime += Clock::now() - begin;
   if (stream.numDone == stream.pending.size()) {
@@ -259,10 +298,6 @@ void RankExecutor::noteFailure(const Failure &reason, int64_t instruction) {
   error = reason.getMessage();
 }
 
-static double getSeconds(RankExecutor::Clock::time_point time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
 void RankExecutor::recordSpans() {
   recordsSpans = true;
   // Of a wait and of what it waits for there may be one each.
@@ -297,8 +332,10 @@ rg_failure RankExecutor::run(void *const *newArguments, void *const *newResults,
     }
     const rg_instruction &instruction =
         program.instructions[walker.getCurrent()];
-    // That of a collective is known when it is waited for.
-    if (recordsSpans && instruction.opcode != RG_OP_COLLECTIVE)
+    // That of a collective, or of a copy beside computation, is known when it
+    // is waited for.
+    if (recordsSpans && instruction.opcode != RG_OP_COLLECTIVE &&
+        (instruction.opcode != RG_OP_COPY || instruction.stream == 0))
       addSpan(instruction, start, getSeconds(Clock::now()));
   }
   communicator.finishRank(rank);

@@ -11,6 +11,7 @@
 
 #include "Arena.h"
 #include "Communication/Communicator.h"
+#include "CopyEngine.h"
 #include "LibraryCalls.h"
 #include "Program/ProgramWalker.h"
 #include "TaskPool.h"
@@ -18,6 +19,7 @@
 #include "regather/Runtime/Executor.h"
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,8 +39,9 @@ public:
 
   /// Takes all memory; false if the system does not grant it.
   bool allocate(int64_t threads);
-  /// Starts helpers; false if the system does not grant them.
-  bool startHelpers(int64_t threads, bool canSpin);
+  /// Starts helpers, and a thread for the copies of each stream but stream 0,
+  /// over `hostLink`; false if the system does not grant them.
+  bool startHelpers(int64_t threads, bool canSpin, InjectedLink hostLink);
 
   using Clock = std::chrono::steady_clock;
 
@@ -61,18 +64,21 @@ public:
 
   void *resolve(const rg_slice &slice) const;
   Arena &getArena() { return arena; }
+  Arena &getHostArena() { return hostArena; }
 
 private:
   friend class ProgramWalker<RankExecutor>;
 
-  /// A collective that nobody waited for yet.
+  /// A collective, or a copy if that is null, that nobody waited for yet.
   struct Pending {
     PendingCollective *collective;
     const rg_instruction *instruction;
   };
-  /// The collectives that the rank started on one stream. They are waited for
-  /// in order, so that counts say which are done.
+  /// The collectives or copies that the rank started on one stream. They are
+  /// waited for in order, so that counts say which are done.
   struct Stream {
+    /// Null for streams without copies, and for stream 0.
+    std::unique_ptr<CopyEngine> copies;
     std::vector<Pending> pending;
     /// How many of `pending` are done.
     size_t numDone = 0;
@@ -102,6 +108,7 @@ private:
   Failure callLibrary(const rg_instruction &instruction);
   Failure stop(const char *message);
   Failure waitUntil(Stream &stream, int64_t numStarted);
+  Failure finishFirst(Stream &stream, const Pending &pending);
   void addSpan(const rg_instruction &instruction, double begin, double end);
   void noteFailure(const Failure &reason, int64_t instruction);
   /// Fills `buffers`; returns how many bytes they have.
@@ -116,6 +123,7 @@ private:
   HostCommunicator &communicator;
   int32_t rank;
   Arena arena;
+  Arena hostArena;
   Arena scratch;
   int64_t scratchBytes = 0; ///< of each thread
   TaskPool pool;

@@ -120,6 +120,8 @@ DeviceRank::~DeviceRank() {
     driver.cuStreamDestroy_v2(stream);
   if (hostValue)
     driver.cuMemFreeHost(hostValue);
+  if (hostArena)
+    driver.cuMemFreeHost(hostArena);
 }
 
 Failure DeviceRank::createEvent(CuEvent &event, unsigned flags) {
@@ -181,6 +183,12 @@ Failure DeviceRank::allocate(const MemoryNeed &need,
   if (!allocated)
     return allocated.getFailure();
   arena = *allocated;
+  if (program.host_arena_bytes > 0)
+    if (Failure failure =
+            device.check(device.getDriver().cuMemHostAlloc(
+                             &hostArena, size_t(program.host_arena_bytes), 0),
+                         "cuMemHostAlloc"))
+      return failure;
   if (Failure failure = argumentMemory.allocate(device, need.arguments))
     return failure;
   if (Failure failure = scratchMemory.allocate(device, need.scratch))
@@ -212,6 +220,8 @@ CuAddress DeviceRank::resolve(const rg_slice &slice) const {
     base = arguments[size_t(slice.index)];
   else if (slice.space == RG_SPACE_CONSTANT)
     base = constants.getAddress(slice.index);
+  else if (slice.space == RG_SPACE_HOST)
+    base = CuAddress(reinterpret_cast<uintptr_t>(hostArena));
   return base + CuAddress(slice.offset);
 }
 

@@ -111,6 +111,8 @@ private:
   std::vector<CuEvent> joints;
   CuEvent begin = nullptr, end = nullptr;
   uint64_t *hostValue = nullptr;
+  /// The arena of the host; null if there is none.
+  void *hostArena = nullptr;
 };
 
 } // namespace regather::runtime

@@ -167,6 +167,19 @@ Failure StepWalker::copy(const rg_instruction &instruction) {
   // Bytes that stay where they are.
   if (bytes == 0 || buffers[0] == buffers[1])
     return Failure();
+  const rg_slice *slices = getSlices(instruction);
+  CuStream stream = rank.getStream(instruction.stream);
+  auto getPointer = [](CuAddress address) {
+    return reinterpret_cast<void *>(uintptr_t(address));
+  };
+  if (slices[0].space == RG_SPACE_HOST)
+    return check(driver.cuMemcpyDtoHAsync_v2(getPointer(buffers[0]), buffers[1],
+                                             size_t(bytes), stream),
+                 "cuMemcpyDtoHAsync");
+  if (slices[1].space == RG_SPACE_HOST)
+    return check(driver.cuMemcpyHtoDAsync_v2(buffers[0], getPointer(buffers[1]),
+                                             size_t(bytes), stream),
+                 "cuMemcpyHtoDAsync");
   return copyBytes(buffers[0], buffers[1], bytes, instruction.stream);
 }
 

@@ -59,9 +59,15 @@ std::string Checker::check() {
   }
   if (!checkTables())
     return problem;
-  for (int64_t i = 0; i < program.result_count; ++i)
-    if (!checkSlice(program.results[i].slice, "result " + std::to_string(i)))
+  for (int64_t i = 0; i < program.result_count; ++i) {
+    std::string where = "result " + std::to_string(i);
+    if (!checkSlice(program.results[i].slice, where))
       return problem;
+    if (program.results[i].slice.space == RG_SPACE_HOST) {
+      fail(where + " lies on the host, where nobody can read it");
+      return problem;
+    }
+  }
   for (int64_t i = 0; i < program.instruction_count; ++i)
     if (!checkInstruction(i))
       return problem;
@@ -70,10 +76,11 @@ std::string Checker::check() {
 
 bool Checker::checkTables() {
   int64_t alignment = program.arena_alignment;
-  if (program.arena_bytes < 0 || alignment < 1 || alignment > 4096 ||
-      (alignment & (alignment - 1)) != 0)
+  if (program.arena_bytes < 0 || program.host_arena_bytes < 0 ||
+      alignment < 1 || alignment > 4096 || (alignment & (alignment - 1)) != 0)
     return fail("the arena has " + std::to_string(program.arena_bytes) +
-                " bytes aligned to " + std::to_string(alignment));
+                " bytes, and " + std::to_string(program.host_arena_bytes) +
+                " on the host, aligned to " + std::to_string(alignment));
   if (program.ranks < 0 || program.stream_count < 1 ||
       program.event_count < 0 || program.loop_count < 0)
     return fail("the program has a negative number of ranks, streams, events "
@@ -112,6 +119,8 @@ bool Checker::checkSlice(const rg_slice &slice, const std::string &where) {
   int64_t bytes = -1;
   if (slice.space == RG_SPACE_ARENA)
     bytes = program.arena_bytes;
+  else if (slice.space == RG_SPACE_HOST)
+    bytes = program.host_arena_bytes;
   else if (slice.space == RG_SPACE_CONSTANT && slice.index >= 0 &&
            slice.index < program.constant_count)
     bytes = program.constants[slice.index].bytes;
@@ -264,10 +273,14 @@ bool Checker::checkInstruction(int64_t number) {
     return fail(where + " has places that are not in the table");
   if (!(instruction.flops >= 0) || instruction.bytes < 0)
     return fail(where + " has a negative cost");
-  for (int64_t i = 0; i < instruction.slice_count; ++i)
-    if (!checkSlice(program.slices[instruction.first_slice + i],
-                    "place " + std::to_string(i) + " of " + where))
+  for (int64_t i = 0; i < instruction.slice_count; ++i) {
+    const rg_slice &slice = program.slices[instruction.first_slice + i];
+    std::string place = "place " + std::to_string(i) + " of " + where;
+    if (!checkSlice(slice, place))
       return false;
+    if (slice.space == RG_SPACE_HOST && instruction.opcode != RG_OP_COPY)
+      return fail(place + " lies on the host, which only copies touch");
+  }
   switch (instruction.opcode) {
   case RG_OP_LAUNCH:
     if (!checkIndex(instruction, program.kernel_count, "kernel", where))

@@ -23,8 +23,8 @@ _NAMES = {
     _Policy.PREFER_SAVE: "prefer_save",
     _Policy.MUST_RECOMPUTE: "must_recompute",
     _Policy.PREFER_RECOMPUTE: "prefer_recompute",
+    _Policy.MUST_CPU_OFFLOAD: "offload",
     # Offloading is one way to save.
-    _Policy.MUST_CPU_OFFLOAD: "must_save",
     _Policy.PREFER_CPU_OFFLOAD: "prefer_save",
 }
 

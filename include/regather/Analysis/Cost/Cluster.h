@@ -60,6 +60,13 @@ struct Device {
   double memoryBytes = 0;
   /// Seconds that pass before a kernel begins, whatever it does.
   double launchSeconds = 0;
+  /// Of the link to the host, in bytes per second and direction; 0 if nothing
+  /// is known of a host.
+  double hostBandwidth = 0;
+  /// Seconds before a copy to or from the host begins.
+  double hostLatencySeconds = 0;
+  /// Memory of the host that the device has to itself, in bytes.
+  double hostMemoryBytes = 0;
 };
 
 /// One way to move data over a link. A collective takes `latencySeconds`, and

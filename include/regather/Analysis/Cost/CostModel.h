@@ -68,6 +68,13 @@ public:
   double computeSeconds(double flops, double bytes, llvm::StringRef type,
                         WorkKind kind = WorkKind::Other) const;
 
+  /// Seconds of a copy of so many bytes to the host, or back. The device has a
+  /// host.
+  double hostCopySeconds(double bytes) const {
+    return cluster.device.hostLatencySeconds +
+           bytes / cluster.device.hostBandwidth;
+  }
+
   /// Seconds of a collective in which each rank of the group receives so many
   /// bytes, if nothing else is in flight. A group of one rank takes none.
   double collectiveSeconds(CollectiveKind kind, double receivedBytes,

@@ -37,11 +37,15 @@ struct CommunicatorOptions {
   double latencySeconds = 0;
   /// Bytes per second that a rank receives at most; 0: unlimited.
   double bandwidth = 0;
+  /// Bytes per second that a rank copies to its host at most, and back; 0:
+  /// unlimited.
+  double hostBandwidth = 0;
 };
 
-/// Reads `threads[,latency=SECONDS][,bandwidth=BYTES_PER_SECOND]`,
-/// `mpi[,checked]` or `nccl[,reproducible]`. Numbers may have units: s, ms, us
-/// or ns; B/s, kB/s, MB/s or GB/s, or bits, Mb/s or Gb/s.
+/// Reads `threads[,latency=SECONDS][,bandwidth=BYTES_PER_SECOND]
+/// [,host-bandwidth=BYTES_PER_SECOND]`, `mpi[,checked]` or
+/// `nccl[,reproducible]`. Numbers may have units: s, ms, us or ns; B/s, kB/s,
+/// MB/s or GB/s, or bits, Mb/s or Gb/s.
 Result<CommunicatorOptions> parseCommunicator(const std::string &text);
 
 } // namespace regather

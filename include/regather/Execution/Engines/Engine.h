@@ -64,6 +64,10 @@ struct ArenaReport {
   int64_t lowerBound = 0;
   /// Where the bytes that were really written end; only if it was asked for.
   std::optional<int64_t> touched;
+  /// Size of the arena in memory of the host, and where what was written there
+  /// ends.
+  int64_t plannedOnHost = 0;
+  std::optional<int64_t> touchedOnHost;
 };
 
 class Engine {

@@ -59,6 +59,8 @@ private:
   tg::InPlaceTable inPlacePairs;
   ByteStates states;
   llvm::DenseMap<Value, uint32_t> spaces;
+  /// Of the host's arena, if the program is planned.
+  uint32_t hostSpace = 0;
   /// What each lane knows, and each event.
   SmallVector<Clock, 2> clocks;
   llvm::DenseMap<Value, Clock> events;
@@ -82,6 +84,9 @@ MemoryChecker::MemoryChecker(ProgramOp program)
       issued(2 * program.getStreams()) {
   if (program.isPlanned())
     states.addSpace(static_cast<int64_t>(*program.getArena()), Value());
+  if (program.isPlanned() && program.getHostArena())
+    hostSpace =
+        states.addSpace(static_cast<int64_t>(*program.getHostArena()), Value());
   auto addBuffer = [&](Value buffer, Value owner) {
     spaces[buffer] = states.addSpace(
         getBufferBytes(cast<MemRefType>(buffer.getType())), owner);
@@ -94,6 +99,12 @@ MemoryChecker::MemoryChecker(ProgramOp program)
     auto slice = dyn_cast<SliceOp>(op);
     if (slice && !slice.getOffset())
       addBuffer(slice.getBuffer(), Value());
+    if (auto host = dyn_cast<HostSliceOp>(op)) {
+      if (host.getOffset())
+        spaces[host.getBuffer()] = hostSpace;
+      else
+        addBuffer(host.getBuffer(), Value());
+    }
     if (auto destination = dyn_cast<DestinationOp>(op))
       addBuffer(destination.getBuffer(), Value());
   });
@@ -106,6 +117,9 @@ ByteRange MemoryChecker::getRange(Value buffer) {
   auto slice = place.base.getDefiningOp<SliceOp>();
   if (slice && slice.getOffset())
     begin += static_cast<int64_t>(*slice.getOffset());
+  auto host = place.base.getDefiningOp<HostSliceOp>();
+  if (host && host.getOffset())
+    begin += static_cast<int64_t>(*host.getOffset());
   return {spaces.lookup(place.base), begin,
           begin + getBufferBytes(cast<MemRefType>(buffer.getType()))};
 }
@@ -378,7 +392,8 @@ LogicalResult MemoryChecker::checkLoop(ForOp op) {
       if (!isa<MemRefType>(operand.getType()))
         continue;
       Value base = getPlace(operand).base;
-      if (base.getDefiningOp<SliceOp>() && seen.insert(base).second)
+      if (isa_and_nonnull<SliceOp, HostSliceOp>(base.getDefiningOp()) &&
+          seen.insert(base).second)
         if (ByteRange range = getRange(base); range.begin != range.end)
           buffers.push_back({range, buffers.size(), base});
     }

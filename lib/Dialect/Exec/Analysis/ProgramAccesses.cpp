@@ -16,6 +16,7 @@ using namespace regather::exec;
 
 ProgramAccesses::ProgramAccesses(ProgramOp program) : program(program) {
   program.walk([&](SliceOp slice) { addBuffer(slice.getBuffer()); });
+  program.walk([&](HostSliceOp slice) { addBuffer(slice.getBuffer()); });
   for (BlockArgument argument : program.getArguments()) {
     stream.liveIn.push_back(buffers.size());
     addBuffer(argument);

@@ -57,10 +57,10 @@ int64_t regather::exec::getBufferBytes(MemRefType type) {
   return type.getNumElements() * getElementBytes(type.getElementType());
 }
 
-bool regather::exec::isBuffer(Type type) {
-  auto memref = dyn_cast<MemRefType>(type);
-  if (!memref || !memref.hasStaticShape() || !memref.getLayout().isIdentity() ||
-      memref.getMemorySpace() || !memref.getElementType().isIntOrIndexOrFloat())
+/// True for a dense memref of static shape whose bytes can be counted.
+static bool isDense(MemRefType memref) {
+  if (!memref.hasStaticShape() || !memref.getLayout().isIdentity() ||
+      !memref.getElementType().isIntOrIndexOrFloat())
     return false;
   // Offsets are computed in 64 bits.
   int64_t bytes = getElementBytes(memref.getElementType());
@@ -68,6 +68,17 @@ bool regather::exec::isBuffer(Type type) {
     if (llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes))
       return false;
   return true;
+}
+
+bool regather::exec::isBuffer(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  return memref && !memref.getMemorySpace() && isDense(memref);
+}
+
+bool regather::exec::isHostBuffer(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  return memref && isa_and_nonnull<tg::HostAttr>(memref.getMemorySpace()) &&
+         isDense(memref);
 }
 
 bool regather::exec::isScalarBuffer(Type type) {

@@ -28,7 +28,20 @@ void ProgramOp::print(OpAsmPrinter &printer) {
   printFunctionLike(*this, printer);
 }
 
-/// Checks that the program has the streams and the arena that `op` uses.
+/// Checks that `slice` has a place in an arena of so many bytes.
+template <typename SliceT>
+static LogicalResult verifyPlace(SliceT slice, uint64_t arena) {
+  if (!slice.getOffset())
+    return slice.emitOpError() << "has no offset, but the program has an arena";
+  uint64_t bytes = getBufferBytes(slice.getBuffer().getType());
+  if (bytes <= arena && *slice.getOffset() <= arena - bytes)
+    return success();
+  return slice.emitOpError()
+         << "takes " << bytes << " bytes from " << *slice.getOffset()
+         << " on, but the arena has " << arena;
+}
+
+/// Checks that the program has the streams and the arenas that `op` uses.
 static LogicalResult verifyUse(ProgramOp program, Operation *op) {
   auto stream = op->getAttrOfType<IntegerAttr>("stream");
   if (stream && stream.getInt() >= static_cast<int64_t>(program.getStreams())) {
@@ -38,18 +51,13 @@ static LogicalResult verifyUse(ProgramOp program, Operation *op) {
     diag.attachNote(program.getLoc()) << "the program";
     return diag;
   }
-  auto slice = dyn_cast<SliceOp>(op);
-  if (!slice || !program.isPlanned())
+  if (!program.isPlanned())
     return success();
-  if (!slice.getOffset())
-    return slice.emitOpError() << "has no offset, but the program has an arena";
-  uint64_t bytes = getBufferBytes(slice.getBuffer().getType());
-  uint64_t arena = *program.getArena();
-  if (bytes <= arena && *slice.getOffset() <= arena - bytes)
-    return success();
-  return slice.emitOpError()
-         << "takes " << bytes << " bytes from " << *slice.getOffset()
-         << " on, but the arena has " << arena;
+  if (auto slice = dyn_cast<SliceOp>(op))
+    return verifyPlace(slice, *program.getArena());
+  if (auto slice = dyn_cast<HostSliceOp>(op))
+    return verifyPlace(slice, program.getHostArena().value_or(0));
+  return success();
 }
 
 /// Checks that each destination is what the program returns as its result, so
@@ -102,7 +110,7 @@ LogicalResult ProgramOp::verifyRegions() {
 }
 
 //===----------------------------------------------------------------------===//
-// SliceOp, ConstantOp, ViewOp
+// SliceOp, HostSliceOp, ConstantOp, ViewOp
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyOffset(Operation *op, uint64_t offset,
@@ -115,6 +123,12 @@ static LogicalResult verifyOffset(Operation *op, uint64_t offset,
 }
 
 LogicalResult SliceOp::verify() {
+  if (!getOffset())
+    return success();
+  return verifyOffset(*this, *getOffset(), getBuffer().getType());
+}
+
+LogicalResult HostSliceOp::verify() {
   if (!getOffset())
     return success();
   return verifyOffset(*this, *getOffset(), getBuffer().getType());
@@ -175,6 +189,25 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 //===----------------------------------------------------------------------===//
+// TransferOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TransferOp::verify() {
+  MemRefType source = getSource().getType(), target = getTarget().getType();
+  if (isHostBuffer(source) == isHostBuffer(target))
+    return emitOpError() << "expects one buffer on the host and one on the "
+                            "device, got "
+                         << source << " and " << target;
+  if (getTensorType(source) != getTensorType(target))
+    return emitOpError() << "expects buffers of equal shape and element type, "
+                            "got "
+                         << source << " and " << target;
+  if (getStream() == 0)
+    return emitOpError() << "expects a stream that does not compute, got 0";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // What operations on streams touch
 //===----------------------------------------------------------------------===//
 
@@ -185,6 +218,13 @@ ValueRange CopyOp::getReads() {
   return getOperation()->getOperands().take_front();
 }
 ValueRange CopyOp::getWrites() {
+  return getOperation()->getOperands().drop_front();
+}
+
+ValueRange TransferOp::getReads() {
+  return getOperation()->getOperands().take_front();
+}
+ValueRange TransferOp::getWrites() {
   return getOperation()->getOperands().drop_front();
 }
 
@@ -227,8 +267,8 @@ static LogicalResult verifyCapture(GraphOp graph, Operation *op,
     return checkStream(record.getStream());
   if (auto access = dyn_cast<StreamOpInterface>(op))
     return checkStream(access.getStream());
-  if (isa<SliceOp, ViewOp, ConstantOp, DestinationOp, CommunicatorOp, YieldOp>(
-          op))
+  if (isa<SliceOp, HostSliceOp, ViewOp, ConstantOp, DestinationOp,
+          CommunicatorOp, YieldOp>(op))
     return success();
   InFlightDiagnostic diag = op->emitOpError()
                             << "cannot be part of graph \"" << graph.getName()

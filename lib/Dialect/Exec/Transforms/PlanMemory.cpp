@@ -113,14 +113,17 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
   static void forgetPlaces(ProgramOp program) {
     program.removeArenaAttr();
     program.removeLowerBoundAttr();
+    program.removeHostArenaAttr();
+    program.removeHostLowerBoundAttr();
     program.walk([](SliceOp slice) { slice.removeOffsetAttr(); });
+    program.walk([](HostSliceOp slice) { slice.removeOffsetAttr(); });
   }
 
   static void eraseUnused(ProgramOp program) {
     // Views come after what they are views of.
     SmallVector<Operation *> buffers;
     program.walk([&](Operation *op) {
-      if (isa<SliceOp, ViewOp, ConstantOp>(op))
+      if (isa<SliceOp, HostSliceOp, ViewOp, ConstantOp>(op))
         buffers.push_back(op);
     });
     for (Operation *op : llvm::reverse(buffers))
@@ -131,45 +134,58 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
   LogicalResult place(ProgramOp program, const ProgramAccesses &accesses,
                       ArrayRef<BufferLifetime> lifetimes,
                       InPlaceOutputs &inPlaceOutputs) {
-    MemoryPlanRequest request;
+    // Slices come first, those of the host behind them, arguments last.
+    MemoryPlanRequest request, onHost;
     for (auto [buffer, lifetime] :
          llvm::zip_equal(accesses.getBuffers(), lifetimes)) {
-      if (!buffer.getDefiningOp<SliceOp>())
-        break; // Arguments come last.
-      request.buffers.push_back(
-          {uint64_t(getBufferBytes(cast<MemRefType>(buffer.getType()))),
-           program.getAlignment(), lifetime.begin, lifetime.end,
-           /*fixedOffset=*/std::nullopt});
+      bool isDevice = buffer.getDefiningOp<SliceOp>();
+      if (!isDevice && !buffer.getDefiningOp<HostSliceOp>())
+        break;
+      (isDevice ? request : onHost)
+          .buffers.push_back(
+              {uint64_t(getBufferBytes(cast<MemRefType>(buffer.getType()))),
+               program.getAlignment(), lifetime.begin, lifetime.end,
+               /*fixedOffset=*/std::nullopt});
     }
     if (inPlace)
       request.inPlace = findInPlaceHints(accesses, lifetimes, inPlaceOutputs);
     MemoryPlannerOptions options;
     options.effort = effort;
     Result<MemoryPlan> plan = planMemory(request, options);
-    if (!plan)
-      return program.emitError() << "cannot plan memory: " << plan.getMessage();
-    apply(program, accesses, *plan);
-    report(program, request, *plan);
+    Result<MemoryPlan> hostPlan = planMemory(onHost, options);
+    if (!plan || !hostPlan)
+      return program.emitError()
+             << "cannot plan memory: " << (plan ? hostPlan : plan).getMessage();
+    apply(program, accesses, *plan, *hostPlan);
+    report(program, request, *plan, *hostPlan);
     return success();
   }
 
   static void apply(ProgramOp program, const ProgramAccesses &accesses,
-                    const MemoryPlan &plan) {
-    for (auto [offset, buffer] :
-         llvm::zip_first(plan.offsets, accesses.getBuffers()))
+                    const MemoryPlan &plan, const MemoryPlan &hostPlan) {
+    ArrayRef<Value> buffers = accesses.getBuffers();
+    for (auto [offset, buffer] : llvm::zip_first(plan.offsets, buffers))
       cast<SliceOp>(buffer.getDefiningOp()).setOffset(offset);
+    for (auto [offset, buffer] : llvm::zip_first(
+             hostPlan.offsets, buffers.drop_front(plan.offsets.size())))
+      cast<HostSliceOp>(buffer.getDefiningOp()).setOffset(offset);
     program.setArena(plan.peak);
     program.setLowerBound(plan.lowerBound);
+    if (hostPlan.offsets.empty())
+      return;
+    program.setHostArena(hostPlan.peak);
+    program.setHostLowerBound(hostPlan.lowerBound);
   }
 
   void report(ProgramOp program, const MemoryPlanRequest &request,
-              const MemoryPlan &plan) {
+              const MemoryPlan &plan, const MemoryPlan &hostPlan) {
     int64_t reused = 0;
     for (const InPlaceHint &hint : request.inPlace)
       if (plan.offsets[hint.result] == plan.offsets[hint.operand])
         reused += int64_t(request.buffers[hint.result].size);
     arenaBytes += int64_t(plan.peak);
     lowerBoundBytes += int64_t(plan.lowerBound);
+    hostArenaBytes += int64_t(hostPlan.peak);
     inPlaceBytes += reused;
     remark::passed(program.getLoc(),
                    remark::RemarkOpts::name("planned").category(DEBUG_TYPE))
@@ -178,6 +194,13 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
         << remark::metric("arena_bytes", int64_t(plan.peak))
         << remark::metric("lower_bound_bytes", int64_t(plan.lowerBound))
         << remark::metric("in_place_bytes", reused);
+    if (!hostPlan.offsets.empty())
+      remark::passed(program.getLoc(),
+                     remark::RemarkOpts::name("host").category(DEBUG_TYPE))
+          << remark::reason("'{0}' has {1} buffers in an arena of the host",
+                            program.getName(), hostPlan.offsets.size())
+          << remark::metric("arena_bytes", int64_t(hostPlan.peak))
+          << remark::metric("lower_bound_bytes", int64_t(hostPlan.lowerBound));
   }
 };
 } // namespace

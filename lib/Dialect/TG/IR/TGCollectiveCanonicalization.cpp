@@ -20,9 +20,7 @@ using namespace mlir;
 using namespace regather::tg;
 
 WaitOp regather::tg::getWait(CollectiveOpInterface op) {
-  if (op.getFuture().use_empty())
-    return nullptr;
-  return cast<WaitOp>(*op.getFuture().getUsers().begin());
+  return getFutureWait(op.getFuture());
 }
 
 /// Gives `wait`, whose results are the ones in `kept` of an earlier wait, that

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TGFutureUses.h"
+
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "llvm/ADT/SmallSet.h"
@@ -23,39 +25,6 @@ static RankedTensorType getInputType(CollectiveOpInterface op, unsigned i) {
 
 static RankedTensorType getMemberType(CollectiveOpInterface op, unsigned i) {
   return cast<RankedTensorType>(op.getFuture().getType().getTensors()[i]);
-}
-
-/// A future is linear: no use, or one wait in the same block.
-static LogicalResult verifyFutureUses(CollectiveOpInterface op) {
-  Operation *firstWait = nullptr;
-  for (OpOperand &use : op.getFuture().getUses()) {
-    Operation *user = use.getOwner();
-    if (!isa<WaitOp>(user)) {
-      InFlightDiagnostic diag =
-          op.emitOpError() << "future may only be used by 'tg.wait', but it "
-                              "escapes into '"
-                           << user->getName() << "'";
-      diag.attachNote(user->getLoc()) << "used here";
-      return diag;
-    }
-    if (user->getBlock() != op->getBlock()) {
-      InFlightDiagnostic diag =
-          op.emitOpError() << "future must be waited for in the block that "
-                              "starts it";
-      diag.attachNote(user->getLoc()) << "waited for here";
-      return diag;
-    }
-    if (firstWait) {
-      // Uses are listed last first.
-      InFlightDiagnostic diag = op.emitOpError()
-                                << "future is waited for twice";
-      diag.attachNote(user->getLoc()) << "waited for here";
-      diag.attachNote(firstWait->getLoc()) << "and here";
-      return diag;
-    }
-    firstWait = user;
-  }
-  return success();
 }
 
 /// Checks everything that does not need the mesh.
@@ -87,7 +56,7 @@ static LogicalResult verifyCollective(CollectiveOpInterface op) {
              << "member " << i << " must have rank " << input.getRank()
              << " of its operand, got " << member;
   }
-  return verifyFutureUses(op);
+  return verifyFutureUses(op, op.getFuture());
 }
 
 /// Finds the mesh and checks the shapes of every member against it.

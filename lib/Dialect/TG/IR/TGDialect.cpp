@@ -143,10 +143,6 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
   if (name == kPolicyAttrName) {
     if (!isa<PolicyAttr>(attr.getValue()))
       return emitWrongType(op, attr, "a #tg.policy");
-    if (cast<PolicyAttr>(attr.getValue()).getValue() == Policy::Offload)
-      return op->emitOpError() << "has policy offload, which is not "
-                                  "implemented; must_save keeps the value on "
-                                  "the device";
     return success();
   }
   if (name == kMicroBatchAttrName) {

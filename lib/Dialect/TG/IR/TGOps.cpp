@@ -192,7 +192,8 @@ LogicalResult WaitOp::inferReturnTypes(MLIRContext *,
 }
 
 LogicalResult WaitOp::verify() {
-  if (getFuture().getDefiningOp<CollectiveOpInterface>())
+  if (isa_and_nonnull<CollectiveOpInterface, HostCopyOpInterface>(
+          getFuture().getDefiningOp()))
     return success();
   InFlightDiagnostic diag =
       emitOpError() << "expects a future made by a collective in this block";

@@ -116,3 +116,23 @@ void regather::tg::recordSaved(Operation *op, unsigned index) {
   op->setAttr(kSavedResultsAttrName,
               DenseI64ArrayAttr::get(op->getContext(), results));
 }
+
+void regather::tg::keepOffloadMarks(LaunchOp launch, ValueRange outputs) {
+  PolicyAttr policy;
+  SmallVector<int64_t> marked;
+  for (auto [number, value] : llvm::enumerate(outputs)) {
+    auto result = dyn_cast<OpResult>(value);
+    PolicyAttr own = result ? getPolicyAttr(result.getOwner()) : PolicyAttr();
+    if (!own || own.getValue() != Policy::Offload ||
+        (hasRecord(result.getOwner()) &&
+         !isRecordedSaved(result.getOwner(), result.getResultNumber())))
+      continue;
+    policy = own;
+    marked.push_back(static_cast<int64_t>(number));
+  }
+  if (!policy)
+    return;
+  launch->setAttr(kPolicyAttrName, policy);
+  launch->setAttr(kSavedResultsAttrName,
+                  DenseI64ArrayAttr::get(launch.getContext(), marked));
+}

@@ -29,6 +29,17 @@ FailureOr<StepCosts> StepCosts::create(ModuleOp module,
   for (MeshOp mesh : module.getOps<MeshOp>())
     if (Failure failure = model.getCluster().checkRanks(mesh.getNumRanks()))
       return mesh.emitError(failure.getMessage());
+  if (model.getCluster().device.hostBandwidth > 0)
+    return StepCosts(module, model);
+  HostCopyOpInterface copy;
+  module.walk([&](HostCopyOpInterface op) {
+    copy = op;
+    return WalkResult::interrupt();
+  });
+  if (copy)
+    return copy.emitError() << "copies between device and host, but cluster \""
+                            << model.getCluster().name
+                            << "\" says nothing of a host ('device.host')";
   return StepCosts(module, model);
 }
 
@@ -83,7 +94,7 @@ const StepCosts::Arithmetic &StepCosts::getKernelArithmetic(LaunchOp launch) {
 }
 
 double StepCosts::getComputeSeconds(Operation *op) {
-  if (isa<CollectiveOpInterface, WaitOp>(op) ||
+  if (isa<CollectiveOpInterface, HostCopyOpInterface, WaitOp>(op) ||
       op->hasTrait<OpTrait::ConstantLike>() ||
       op->hasTrait<OpTrait::IsTerminator>())
     return 0;
@@ -140,4 +151,13 @@ CollectiveEstimate StepCosts::getCollective(CollectiveOpInterface op) {
   GroupPlacement group = getGroup(op);
   double bytes = static_cast<double>(op.getReceivedBytes(group.ranks));
   return model->estimateCollective(getCollectiveKind(op), bytes, group);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies between device and host
+//===----------------------------------------------------------------------===//
+
+double StepCosts::getHostCopySeconds(HostCopyOpInterface op) const {
+  return model->hostCopySeconds(
+      static_cast<double>(getTensorBytes(op.getInputs().getTypes())));
 }

@@ -35,6 +35,9 @@ StepTiming regather::tg::makeStepTiming(StepCosts &costs) {
   timing.collectiveSeconds = [&costs](CollectiveOpInterface op) {
     return costs.getCollective(op).seconds;
   };
+  timing.hostCopySeconds = [&costs](HostCopyOpInterface op) {
+    return costs.getHostCopySeconds(op);
+  };
   timing.getLink = [&costs](StreamGroup group) -> uint32_t {
     return costs.getModel()
         .placeMeshGroup(group.mesh.getSizes(), group.getAxisNumbers())
@@ -56,6 +59,8 @@ StepTiming regather::tg::makeStepTiming(StepCosts &costs) {
 
 /// True if groups over both have more than one rank in common.
 static bool haveCommonRanks(StreamGroup a, StreamGroup b) {
+  if (a.isHost() || b.isHost())
+    return false;
   if (a.mesh != b.mesh)
     return true;
   int64_t common = 1;
@@ -66,33 +71,64 @@ static bool haveCommonRanks(StreamGroup a, StreamGroup b) {
 }
 
 namespace {
-/// Numbers the groups over which a step communicates.
+/// Numbers the groups over which a step communicates, and the directions in
+/// which it copies.
 class StreamTable {
 public:
-  uint32_t getNumber(CollectiveOpInterface op);
-  std::vector<TimedStream> getStreams(const StepTiming &timing) const;
+  /// Of a collective or a copy.
+  uint32_t getNumber(Operation *op);
+  /// Adds links for copies behind those of the timing.
+  std::vector<TimedStream> getStreams(const StepTiming &timing,
+                                      std::vector<TimedLink> &links) const;
   std::vector<StreamGroup> takeGroups() { return std::move(groups); }
 
 private:
   std::vector<StreamGroup> groups;
+  uint32_t getNumber(CollectiveOpInterface op);
+  uint32_t getNumber(HostCopyOpInterface op);
+
   llvm::DenseMap<std::pair<Attribute, Attribute>, uint32_t> numbers;
+  /// By direction.
+  std::optional<uint32_t> hostNumbers[2];
 };
 } // namespace
+
+uint32_t StreamTable::getNumber(Operation *op) {
+  if (auto copy = dyn_cast<HostCopyOpInterface>(op))
+    return getNumber(copy);
+  return getNumber(cast<CollectiveOpInterface>(op));
+}
+
+uint32_t StreamTable::getNumber(HostCopyOpInterface op) {
+  std::optional<uint32_t> &number = hostNumbers[op.isToHost()];
+  if (!number) {
+    number = groups.size();
+    groups.push_back({MeshOp(), AxesAttr(), op.isToHost()});
+  }
+  return *number;
+}
 
 uint32_t StreamTable::getNumber(CollectiveOpInterface op) {
   auto [it, isNew] =
       numbers.try_emplace({op.getMeshAttr(), op.getAxesAttr()}, groups.size());
   if (isNew)
-    groups.push_back({lookupMesh(op, op.getMeshAttr()), op.getAxesAttr()});
+    groups.push_back({lookupMesh(op, op.getMeshAttr()), op.getAxesAttr(),
+                      /*isToHost=*/false});
   return it->second;
 }
 
 std::vector<TimedStream>
-StreamTable::getStreams(const StepTiming &timing) const {
+StreamTable::getStreams(const StepTiming &timing,
+                        std::vector<TimedLink> &links) const {
   std::vector<TimedStream> streams;
   for (const StreamGroup &group : groups) {
     TimedStream &stream = streams.emplace_back();
-    stream.link = timing.getLink(group);
+    if (group.isHost()) {
+      stream.link = links.size();
+      links.emplace_back().name = group.isToHost ? "to host" : "from host";
+    } else {
+      stream.link = timing.getLink(group);
+    }
     for (auto [number, other] : llvm::enumerate(groups))
       if (&other != &group && haveCommonRanks(group, other))
         stream.conflicts.push_back(number);
@@ -103,6 +139,22 @@ StreamTable::getStreams(const StepTiming &timing) const {
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
+
+namespace {
+/// A collective, or a copy between device and host.
+struct Transfer {
+  OperandRange inputs;
+  TypedValue<FutureType> future;
+};
+} // namespace
+
+static std::optional<Transfer> getTransfer(Operation *op) {
+  if (auto collective = dyn_cast_or_null<CollectiveOpInterface>(op))
+    return Transfer{collective.getInputs(), collective.getFuture()};
+  if (auto copy = dyn_cast_or_null<HostCopyOpInterface>(op))
+    return Transfer{copy.getInputs(), copy.getFuture()};
+  return std::nullopt;
+}
 
 namespace {
 /// Finds the memory that the values of a step lie in.
@@ -119,7 +171,7 @@ private:
   using Buffers = SmallVector<uint32_t, 1>;
 
   uint32_t addBuffer(int64_t bytes, uint32_t writer);
-  void addFuture(CollectiveOpInterface op, uint32_t number);
+  void addFuture(const Transfer &transfer, uint32_t number);
   void addFlat(FlattenOp op, uint32_t number);
   /// The buffers of a value are in use at `user`.
   void use(Value value, uint32_t user);
@@ -145,18 +197,19 @@ void BufferTable::use(Value value, uint32_t user) {
     uses.emplace_back(buffer, user);
 }
 
-/// What a collective reads and writes is in use until its wait, or to the end
-/// if nothing waits.
-void BufferTable::addFuture(CollectiveOpInterface op, uint32_t number) {
-  SmallVector<uint32_t> &tensors = tensorsOf[op.getFuture()];
-  for (Type type : op.getFuture().getType().getTensors())
-    tensors.push_back(
-        addBuffer(getTensorBytes(cast<RankedTensorType>(type)), number));
-  if (getWait(op))
+/// What a collective or copy reads and writes is in use until its wait, or to
+/// the end if nothing waits.
+void BufferTable::addFuture(const Transfer &transfer, uint32_t number) {
+  SmallVector<uint32_t> &tensors = tensorsOf[transfer.future];
+  for (Type type : transfer.future.getType().getTensors())
+    tensors.push_back(addBuffer(
+        isOnHost(type) ? 0 : getTensorBytes(cast<RankedTensorType>(type)),
+        number));
+  if (getFutureWait(transfer.future))
     return;
   for (uint32_t buffer : tensors)
     program.buffers[buffer].isLiveOut = true;
-  for (Value input : op.getInputs())
+  for (Value input : transfer.inputs)
     for (uint32_t buffer : buffersOf.lookup(input))
       program.buffers[buffer].isLiveOut = true;
 }
@@ -184,22 +237,19 @@ void BufferTable::addFlat(FlattenOp op, uint32_t number) {
   buffersOf[op.getFlat()] = std::move(buffers);
 }
 
-/// True if the results of `op` lie in its first operand. A part that begins
-/// where a rank says, such as its shard of a gathered tensor, is copied: places
-/// are fixed.
-static bool isFixedView(Operation *op) {
+bool regather::tg::isFixedView(Operation *op) {
   return getOpCost(op).view &&
          llvm::none_of(op->getOperandTypes(), llvm::IsaPred<IndexType>);
 }
 
 void BufferTable::addOperation(Operation *op, uint32_t number) {
   forEachInput(op, [&](Value input) { use(input, number); });
-  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-    return addFuture(collective, number);
+  if (std::optional<Transfer> transfer = getTransfer(op))
+    return addFuture(*transfer, number);
   if (auto wait = dyn_cast<WaitOp>(op)) {
-    if (auto collective =
-            wait.getFuture().getDefiningOp<CollectiveOpInterface>())
-      for (Value input : collective.getInputs())
+    if (std::optional<Transfer> transfer =
+            getTransfer(wait.getFuture().getDefiningOp()))
+      for (Value input : transfer->inputs)
         use(input, number);
     for (auto [tensor, buffer] :
          llvm::zip(wait.getTensors(), tensorsOf.lookup(wait.getFuture()))) {
@@ -254,8 +304,14 @@ static TimedOp makeTimedOp(Operation *op, const StepGraph &graph,
   TimedOp timed;
   if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
     timed.kind = TimedOpKind::Collective;
-    timed.stream = streams.getNumber(collective);
+    timed.stream = streams.getNumber(op);
     timed.seconds = timing.collectiveSeconds(collective);
+    return timed;
+  }
+  if (auto copy = dyn_cast<HostCopyOpInterface>(op)) {
+    timed.kind = TimedOpKind::Collective;
+    timed.stream = streams.getNumber(op);
+    timed.seconds = timing.hostCopySeconds(copy);
     return timed;
   }
   auto wait = dyn_cast<WaitOp>(op);
@@ -266,7 +322,7 @@ static TimedOp makeTimedOp(Operation *op, const StepGraph &graph,
   Operation *collective = wait.getFuture().getDefiningOp();
   timed.kind = TimedOpKind::Wait;
   timed.collective = graph.getNumber(collective);
-  timed.stream = streams.getNumber(cast<CollectiveOpInterface>(collective));
+  timed.stream = streams.getNumber(collective);
   return timed;
 }
 
@@ -296,7 +352,8 @@ TimedStep regather::tg::buildTimedStep(const StepGraph &graph,
     program.ops.push_back(makeTimedOp(op, graph, timing, streams));
     SmallVector<uint32_t> needed = findProducers(op, graph);
     // What is done for its effects stays in order.
-    if (!isa<CollectiveOpInterface, WaitOp>(op) && !isMemoryEffectFree(op)) {
+    if (!isa<CollectiveOpInterface, HostCopyOpInterface, WaitOp>(op) &&
+        !isMemoryEffectFree(op)) {
       if (lastEffect && !llvm::is_contained(needed, *lastEffect))
         needed.push_back(*lastEffect);
       lastEffect = number;
@@ -311,7 +368,7 @@ TimedStep regather::tg::buildTimedStep(const StepGraph &graph,
   for (BlockArgument argument : block.getArguments())
     program.residentBytes += getValueBytes(argument);
   program.links = timing.links;
-  program.streams = streams.getStreams(timing);
+  program.streams = streams.getStreams(timing, program.links);
   step.streams = streams.takeGroups();
   return step;
 }

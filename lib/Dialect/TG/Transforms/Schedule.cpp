@@ -124,7 +124,8 @@ OverlapOptions Schedule::getOptions(const TimedGraph &program) const {
 
 LogicalResult Schedule::orderStep(FunctionOpInterface func, StepCosts &costs) {
   StepGraph graph(func.getFunctionBody().front());
-  if (llvm::none_of(graph.getOps(), llvm::IsaPred<CollectiveOpInterface>))
+  if (llvm::none_of(graph.getOps(),
+                    llvm::IsaPred<CollectiveOpInterface, HostCopyOpInterface>))
     return success();
   TimedGraph program = buildTimedStep(graph, makeStepTiming(costs)).program;
   Result<OverlapSchedule> schedule = schedulePrefetch(
@@ -153,7 +154,7 @@ void Schedule::apply(const StepGraph &graph, const OverlapSchedule &schedule) {
   std::vector<unsigned> numBefore;
   unsigned count = 0;
   auto isMoved = [](Operation *op) {
-    return isa<CollectiveOpInterface, WaitOp>(op);
+    return isa<CollectiveOpInterface, HostCopyOpInterface, WaitOp>(op);
   };
   for (Operation *op : graph.getOps()) {
     numBefore.push_back(count);

@@ -162,6 +162,29 @@ static LogicalResult verifyEqualOrder(FunctionOpInterface func,
 // Types
 //===----------------------------------------------------------------------===//
 
+/// Checks that nothing computes with what lies on the host.
+static LogicalResult verifyPlaces(FunctionOpInterface func) {
+  for (ArrayRef<Type> types : {func.getArgumentTypes(), func.getResultTypes()})
+    if (llvm::any_of(types, isOnHost))
+      return func.emitError()
+             << "a tensor of the host may not enter or leave a "
+                "function";
+  WalkResult walk = func.walk([&](Operation *op) {
+    if (isa<HostCopyOpInterface>(op))
+      return WalkResult::advance();
+    for (Value operand : op->getOperands())
+      if (isOnHost(operand.getType())) {
+        InFlightDiagnostic diag = op->emitOpError()
+                                  << "reads a tensor that lies on the host, "
+                                     "which only 'tg.fetch' can";
+        diag.attachNote(operand.getLoc()) << "copied there here";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 /// Checks the types of values of `func`: shapes are static, futures stay in.
 static LogicalResult verifyTypes(FunctionOpInterface func) {
   auto check = [&](Value value, Location loc) -> LogicalResult {
@@ -301,8 +324,9 @@ struct VerifyStep : public regather::tg::impl::VerifyStepPassBase<VerifyStep> {
     if (auto kernel = dyn_cast<KernelOp>(*func);
         kernel && failed(verifyLibraryCall(kernel)))
       return failure();
-    if (failed(verifyTypes(func)) || failed(verifyNames(func)) ||
-        failed(verifyDriverInputs(func)) || failed(verifyRoles(func)))
+    if (failed(verifyTypes(func)) || failed(verifyPlaces(func)) ||
+        failed(verifyNames(func)) || failed(verifyDriverInputs(func)) ||
+        failed(verifyRoles(func)))
       return failure();
     RankDependence dependence(func);
     numRankDependent += dependence.size();

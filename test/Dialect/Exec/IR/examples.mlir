@@ -316,3 +316,35 @@ exec.program @graph(%x: memref<4xf32>) -> memref<4xf32>
   exec.return %sum : memref<4xf32>
 }
 // END
+
+// -----
+
+// CHECK-LABEL: @host_slice
+// CHECK-SAME: host_arena = 64 : i64
+// CHECK: exec.host_slice 0 : memref<16xf32, #tg.host>
+// EXAMPLE exec.host_slice
+exec.program @host_slice(%x: memref<16xf32>)
+    attributes {streams = 2, arena = 0, host_arena = 64, host_lower_bound = 64} {
+  %host = exec.host_slice 0 : memref<16xf32, #tg.host>
+  exec.transfer %x to %host stream 1 : memref<16xf32> to memref<16xf32, #tg.host>
+  exec.return
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @transfer
+// CHECK: exec.transfer %{{.*}} to %{{.*}} stream 2 : memref<16xf32, #tg.host> to memref<16xf32>
+// EXAMPLE exec.transfer
+// What was copied to the host comes back on another stream, behind an event.
+exec.program @transfer(%x: memref<16xf32>) -> memref<16xf32>
+    attributes {streams = 3, arena = 64, host_arena = 64} {
+  %host = exec.host_slice 0 : memref<16xf32, #tg.host>
+  %back = exec.slice 0 : memref<16xf32>
+  exec.transfer %x to %host stream 1 : memref<16xf32> to memref<16xf32, #tg.host>
+  %event = exec.record stream 1
+  exec.wait %event stream 2
+  exec.transfer %host to %back stream 2 : memref<16xf32, #tg.host> to memref<16xf32>
+  exec.return %back : memref<16xf32>
+}
+// END

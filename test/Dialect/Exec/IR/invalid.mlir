@@ -226,3 +226,63 @@ exec.program @two_destinations() -> memref<4xf32> attributes {streams = 1} {
   // expected-note @+1 {{returned here}}
   exec.return %a : memref<4xf32>
 }
+
+// -----
+
+exec.program @host_slice_beyond_the_arena() attributes {streams = 1, arena = 64, host_arena = 32} {
+  // expected-error @+1 {{takes 64 bytes from 0 on, but the arena has 32}}
+  %x = exec.host_slice 0 : memref<16xf32, #tg.host>
+  exec.return
+}
+
+// -----
+
+exec.program @host_slice_without_place() attributes {streams = 1, arena = 64} {
+  // expected-error @+1 {{has no offset, but the program has an arena}}
+  %x = exec.host_slice : memref<16xf32, #tg.host>
+  exec.return
+}
+
+// -----
+
+exec.program @slice_on_the_host() attributes {streams = 1} {
+  // expected-error @+1 {{result #0 must be dense buffer of static shape, but got 'memref<4xf32, #tg.host>'}}
+  %x = exec.slice : memref<4xf32, #tg.host>
+  exec.return
+}
+
+// -----
+
+exec.program @transfer_on_the_device(%x: memref<4xf32>) attributes {streams = 2} {
+  %y = exec.slice : memref<4xf32>
+  // expected-error @+1 {{expects one buffer on the host and one on the device, got 'memref<4xf32>' and 'memref<4xf32>'}}
+  exec.transfer %x to %y stream 1 : memref<4xf32> to memref<4xf32>
+  exec.return
+}
+
+// -----
+
+exec.program @transfer_of_another_type(%x: memref<4xf32>) attributes {streams = 2} {
+  %y = exec.host_slice : memref<2x2xf32, #tg.host>
+  // expected-error @+1 {{expects buffers of equal shape and element type, got 'memref<4xf32>' and 'memref<2x2xf32, #tg.host>'}}
+  exec.transfer %x to %y stream 1 : memref<4xf32> to memref<2x2xf32, #tg.host>
+  exec.return
+}
+
+// -----
+
+exec.program @transfer_where_it_computes(%x: memref<4xf32>) attributes {streams = 1} {
+  %y = exec.host_slice : memref<4xf32, #tg.host>
+  // expected-error @+1 {{expects a stream that does not compute, got 0}}
+  exec.transfer %x to %y stream 0 : memref<4xf32> to memref<4xf32, #tg.host>
+  exec.return
+}
+
+// -----
+
+exec.program @copy_to_the_host(%x: memref<4xf32>) attributes {streams = 1} {
+  %y = exec.host_slice : memref<4xf32, #tg.host>
+  // expected-error @+1 {{must be dense buffer of static shape, but got 'memref<4xf32, #tg.host>'}}
+  "exec.copy"(%x, %y) <{stream = 0 : i64}> : (memref<4xf32>, memref<4xf32, #tg.host>) -> ()
+  exec.return
+}

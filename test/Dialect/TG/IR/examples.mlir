@@ -257,3 +257,36 @@ func.func @flatten(%weight: tensor<4x3xf32>, %bias: tensor<5xf32>) -> tensor<16x
   return %shard : tensor<16xf32>
 }
 // END
+
+// -----
+
+// CHECK-LABEL: @offload
+// CHECK: tg.offload %{{.*}} {tg.phase = #tg.phase<forward>} : (tensor<64x64xf32>) -> !tg.future<tensor<64x64xf32, #tg.host>>
+// EXAMPLE tg.offload
+// The copy runs beside the second product; behind the wait, nothing keeps the
+// memory of %h any more.
+func.func @offload(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %h = tg.node "aten.mm.default"(%x, %x) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %future = tg.offload %h {tg.phase = #tg.phase<forward>}
+      : (tensor<64x64xf32>) -> !tg.future<tensor<64x64xf32, #tg.host>>
+  %y = tg.node "aten.mm.default"(%h, %x) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %host = tg.wait %future : !tg.future<tensor<64x64xf32, #tg.host>>
+  return %y : tensor<64x64xf32>
+}
+// END
+
+// -----
+
+// CHECK-LABEL: @fetch
+// CHECK: tg.fetch %{{.*}} : (tensor<8xf32, #tg.host>, tensor<4xbf16, #tg.host>) -> !tg.future<tensor<8xf32>, tensor<4xbf16>>
+// EXAMPLE tg.fetch
+func.func @fetch(%a: tensor<8xf32>, %b: tensor<4xbf16>) -> (tensor<8xf32>, tensor<4xbf16>) {
+  %away = tg.offload %a, %b : (tensor<8xf32>, tensor<4xbf16>)
+      -> !tg.future<tensor<8xf32, #tg.host>, tensor<4xbf16, #tg.host>>
+  %host:2 = tg.wait %away : !tg.future<tensor<8xf32, #tg.host>, tensor<4xbf16, #tg.host>>
+  %back = tg.fetch %host#0, %host#1 : (tensor<8xf32, #tg.host>, tensor<4xbf16, #tg.host>)
+      -> !tg.future<tensor<8xf32>, tensor<4xbf16>>
+  %copies:2 = tg.wait %back : !tg.future<tensor<8xf32>, tensor<4xbf16>>
+  return %copies#0, %copies#1 : tensor<8xf32>, tensor<4xbf16>
+}
+// END

@@ -491,8 +491,68 @@ func.func private @placement(tensor<2xf32> {tg.placement = #tg.placement<@mesh [
 
 // -----
 
-func.func @offload_is_not_implemented(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{'tg.node' op has policy offload, which is not implemented; must_save keeps the value on the device}}
-  %y = tg.node "aten.exp.default"(%x) {tg.policy = #tg.policy<offload>} : (tensor<4xf32>) -> tensor<4xf32>
-  return %y : tensor<4xf32>
+func.func @offload_of_two(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expects a future of 1 tensors, one for each operand, got 2}}
+  %f = tg.offload %x : (tensor<4xf32>) -> !tg.future<tensor<4xf32, #tg.host>, tensor<4xf32, #tg.host>>
+  return
+}
+
+// -----
+
+func.func @offload_to_the_device(%x: tensor<4xf32>) {
+  // expected-error @+1 {{member 0 must have type 'tensor<4xf32, #tg.host>', got 'tensor<4xf32>'}}
+  %f = tg.offload %x : (tensor<4xf32>) -> !tg.future<tensor<4xf32>>
+  return
+}
+
+// -----
+
+func.func @fetch_of_another_shape(%x: tensor<4xf32, #tg.host>) {
+  // expected-error @+1 {{member 0 must have type 'tensor<4xf32>', got 'tensor<2x2xf32>'}}
+  %f = tg.fetch %x : (tensor<4xf32, #tg.host>) -> !tg.future<tensor<2x2xf32>>
+  return
+}
+
+// -----
+
+func.func @fetch_from_the_device(%x: tensor<4xf32>) {
+  // expected-error @+1 {{operand #0 must be variadic of ranked tensor on the host, but got 'tensor<4xf32>'}}
+  %f = tg.fetch %x : (tensor<4xf32>) -> !tg.future<tensor<4xf32>>
+  return
+}
+
+// -----
+
+func.func @offload_twice(%x: tensor<4xf32, #tg.host>) {
+  // expected-error @+1 {{operand #0 must be variadic of ranked tensor on the device, but got 'tensor<4xf32, #tg.host>'}}
+  %f = tg.offload %x : (tensor<4xf32, #tg.host>) -> !tg.future<tensor<4xf32, #tg.host>>
+  return
+}
+
+// -----
+
+func.func @compute_on_the_host(%x: tensor<4xf32, #tg.host>) {
+  // expected-error @+1 {{operand #0 must be variadic of ranked tensor on the device or a value that is not a tensor}}
+  %y = tg.node "aten.exp.default"(%x) : (tensor<4xf32, #tg.host>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @copy_of_unknown_size(%x: tensor<?xf32>) {
+  // expected-error @+1 {{operand 0 must have a static shape, got 'tensor<?xf32>'}}
+  %f = tg.offload %x : (tensor<?xf32>) -> !tg.future<tensor<4xf32, #tg.host>>
+  return
+}
+
+// -----
+
+func.func @copy_waited_for_twice(%x: tensor<4xf32>) {
+  // expected-error @+1 {{future is waited for twice}}
+  %f = tg.offload %x : (tensor<4xf32>) -> !tg.future<tensor<4xf32, #tg.host>>
+  // expected-note @+1 {{waited for here}}
+  %a = tg.wait %f : !tg.future<tensor<4xf32, #tg.host>>
+  // expected-note @+1 {{and here}}
+  %b = tg.wait %f : !tg.future<tensor<4xf32, #tg.host>>
+  return
 }

@@ -23,6 +23,9 @@ namespace regather::test {
 inline rg_slice arena(int64_t element, int64_t count = 1) {
   return {RG_SPACE_ARENA, 0, element * 8, count * 8};
 }
+inline rg_slice host(int64_t element, int64_t count = 1) {
+  return {RG_SPACE_HOST, 0, element * 8, count * 8};
+}
 inline rg_slice argument(int32_t index, int64_t count = 1) {
   return {RG_SPACE_ARGUMENT, index, 0, count * 8};
 }
@@ -91,6 +94,7 @@ public:
     program.ranks = ranks;
     program.name = "test";
     program.arena_bytes = arenaBytes;
+    program.host_arena_bytes = hostArenaBytes;
     program.arena_alignment = 64;
     program.stream_count = 3;
     program.event_count = 4;
@@ -116,6 +120,7 @@ public:
 
   int32_t ranks = 1;
   int64_t arenaBytes = 4096;
+  int64_t hostArenaBytes = 0;
   std::vector<rg_instruction> instructions;
   std::vector<rg_slice> slices;
 
@@ -186,6 +191,9 @@ public:
     return std::vector<rg_span>(spans, spans + count);
   }
   int64_t getTouched() const { return rg_executor_touched_bytes(executor); }
+  int64_t getTouchedOnHost() const {
+    return rg_executor_touched_host_bytes(executor);
+  }
   int64_t getBytes() const { return rg_executor_bytes(executor); }
 
   rg_status status = RG_OK;

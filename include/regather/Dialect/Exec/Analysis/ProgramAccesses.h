@@ -25,7 +25,7 @@ public:
   /// Empty, after an error, if an access is not ordered after the first write.
   llvm::FailureOr<std::vector<BufferLifetime>> computeLifetimes();
 
-  /// Slices and arguments.
+  /// Slices, slices of the host, and arguments.
   llvm::ArrayRef<mlir::Value> getBuffers() const { return buffers; }
   /// The buffer that `value` is, or is a view of; nothing for a constant.
   std::optional<uint32_t> getNumber(mlir::Value value) const;

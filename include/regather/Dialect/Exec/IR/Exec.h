@@ -25,6 +25,9 @@ bool isBuffer(mlir::Type type);
 /// True for a buffer of rank 0.
 bool isScalarBuffer(mlir::Type type);
 
+/// True for a buffer but for its memory space, which is that of the host.
+bool isHostBuffer(mlir::Type type);
+
 /// Size in bytes; an i1 takes one byte, an `index` eight.
 int64_t getElementBytes(mlir::Type element);
 int64_t getBufferBytes(mlir::MemRefType type);

@@ -31,7 +31,7 @@ def Exec_Dialect : Dialect {
 
     ### Memory
 
-    A buffer is a dense, row-major memref of static shape in one of three
+    A buffer is a dense, row-major memref of static shape in one of four
     places:
 
     - an argument of the program, owned by the caller, which the program only
@@ -39,7 +39,10 @@ def Exec_Dialect : Dialect {
     - a constant (`exec.constant`), which is never written to;
     - the arena: one block of `arena` bytes, aligned to `alignment`, that the
       program has to itself. `exec.slice` is one buffer in it. Buffers that
-      are not needed at the same time may share bytes.
+      are not needed at the same time may share bytes;
+    - the arena of the host, of `host_arena` bytes, in which `exec.host_slice` is
+      one buffer. Its memory space is `#tg.host`, and only `exec.transfer`
+      touches it.
 
     `exec.view` is a part of a buffer, or the whole under another shape.
     Results of the program lie where `exec.return` says: in the arena until the
@@ -47,7 +50,7 @@ def Exec_Dialect : Dialect {
 
     ### Streams
 
-    Stream 0 computes, the others communicate. An operation is *issued* when
+    Stream 0 computes, the others communicate, or copy to or from the host. An operation is *issued* when
     the program reaches it.
 
     - Operations of stream 0 run one after the other, in the order of the

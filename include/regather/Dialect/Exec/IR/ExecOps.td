@@ -42,7 +42,9 @@ def Exec_ProgramOp : Exec_Op<"program", [
       constants. Absent until `exec-plan-memory` has placed the slices.
     - `lower_bound`: the most bytes of the arena that are in use at one time;
       no plan needs less.
-    - `alignment`: of the arena, in bytes.
+    - `host_arena`, `host_lower_bound`: the same for memory of the host, absent
+      if there is none.
+    - `alignment`: of the arenas, in bytes.
 
     It lowers to tables that the runtime walks.
   }];
@@ -52,6 +54,8 @@ def Exec_ProgramOp : Exec_Op<"program", [
     ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<256>]>:$streams,
     OptionalAttr<Exec_Bytes>:$arena,
     OptionalAttr<Exec_Bytes>:$lower_bound,
+    OptionalAttr<Exec_Bytes>:$host_arena,
+    OptionalAttr<Exec_Bytes>:$host_lower_bound,
     DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "64">:$alignment,
     OptionalAttr<DictArrayAttr>:$arg_attrs,
     OptionalAttr<DictArrayAttr>:$res_attrs
@@ -100,6 +104,18 @@ def Exec_SliceOp : Exec_Op<"slice"> {
   }];
   let arguments = (ins OptionalAttr<Exec_Bytes>:$offset);
   let results = (outs Res<Exec_Buffer, "", [MemAlloc]>:$buffer);
+  let assemblyFormat = "($offset^)? attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Exec_HostSliceOp : Exec_Op<"host_slice"> {
+  let summary = "One buffer of the host's arena";
+  let description = [{
+    The same as `exec.slice` in memory of the host, which only `exec.transfer`
+    touches.
+  }];
+  let arguments = (ins OptionalAttr<Exec_Bytes>:$offset);
+  let results = (outs Res<Exec_HostBuffer, "", [MemAlloc]>:$buffer);
   let assemblyFormat = "($offset^)? attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
@@ -190,6 +206,25 @@ def Exec_CopyOp : Exec_StreamOp<"copy", [SameTypeOperands]> {
   let assemblyFormat = [{
     $source `to` $target `stream` $stream attr-dict `:` type($source)
   }];
+}
+
+def Exec_TransferOp : Exec_StreamOp<"transfer"> {
+  let summary = "Copy a buffer between device and host";
+  let description = [{
+    One of the two lies on the host and the other on the device; their shapes
+    and element types are equal. It runs on a stream of its own direction, beside
+    computation and communication.
+  }];
+  let arguments = (ins
+    Arg<Exec_PlacedBuffer, "", [MemRead]>:$source,
+    Arg<Exec_PlacedBuffer, "", [MemWrite]>:$target,
+    Exec_Stream:$stream
+  );
+  let assemblyFormat = [{
+    $source `to` $target `stream` $stream attr-dict
+    `:` type($source) `to` type($target)
+  }];
+  let hasVerifier = 1;
 }
 
 def Exec_FillOp : Exec_StreamOp<"fill", [

@@ -39,6 +39,15 @@ def Exec_Buffer
            "dense buffer of static shape", "::mlir::MemRefType">;
 
 /// A scalar that decides how the program goes on.
+def Exec_HostBuffer
+    : Type<CPred<"::regather::exec::isHostBuffer($_self)">,
+           "dense buffer of static shape on the host", "::mlir::MemRefType">;
+
+def Exec_PlacedBuffer
+    : Type<Or<[Exec_Buffer.predicate, Exec_HostBuffer.predicate]>,
+           "dense buffer of static shape, on device or host",
+           "::mlir::MemRefType">;
+
 def Exec_Condition
     : Type<CPred<"::regather::exec::isScalarBuffer($_self) && "
                  "::llvm::cast<::mlir::MemRefType>($_self)"

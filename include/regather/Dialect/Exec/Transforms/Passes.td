@@ -93,6 +93,8 @@ def PlanMemoryPass : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
       not needed any more, if the kernel allows it (`tg::getInPlacePairs`); so
       does the target of a copy.
 
+    Slices of the host get places in an arena of their own, `host_arena`.
+
     Places that slices have already are forgotten. Arguments and constants are
     not part of the arena.
 
@@ -120,6 +122,8 @@ def PlanMemoryPass : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
     Statistic<"arenaBytes", "arena-bytes", "Bytes of the arenas">,
     Statistic<"lowerBoundBytes", "lower-bound-bytes",
               "Most bytes in use at one time">,
+    Statistic<"hostArenaBytes", "host-arena-bytes",
+              "Bytes of the arenas of the host">,
     Statistic<"inPlaceBytes", "in-place-bytes",
               "Bytes written over arguments that are not needed any more">,
     Statistic<"numDonated", "num-donated",

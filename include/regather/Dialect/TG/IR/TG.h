@@ -95,6 +95,15 @@ WaitOp getWait(CollectiveOpInterface op);
 WaitOp keepMembers(CollectiveOpInterface op, llvm::ArrayRef<unsigned> kept,
                    mlir::RewriterBase &rewriter);
 
+/// True for a tensor that lies in memory of the host.
+bool isOnHost(mlir::Type type);
+/// The same tensor on the host, or on the device.
+mlir::RankedTensorType getHostType(mlir::RankedTensorType type);
+mlir::RankedTensorType getDeviceType(mlir::RankedTensorType type);
+
+/// The wait for a future; null if there is none.
+WaitOp getFutureWait(mlir::TypedValue<FutureType> future);
+
 /// Size of a tensor in bytes; i1 elements take one byte. The shape is static.
 int64_t getTensorBytes(mlir::RankedTensorType type);
 

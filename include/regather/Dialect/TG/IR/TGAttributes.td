@@ -53,8 +53,8 @@ def TG_PolicyAttr : TG_Attr<"Policy", "policy"> {
   let summary = "save or recompute the results of an operation for backward";
   let description = [{
     `must_save` and `must_recompute` are constraints, `prefer_save` and
-    `prefer_recompute` finite costs, `offload` would save to host memory: it is
-    not implemented, and operations may not have it.
+    `prefer_recompute` finite costs. `offload` saves to memory of the host:
+    backward reads the value itself, which `tg-offload` copies away in between.
 
     What `tg-apply-policy` has decided is `planned`. It counts as much as what
     the model says itself, except beside a record of an earlier partition.
@@ -71,6 +71,23 @@ def TG_PolicyAttr : TG_Attr<"Policy", "policy"> {
     }]>
   ];
   let hasCustomAssemblyFormat = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Host
+//===----------------------------------------------------------------------===//
+
+def TG_HostAttr : TG_Attr<"Host", "host"> {
+  let summary = "memory of the host";
+  let description = [{
+    As the encoding of a tensor: it lies in memory of the host, where only
+    `tg.fetch` reads it. As the memory space of a buffer: the same.
+
+    ```
+    tensor<64x64xf32, #tg.host>
+    memref<64x64xf32, #tg.host>
+    ```
+  }];
 }
 
 //===----------------------------------------------------------------------===//

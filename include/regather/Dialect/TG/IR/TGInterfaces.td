@@ -51,6 +51,23 @@ def TG_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   ];
 }
 
+def TG_HostCopyOpInterface : OpInterface<"HostCopyOpInterface"> {
+  let cppNamespace = "::regather::tg";
+  let description = [{
+    An operation that starts a copy between the device and its host and returns
+    one future for all its tensors. No other rank takes part, so that ranks need
+    not start copies in one order.
+  }];
+  let methods = [
+    InterfaceMethod<"The tensors that are copied.",
+      "::mlir::OperandRange", "getInputs">,
+    InterfaceMethod<"The future that `tg.wait` turns into the copies.",
+      "::mlir::TypedValue<::regather::tg::FutureType>", "getFuture">,
+    InterfaceMethod<"True if the copies lie on the host.",
+      "bool", "isToHost">
+  ];
+}
+
 def TG_CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::regather::tg";
   let description = [{

@@ -13,6 +13,7 @@ include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "regather/Dialect/TG/IR/TGFlatOps.td"
+include "regather/Dialect/TG/IR/TGHostOps.td"
 include "regather/Dialect/TG/IR/TGLibraryAttributes.td"
 
 def TG_KernelOp : TG_Op<"kernel", [

@@ -69,15 +69,16 @@ def TG_WaitOp : TG_Op<"wait", [
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "Wait until data in flight has arrived";
   let description = [{
-    Blocks until the collective that made the future has completed on this
-    rank and returns its tensors. The collective must be in the same block.
+    Blocks until the collective, or the copy between device and host, that made
+    the future has completed on this rank and returns its tensors. What made the
+    future must be in the same block.
 
     A wait reads its future: it is erased when no result is used, and is
     neither merged, hoisted nor sunk into a region by general passes.
     It lowers to a wait on the event of the communication stream.
   }];
   let arguments = (ins Arg<TG_Future, "", [MemRead]>:$future);
-  let results = (outs Variadic<TG_Tensor>:$tensors);
+  let results = (outs Variadic<TG_PlacedTensor>:$tensors);
   let assemblyFormat = "$future attr-dict `:` qualified(type($future))";
   let hasVerifier = 1;
 }

@@ -20,10 +20,10 @@ class TG_Type<string name, string typeMnemonic, list<Trait> traits = []>
 def TG_Future : TG_Type<"Future", "future"> {
   let summary = "tensors in flight";
   let description = [{
-    The result of a collective that was started and not yet waited for. Only
-    `tg.wait` turns it into tensors. Uses are linear: a future has at most one
-    use, a `tg.wait` in the block of the collective. A future without a use is
-    dead, and so is its collective.
+    The result of a collective, or of a copy between device and host, that was
+    started and not yet waited for. Only `tg.wait` turns it into tensors. Uses
+    are linear: a future has at most one use, a `tg.wait` in the block of what
+    made it. A future without a use is dead, and so is what made it.
 
     ```
     !tg.future<tensor<64x64xf32>, tensor<64xf32>>
@@ -48,10 +48,20 @@ def TG_Opaque : TG_Type<"Opaque", "opaque"> {
   let assemblyFormat = "`<` $kind `>`";
 }
 
-/// A ranked tensor; `tg` operations verify that its shape is static so that
-/// the error can name the dimension.
-def TG_Tensor : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
-                     "ranked tensor", "::mlir::RankedTensorType">;
+/// A ranked tensor, wherever it lies.
+def TG_PlacedTensor
+    : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+           "ranked tensor", "::mlir::RankedTensorType">;
+
+/// A ranked tensor that can be computed with; `tg` operations verify that its
+/// shape is static so that the error can name the dimension.
+def TG_Tensor : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
+                           "!::regather::tg::isOnHost($_self)">,
+                     "ranked tensor on the device", "::mlir::RankedTensorType">;
+
+def TG_HostTensor
+    : Type<CPred<"::regather::tg::isOnHost($_self)">,
+           "ranked tensor on the host", "::mlir::RankedTensorType">;
 
 /// The seed or the offset of random numbers.
 def TG_RandomState

@@ -43,6 +43,10 @@ bool hasRecord(mlir::Operation *op);
 /// Records that result `index` of `op` is saved.
 void recordSaved(mlir::Operation *op, unsigned index);
 
+/// Marks the results of `launch` whose counterparts among `outputs`, by number,
+/// were marked as `offload`; nothing if none was.
+void keepOffloadMarks(LaunchOp launch, mlir::ValueRange outputs);
+
 } // namespace regather::tg
 
 #endif // REGATHER_DIALECT_TG_STEPS_POLICIES_H

@@ -34,6 +34,9 @@ public:
   /// Seconds for which `op` occupies its links, and which they are.
   CollectiveEstimate getCollective(CollectiveOpInterface op);
 
+  /// Seconds for which `op` occupies the link to the host.
+  double getHostCopySeconds(HostCopyOpInterface op) const;
+
   /// The ranks that take part in `op`.
   GroupPlacement getGroup(CollectiveOpInterface op);
 

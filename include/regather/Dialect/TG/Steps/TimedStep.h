@@ -23,10 +23,15 @@
 
 namespace regather::tg {
 
-/// The axes of a mesh that the collectives of a stream run over.
+/// The axes of a mesh that the collectives of a stream run over; none for a
+/// stream of copies between device and host.
 struct StreamGroup {
   MeshOp mesh;
   AxesAttr axes;
+  /// Of copies: whether they go to the host.
+  bool isToHost = false;
+
+  bool isHost() const { return !axes; }
 
   /// Their places among the axes of the mesh.
   std::vector<unsigned> getAxisNumbers();
@@ -37,6 +42,7 @@ struct StepTiming {
   /// Seconds of an operation that is neither collective nor wait.
   std::function<double(mlir::Operation *)> computeSeconds;
   std::function<double(CollectiveOpInterface)> collectiveSeconds;
+  std::function<double(HostCopyOpInterface)> hostCopySeconds;
   /// Number of the class of links that groups over these axes use.
   std::function<uint32_t(StreamGroup)> getLink;
   std::vector<TimedLink> links;
@@ -47,17 +53,26 @@ StepTiming makeStepTiming(StepCosts &costs);
 
 struct TimedStep {
   TimedGraph program;
-  /// By stream, in the order of their first collectives.
+  /// By stream, in the order of their first collectives or copies.
   std::vector<StreamGroup> streams;
 };
 
 /// Streams of one mesh conflict if they have axes in common of more than one
 /// rank: their groups share more than one device then.
 ///
+/// Copies between device and host are collectives of one rank: those in one
+/// direction have a stream, over a link of their own behind those of the
+/// timing. What lies on the host takes no memory.
+///
 /// Views lie in the memory of what they view, results that update a donated
 /// argument in that of the argument. An operation with regions is one that
 /// computes, whatever it holds.
 TimedStep buildTimedStep(const StepGraph &graph, const StepTiming &timing);
+
+/// True if the results of `op` lie in its first operand. A part that begins
+/// where a rank says, such as its shard of a gathered tensor, is copied: places
+/// are fixed.
+bool isFixedView(mlir::Operation *op);
 
 /// Names by which files refer to the operations of a step: their `tg.id`, or
 /// the name of the operation. Of several with equal names the second is

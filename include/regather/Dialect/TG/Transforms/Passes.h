@@ -42,6 +42,9 @@ enum class PartitionMode { Default, Replay, MinCut, Budget };
 /// Which gathered parameters tg-reshard-after-forward releases.
 enum class ReshardMode { Default, Always, Never };
 
+/// Which values tg-offload copies to the host.
+enum class OffloadMode { Marked, All, Bytes };
+
 /// How tg-schedule chooses an order.
 enum class ScheduleMode { None, Manual, Auto };
 

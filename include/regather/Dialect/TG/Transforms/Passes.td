@@ -332,6 +332,77 @@ def ChunkRowsPass : Pass<"tg-chunk-rows", "::mlir::ModuleOp"> {
   ];
 }
 
+def OffloadPass : Pass<"tg-offload", "::mlir::ModuleOp"> {
+  let summary = "Keep values for backward in memory of the host";
+  let description = [{
+    Copies values that live on from forward to backward to the host
+    (`tg.offload`) once they are computed, and back (`tg.fetch`) in front of the
+    first operation of backward that reads them. In between, their memory on the
+    device is free. Views are made again of what was fetched.
+
+    Candidates are what operations compute, of at least `min-bytes`: not what
+    was gathered, which can be gathered again, nor what the step returns, nor
+    what is read again at once. Of these,
+
+    - `marked` takes the results of operations whose policy is `offload`
+      (`tg.policy`); of several results those in `tg.saved_results`, if that is
+      there.
+    - `all` takes all.
+    - `bytes` takes as many as have `bytes` bytes together, or all if they have
+      less; first those that nobody reads for the longest time, as estimated
+      for `cluster`.
+
+    Copies are placed as if they took no time, so that memory is free as long as
+    can be; `tg-schedule`, which comes next, starts them earlier or ends them
+    later, so that they run beside computation.
+
+    Precondition: kernels have been formed. Single operations do as well, but a
+    value may have no memory of its own that is then kept. Steps without
+    backward are left alone.
+
+    Postcondition: the step passes `tg-verify-step` and has the same bits. A
+    remark for each value; one for the step with the number and bytes of those
+    that were taken and of the candidates. It is an error if there is something
+    to copy and `cluster` says nothing of a host, or has too little memory there:
+    at the end of forward all of it is on the host.
+
+    O(n log n).
+
+    ```
+    %a = tg.launch @f(%x)                 |  %a = tg.launch @f(%x)
+                                          |  %future = tg.offload %a
+    %b = tg.launch @g(%a)                 |  %b = tg.launch @g(%a)
+                                          |  %host = tg.wait %future
+    ...                                   |  ...
+                                          |  %back = tg.fetch %host
+                                          |  %copy = tg.wait %back
+    %c = tg.launch @h(%a)  // backward    |  %c = tg.launch @h(%copy)
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "OffloadMode", /*default=*/"OffloadMode::Marked",
+           "Which values to copy to the host",
+           [{::llvm::cl::values(
+             clEnumValN(OffloadMode::Marked, "marked",
+                        "Those of operations with policy offload (default)"),
+             clEnumValN(OffloadMode::All, "all", "All that live on"),
+             clEnumValN(OffloadMode::Bytes, "bytes",
+                        "As many as have 'bytes' bytes"))}]>,
+    Option<"bytes", "bytes", "::regather::ByteCount", /*default=*/"-1",
+           "mode=bytes: how much to copy to the host">,
+    Option<"minBytes", "min-bytes", "::regather::ByteCount",
+           /*default=*/"65536", "Least size of a value">,
+    Option<"cluster", "cluster", "std::string", /*default=*/"\"h100-nodes\"",
+           "Cluster whose times and hosts count, by name or file">
+  ];
+  let dependentDialects = ["::regather::tg::TGDialect"];
+  let statistics = [
+    Statistic<"numOffloaded", "num-offloaded",
+              "Number of values copied to the host">,
+    Statistic<"offloadedBytes", "offloaded-bytes", "Their bytes">
+  ];
+}
+
 def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group operations that generated code runs as one";
   let description = [{

@@ -13,7 +13,7 @@ using namespace regather::exec;
 
 namespace {
 struct Bytes {
-  Value space;
+  std::pair<Value, unsigned> space;
   int64_t begin, end;
 };
 } // namespace
@@ -21,11 +21,16 @@ struct Bytes {
 static Bytes getBytes(Value buffer) {
   BufferPlace place = getPlace(buffer);
   int64_t size = getBufferBytes(cast<MemRefType>(buffer.getType()));
-  auto slice = place.base.getDefiningOp<SliceOp>();
-  if (!slice || !slice.getOffset())
-    return {place.base, place.offset, place.offset + size};
-  int64_t begin = place.offset + static_cast<int64_t>(*slice.getOffset());
-  return {Value(), begin, begin + size};
+  std::optional<uint64_t> offset;
+  auto host = place.base.getDefiningOp<HostSliceOp>();
+  if (host)
+    offset = host.getOffset();
+  else if (auto slice = place.base.getDefiningOp<SliceOp>())
+    offset = slice.getOffset();
+  if (!offset)
+    return {{place.base, 0}, place.offset, place.offset + size};
+  int64_t begin = place.offset + static_cast<int64_t>(*offset);
+  return {{Value(), host ? 1 : 0}, begin, begin + size};
 }
 
 void ByteSet::add(Value buffer) {

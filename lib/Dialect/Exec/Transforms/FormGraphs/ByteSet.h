@@ -25,8 +25,9 @@ public:
 private:
   /// The end of each run of bytes, by its beginning; runs do not touch.
   using Runs = std::map<int64_t, int64_t>;
-  /// By argument, constant or slice; null stands for the arena.
-  llvm::DenseMap<mlir::Value, Runs> spaces;
+  /// By argument, constant or slice; null stands for the arena, that of the
+  /// host with 1.
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, Runs> spaces;
 };
 
 /// What some operations read and write.

@@ -22,7 +22,8 @@ ProgramItems::ProgramItems(ProgramOp program) : program(program) {
   // One more than the number of the last start on each stream.
   SmallVector<size_t> last(program.getStreams());
   for (Operation &op : program.getBody().front().without_terminator()) {
-    if (isa<SliceOp, ViewOp, ConstantOp, DestinationOp, CommunicatorOp>(op)) {
+    if (isa<SliceOp, HostSliceOp, ViewOp, ConstantOp, DestinationOp,
+            CommunicatorOp>(op)) {
       declarations.push_back(&op);
     } else if (auto access = dyn_cast<StreamOpInterface>(op)) {
       bool isStart = access.getStream() != 0;

@@ -8,6 +8,7 @@
 
 #include "KernelOutliner.h"
 
+#include "regather/Dialect/TG/Steps/Policies.h"
 #include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/IR/Builders.h"
@@ -202,6 +203,7 @@ void KernelOutliner::launch(OpBuilder &builder, const KernelGroups &groups,
                            StringRef(kSavedResultsAttrName)})
       if (Attribute value = first->getAttr(name))
         launch->setAttr(name, value);
+  keepOffloadMarks(launch, kernelBuilder.outputs);
   for (auto [value, result] :
        llvm::zip_equal(kernelBuilder.outputs, launch.getOutputs()))
     value.replaceAllUsesWith(result);

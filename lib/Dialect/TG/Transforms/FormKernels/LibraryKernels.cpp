@@ -14,6 +14,7 @@
 #include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/IR/RowChunk.h"
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
+#include "regather/Dialect/TG/Steps/Policies.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -320,6 +321,7 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
       launch->setAttr(name, value);
   if (isRecomputed(root))
     launch->setAttr(kPolicyAttrName, root->getAttr(kPolicyAttrName));
+  keepOffloadMarks(launch, outputs);
   for (auto [value, result] : llvm::zip_equal(outputs, launch.getOutputs()))
     value.replaceAllUsesWith(result);
   return launch;
