@@ -45,13 +45,13 @@ struct Offload : public regather::tg::impl::OffloadPassBase<Offload> {
 private:
   LogicalResult checkOptions();
   LogicalResult offloadFrom(FunctionOpInterface func);
-  FailureOr<std::vector<Candidate>> choose(FunctionOpInterface func,
-                                           const StepGraph &graph,
-                                           std::vector<Candidate> candidates);
-  std::vector<Candidate> takeBytes(const StepGraph &graph,
-                                   std::vector<Candidate> candidates,
-                                   StepCosts &costs) const;
-  void report(FunctionOpInterface func, ArrayRef<Candidate> chosen,
+  FailureOr<std::vector<OffloadCandidate>>
+  choose(FunctionOpInterface func, const StepGraph &graph,
+         std::vector<OffloadCandidate> candidates);
+  std::vector<OffloadCandidate>
+  takeBytes(const StepGraph &graph, std::vector<OffloadCandidate> candidates,
+            StepCosts &costs) const;
+  void report(FunctionOpInterface func, ArrayRef<OffloadCandidate> chosen,
               size_t numCandidates, int64_t candidateBytes);
 };
 } // namespace
@@ -74,25 +74,26 @@ static bool isMarked(OpResult value) {
          (!hasRecord(op) || isRecordedSaved(op, value.getResultNumber()));
 }
 
-static int64_t countBytes(ArrayRef<Candidate> candidates) {
+static int64_t countBytes(ArrayRef<OffloadCandidate> candidates) {
   int64_t sum = 0;
-  for (const Candidate &candidate : candidates)
+  for (const OffloadCandidate &candidate : candidates)
     sum += candidate.bytes;
   return sum;
 }
 
 /// Those that lie idle longest come first: their copies hide best, and they
 /// free memory for most of the step.
-std::vector<Candidate> Offload::takeBytes(const StepGraph &graph,
-                                          std::vector<Candidate> candidates,
-                                          StepCosts &costs) const {
+std::vector<OffloadCandidate>
+Offload::takeBytes(const StepGraph &graph,
+                   std::vector<OffloadCandidate> candidates,
+                   StepCosts &costs) const {
   std::vector<double> begins;
   double now = 0;
   for (Operation *op : graph.getOps()) {
     begins.push_back(now);
     now += costs.getComputeSeconds(op);
   }
-  auto getIdle = [&](const Candidate &candidate) {
+  auto getIdle = [&](const OffloadCandidate &candidate) {
     return begins[candidate.firstBackward] - begins[candidate.lastForward];
   };
   std::vector<size_t> order(candidates.size());
@@ -107,17 +108,17 @@ std::vector<Candidate> Offload::takeBytes(const StepGraph &graph,
     left -= candidates[order[count]].bytes;
   order.resize(count);
   llvm::sort(order);
-  std::vector<Candidate> taken;
+  std::vector<OffloadCandidate> taken;
   for (size_t number : order)
     taken.push_back(candidates[number]);
   return taken;
 }
 
-FailureOr<std::vector<Candidate>>
+FailureOr<std::vector<OffloadCandidate>>
 Offload::choose(FunctionOpInterface func, const StepGraph &graph,
-                std::vector<Candidate> candidates) {
+                std::vector<OffloadCandidate> candidates) {
   if (mode == OffloadMode::Marked)
-    llvm::erase_if(candidates, [](const Candidate &candidate) {
+    llvm::erase_if(candidates, [](const OffloadCandidate &candidate) {
       return !isMarked(candidate.value);
     });
   if (candidates.empty())
@@ -157,12 +158,12 @@ public:
   HostCopies(const StepGraph &graph, const Views &views)
       : graph(graph), views(views) {}
 
-  void add(const Candidate &candidate);
+  void add(const OffloadCandidate &candidate);
   /// Comes last.
   void replaceReaders();
 
 private:
-  Value fetch(Value host, const Candidate &candidate);
+  Value fetch(Value host, const OffloadCandidate &candidate);
   void markPhase(Operation *op, Phase phase, Operation *like);
   Value getCopy(Value value);
 
@@ -180,7 +181,7 @@ void HostCopies::markPhase(Operation *op, Phase phase, Operation *like) {
       op->setAttr(name, value);
 }
 
-void HostCopies::add(const Candidate &candidate) {
+void HostCopies::add(const OffloadCandidate &candidate) {
   Value value = candidate.value;
   auto type = cast<RankedTensorType>(value.getType());
   Operation *producer = candidate.value.getOwner();
@@ -234,9 +235,10 @@ void HostCopies::replaceReaders() {
   }
 }
 
-void Offload::report(FunctionOpInterface func, ArrayRef<Candidate> chosen,
-                     size_t numCandidates, int64_t candidateBytes) {
-  for (const Candidate &candidate : chosen) {
+void Offload::report(FunctionOpInterface func,
+                     ArrayRef<OffloadCandidate> chosen, size_t numCandidates,
+                     int64_t candidateBytes) {
+  for (const OffloadCandidate &candidate : chosen) {
     auto id =
         candidate.value.getOwner()->getAttrOfType<StringAttr>(kIdAttrName);
     remark::passed(candidate.value.getLoc(),
@@ -264,17 +266,17 @@ LogicalResult Offload::offloadFrom(FunctionOpInterface func) {
   if (!graph.hasBackward())
     return success();
   Views views(graph);
-  std::vector<Candidate> candidates =
+  std::vector<OffloadCandidate> candidates =
       findCandidates(graph, views, minBytes.getValue().bytes);
   size_t numCandidates = candidates.size();
   int64_t candidateBytes = countBytes(candidates);
-  FailureOr<std::vector<Candidate>> chosen =
+  FailureOr<std::vector<OffloadCandidate>> chosen =
       choose(func, graph, std::move(candidates));
   if (failed(chosen))
     return failure();
   report(func, *chosen, numCandidates, candidateBytes);
   HostCopies copies(graph, views);
-  for (const Candidate &candidate : *chosen)
+  for (const OffloadCandidate &candidate : *chosen)
     copies.add(candidate);
   copies.replaceReaders();
   return success();

@@ -40,9 +40,9 @@ struct Readers {
 };
 } // namespace
 
-std::vector<Candidate> offload::findCandidates(const StepGraph &graph,
-                                               const Views &views,
-                                               int64_t minBytes) {
+std::vector<OffloadCandidate> offload::findCandidates(const StepGraph &graph,
+                                                      const Views &views,
+                                                      int64_t minBytes) {
   llvm::MapVector<Value, Readers> readers;
   for (auto [number, op] : llvm::enumerate(graph.getOps())) {
     forEachInput(
@@ -71,7 +71,7 @@ std::vector<Candidate> offload::findCandidates(const StepGraph &graph,
       if (it != readers.end())
         it->second.isBound = true;
     }
-  std::vector<Candidate> candidates;
+  std::vector<OffloadCandidate> candidates;
   for (const auto &[value, known] : readers)
     if (known.firstBackward && !known.isBound &&
         *known.firstBackward > known.lastForward + 1)

@@ -14,7 +14,7 @@
 namespace regather::tg::offload {
 
 /// A value of forward that backward reads, itself or views of it.
-struct Candidate {
+struct OffloadCandidate {
   mlir::OpResult value;
   int64_t bytes = 0;
   /// Numbers of the last operation of forward and of the first one of backward
@@ -40,8 +40,8 @@ private:
 
 /// Candidates of at least `minBytes`, in the order of the step. What the next
 /// operation reads again is none. Linear.
-std::vector<Candidate> findCandidates(const StepGraph &graph,
-                                      const Views &views, int64_t minBytes);
+std::vector<OffloadCandidate>
+findCandidates(const StepGraph &graph, const Views &views, int64_t minBytes);
 
 } // namespace regather::tg::offload
 
