@@ -8,6 +8,8 @@
 
 #include "Bounds.h"
 
+#include "Distances.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <queue>
@@ -16,7 +18,7 @@ using namespace llvm;
 using namespace regather;
 using namespace regather::overlap;
 
-double overlap::getOneResourceBound(std::vector<Job> jobs) {
+double overlap::computeOneResourceBound(std::vector<Job> jobs) {
   llvm::sort(jobs, [](const Job &a, const Job &b) { return a.head < b.head; });
   auto hasShorterTail = [](const Job &a, const Job &b) {
     return a.tail < b.tail;
@@ -64,10 +66,10 @@ static double getSlowdownBound(const Graph &graph) {
 double regather::computeLowerBound(const TimedGraph &timed) {
   Graph graph(timed, /*allowsConflicts=*/true);
   tightenDistances(graph);
-  return getLowerBound(graph);
+  return computeLowerBound(graph);
 }
 
-double overlap::getLowerBound(const Graph &graph) {
+double overlap::computeLowerBound(const Graph &graph) {
   // Rounding can make sums slightly larger than the true times.
   double bound = getSlowdownBound(graph) * (1 - 1e-12);
   std::vector<Job> compute;
@@ -81,8 +83,8 @@ double overlap::getLowerBound(const Graph &graph) {
     else if (graph.isStart(op))
       links[graph.linkOf[graph.streams[op]]].push_back(job);
   }
-  bound = std::max(bound, getOneResourceBound(std::move(compute)));
+  bound = std::max(bound, computeOneResourceBound(std::move(compute)));
   for (std::vector<Job> &link : links)
-    bound = std::max(bound, getOneResourceBound(std::move(link)));
+    bound = std::max(bound, computeOneResourceBound(std::move(link)));
   return bound;
 }

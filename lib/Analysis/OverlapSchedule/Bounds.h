@@ -24,22 +24,11 @@ struct Job {
 /// The least time in which one resource can do all jobs if it may interrupt
 /// them: Jackson's rule, always the available one with the longest tail.
 /// O(n log n).
-double getOneResourceBound(std::vector<Job> jobs);
-
-/// Raises heads and tails, which are lengths of paths, to what resources need
-/// for the work on the way. O(n log n), and a constant number of passes over
-/// all operations.
-void tightenDistances(Graph &graph);
+double computeOneResourceBound(std::vector<Job> jobs);
 
 /// No order takes less time: heads, tails, and what each resource has to do
 /// between them.
-double getLowerBound(const Graph &graph);
-
-/// No order takes less memory: what is live at an operation in every order,
-/// because what writes it comes before and something that uses it does not.
-/// Looks at all operations of a step of some 10,000, and at some of a longer
-/// one, so that it takes O(n) and a fraction of a second.
-int64_t computeMemoryBound(const Graph &graph);
+double computeLowerBound(const Graph &graph);
 
 } // namespace regather::overlap
 

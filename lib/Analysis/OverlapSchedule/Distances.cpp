@@ -24,6 +24,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Distances.h"
+
 #include "Bounds.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -199,7 +201,7 @@ double Distances::getCutBound(uint32_t cut) {
   }
   double bound = 0;
   for (std::vector<Job> &jobs : links)
-    bound = std::max(bound, getOneResourceBound(std::move(jobs)));
+    bound = std::max(bound, computeOneResourceBound(std::move(jobs)));
   // Of computations, which are many, only the sets of those that begin last are
   // tried.
   double begin = before[cut], sum = 0, end = before[cut];

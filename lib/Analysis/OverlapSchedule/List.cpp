@@ -72,7 +72,7 @@ private:
     /// The same for collectives that are complete.
     std::deque<uint32_t> complete;
     /// Collectives whose waits have not been issued.
-    uint32_t numFlying = 0;
+    uint32_t numInFlight = 0;
   };
 
   void findChains();
@@ -219,9 +219,9 @@ bool ListScheduler::issue(uint32_t op) {
   if (graph.isStart(op) && graph.hasWait(op)) {
     Stream &stream = streams[graph.streams[op]];
     stream.flying.push_back(op);
-    ++stream.numFlying;
+    ++stream.numInFlight;
   } else if (graph.isWait(op)) {
-    --streams[graph.streams[graph.partner[op]]].numFlying;
+    --streams[graph.streams[graph.partner[op]]].numInFlight;
   }
   if (graph.ownedBytes[op] > 0 || graph.isWait(op)) {
     for (const Candidate &candidate : refused)
@@ -287,7 +287,7 @@ bool ListScheduler::waitForFirst(Stream &stream, bool waits) {
 /// that this takes; those of collectives under way only if `waits`.
 bool ListScheduler::clearStream(uint32_t number, bool waits) {
   auto clear = [&](Stream &stream, uint32_t limit) {
-    while (stream.numFlying > limit)
+    while (stream.numInFlight > limit)
       if (!waitForFirst(stream, waits))
         return false;
     return true;
@@ -465,7 +465,7 @@ Order ListScheduler::run() {
   return std::move(order);
 }
 
-Order overlap::getListSchedule(const Graph &graph, ArrayRef<uint32_t> base,
-                               const Limits &limits, const ListRule &rule) {
+Order overlap::computeListSchedule(const Graph &graph, ArrayRef<uint32_t> base,
+                                   const Limits &limits, const ListRule &rule) {
   return ListScheduler(graph, base, limits, rule).run();
 }

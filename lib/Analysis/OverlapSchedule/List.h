@@ -43,8 +43,8 @@ struct ListRule {
 ///
 /// `base` is an order without a collective in flight beside another one that
 /// keeps to the limit; so does the result.
-Order getListSchedule(const Graph &graph, llvm::ArrayRef<uint32_t> base,
-                      const Limits &limits, const ListRule &rule);
+Order computeListSchedule(const Graph &graph, llvm::ArrayRef<uint32_t> base,
+                          const Limits &limits, const ListRule &rule);
 
 } // namespace regather::overlap
 

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bounds.h"
+#include "Distances.h"
+#include "MemoryBound.h"
 #include "OrderSearch.h"
 #include "Orders.h"
 #include "Priorities.h"
@@ -148,7 +150,7 @@ OverlapScheduler::OverlapScheduler(const TimedGraph &timed,
     : options(options), graph(timed, options.allowsConflicts) {
   result.given = computeScore(graph, getGivenOrder(graph));
   result.bounds = computeStepBounds(timed);
-  result.lowerBound = getLowerBound(graph);
+  result.lowerBound = computeLowerBound(graph);
   limits.bytes = options.memoryLimit.value_or(result.given.peakBytes);
   limits.inFlight = options.inFlight;
   result.memoryLimit = limits.bytes;
@@ -178,7 +180,8 @@ void OverlapScheduler::addListSchedules(ArrayRef<uint32_t> base) {
   for (const ListRule &rule : rules) {
     if (isGoodEnough())
       return;
-    if (consider(getListSchedule(graph, base, limits, rule), "list schedule"))
+    if (consider(computeListSchedule(graph, base, limits, rule),
+                 "list schedule"))
       bestRule = rule;
   }
 }
@@ -193,8 +196,9 @@ void OverlapScheduler::addPutOffSchedules(ArrayRef<uint32_t> base) {
     graph.priorities = computePriorities(graph, begins);
     for (bool protects : {true, false})
       if (!isGoodEnough())
-        consider(getListSchedule(graph, base, limits, {true, protects, false}),
-                 "put-off list schedule");
+        consider(
+            computeListSchedule(graph, base, limits, {true, protects, false}),
+            "put-off list schedule");
     if (isGoodEnough() || before - result.score.seconds < worthwhile)
       break;
     begins = computeBegins(graph, result.order);
@@ -250,7 +254,7 @@ Result<OverlapSchedule> OverlapScheduler::run() {
     addListSchedules(frugal);
     if (!isGoodEnough()) {
       tightenDistances(graph);
-      result.lowerBound = std::max(result.lowerBound, getLowerBound(graph));
+      result.lowerBound = std::max(result.lowerBound, computeLowerBound(graph));
       addPutOffSchedules(frugal);
     }
   }
@@ -291,12 +295,12 @@ regather::estimateOverlap(const TimedGraph &timed,
     base = computeLeastMemoryOrder(graph);
   if (computePeakBytes(graph, base) > limits.bytes)
     return std::nullopt;
-  double best = computeScore(graph, getListSchedule(graph, base, limits,
-                                                    {false, false, false}))
+  double best = computeScore(graph, computeListSchedule(graph, base, limits,
+                                                        {false, false, false}))
                     .seconds;
   graph.priorities = computePriorities(graph, graph.heads);
   return std::min(best,
-                  computeScore(graph, getListSchedule(graph, base, limits,
-                                                      {true, true, false}))
+                  computeScore(graph, computeListSchedule(graph, base, limits,
+                                                          {true, true, false}))
                       .seconds);
 }

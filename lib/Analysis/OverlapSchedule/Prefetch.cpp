@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bounds.h"
+#include "Distances.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -161,7 +162,7 @@ regather::schedulePrefetch(const TimedGraph &timed,
   result.score = computeScore(graph, result.order);
   result.bounds = computeStepBounds(timed);
   tightenDistances(graph);
-  result.lowerBound = getLowerBound(graph);
+  result.lowerBound = computeLowerBound(graph);
   result.memoryLimit = std::max(result.given.peakBytes, result.score.peakBytes);
   result.strategy = "fixed prefetch";
   return result;

@@ -41,13 +41,13 @@ void IncrementalScore::recompute() {
       lastUse[buffer] = graph.size();
   }
   Clock clock(graph.numStreams);
-  std::vector<uint32_t> numFlying(graph.numStreams, 0);
+  std::vector<uint32_t> numInFlight(graph.numStreams, 0);
   checkpoints.clear();
   for (auto [place, op] : enumerate(order)) {
     if (place % kStride == 0)
-      checkpoints.push_back({clock.streamFree, numFlying});
+      checkpoints.push_back({clock.streamFree, numInFlight});
     times[place] = clock.now;
-    startOrWait(op, numFlying);
+    startOrWait(op, numInFlight);
     clock.run(graph, op, ends);
   }
   times[order.size()] = clock.now;
@@ -60,16 +60,16 @@ void IncrementalScore::recompute() {
 
 /// Counts the collectives in flight; false if they are too many.
 bool IncrementalScore::startOrWait(uint32_t op,
-                                   std::vector<uint32_t> &numFlying) const {
+                                   std::vector<uint32_t> &numInFlight) const {
   if (graph.isWait(op))
-    --numFlying[graph.streams[graph.partner[op]]];
+    --numInFlight[graph.streams[graph.partner[op]]];
   if (!graph.isStart(op) || !graph.hasWait(op))
     return true;
   uint32_t stream = graph.streams[op];
-  ++numFlying[stream];
-  return (limits.inFlight == 0 || numFlying[stream] <= limits.inFlight) &&
+  ++numInFlight[stream];
+  return (limits.inFlight == 0 || numInFlight[stream] <= limits.inFlight) &&
          none_of(graph.conflicts[stream],
-                 [&](uint32_t other) { return numFlying[other] != 0; });
+                 [&](uint32_t other) { return numInFlight[other] != 0; });
 }
 
 /// Memory changes only within the window.
@@ -127,16 +127,16 @@ std::optional<double> IncrementalScore::evaluate(uint32_t begin,
     return std::nullopt;
   uint32_t end = begin + window.size();
   const Checkpoint &checkpoint = checkpoints[begin / kStride];
-  std::vector<uint32_t> numFlying = checkpoint.numFlying;
+  std::vector<uint32_t> numInFlight = checkpoint.numInFlight;
   Clock clock(graph.numStreams);
   clock.streamFree = checkpoint.streamFree;
   for (uint32_t place = begin / kStride * kStride; place != begin; ++place) {
-    startOrWait(order[place], numFlying);
+    startOrWait(order[place], numInFlight);
     if (graph.isStart(order[place]))
       clock.streamFree[graph.streams[order[place]]] = ends[order[place]];
   }
   if (graph.hasContention)
-    return evaluateWithContention(begin, window, numFlying);
+    return evaluateWithContention(begin, window, numInFlight);
   clock.now = times[begin];
   double latestBefore = 0;
   for (double free : clock.streamFree)
@@ -157,7 +157,7 @@ std::optional<double> IncrementalScore::evaluate(uint32_t begin,
       newEnds[start] = ends[start];
   };
   for (uint32_t op : window) {
-    if (!startOrWait(op, numFlying)) {
+    if (!startOrWait(op, numInFlight)) {
       restore();
       return std::nullopt;
     }
@@ -181,9 +181,9 @@ std::optional<double> IncrementalScore::evaluate(uint32_t begin,
 std::optional<double>
 IncrementalScore::evaluateWithContention(uint32_t begin,
                                          ArrayRef<uint32_t> window,
-                                         std::vector<uint32_t> &numFlying) {
+                                         std::vector<uint32_t> &numInFlight) {
   for (uint32_t op : window)
-    if (!startOrWait(op, numFlying))
+    if (!startOrWait(op, numInFlight))
       return std::nullopt;
   ContentionClock clock(graph);
   for (uint32_t op : ArrayRef(order).take_front(begin))

@@ -44,15 +44,15 @@ private:
   static constexpr uint32_t kStride = 32;
   struct Checkpoint {
     std::vector<double> streamFree;
-    std::vector<uint32_t> numFlying;
+    std::vector<uint32_t> numInFlight;
   };
 
   void recompute();
   bool fitsMemory(uint32_t begin, llvm::ArrayRef<uint32_t> window);
-  bool startOrWait(uint32_t op, std::vector<uint32_t> &numFlying) const;
+  bool startOrWait(uint32_t op, std::vector<uint32_t> &numInFlight) const;
   std::optional<double>
   evaluateWithContention(uint32_t begin, llvm::ArrayRef<uint32_t> window,
-                         std::vector<uint32_t> &numFlying);
+                         std::vector<uint32_t> &numInFlight);
   bool hasConverged(uint32_t place, const Clock &clock, double latestBefore);
 
   const Graph &graph;

@@ -57,8 +57,6 @@ public:
   int64_t getBestCost() const { return bestCost; }
   /// Where the last search ended.
   llvm::ArrayRef<uint32_t> getChoice() const { return choice; }
-  /// Bytes above the limit there, summed over times.
-  int64_t getExcess() const { return excess; }
 
 private:
   /// One end of an edge; costs by strategy of the other end, then of this.

@@ -68,6 +68,7 @@ TEST(WorldTest, AcceptsNullHandles) {
   EXPECT_EQ(rg_world_ranks(nullptr), 0);
   EXPECT_STREQ(rg_world_error(nullptr), "");
   EXPECT_EQ(rg_rank_finish(nullptr, 0), RG_ERROR_ARGUMENT);
+  EXPECT_EQ(rg_rank_resume(nullptr, 0), RG_ERROR_ARGUMENT);
   EXPECT_EQ(rg_comm_size(nullptr), 0);
   EXPECT_EQ(rg_comm_position(nullptr), -1);
   rg_comm *comm;

@@ -165,6 +165,21 @@ TEST(DeadlockTest, FinishedRanksMayStillWait) {
   waiter.join();
 }
 
+// For another round of work. A rank that still counted as finished would end
+// the wait of the other one.
+TEST(DeadlockTest, FinishedRanksMayBeResumed) {
+  TestWorld world(2);
+  for (int round = 0; round < 2; ++round) {
+    for (int32_t rank : {0, 1})
+      EXPECT_EQ(rg_rank_resume(world.get(), rank), RG_OK);
+    world.run([&](int32_t rank) {
+      if (rank == 1)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_EQ(runCollective(world.getComm(rank), getEmpty("a")), RG_OK);
+    });
+  }
+}
+
 // A wait is no deadlock while a rank runs that can still start its part.
 TEST(DeadlockTest, WaitsForSlowRanks) {
   TestWorld world(2);
