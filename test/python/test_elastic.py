@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,15 @@ def test_gpus_are_refused(tmp_path: Path) -> None:
     assert "on GPUs a library chooses the order of the sums of " \
         "'aten.mm.default' by its number of rows" in result.stderr
     assert "step.mlir:7:8" in result.stderr
+
+
+def test_steps_that_were_sharded_before_are_refused() -> None:
+    result = run_tool("regather", "run", ROOT / "examples" / "mlp-fsdp.mlir",
+                      "--elastic=4", "--random-inputs=1", "--quiet")
+    assert result.code == 1
+    assert re.search(r"mlp-fsdp.mlir:113:18: error: 'tg.all_reduce' sums over "
+                     'axis "dp" in the order of the ranks that the step was '
+                     "sharded over before", result.stderr)
 
 
 def with_rows(step: captured_models.Step, rows: int) -> captured_models.Step:

@@ -139,8 +139,8 @@ static FailureOr<BundleContents> compileForCpu(const PreparedStep &prepared,
 }
 
 /// An elastic step needs products, convolutions and attention whose rows have
-/// the same bits whatever their number, and the libraries for GPUs promise none.
-/// Says which operation is the first in the way.
+/// the same bits whatever their number, and the libraries for GPUs promise
+/// none. Says which operation is the first in the way.
 static LogicalResult refuseElastic(func::FuncOp entry) {
   Operation *first = nullptr;
   int64_t count = 0;
