@@ -38,6 +38,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sequence", type=int, default=64)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--warmup", type=int, default=10)
+    parser.add_argument("--elastic", type=int, default=0, metavar="S",
+                        help="the same losses on any number of ranks")
     parser.add_argument("--save", type=Path, default=Path("checkpoint"))
     parser.add_argument("--save-every", type=int, default=10)
     return parser.parse_args()
@@ -81,7 +83,8 @@ def main() -> None:
         optimizer, lambda n: min(1.0, (n + 1) / arguments.warmup))
     text = Text(arguments.text, arguments.batch, arguments.sequence)
     step = regather.compile(model, text.get(0, 0, ranks), loss=loss,
-                            optimizer=optimizer, clip=1.0)
+                            optimizer=optimizer, clip=1.0,
+                            elastic=arguments.elastic)
     load(step, arguments.save)
     for _ in range(step.count):
         schedule.step()

@@ -124,6 +124,8 @@ static LogicalResult lowerCapturedTypes(ModuleOp module) {
 }
 
 static LogicalResult runPipeline(ModuleOp module, const StepOptions &options) {
+  if (failed(verifyElastic(module, options)))
+    return failure();
   if (std::string message = findContradiction(options); !message.empty())
     return module.emitError() << "cannot prepare the step: " << message;
   PassManager pm(module.getContext(), module->getName().getStringRef(),

@@ -211,3 +211,25 @@ SmallVector<StringRef> regather::findIdlePasses(const StepOptions &options,
       idle.push_back(name);
   return idle;
 }
+
+LogicalResult regather::verifyElastic(ModuleOp module,
+                                      const StepOptions &options) {
+  if (!options.shard.elastic)
+    return success();
+  LogicalResult result = success();
+  module.walk<WalkOrder::PreOrder>([&](CollectiveOpInterface op) {
+    auto reduction = op->getAttrOfType<ReductionAttr>("reduction");
+    if (!reduction || reduction.getValue() == Reduction::Max)
+      return WalkResult::advance();
+    InFlightDiagnostic diag = op.emitError();
+    diag << '\'' << op->getName() << "' sums over";
+    llvm::interleaveComma(op.getAxesAttr().getNames(), diag,
+                          [&](StringAttr name) { diag << " axis " << name; });
+    diag << " in the order of the ranks that the step was sharded over before; "
+            "option 'elastic' is for sums over the batch of a step on one "
+            "device";
+    result = failure();
+    return WalkResult::interrupt();
+  });
+  return result;
+}

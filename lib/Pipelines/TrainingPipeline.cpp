@@ -179,6 +179,8 @@ struct PlannedPipeline
     OpPassManager pm(ModuleOp::getOperationName(),
                      OpPassManager::Nesting::Implicit);
     options = completeOptions(std::move(options), findFacts(module));
+    if (failed(verifyElastic(module, options)))
+      return signalPassFailure();
     if (std::string message = findContradiction(options); !message.empty()) {
       module.emitError() << message;
       return signalPassFailure();

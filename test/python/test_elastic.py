@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="capturing needs PyTorch")
 
 import captured_models  # noqa: E402
+import torch  # noqa: E402
 from capture_cases import ROOT  # noqa: E402
 from regather_tools import Result, run_tool  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
@@ -119,11 +121,52 @@ MODELS = (sorted(captured_models.MODELS) if os.environ.get("REGATHER_ALL_MODELS"
                 "convnext"])
 
 
+def test_gpus_are_refused(tmp_path: Path) -> None:
+    """With the first operation whose sums have no order of ours."""
+    (tmp_path / "step.mlir").write_text(STEP)
+    result = run_tool("regather", "compile", "step.mlir", "--mesh=dp:2",
+                      "--elastic=4", "--target=nvptx:sm_90a", "--quiet", "-o",
+                      "step.rgb", cwd=tmp_path)
+    assert result.code == 1
+    assert "on GPUs a library chooses the order of the sums of " \
+        "'aten.mm.default' by its number of rows" in result.stderr
+    assert "step.mlir:7:8" in result.stderr
+
+
+def test_steps_that_were_sharded_before_are_refused() -> None:
+    result = run_tool("regather", "run", ROOT / "examples" / "mlp-fsdp.mlir",
+                      "--elastic=4", "--random-inputs=1", "--quiet")
+    assert result.code == 1
+    assert re.search(r"mlp-fsdp.mlir:113:18: error: 'tg.all_reduce' sums over "
+                     'axis "dp" in the order of the ranks that the step was '
+                     "sharded over before", result.stderr)
+
+
+def with_rows(step: captured_models.Step, rows: int) -> captured_models.Step:
+    """On a batch of so many rows, which differ."""
+    batch = step.tensors()[0].shape[0]
+
+    def lengthen(value: object) -> object:
+        if not isinstance(value, torch.Tensor) or value.shape[:1] != (batch,):
+            return value
+        return torch.cat([value.roll(i, -1) for i in range(rows // batch)])
+
+    inputs = ({key: lengthen(value) for key, value in step.inputs.items()}
+              if isinstance(step.inputs, dict)
+              else tuple(map(lengthen, step.inputs)))
+    return captured_models.Step(step.model, inputs, step.loss,
+                                tuple(map(lengthen, step.targets)))
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name: str, tmp_path: Path) -> None:
-    captured_models.lower(name, captured_models.make_step(name), tmp_path)
+    step = captured_models.make_step(name)
+    if os.environ.get("REGATHER_ALL_MODELS"):
+        step = with_rows(step, SEGMENTS)
+        name = f"{name}-{SEGMENTS}-rows"
+    captured_models.lower(name, step, tmp_path)
     outputs = tmp_path / "out.safetensors"
-    batch = next(iter(captured_models.make_step(name).tensors())).shape[0]
+    batch = step.tensors()[0].shape[0]
     meshes = [[f"--ranks={ranks}"] for ranks in (1, 2, 4, 8)
               if batch % ranks == 0]
     if batch % 4 == 0:

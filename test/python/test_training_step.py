@@ -367,6 +367,63 @@ def test_elastic_steps_have_the_bits_of_threads(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "report.json").read_text())["losses"] == losses
 
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "train_llama.py"
+
+
+def example_command(folder: Path, steps: int, save_every: int) -> list:
+    text = folder.parent / "text"
+    # The vocabulary of the tiny model has 64 tokens.
+    text.write_bytes(bytes(i * i * 7 % 61 for i in range(1000)))
+    return [sys.executable, EXAMPLE, "--config=tiny", "--sequence=16",
+            "--elastic=4", f"--steps={steps}", f"--save-every={save_every}",
+            f"--text={text}", f"--save={folder}"]
+
+
+def start_example(count: int, folder: Path, steps: int) -> list:
+    """The ranks of a job, as torchrun starts them."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    job = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+           "TORCHELASTIC_RUN_ID": "test", "OMP_NUM_THREADS": "1",
+           "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
+    return [subprocess.Popen(
+        example_command(folder, steps, save_every=2), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env=os.environ | job | {"RANK": str(rank), "LOCAL_RANK": str(rank)})
+        for rank in range(count)]
+
+
+def read_losses(output: str) -> list[str]:
+    return [line.rpartition("  ")[0] for line in output.splitlines()]
+
+
+def test_a_killed_example_goes_on_with_other_ranks(tmp_path: Path) -> None:
+    """It shows what a run that nobody stopped shows."""
+    killed = start_example(4, tmp_path / "stopped", 100)
+    shown = []
+    for line in killed[0].stdout:
+        shown.append(line)
+        if line.startswith("step 5 "):
+            break
+    for process in killed:
+        process.kill()
+    for process in killed:
+        process.wait()
+        process.stdout.close()
+    resumed = start_example(2, tmp_path / "stopped", 8)
+    rest = [process.communicate(timeout=240)[0] for process in resumed][0]
+    assert [process.returncode for process in resumed] == [0, 0]
+    whole = subprocess.run(
+        example_command(tmp_path / "whole", 8, save_every=100),
+        capture_output=True, text=True, timeout=240)
+    expected = read_losses(whole.stdout)
+    assert len(expected) == 8, whole.stderr
+    assert read_losses("".join(shown)) == expected[:5]
+    # Of the save after step 4.
+    assert read_losses(rest) == expected[4:]
+
+
 def test_dead_rank_ends_the_job(tmp_path: Path) -> None:
     found = launch("death", 4, tmp_path)
     assert found[1] == {}

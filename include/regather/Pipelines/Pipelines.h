@@ -24,6 +24,12 @@ void buildStepPipeline(mlir::OpPassManager &pm, const StepOptions &options);
 /// there is none.
 std::string findContradiction(const StepOptions &options);
 
+/// Emits an error if the step shall be elastic, but was sharded before: at the
+/// first operation that sums over ranks, in an order that nobody can change any
+/// more.
+llvm::LogicalResult verifyElastic(mlir::ModuleOp module,
+                                  const StepOptions &options);
+
 /// Adds the passes that form kernels of the nodes of a step and order them.
 void buildKernelPipeline(mlir::OpPassManager &pm,
                          const ProgramOptions &options);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "regather/Dialect/TG/IR/Elastic.h"
+#include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Steps/Fingerprint.h"
 #include "regather/Driver/CompileStep.h"
 #include "regather/Driver/StepStatistics.h"
@@ -137,16 +138,42 @@ static FailureOr<BundleContents> compileForCpu(const PreparedStep &prepared,
   return bundle;
 }
 
+/// An elastic step needs products, convolutions and attention whose rows have
+/// the same bits whatever their number, and the libraries for GPUs promise
+/// none. Says which operation is the first in the way.
+static LogicalResult refuseElastic(func::FuncOp entry) {
+  Operation *first = nullptr;
+  int64_t count = 0;
+  entry.walk<WalkOrder::PreOrder>([&](tg::CostOpInterface op) {
+    if (!op.isLibraryCall())
+      return;
+    first = first ? first : op.getOperation();
+    ++count;
+  });
+  if (!first)
+    return entry.emitError()
+           << "the step is elastic, but the order in which code for GPUs adds "
+              "rows may depend on their number; compile it for cpu";
+  auto node = dyn_cast<tg::NodeOp>(first);
+  InFlightDiagnostic diag =
+      first->emitError()
+      << "the step is elastic, but on GPUs a library chooses the order of the "
+         "sums of '"
+      << (node ? node.getTarget() : first->getName().getStringRef())
+      << "' by its number of rows, which depends on the ranks; compile it for "
+         "cpu";
+  diag.attachNote(entry.getLoc())
+      << "the first of " << count << " such operations";
+  return diag;
+}
+
 /// The code of a bundle for GPUs needs nothing of the host.
 static FailureOr<BundleContents> compileForGpus(const PreparedStep &prepared,
                                                 const CompileOptions &options,
                                                 ProgressListener &progress) {
   func::FuncOp entry = prepared.step.entry;
-  if (tg::getElasticSegments(entry))
-    return entry.emitError()
-           << "the step is elastic, but on GPUs a library chooses the order of "
-              "a product's sums by its number of rows, which depends on the "
-              "ranks; compile it for cpu";
+  if (tg::getElasticSegments(entry) && failed(refuseElastic(entry)))
+    return failure();
   GpuCompileOptions gpu = {{}, options.ptxas};
   std::string device;
   for (const nvptx::GpuArchitecture *architecture : options.architectures) {

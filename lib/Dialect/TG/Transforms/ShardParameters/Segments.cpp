@@ -25,8 +25,7 @@ using namespace regather::tg::spmd;
 // What operations do
 //===----------------------------------------------------------------------===//
 
-/// True if the operation sums, or may.
-static bool reduces(Operation *op) {
+bool regather::tg::spmd::mayReduce(Operation *op) {
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
     return structured.getNumReductionLoops() > 0;
   auto node = dyn_cast<NodeOp>(op);
@@ -48,7 +47,7 @@ static bool reduces(Operation *op) {
 
 bool regather::tg::spmd::dependsOnRows(Operation *op,
                                        const FactorSplit &split) {
-  if (!reduces(op))
+  if (!mayReduce(op))
     return false;
   auto node = dyn_cast<NodeOp>(op);
   bool isGemm =

@@ -14,6 +14,9 @@
 
 namespace regather::tg::spmd {
 
+/// True if the operation sums, or may.
+bool mayReduce(mlir::Operation *op);
+
 /// True if the bits of a row depend on how many rows the operation has: a
 /// product of bf16, for which a library chooses the order by the sizes, and a
 /// reduction of which the batch is not the outermost dimension, because what is

@@ -7,53 +7,106 @@
 //===----------------------------------------------------------------------===//
 //
 // Follows the batch from the inputs: the dimension of each value in which it
-// lies, and how many segments that dimension holds. Where a sharding rule does
-// not say where the batch goes, it is not followed any further.
+// lies, and which segments that dimension holds. Where a sharding rule does not
+// say where the batch goes, it is not followed any further. What sums a segment
+// gives a leaf of the tree, and what adds two nodes has to add siblings;
+// nothing else may be done to a sum, but move its elements, until it is whole.
+// Kernels are followed as if their operations stood where they are launched.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ElasticSums.h"
 
-#include "../ShardParameters/FactorSplit.h"
+#include "SegmentTree.h"
+
+#include "../ShardParameters/Segments.h"
 
 #include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
 namespace {
-/// Where a value has the batch.
+/// What a value has to do with the batch. Segments are counted from the first
+/// one of those ranks whose sums it may contain.
 struct BatchPart {
+  enum class Kind {
+    /// Has rows of `count` segments along `dim`, `first` being the first.
+    Rows,
+    /// Is the sum over these segments, of `scope` that its ranks have.
+    Sum,
+    /// Has, one behind the other along `dim`, the sums of `count` groups of
+    /// ranks that have `scope` segments each.
+    Blocks
+  };
+  Kind kind;
   int64_t dim;
-  int64_t segments;
+  int64_t first;
+  int64_t count;
+  int64_t scope;
+
+  bool operator==(const BatchPart &other) const {
+    return kind == other.kind && dim == other.dim && first == other.first &&
+           count == other.count && scope == other.scope;
+  }
 };
+
+using BatchParts = llvm::DenseMap<Value, BatchPart>;
 
 class BatchWalk {
 public:
   BatchWalk(FunctionOpInterface func, int64_t segments)
-      : func(func), segments(segments) {}
+      : func(func), segments(segments),
+        symbols(func->getParentOfType<ModuleOp>()) {}
 
   LogicalResult run();
 
 private:
   void addArguments();
-  LogicalResult visit(Operation *op);
-  void visitSlice(tensor::ExtractSliceOp slice, BatchPart part);
-  void visitConcatenation(NodeOp node);
+  LogicalResult walk(Block &block, BatchParts &parts);
+  LogicalResult visit(Operation *op, BatchParts &parts);
+  LogicalResult visitLaunch(LaunchOp launch, BatchParts &parts);
+  void visitSlice(tensor::ExtractSliceOp slice, BatchPart part,
+                  BatchParts &parts);
+  void visitConcatenation(NodeOp node, BatchParts &parts);
   /// Follows the batch through `op`, which has it in this operand.
   LogicalResult visitRuled(Operation *op, const ShardingRule &rule,
-                           unsigned operand, BatchPart part);
+                           unsigned operand, BatchPart part, BatchParts &parts);
+  void visitOneRow(Operation *op, const BatchPart &part, BatchParts &parts);
+  /// An operation some operands of which are sums.
+  LogicalResult visitSums(Operation *op, BatchParts &parts);
+  LogicalResult visitAddition(Operation *op, BatchParts &parts);
+  LogicalResult visitExchange(CollectiveOpInterface op, BatchParts &parts);
+  LogicalResult visitWait(WaitOp wait, BatchParts &parts);
+  LogicalResult visitReturn(Operation *op, const BatchParts &parts);
+  /// Notes a sum, unless it is whole.
+  void setSum(Value value, int64_t first, int64_t count, int64_t scope,
+              BatchParts &parts);
+  /// How many neighbouring ranks a group of these axes joins begin with: the
+  /// segments of one of its members. Nothing for axes without the batch.
+  std::optional<int64_t> getScope(AxesAttr axes);
+  /// An error at `op`, with what the step promises.
+  InFlightDiagnostic emit(Operation *op);
 
   FunctionOpInterface func;
   int64_t segments;
-  llvm::DenseMap<Value, BatchPart> parts;
+  SymbolTable symbols;
+  /// The axes over which ranks share the batch, and their mesh.
+  AxesAttr dataAxes;
+  MeshOp mesh;
+  BatchParts arguments;
 };
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// What operations do
+//===----------------------------------------------------------------------===//
 
 /// The reduction of a collective that computes; nothing for others.
 static std::optional<Reduction> getReduction(Operation *op) {
@@ -64,6 +117,31 @@ static std::optional<Reduction> getReduction(Operation *op) {
   return std::nullopt;
 }
 
+static bool isConcatenation(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  return node && node.getTarget() == getName(NodeTarget::AtenCatDefault) &&
+         node.getNumOperands() > 0;
+}
+
+static std::string describe(const BatchPart &part) {
+  if (part.count == 1)
+    return "segment " + std::to_string(part.first);
+  return "segments " + std::to_string(part.first) + " to " +
+         std::to_string(part.first + part.count - 1);
+}
+
+InFlightDiagnostic BatchWalk::emit(Operation *op) {
+  InFlightDiagnostic diag = op->emitError();
+  diag.attachNote(func.getLoc())
+      << "the step is elastic, so that sums are a tree over " << segments
+      << " segments";
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
 void BatchWalk::addArguments() {
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
     auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
@@ -73,49 +151,95 @@ void BatchWalk::addArguments() {
         placement.getAxes().size() != 1)
       continue;
     AxisPlacementAttr axis = placement.getAxes().front();
-    MeshOp mesh = lookupMesh(func, placement.getMesh());
-    if (axis.getKind() != PlacementKind::Shard || !mesh)
+    MeshOp declared = lookupMesh(func, placement.getMesh());
+    if (axis.getKind() != PlacementKind::Shard || !declared)
       continue;
-    int64_t ranks = mesh.getGroupSize(axis.getAxes());
-    if (segments % ranks == 0)
-      parts[func.getArgument(i)] = {axis.getDim(), segments / ranks};
+    int64_t ranks = declared.getGroupSize(axis.getAxes());
+    if (segments % ranks != 0)
+      continue;
+    int64_t count = segments / ranks;
+    arguments[func.getArgument(i)] = {BatchPart::Kind::Rows, axis.getDim(), 0,
+                                      count, count};
+    mesh = declared;
+    dataAxes = axis.getAxes();
   }
 }
 
-void BatchWalk::visitSlice(tensor::ExtractSliceOp slice, BatchPart part) {
+void BatchWalk::visitSlice(tensor::ExtractSliceOp slice, BatchPart part,
+                           BatchParts &parts) {
   int64_t whole = slice.getSourceType().getDimSize(part.dim);
   RankedTensorType type = slice.getType();
+  int64_t size = type.getDimSize(part.dim);
   if (type.getRank() != slice.getSourceType().getRank() ||
-      type.getDimSize(part.dim) * part.segments % whole != 0)
+      size * part.count % whole != 0)
     return;
-  int64_t count = type.getDimSize(part.dim) * part.segments / whole;
-  if (count > 0)
-    parts[slice.getResult()] = {part.dim, count};
+  int64_t count = size * part.count / whole;
+  if (count == part.count) {
+    parts[slice.getResult()] = part;
+    return;
+  }
+  std::optional<int64_t> offset =
+      getConstantIntValue(slice.getMixedOffsets()[part.dim]);
+  if (count == 0 || !offset || *offset * part.count % whole != 0)
+    return;
+  int64_t first = *offset * part.count / whole;
+  if (part.kind == BatchPart::Kind::Rows)
+    parts[slice.getResult()] = {part.kind, part.dim, part.first + first, count,
+                                part.scope};
+  else if (count == 1)
+    setSum(slice.getResult(), first * part.scope, part.scope,
+           part.count * part.scope, parts);
 }
 
 /// Segments that were worked on one by one are put together.
-void BatchWalk::visitConcatenation(NodeOp node) {
-  BatchPart whole = {-1, 0};
+void BatchWalk::visitConcatenation(NodeOp node, BatchParts &parts) {
+  std::optional<BatchPart> whole;
   int64_t size = 0;
   for (Value operand : node.getOperands()) {
     auto it = parts.find(operand);
-    if (it == parts.end() || (whole.dim >= 0 && it->second.dim != whole.dim))
+    if (it == parts.end() || it->second.kind != BatchPart::Kind::Rows)
       return;
-    whole.dim = it->second.dim;
-    whole.segments += it->second.segments;
-    size += cast<RankedTensorType>(operand.getType()).getDimSize(whole.dim);
+    const BatchPart &part = it->second;
+    if (!whole)
+      whole = part;
+    else if (part.dim != whole->dim ||
+             part.first != whole->first + whole->count)
+      return;
+    else
+      whole->count += part.count;
+    size += cast<RankedTensorType>(operand.getType()).getDimSize(whole->dim);
   }
   Value result = node.getResult(0);
-  if (cast<RankedTensorType>(result.getType()).getDimSize(whole.dim) == size)
-    parts[result] = whole;
+  if (cast<RankedTensorType>(result.getType()).getDimSize(whole->dim) == size)
+    parts[result] = *whole;
+}
+
+/// A segment of one row: rules do not describe dimensions of size one.
+void BatchWalk::visitOneRow(Operation *op, const BatchPart &part,
+                            BatchParts &parts) {
+  for (Value result : op->getResults()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type)
+      continue;
+    bool hasRow = part.dim < type.getRank() && type.getDimSize(part.dim) == 1;
+    if (hasRow)
+      parts[result] = part;
+    else if (mayReduce(op) && !llvm::is_contained(type.getShape(), 1))
+      setSum(result, part.first, 1, part.scope, parts);
+  }
 }
 
 LogicalResult BatchWalk::visitRuled(Operation *op, const ShardingRule &rule,
-                                    unsigned operand, BatchPart part) {
+                                    unsigned operand, BatchPart part,
+                                    BatchParts &parts) {
   std::optional<unsigned> factor =
       getOutermostFactor(rule, rule.operands[operand], part.dim);
-  if (!factor)
+  if (!factor) {
+    auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
+    if (part.count == 1 && type.getDimSize(part.dim) == 1 && !rule.isWhole())
+      visitOneRow(op, part, parts);
     return success();
+  }
   FactorKind kind = rule.factors[*factor].kind;
   for (OpResult result : op->getResults()) {
     unsigned number = result.getResultNumber();
@@ -128,72 +252,246 @@ LogicalResult BatchWalk::visitRuled(Operation *op, const ShardingRule &rule,
       return getOutermostFactor(rule, factors, i) == factor;
     });
     if (dim != dims.end()) {
-      parts[result] = {*dim, part.segments};
+      part.dim = *dim;
+      parts[result] = part;
       continue;
     }
     bool sums = kind == FactorKind::Sum || kind == FactorKind::Mean;
-    if (!sums || part.segments == 1 || result.use_empty())
+    if (!sums || result.use_empty())
       continue;
-    InFlightDiagnostic diag =
-        op->emitError() << "sums " << part.segments
-                        << " segments of the batch in an order of its own";
-    diag.attachNote(func.getLoc())
-        << "the step is elastic, so that sums are a tree over " << segments
-        << " segments";
-    return diag;
+    if (part.count != 1)
+      return emit(op) << "sums " << part.count
+                      << " segments of the batch in an order of its own";
+    setSum(result, part.first, 1, part.scope, parts);
   }
   return success();
 }
 
-LogicalResult BatchWalk::visit(Operation *op) {
-  if (std::optional<Reduction> reduction = getReduction(op);
-      reduction && *reduction != Reduction::Max) {
-    InFlightDiagnostic diag = op->emitError()
-                              << "sums in the order of the ranks";
-    diag.attachNote(func.getLoc())
-        << "the step is elastic, so that sums are a tree over " << segments
-        << " segments";
-    return diag;
-  }
-  if (auto node = dyn_cast<NodeOp>(op);
-      node && node.getTarget() == getName(NodeTarget::AtenCatDefault) &&
-      node.getNumOperands() > 0) {
-    visitConcatenation(node);
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+void BatchWalk::setSum(Value value, int64_t first, int64_t count, int64_t scope,
+                       BatchParts &parts) {
+  if (count != segments)
+    parts[value] = {BatchPart::Kind::Sum, 0, first, count, scope};
+}
+
+LogicalResult BatchWalk::visitAddition(Operation *op, BatchParts &parts) {
+  SmallVector<BatchPart, 2> sums;
+  for (Value operand : op->getOperands().take_front(2))
+    if (auto it = parts.find(operand); it != parts.end())
+      sums.push_back(it->second);
+  Value result = op->getResult(0);
+  // What one segment gives may become another number, as long as no other
+  // segment has to do with it.
+  if (sums.front().count == 1 &&
+      (sums.size() == 1 || sums.front() == sums.back())) {
+    parts[result] = sums.front();
     return success();
   }
-  std::optional<ShardingRule> rule;
+  if (sums.size() == 1)
+    return emit(op) << "adds something to the sum of " << describe(sums.front())
+                    << " before it is that of the batch";
+  BatchPart low = sums.front(), high = sums.back();
+  if (low.first > high.first)
+    std::swap(low, high);
+  if (low.scope != high.scope ||
+      !areSiblings({low.first, low.count}, {high.first, high.count}, low.scope))
+    return emit(op) << "adds the sums of " << describe(low) << " and of "
+                    << describe(high) << ", which the tree does not";
+  setSum(result, low.first, low.count + high.count, low.scope, parts);
+  return success();
+}
+
+LogicalResult BatchWalk::visitSums(Operation *op, BatchParts &parts) {
+  std::optional<BatchPart> common;
+  bool isSame = true;
+  for (Value operand : op->getOperands()) {
+    auto it = parts.find(operand);
+    if (it == parts.end() || it->second.kind == BatchPart::Kind::Rows)
+      continue;
+    common = common.value_or(it->second);
+    isSame &= *common == it->second;
+  }
+  bool moves = movesSums(op);
+  if (common->kind == BatchPart::Kind::Blocks) {
+    if (moves)
+      return success();
+    return emit(op) << "takes sums of " << common->count
+                    << " groups of ranks otherwise than one by one";
+  }
+  if (!isSame)
+    return emit(op) << "combines sums of different segments, which the tree "
+                       "does not";
+  if (!moves && common->count != 1)
+    return emit(op) << "changes the sum of " << describe(*common)
+                    << " before it is that of the batch";
+  for (Value result : op->getResults())
+    parts[result] = *common;
+  return success();
+}
+
+std::optional<int64_t> BatchWalk::getScope(AxesAttr axes) {
+  if (!dataAxes)
+    return std::nullopt;
+  // Inner axes come last.
+  int64_t inner = 1;
+  for (StringAttr name : llvm::reverse(dataAxes.getNames())) {
+    if (llvm::is_contained(axes.getNames(), name))
+      return segments / mesh.getGroupSize(dataAxes) * inner;
+    inner *= mesh.getGroupSize(
+        AxesAttr::get(axes.getContext(), ArrayRef<StringAttr>(name)));
+  }
+  return std::nullopt;
+}
+
+/// The ranks of a group have to hold neighbours in the tree, and all of them a
+/// whole subtree.
+LogicalResult BatchWalk::visitExchange(CollectiveOpInterface op,
+                                       BatchParts &parts) {
+  for (Value operand : op->getOperands()) {
+    auto it = parts.find(operand);
+    if (it == parts.end() || it->second.kind != BatchPart::Kind::Sum)
+      continue;
+    const BatchPart &part = it->second;
+    if (part.count != part.scope)
+      return emit(op) << "exchanges the sum of " << describe(part) << ", but "
+                      << "its ranks have " << part.scope << " segments";
+    if (getScope(op.getAxesAttr()) != part.scope)
+      return emit(op) << "exchanges sums of " << part.scope
+                      << " segments over axes " << op.getAxesAttr()
+                      << ", whose ranks do not hold siblings in the tree";
+  }
+  return success();
+}
+
+LogicalResult BatchWalk::visitWait(WaitOp wait, BatchParts &parts) {
+  Operation *source = wait.getFuture().getDefiningOp();
+  int64_t dim;
+  if (auto gather = dyn_cast_or_null<AllGatherOp>(source))
+    dim = gather.getDim();
+  else if (auto exchange = dyn_cast_or_null<AllToAllOp>(source))
+    dim = exchange.getConcatDim();
+  else
+    return success();
+  auto collective = cast<CollectiveOpInterface>(source);
+  MeshOp declared = lookupMesh(source, collective.getMeshAttr());
+  for (auto [operand, result] :
+       llvm::zip_equal(source->getOperands(), wait.getResults())) {
+    auto it = parts.find(operand);
+    if (it == parts.end() || it->second.kind != BatchPart::Kind::Sum)
+      continue;
+    parts[result] = {BatchPart::Kind::Blocks, dim, 0,
+                     declared.getGroupSize(collective.getAxesAttr()),
+                     it->second.scope};
+  }
+  return success();
+}
+
+LogicalResult BatchWalk::visitReturn(Operation *op, const BatchParts &parts) {
   for (OpOperand &operand : op->getOpOperands()) {
     auto it = parts.find(operand.get());
-    if (it == parts.end())
+    if (it == parts.end() || it->second.kind == BatchPart::Kind::Rows)
       continue;
-    BatchPart part = it->second;
-    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-      visitSlice(slice, part);
-      continue;
-    }
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled)
-      return success();
-    if (!rule)
-      rule = ruled.getShardingRule();
-    if (failed(visitRuled(op, *rule, operand.getOperandNumber(), part)))
-      return failure();
+    return emit(op) << "result " << operand.getOperandNumber()
+                    << " is a sum over a part of the batch";
   }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+LogicalResult BatchWalk::visitLaunch(LaunchOp launch, BatchParts &parts) {
+  auto kernel = symbols.lookup<KernelOp>(launch.getKernel());
+  if (!kernel || !kernel.getBody().hasOneBlock())
+    return success();
+  Block &block = kernel.getBody().front();
+  BatchParts inner;
+  for (auto [operand, argument] :
+       llvm::zip_equal(launch.getInputs(), block.getArguments()))
+    if (auto it = parts.find(operand); it != parts.end())
+      inner[argument] = it->second;
+  if (inner.empty())
+    return success();
+  if (failed(walk(block, inner)))
+    return failure();
+  for (auto [inside, result] : llvm::zip_equal(
+           block.getTerminator()->getOperands(), launch.getOutputs()))
+    if (auto it = inner.find(inside); it != inner.end())
+      parts[result] = it->second;
+  return success();
+}
+
+LogicalResult BatchWalk::visit(Operation *op, BatchParts &parts) {
+  if (std::optional<Reduction> reduction = getReduction(op);
+      reduction && *reduction != Reduction::Max)
+    return emit(op) << "sums in the order of the ranks";
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    return visitLaunch(launch, parts);
+  if (auto wait = dyn_cast<WaitOp>(op))
+    return visitWait(wait, parts);
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    return visitExchange(collective, parts);
+  if (isa<func::ReturnOp>(op))
+    return visitReturn(op, parts);
+  if (op->hasTrait<OpTrait::IsTerminator>())
+    return success();
+  bool hasRows = false, hasSums = false;
+  for (Value operand : op->getOperands())
+    if (auto it = parts.find(operand); it != parts.end()) {
+      bool isRows = it->second.kind == BatchPart::Kind::Rows;
+      hasRows |= isRows;
+      hasSums |= !isRows;
+    }
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
+      slice && (hasRows || hasSums)) {
+    BatchPart part = parts.lookup(slice.getSource());
+    if (part.kind == BatchPart::Kind::Sum)
+      return visitSums(op, parts);
+    visitSlice(slice, part, parts);
+    return success();
+  }
+  if (hasSums)
+    return isAddition(op) ? visitAddition(op, parts) : visitSums(op, parts);
+  if (!hasRows)
+    return success();
+  if (isConcatenation(op)) {
+    visitConcatenation(cast<NodeOp>(op), parts);
+    return success();
+  }
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!ruled)
+    return success();
+  ShardingRule rule = ruled.getShardingRule();
+  for (OpOperand &operand : op->getOpOperands())
+    if (auto it = parts.find(operand.get()); it != parts.end()) {
+      BatchPart part = it->second;
+      if (failed(visitRuled(op, rule, operand.getOperandNumber(), part, parts)))
+        return failure();
+    }
+  return success();
+}
+
+LogicalResult BatchWalk::walk(Block &block, BatchParts &parts) {
+  for (Operation &op : block)
+    if (failed(visit(&op, parts)))
+      return failure();
   return success();
 }
 
 LogicalResult BatchWalk::run() {
   addArguments();
-  for (Operation &op : func.getFunctionBody().front())
-    if (failed(visit(&op)))
-      return failure();
-  return success();
+  return walk(func.getFunctionBody().front(), arguments);
 }
 
 LogicalResult regather::tg::verifyElasticSums(FunctionOpInterface func) {
   int64_t segments = getElasticSegments(func);
   if (segments == 0 || !isa<func::FuncOp>(*func) ||
-      !func.getFunctionBody().hasOneBlock())
+      !func.getFunctionBody().hasOneBlock() ||
+      !func->getParentOfType<ModuleOp>())
     return success();
   return BatchWalk(func, segments).run();
 }

@@ -13,10 +13,12 @@
 
 namespace regather::tg {
 
-/// Checks of an elastic step that no collective sums, which would be in the
-/// order of the ranks, and that no operation sums more of the batch than one
-/// segment. Kernels are not looked into: their operations have been checked
-/// before they were formed. Linear in the size of the function.
+/// Checks of an elastic step that sums over the batch are those of the tree: no
+/// collective sums, which would be in the order of the ranks, no operation sums
+/// more of the batch than one segment, what adds two sums adds siblings, and a
+/// sum is whole before anything rounds or returns it. Follows kernels as if
+/// their operations stood where they are launched. Linear in the operations
+/// that run.
 mlir::LogicalResult verifyElasticSums(mlir::FunctionOpInterface func);
 
 } // namespace regather::tg
