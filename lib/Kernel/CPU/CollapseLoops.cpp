@@ -61,6 +61,63 @@ static SmallVector<ReassociationIndices> groupLoops(linalg::LinalgOp op) {
   return groups;
 }
 
+/// An operand with the loops of a group as one dimension.
+static Value collapseOperand(OpBuilder &b, Location loc, Value operand,
+                             AffineMap map, ArrayRef<unsigned> groupOf) {
+  SmallVector<ReassociationIndices> dims;
+  for (unsigned i = 0; i != map.getNumResults(); ++i) {
+    if (i == 0 ||
+        groupOf[map.getDimPosition(i)] != groupOf[map.getDimPosition(i - 1)])
+      dims.emplace_back();
+    dims.back().push_back(i);
+  }
+  if (dims.size() == map.getNumResults())
+    return operand;
+  return memref::CollapseShapeOp::create(b, loc, operand, dims);
+}
+
+/// The map of a collapsed operand: one result for each group that it has.
+static AffineMap collapseMap(AffineMap map, ArrayRef<unsigned> groupOf,
+                             unsigned numGroups) {
+  SmallVector<AffineExpr> results;
+  for (unsigned i = 0; i != map.getNumResults(); ++i) {
+    AffineExpr dim =
+        getAffineDimExpr(groupOf[map.getDimPosition(i)], map.getContext());
+    if (results.empty() || results.back() != dim)
+      results.push_back(dim);
+  }
+  return AffineMap::get(numGroups, 0, results, map.getContext());
+}
+
+/// Replaces an operation by one with a loop for each group.
+static void collapse(IRRewriter &rewriter, linalg::GenericOp op,
+                     ArrayRef<ReassociationIndices> groups) {
+  SmallVector<unsigned> groupOf(op.getNumLoops());
+  SmallVector<utils::IteratorType> kinds;
+  for (auto [number, group] : llvm::enumerate(groups)) {
+    for (int64_t loop : group)
+      groupOf[loop] = number;
+    kinds.push_back(op.getIteratorTypesArray()[group.front()]);
+  }
+  rewriter.setInsertionPoint(op);
+  SmallVector<Value> inputs, outputs;
+  SmallVector<AffineMap> maps;
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    Value value = operand.get();
+    // A number is the same for all steps.
+    if (isa<MemRefType>(value.getType()))
+      value = collapseOperand(rewriter, op.getLoc(), value, map, groupOf);
+    (op.isDpsInput(&operand) ? inputs : outputs).push_back(value);
+    maps.push_back(collapseMap(map, groupOf, groups.size()));
+  }
+  auto collapsed = linalg::GenericOp::create(rewriter, op.getLoc(), inputs,
+                                             outputs, maps, kinds);
+  rewriter.inlineRegionBefore(op.getRegion(), collapsed.getRegion(),
+                              collapsed.getRegion().begin());
+  rewriter.eraseOp(op);
+}
+
 namespace {
 class CollapseLoopsPass
     : public cpu::impl::CollapseLoopsPassBase<CollapseLoopsPass> {
@@ -72,23 +129,28 @@ public:
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
       if (op.hasPureBufferSemantics() && !op.hasDynamicShape() &&
-          !op.hasIndexSemantics() && op.getNumLoops() > 1)
+          !op.hasIndexSemantics() && op.getNumLoops() > 1 &&
+          llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
+            return map.isProjectedPermutation();
+          }))
         ops.push_back(op);
     });
-    for (linalg::LinalgOp op : ops)
-      collapse(rewriter, op);
-  }
-
-private:
-  void collapse(IRRewriter &rewriter, linalg::LinalgOp op) {
-    SmallVector<ReassociationIndices> groups = groupLoops(op);
-    if (groups.size() == op.getNumLoops())
-      return;
-    rewriter.setInsertionPoint(op);
-    if (failed(linalg::collapseOpIterationDims(op, groups, rewriter)))
-      return;
-    rewriter.eraseOp(op);
-    ++numCollapsed;
+    for (linalg::LinalgOp op : ops) {
+      SmallVector<ReassociationIndices> groups = groupLoops(op);
+      if (groups.size() == op.getNumLoops())
+        continue;
+      rewriter.setInsertionPoint(op);
+      auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+      if (!generic) {
+        FailureOr<linalg::GenericOp> made =
+            linalg::generalizeNamedOp(rewriter, op);
+        if (failed(made))
+          continue;
+        generic = *made;
+      }
+      collapse(rewriter, generic, groups);
+      ++numCollapsed;
+    }
   }
 };
 } // namespace

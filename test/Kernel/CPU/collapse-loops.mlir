@@ -110,3 +110,37 @@ func.func @index(%y: memref<4x3xindex>) {
   }
   return
 }
+
+// -----
+
+// The operand without rows has a lower rank than what is read beside it, and a
+// number has none.
+
+// CHECK-LABEL: func @broadcast
+// CHECK-SAME: %[[X:.*]]: memref<2x3x4x5xf32>, %[[ROW:.*]]: memref<4x5xf32>, %[[N:.*]]: f32
+// CHECK-DAG: %[[XC:.*]] = memref.collapse_shape %[[X]] {{\[\[}}0, 1], [2, 3]]
+// CHECK-DAG: %[[RC:.*]] = memref.collapse_shape %[[ROW]] {{\[\[}}0, 1]]
+// CHECK: ins(%[[XC]], %[[RC]], %[[N]] : memref<6x20xf32>, memref<20xf32>, f32)
+#id = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+#row = affine_map<(d0, d1, d2, d3) -> (d2, d3)>
+#none = affine_map<(d0, d1, d2, d3) -> ()>
+func.func @broadcast(%x: memref<2x3x4x5xf32>, %row: memref<4x5xf32>, %n: f32, %y: memref<2x3x4x5xf32>) {
+  linalg.generic {indexing_maps = [#id, #row, #none, #id],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %row, %n : memref<2x3x4x5xf32>, memref<4x5xf32>, f32) outs(%y : memref<2x3x4x5xf32>) {
+  ^bb0(%in: f32, %r: f32, %number: f32, %out: f32):
+    %0 = arith.mulf %in, %r : f32
+    %1 = arith.addf %0, %number : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func @zeros
+// CHECK: iterator_types = ["parallel"]
+func.func @zeros(%zero: f32, %y: memref<4x2x3x3xf32>) {
+  linalg.fill ins(%zero : f32) outs(%y : memref<4x2x3x3xf32>)
+  return
+}
