@@ -83,6 +83,14 @@ struct BlockKernels {
                    int64_t numRows, int64_t numColumns, const float *base,
                    float *tile, int64_t stride);
 
+  /// sums[j] = the sum over l of vector[l] * matrix[l * depthStep + j * step],
+  /// from zero in ascending order with one rounding for each step, for j <
+  /// `count`. One of the steps is 1. The same bits as `multiply` of f32,
+  /// without packing what is read once.
+  void (*multiplyVector)(const float *vector, const float *matrix, int64_t step,
+                         int64_t depthStep, int64_t depth, int64_t count,
+                         float *sums);
+
   /// Scores of one row, `count` of them, a multiple of 16: times `scale`, plus
   /// `mask` unless it is null, and -inf from `valid` on. The largest of them
   /// that is a number.

@@ -249,6 +249,82 @@ void packColumns(const float *source, int64_t step, int64_t depth,
   packElements(source, step, 1, width, l, depth, width, panel);
 }
 
+//===----------------------------------------------------------------------===//
+// A row times a matrix
+//===----------------------------------------------------------------------===//
+
+/// The rows of the matrix lie contiguous: `numRows` of them are read at a time.
+template <typename Lanes, int numRows>
+void addRows(const float *vector, const float *matrix, int64_t depthStep,
+             int64_t count, float *sums) {
+  Lanes factors[numRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < numRows; ++r)
+    factors[r] = Lanes::broadcast(vector[r]);
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    Lanes sum = Lanes::load(sums + j);
+#pragma GCC unroll 4
+    for (int r = 0; r < numRows; ++r)
+      sum = Lanes::multiplyAdd(factors[r],
+                               Lanes::load(matrix + r * depthStep + j), sum);
+    sum.store(sums + j);
+  }
+  for (; j < count; ++j)
+    for (int r = 0; r < numRows; ++r)
+      sums[j] = __builtin_fmaf(vector[r], matrix[r * depthStep + j], sums[j]);
+}
+
+/// The columns of the matrix lie contiguous: blocks of them are transposed.
+template <typename Lanes>
+void addColumns(const float *vector, const float *matrix, int64_t step,
+                int64_t depth, int64_t count, float *sums) {
+  // Long enough that what is stored has arrived before it is read.
+  constexpr int64_t width = 4 * kLanes, ahead = 64;
+  float block[kPart * width];
+  int64_t j = 0;
+  for (; j + width <= count; j += width) {
+    const float *columns = matrix + j * step;
+    int64_t l = 0;
+    for (; l + kPart <= depth; l += kPart) {
+      for (int64_t i = 0; i < width; i += kPart) {
+        if (l % kLanes == 0)
+          for (int64_t c = i; c < i + kPart; ++c)
+            __builtin_prefetch(columns + c * step + l + ahead);
+        Lanes::transpose(columns + i * step + l, step, block + i, width);
+      }
+      for (int64_t p = 0; p < kPart; ++p)
+        addRows<Lanes, 1>(vector + l + p, block + p * width, 0, width,
+                          sums + j);
+    }
+    for (; l < depth; ++l)
+      for (int64_t i = 0; i < width; ++i)
+        sums[j + i] =
+            __builtin_fmaf(vector[l], columns[i * step + l], sums[j + i]);
+  }
+  for (; j < count; ++j)
+    for (int64_t l = 0; l < depth; ++l)
+      sums[j] = __builtin_fmaf(vector[l], matrix[j * step + l], sums[j]);
+}
+
+template <typename Lanes>
+void multiplyVector(const float *vector, const float *matrix, int64_t step,
+                    int64_t depthStep, int64_t depth, int64_t count,
+                    float *sums) {
+  for (int64_t j = 0; j < count; ++j)
+    sums[j] = 0;
+  if (step != 1)
+    return addColumns<Lanes>(vector, matrix, step, depth, count, sums);
+  constexpr int rows = 4;
+  int64_t l = 0;
+  for (; l + rows <= depth; l += rows)
+    addRows<Lanes, rows>(vector + l, matrix + l * depthStep, depthStep, count,
+                         sums);
+  for (; l < depth; ++l)
+    addRows<Lanes, 1>(vector + l, matrix + l * depthStep, depthStep, count,
+                      sums);
+}
+
 template <typename Lanes>
 void gatherNumbers(const float *data, const int32_t *offsets, int64_t count,
                    float *to) {

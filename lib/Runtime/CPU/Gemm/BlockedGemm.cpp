@@ -55,6 +55,59 @@ bool BlockedGemm::runTile(void *const *buffers, const GemmTile &tile,
   return true;
 }
 
+namespace {
+/// The GEMM of one row of f32: the other matrix is read once, where it lies.
+class VectorGemm final : public GemmRoutine {
+public:
+  VectorGemm(const rg_gemm_desc &desc)
+      : GemmRoutine(desc, GemmTasks(desc)), kernels(getBlockKernels()) {}
+
+  static bool matches(const rg_gemm_desc &desc) {
+    return desc.m == 1 && desc.k > 0 && desc.a.dtype == RG_F32 &&
+           desc.b.dtype == RG_F32 &&
+           (desc.b.strides[0] == 1 || desc.b.strides[1] == 1);
+  }
+
+  size_t getScratchBytes() const override {
+    return static_cast<size_t>(kBlock + 2 * tasks.getTileColumns()) *
+           sizeof(float);
+  }
+
+protected:
+  bool runTile(void *const *buffers, const GemmTile &tile,
+               void *scratch) const override;
+
+private:
+  static constexpr int64_t kBlock = TileGemm::kDepthBlock;
+
+  const BlockKernels &kernels;
+};
+} // namespace
+
+bool VectorGemm::runTile(void *const *buffers, const GemmTile &tile,
+                         void *scratch) const {
+  GemmOperand a(desc, desc.a, buffers, tile.batch);
+  GemmOperand b(desc, desc.b, buffers, tile.batch);
+  auto *vector = static_cast<float *>(scratch);
+  float *sums = vector + kBlock, *block = sums + tasks.getTileColumns();
+  for (int64_t l = 0; l < desc.k; l += kBlock) {
+    int64_t depth = std::min(kBlock, desc.k - l);
+    for (int64_t i = 0; i < depth; ++i)
+      vector[i] = *static_cast<const float *>(a.at(tile.row, l + i));
+    float *to = l == 0 ? sums : block;
+    kernels.multiplyVector(
+        vector, static_cast<const float *>(b.at(l, tile.column)), b.strides[1],
+        b.strides[0], depth, tile.numColumns, to);
+    if (l > 0)
+      for (int64_t j = 0; j < tile.numColumns; ++j)
+        sums[j] += block[j];
+  }
+  GemmEpilogue(desc, buffers, tile.batch)
+      .apply(sums, tasks.getTileColumns(), tile.row, tile.numRows, tile.column,
+             tile.numColumns);
+  return true;
+}
+
 /// The GEMM of the transposed matrices, which writes the same numbers to the
 /// same places.
 static rg_gemm_desc transposeGemm(rg_gemm_desc desc) {
@@ -70,5 +123,10 @@ std::unique_ptr<GemmRoutine>
 regather::runtime::createBlockedGemm(const rg_gemm_desc &desc) {
   // Sums are written row by row.
   bool hasColumns = desc.c.strides[0] == 1 && desc.c.strides[1] != 1;
-  return std::make_unique<BlockedGemm>(hasColumns ? transposeGemm(desc) : desc);
+  const rg_gemm_desc turned = transposeGemm(desc);
+  // One row, or one column.
+  for (const rg_gemm_desc *form : {&desc, &turned})
+    if (VectorGemm::matches(*form))
+      return std::make_unique<VectorGemm>(*form);
+  return std::make_unique<BlockedGemm>(hasColumns ? turned : desc);
 }

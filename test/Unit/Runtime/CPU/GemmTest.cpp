@@ -13,6 +13,7 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -337,6 +338,33 @@ TEST(GemmTest, GivesTheSameBitsForEveryLayout) {
     for (bool left : {false, true})
       for (bool right : {false, true})
         EXPECT_EQ(runLayout(left, right, type, a, b), expected);
+  }
+}
+
+// Products of one row or one column do not pack the other matrix; they have the
+// bits of larger ones, whatever the layout.
+TEST(GemmTest, ARowHasTheBitsOfAMatrix) {
+  const int64_t m = 20, n = 150, k = 603;
+  std::vector<float> a = makeNumbers(m * k, 1), b = makeNumbers(k * n, 2);
+  auto multiply = [&](int64_t rows, int64_t columns, bool turnsB) {
+    rg_gemm_desc desc = makeDesc(1, rows, columns, k);
+    desc.b.strides[0] = turnsB ? 1 : n;
+    desc.b.strides[1] = turnsB ? k : 1;
+    std::vector<float> c(rows * columns);
+    void *buffers[] = {a.data(), b.data(), c.data()};
+    rg_gemm *gemm = nullptr;
+    EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+    EXPECT_EQ(rg_gemm_run(gemm, buffers), RG_OK);
+    rg_gemm_destroy(gemm);
+    return c;
+  };
+  for (bool turnsB : {false, true}) {
+    std::vector<float> whole = multiply(m, n, turnsB);
+    std::vector<float> row = multiply(1, n, turnsB);
+    EXPECT_TRUE(std::equal(row.begin(), row.end(), whole.begin()));
+    std::vector<float> column = multiply(m, 1, turnsB);
+    for (int64_t i = 0; i != m; ++i)
+      EXPECT_EQ(column[i], whole[i * n]);
   }
 }
 
