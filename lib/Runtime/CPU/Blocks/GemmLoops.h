@@ -275,30 +275,34 @@ void addRows(const float *vector, const float *matrix, int64_t depthStep,
       sums[j] = __builtin_fmaf(vector[r], matrix[r * depthStep + j], sums[j]);
 }
 
-/// The columns of the matrix lie contiguous: blocks of them are transposed.
+/// The columns of the matrix lie contiguous: blocks of 16 by 16 are transposed.
 template <typename Lanes>
 void addColumns(const float *vector, const float *matrix, int64_t step,
                 int64_t depth, int64_t count, float *sums) {
-  // Long enough that what is stored has arrived before it is read.
-  constexpr int64_t width = 4 * kLanes, ahead = 64;
-  float block[kPart * width];
+  constexpr int64_t ahead = 8 * kLanes;
+  float block[kLanes * kLanes];
   int64_t j = 0;
-  for (; j + width <= count; j += width) {
+  for (; j + kLanes <= count; j += kLanes) {
     const float *columns = matrix + j * step;
+    Lanes sum = Lanes::load(sums + j);
     int64_t l = 0;
-    for (; l + kPart <= depth; l += kPart) {
-      for (int64_t i = 0; i < width; i += kPart) {
-        if (l % kLanes == 0)
-          for (int64_t c = i; c < i + kPart; ++c)
-            __builtin_prefetch(columns + c * step + l + ahead);
-        Lanes::transpose(columns + i * step + l, step, block + i, width);
-      }
-      for (int64_t p = 0; p < kPart; ++p)
-        addRows<Lanes, 1>(vector + l + p, block + p * width, 0, width,
-                          sums + j);
+    for (; l + kLanes <= depth; l += kLanes) {
+      // A line of the cache is used up at once: columns that lie a power of two
+      // apart share few places in it.
+      for (int64_t i = 0; i < kLanes; i += kPart)
+        for (int64_t part = 0; part < kLanes; part += kPart)
+          Lanes::transpose(columns + i * step + l + part, step,
+                           block + part * kLanes + i, kLanes);
+      for (int64_t c = 0; c < kLanes; ++c)
+        __builtin_prefetch(columns + c * step + l + ahead);
+#pragma GCC unroll 16
+      for (int64_t p = 0; p < kLanes; ++p)
+        sum = Lanes::multiplyAdd(Lanes::broadcast(vector[l + p]),
+                                 Lanes::load(block + p * kLanes), sum);
     }
+    sum.store(sums + j);
     for (; l < depth; ++l)
-      for (int64_t i = 0; i < width; ++i)
+      for (int64_t i = 0; i < kLanes; ++i)
         sums[j + i] =
             __builtin_fmaf(vector[l], columns[i * step + l], sums[j + i]);
   }
