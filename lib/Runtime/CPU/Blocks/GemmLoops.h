@@ -312,9 +312,10 @@ void addColumns(const float *vector, const float *matrix, int64_t step,
 }
 
 template <typename Lanes>
-void multiplyVector(const float *vector, const float *matrix, int64_t step,
+void multiplyVector(const float *vector, const void *data, int64_t step,
                     int64_t depthStep, int64_t depth, int64_t count,
                     float *sums) {
+  const auto *matrix = static_cast<const float *>(data);
   for (int64_t j = 0; j < count; ++j)
     sums[j] = 0;
   if (step != 1)

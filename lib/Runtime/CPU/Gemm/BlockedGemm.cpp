@@ -11,6 +11,8 @@
 #include "GemmEpilogue.h"
 #include "TileGemm.h"
 
+#include <algorithm>
+#include <cstring>
 #include <initializer_list>
 #include <utility>
 
@@ -56,15 +58,18 @@ bool BlockedGemm::runTile(void *const *buffers, const GemmTile &tile,
 }
 
 namespace {
-/// The GEMM of one row of f32: the other matrix is read once, where it lies.
+/// The GEMM of one row of f32, or of pairs of bf16: the other matrix is read once,
+/// where it lies.
 class VectorGemm final : public GemmRoutine {
 public:
   VectorGemm(const rg_gemm_desc &desc)
-      : GemmRoutine(desc, GemmTasks(desc)), kernels(getBlockKernels()) {}
+      : GemmRoutine(desc, GemmTasks(desc)),
+        kernels(getBlockKernels(desc.a.dtype)) {}
 
   static bool matches(const rg_gemm_desc &desc) {
-    return desc.m == 1 && desc.k > 0 && desc.a.dtype == RG_F32 &&
-           desc.b.dtype == RG_F32 &&
+    bool isKnown = desc.a.dtype == RG_F32 ||
+                   (desc.a.dtype == RG_BF16 && hasPairsOfBF16());
+    return desc.m == 1 && desc.k > 0 && isKnown &&
            (desc.b.strides[0] == 1 || desc.b.strides[1] == 1);
   }
 
@@ -84,20 +89,38 @@ private:
 };
 } // namespace
 
+/// Copies `depth` elements of a row, which are numbers or become pairs.
+static void copyVector(const GemmOperand &a, int64_t row, int64_t begin,
+                       int64_t depth, float *vector) {
+  if (a.dtype == RG_F32) {
+    for (int64_t i = 0; i < depth; ++i)
+      vector[i] = *static_cast<const float *>(a.at(row, begin + i));
+    return;
+  }
+  for (int64_t i = 0; i < depth; i += 2) {
+    uint32_t pair = *static_cast<const uint16_t *>(a.at(row, begin + i));
+    if (i + 1 < depth)
+      pair |= static_cast<uint32_t>(
+                  *static_cast<const uint16_t *>(a.at(row, begin + i + 1)))
+              << 16;
+    memcpy(vector + i / 2, &pair, sizeof(pair));
+  }
+}
+
 bool VectorGemm::runTile(void *const *buffers, const GemmTile &tile,
                          void *scratch) const {
   GemmOperand a(desc, desc.a, buffers, tile.batch);
   GemmOperand b(desc, desc.b, buffers, tile.batch);
   auto *vector = static_cast<float *>(scratch);
   float *sums = vector + kBlock, *block = sums + tasks.getTileColumns();
-  for (int64_t l = 0; l < desc.k; l += kBlock) {
-    int64_t depth = std::min(kBlock, desc.k - l);
-    for (int64_t i = 0; i < depth; ++i)
-      vector[i] = *static_cast<const float *>(a.at(tile.row, l + i));
+  const int64_t depthBlock = kBlock * kernels.positions;
+  for (int64_t l = 0; l < desc.k; l += depthBlock) {
+    int64_t depth = std::min(depthBlock, desc.k - l);
+    copyVector(a, tile.row, l, depth, vector);
     float *to = l == 0 ? sums : block;
     kernels.multiplyVector(
-        vector, static_cast<const float *>(b.at(l, tile.column)), b.strides[1],
-        b.strides[0], depth, tile.numColumns, to);
+        vector, b.at(l, tile.column), b.strides[1], b.strides[0], depth,
+        tile.numColumns, to);
     if (l > 0)
       for (int64_t j = 0; j < tile.numColumns; ++j)
         sums[j] += block[j];
