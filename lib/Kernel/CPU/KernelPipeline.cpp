@@ -33,6 +33,7 @@ void cpu::buildKernelPipeline(OpPassManager &pm,
   // Linalg operations become loops; the order of their sums depends on shapes
   // alone.
   pm.addNestedPass<func::FuncOp>(createLowerLaneReductionsPass());
+  pm.addNestedPass<func::FuncOp>(createCollapseLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   kernel::addHostConversions(pm);
   pm.addPass(createStoreBFloat16AsBitsPass());

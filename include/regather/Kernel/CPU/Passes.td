@@ -11,6 +11,25 @@
 
 include "mlir/Pass/PassBase.td"
 
+def CollapseLoopsPass
+    : Pass<"kernel-collapse-loops", "::mlir::func::FuncOp"> {
+  let summary = "Run over contiguous dimensions in one loop";
+  let description = [{
+    Makes one loop of neighbouring parallel loops of a structured operation on
+    buffers where all operands have the dimensions of both one behind the other
+    in memory, or neither. An innermost loop of 3 or 7 steps, as over the window
+    of a convolution, is too short for vectors. No sum changes its order.
+
+    Operations that use the number of a step are left alone.
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"
+  ];
+  let statistics = [
+    Statistic<"numCollapsed", "num-collapsed", "Number of operations">
+  ];
+}
+
 def LowerLaneReductionsPass
     : Pass<"kernel-lower-lane-reductions", "::mlir::func::FuncOp"> {
   let summary = "Write reductions in lanes as loops";

@@ -83,6 +83,16 @@ struct BlockKernels {
                    int64_t numRows, int64_t numColumns, const float *base,
                    float *tile, int64_t stride);
 
+  /// sums[j] = the sum over l < depth of vector[l] * matrix[l * depthStep + j *
+  /// step], from zero in ascending order with one rounding for each step, for j
+  /// < `count`. One of the steps is 1. The same bits as `multiply`, without
+  /// packing what is read once. The matrix is of f32, or of bf16 for pairs, of
+  /// which the vector holds getNumbers(depth). There is room for sums up to the
+  /// next multiple of 16.
+  void (*multiplyVector)(const float *vector, const void *matrix, int64_t step,
+                         int64_t depthStep, int64_t depth, int64_t count,
+                         float *sums);
+
   /// Scores of one row, `count` of them, a multiple of 16: times `scale`, plus
   /// `mask` unless it is null, and -inf from `valid` on. The largest of them
   /// that is a number.

@@ -249,6 +249,87 @@ void packColumns(const float *source, int64_t step, int64_t depth,
   packElements(source, step, 1, width, l, depth, width, panel);
 }
 
+//===----------------------------------------------------------------------===//
+// A row times a matrix
+//===----------------------------------------------------------------------===//
+
+/// The rows of the matrix lie contiguous: `numRows` of them are read at a time.
+template <typename Lanes, int numRows>
+void addRows(const float *vector, const float *matrix, int64_t depthStep,
+             int64_t count, float *sums) {
+  Lanes factors[numRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < numRows; ++r)
+    factors[r] = Lanes::broadcast(vector[r]);
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    Lanes sum = Lanes::load(sums + j);
+#pragma GCC unroll 4
+    for (int r = 0; r < numRows; ++r)
+      sum = Lanes::multiplyAdd(factors[r],
+                               Lanes::load(matrix + r * depthStep + j), sum);
+    sum.store(sums + j);
+  }
+  for (; j < count; ++j)
+    for (int r = 0; r < numRows; ++r)
+      sums[j] = __builtin_fmaf(vector[r], matrix[r * depthStep + j], sums[j]);
+}
+
+/// The columns of the matrix lie contiguous: blocks of 16 by 16 are transposed.
+template <typename Lanes>
+void addColumns(const float *vector, const float *matrix, int64_t step,
+                int64_t depth, int64_t count, float *sums) {
+  constexpr int64_t ahead = 8 * kLanes;
+  float block[kLanes * kLanes];
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    const float *columns = matrix + j * step;
+    Lanes sum = Lanes::load(sums + j);
+    int64_t l = 0;
+    for (; l + kLanes <= depth; l += kLanes) {
+      // A line of the cache is used up at once: columns that lie a power of two
+      // apart share few places in it.
+      for (int64_t i = 0; i < kLanes; i += kPart)
+        for (int64_t part = 0; part < kLanes; part += kPart)
+          Lanes::transpose(columns + i * step + l + part, step,
+                           block + part * kLanes + i, kLanes);
+      for (int64_t c = 0; c < kLanes; ++c)
+        __builtin_prefetch(columns + c * step + l + ahead);
+#pragma GCC unroll 16
+      for (int64_t p = 0; p < kLanes; ++p)
+        sum = Lanes::multiplyAdd(Lanes::broadcast(vector[l + p]),
+                                 Lanes::load(block + p * kLanes), sum);
+    }
+    sum.store(sums + j);
+    for (; l < depth; ++l)
+      for (int64_t i = 0; i < kLanes; ++i)
+        sums[j + i] =
+            __builtin_fmaf(vector[l], columns[i * step + l], sums[j + i]);
+  }
+  for (; j < count; ++j)
+    for (int64_t l = 0; l < depth; ++l)
+      sums[j] = __builtin_fmaf(vector[l], matrix[j * step + l], sums[j]);
+}
+
+template <typename Lanes>
+void multiplyVector(const float *vector, const void *data, int64_t step,
+                    int64_t depthStep, int64_t depth, int64_t count,
+                    float *sums) {
+  const auto *matrix = static_cast<const float *>(data);
+  for (int64_t j = 0; j < count; ++j)
+    sums[j] = 0;
+  if (step != 1)
+    return addColumns<Lanes>(vector, matrix, step, depth, count, sums);
+  constexpr int rows = 4;
+  int64_t l = 0;
+  for (; l + rows <= depth; l += rows)
+    addRows<Lanes, rows>(vector + l, matrix + l * depthStep, depthStep, count,
+                         sums);
+  for (; l < depth; ++l)
+    addRows<Lanes, 1>(vector + l, matrix + l * depthStep, depthStep, count,
+                      sums);
+}
+
 template <typename Lanes>
 void gatherNumbers(const float *data, const int32_t *offsets, int64_t count,
                    float *to) {

@@ -168,6 +168,97 @@ void packBF16Pairs(const BlockSource &block, int64_t width, float *panels) {
     packPairPanels<float>(block, width, panels);
 }
 
+//===----------------------------------------------------------------------===//
+// A row times a matrix
+//===----------------------------------------------------------------------===//
+
+PairLanes loadPairs(const float *pairs) { return Lanes::load(pairs); }
+
+/// Pairs of up to 16 columns, one element after the other.
+PairLanes gatherPairs(const uint16_t *matrix, int64_t step, int64_t depthStep,
+                      int64_t count, bool hasSecond) {
+  float pairs[kLanes] = {};
+  for (int64_t i = 0; i < count; ++i)
+    pairs[i] = makePair(matrix[i * step],
+                        hasSecond ? matrix[i * step + depthStep] : 0);
+  return loadPairs(pairs);
+}
+
+/// Pairs of up to 16 columns that lie beside each other.
+PairLanes loadRows(const uint16_t *first, const uint16_t *second,
+                   __mmask16 mask, __mmask16 secondMask) {
+  __m512i low = _mm512_cvtepu16_epi32(loadElements(first, mask));
+  __m512i high = _mm512_cvtepu16_epi32(loadElements(second, secondMask));
+  return Lanes{_mm512_castsi512_ps(
+      _mm512_or_si512(low, _mm512_slli_epi32(high, 16)))};
+}
+
+/// Adds the products of one pair, for rows of the matrix that lie contiguous.
+void addPairOfRows(const float *pair, const uint16_t *matrix, int64_t depthStep,
+                   bool hasSecond, int64_t count, float *sums) {
+  PairLanes factor = Lanes::broadcast(*pair);
+  const uint16_t *second = hasSecond ? matrix + depthStep : matrix;
+  for (int64_t j = 0; j < count; j += kLanes) {
+    __mmask16 mask = getMask(count - j);
+    PairLanes row = loadRows(matrix + j, second + j, mask,
+                             hasSecond ? mask : static_cast<__mmask16>(0));
+    PairLanes::multiplyAdd(factor, row, loadPairs(sums + j)).store(sums + j);
+  }
+}
+
+/// The sums of up to 16 columns that are contiguous themselves.
+PairLanes sumColumns(const float *vector, const uint16_t *columns, int64_t step,
+                     int64_t depth, int64_t count) {
+  constexpr int64_t ahead = 16 * kLanes;
+  PairLanes sum = Lanes::broadcast(0.0f);
+  float block[kLanes * kLanes];
+  int64_t l = 0;
+  for (; count == kLanes && 2 * (l + kLanes) <= depth; l += kLanes) {
+    for (int64_t i = 0; i < kLanes; i += kPart)
+      for (int64_t part = 0; part < kLanes; part += kPart) {
+        __m256 rows[8], turned[8];
+#pragma GCC unroll 8
+        for (int64_t r = 0; r < 8; ++r)
+          rows[r] = _mm256_castsi256_ps(
+              loadElements(columns + (i + r) * step + 2 * (l + part),
+                           static_cast<__mmask16>(-1)));
+        transpose8x8(rows, turned);
+#pragma GCC unroll 8
+        for (int64_t r = 0; r < 8; ++r)
+          _mm256_storeu_ps(block + (part + r) * kLanes + i, turned[r]);
+      }
+    for (int64_t c = 0; c < kLanes; ++c)
+      __builtin_prefetch(columns + c * step + 2 * l + ahead);
+#pragma GCC unroll 16
+    for (int64_t p = 0; p < kLanes; ++p)
+      sum = PairLanes::multiplyAdd(Lanes::broadcast(vector[l + p]),
+                                   loadPairs(block + p * kLanes), sum);
+  }
+  for (; 2 * l < depth; ++l)
+    sum = PairLanes::multiplyAdd(
+        Lanes::broadcast(vector[l]),
+        gatherPairs(columns + 2 * l, step, 1, count, 2 * l + 1 < depth), sum);
+  return sum;
+}
+
+void multiplyVectorOfPairs(const float *vector, const void *matrix,
+                           int64_t step, int64_t depthStep, int64_t depth,
+                           int64_t count, float *sums) {
+  const auto *elements = static_cast<const uint16_t *>(matrix);
+  if (step != 1) {
+    for (int64_t j = 0; j < count; j += kLanes)
+      sumColumns(vector, elements + j * step, step, depth,
+                 count - j < kLanes ? count - j : kLanes)
+          .store(sums + j);
+    return;
+  }
+  for (int64_t j = 0; j < count; j += kLanes)
+    Lanes::broadcast(0.0f).store(sums + j);
+  for (int64_t l = 0; l < depth; l += 2)
+    addPairOfRows(vector + l / 2, elements + l * depthStep, depthStep,
+                  l + 1 < depth, count, sums);
+}
+
 constexpr int numRows = 14, numVectors = 2;
 
 constexpr BlockKernels makePairKernels() {
@@ -176,6 +267,7 @@ constexpr BlockKernels makePairKernels() {
   kernels.positions = 2;
   kernels.pack = packBF16Pairs;
   kernels.multiply = multiplyPanels<PairLanes, numRows, numVectors>;
+  kernels.multiplyVector = multiplyVectorOfPairs;
   return kernels;
 }
 } // namespace

@@ -135,6 +135,7 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
           gatherNumbers<Lanes>,
           sumRows<Lanes>,
           multiplyPanels<Lanes, numRows, numVectors>,
+          multiplyVector<Lanes>,
           scaleScores<Lanes>,
           exponentials<Lanes>,
           gradientsOfScores<Lanes>,

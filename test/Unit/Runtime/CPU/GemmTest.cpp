@@ -13,6 +13,7 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -340,6 +341,33 @@ TEST(GemmTest, GivesTheSameBitsForEveryLayout) {
   }
 }
 
+// Products of one row or one column do not pack the other matrix; they have the
+// bits of larger ones, whatever the layout.
+TEST(GemmTest, ARowHasTheBitsOfAMatrix) {
+  const int64_t m = 20, n = 150, k = 603;
+  std::vector<float> a = makeNumbers(m * k, 1), b = makeNumbers(k * n, 2);
+  auto multiply = [&](int64_t rows, int64_t columns, bool turnsB) {
+    rg_gemm_desc desc = makeDesc(1, rows, columns, k);
+    desc.b.strides[0] = turnsB ? 1 : n;
+    desc.b.strides[1] = turnsB ? k : 1;
+    std::vector<float> c(rows * columns);
+    void *buffers[] = {a.data(), b.data(), c.data()};
+    rg_gemm *gemm = nullptr;
+    EXPECT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+    EXPECT_EQ(rg_gemm_run(gemm, buffers), RG_OK);
+    rg_gemm_destroy(gemm);
+    return c;
+  };
+  for (bool turnsB : {false, true}) {
+    std::vector<float> whole = multiply(m, n, turnsB);
+    std::vector<float> row = multiply(1, n, turnsB);
+    EXPECT_TRUE(std::equal(row.begin(), row.end(), whole.begin()));
+    std::vector<float> column = multiply(m, 1, turnsB);
+    for (int64_t i = 0; i != m; ++i)
+      EXPECT_EQ(column[i], whole[i * n]);
+  }
+}
+
 // What sums in f32 promise holds for pairs of bf16, too: rows and columns may
 // be taken from a larger product.
 TEST(GemmTest, BitsOfPairsDependOnTheDepthAlone) {
@@ -353,10 +381,11 @@ TEST(GemmTest, BitsOfPairsDependOnTheDepthAlone) {
     return halves;
   };
   std::vector<uint16_t> a = makeHalves(m * k, 1), b = makeHalves(k * n, 2);
-  auto multiply = [&](int64_t rows, int64_t columns) {
+  auto multiply = [&](int64_t rows, int64_t columns, bool turnsB) {
     rg_gemm_desc desc = makeDesc(1, rows, columns, k);
     desc.a.dtype = desc.b.dtype = RG_BF16;
-    desc.b.strides[0] = n;
+    desc.b.strides[0] = turnsB ? 1 : n;
+    desc.b.strides[1] = turnsB ? k : 1;
     std::vector<float> c(rows * columns);
     void *buffers[] = {a.data(), b.data(), c.data()};
     rg_gemm *gemm = nullptr;
@@ -365,10 +394,17 @@ TEST(GemmTest, BitsOfPairsDependOnTheDepthAlone) {
     rg_gemm_destroy(gemm);
     return c;
   };
-  std::vector<float> whole = multiply(m, n), part = multiply(3, 5);
-  for (int64_t i = 0; i != 3; ++i)
-    for (int64_t j = 0; j != 5; ++j)
-      EXPECT_EQ(part[i * 5 + j], whole[i * n + j]);
+  for (bool turnsB : {false, true}) {
+    std::vector<float> whole = multiply(m, n, turnsB);
+    // One row and one column are not packed.
+    for (int64_t rows : {1, 3})
+      for (int64_t columns : {1, 5, 50}) {
+        std::vector<float> part = multiply(rows, columns, turnsB);
+        for (int64_t i = 0; i != rows; ++i)
+          for (int64_t j = 0; j != columns; ++j)
+            EXPECT_EQ(part[i * columns + j], whole[i * n + j]);
+      }
+  }
 }
 
 TEST(GemmTest, GivesTheSameBitsOnEveryThread) {
