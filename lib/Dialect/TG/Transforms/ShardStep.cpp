@@ -8,6 +8,7 @@
 
 #include "ShardStep/AxisSharder.h"
 #include "ShardStep/CausalMasks.h"
+#include "ShardStep/EqualViews.h"
 
 #include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/Dialect/TG/Transforms/ModelAxes.h"
@@ -69,6 +70,8 @@ private:
     MeshOp::create(builder, module.getLoc(), whole->symbol.getValue(),
                    whole->axes,
                    DenseI64ArrayAttr::get(&getContext(), whole->sizes));
+    if (!order->empty())
+      mergeEqualViews(func.getBody().front());
     SmallVector<StringRef> done;
     for (StringRef axis : *order) {
       if (failed(
