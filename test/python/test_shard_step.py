@@ -105,6 +105,14 @@ def test_equals_one_device(captured: Captured, name: str, mesh: str) -> None:
     assert_close(results, captured.whole)
 
 
+@pytest.mark.parametrize("name", ["llama", "gpt2", "mixtral"])
+def test_chosen_placements_equal_one_device(captured: Captured,
+                                            name: str) -> None:
+    """Without annotations, cp cuts the sequence and costs decide about tp."""
+    _, results = run(captured, "dp:2,tp:2,cp:2", ())
+    assert_close(results, captured.whole)
+
+
 SEQUENCE = (*LLAMA, "output(embedding)=[tp] shard 1")
 
 

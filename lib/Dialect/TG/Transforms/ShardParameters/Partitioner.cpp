@@ -586,6 +586,8 @@ void Partitioner::keepWhole(Operation *op, ArrayRef<ValueVersion> operands) {
   auto node = dyn_cast<NodeOp>(op);
   StringRef name = node ? node.getTarget() : op->getName().getStringRef();
   ++numKeptWhole;
+  if (passName.empty())
+    return;
   remark::missed(op->getLoc(),
                  remark::RemarkOpts::name("kept-whole").category(passName))
       << remark::reason("'{0}' cannot be carried out on parts of its operands",

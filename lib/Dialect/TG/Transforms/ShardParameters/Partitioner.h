@@ -63,7 +63,7 @@ using CutArgumentFn = std::function<mlir::Value(mlir::BlockArgument, int64_t)>;
 
 class Partitioner {
 public:
-  /// `passName` is the category of remarks.
+  /// `passName` is the category of remarks; none are made if it is empty.
   Partitioner(mlir::Block &block, const DataMesh &mesh,
               FactorGoal goal = FactorGoal::MostBytes,
               llvm::StringRef passName = "tg-shard-parameters");

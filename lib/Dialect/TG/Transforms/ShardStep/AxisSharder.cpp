@@ -13,10 +13,10 @@ using namespace regather::tg;
 using namespace regather::tg::spmd;
 
 AxisSharder::AxisSharder(const Step &step, const DataMesh &mesh,
-                         const AxisSeeds &seeds)
+                         const AxisSeeds &seeds, bool isTrial)
     : step(step), mesh(mesh), seeds(seeds),
       partitioner(*step.block, mesh, FactorGoal::LeastCommunication,
-                  "tg-shard-step") {}
+                  isTrial ? "" : "tg-shard-step") {}
 
 void AxisSharder::run() {
   addArguments();
