@@ -170,7 +170,9 @@ std::string regather::findContradiction(const StepOptions &options) {
   if (given.shard.elastic)
     return "elastic \"" + fields.find("elastic")->print() +
            "\" needs a step with parameters, and no mesh";
-  if (given.batch)
+  // Axes that cut the model leave the batch to one rank.
+  bool isAuto = given.batch == BatchMode::Auto && !options.shard.mesh.empty();
+  if (given.batch && !isAuto)
     return "batch \"" + fields.find("batch")->print() +
            "\" needs a mesh whose ranks have it";
   if (given.layout)

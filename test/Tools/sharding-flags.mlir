@@ -10,6 +10,18 @@
 // HYBRID:    "reduce_scatter": 1
 // NO-MESH:   error: --replicate-axis needs --mesh
 
+// Model axes cut parameters before the batch is split over the others.
+// RUN: regather simulate %s --mesh=dp:2,tp:2 --shard='up=[tp] shard 1' 2>&1 | FileCheck %s --check-prefix=MODEL --implicit-check-not=warning
+// RUN: regather simulate %s --mesh=tp:2 --shard='up=[tp] shard 1' 2>&1 | FileCheck %s --check-prefix=ONLY --implicit-check-not=warning
+// RUN: not regather simulate %s --shard='up=[tp] shard 1' 2>&1 | FileCheck %s --check-prefix=SHARD-MESH
+// RUN: not regather simulate %s --mesh=dp:2,tp:2 --shard='up shard 1' 2>&1 | FileCheck %s --check-prefix=SHARD-TEXT
+// RUN: not regather simulate %s --mesh=tp:2 --elastic=2 --shard='up=[tp] shard 1' 2>&1 | FileCheck %s --check-prefix=NO-DATA
+// MODEL:      step {{.*}} on 4 ranks of h100-8 (dp:2,tp:2)
+// ONLY:       step {{.*}} on 2 ranks of h100-8 (tp:2)
+// SHARD-MESH: error: --shard needs --mesh
+// SHARD-TEXT: error: --shard expects placements such as "layers.*.wq=[tp] shard 0", got "up shard 1"
+// NO-DATA:    error: cannot prepare the step: elastic "2" needs a step with parameters, and no mesh
+
 // The ranks do not divide four rows. Where no data is run, they can be one
 // rank's.
 // RUN: regather simulate %s --mesh=dp:8 --json=%t.json 2>&1 | FileCheck %s --check-prefix=FALLBACK

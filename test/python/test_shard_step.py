@@ -8,6 +8,8 @@ several steps are those of one device.
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,8 +105,22 @@ def test_equals_one_device(captured: Captured, name: str, mesh: str) -> None:
     assert_close(results, captured.whole)
 
 
-SEQUENCE = (*LLAMA, "output(embedding)=[tp] shard 1",
-            "/output.layers.*(wo|w2)./=[tp] shard 1")
+@pytest.mark.parametrize("name", ["llama", "gpt2", "mixtral"])
+def test_chosen_placements_equal_one_device(captured: Captured,
+                                            name: str) -> None:
+    """Without annotations, cp cuts the sequence and costs decide about tp."""
+    _, results = run(captured, "dp:2,tp:2,cp:2", ())
+    assert_close(results, captured.whole)
+
+
+SEQUENCE = (*LLAMA, "output(embedding)=[tp] shard 1")
+
+
+@pytest.mark.parametrize("name", ["llama", "masked"])
+def test_sequence_parallelism_equals_one_device(captured: Captured,
+                                                name: str) -> None:
+    _, results = run(captured, "dp:2,tp:2", SEQUENCE)
+    assert_close(results, captured.whole)
 
 
 @pytest.mark.parametrize("name", ["llama"])
@@ -129,16 +145,47 @@ def shard(captured: Captured, *annotations: str, mesh: str = "tp:2") -> str:
     return result.stdout.decode()
 
 
+def count_sent(text: str, phase: str) -> dict[str, int]:
+    """Collectives of tensors with more than one dimension, by kind."""
+    found = re.findall(rf"tg\.(\w+) .* phase {phase} .*: \(tensor<\d+x\d", text)
+    return dict(Counter(found))
+
+
 @pytest.mark.parametrize("name", ["llama"])
 def test_column_and_row_parallelism_follow(captured: Captured,
                                            name: str) -> None:
-    """One sum in forward for each of attention and feed-forward."""
+    """One sum for each of attention and feed-forward, forward and backward."""
     text = shard(captured, *LLAMA)
     layers = 2
-    assert text.count("phase forward") == 2 * layers
-    for weight in ("wo", "w2"):
+    for phase in ("forward", "backward"):
+        assert count_sent(text, phase) == {"all_reduce": 2 * layers}
+    for weight in ("attention.wo", "feed_forward.w2"):
         for layer in range(layers):
-            block = "attention" if weight == "wo" else "feed_forward"
-            entry = text.split(f'"layers.{layer}.{block}.{weight}.weight"')[1]
-            assert entry.split(",")[1].strip().startswith(
+            entry = text.split(f'"layers.{layer}.{weight}.weight"')[1]
+            assert entry.split(",")[1].strip() == (
                 "tg.placement = #tg.placement<@mesh [[tp] = shard 1]>")
+
+
+@pytest.mark.parametrize("name", ["llama"])
+def test_sequence_parallelism_follows(captured: Captured, name: str) -> None:
+    """A gather before columns and a scatter behind rows instead of each sum."""
+    text = shard(captured, *SEQUENCE)
+    layers = 2
+    assert count_sent(text, "forward") == {"all_gather": 2 * layers,
+                                           "reduce_scatter": 2 * layers}
+    backward = count_sent(text, "backward")
+    # Two weights see their rows of the sequence alone.
+    assert backward == {"all_gather": 2 * layers, "reduce_scatter": 2 * layers,
+                        "all_reduce": 2}
+
+
+@pytest.mark.parametrize("name", ["llama"])
+def test_context_parallelism_gathers_keys_and_values(captured: Captured,
+                                                     name: str) -> None:
+    text = shard(captured, "tokens=[cp] shard 1", "labels=[cp] shard 1",
+                 mesh="cp:2")
+    layers = 2
+    assert count_sent(text, "forward") == {"all_gather": 2 * layers}
+    backward = count_sent(text, "backward")
+    assert backward["reduce_scatter"] == 2 * layers
+    assert "all_gather" not in backward

@@ -477,8 +477,8 @@ TEST_F(NodeShardingRule, AttentionWithGroups) {
              : (tensor<2x6x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>,
                 tensor<4x5xf32>)
              -> (tensor<2x6x4x8xf32>, tensor<2x6x4xf32>))"),
-      "[a (b c) d e], [a b f g], [a b h i], [j k] -> [a (b c) l m], "
-      "[a (b c) n] whole(d e f g h i j k l m n)");
+      "[a (b c) d e], [a b f g], [a b f h], [d i] -> [a (b c) d j], "
+      "[a (b c) d] whole(e f g h i j)");
   EXPECT_EQ(
       ruleOfNode(
           shapes,
@@ -490,9 +490,9 @@ TEST_F(NodeShardingRule, AttentionWithGroups) {
                 tensor<2x3x5x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4xf32>)
              -> (tensor<2x6x4x8xf32>, tensor<2x3x5x8xf32>,
                  tensor<2x3x5x8xf32>))"),
-      "[a (b c) d e], [a (b c) f g], [a b h i], [a b j k], [a (b c) l m], "
-      "[a (b c) n] -> [a (b c) o p], [a b q r], [a b s t] "
-      "sum(c) whole(d e f g h i j k l m n o p q r s t) linear(0)");
+      "[a (b c) d e], [a (b c) d f], [a b g h], [a b g i], [a (b c) d j], "
+      "[a (b c) d] -> [a (b c) d k], [a b g h], [a b g i] "
+      "sum(c d) whole(e f g h i j k) linear(0)");
 }
 
 TEST_F(NodeShardingRule, LossesByReduction) {

@@ -16,9 +16,9 @@ namespace {
 /// Factors of [batch, heads, rows, width], and of tensors that lack the last
 /// dimension. A head of the query is (head of the key, position in the group
 /// that shares it). Rows of the query are independent of each other unless the
-/// node masks by position; rows of the key and the width stay whole.
+/// node masks by position; rows of the key and widths stay whole.
 struct AttentionFactors {
-  DimFactors batch, queryHeads, keyHeads, rows;
+  DimFactors batch, queryHeads, keyHeads, rows, columns, width, valueWidth;
 };
 } // namespace
 
@@ -39,37 +39,43 @@ addHeads(NodeRuleBuilder &b, FactorKind batch, FactorKind groups) {
   factors.rows =
       addDim(b.rule, query[2],
              b.args.getBool("is_causal", false) ? FactorKind::Whole : groups);
+  factors.columns = addDim(b.rule, key[2], FactorKind::Whole);
+  factors.width = addDim(b.rule, key[3], FactorKind::Whole);
+  if (b.getShape("value").size() == 4)
+    factors.valueWidth =
+        addDim(b.rule, b.getShape("value")[3], FactorKind::Whole);
   return factors;
 }
 
-/// Factors of a tensor of the key's rows.
-static TensorFactors addKeys(NodeRuleBuilder &b, ArrayRef<int64_t> shape,
-                             const AttentionFactors &attention) {
+/// Factors of a tensor of the query's rows.
+static TensorFactors addQueries(NodeRuleBuilder &b, ArrayRef<int64_t> shape,
+                                const AttentionFactors &attention) {
   TensorFactors factors = addDims(b.rule, shape, FactorKind::Whole);
   if (shape.size() >= 2) {
     factors[0] = attention.batch;
-    factors[1] = attention.keyHeads;
-  }
-  return factors;
-}
-
-/// The same of the query's.
-static TensorFactors addQueries(NodeRuleBuilder &b, ArrayRef<int64_t> shape,
-                                const AttentionFactors &attention) {
-  TensorFactors factors = addKeys(b, shape, attention);
-  if (shape.size() >= 2)
     factors[1] = attention.queryHeads;
+  }
   if (shape.size() >= 3)
     factors[2] = attention.rows;
   return factors;
+}
+
+/// Those of the key and of the value, which their gradients have, too.
+static TensorFactors getKeys(const AttentionFactors &attention) {
+  return {attention.batch, attention.keyHeads, attention.columns,
+          attention.width};
+}
+static TensorFactors getValues(const AttentionFactors &attention) {
+  return {attention.batch, attention.keyHeads, attention.columns,
+          attention.valueWidth};
 }
 
 /// Sets what forward and backward read.
 static void setInputs(NodeRuleBuilder &b, const AttentionFactors &factors) {
   for (StringRef name : {"query", "grad_out", "out", "logsumexp"})
     b.setOperand(name, addQueries(b, b.getShape(name), factors));
-  for (StringRef name : {"key", "value"})
-    b.setOperand(name, addKeys(b, b.getShape(name), factors));
+  b.setOperand("key", getKeys(factors));
+  b.setOperand("value", getValues(factors));
   // The mask is broadcast to [batch, heads of the query, rows, columns].
   ArrayRef<int64_t> query = b.getShape("query");
   SmallVector<int64_t> scores = {query[0], query[1], query[2],
@@ -97,10 +103,10 @@ static void buildAttentionBackward(NodeRuleBuilder &b) {
   if (failed(factors))
     return;
   setInputs(b, *factors);
+  TensorFactors gradients[] = {addQueries(b, b.getResultShape(), *factors),
+                               getKeys(*factors), getValues(*factors)};
   for (unsigned i = 0; i < b.rule.results.size() && i < 3; ++i)
-    b.setResult(i == 0 ? addQueries(b, b.getResultShape(i), *factors)
-                       : addKeys(b, b.getResultShape(i), *factors),
-                i);
+    b.setResult(gradients[i], i);
   b.addLinear({"grad_out"});
 }
 

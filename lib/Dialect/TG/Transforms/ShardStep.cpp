@@ -8,6 +8,8 @@
 
 #include "ShardStep/AxisSharder.h"
 #include "ShardStep/CausalMasks.h"
+#include "ShardStep/EqualViews.h"
+#include "ShardStep/PlacementSearch.h"
 
 #include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/Dialect/TG/Transforms/ModelAxes.h"
@@ -15,6 +17,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+
+#define DEBUG_TYPE "tg-shard-step"
 
 namespace regather::tg {
 #define GEN_PASS_DEF_SHARDSTEPPASS
@@ -61,6 +66,10 @@ private:
     auto annotations = readAnnotations(module, *whole, shard);
     if (failed(annotations))
       return failure();
+    std::vector<std::string> wanted(axes.begin(), axes.end());
+    if (wanted.empty())
+      wanted = findModelAxes(mesh, shard, {});
+    addSequences(func, wanted, *annotations);
     FailureOr<SmallVector<StringRef>> order =
         chooseOrder(func, *whole, *annotations);
     if (failed(order))
@@ -69,6 +78,8 @@ private:
     MeshOp::create(builder, module.getLoc(), whole->symbol.getValue(),
                    whole->axes,
                    DenseI64ArrayAttr::get(&getContext(), whole->sizes));
+    if (!order->empty())
+      mergeEqualViews(func.getBody().front());
     SmallVector<StringRef> done;
     for (StringRef axis : *order) {
       if (failed(
@@ -152,6 +163,62 @@ private:
     return false;
   }
 
+  /// Chooses what nobody has said anything about.
+  void chooseSeeds(const Step &step, const DataMesh &axisMesh,
+                   AxisSeeds &seeds) {
+    func::FuncOp func = step.func;
+    PlacementChoice choice = searchPlacements(step, axisMesh);
+    numTried += choice.numTried;
+    seeds = std::move(choice.seeds);
+    StringAttr axis = axisMesh.shardAxes.getNames().front();
+    if (seeds.empty()) {
+      func.emitWarning() << "axis " << axis
+                         << " of option 'mesh' splits nothing: its "
+                         << axisMesh.shardRanks
+                         << " ranks do the same work, because no cut costs "
+                            "less; say with option 'shard' what lies over it";
+      return;
+    }
+    for (const std::string &annotation : choice.annotations)
+      remark::passed(func.getLoc(),
+                     remark::RemarkOpts::name("placed").category(DEBUG_TYPE))
+          << remark::reason("{0}", annotation);
+    remark::analysis(
+        func.getLoc(),
+        remark::RemarkOpts::name("placement-cost").category(DEBUG_TYPE))
+        << remark::metric("sent_bytes", choice.cost.sentBytes)
+        << remark::metric("kept_bytes", choice.cost.keptBytes)
+        << remark::metric("flops", choice.cost.flops)
+        << remark::metric("kept_bytes_whole", choice.before.keptBytes)
+        << remark::metric("flops_whole", choice.before.flops);
+  }
+
+  /// Cuts the sequence, dimension 1 of inputs, over an axis called cp of which
+  /// annotations say nothing.
+  static void addSequences(func::FuncOp func, ArrayRef<std::string> axes,
+                           std::vector<Annotation> &annotations) {
+    bool isOpen = llvm::is_contained(axes, "cp") &&
+                  llvm::none_of(annotations, [](const Annotation &annotation) {
+                    return annotation.axis == "cp";
+                  });
+    std::optional<int64_t> length;
+    for (unsigned i = 0, e = func.getNumArguments(); isOpen && i != e; ++i) {
+      auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
+      auto name = func.getArgAttrOfType<StringAttr>(i, kNameAttrName);
+      auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
+      if (!role || role.getKind() != RoleKind::Input || !name || !type ||
+          type.getRank() < 2)
+        continue;
+      if (!length)
+        length = type.getDimSize(1);
+      if (type.getDimSize(1) != *length)
+        continue;
+      std::string text = (name.getValue() + "=[cp] shard 1").str();
+      annotations.push_back(
+          {text, name.str(), /*isOutput=*/false, "cp", /*dim=*/1});
+    }
+  }
+
   LogicalResult shardOver(func::FuncOp func, const DataMesh &axisMesh,
                           ArrayRef<Annotation> annotations) {
     if (axisMesh.shardRanks > 1 && cutsPositions(func, axisMesh, annotations))
@@ -166,11 +233,7 @@ private:
     if (axisMesh.shardRanks == 1)
       return success();
     if (seeds->empty())
-      func.emitWarning() << "axis " << axisMesh.shardAxes.getNames().front()
-                         << " of option 'mesh' splits nothing: its "
-                         << axisMesh.shardRanks
-                         << " ranks do the same work; say with option 'shard' "
-                            "what lies over it";
+      chooseSeeds(*step, axisMesh, *seeds);
     AxisSharder sharder(*step, axisMesh, *seeds);
     sharder.run();
     numParametersSharded += sharder.countShardedParameters();

@@ -6,7 +6,7 @@
 // RUN: not regather-opt %s "--tg-shard-step=mesh=tp:2,cp:2 axes=cp shard={up=[tp] shard 0}" 2>&1 | FileCheck %s --check-prefix=AXES
 // RUN: not regather-opt %s "--tg-shard-step=mesh=tp:2,cp:2 axes=tp,tp shard={up=[tp] shard 0}" 2>&1 | FileCheck %s --check-prefix=SAME
 // RUN: not regather-opt %s "--tg-shard-step=shard={up=[tp] shard 0}" 2>&1 | FileCheck %s --check-prefix=MESH
-// RUN: regather-opt %s "--tg-shard-step=mesh=tp:2" 2>&1 | FileCheck %s --check-prefix=IDLE
+// RUN: regather-opt %s "--tg-shard-step=mesh=tp:3" 2>&1 | FileCheck %s --check-prefix=IDLE
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2,tp:2 model-axes=tp shard-axis=tp" 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not regather-opt %s "--tg-shard-step=mesh=dp:2,tp:2 shard={up=[tp] shard 0}" "--tg-shard-parameters=mesh=dp:2,tp:2 model-axes=tp elastic=4" 2>&1 | FileCheck %s --check-prefix=ELASTIC
 
@@ -18,7 +18,7 @@
 // AXES: option 'shard' asks for "up=[tp] shard 0", but option 'axes' does not list axis "tp"
 // SAME: option 'axes' lists axis "tp" twice
 // MESH: option 'mesh' is missing
-// IDLE: warning: axis "tp" of option 'mesh' splits nothing: its 2 ranks do the same work; say with option 'shard' what lies over it
+// IDLE: warning: axis "tp" of option 'mesh' splits nothing: its 3 ranks do the same work, because no cut costs less; say with option 'shard' what lies over it
 // BOTH: options 'model-axes' and 'shard-axis' both name axis "tp"
 // ELASTIC: option 'elastic' makes trees of sums over the batch alone, but option 'model-axes' says that the step is sharded over "tp", too
 func.func @step(

@@ -44,6 +44,13 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
     results may leave the step cut, with a placement. All of it is exact: but
     for the order of sums, the step computes what it did before.
 
+    An axis called cp without annotations cuts the sequence: dimension 1 of the
+    inputs that have one. For another axis without annotations, parameters are
+    placed by cost: group by group, those of equal layers alike, as the bytes
+    that are sent and kept and the operations of a rank become least for the
+    whole step. Remarks give the choice as annotations, and what it costs. An
+    axis over which no cut costs less splits nothing, with a warning.
+
     Uneven parameters are padded; dimensions of inputs and of what leaves
     modules, and those that are cut by two axes, have to be divisible.
 
@@ -57,7 +64,8 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
            "Name of the mesh that is declared">,
     ListOption<"axes", "axes", "std::string",
                "Axes to shard over, in this order; by default those that "
-               "annotations name, first those that cut inputs">,
+               "annotations name and those called tp, cp or ep, first those "
+               "that cut inputs">,
     ListOption<"shard", "shard", "std::string",
                "Placements of parameters, inputs and outputs of modules, such "
                "as layers.*.wq=[tp] shard 0">
@@ -68,6 +76,8 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numParametersSharded", "num-parameters-sharded",
               "Number of parameters sharded, counted once for each axis">,
+    Statistic<"numTried", "num-tried",
+              "Number of choices of placements that were carried out">,
     Statistic<"numCollectives", "num-collectives",
               "Number of collectives inserted">,
     Statistic<"numSplit", "num-split",

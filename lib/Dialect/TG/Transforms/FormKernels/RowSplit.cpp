@@ -32,7 +32,10 @@ static std::optional<RowSplit> splitAt(Operation *op, const ShardingRule &rule,
       spmd::splitFactor(op, rule, *factor, rows, /*allowUneven=*/false);
   if (!split)
     return std::nullopt;
-  return RowSplit{rows, {split->operands}, {split->results}};
+  RowSplit found{rows, {}, {}};
+  found.operands.append(split->operands.begin(), split->operands.end());
+  found.results.append(split->results.begin(), split->results.end());
+  return found;
 }
 
 static std::optional<ShardingRule> getRule(Operation *op) {

@@ -115,20 +115,110 @@ SmallVector<Value> Communication::scatter(ValueRange values,
       IntegerAttr()));
 }
 
-Value Communication::exchange(Value part, int64_t from,
-                              const ValueState &state) {
-  auto type = cast<RankedTensorType>(part.getType());
-  int64_t ranks = mesh.getRanks(state.group);
-  SmallVector<int64_t> shape(type.getShape());
-  shape[from] *= ranks;
-  shape[state.dim] /= ranks;
-  return wait(AllToAllOp::create(
+/// Which dimensions of the expanded tensor each dimension has become.
+static SmallVector<ReassociationIndices> groupDims(int64_t rank,
+                                                   ArrayRef<DimCut> cuts) {
+  SmallVector<ReassociationIndices> groups(rank);
+  int64_t next = 0;
+  for (auto [dim, group] : llvm::enumerate(groups)) {
+    group.push_back(next++);
+    for (const DimCut &cut : cuts)
+      if (cut.dim == static_cast<int64_t>(dim) && cut.outer != 1)
+        group.push_back(next++);
+  }
+  return groups;
+}
+
+static bool areContiguous(ArrayRef<DimCut> cuts) {
+  return llvm::all_of(cuts, [](const DimCut &cut) { return cut.outer == 1; });
+}
+
+/// Where the inner part of a dimension is in the expanded tensor.
+static int64_t getInnerDim(int64_t rank, ArrayRef<DimCut> cuts, int64_t dim) {
+  return groupDims(rank, cuts)[dim].back();
+}
+
+static SmallVector<int64_t> getExpandedShape(ArrayRef<int64_t> shape,
+                                             ArrayRef<DimCut> cuts) {
+  SmallVector<int64_t> expanded;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    int64_t outer = 1;
+    for (const DimCut &cut : cuts)
+      if (cut.dim == static_cast<int64_t>(dim))
+        outer = cut.outer;
+    if (outer != 1)
+      expanded.push_back(outer);
+    expanded.push_back(size / outer);
+  }
+  return expanded;
+}
+
+Value Communication::expandOuter(Value value, ArrayRef<DimCut> cuts) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (areContiguous(cuts))
+    return value;
+  return mark(tensor::ExpandShapeOp::create(
                   builder, loc,
-                  getFuture(builder.getContext(), type.clone(shape)), part,
-                  mesh.symbol, mesh.getAxes(state.group),
-                  builder.getI64IntegerAttr(state.dim),
-                  builder.getI64IntegerAttr(from), phase, IntegerAttr()))
-      .front();
+                  type.clone(getExpandedShape(type.getShape(), cuts)), value,
+                  groupDims(type.getRank(), cuts)))
+      ->getResult(0);
+}
+
+Value Communication::collapseOuter(Value value, ArrayRef<DimCut> cuts,
+                                   RankedTensorType type) {
+  if (areContiguous(cuts))
+    return value;
+  return mark(tensor::CollapseShapeOp::create(builder, loc, type, value,
+                                              groupDims(type.getRank(), cuts)))
+      ->getResult(0);
+}
+
+Value Communication::gatherParts(Value part, const ValueState &state,
+                                 Type type) {
+  auto whole = cast<RankedTensorType>(type);
+  DimCut cut = state.getCut();
+  Value gathered =
+      gather(expandOuter(part, cut), getInnerDim(whole.getRank(), cut, cut.dim),
+             mesh.getAxes(state.group),
+             whole.clone(getExpandedShape(whole.getShape(), cut)))
+          .front();
+  return collapseOuter(gathered, cut, whole);
+}
+
+Value Communication::scatterParts(Value value, Reduction reduction,
+                                  const ValueState &state) {
+  auto type = cast<RankedTensorType>(value.getType());
+  DimCut cut = state.getCut();
+  Value part = scatter(expandOuter(value, cut), reduction,
+                       getInnerDim(type.getRank(), cut, cut.dim),
+                       mesh.getAxes(state.group), mesh.getRanks(state.group))
+                   .front();
+  return collapseOuter(part, cut, mesh.getLocalType(type, state));
+}
+
+Value Communication::exchange(Value part, const ValueState &from,
+                              const ValueState &to) {
+  auto type = cast<RankedTensorType>(part.getType());
+  int64_t ranks = mesh.getRanks(to.group);
+  DimCut cuts[] = {from.getCut(), to.getCut()};
+  int64_t split = getInnerDim(type.getRank(), cuts, to.dim);
+  int64_t joined = getInnerDim(type.getRank(), cuts, from.dim);
+  Value expanded = expandOuter(part, cuts);
+  SmallVector<int64_t> sizes(
+      cast<RankedTensorType>(expanded.getType()).getShape());
+  sizes[joined] *= ranks;
+  sizes[split] /= ranks;
+  Value exchanged =
+      wait(AllToAllOp::create(
+               builder, loc, getFuture(builder.getContext(), type.clone(sizes)),
+               expanded, mesh.symbol, mesh.getAxes(to.group),
+               builder.getI64IntegerAttr(split),
+               builder.getI64IntegerAttr(joined), phase, IntegerAttr()))
+          .front();
+  SmallVector<int64_t> shape(type.getShape());
+  shape[from.dim] *= ranks;
+  shape[to.dim] /= ranks;
+  return collapseOuter(exchanged, cuts, type.clone(shape));
 }
 
 Value Communication::getOffset(Group group, int64_t size) {
@@ -155,7 +245,7 @@ Value Communication::drawPart(Value whole, const ValueState &state) {
   bool isOutermost = llvm::all_of(type.getShape().take_front(state.dim),
                                   [](int64_t size) { return size == 1; });
   int64_t ranks = mesh.getRanks(state.group);
-  if (!isOutermost ||
+  if (!isOutermost || !state.isContiguous() ||
       part.getDimSize(state.dim) * ranks != type.getDimSize(state.dim))
     return nullptr;
   Value first = getOffset(state.group, part.getNumElements());
@@ -175,21 +265,27 @@ void Communication::drawOwn(RandomOp random) {
 
 Value Communication::slice(Value whole, const ValueState &state) {
   auto type = cast<RankedTensorType>(whole.getType());
+  DimCut cut = state.getCut();
+  int64_t dim = getInnerDim(type.getRank(), cut, cut.dim);
+  Value expanded = expandOuter(whole, cut);
+  auto from = cast<RankedTensorType>(expanded.getType());
   int64_t ranks = mesh.getRanks(state.group);
-  RankedTensorType part = mesh.getLocalType(type, state);
-  int64_t size = part.getDimSize(state.dim);
-  if (size * ranks != type.getDimSize(state.dim))
-    whole = mark(createPadding(builder, loc, whole, state.dim, size * ranks))
-                ->getResult(0);
-  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
-  SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+  SmallVector<int64_t> shape(from.getShape());
+  int64_t size = shape[dim] = getShardSize(shape[dim], ranks);
+  if (size * ranks != from.getDimSize(dim))
+    expanded = mark(createPadding(builder, loc, expanded, dim, size * ranks))
+                   ->getResult(0);
+  SmallVector<OpFoldResult> offsets(shape.size(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(shape.size(), builder.getIndexAttr(1));
   SmallVector<OpFoldResult> sizes;
-  for (int64_t extent : part.getShape())
+  for (int64_t extent : shape)
     sizes.push_back(builder.getIndexAttr(extent));
-  offsets[state.dim] = getOffset(state.group, size);
-  return mark(tensor::ExtractSliceOp::create(builder, loc, part, whole, offsets,
-                                             sizes, strides))
-      ->getResult(0);
+  offsets[dim] = getOffset(state.group, size);
+  Value part =
+      mark(tensor::ExtractSliceOp::create(builder, loc, from.clone(shape),
+                                          expanded, offsets, sizes, strides))
+          ->getResult(0);
+  return collapseOuter(part, cut, mesh.getLocalType(type, state));
 }
 
 SmallVector<Value> Communication::unflatten(Value flat,

@@ -51,9 +51,16 @@ public:
                                          Reduction reduction, int64_t dim,
                                          AxesAttr axes, int64_t ranks);
 
-  /// A value that is cut along `from`, cut as `state` says. Both sizes are
-  /// divisible by the ranks.
-  mlir::Value exchange(mlir::Value part, int64_t from, const ValueState &state);
+  /// The whole of type `type` of which `part` is what `state` leaves to this
+  /// rank, and this rank's part of a reduced value.
+  mlir::Value gatherParts(mlir::Value part, const ValueState &state,
+                          mlir::Type type);
+  mlir::Value scatterParts(mlir::Value value, Reduction reduction,
+                           const ValueState &state);
+  /// A value that is cut as `from` says, cut as `to` does along another
+  /// dimension. Both sizes are divisible by the ranks.
+  mlir::Value exchange(mlir::Value part, const ValueState &from,
+                       const ValueState &to);
 
   /// The part of random bits, drawn where it is needed: its elements are those
   /// of the whole. Null if `whole` is nothing drawn, or its part is no block.
@@ -81,6 +88,11 @@ public:
   int64_t getNumCollectives() const { return numCollectives; }
 
 private:
+  /// `value` with the outer parts of dimensions in dimensions of their own,
+  /// and the way back to `type`.
+  mlir::Value expandOuter(mlir::Value value, llvm::ArrayRef<DimCut> cuts);
+  mlir::Value collapseOuter(mlir::Value value, llvm::ArrayRef<DimCut> cuts,
+                            mlir::RankedTensorType type);
   /// First element of this rank's part, of `size` elements.
   mlir::Value getOffset(Group group, int64_t size);
   /// Marks `op`, and gives its results.

@@ -12,16 +12,56 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
+/// The value of which `value` is a view with the same elements; null if it is
+/// none.
+static Value getViewed(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumOperands() != 1 || op->getNumResults() != 1 ||
+      !isa<ShardingRuleOpInterface>(op) || !getOpCost(op).view)
+    return nullptr;
+  auto from = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto to = dyn_cast<RankedTensorType>(value.getType());
+  return from && to && from.getNumElements() == to.getNumElements()
+             ? op->getOperand(0)
+             : Value();
+}
+
+Value Partitioner::viewWhole(Value value, const ValueVersion &from) {
+  if (!from.state.isSplit())
+    return nullptr;
+  SmallVector<Operation *> views;
+  Value viewed = value;
+  // Operations that have not been replaced read forms, not values.
+  while (Value next = replaced.contains(viewed.getDefiningOp())
+                          ? getViewed(viewed)
+                          : Value()) {
+    if (!getState(next).isSplit())
+      break;
+    views.push_back(viewed.getDefiningOp());
+    viewed = next;
+  }
+  if (views.empty())
+    return nullptr;
+  Value whole = getAs(viewed, ValueState::getWhole());
+  for (Operation *view : llvm::reverse(views))
+    whole = cast<ShardingRuleOpInterface>(view)
+                .buildPart(communication.getBuilder(), whole,
+                           view->getResultTypes())
+                ->getResult(0);
+  return whole;
+}
+
 Value Partitioner::exchange(const ValueVersion &from, Value value,
                             const ValueState &state) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || !from.state.isSplit() || from.state.group != state.group)
+  if (!type || !from.state.isSplit() || from.state.group != state.group ||
+      from.state.dim == state.dim)
     return nullptr;
   int64_t ranks = mesh.getRanks(state.group);
   if (type.getDimSize(from.state.dim) % ranks != 0 ||
       type.getDimSize(state.dim) % ranks != 0)
     return nullptr;
-  return communication.exchange(from.local, from.state.dim, state);
+  return communication.exchange(from.local, from.state, state);
 }
 
 int64_t Partitioner::getConversionBytes(Value value, const ValueVersion &seen,
@@ -51,7 +91,7 @@ int64_t Partitioner::getCommunication(Operation *op, const ShardingRule &rule,
   for (auto [number, value] : llvm::enumerate(op->getOperands())) {
     if (llvm::is_contained(rule.unread, number))
       continue;
-    std::optional<int64_t> dim = split.operands[number];
+    std::optional<DimCut> dim = split.operands[number];
     bytes += getConversionBytes(value, operands[number],
                                 dim ? ValueState::getSplit(group, *dim)
                                     : ValueState::getWhole());

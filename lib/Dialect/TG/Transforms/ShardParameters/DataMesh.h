@@ -23,13 +23,29 @@ enum class Group {
   Shard,
 };
 
+/// How a dimension is cut: into equal blocks of what is left of it when its
+/// `outer` outermost parts are told apart. Of [b, s, w], cut along s, the view
+/// [b * s, w] is cut along dimension 0 with b outer parts: each rank has its
+/// block of each of them. Cut into contiguous blocks if `outer` is 1.
+struct DimCut {
+  DimCut(int64_t dim, int64_t outer = 1) : dim(dim), outer(outer) {}
+  operator int64_t() const { return dim; }
+  bool operator==(const DimCut &other) const {
+    return dim == other.dim && outer == other.outer;
+  }
+
+  int64_t dim;
+  int64_t outer;
+};
+
 /// How the values of a step lie over the ranks of a group.
 struct ValueState {
   enum class Kind {
     /// Equal on all ranks.
     Whole,
-    /// Cut along `dim` into equal blocks in rank order; padded at the end if
-    /// the size is not divisible, which only happens in the group `Shard`.
+    /// Cut along `dim` into equal blocks in rank order, in each of `outer`
+    /// parts; padded at the end if the size is not divisible, which only
+    /// happens in the group `Shard` and with one part.
     Split,
     /// The reduction of the values of all ranks.
     Partial,
@@ -37,21 +53,24 @@ struct ValueState {
   Kind kind = Kind::Whole;
   Group group = Group::Data;
   int64_t dim = 0;
+  int64_t outer = 1;
   Reduction reduction = Reduction::Sum;
 
   static ValueState getWhole() { return {}; }
-  static ValueState getSplit(Group group, int64_t dim) {
-    return {Kind::Split, group, dim, Reduction::Sum};
+  static ValueState getSplit(Group group, DimCut cut) {
+    return {Kind::Split, group, cut.dim, cut.outer, Reduction::Sum};
   }
   static ValueState getPartial(Group group, Reduction reduction) {
-    return {Kind::Partial, group, 0, reduction};
+    return {Kind::Partial, group, 0, 1, reduction};
   }
+  DimCut getCut() const { return {dim, outer}; }
+  bool isContiguous() const { return outer == 1; }
   bool isWhole() const { return kind == Kind::Whole; }
   bool isSplit() const { return kind == Kind::Split; }
   bool isPartial() const { return kind == Kind::Partial; }
   bool operator==(const ValueState &other) const {
     return kind == other.kind && group == other.group && dim == other.dim &&
-           reduction == other.reduction;
+           outer == other.outer && reduction == other.reduction;
   }
 };
 

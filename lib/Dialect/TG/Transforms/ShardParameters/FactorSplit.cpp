@@ -34,22 +34,46 @@ bool regather::tg::spmd::areUsedResultsDescribed(Operation *op,
   return true;
 }
 
+std::optional<std::pair<unsigned, int64_t>>
+regather::tg::spmd::findCutFactor(const ShardingRule &rule,
+                                  const TensorFactors &tensor, DimCut cut) {
+  int64_t rest = cut.outer;
+  for (unsigned factor : tensor[cut.dim]) {
+    int64_t size = rule.factors[factor].size;
+    if (size == 1)
+      continue;
+    if (rest < size)
+      return size % rest == 0 ? std::optional(std::make_pair(factor, rest))
+                              : std::nullopt;
+    if (rest % size != 0)
+      return std::nullopt;
+    rest /= size;
+  }
+  return std::nullopt;
+}
+
 /// Finds the dimension of `tensor` that is cut with `factor`. Fails if the cut
-/// does not leave a block of the tensor.
+/// does not leave a block of the tensor, unless `outer` says that it need not.
 static LogicalResult locate(const ShardingRule &rule,
                             const TensorFactors &tensor, unsigned factor,
-                            bool alone, std::optional<int64_t> &found) {
+                            bool alone, std::optional<int64_t> outer,
+                            std::optional<DimCut> &found) {
   for (auto [dim, factors] : llvm::enumerate(tensor)) {
     if (!llvm::is_contained(factors, factor))
       continue;
-    if (found || getOutermostFactor(rule, tensor, dim) != factor)
+    if (found || (!outer && getOutermostFactor(rule, tensor, dim) != factor))
       return failure();
     // Padding of an inner factor would lie between the elements of the tensor.
     if (alone && llvm::any_of(factors, [&](unsigned other) {
           return other != factor && rule.factors[other].size != 1;
         }))
       return failure();
-    found = dim;
+    found = DimCut(dim, outer.value_or(1));
+    for (unsigned other : factors) {
+      if (other == factor)
+        break;
+      found->outer *= rule.factors[other].size;
+    }
   }
   return success();
 }
@@ -71,23 +95,22 @@ static bool hasParts(FactorKind kind, bool uneven) {
   llvm_unreachable("unknown kind of factor");
 }
 
-std::optional<FactorSplit>
-regather::tg::spmd::splitFactor(Operation *op, const ShardingRule &rule,
-                                unsigned factor, int64_t ranks,
-                                bool allowUneven) {
+std::optional<FactorSplit> regather::tg::spmd::splitFactor(
+    Operation *op, const ShardingRule &rule, unsigned factor, int64_t ranks,
+    bool allowUneven, std::optional<int64_t> outer) {
   FactorSplit split;
   split.factor = factor;
-  split.uneven = rule.factors[factor].size % ranks != 0;
-  if ((split.uneven && !allowUneven) ||
+  split.uneven = rule.factors[factor].size % (ranks * outer.value_or(1)) != 0;
+  if ((split.uneven && (!allowUneven || outer.value_or(1) != 1)) ||
       !hasParts(rule.factors[factor].kind, split.uneven) ||
       !areUsedResultsDescribed(op, rule))
     return std::nullopt;
   for (const TensorFactors &tensor : rule.operands)
-    if (failed(locate(rule, tensor, factor, split.uneven,
+    if (failed(locate(rule, tensor, factor, split.uneven, outer,
                       split.operands.emplace_back())))
       return std::nullopt;
   for (const TensorFactors &tensor : rule.results)
-    if (failed(locate(rule, tensor, factor, split.uneven,
+    if (failed(locate(rule, tensor, factor, split.uneven, outer,
                       split.results.emplace_back())))
       return std::nullopt;
   return split;

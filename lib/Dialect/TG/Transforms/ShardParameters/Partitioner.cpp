@@ -58,6 +58,12 @@ void Partitioner::addVersion(Value value, const ValueVersion &version,
     entry.insideOptimizer = number;
 }
 
+void Partitioner::prefer(Value value, const ValueVersion &version) {
+  Entry &entry = getEntry(value);
+  entry.versions.insert(entry.versions.begin(), version);
+  entry.outsideOptimizer = entry.insideOptimizer = 0;
+}
+
 const ValueVersion *Partitioner::findVersion(const Entry &entry,
                                              const ValueState &state) const {
   for (const ValueVersion &version : entry.versions)
@@ -99,14 +105,13 @@ ValueVersion Partitioner::getVersion(Value value, const ValueState &state) {
 
 ValueVersion Partitioner::makeWhole(const ValueVersion &from, Value value) {
   AxesAttr axes = mesh.getAxes(from.state.group);
-  SmallVector<Value> whole =
+  Value whole =
       from.state.isSplit()
-          ? communication.gather(from.local, from.state.dim, axes,
-                                 value.getType())
-          : communication.reduce(from.local, from.state.reduction, axes);
+          ? communication.gatherParts(from.local, from.state, value.getType())
+          : communication.reduce(from.local, from.state.reduction, axes)
+                .front();
   return {ValueState::getWhole(),
-          communication.castTo(whole.front(),
-                               getElementTypeOrSelf(value.getType()))};
+          communication.castTo(whole, getElementTypeOrSelf(value.getType()))};
 }
 
 /// Reduces over the ranks of a group and keeps a block. A value that is partial
@@ -115,10 +120,7 @@ ValueVersion Partitioner::makeWhole(const ValueVersion &from, Value value) {
 ValueVersion Partitioner::scatterPartial(const ValueVersion &from, Value value,
                                          const ValueState &state) {
   Value part =
-      communication
-          .scatter(from.local, from.state.reduction, state.dim,
-                   mesh.getAxes(state.group), mesh.getRanks(state.group))
-          .front();
+      communication.scatterParts(from.local, from.state.reduction, state);
   if (from.state.group != state.group && mesh.replicateAxes)
     part = communication.reduce(part, from.state.reduction, mesh.replicateAxes)
                .front();
@@ -132,14 +134,18 @@ ValueVersion Partitioner::convert(Value value, const ValueState &state) {
   ValueVersion from = entry.versions.front();
   if (const ValueVersion *whole = findVersion(entry, ValueState::getWhole()))
     from = *whole;
-  if (state.isWhole())
+  if (state.isWhole()) {
+    if (goal == FactorGoal::LeastCommunication)
+      if (Value whole = viewWhole(value, from))
+        return {state, whole};
     return makeWhole(from, value);
+  }
   assert(state.isSplit() && "nothing is made partial");
   if (from.state.isPartial() &&
       (from.state.group == state.group || state.group == Group::Shard))
     return scatterPartial(from, value, state);
   // The same blocks on the same ranks.
-  if (from.state.isSplit() && from.state.dim == state.dim &&
+  if (from.state.isSplit() && from.state.getCut() == state.getCut() &&
       mesh.getAxes(from.state.group) == mesh.getAxes(state.group))
     return {state, from.local, from.zeroPadding};
   if (goal == FactorGoal::LeastCommunication)
@@ -149,11 +155,18 @@ ValueVersion Partitioner::convert(Value value, const ValueState &state) {
     from = getVersion(value, ValueState::getWhole());
   if (mesh.getRanks(state.group) == 1)
     return {state, from.local, /*zeroPadding=*/true};
-  if (auto argument = dyn_cast<BlockArgument>(value); argument && cutArgument)
+  if (auto argument = dyn_cast<BlockArgument>(value);
+      argument && cutArgument && state.isContiguous())
     if (Value part = cutArgument(argument, state.dim))
-      return {state, part};
-  if (Value part = rebuildPart(from.local, state))
-    return {state, part};
+      return {state, part, /*zeroPadding=*/false, /*isStationary=*/true};
+  bool isStationary = false;
+  if (Value part = rebuildPart(from.local, state, isStationary)) {
+    ValueVersion rebuilt = {state, part, /*zeroPadding=*/false, isStationary};
+    // A parameter has been cut: from now on, its uses see the parts.
+    if (isStationary)
+      prefer(value, rebuilt);
+    return rebuilt;
+  }
   if (Value part = communication.drawPart(from.local, state)) {
     rebuilt.insert(from.local.getDefiningOp());
     return {state, part};
@@ -182,8 +195,9 @@ struct Rebuild {
 
 /// How to compute the part of `value` that `state` describes from whole
 /// operands, or from operands for which the same can be asked.
-static std::optional<Rebuild> planRebuild(Value value, int64_t dim,
-                                          const DataMesh &mesh, Group group) {
+static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
+                                          const DataMesh &mesh, Group group,
+                                          bool allowStrided) {
   auto result = dyn_cast<OpResult>(value);
   if (!result)
     return std::nullopt;
@@ -192,65 +206,81 @@ static std::optional<Rebuild> planRebuild(Value value, int64_t dim,
   if (!interface || op->getNumResults() != 1 || !isMemoryEffectFree(op))
     return std::nullopt;
   ShardingRule rule = interface.getShardingRule();
-  std::optional<unsigned> factor =
-      getOutermostFactor(rule, rule.results.front(), dim);
-  if (!factor || rule.factors[*factor].kind != FactorKind::Parallel)
+  auto factor = findCutFactor(rule, rule.results.front(), cut);
+  if (!factor || rule.factors[factor->first].kind != FactorKind::Parallel)
     return std::nullopt;
   std::optional<FactorSplit> split =
-      splitFactor(op, rule, *factor, mesh.getBlocks(group),
-                  /*allowUneven=*/group == Group::Shard);
+      splitFactor(op, rule, factor->first, mesh.getBlocks(group),
+                  /*allowUneven=*/group == Group::Shard,
+                  allowStrided ? std::optional(factor->second) : std::nullopt);
   if (split && mesh.segments && dependsOnRows(op, *split))
     return std::nullopt;
-  if (!split || split->results.front() != dim)
+  if (!split || !split->results.front() || !(*split->results.front() == cut))
     return std::nullopt;
   return Rebuild{result, *split};
 }
 
-Value Partitioner::rebuildPart(Value value, const ValueState &state) {
+Value Partitioner::rebuildPart(Value value, const ValueState &state,
+                               bool &isStationary) {
   // Longer chains do real work, and slicing their result costs less than
   // computing it twice. The bound also keeps the search linear.
   constexpr unsigned maxOperations = 8;
   unsigned visited = 0;
   SmallVector<Rebuild> stack;
   // By value and dimension: one value may be needed in two ways.
-  llvm::DenseMap<std::pair<Value, int64_t>, Value> parts;
+  llvm::DenseMap<std::tuple<Value, int64_t, int64_t>, Value> parts;
+  auto getKey = [](Value wanted, DimCut cut) {
+    return std::make_tuple(wanted, cut.dim, cut.outer);
+  };
   SmallVector<std::pair<Value, ValueVersion>> made;
-  auto push = [&](Value wanted, int64_t dim) {
-    std::optional<Rebuild> plan = planRebuild(wanted, dim, mesh, state.group);
+  // Something that it is made of is no parameter that has been placed.
+  bool isMovable = false;
+  auto push = [&](Value wanted, DimCut cut) {
+    std::optional<Rebuild> plan = planRebuild(
+        wanted, cut, mesh, state.group, goal == FactorGoal::LeastCommunication);
     if (!plan || ++visited > maxOperations)
       return false;
     stack.push_back(std::move(*plan));
     return true;
   };
-  auto isKnown = [&](Value wanted, int64_t dim) {
-    if (parts.count({wanted, dim}))
+  auto isKnown = [&](Value wanted, DimCut cut) {
+    if (parts.count(getKey(wanted, cut)))
       return true;
-    ValueState wantedState = ValueState::getSplit(state.group, dim);
+    ValueState wantedState = ValueState::getSplit(state.group, cut);
     auto it = numbers.find(wanted);
     const ValueVersion *version =
         it == numbers.end() ? nullptr
                             : findVersion(entries[it->second], wantedState);
     Value part = version ? version->local : Value();
+    bool isFixed = version && version->isStationary;
     if (auto argument = dyn_cast<BlockArgument>(wanted);
-        argument && !part && cutArgument && (part = cutArgument(argument, dim)))
-      getEntry(wanted).versions.push_back({wantedState, part});
-    if (part)
-      parts[{wanted, dim}] = part;
-    return bool(part);
+        argument && !part && cutArgument && wantedState.isContiguous() &&
+        (part = cutArgument(argument, cut.dim))) {
+      isFixed = true;
+      getEntry(wanted).versions.push_back(
+          {wantedState, part, /*zeroPadding=*/false, isFixed});
+    }
+    if (!part)
+      return false;
+    isStationary |= isFixed;
+    isMovable |= !isFixed;
+    parts[getKey(wanted, cut)] = part;
+    return true;
   };
   // What is much smaller than the whole may as well be sliced.
-  auto slice = [&](Value operand, int64_t dim) {
+  auto slice = [&](Value operand, DimCut cut) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (goal != FactorGoal::LeastCommunication || !type ||
         getBytes(operand) * mesh.getRanks(state.group) > getBytes(value))
       return false;
-    ValueVersion part = {ValueState::getSplit(state.group, dim), Value()};
+    ValueVersion part = {ValueState::getSplit(state.group, cut), Value()};
     part.local = communication.slice(operand, part.state);
-    parts[{operand, dim}] = part.local;
+    parts[getKey(operand, cut)] = part.local;
+    isMovable = true;
     made.push_back({operand, part});
     return true;
   };
-  bool possible = push(value, state.dim);
+  bool possible = push(value, state.getCut());
   while (possible && !stack.empty()) {
     Rebuild &top = stack.back();
     Operation *op = top.result.getOwner();
@@ -260,17 +290,17 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state) {
       ++top.next;
     if (top.next < op->getNumOperands()) {
       Value operand = op->getOperand(top.next);
-      int64_t dim = *top.split.operands[top.next];
-      possible = push(operand, dim) || slice(operand, dim);
+      DimCut cut = *top.split.operands[top.next];
+      possible = push(operand, cut) || slice(operand, cut);
       continue;
     }
     SmallVector<Value> operands;
-    for (auto [operand, dim] :
+    for (auto [operand, cut] :
          llvm::zip_equal(op->getOperands(), top.split.operands)) {
       // Cutting an argument may have put another value in its place.
-      [[maybe_unused]] bool isRebuilt = !dim || isKnown(operand, *dim);
+      [[maybe_unused]] bool isRebuilt = !cut || isKnown(operand, *cut);
       assert(isRebuilt && "an operand has no part");
-      operands.push_back(dim ? parts.lookup({operand, *dim}) : operand);
+      operands.push_back(cut ? parts.lookup(getKey(operand, *cut)) : operand);
     }
     ValueState wanted =
         ValueState::getSplit(state.group, *top.split.results.front());
@@ -278,7 +308,10 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state) {
         mesh.getLocalType(cast<RankedTensorType>(top.result.getType()), wanted);
     Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
         communication.getBuilder(), operands, type);
-    parts[{top.result, wanted.dim}] = part->getResult(0);
+    parts[getKey(top.result, wanted.getCut())] = part->getResult(0);
+    for (auto [operand, operandCut] :
+         llvm::zip_equal(op->getOperands(), top.split.operands))
+      isMovable |= !operandCut && getRuledTensor(operand.getType());
     made.push_back({top.result, {wanted, part->getResult(0)}});
     stack.pop_back();
   }
@@ -290,10 +323,11 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state) {
   for (const auto &[source, version] : made) {
     if (Operation *op = source.getDefiningOp())
       rebuilt.insert(op);
-    if (source != value || version.state.dim != state.dim)
+    if (source != value || !(version.state == state))
       getEntry(source).versions.push_back(version);
   }
-  return parts.lookup({value, state.dim});
+  isStationary &= !isMovable;
+  return parts.lookup(getKey(value, state.getCut()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -312,51 +346,74 @@ static bool ignoresPadding(const ShardingRule &rule, const FactorSplit &split,
   });
 }
 
+SmallVector<ValueState, 2>
+Partitioner::listCuts(Value value, const ValueVersion &seen) const {
+  SmallVector<ValueState, 2> cuts;
+  if (seen.state.isSplit())
+    cuts.push_back(seen.state);
+  auto it = numbers.find(value);
+  if (goal == FactorGoal::MostBytes || it == numbers.end())
+    return cuts;
+  for (const ValueVersion &version : entries[it->second].versions)
+    if (version.state.isSplit() && !llvm::is_contained(cuts, version.state))
+      cuts.push_back(version.state);
+  return cuts;
+}
+
+std::pair<int64_t, int64_t>
+Partitioner::rankSplit(Operation *op, const ShardingRule &rule,
+                       const FactorSplit &split, Group group,
+                       ArrayRef<ValueVersion> operands) const {
+  // Bytes that stay where they are.
+  int64_t bytes = 0, stationary = 0;
+  for (auto [other, dim, value] :
+       llvm::zip_equal(operands, split.operands, op->getOperands()))
+    if (dim && other.state == ValueState::getSplit(group, *dim)) {
+      bytes += getBytes(value);
+      stationary += other.isStationary ? getBytes(value) : 0;
+    }
+  if (goal == FactorGoal::MostBytes)
+    return {0, bytes};
+  return {stationary, -getCommunication(op, rule, split, group, operands)};
+}
+
 std::optional<std::pair<FactorSplit, Group>>
 Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
                           ArrayRef<ValueVersion> operands) {
   std::optional<std::pair<FactorSplit, Group>> best;
+  std::pair<int64_t, int64_t> bestRank;
   // A factor that is cut in several operands is tried once.
-  SmallVector<std::pair<unsigned, Group>, 4> seen;
-  std::pair<int64_t, int64_t> bestScore;
-  for (auto [i, version] : llvm::enumerate(operands)) {
-    if (!version.state.isSplit())
-      continue;
-    std::optional<unsigned> factor =
-        getOutermostFactor(rule, rule.operands[i], version.state.dim);
-    Group group = version.state.group;
-    if (!factor || llvm::is_contained(seen, std::make_pair(*factor, group)))
-      continue;
-    seen.push_back({*factor, group});
-    std::optional<FactorSplit> split =
-        splitFactor(op, rule, *factor, mesh.getBlocks(group),
-                    /*allowUneven=*/group == Group::Shard);
+  SmallVector<std::tuple<unsigned, int64_t, Group>, 4> seen;
+  auto consider = [&](unsigned operand, const ValueState &state) {
+    auto cut = findCutFactor(rule, rule.operands[operand], state.getCut());
+    if (!cut)
+      return;
+    auto [factor, outer] = *cut;
+    Group group = state.group;
+    if (llvm::is_contained(seen, std::make_tuple(factor, outer, group)))
+      return;
+    seen.push_back({factor, outer, group});
     // Shards are cut where the ranks are, not where segments are.
-    if (mesh.segments && group == Group::Shard &&
-        rule.factors[*factor].kind != FactorKind::Parallel)
-      continue;
-    if (!split ||
-        (split->uneven && rule.factors[*factor].kind == FactorKind::Sum &&
-         !ignoresPadding(rule, *split, operands)))
-      continue;
-    // Bytes that stay where they are.
-    int64_t bytes = 0, stationary = 0;
-    for (auto [other, dim, value] :
-         llvm::zip_equal(operands, split->operands, op->getOperands()))
-      if (dim && other.state == ValueState::getSplit(group, *dim)) {
-        bytes += getBytes(value);
-        stationary += other.isStationary ? getBytes(value) : 0;
-      }
-    auto score =
-        goal == FactorGoal::MostBytes
-            ? std::make_pair(int64_t(0), bytes)
-            : std::make_pair(stationary, -getCommunication(op, rule, *split,
-                                                           group, operands));
-    if (best && score <= bestScore)
-      continue;
+    FactorKind kind = rule.factors[factor].kind;
+    if (mesh.segments && group == Group::Shard && kind != FactorKind::Parallel)
+      return;
+    std::optional<FactorSplit> split = splitFactor(
+        op, rule, factor, mesh.getBlocks(group),
+        /*allowUneven=*/group == Group::Shard,
+        goal == FactorGoal::MostBytes ? std::nullopt : std::optional(outer));
+    if (!split || (split->uneven && kind == FactorKind::Sum &&
+                   !ignoresPadding(rule, *split, operands)))
+      return;
+    std::pair<int64_t, int64_t> rank =
+        rankSplit(op, rule, *split, group, operands);
+    if (best && rank <= bestRank)
+      return;
     best = std::make_pair(*split, group);
-    bestScore = score;
-  }
+    bestRank = rank;
+  };
+  for (auto [number, version] : llvm::enumerate(operands))
+    for (const ValueState &state : listCuts(op->getOperand(number), version))
+      consider(number, state);
   return best;
 }
 
@@ -444,7 +501,7 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
   SmallVector<Value> operands;
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
-    std::optional<int64_t> dim = split.operands[number];
+    std::optional<DimCut> dim = split.operands[number];
     versions.push_back(
         llvm::is_contained(rule.unread, number)
             ? seenBy(op, operand.get())
@@ -483,8 +540,30 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
   for (auto [result, state, local] :
        llvm::zip_equal(op->getResults(), states, locals))
     define(result, {state, local, zeroPadding, isStationary});
+  if (goal == FactorGoal::LeastCommunication)
+    scatterLikeOperands(op, rule, group);
   markReplaced(op);
   ++numSplit;
+}
+
+/// A sum that lies like an operand that was gathered for it, as the gradients
+/// of keys and values of attention do, is scattered as that operand was.
+void Partitioner::scatterLikeOperands(Operation *op, const ShardingRule &rule,
+                                      Group group) {
+  for (auto [result, factors] :
+       llvm::zip_equal(op->getResults(), rule.results)) {
+    if (!getState(result).isPartial() || factors.empty())
+      continue;
+    for (auto [operand, other] :
+         llvm::zip_equal(op->getOperands(), rule.operands)) {
+      ValueState state = seenBy(op, operand).state;
+      if (other != factors || !state.isSplit() || state.group != group ||
+          !state.isContiguous())
+        continue;
+      define(result, getVersion(result, state));
+      break;
+    }
+  }
 }
 
 void Partitioner::keepPartial(Operation *op,
@@ -538,6 +617,8 @@ void Partitioner::keepWhole(Operation *op, ArrayRef<ValueVersion> operands) {
   auto node = dyn_cast<NodeOp>(op);
   StringRef name = node ? node.getTarget() : op->getName().getStringRef();
   ++numKeptWhole;
+  if (passName.empty())
+    return;
   remark::missed(op->getLoc(),
                  remark::RemarkOpts::name("kept-whole").category(passName))
       << remark::reason("'{0}' cannot be carried out on parts of its operands",

@@ -64,7 +64,7 @@ using CutArgumentFn = std::function<mlir::Value(mlir::BlockArgument, int64_t)>;
 
 class Partitioner {
 public:
-  /// `passName` is the category of remarks.
+  /// `passName` is the category of remarks; none are made if it is empty.
   Partitioner(mlir::Block &block, const DataMesh &mesh,
               FactorGoal goal = FactorGoal::MostBytes,
               llvm::StringRef passName = "tg-shard-parameters");
@@ -111,6 +111,8 @@ private:
   };
 
   Entry &getEntry(mlir::Value value);
+  /// Adds a form that all uses see from now on.
+  void prefer(mlir::Value value, const ValueVersion &version);
   const ValueVersion *findVersion(const Entry &entry,
                                   const ValueState &state) const;
   /// The form in which an operation of this phase sees `value`.
@@ -120,6 +122,9 @@ private:
   ValueVersion makeWhole(const ValueVersion &from, mlir::Value value);
   ValueVersion scatterPartial(const ValueVersion &from, mlir::Value value,
                               const ValueState &state);
+  /// Gathers what a value is a view of, and views it again: other views of it
+  /// need no collective of their own. Null if it is no such view.
+  mlir::Value viewWhole(mlir::Value value, const ValueVersion &from);
   /// Cuts a whole value elsewhere: each rank sends all others their parts.
   mlir::Value exchange(const ValueVersion &from, mlir::Value value,
                        const ValueState &state);
@@ -132,8 +137,19 @@ private:
                            llvm::ArrayRef<ValueVersion> operands) const;
   /// Computes the part of a whole value that was made from nothing alone, or
   /// from arguments that can be cut.
-  mlir::Value rebuildPart(mlir::Value value, const ValueState &state);
+  /// `isStationary` becomes true if it is made of arguments alone that were
+  /// cut.
+  mlir::Value rebuildPart(mlir::Value value, const ValueState &state,
+                          bool &isStationary);
 
+  /// How a value is cut in the forms from which a factor may be chosen.
+  llvm::SmallVector<ValueState, 2> listCuts(mlir::Value value,
+                                            const ValueVersion &seen) const;
+  /// How good it is to cut an operation so; the larger, the better.
+  std::pair<int64_t, int64_t>
+  rankSplit(mlir::Operation *op, const ShardingRule &rule,
+            const FactorSplit &split, Group group,
+            llvm::ArrayRef<ValueVersion> operands) const;
   std::optional<std::pair<FactorSplit, Group>>
   chooseFactor(mlir::Operation *op, const ShardingRule &rule,
                llvm::ArrayRef<ValueVersion> operands);
@@ -142,6 +158,8 @@ private:
                 llvm::ArrayRef<ValueVersion> operands);
   void buildSplit(mlir::Operation *op, const ShardingRule &rule,
                   const FactorSplit &split, Group group);
+  void scatterLikeOperands(mlir::Operation *op, const ShardingRule &rule,
+                           Group group);
   void keepPartial(mlir::Operation *op, const llvm::SmallBitVector &partial,
                    llvm::ArrayRef<ValueVersion> operands);
   void keepWidePartial(mlir::Operation *op, const llvm::SmallBitVector &partial,

@@ -13,10 +13,10 @@ using namespace regather::tg;
 using namespace regather::tg::spmd;
 
 AxisSharder::AxisSharder(const Step &step, const DataMesh &mesh,
-                         const AxisSeeds &seeds)
+                         const AxisSeeds &seeds, bool isTrial)
     : step(step), mesh(mesh), seeds(seeds),
       partitioner(*step.block, mesh, FactorGoal::LeastCommunication,
-                  "tg-shard-step") {}
+                  isTrial ? "" : "tg-shard-step") {}
 
 void AxisSharder::run() {
   addArguments();
@@ -91,8 +91,10 @@ Value AxisSharder::cutArgument(BlockArgument value, int64_t dim) {
 void AxisSharder::gatherEarlierUses(unsigned number) {
   Argument &argument = arguments[number];
   BlockArgument old = step.block->getArgument(number);
+  ValueVersion part = {argument.state, argument.local, /*zeroPadding=*/false,
+                       /*isStationary=*/true};
   if (argument.local.use_empty())
-    return partitioner.define(old, {argument.state, argument.local});
+    return partitioner.define(old, part);
   Operation *first = nullptr;
   for (Operation *user : argument.local.getUsers()) {
     Operation *op = step.block->findAncestorOpInBlock(*user);
@@ -113,8 +115,7 @@ void AxisSharder::gatherEarlierUses(unsigned number) {
     use->set(whole);
   communication.setPlace(place);
   gathered.push_back(whole.getDefiningOp());
-  ValueVersion versions[] = {{argument.state, argument.local},
-                             {ValueState::getWhole(), whole}};
+  ValueVersion versions[] = {part, {ValueState::getWhole(), whole}};
   partitioner.define(old, versions);
   // Operations that read it whole may be rebuilt on parts.
   std::swap(versions[0], versions[1]);
@@ -138,7 +139,10 @@ ValueState AxisSharder::getResultState(unsigned result) {
   ValueState computed =
       partitioner.getState(step.getTerminator()->getOperand(result));
   bool isLoss = role && role.getKind() == RoleKind::Loss;
-  return computed.isSplit() && !isLoss ? computed : ValueState::getWhole();
+  // A placement describes contiguous parts.
+  return computed.isSplit() && computed.isContiguous() && !isLoss
+             ? computed
+             : ValueState::getWhole();
 }
 
 void AxisSharder::findEarlyResults() {

@@ -22,8 +22,9 @@ namespace regather::tg::spmd {
 /// leave the step cut.
 class AxisSharder {
 public:
-  /// `mesh` has the axis as its shard axis.
-  AxisSharder(const Step &step, const DataMesh &mesh, const AxisSeeds &seeds);
+  /// `mesh` has the axis as its shard axis. A trial makes no remarks.
+  AxisSharder(const Step &step, const DataMesh &mesh, const AxisSeeds &seeds,
+              bool isTrial = false);
 
   void run();
 

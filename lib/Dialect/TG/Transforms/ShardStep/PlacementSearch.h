@@ -1,0 +1,48 @@
+//===- PlacementSearch.h - Placements that nobody has fixed -----*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDSTEP_PLACEMENTSEARCH_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_SHARDSTEP_PLACEMENTSEARCH_H
+
+#include "Annotations.h"
+
+namespace regather::tg::spmd {
+
+/// What a choice of placements amounts to.
+struct PlacementCost {
+  /// What a rank receives in a step; what its arguments, gradients and states
+  /// take, and what forward keeps for backward.
+  double sentBytes = 0;
+  double keptBytes = 0;
+  double flops = 0;
+
+  /// In bytes: a byte that is kept costs what a byte that is sent does, and so
+  /// do as many operations as a processor does while it sends one.
+  double getTotal() const;
+};
+
+struct PlacementChoice {
+  AxisSeeds seeds;
+  /// The same as values of option `shard`.
+  std::vector<std::string> annotations;
+  PlacementCost before, cost;
+  /// Number of choices that were carried out.
+  int64_t numTried = 0;
+};
+
+/// Chooses placements of parameters along an axis for which there are no
+/// annotations. Parameters of equal layers, whose names differ in numbers only,
+/// are placed alike. Starting with nothing, one group after the other gets the
+/// placement with which the whole step costs least, all else following from it;
+/// the step is cut on a copy to find out. Deterministic. Twice as many steps
+/// are cut as there are dimensions of groups.
+PlacementChoice searchPlacements(const Step &step, const DataMesh &axisMesh);
+
+} // namespace regather::tg::spmd
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDSTEP_PLACEMENTSEARCH_H
