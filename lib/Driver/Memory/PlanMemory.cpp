@@ -25,6 +25,10 @@ static constexpr unsigned kNumBudgets = 5, kNumBudgetsAgain = 3;
 static constexpr unsigned kNumOffloads = 3;
 /// A step that takes so much of the limit is as good as one that takes it all.
 static constexpr double kFullPart = 0.98;
+/// Steps that do not fit of which the rest is tried on the host, and how much
+/// more than the rest: arenas do not shrink evenly.
+static constexpr size_t kNumRests = 3;
+static constexpr double kRestParts[] = {1.1, 1.5};
 /// How near a guess may come to a budget that is known, as part of what lies
 /// between two.
 static constexpr double kLeastPart = 0.1;
@@ -68,6 +72,7 @@ private:
   void tryBudgets(const StepOptions &options, const MeasuredStep &most,
                   unsigned numBudgets);
   void tryOffloads(const StepOptions &options, const MeasuredStep &measured);
+  void tryRestOnHost();
   FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first);
   void trySumsInBlocks();
   void tryGathersAgain(const MeasuredStep &first);
@@ -156,6 +161,37 @@ void MemorySearch::tryOffloads(const StepOptions &decided,
     bool isEnough = fits(*measured);
     (isEnough ? high : low) = bytes;
     (isEnough ? highBytes : lowBytes) = measured->choice.getBytes();
+  }
+}
+
+/// Recomputation and the link to the host share the work: of steps that are
+/// quicker than the best one and a little too large, the rest lies on the host.
+void MemorySearch::tryRestOnHost() {
+  if (!mayOffload)
+    return;
+  std::optional<unsigned> best = findBest();
+  std::vector<unsigned> larger;
+  for (auto [number, choice] : llvm::enumerate(plan.choices))
+    if (choice.getBytes() > plan.limit && choice.hostBytes == 0 &&
+        (!best || choice.seconds < plan.choices[*best].seconds))
+      larger.push_back(number);
+  llvm::sort(larger, [&](unsigned lhs, unsigned rhs) {
+    return std::make_pair(plan.choices[lhs].getBytes(), lhs) <
+           std::make_pair(plan.choices[rhs].getBytes(), rhs);
+  });
+  larger.resize(std::min(larger.size(), kNumRests));
+  for (unsigned number : larger) {
+    int64_t rest = plan.choices[number].getBytes() - plan.limit;
+    StepOptions away = options[number];
+    away.offload.decision = PassDecision::Yes;
+    away.offload.options.mode = OffloadMode::Bytes;
+    for (double part : kRestParts) {
+      away.offload.options.bytes =
+          static_cast<int64_t>(part * static_cast<double>(rest));
+      FailureOr<MeasuredStep> measured = tryDecisions(away);
+      if (failed(measured) || fits(*measured))
+        break;
+    }
   }
 }
 
@@ -337,8 +373,10 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen) {
   }
   if (!findBest() && mayChunk && given.chunk.isWanted())
     trySumsInBlocks();
-  if (!fits(*first))
+  if (!fits(*first)) {
+    tryRestOnHost();
     tryMoreRoom();
+  }
   std::optional<unsigned> best = findBest();
   if (!best)
     return emitLeast();
