@@ -25,10 +25,8 @@ static constexpr unsigned kNumBudgets = 5, kNumBudgetsAgain = 3;
 static constexpr unsigned kNumOffloads = 3;
 /// A step that takes so much of the limit is as good as one that takes it all.
 static constexpr double kFullPart = 0.98;
-/// Steps that do not fit of which the rest is tried on the host, and how much
-/// more than the rest: arenas do not shrink evenly.
-static constexpr size_t kNumRests = 3;
-static constexpr double kRestParts[] = {1.1, 1.5};
+/// Of the time of a step, what forward takes, a little less than a third.
+static constexpr double kForwardPart = 0.3;
 /// How near a guess may come to a budget that is known, as part of what lies
 /// between two.
 static constexpr double kLeastPart = 0.1;
@@ -72,7 +70,8 @@ private:
   void tryBudgets(const StepOptions &options, const MeasuredStep &most,
                   unsigned numBudgets);
   void tryOffloads(const StepOptions &options, const MeasuredStep &measured);
-  void tryRestOnHost();
+  void tryBudgetsWithHost(const StepOptions &options,
+                          const MeasuredStep &measured);
   FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first);
   void trySumsInBlocks();
   void tryGathersAgain(const MeasuredStep &first);
@@ -164,35 +163,21 @@ void MemorySearch::tryOffloads(const StepOptions &decided,
   }
 }
 
-/// Recomputation and the link to the host share the work: of steps that are
-/// quicker than the best one and a little too large, the rest lies on the host.
-void MemorySearch::tryRestOnHost() {
-  if (!mayOffload)
+/// Recomputation and the link to the host share the work: what is copied away
+/// while forward computes costs nothing, and a budget makes the rest fit.
+void MemorySearch::tryBudgetsWithHost(const StepOptions &decided,
+                                      const MeasuredStep &measured) {
+  const Device &device = model.getCluster().device;
+  if (!mayOffload || !mayRecompute)
     return;
-  std::optional<unsigned> best = findBest();
-  std::vector<unsigned> larger;
-  for (auto [number, choice] : llvm::enumerate(plan.choices))
-    if (choice.getBytes() > plan.limit && choice.hostBytes == 0 &&
-        (!best || choice.seconds < plan.choices[*best].seconds))
-      larger.push_back(number);
-  llvm::sort(larger, [&](unsigned lhs, unsigned rhs) {
-    return std::make_pair(plan.choices[lhs].getBytes(), lhs) <
-           std::make_pair(plan.choices[rhs].getBytes(), rhs);
-  });
-  larger.resize(std::min(larger.size(), kNumRests));
-  for (unsigned number : larger) {
-    int64_t rest = plan.choices[number].getBytes() - plan.limit;
-    StepOptions away = options[number];
-    away.offload.decision = PassDecision::Yes;
-    away.offload.options.mode = OffloadMode::Bytes;
-    for (double part : kRestParts) {
-      away.offload.options.bytes =
-          static_cast<int64_t>(part * static_cast<double>(rest));
-      FailureOr<MeasuredStep> measured = tryDecisions(away);
-      if (failed(measured) || fits(*measured))
-        break;
-    }
-  }
+  StepOptions away = decided;
+  away.offload.decision = PassDecision::Yes;
+  away.offload.options.mode = OffloadMode::Bytes;
+  away.offload.options.bytes = static_cast<int64_t>(
+      kForwardPart * measured.choice.seconds * device.hostBandwidth);
+  FailureOr<MeasuredStep> partly = tryDecisions(away);
+  if (succeeded(partly) && !fits(*partly))
+    tryBudgets(away, *partly, kNumBudgetsAgain);
 }
 
 /// The largest budget with which the step fits: more saved bytes mean less to
@@ -368,15 +353,14 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen) {
   if (!fits(*first)) {
     tryAll(given, *first, {PolicyPlan::Selective, PolicyPlan::Full},
            kNumBudgets);
+    tryBudgetsWithHost(given, *first);
     if (mayReshard)
       tryGathersAgain(*first);
   }
   if (!findBest() && mayChunk && given.chunk.isWanted())
     trySumsInBlocks();
-  if (!fits(*first)) {
-    tryRestOnHost();
+  if (!fits(*first))
     tryMoreRoom();
-  }
   std::optional<unsigned> best = findBest();
   if (!best)
     return emitLeast();
