@@ -70,6 +70,21 @@ def mlp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_bundle(ROOT / "examples" / "mlp.mlir", folder / "mlp.rgb")
 
 
+@pytest.mark.parametrize("graphs", ["none", "full"])
+def test_values_lie_on_the_host(mlp: Path, tmp_path: Path, graphs: str) -> None:
+    """Copied there and back, with the same bits, also within a graph."""
+    away = compile_bundle(ROOT / "examples" / "mlp.mlir", tmp_path / "mlp.rgb",
+                          "--offload=all min-bytes=0", f"--cuda-graph={graphs}")
+    losses, counts = [], []
+    for bundle, record in ((mlp, tmp_path / "here"), (away, tmp_path / "away")):
+        losses.append(losses_of(run(bundle, *RUN, "--json",
+                                    REGATHER_RECORD=str(record))))
+        counts.append(Counter(call["call"] for call in calls_of(record)))
+    assert losses[0] == losses[1]
+    for name in ("cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2"):
+        assert counts[1][name] > counts[0][name]
+
+
 def test_computes_what_the_cpu_computes(mlp: Path, tmp_path: Path) -> None:
     outputs = tmp_path / "gpu", tmp_path / "cpu"
     losses = losses_of(run(mlp, *RUN, "--json", "--outputs", outputs[0]))

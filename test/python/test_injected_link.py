@@ -83,9 +83,10 @@ def test_bundles_take_the_flag(command: tuple[str, ...], bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (("--comm=ucx",), '--comm expects threads, with latency=SECONDS or '
-                      'bandwidth=BYTES_PER_SECOND behind commas, mpi or nccl, '
-                      'got "ucx"'),
+    (("--comm=ucx",), '--comm expects threads, with latency=SECONDS, '
+                      'bandwidth=BYTES_PER_SECOND or '
+                      'host-bandwidth=BYTES_PER_SECOND behind commas, mpi or '
+                      'nccl, got "ucx"'),
     (("--comm=nccl",), "--comm=nccl needs a bundle for GPUs"),
     (("--comm=threads,latency=5",
       "--engine=interpreter"), "--comm needs the cpu engine")])

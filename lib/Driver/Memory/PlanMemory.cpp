@@ -25,6 +25,8 @@ static constexpr unsigned kNumBudgets = 5, kNumBudgetsAgain = 3;
 static constexpr unsigned kNumOffloads = 3;
 /// A step that takes so much of the limit is as good as one that takes it all.
 static constexpr double kFullPart = 0.98;
+/// Of the time of a step, what forward takes, a little less than a third.
+static constexpr double kForwardPart = 0.3;
 /// How near a guess may come to a budget that is known, as part of what lies
 /// between two.
 static constexpr double kLeastPart = 0.1;
@@ -68,6 +70,8 @@ private:
   void tryBudgets(const StepOptions &options, const MeasuredStep &most,
                   unsigned numBudgets);
   void tryOffloads(const StepOptions &options, const MeasuredStep &measured);
+  void tryBudgetsWithHost(const StepOptions &options,
+                          const MeasuredStep &measured);
   FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first);
   void trySumsInBlocks();
   void tryGathersAgain(const MeasuredStep &first);
@@ -157,6 +161,23 @@ void MemorySearch::tryOffloads(const StepOptions &decided,
     (isEnough ? high : low) = bytes;
     (isEnough ? highBytes : lowBytes) = measured->choice.getBytes();
   }
+}
+
+/// Recomputation and the link to the host share the work: what is copied away
+/// while forward computes costs nothing, and a budget makes the rest fit.
+void MemorySearch::tryBudgetsWithHost(const StepOptions &decided,
+                                      const MeasuredStep &measured) {
+  const Device &device = model.getCluster().device;
+  if (!mayOffload || !mayRecompute)
+    return;
+  StepOptions away = decided;
+  away.offload.decision = PassDecision::Yes;
+  away.offload.options.mode = OffloadMode::Bytes;
+  away.offload.options.bytes = static_cast<int64_t>(
+      kForwardPart * measured.choice.seconds * device.hostBandwidth);
+  FailureOr<MeasuredStep> partly = tryDecisions(away);
+  if (succeeded(partly) && !fits(*partly))
+    tryBudgets(away, *partly, kNumBudgetsAgain);
 }
 
 /// The largest budget with which the step fits: more saved bytes mean less to
@@ -332,6 +353,7 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen) {
   if (!fits(*first)) {
     tryAll(given, *first, {PolicyPlan::Selective, PolicyPlan::Full},
            kNumBudgets);
+    tryBudgetsWithHost(given, *first);
     if (mayReshard)
       tryGathersAgain(*first);
   }

@@ -41,7 +41,7 @@ public:
   bool allocate(int64_t threads);
   /// Starts helpers, and a thread for the copies of each stream but stream 0,
   /// over `hostLink`; false if the system does not grant them.
-  bool startHelpers(int64_t threads, bool canSpin, InjectedLink hostLink);
+  bool startHelpers(int64_t threads, bool canSpin, InjectedLink hostLink = {});
 
   using Clock = std::chrono::steady_clock;
 

@@ -44,6 +44,7 @@ protected:
     StepTiming timing;
     timing.computeSeconds = [](Operation *) { return 1.0; };
     timing.collectiveSeconds = [](CollectiveOpInterface) { return 2.0; };
+    timing.hostCopySeconds = [](HostCopyOpInterface) { return 3.0; };
     timing.getLink = [](StreamGroup group) {
       return static_cast<uint32_t>(group.axes.getNames().size() - 1);
     };
@@ -117,6 +118,46 @@ TEST_F(TimedStepTest, StreamsThatShareDevicesConflict) {
   EXPECT_EQ(streams[0].link, 0u);
   EXPECT_EQ(streams[2].link, 1u);
   EXPECT_EQ(step.streams[3].axes.getNames().size(), 2u);
+}
+
+TEST_F(TimedStepTest, CopiesToTheHostFreeMemory) {
+  TimedStep step = build(R"mlir(
+    tg.mesh @mesh [dp = 2]
+    func.func @step(%x: tensor<32xf32>) -> tensor<32xf32> {
+      %0 = tg.node "aten.relu.default"(%x) : (tensor<32xf32>) -> tensor<32xf32>
+      %1 = tg.offload %0 : (tensor<32xf32>) -> !tg.future<tensor<32xf32, #tg.host>>
+      %2 = tg.wait %1 : !tg.future<tensor<32xf32, #tg.host>>
+      %3 = tg.all_reduce sum %x on @mesh [dp] phase forward
+        : (tensor<32xf32>) -> !tg.future<tensor<32xf32>>
+      %4 = tg.wait %3 : !tg.future<tensor<32xf32>>
+      %5 = tg.fetch %2 : (tensor<32xf32, #tg.host>) -> !tg.future<tensor<32xf32>>
+      %6 = tg.wait %5 : !tg.future<tensor<32xf32>>
+      %7 = tg.node "aten.add.Tensor"(%4, %6)
+        : (tensor<32xf32>, tensor<32xf32>) -> tensor<32xf32>
+      return %7 : tensor<32xf32>
+    }
+  )mlir");
+  const TimedGraph &program = step.program;
+  ASSERT_EQ(program.ops.size(), 8u);
+  EXPECT_EQ(program.ops[1].kind, TimedOpKind::Collective);
+  EXPECT_EQ(program.ops[1].seconds, 3);
+  EXPECT_EQ(program.ops[2].collective, 1u);
+  EXPECT_EQ(program.predecessors[5].vec(), (std::vector<uint32_t>{2}));
+  ASSERT_EQ(step.streams.size(), 3u);
+  EXPECT_TRUE(step.streams[0].isHost() && step.streams[0].isToHost);
+  EXPECT_FALSE(step.streams[1].isHost());
+  EXPECT_TRUE(step.streams[2].isHost() && !step.streams[2].isToHost);
+  // Each direction has a link of its own, and none gets in the way of another.
+  ASSERT_EQ(program.links.size(), 4u);
+  EXPECT_EQ(program.links[2].name, "to host");
+  EXPECT_EQ(program.links[3].name, "from host");
+  EXPECT_EQ(program.streams[2].link, 3u);
+  for (const TimedStream &stream : program.streams)
+    EXPECT_TRUE(stream.conflicts.empty());
+  // The argument; relu until it has been copied away; then two tensors at most,
+  // and the sum.
+  EXPECT_EQ(getPeaks(step), (std::vector<int64_t>{256, 256, 256, 256, 256, 384,
+                                                  384, 512}));
 }
 
 TEST_F(TimedStepTest, MemoryOfViewsAndFlatTensors) {

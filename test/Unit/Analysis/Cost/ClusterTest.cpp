@@ -59,6 +59,26 @@ static std::string errorWith(llvm::StringRef from, llvm::StringRef to) {
   return errorOf(replace(from, to));
 }
 
+TEST(Cluster, MayHaveAHost) {
+  Result<Cluster> without = parseCluster(kText, "pair.json");
+  ASSERT_TRUE(bool(without));
+  EXPECT_EQ(without->device.hostBandwidth, 0);
+  std::string text = replace(
+      "\"launch_seconds\": 1e-6",
+      "\"launch_seconds\": 1e-6, \"host\": {\"memory_bytes\": 2e10, "
+      "\"bandwidth_bytes_per_second\": 1e9, \"latency_seconds\": 1e-5}");
+  Result<Cluster> cluster = parseCluster(text, "pair.json");
+  ASSERT_TRUE(bool(cluster)) << cluster.getMessage();
+  EXPECT_EQ(cluster->device.hostBandwidth, 1e9);
+  EXPECT_EQ(cluster->device.hostMemoryBytes, 2e10);
+  EXPECT_EQ(cluster->device.hostLatencySeconds, 1e-5);
+  EXPECT_EQ(errorWith("\"launch_seconds\": 1e-6",
+                      "\"launch_seconds\": 1e-6, \"host\": {\"memory_bytes\": "
+                      "2e10, \"latency_seconds\": 1e-5}"),
+            "cluster file 'pair.json': "
+            "device.host.bandwidth_bytes_per_second is missing");
+}
+
 TEST(Cluster, ReadsAllFields) {
   Result<Cluster> cluster = parseCluster(kText, "pair.json");
   ASSERT_TRUE(bool(cluster)) << cluster.getMessage();

@@ -52,15 +52,15 @@ TEST(CommunicatorTest, ReadsNccl) {
 
 TEST(CommunicatorTest, SaysWhatItExpects) {
   EXPECT_EQ(errorOf("gloo"),
-            "--comm expects threads, with latency=SECONDS or "
-            "bandwidth=BYTES_PER_SECOND behind commas, mpi or nccl, got "
-            "\"gloo\"");
+            "--comm expects threads, with latency=SECONDS, "
+            "bandwidth=BYTES_PER_SECOND or host-bandwidth=BYTES_PER_SECOND "
+            "behind commas, mpi or nccl, got \"gloo\"");
   EXPECT_EQ(errorOf("mpi,latency=1us"),
             "--comm with mpi knows checked, not \"latency=1us\", got "
             "\"mpi,latency=1us\"");
   EXPECT_EQ(errorOf("threads,delay=1"),
-            "--comm knows latency and bandwidth, not \"delay=1\", got "
-            "\"threads,delay=1\"");
+            "--comm knows latency, bandwidth and host-bandwidth, not "
+            "\"delay=1\", got \"threads,delay=1\"");
   for (const char *latency :
        {"", "x", "-1", "0", "nan", "inf", "5GB/s", "5 us"})
     EXPECT_EQ(errorOf(std::string("threads,latency=") + latency),

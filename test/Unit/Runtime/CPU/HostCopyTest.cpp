@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Program/TestProgram.h"
+#include "../Program/TestProgram.h"
 
 #include <cstdint>
 
@@ -109,7 +109,7 @@ TEST(HostCopyTest, EndsWithTheStep) {
   }
 }
 
-void expectProblem(const TestProgram &test, const std::string &message) {
+void expectHostProblem(const TestProgram &test, const std::string &message) {
   TestExecutor executor(test);
   EXPECT_EQ(executor.status, RG_ERROR_ARGUMENT);
   EXPECT_EQ(executor.getError(), message);
@@ -119,17 +119,20 @@ TEST(HostCopyTest, RefusesOtherUsesOfTheHost) {
   TestProgram outside, computes, result, negative;
   outside.hostArenaBytes = 8;
   outside.add(RG_OP_COPY, 0, {host(0, 2), arena(0, 2)}, kToHost);
-  expectProblem(outside, "place 0 of instruction 0 lies outside of its buffer");
+  expectHostProblem(outside,
+                    "place 0 of instruction 0 lies outside of its buffer");
   computes.hostArenaBytes = 8;
   computes.add(RG_OP_LAUNCH, computes.addKernel(negate), {arena(0), host(0)});
-  expectProblem(computes, "place 1 of instruction 0 lies on the host, which "
-                          "only copies touch");
+  expectHostProblem(computes,
+                    "place 1 of instruction 0 lies on the host, which "
+                    "only copies touch");
   result.hostArenaBytes = 8;
   result.addResult(1, host(0));
-  expectProblem(result, "result 0 lies on the host, where nobody can read it");
+  expectHostProblem(result,
+                    "result 0 lies on the host, where nobody can read it");
   negative.hostArenaBytes = -8;
-  expectProblem(negative, "the arena has 4096 bytes, and -8 on the host, "
-                          "aligned to 64");
+  expectHostProblem(negative, "the arena has 4096 bytes, and -8 on the host, "
+                              "aligned to 64");
 }
 
 TEST(HostCopyTest, RefusesMoreThanThereIs) {

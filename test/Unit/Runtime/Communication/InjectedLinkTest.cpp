@@ -143,7 +143,7 @@ TEST(InjectedLinkTest, ExecutorsCheckTheirOptions) {
   rg_executor_options options = {};
   options.latency_seconds = -1;
   EXPECT_EQ(TestExecutor(test, options).getError(),
-            "numbers of ranks and threads, the timeout, latency and bandwidth "
+            "numbers of ranks and threads, the timeout, latency and bandwidths "
             "must not be negative");
 }
 
