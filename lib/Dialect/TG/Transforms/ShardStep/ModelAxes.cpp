@@ -12,7 +12,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-using namespace llvm;
+using llvm::ArrayRef;
+using llvm::StringRef;
 
 StringRef regather::tg::getAnnotatedAxis(StringRef annotation) {
   StringRef placement = annotation.rsplit('=').second.trim();
@@ -31,11 +32,12 @@ regather::tg::findModelAxes(ArrayRef<std::string> mesh,
     if (!axis)
       continue;
     StringRef name = axis->first;
-    bool isNamed = any_of(annotations, [&](const std::string &annotation) {
-      return getAnnotatedAxis(annotation) == name;
-    });
-    bool isKnown =
-        is_contained({"tp", "cp", "ep"}, name) && !is_contained(dataAxes, name);
+    bool isNamed =
+        llvm::any_of(annotations, [&](const std::string &annotation) {
+          return getAnnotatedAxis(annotation) == name;
+        });
+    bool isKnown = llvm::is_contained({"tp", "cp", "ep"}, name) &&
+                   !is_contained(dataAxes, name);
     if (isNamed || isKnown)
       axes.push_back(name.str());
   }
