@@ -67,10 +67,11 @@ struct StepMemoryPlan {
 /// blocks if that helps; then policies are tried, and budgets of saved bytes,
 /// the next one by what the arenas of two took, then how much has to lie on the
 /// host, budgets beside what the link to the host takes anyway, and all of it
-/// with parameters that are gathered again. If nothing fits by then, sums over rows are made in
-/// blocks, which changes bits. Each try prepares a copy of the module, plans
-/// its arena and simulates it. Emits an error that names the least that was
-/// found, and the largest tensors that it needs, if nothing fits.
+/// with parameters that are gathered again. If nothing fits by then, sums over
+/// rows are made in blocks, which changes bits. Each try prepares a copy of the
+/// module, plans its arena and simulates it. Emits an error that names the
+/// least that was found, and the largest tensors that it needs, if nothing
+/// fits.
 ///
 /// `isOpen`: nobody has decided about the step before.
 mlir::FailureOr<StepMemoryPlan>

@@ -156,8 +156,8 @@ TEST_F(TimedStepTest, CopiesToTheHostFreeMemory) {
     EXPECT_TRUE(stream.conflicts.empty());
   // The argument; relu until it has been copied away; then two tensors at most,
   // and the sum.
-  EXPECT_EQ(getPeaks(step), (std::vector<int64_t>{256, 256, 256, 256, 256, 384,
-                                                  384, 512}));
+  EXPECT_EQ(getPeaks(step),
+            (std::vector<int64_t>{256, 256, 256, 256, 256, 384, 384, 512}));
 }
 
 TEST_F(TimedStepTest, MemoryOfViewsAndFlatTensors) {

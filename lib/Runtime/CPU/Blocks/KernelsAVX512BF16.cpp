@@ -189,8 +189,8 @@ PairLanes loadRows(const uint16_t *first, const uint16_t *second,
                    __mmask16 mask, __mmask16 secondMask) {
   __m512i low = _mm512_cvtepu16_epi32(loadElements(first, mask));
   __m512i high = _mm512_cvtepu16_epi32(loadElements(second, secondMask));
-  return Lanes{_mm512_castsi512_ps(
-      _mm512_or_si512(low, _mm512_slli_epi32(high, 16)))};
+  return Lanes{
+      _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)))};
 }
 
 /// Adds the products of one pair, for rows of the matrix that lie contiguous.

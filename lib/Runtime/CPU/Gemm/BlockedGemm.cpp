@@ -58,8 +58,8 @@ bool BlockedGemm::runTile(void *const *buffers, const GemmTile &tile,
 }
 
 namespace {
-/// The GEMM of one row of f32, or of pairs of bf16: the other matrix is read once,
-/// where it lies.
+/// The GEMM of one row of f32, or of pairs of bf16: the other matrix is read
+/// once, where it lies.
 class VectorGemm final : public GemmRoutine {
 public:
   VectorGemm(const rg_gemm_desc &desc)
@@ -67,8 +67,8 @@ public:
         kernels(getBlockKernels(desc.a.dtype)) {}
 
   static bool matches(const rg_gemm_desc &desc) {
-    bool isKnown = desc.a.dtype == RG_F32 ||
-                   (desc.a.dtype == RG_BF16 && hasPairsOfBF16());
+    bool isKnown =
+        desc.a.dtype == RG_F32 || (desc.a.dtype == RG_BF16 && hasPairsOfBF16());
     return desc.m == 1 && desc.k > 0 && isKnown &&
            (desc.b.strides[0] == 1 || desc.b.strides[1] == 1);
   }
@@ -118,9 +118,8 @@ bool VectorGemm::runTile(void *const *buffers, const GemmTile &tile,
     int64_t depth = std::min(depthBlock, desc.k - l);
     copyVector(a, tile.row, l, depth, vector);
     float *to = l == 0 ? sums : block;
-    kernels.multiplyVector(
-        vector, b.at(l, tile.column), b.strides[1], b.strides[0], depth,
-        tile.numColumns, to);
+    kernels.multiplyVector(vector, b.at(l, tile.column), b.strides[1],
+                           b.strides[0], depth, tile.numColumns, to);
     if (l > 0)
       for (int64_t j = 0; j < tile.numColumns; ++j)
         sums[j] += block[j];

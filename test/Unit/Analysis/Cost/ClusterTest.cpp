@@ -76,7 +76,7 @@ TEST(Cluster, MayHaveAHost) {
                       "\"launch_seconds\": 1e-6, \"host\": {\"memory_bytes\": "
                       "2e10, \"latency_seconds\": 1e-5}"),
             "cluster file 'pair.json': "
-            "device.host.bandwidth_bytes_per_second is missing");
+            "\"device.host.bandwidth_bytes_per_second\" is missing");
 }
 
 TEST(Cluster, ReadsAllFields) {
