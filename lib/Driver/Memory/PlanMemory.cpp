@@ -457,5 +457,6 @@ regather::planDeviceMemory(ModuleOp module, StepOptions &options) {
   }
   options = std::move(limited);
   options.memory.reset();
-  return std::optional<StepMemoryPlan>(std::move(*plan));
+  StepMemoryPlan &found = *plan;
+  return std::optional<StepMemoryPlan>(std::move(found));
 }
