@@ -303,7 +303,8 @@ static bool keepsMeaning(StringRef options) {
 
 bool Checker::compareSharded(ModuleOp single) {
   bool isSharded = llvm::any_of(plan.preparation, [](const PassCall &call) {
-    return call.pass == "tg-shard-parameters" && keepsMeaning(call.options);
+    return call.pass == "tg-shard-step" ||
+           (call.pass == "tg-shard-parameters" && keepsMeaning(call.options));
   });
   if (!isSharded)
     return true;

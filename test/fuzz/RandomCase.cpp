@@ -54,7 +54,9 @@ static void drawPipeline(Draw &draw, const StepNames &names, bool isSharded,
   std::vector<std::string> passes = listStepPasses();
   // Sharding is preparation: it changes the order of sums.
   if (!isSharded)
-    llvm::erase(passes, "tg-shard-parameters");
+    llvm::erase_if(passes, [](StringRef pass) {
+      return pass == "tg-shard-parameters" || pass == "tg-shard-step";
+    });
   plan.byDriver = draw.percent(20);
   unsigned count = draw.percent(35) ? 1 : draw.between(2, 8);
   for (unsigned i = 0; i != count; ++i) {
@@ -63,6 +65,33 @@ static void drawPipeline(Draw &draw, const StepNames &names, bool isSharded,
     if (!plan.byDriver || !call.options.empty())
       plan.pipeline.push_back(call);
   }
+}
+
+/// How a step on one device becomes one of several ranks, if it does.
+static void drawSharding(Draw &draw, const StepNames &names, CheckPlan &plan) {
+  unsigned kind = draw.below(10);
+  if (kind < 2)
+    return;
+  if (kind < 7) {
+    plan.preparation.push_back(drawCall(draw, "tg-shard-parameters", names));
+    return;
+  }
+  // Over axes of the model first, which are placed by cost or by annotations.
+  std::string mesh = draw.oneOf<const char *>(
+      {"tp:2", "tp:3", "cp:2", "dp:2,tp:2", "dp:2,tp:4", "dp:2,tp:2,cp:2"});
+  std::string options = "mesh=" + mesh;
+  if (draw.percent(50) && !names.parameters.empty() &&
+      StringRef(mesh).contains("tp"))
+    options += " shard={" + draw.oneOf(llvm::ArrayRef(names.parameters)) +
+               "=[tp] shard " + std::to_string(draw.below(2)) + "}";
+  plan.preparation.push_back({"tg-shard-step", options});
+  StringRef axes = mesh;
+  if (!axes.consume_front("dp:2,"))
+    return;
+  std::string sharding = "mesh=" + mesh + " model-axes=tp";
+  if (axes.contains("cp"))
+    sharding += ",cp";
+  plan.preparation.push_back({"tg-shard-parameters", sharding});
 }
 
 RandomCase regather::fuzz::makeRandomCase(uint64_t number,
@@ -89,8 +118,8 @@ RandomCase regather::fuzz::makeRandomCase(uint64_t number,
   StepNames names = module ? collectNames(*module) : StepNames();
   CheckPlan &plan = result.plan;
   bool isSharded = StringRef(result.text).contains("tg.mesh");
-  if (!isSharded && draw.percent(80))
-    plan.preparation.push_back(drawCall(draw, "tg-shard-parameters", names));
+  if (!isSharded)
+    drawSharding(draw, names, plan);
   drawPipeline(draw, names, isSharded, plan);
   plan.program = drawProgramOptions(draw, names);
   plan.inputs = draw.below(1000000);

@@ -12,6 +12,7 @@
 
 using namespace regather;
 using namespace regather::fuzz;
+using llvm::StringLiteral;
 using llvm::StringRef;
 
 //===----------------------------------------------------------------------===//
@@ -191,6 +192,10 @@ PassCall regather::fuzz::drawCall(Draw &draw, StringRef pass,
     add("plan=" + drawPlan(draw, names));
   if (pass == "tg-append-optimizer" && !options.contains("keep-gradients"))
     add("keep-gradients=true");
+  // Sums in blocks have another order.
+  constexpr StringLiteral blocks = "sums=blocks";
+  if (size_t at = call.options.find(blocks); at != std::string::npos)
+    call.options.replace(at, blocks.size(), "sums=whole");
   call.options = StringRef(call.options).trim().str();
   return call;
 }

@@ -239,7 +239,18 @@ template <typename T> uint64_t extract(uint64_t a, uint64_t b, uint64_t c) {
   uint64_t bits = begin >= 64 ? 0 : write<T>(read<T>(a)) >> begin;
   return length >= 64 ? bits : bits & ((uint64_t(1) << length) - 1);
 }
-/// The high half of two words that are shifted together.
+/// The same, with copies of the last bit that is extracted above it.
+template <typename T>
+uint64_t extractSigned(uint64_t a, uint64_t b, uint64_t c) {
+  constexpr uint64_t bits = 8 * sizeof(T);
+  uint64_t begin = b & 0xff, length = c & 0xff;
+  if (length == 0)
+    return 0;
+  uint64_t last = std::min(begin + length, bits) - 1;
+  T value = static_cast<T>(read<T>(a) << (bits - 1 - last)) >>
+            std::min(bits - 1 - last + begin, bits - 1);
+  return write<T>(value);
+}
 /// Each byte of the result is one of eight, or eight times its sign.
 uint64_t permuteBytes(uint64_t a, uint64_t b, uint64_t selection) {
   uint64_t bytes = b << 32 | (a & 0xFFFFFFFF), result = 0;
@@ -252,6 +263,7 @@ uint64_t permuteBytes(uint64_t a, uint64_t b, uint64_t selection) {
   }
   return result;
 }
+/// The high half of two words that are shifted together.
 uint64_t funnelLeft(uint64_t low, uint64_t high, uint64_t distance) {
   uint64_t both = high << 32 | (low & 0xFFFFFFFF);
   return (both << (distance & 31)) >> 32;
@@ -515,6 +527,8 @@ OperationTable::OperationTable() {
   set("mad.wide.s32", madWide<int32_t, int64_t>);
   set("bfe.u32", extract<uint32_t>);
   set("bfe.u64", extract<uint64_t>);
+  set("bfe.s32", extractSigned<int32_t>);
+  set("bfe.s64", extractSigned<int64_t>);
   set("prmt.b32", permuteBytes);
   set("cvta.to.global.u64", move<uint64_t>);
   set("cvta.global.u64", move<uint64_t>);

@@ -63,6 +63,8 @@ private:
       diag.attachNote(symbol->getLoc()) << "declared here";
       return diag;
     }
+    if (failed(checkIsWhole(func, *whole)))
+      return failure();
     auto annotations = readAnnotations(module, *whole, shard);
     if (failed(annotations))
       return failure();

@@ -31,6 +31,19 @@ func.func @is_sharded(
 
 // -----
 
+tg.mesh @other [tp = 4]
+func.func @communicates(
+    %w: tensor<f32> {tg.role = #tg.role<parameter>, tg.name = "w"})
+    -> tensor<f32> {
+  // expected-error@+1 {{expects a step on one device, but 'tg.all_reduce' communicates over mesh @other already}}
+  %future = tg.all_reduce sum %w on @other [tp] phase forward
+      : (tensor<f32>) -> !tg.future<tensor<f32>>
+  %sum = tg.wait %future : !tg.future<tensor<f32>>
+  return %sum : tensor<f32>
+}
+
+// -----
+
 // expected-note@+1 {{the first one is here}}
 func.func @first(%w: tensor<8xf32> {tg.role = #tg.role<parameter>}) {
   return

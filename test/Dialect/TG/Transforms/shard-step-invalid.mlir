@@ -36,3 +36,28 @@ module {
     return
   }
 }
+
+// -----
+
+// No axis of the option is to be cut, and yet it would be a second mesh.
+tg.mesh @other [dp = 4]
+// expected-error@+1 {{expects a step on one device, but argument "up" is sharded already: #tg.placement<@other [[dp] = shard 0]>}}
+func.func @placed(
+    %up: tensor<2x8xf32> {tg.role = #tg.role<parameter>, tg.name = "up",
+                          tg.placement = #tg.placement<@other [[dp] = shard 0]>}) {
+  return
+}
+
+// -----
+
+// A parameter that is whole, in a step that communicates.
+tg.mesh @other [dp = 4]
+func.func @communicates(
+    %up: tensor<f32> {tg.role = #tg.role<parameter>, tg.name = "up"})
+    -> tensor<f32> {
+  // expected-error@+1 {{expects a step on one device, but 'tg.all_reduce' communicates over mesh @other already}}
+  %future = tg.all_reduce sum %up on @other [dp] phase forward
+      : (tensor<f32>) -> !tg.future<tensor<f32>>
+  %sum = tg.wait %future : !tg.future<tensor<f32>>
+  return %sum : tensor<f32>
+}

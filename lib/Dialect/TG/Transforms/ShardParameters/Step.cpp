@@ -66,12 +66,37 @@ static bool isPlacedByModelAxes(PlacementAttr placement, const DataMesh &mesh) {
          });
 }
 
+LogicalResult regather::tg::spmd::checkIsWhole(func::FuncOp func,
+                                               const DataMesh &mesh) {
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    auto placement =
+        func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
+    if (placement && !placement.getAxes().empty() &&
+        !isPlacedByModelAxes(placement, mesh))
+      return func.emitError()
+             << "expects a step on one device, but argument \""
+             << ::getName(func, i) << "\" is sharded already: " << placement;
+  }
+  WalkResult result = func.walk([&](CollectiveOpInterface collective) {
+    if (collective.getMeshAttr() == mesh.symbol && mesh.modelAxes)
+      return WalkResult::advance();
+    collective.emitError() << "expects a step on one device, but '"
+                           << collective->getName()
+                           << "' communicates over mesh "
+                           << collective.getMeshAttr() << " already";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// One function of one block in which nothing is sharded yet, all shapes are
 /// known, and names tell arguments apart.
 static LogicalResult checkStep(func::FuncOp func, const DataMesh &mesh) {
   if (!func.getBody().hasOneBlock())
     return func.emitError() << "expects a step of one block, got "
                             << func.getBody().getBlocks().size();
+  if (failed(checkIsWhole(func, mesh)))
+    return failure();
   llvm::StringMap<unsigned> seen;
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
     std::string name = getName(func, i);
@@ -79,12 +104,6 @@ static LogicalResult checkStep(func::FuncOp func, const DataMesh &mesh) {
     if (!isNew)
       return func.emitError() << "arguments " << it->second << " and " << i
                               << " have the same name \"" << name << '"';
-    auto placement =
-        func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
-    if (placement && !placement.getAxes().empty() &&
-        !isPlacedByModelAxes(placement, mesh))
-      return func.emitError() << "expects a step on one device, but argument \""
-                              << name << "\" is sharded already: " << placement;
   }
   auto check = [&](Value value, Location loc) -> LogicalResult {
     auto shaped = dyn_cast<ShapedType>(value.getType());

@@ -83,6 +83,10 @@ struct Step {
 /// True if an argument of `func` is a parameter.
 bool hasParameters(mlir::func::FuncOp func);
 
+/// Emits an error if an argument is placed, or an operation communicates, over
+/// other axes than the model axes of `mesh`.
+llvm::LogicalResult checkIsWhole(mlir::func::FuncOp func, const DataMesh &mesh);
+
 /// Describes `func`. Emits an error if it is not a step on one device, or if
 /// the ranks do not divide its batch. Parameters that match a pattern of
 /// `ignore` are not sharded.
