@@ -34,7 +34,7 @@ class _Writer:
     """Adds calls to a graph, and to a list in the order in which they run.
 
     What a call gives is found with tensors on the meta device, a tenth of what
-    fake tensors take, but for views of what was there, whose memory is theirs.
+    fake tensors take. Views of what was there share its memory.
     """
 
     def __init__(self, graph: Graph, order: list[Node]) -> None:
@@ -74,8 +74,14 @@ class _Writer:
         if source in self.twins:
             return self.call(origin, aten.reshape.default, source, shape)
         node = self._append(origin, aten.reshape.default, (source, shape), {})
-        with value.fake_mode:
-            node.meta["val"] = value.reshape(shape)
+        if not value.is_contiguous():
+            with value.fake_mode:
+                node.meta["val"] = value.reshape(shape)
+            return node
+        view = torch.empty(0, dtype=value.dtype, device="meta").set_(
+            value.untyped_storage(), value.storage_offset(), shape)
+        self.twins[node] = view
+        node.meta["val"] = FakeTensor(value.fake_mode, view, value.device)
         return node
 
 

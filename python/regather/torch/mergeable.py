@@ -58,8 +58,7 @@ def _find_early(timed: TimedGraph, parameters: dict[Node, int]
                 ) -> dict[Node, int | None]:
     """What is made of one parameter alone, with its place, or of nothing."""
     early: dict[Node, int | None] = dict(parameters)
-    for node in timed.nodes:
-        sources = node.all_input_nodes
+    for node, sources in zip(timed.nodes, timed.sources):
         if node.op == "get_attr" or (not sources and _is_pure(timed, node)):
             early[node] = None
         elif len(sources) == 1 and (

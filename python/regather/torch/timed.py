@@ -69,23 +69,35 @@ def count_flops(node: Node, known: dict[str, float]) -> float:
     return known[key]
 
 
+def _runs(node: Node) -> bool:
+    """Whether the device has to compute something."""
+    packet = getattr(node.target, "overloadpacket", node.target)
+    return (node.op == "call_function"
+            and packet not in partitioners.get_default_op_list().view_ops
+            and node.target is not operator.getitem
+            and getattr(node.target, "namespace", "") != "_c10d_functional")
+
+
 def estimate_seconds(nodes: list[Node], cluster: str) -> array[float]:
     """What each node takes on a device. Views, items and what is no call take
     nothing."""
     flops, sizes, types = array("d"), array("d"), array("B")
     known: dict[str, float] = {}
-    views = partitioners.get_default_op_list().view_ops
+    running: dict[int, bool] = {}
     for node in nodes:
-        packet = getattr(node.target, "overloadpacket", node.target)
-        runs = (node.op == "call_function" and packet not in views
-                and node.target is not operator.getitem
-                and getattr(node.target, "namespace", "") != "_c10d_functional")
-        work = count_flops(node, known) if runs else 0
-        value = node.meta.get("val")
+        key = id(node.target)
+        if key not in running:
+            running[key] = _runs(node)
+        if not running[key]:
+            flops.append(0)
+            sizes.append(0)
+            types.append(0)
+            continue
+        work, value = count_flops(node, known), node.meta.get("val")
         flops.append(work)
         sizes.append(size_of(value) + sum(
             size_of(source.meta.get("val")) for source in node.args
-            if isinstance(source, Node)) if runs else 0)
+            if isinstance(source, Node)))
         types.append(_TYPES.get(value.dtype, 0)
                      if work and isinstance(value, torch.Tensor) else 0)
     return library.compute_seconds(cluster, flops, sizes, types)
@@ -162,13 +174,17 @@ class TimedGraph:
         self.nodes = [node for node in graph.nodes
                       if node.op in ("call_function", "get_attr")]
         self.numbers = {node: i for i, node in enumerate(self.nodes)}
+        # Asked for several times, and lists anew each time.
+        self.sources = [node.all_input_nodes for node in self.nodes]
         self.ranks_of = cache(ranks_of or _ranks_of)
         self.kinds = array("B", bytes(len(self.nodes)))
         self.streams = array("I", bytes(4 * len(self.nodes)))
         self.collectives = array("I", bytes(4 * len(self.nodes)))
         self.predecessors = library.Lists()
         self.groups: dict[str, int] = {}
-        self._effects: dict[Any, bool] = {}
+        # By the address of a target, which hashes more slowly.
+        self._effects: dict[int, bool] = {}
+        self._random: dict[int, bool] = {}
         self._measured: list[_Collective] = []
         self.cluster = cluster
         self.seconds = _measure_nodes(self.nodes, cluster, known or {})
@@ -203,9 +219,16 @@ class TimedGraph:
         """Of a call. Operators have them or not, whatever their arguments."""
         if not isinstance(node.target, OpOverload):
             return bool(node.is_impure())
-        if node.target not in self._effects:
-            self._effects[node.target] = bool(node.is_impure())
-        return self._effects[node.target]
+        key = id(node.target)
+        if key not in self._effects:
+            self._effects[key] = bool(node.is_impure())
+        return self._effects[key]
+
+    def _is_random(self, node: Node) -> bool:
+        key = id(node.target)
+        if key not in self._random:
+            self._random[key] = is_random(node.target)
+        return self._random[key]
 
     def _measure(self, cluster: str) -> None:
         for group in sorted({one.group for one in self._measured}):
@@ -220,7 +243,7 @@ class TimedGraph:
         barrier, random = None, None
         since: list[int] = []
         for number, node in enumerate(self.nodes):
-            before = [self.numbers[source] for source in node.all_input_nodes
+            before = [self.numbers[source] for source in self.sources[number]
                       if source in self.numbers]
             if self.kinds[number] == WAIT:
                 self.predecessors.push(before)
@@ -228,7 +251,7 @@ class TimedGraph:
                 continue
             if barrier is not None:
                 before.append(barrier)
-            if is_random(node.target):
+            if self._is_random(node):
                 if random is not None:
                     before.append(random)
                 random = number
@@ -238,7 +261,8 @@ class TimedGraph:
                 barrier, since = number, []
             else:
                 since.append(number)
-            self.predecessors.push(sorted(set(before)))
+            self.predecessors.push(before if len(before) < 2 else
+                                   sorted(set(before)))
 
     def _find_conflicts(self) -> library.Lists:
         """Collectives of groups that share more than one rank wait for each
@@ -254,39 +278,42 @@ class TimedGraph:
         """One for each storage that a call makes. What a wait gives is the
         buffer of its collective."""
         self.buffer_bytes, self.writers = array("q"), array("I")
-        owner: dict[int, int] = {}
+        owner: dict[Node, int] = {}
+        storages: dict[Node, int | None] = {}
         by_storage: dict[int, int] = {}
-        uses: list[set[int]] = []
-        for number, node in enumerate(self.nodes):
-            storage = _storage_of(node)
+        uses: list[list[int]] = []
+        for number, (node, sources) in enumerate(zip(self.nodes, self.sources)):
+            for source in sources:
+                if source not in storages:
+                    storages[source] = _storage_of(source)
+            storage = storages[node] = _storage_of(node)
             if self.kinds[number] == WAIT:
-                buffer = owner.get(self.collectives[number])
+                buffer = owner.get(self.nodes[self.collectives[number]])
             else:
                 buffer = by_storage.get(storage) if storage else None
             if buffer is None and storage is not None and not any(
-                    _storage_of(source) == storage
-                    for source in node.all_input_nodes):
+                    storages[source] == storage for source in sources):
                 buffer = len(uses)
                 self.buffer_bytes.append(size_of(node.meta["val"]))
                 self.writers.append(number)
-                uses.append(set())
+                uses.append([])
+            touched = [owner[source] for source in sources if source in owner]
             if buffer is not None:
-                owner[number] = buffer
+                owner[node] = buffer
+                touched.append(buffer)
                 if storage is not None:
                     by_storage[storage] = buffer
             waits = ([self.numbers[user] for user in node.users]
                      if self.kinds[number] == COLLECTIVE else [])
-            touched = [owner[self.numbers[source]]
-                       for source in node.all_input_nodes
-                       if self.numbers.get(source) in owner]
-            for one in [*touched, *([] if buffer is None else [buffer])]:
-                uses[one].update([number, *waits])
-        returned = {owner[self.numbers[node]] for node in output.all_input_nodes
-                    if self.numbers.get(node) in owner}
+            for one in touched:
+                uses[one].append(number)
+                uses[one].extend(waits)
+        returned = {owner[node] for node in output.all_input_nodes
+                    if node in owner}
         self.live_out = array("B", [i in returned for i in range(len(uses))])
         self.users = library.Lists()
         for used in uses:
-            self.users.push(sorted(used))
+            self.users.push(sorted(set(used)))
 
     def measure_again(self, graph: Graph) -> TimedGraph:
         """The graph after a change. Calls that were there take what they took."""
