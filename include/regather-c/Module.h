@@ -71,7 +71,7 @@ REGATHER_C_EXPORT RegatherDiagnostics
 regatherOutputGetDiagnostics(const RegatherOutput *output);
 
 /** JSON: an array with the `name`, `value` and `help` of each option of
-    `command`: simulate, report, stats, tree or compile. */
+    `command`: simulate, plan, report, stats, tree or compile. */
 REGATHER_C_EXPORT RegatherStatus *regatherListOptions(const char *command,
                                                       RegatherOutput **output);
 
@@ -95,6 +95,11 @@ regatherModuleDescribe(RegatherModule *module, RegatherOptions options,
 REGATHER_C_EXPORT RegatherStatus *
 regatherModuleSimulate(RegatherModule *module, RegatherOptions options,
                        RegatherOutput **output);
+
+/** Which mesh is quickest: text, JSON and page of `regather plan`. */
+REGATHER_C_EXPORT RegatherStatus *regatherModulePlan(RegatherModule *module,
+                                                     RegatherOptions options,
+                                                     RegatherOutput **output);
 
 /** What is decided about the step: JSON and page of `regather report`. */
 REGATHER_C_EXPORT RegatherStatus *regatherModuleReport(RegatherModule *module,

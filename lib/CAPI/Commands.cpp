@@ -113,6 +113,25 @@ RegatherStatus *regatherModuleSimulate(RegatherModule *module,
                   });
 }
 
+RegatherStatus *regatherModulePlan(RegatherModule *module,
+                                   RegatherOptions options,
+                                   RegatherOutput **output) {
+  return carryOut(module, Command::Plan, options, output,
+                  [&](ModuleOp copy, CommandRequest &command,
+                      RegatherOutput &output) -> LogicalResult {
+                    ProgressListener silent;
+                    FailureOr<MeshSearch> search = planMeshes(
+                        copy, takePlanRequest(std::move(command), module->name),
+                        silent);
+                    if (failed(search))
+                      return failure();
+                    output.text = formatText(*search);
+                    output.json = formatJson(*search);
+                    output.html = formatPage(*search);
+                    return success();
+                  });
+}
+
 RegatherStatus *regatherModuleReport(RegatherModule *module,
                                      RegatherOptions options,
                                      RegatherOutput **output) {

@@ -106,18 +106,25 @@ static Failure readNoFold(const CommandOption &, CommandRequest &request,
 //===----------------------------------------------------------------------===//
 
 static constexpr Command kRanked[] = {Command::Run, Command::Compile,
-                                      Command::Report, Command::Simulate};
-static constexpr Command kPrepared[] = {Command::Run, Command::Execute,
-                                        Command::Compile, Command::Report,
-                                        Command::Simulate};
+                                      Command::Report, Command::Simulate,
+                                      Command::Plan};
+static constexpr Command kPrepared[] = {Command::Run,      Command::Execute,
+                                        Command::Compile,  Command::Report,
+                                        Command::Simulate, Command::Plan};
 static constexpr Command kSharded[] = {Command::Run,      Command::Execute,
                                        Command::Compile,  Command::Report,
                                        Command::Simulate, Command::Tree};
+/// A mesh is given, or looked for.
+static constexpr Command kPlaced[] = {
+    Command::Run,      Command::Execute, Command::Compile, Command::Report,
+    Command::Simulate, Command::Plan,    Command::Tree};
 static constexpr Command kTimed[] = {Command::Compile, Command::Report,
-                                     Command::Simulate, Command::Tree};
+                                     Command::Simulate, Command::Plan,
+                                     Command::Tree};
 static constexpr Command kCompiled[] = {Command::Run, Command::Compile};
 static constexpr Command kCompile[] = {Command::Compile};
 static constexpr Command kSimulate[] = {Command::Simulate};
+static constexpr Command kPlan[] = {Command::Plan};
 static constexpr Command kTree[] = {Command::Tree};
 
 static const CommandOption kOptions[] = {
@@ -133,7 +140,7 @@ static const CommandOption kOptions[] = {
      "Where parameters, inputs or outputs of modules lie over an axis of the "
      "mesh, such as 'layers.*.wq=[tp] shard 0', 'tokens=[cp] shard 1' or "
      "'output(layers.*.wo)=[tp] shard 1'; all else follows",
-     kSharded, readStep, /*isRepeated=*/true},
+     kPlaced, readStep, /*isRepeated=*/true},
     {"replicate-axis", "AXIS", "Axis of the mesh that holds copies of shards",
      kSharded, readStep},
     {"cluster", "NAME|FILE",
@@ -146,7 +153,7 @@ static const CommandOption kOptions[] = {
      "Whose batch a step without a mesh has: global, that of all ranks "
      "(default of run); per-rank, that of one; or auto, which is global if the "
      "ranks divide it (default of all others)",
-     kSharded, readStep},
+     kPlaced, readStep},
     {"elastic", "S",
      "Cut sums over the batch into a balanced tree over so many segments, so "
      "that no bit depends on the number of ranks: 1, 2, 4 ... up to S (default "
@@ -220,6 +227,18 @@ static const CommandOption kOptions[] = {
      "Operations of the step in another order: their names, one on each line "
      "or in a JSON list",
      kSimulate, TEXT(orderFile)},
+    {"explain", "PARAMETER",
+     "Try the other placements of a parameter on the best mesh, by its name or "
+     "a pattern such as layers.*.wq, and say what they would cost",
+     kPlan,
+     [](const CommandOption &, CommandRequest &request, StringRef text,
+        StringRef) {
+       request.patterns.push_back(text.str());
+       return Failure();
+     },
+     /*isRepeated=*/true},
+    {"count", "N", "Number of plans to keep (default 10)", kPlan,
+     NUMBER(count, 1, 1000)},
     {"module", "PATTERN",
      "Show the modules that a pattern matches, such as layers.*, as options of "
      "passes take it",

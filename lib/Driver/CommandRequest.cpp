@@ -17,19 +17,18 @@ using namespace regather;
 using llvm::StringRef;
 
 static constexpr std::pair<llvm::StringLiteral, Command> kCommands[] = {
-    {"simulate", Command::Simulate},
-    {"report", Command::Report},
-    {"stats", Command::Stats},
-    {"tree", Command::Tree},
-    {"compile", Command::Compile}};
+    {"simulate", Command::Simulate}, {"plan", Command::Plan},
+    {"report", Command::Report},     {"stats", Command::Stats},
+    {"tree", Command::Tree},         {"compile", Command::Compile}};
 
 Result<Command> regather::parseCommand(StringRef name) {
   for (auto &[known, command] : kCommands)
     if (known == name)
       return command;
-  return makeFailure("unknown command '{0}'; commands are simulate, report, "
-                     "stats, tree, compile",
-                     name);
+  return makeFailure(
+      "unknown command '{0}'; commands are simulate, plan, report, "
+      "stats, tree, compile",
+      name);
 }
 
 CommandRequest::CommandRequest(Command command) : command(command) {
@@ -62,7 +61,8 @@ static Failure checkTogether(const CommandRequest &request,
   const StepOptions &step = request.step;
   if (step.shard.mesh.empty() && !step.shard.replicateAxis.empty())
     return makeFailure("{0}replicate-axis needs {0}mesh", dashes);
-  if (step.shard.mesh.empty() && !step.model.shard.empty())
+  if (request.command != Command::Plan && step.shard.mesh.empty() &&
+      !step.model.shard.empty())
     return makeFailure("{0}shard needs {0}mesh", dashes);
   // Processors run what graphs hold, too, if a plan or a pass asks for them.
   bool asksForGraphs = llvm::any_of(
@@ -125,6 +125,16 @@ SimulateRequest regather::takeSimulateRequest(CommandRequest request,
   simulate.takesKernels = request.takesKernels;
   simulate.orderFile = std::move(request.orderFile);
   return simulate;
+}
+
+PlanRequest regather::takePlanRequest(CommandRequest request,
+                                      std::string file) {
+  PlanRequest plan;
+  plan.file = std::move(file);
+  plan.step = std::move(request.step);
+  plan.count = request.count;
+  plan.explained = std::move(request.patterns);
+  return plan;
 }
 
 CompileRequest regather::takeCompileRequest(CommandRequest request,

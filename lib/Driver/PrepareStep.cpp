@@ -159,7 +159,8 @@ static bool isMemoryOpen(const StepOptions &options) {
 }
 
 LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
-                                     std::optional<StepMemoryPlan> &plan) {
+                                     std::optional<StepMemoryPlan> &plan,
+                                     int64_t *leastBytes) {
   bool isDefault = std::exchange(options.fitsDevice, false) &&
                    !options.memory && isMemoryOpen(options);
   if (!options.memory && !isDefault)
@@ -182,7 +183,8 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
     plan = std::move(*made);
     return success();
   }
-  FailureOr<StepMemoryPlan> made = planStepMemory(module, options, isOpen);
+  FailureOr<StepMemoryPlan> made =
+      planStepMemory(module, options, isOpen, leastBytes);
   if (failed(made))
     return failure();
   options.memory.reset();
@@ -222,8 +224,9 @@ FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
   if (failed(step))
     return failure();
   if (isAuto)
-    options.batch = wasSharded || !step->mesh ? std::optional<BatchMode>()
-                                              : resolveBatch(*step, rows);
+    options.batch = wasSharded || !step->mesh || !hasDataAxis(options)
+                        ? std::optional<BatchMode>()
+                        : resolveBatch(*step, rows);
   return PreparedStep{std::move(*step), std::move(options), std::move(memory)};
 }
 

@@ -30,8 +30,7 @@ static std::vector<std::string> getModelAxes(const StepOptions &options) {
                        {options.shard.shardAxis, options.shard.replicateAxis});
 }
 
-/// True if the batch is split over an axis of the mesh.
-static bool hasDataAxis(const StepOptions &options) {
+bool regather::hasDataAxis(const StepOptions &options) {
   return getModelAxes(options).size() < options.shard.mesh.size();
 }
 
@@ -155,13 +154,28 @@ void regather::buildStepPipeline(OpPassManager &pm,
     pm.addPass(createConvertTGNodesToLinalgPass());
 }
 
+/// An annotation of an axis that the mesh does not have; empty if there is
+/// none. What is malformed is for the pass.
+static std::string findIdleAnnotation(const StepOptions &options) {
+  auto hasAxis = [&](StringRef name) {
+    return llvm::any_of(options.shard.mesh, [&](const std::string &axis) {
+      return StringRef(axis).split(':').first == name;
+    });
+  };
+  for (const std::string &annotation : options.model.shard) {
+    StringRef axis = getAnnotatedAxis(annotation);
+    if (options.shard.mesh.empty() || (!axis.empty() && !hasAxis(axis)))
+      return annotation;
+  }
+  return "";
+}
+
 std::string regather::findContradiction(const StepOptions &options) {
+  if (std::string idle = findIdleAnnotation(options); !idle.empty())
+    return "shard \"" + idle + "\" needs a mesh that has its axis";
   if (hasDataAxis(options))
     return "";
   StepOptions given = options;
-  if (options.shard.mesh.empty() && !options.model.shard.empty())
-    return "shard \"" + options.model.shard.front() +
-           "\" needs a mesh that has its axis";
   if (!given.shard.replicateAxis.empty())
     return "replicate-axis \"" + given.shard.replicateAxis +
            "\" needs a mesh that has it";
@@ -170,9 +184,10 @@ std::string regather::findContradiction(const StepOptions &options) {
   if (given.shard.elastic)
     return "elastic \"" + fields.find("elastic")->print() +
            "\" needs a step with parameters, and no mesh";
-  // Axes that cut the model leave the batch to one rank.
-  bool isAuto = given.batch == BatchMode::Auto && !options.shard.mesh.empty();
-  if (given.batch && !isAuto)
+  // Axes that cut the model leave the batch to all ranks together.
+  bool isWhole =
+      given.batch != BatchMode::PerRank && !options.shard.mesh.empty();
+  if (given.batch && !isWhole)
     return "batch \"" + fields.find("batch")->print() +
            "\" needs a mesh whose ranks have it";
   if (given.layout)

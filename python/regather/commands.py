@@ -79,6 +79,11 @@ class Simulation(Page):
         self.trace = output.trace
 
 
+class Plan(Page):
+    """Meshes from the quickest on, of `regather plan`; `plans[0]["flags"]` are
+    options of the others."""
+
+
 class Report(Page):
     """What is decided about a step, of `regather report`."""
 
@@ -158,6 +163,12 @@ def simulate(source: Source, **options: Any) -> Simulation:
     """Predicts the timeline of a step on a cluster."""
     texts = _texts("simulate", options)
     return Simulation(read(source).run("simulate", texts))
+
+
+def plan(source: Source, **options: Any) -> Plan:
+    """Looks for the quickest mesh of `ranks` ranks."""
+    texts = _texts("plan", options)
+    return Plan(read(source).run("plan", texts))
 
 
 def report(source: Source, **options: Any) -> Report:

@@ -26,6 +26,8 @@ static cl::SubCommand *getSubCommand(Command command) {
     return &reportCommand;
   case Command::Simulate:
     return &simulateCommand;
+  case Command::Plan:
+    return &planCommand;
   case Command::Stats:
     return &statsCommand;
   case Command::Tree:

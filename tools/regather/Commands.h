@@ -90,6 +90,10 @@ int reportMain();
 extern llvm::cl::SubCommand simulateCommand;
 int simulateMain();
 
+/// `regather plan`: looks for the quickest mesh.
+extern llvm::cl::SubCommand planCommand;
+int planMain();
+
 /// `regather stats`: counts operations, collectives and parameters.
 extern llvm::cl::SubCommand statsCommand;
 int statsMain();

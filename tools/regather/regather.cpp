@@ -27,6 +27,8 @@ static int runSubcommand() {
     return reportMain();
   if (simulateCommand)
     return simulateMain();
+  if (planCommand)
+    return planMain();
   if (statsCommand)
     return statsMain();
   if (treeCommand)
@@ -41,7 +43,8 @@ int main(int argc, char **argv) {
   declareCommandFlags();
   for (llvm::cl::SubCommand *command :
        {&runCommand, &checkCallsCommand, &compileCommand, &manifestCommand,
-        &reportCommand, &simulateCommand, &statsCommand, &treeCommand})
+        &planCommand, &reportCommand, &simulateCommand, &statsCommand,
+        &treeCommand})
     llvm::cl::HideUnrelatedOptions(getCategory(), *command);
   llvm::cl::HideUnrelatedOptions(getCategory());
   llvm::cl::ParseCommandLineOptions(

@@ -33,6 +33,8 @@ enum class Command {
   Compile,
   Report,
   Simulate,
+  /// A search over meshes.
+  Plan,
   Stats,
   Tree
 };

@@ -12,6 +12,7 @@
 #include "regather/Driver/CommandOption.h"
 #include "regather/Driver/CompileStep.h"
 #include "regather/Driver/DescribeModules.h"
+#include "regather/Driver/PlanMeshes.h"
 #include "regather/Driver/SimulateStep.h"
 #include "regather/Pipelines/StepOptions.h"
 
@@ -32,10 +33,12 @@ struct CommandRequest {
   bool takesKernels = false;
   std::string orderFile;
   /// Of tree: the modules to show, how many levels below them, and whether
-  /// equal ones are folded.
+  /// equal ones are folded. Of plan: the parameters to explain.
   std::vector<std::string> patterns;
   unsigned depth = ModuleNames::kMaxDepth;
   bool folds = true;
+  /// Of plan: how many to keep.
+  unsigned count = 10;
 };
 
 /// Reads texts, each with the name of its option, into a request, those of
@@ -51,6 +54,7 @@ readRequest(Command command,
 ModulesRequest takeModulesRequest(CommandRequest request, std::string file);
 SimulateRequest takeSimulateRequest(CommandRequest request, std::string file);
 CompileRequest takeCompileRequest(CommandRequest request, std::string file);
+PlanRequest takePlanRequest(CommandRequest request, std::string file);
 
 } // namespace regather
 

@@ -73,9 +73,12 @@ struct StepMemoryPlan {
 /// least that was found, and the largest tensors that it needs, if nothing
 /// fits.
 ///
-/// `isOpen`: nobody has decided about the step before.
-mlir::FailureOr<StepMemoryPlan>
-planStepMemory(mlir::ModuleOp module, StepOptions &options, bool isOpen);
+/// `isOpen`: nobody has decided about the step before. `leastBytes` is set to
+/// the least that was found, if it is not null.
+mlir::FailureOr<StepMemoryPlan> planStepMemory(mlir::ModuleOp module,
+                                               StepOptions &options,
+                                               bool isOpen,
+                                               int64_t *leastBytes = nullptr);
 
 /// Decides the same within the memory of the cluster's device, if the step
 /// would not fit there: by an estimate for the step as it is prepared without.

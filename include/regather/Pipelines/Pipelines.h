@@ -20,6 +20,10 @@ namespace regather {
 /// phase ends with tg-verify-step.
 void buildStepPipeline(mlir::OpPassManager &pm, const StepOptions &options);
 
+/// True if the batch is split over an axis of the mesh that is asked for: one
+/// that does not cut the model.
+bool hasDataAxis(const StepOptions &options);
+
 /// The first thing that the options ask for without what it needs; empty if
 /// there is none.
 std::string findContradiction(const StepOptions &options);

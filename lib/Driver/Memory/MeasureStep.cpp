@@ -17,6 +17,8 @@
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/Program/CompileStep.h"
 
+#include "llvm/ADT/MapVector.h"
+
 using namespace mlir;
 using namespace regather;
 
@@ -30,6 +32,27 @@ static void describe(const StepOptions &options, const StepOptions &given,
   choice.reshard = printStepOption(options, "reshard");
   choice.offload = printStepOption(options, "offload");
   choice.schedule = printStepOption(given, "schedule");
+}
+
+static void describeTime(const StepSimulation &simulation,
+                         const CostModel &model, MeasuredStep &measured) {
+  const SimulatedStep &step = simulation.step;
+  SimulationSummary summary(step, simulation.order, simulation.result);
+  summary.flops = simulation.flops.flops;
+  summary.peakFlops =
+      model.getCluster().device.peakFlops.lookup(simulation.flops.type);
+  measured.choice.seconds = simulation.result.seconds;
+  measured.boundSeconds = summary.getBound();
+  measured.computeSeconds = summary.getTimes().computeSeconds;
+  measured.utilization = summary.getUtilization();
+  llvm::MapVector<uint32_t, double> byStream;
+  for (const WaitTime &wait : summary.exposed)
+    byStream[step.program.ops[wait.collective].stream] += wait.seconds;
+  for (auto [stream, seconds] : byStream)
+    measured.exposed.emplace_back(step.streams[stream], seconds);
+  llvm::sort(measured.exposed, [](const auto &a, const auto &b) {
+    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
+  });
 }
 
 FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
@@ -51,10 +74,8 @@ FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
       simulateKernels(prepared->step, model, program);
   if (failed(simulation))
     return failure();
-  measured.choice.seconds = simulation->result.seconds;
-  measured.boundSeconds =
-      SimulationSummary(simulation->step, simulation->order, simulation->result)
-          .getBound();
+  measured.hasOwnBatches = prepared->options.batch == tg::BatchMode::PerRank;
+  describeTime(*simulation, model, measured);
   func::FuncOp entry = prepared->step.entry;
   FailureOr<OwningOpRef<ModuleOp>> lowered = lowerToProgram(entry, program);
   if (failed(lowered))

@@ -23,6 +23,14 @@ struct MeasuredStep {
   int64_t savedBytes = 0;
   /// The largest tensors at the peak of the arena.
   std::vector<report::LiveBuffer> largest;
+  /// The captured batch became that of each rank.
+  bool hasOwnBatches = false;
+  /// Of the rank that is done last.
+  double computeSeconds = 0;
+  /// Seconds in which it computes nothing, by stream, the longest first.
+  std::vector<std::pair<std::string, double>> exposed;
+  /// Model FLOPs utilization; 0 if the peak is not known.
+  double utilization = 0;
 };
 
 /// Prepares a copy of the module as `options` say, plans its arena and

@@ -54,6 +54,8 @@ public:
   }
 
   FailureOr<StepMemoryPlan> run(StepOptions &chosen);
+  /// Of all choices that were tried.
+  std::optional<int64_t> getLeastBytes() const;
 
 private:
   FailureOr<MeasuredStep> measure(const StepOptions &options);
@@ -311,6 +313,13 @@ std::optional<unsigned> MemorySearch::findBest() const {
 }
 
 /// Says what the smallest step needs.
+std::optional<int64_t> MemorySearch::getLeastBytes() const {
+  std::optional<int64_t> least;
+  for (const MemoryChoice &choice : plan.choices)
+    least = std::min(least.value_or(choice.getBytes()), choice.getBytes());
+  return least;
+}
+
 LogicalResult MemorySearch::emitLeast() {
   unsigned least = 0;
   for (unsigned i = 1; i < plan.choices.size(); ++i)
@@ -369,17 +378,22 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen) {
   return std::move(plan);
 }
 
-FailureOr<StepMemoryPlan>
-regather::planStepMemory(ModuleOp module, StepOptions &options, bool isOpen) {
+FailureOr<StepMemoryPlan> regather::planStepMemory(ModuleOp module,
+                                                   StepOptions &options,
+                                                   bool isOpen,
+                                                   int64_t *leastBytes) {
   FailureOr<CostModel> model = loadChosenCluster(module, options);
   if (failed(model))
     return failure();
   StepOptions given = options;
   // Commands that take single operations count the step as it would be run.
   bool schedulesKernels = std::exchange(given.schedulesKernels, true);
-  FailureOr<StepMemoryPlan> plan =
-      MemorySearch(module, given, isOpen, std::move(*model)).run(options);
+  MemorySearch search(module, given, isOpen, std::move(*model));
+  FailureOr<StepMemoryPlan> plan = search.run(options);
   options.schedulesKernels = schedulesKernels;
+  if (std::optional<int64_t> least = search.getLeastBytes();
+      least && leastBytes)
+    *leastBytes = *least;
   return plan;
 }
 

@@ -48,6 +48,7 @@ _COMMANDS = {
     for command, name in {"stats": "regatherModuleCount",
                           "tree": "regatherModuleDescribe",
                           "simulate": "regatherModuleSimulate",
+                          "plan": "regatherModulePlan",
                           "report": "regatherModuleReport"}.items()}
 
 

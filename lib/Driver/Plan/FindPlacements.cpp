@@ -1,0 +1,61 @@
+//===- FindPlacements.cpp - Parameters over model axes --------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FindPlacements.h"
+
+#include "regather/Dialect/TG/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace regather;
+
+namespace {
+/// Hears what the pass places, in the order of its remarks.
+class PlacementStreamer : public remark::detail::MLIRRemarkStreamerBase {
+public:
+  explicit PlacementStreamer(std::vector<std::string> &placements)
+      : placements(placements) {}
+
+  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
+    if (remark.getRemarkName() != "placed")
+      return;
+    for (const remark::detail::Remark::Arg &arg : remark.getArgs())
+      if (arg.key == "Reason")
+        placements.push_back(arg.val);
+  }
+
+private:
+  std::vector<std::string> &placements;
+};
+} // namespace
+
+FailureOr<std::vector<std::string>> regather::findPlacements(ModuleOp module,
+                                                             StringRef mesh) {
+  std::vector<std::string> placements;
+  remark::RemarkCategories categories;
+  categories.passed = "tg-shard-step";
+  MLIRContext *context = module.getContext();
+  // Fails only for streamers that write files.
+  (void)remark::enableOptimizationRemarks(
+      *context, std::make_unique<PlacementStreamer>(placements),
+      std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+  OwningOpRef<ModuleOp> copy = module.clone();
+  tg::ShardStepPassOptions options;
+  for (StringRef axis : llvm::split(mesh, ','))
+    options.mesh.push_back(axis.str());
+  PassManager pm(context);
+  pm.addPass(tg::createShardStepPass(options));
+  LogicalResult result = pm.run(*copy);
+  context->setRemarkEngine(nullptr);
+  if (failed(result))
+    return failure();
+  return placements;
+}

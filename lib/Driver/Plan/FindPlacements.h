@@ -1,0 +1,27 @@
+//===- FindPlacements.h - Parameters over model axes ------------*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_DRIVER_PLAN_FINDPLACEMENTS_H
+#define REGATHER_LIB_DRIVER_PLAN_FINDPLACEMENTS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace regather {
+
+/// What tg-shard-step chooses for the axes of a mesh such as `cp:2,tp:4`, as
+/// `--shard` takes it; empty if no cut costs less. The module stays as it is.
+/// Emits the errors of the pass.
+mlir::FailureOr<std::vector<std::string>> findPlacements(mlir::ModuleOp module,
+                                                         llvm::StringRef mesh);
+
+} // namespace regather
+
+#endif // REGATHER_LIB_DRIVER_PLAN_FINDPLACEMENTS_H

@@ -1,0 +1,440 @@
+//===- PlanMeshes.cpp - Which mesh is quickest ----------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Driver/PlanMeshes.h"
+
+#include "../Memory/MeasureStep.h"
+#include "FindPlacements.h"
+#include "MeshCandidates.h"
+
+#include "regather/Dialect/TG/Steps/TimedStep.h"
+#include "regather/Dialect/TG/Transforms/ModelAxes.h"
+#include "regather/Driver/Clusters.h"
+#include "regather/Driver/PrepareStep.h"
+#include "regather/Driver/SimulatedStep.h"
+#include "regather/Pipelines/StepOptionText.h"
+#include "regather/Timeline/WriteTimeline.h"
+
+using namespace mlir;
+using namespace regather;
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+std::string MeshPlan::getLimit() const {
+  if (!exposed.empty() && exposed.front().second > computeSeconds)
+    return exposed.front().first;
+  return "computation";
+}
+
+std::vector<std::string> MeshPlan::getFlags() const {
+  std::vector<std::string> flags = {"--mesh=" + mesh};
+  if (!replicateAxis.empty())
+    flags.push_back("--replicate-axis=" + replicateAxis);
+  for (const std::string &placement : shard)
+    flags.push_back("--shard=" + placement);
+  if (hasOwnBatches)
+    flags.push_back("--batch=per-rank");
+  auto add = [&](StringRef name, const std::string &value) {
+    if (!value.empty())
+      flags.push_back(("--" + name + "=" + value).str());
+  };
+  add("chunk", choice.chunk == "none" ? "" : choice.chunk);
+  add("policy", choice.policy);
+  add("recompute", choice.recompute);
+  add("reshard", choice.reshard);
+  add("offload", choice.offload);
+  add("schedule", choice.schedule);
+  return flags;
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+/// Dimensions of parameters whose cuts are tried: those of matrices.
+static constexpr int64_t kMaxExplainedDims = 2;
+
+namespace {
+/// Keeps the first error, with its notes, instead of showing it.
+class FirstError {
+public:
+  explicit FirstError(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != DiagnosticSeverity::Error ||
+              !text.empty())
+            return success();
+          text = diagnostic.str();
+          for (Diagnostic &note : diagnostic.getNotes())
+            notes.push_back(note.str());
+          return success();
+        }) {}
+
+  std::string text;
+  std::vector<std::string> notes;
+
+private:
+  ScopedDiagnosticHandler handler;
+};
+
+/// The least that was found for a mesh on which nothing fits.
+struct LeastMemory {
+  int64_t bytes = std::numeric_limits<int64_t>::max();
+  std::string mesh;
+  std::vector<std::string> notes;
+};
+
+class Search {
+public:
+  Search(ModuleOp module, const PlanRequest &request, CostModel model,
+         ProgressListener &progress)
+      : module(module), request(request), model(std::move(model)),
+        progress(progress) {}
+
+  FailureOr<MeshSearch> run();
+
+private:
+  LogicalResult readTotals();
+  void tryMesh(const MeshCandidate &mesh);
+  /// Sets what the flags for a mesh set; false if it cannot be.
+  bool setMesh(const MeshCandidate &mesh, StepOptions &options, MeshPlan &plan);
+  const std::vector<std::string> *getPlacements(const std::string &mesh,
+                                                std::string &problem);
+  /// Decides about memory if the step does not fit.
+  bool fitMemory(const MeshCandidate &mesh, StepOptions &options,
+                 MeasuredStep &measured, double rows);
+  void keep(MeshPlan plan);
+  bool isTooSlow(double boundSecondsPerRow) const {
+    return search.plans.size() >= request.count &&
+           boundSecondsPerRow >= search.plans.back().getSecondsPerRow();
+  }
+  LogicalResult explain();
+  LogicalResult emitNothing();
+
+  ModuleOp module;
+  const PlanRequest &request;
+  CostModel model;
+  ProgressListener &progress;
+  MeshSearch search;
+  StepTotals totals;
+  LeastMemory least;
+  /// By axes of the model: what a search has chosen, or why it could not.
+  std::map<std::string, std::pair<std::vector<std::string>, std::string>>
+      placements;
+};
+} // namespace
+
+LogicalResult Search::readTotals() {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  StepOptions options = request.step;
+  options.asCaptured = true;
+  options.ranks.reset();
+  options.memory.reset();
+  options.batch.reset();
+  options.layout.reset();
+  options.model.shard.clear();
+  FailureOr<PreparedStep> prepared = prepareWholeStep(*copy, options);
+  if (failed(prepared))
+    return failure();
+  if (tg::MeshOp mesh = prepared->step.mesh)
+    return mesh.emitError()
+           << "a plan is made for a step on one device, but this one lies over "
+              "mesh \""
+           << mesh.getSymName() << "\" already";
+  const StepSignature &signature = prepared->step.signature;
+  bool hasParameters = false;
+  func::FuncOp entry = prepared->step.entry;
+  for (auto [value, argument] :
+       llvm::zip_equal(signature.arguments, entry.getArguments())) {
+    auto bytes = static_cast<double>(tg::getValueBytes(argument));
+    if (value.role == Role::Parameter) {
+      totals.parameterBytes += bytes;
+      hasParameters = true;
+    }
+    if (value.role == Role::OptimizerState)
+      totals.stateBytes += bytes;
+    if (value.role == Role::Input && value.globalShape.size() > 1 &&
+        totals.positions == 0)
+      totals.positions = value.globalShape[1];
+  }
+  if (!hasParameters)
+    return module.emitError() << "the step has no parameters to shard";
+  if (const StepValue *batch = findBatch(signature))
+    totals.rows = batch->globalShape.front();
+  ModelFlops flops = countModelFlops(*copy);
+  totals.flops = flops.flops;
+  totals.peakFlops = model.getCluster().device.peakFlops.lookup(flops.type);
+  return success();
+}
+
+const std::vector<std::string> *Search::getPlacements(const std::string &mesh,
+                                                      std::string &problem) {
+  auto [it, isNew] = placements.try_emplace(mesh);
+  auto &[found, reason] = it->second;
+  if (isNew) {
+    FirstError error(module.getContext());
+    FailureOr<std::vector<std::string>> chosen = findPlacements(module, mesh);
+    if (failed(chosen))
+      reason = error.text;
+    else if (chosen->empty())
+      reason = "no placement over tp costs less than none";
+    else
+      found = std::move(*chosen);
+  }
+  problem = reason;
+  return reason.empty() ? &found : nullptr;
+}
+
+bool Search::setMesh(const MeshCandidate &mesh, StepOptions &options,
+                     MeshPlan &plan) {
+  plan.mesh = mesh.getMesh();
+  options.ranks.reset();
+  options.memory.reset();
+  auto set = [&](StringRef name, const std::string &text) {
+    Failure failure = setStepOption(options, name, text, name);
+    if (failure)
+      ++search.others[failure.getMessage()];
+    return !failure;
+  };
+  if (!set("mesh", plan.mesh))
+    return false;
+  if (mesh.replicas > 1) {
+    plan.replicateAxis = "rep";
+    if (!set("replicate-axis", plan.replicateAxis))
+      return false;
+  }
+  // Placements over axes that this mesh lacks are for others.
+  llvm::erase_if(options.model.shard, [&](const std::string &text) {
+    StringRef axis = tg::getAnnotatedAxis(text);
+    return (axis == "tp" && mesh.tensor == 1) ||
+           (axis == "cp" && mesh.sequence == 1);
+  });
+  plan.shard.assign(options.model.shard.begin(), options.model.shard.end());
+  bool namesTensor = llvm::any_of(plan.shard, [](const std::string &text) {
+    return tg::getAnnotatedAxis(text) == "tp";
+  });
+  if (mesh.tensor == 1 || namesTensor)
+    return true;
+  std::string problem;
+  const std::vector<std::string> *chosen =
+      getPlacements(mesh.getModelMesh(), problem);
+  if (!chosen) {
+    ++search.others[problem];
+    return false;
+  }
+  for (const std::string &placement : *chosen) {
+    if (!set("shard", placement))
+      return false;
+    plan.shard.push_back(placement);
+  }
+  return true;
+}
+
+bool Search::fitMemory(const MeshCandidate &mesh, StepOptions &options,
+                       MeasuredStep &measured, double rows) {
+  if (search.limit <= 0 || measured.choice.getBytes() <= search.limit)
+    return true;
+  if (isTooSlow(measured.boundSeconds / rows)) {
+    ++search.others["not quicker than the last plan, by its bound"];
+    return false;
+  }
+  FirstError error(module.getContext());
+  options.memory = search.limit;
+  int64_t leastBytes = measured.choice.getBytes();
+  std::optional<StepMemoryPlan> plan;
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(decideMemory(*copy, options, plan, &leastBytes))) {
+    ++search.others["does not fit in memory"];
+    if (leastBytes < least.bytes)
+      least = {leastBytes, mesh.getMesh(), error.notes};
+    return false;
+  }
+  FailureOr<MeasuredStep> fitting = measureStep(module, options, model);
+  if (failed(fitting)) {
+    ++search.others[error.text];
+    return false;
+  }
+  fitting->boundSeconds = std::min(plan->boundSeconds, fitting->boundSeconds);
+  measured = std::move(*fitting);
+  return true;
+}
+
+void Search::keep(MeshPlan plan) {
+  auto isBefore = [](const MeshPlan &a, const MeshPlan &b) {
+    return std::make_tuple(a.getSecondsPerRow(), llvm::count(a.mesh, ','),
+                           a.mesh) < std::make_tuple(b.getSecondsPerRow(),
+                                                     llvm::count(b.mesh, ','),
+                                                     b.mesh);
+  };
+  search.plans.insert(llvm::upper_bound(search.plans, plan, isBefore), plan);
+  if (search.plans.size() > request.count) {
+    search.plans.pop_back();
+    ++search.others["slower than the last plan"];
+  }
+}
+
+void Search::tryMesh(const MeshCandidate &mesh) {
+  if (isTooSlow(mesh.boundSecondsPerRow)) {
+    ++search.others["not quicker than the last plan, by its bound"];
+    return;
+  }
+  StepOptions options = request.step;
+  MeshPlan plan;
+  if (!setMesh(mesh, options, plan))
+    return;
+  FailureOr<MeasuredStep> measured = failure();
+  {
+    FirstError error(module.getContext());
+    measured = measureStep(module, options, model);
+    ++search.numMeasured;
+    if (failed(measured)) {
+      ++search.others[error.text];
+      return;
+    }
+  }
+  plan.hasOwnBatches = measured->hasOwnBatches;
+  plan.rows = static_cast<double>(std::max<int64_t>(totals.rows, 1)) *
+              (plan.hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1);
+  double bound =
+      std::max(measured->boundSeconds / plan.rows, mesh.boundSecondsPerRow);
+  if (!fitMemory(mesh, options, *measured, plan.rows))
+    return;
+  bound = std::min(bound, measured->boundSeconds / plan.rows);
+  if (search.boundSecondsPerRow == 0 || bound < search.boundSecondsPerRow)
+    search.boundSecondsPerRow = bound;
+  plan.choice = measured->choice;
+  plan.boundSeconds = measured->boundSeconds;
+  plan.computeSeconds = measured->computeSeconds;
+  plan.exposed = std::move(measured->exposed);
+  plan.utilization = measured->utilization;
+  keep(std::move(plan));
+}
+
+/// Options with the flags of a plan.
+static FailureOr<StepOptions> applyFlags(ModuleOp module, StepOptions options,
+                                         const MeshPlan &plan) {
+  options.ranks.reset();
+  options.memory.reset();
+  options.model.shard.clear();
+  for (const std::string &flag : plan.getFlags()) {
+    auto [name, value] = StringRef(flag).drop_front(2).split('=');
+    if (Failure failure = setStepOption(options, name, value, name))
+      return module.emitError() << failure.getMessage();
+  }
+  return options;
+}
+
+/// The name or pattern that an annotation places.
+static StringRef getPlaced(StringRef annotation) {
+  return annotation.rsplit('=').first.trim();
+}
+
+LogicalResult Search::explain() {
+  if (request.explained.empty())
+    return success();
+  auto it = llvm::find_if(search.plans, [](const MeshPlan &plan) {
+    return StringRef(plan.mesh).contains("tp:");
+  });
+  if (it == search.plans.end())
+    return module.emitError()
+           << "there is nothing to explain of \"" << request.explained.front()
+           << "\": none of the " << search.plans.size()
+           << " plans has an axis tp, and over dp all parameters are sharded "
+              "alike";
+  const MeshPlan &best = *it;
+  search.explainedMesh = best.mesh;
+  for (const std::string &pattern : request.explained) {
+    auto chosen = llvm::find_if(best.shard, [&](const std::string &text) {
+      return getPlaced(text) == pattern;
+    });
+    std::string isWhole = pattern + "=[tp] whole";
+    std::string current = chosen == best.shard.end() ? isWhole : *chosen;
+    std::vector<std::string> all = {isWhole};
+    for (int64_t dim = 0; dim != kMaxExplainedDims; ++dim)
+      all.push_back(pattern + "=[tp] shard " + std::to_string(dim));
+    for (const std::string &placement : all) {
+      MeshPlan changed = best;
+      llvm::erase_if(changed.shard, [&](const std::string &text) {
+        return getPlaced(text) == pattern;
+      });
+      changed.shard.push_back(placement);
+      FailureOr<StepOptions> options =
+          applyFlags(module, request.step, changed);
+      if (failed(options))
+        return failure();
+      FirstError error(module.getContext());
+      FailureOr<MeasuredStep> measured = measureStep(module, *options, model);
+      OtherPlacement other{placement, placement == current, {}, error.text};
+      if (succeeded(measured))
+        other.choice = measured->choice;
+      search.explanations.push_back(std::move(other));
+    }
+  }
+  return success();
+}
+
+LogicalResult Search::emitNothing() {
+  InFlightDiagnostic diag = module.emitError();
+  if (least.mesh.empty()) {
+    diag << "no mesh of " << search.ranks << " ranks can be planned";
+    for (const auto &[reason, count] : search.others)
+      diag.attachNote() << count << (count == 1 ? " mesh: " : " meshes: ")
+                        << reason;
+    return diag;
+  }
+  diag << "no plan fits in " << search.limit << " bytes ("
+       << formatBytes(search.limit) << ") on each of " << search.ranks
+       << " ranks: the least that was found is " << least.bytes
+       << " bytes, with --mesh=" << least.mesh;
+  for (const std::string &note : least.notes)
+    diag.attachNote() << note;
+  return diag;
+}
+
+FailureOr<MeshSearch> Search::run() {
+  search.file = request.file;
+  search.cluster = model.getCluster().name;
+  search.ranks = *request.step.ranks;
+  search.limit = request.step.memory.value_or(
+      static_cast<int64_t>(model.getCluster().device.memoryBytes));
+  if (failed(readTotals()))
+    return failure();
+  std::vector<MeshCandidate> meshes =
+      listMeshes(search.ranks, totals, request.step.batch, search.limit, model,
+                 search.others);
+  search.numMeshes = meshes.size();
+  for (const auto &[reason, count] : search.others)
+    search.numMeshes += count;
+  progress.begin("planning");
+  for (auto [number, mesh] : llvm::enumerate(meshes)) {
+    tryMesh(mesh);
+    progress.advance(static_cast<int64_t>(number) + 1,
+                     static_cast<int64_t>(meshes.size()));
+  }
+  progress.end();
+  if (search.plans.empty())
+    return emitNothing();
+  if (failed(explain()))
+    return failure();
+  return std::move(search);
+}
+
+FailureOr<MeshSearch> regather::planMeshes(ModuleOp module,
+                                           const PlanRequest &request,
+                                           ProgressListener &progress) {
+  StepOptions options = request.step;
+  if (!options.ranks)
+    return module.emitError() << "a plan needs a number of ranks";
+  FailureOr<CostModel> model = loadChosenCluster(module, options);
+  if (failed(model))
+    return failure();
+  if (Failure failure = model->getCluster().checkRanks(*options.ranks))
+    return module.emitError() << failure.getMessage();
+  return Search(module, request, std::move(*model), progress).run();
+}

@@ -1,0 +1,190 @@
+"""`regather plan`: what it says of meshes is what comes of its flags."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+
+from regather_tools import run_tool  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+from test_shard_parameters import (  # noqa: E402
+    Captured,
+    assert_close,
+    gpt2,
+    llama,
+)
+
+import regather  # noqa: E402
+
+MAKERS = {"llama": llama, "gpt2": gpt2}
+RANKS = 4
+
+
+@pytest.fixture(scope="module", params=list(MAKERS))
+def captured(request: pytest.FixtureRequest,
+             tmp_path_factory: pytest.TempPathFactory) -> Captured:
+    return Captured(MAKERS[request.param], tmp_path_factory.mktemp("plan"))
+
+
+@pytest.fixture(scope="module")
+def llama_step(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Captured(llama, tmp_path_factory.mktemp("llama")).directory / "step.mlir"
+
+
+def plan(step: Path, *options: str) -> dict[str, Any]:
+    path = step.parent / "plan.json"
+    result = run_tool("regather", "plan", step, f"--json={path}", "--quiet",
+                      *options, timeout=300)
+    assert result.code == 0, result.stderr
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def fail(*arguments: str | Path) -> str:
+    result = run_tool("regather", "plan", *arguments, "--quiet")
+    assert result.code == 1, result.stdout
+    return result.stderr
+
+
+def test_flags_make_what_the_plan_says(captured: Captured) -> None:
+    step = captured.directory / "step.mlir"
+    found = plan(step, f"--ranks={RANKS}", "--optimizer=adamw", "--batch=global")
+    plans = found["plans"]
+    assert {"dp:4", "dp:2,tp:2", "dp:2,cp:2"} <= {one["mesh"] for one in plans}
+    times = [one["seconds_per_row"] for one in plans]
+    assert times == sorted(times)
+    assert found["bound_seconds_per_row"] <= times[0]
+    assert found["meshes"] == len(plans) + sum(found["others"].values())
+    for one in plans:
+        assert one["bound_seconds"] <= one["seconds"] * (1 + 1e-6)
+        exposed = sum(one["exposed_seconds"].values())
+        assert one["compute_seconds"] + exposed == pytest.approx(
+            one["seconds"], rel=0.02)
+        out = step.parent / "simulated.json"
+        result = run_tool("regather", "simulate", step, *one["flags"],
+                          "--optimizer=adamw", "--kernels", f"--json={out}")
+        assert result.code == 0, result.stderr
+        assert json.loads(out.read_text())["seconds"] == one["seconds"]
+        report = step.parent / "report.json"
+        result = run_tool("regather", "report", step, *one["flags"],
+                          "--optimizer=adamw", f"--json={report}", "-o",
+                          step.parent / "report.html", "--quiet")
+        assert result.code == 0, result.stderr
+        memory = json.loads(report.read_text())["after"]["memory"]
+        assert (memory["argument_bytes"], memory["arena_bytes"]) == (
+            one["argument_bytes"], one["arena_bytes"])
+
+
+def test_plans_compute_what_one_device_does(captured: Captured) -> None:
+    step = captured.directory / "step.mlir"
+    found = plan(step, f"--ranks={RANKS}", "--batch=global",
+                 "--cluster=cpu-threads")
+    outputs = step.parent / "planned.safetensors"
+    meshes = {one["mesh"]: one for one in found["plans"]}
+    for mesh in ("cp:4", "dp:2,tp:2"):
+        result = run_tool("regather", "run", step, *meshes[mesh]["flags"],
+                          "--inputs", captured.directory / "arguments.safetensors",
+                          "--outputs", outputs, "--quiet", timeout=300)
+        assert result.code == 0, result.stderr
+        assert_close(load_file(outputs), captured.whole)
+
+
+def test_a_limit_of_memory(llama_step: Path) -> None:
+    free = plan(llama_step, "--ranks=2", "--batch=global")
+    sizes = {one["mesh"]: one["bytes"] for one in free["plans"]}
+    limit = int(0.95 * sizes["dp:2"])
+    within = plan(llama_step, "--ranks=2", "--batch=global", f"--memory={limit}")
+    assert within["limit_bytes"] == limit
+    assert all(one["bytes"] <= limit for one in within["plans"])
+    # What does not fit as it is is made to fit, or counted.
+    assert "dp:2" in {one["mesh"] for one in within["plans"]} or (
+        "does not fit in memory" in within["others"])
+    message = fail(llama_step, "--ranks=2", "--batch=global", "--memory=100kB")
+    assert "on each of 2 ranks: the least that was found is" in message or (
+        "alone do not fit" in message)
+    # More than parameters, less than activations.
+    message = fail(llama_step, "--ranks=2", "--batch=global",
+                   f"--memory={int(0.5 * min(sizes.values()))}")
+    assert "the least that was found is" in message
+    assert "--mesh=" in message
+    assert "bytes at its peak are of" in message
+
+
+def test_is_the_same_each_time(llama_step: Path) -> None:
+    options = ("--ranks=4", "--optimizer=sgd")
+    assert plan(llama_step, *options) == plan(llama_step, *options)
+
+
+def test_what_does_not_divide_is_counted(llama_step: Path) -> None:
+    found = plan(llama_step, "--ranks=8", "--batch=global",
+                 "--shard=nobody=[tp] shard 0")
+    assert any("does not divide the batch of" in reason
+               for reason in found["others"])
+    assert any("nobody" in reason for reason in found["others"])
+    assert found["plans"]
+    assert all("tp:" not in one["mesh"] for one in found["plans"])
+    message = fail(llama_step, "--ranks=6", "--batch=global",
+                   "--shard=nobody=[tp] shard 0")
+    assert "dp does not divide the batch of 4" in message
+    assert "cp does not divide the 16 positions of the inputs" in message
+
+
+def test_explains_and_compares(llama_step: Path) -> None:
+    name = "layers.*.feed_forward.w1.weight"
+    found = plan(llama_step, "--ranks=2", "--memory=1GB", f"--explain={name}",
+                 "--batch=global",
+                 f"--shard={name}=[tp] shard 0")
+    assert found["explained_mesh"] == "tp:2"
+    explained = found["explanations"]
+    assert [entry["placement"] for entry in explained] == [
+        f"{name}=[tp] whole", f"{name}=[tp] shard 0", f"{name}=[tp] shard 1"]
+    assert [entry["chosen"] for entry in explained] == [False, True, False]
+    planned = next(one for one in found["plans"] if one["mesh"] == "tp:2")
+    assert explained[1]["seconds"] == planned["seconds"]
+    assert explained[1]["bytes"] == planned["bytes"]
+    before, after = (llama_step.parent / f"{n}.json" for n in ("before", "after"))
+    for path, ranks in ((before, 2), (after, 4)):
+        path.write_text(json.dumps(plan(llama_step, f"--ranks={ranks}")))
+    same = run_tool("regather", "plan", f"--diff={before}", f"--diff={before}")
+    assert same.stdout.decode() == "the plans are equal\n"
+    other = run_tool("regather", "plan", f"--diff={before}", f"--diff={after}")
+    lines = other.stdout.decode().splitlines()
+    assert any(line.startswith("- dp:2 ") for line in lines)
+    assert any(line.startswith("+ dp:4 ") for line in lines)
+
+
+def test_pages_and_python(llama_step: Path) -> None:
+    page = llama_step.parent / "plan.html"
+    result = run_tool("regather", "plan", llama_step, "--ranks=2",
+                      f"--report={page}", "--quiet")
+    assert result.code == 0
+    found = regather.plan(llama_step, ranks=2)
+    assert found.text == result.stdout.decode()
+    assert found.html == page.read_text()
+    assert found.plans[0]["mesh"] in found.text
+    assert "<svg" in found.html
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ((), "plan needs --ranks"),
+    (("--ranks=16", "--cluster=h100-8"), "16"),
+    (("--ranks=2", "--cluster=nothing"), "nothing"),
+    (("--ranks=2", "--explain=w1", "--count=1"), "nothing to explain of \"w1\""),
+    (("--diff=a.json",), "--diff takes two files"),
+])
+def test_bad_input(llama_step: Path, flags: tuple[str, ...],
+                   message: str) -> None:
+    assert message in fail(llama_step, *flags)
+
+
+def test_a_sharded_step_has_a_mesh(llama_step: Path) -> None:
+    sharded = llama_step.parent / "sharded.mlir"
+    result = run_tool("regather-opt", llama_step,
+                      "--tg-shard-parameters=mesh=dp:2", "-o", sharded)
+    assert result.code == 0, result.stderr
+    assert "this one lies over mesh" in fail(sharded, "--ranks=2")
