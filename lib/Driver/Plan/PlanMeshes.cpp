@@ -360,6 +360,8 @@ LogicalResult Search::explain() {
       all.push_back(pattern + "=[tp] shard " + std::to_string(dim));
     for (const std::string &placement : all) {
       MeshPlan changed = best;
+      // Decisions about memory fit the placements for which they were made.
+      changed.choice = MemoryChoice();
       llvm::erase_if(changed.shard, [&](const std::string &text) {
         return getPlaced(text) == pattern;
       });
