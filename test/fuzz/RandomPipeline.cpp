@@ -192,10 +192,13 @@ PassCall regather::fuzz::drawCall(Draw &draw, StringRef pass,
     add("plan=" + drawPlan(draw, names));
   if (pass == "tg-append-optimizer" && !options.contains("keep-gradients"))
     add("keep-gradients=true");
-  // Sums in blocks have another order.
-  constexpr StringLiteral blocks = "sums=blocks";
-  if (size_t at = call.options.find(blocks); at != std::string::npos)
-    call.options.replace(at, blocks.size(), "sums=whole");
+  // These change results: another order of sums, and sums that go on.
+  constexpr std::pair<StringLiteral, StringLiteral> others[] = {
+      {"sums=blocks", "sums=whole"},
+      {"gradient-sums=true", "gradient-sums=false"}};
+  for (auto [option, other] : others)
+    if (size_t at = call.options.find(option); at != std::string::npos)
+      call.options.replace(at, option.size(), other);
   call.options = StringRef(call.options).trim().str();
   return call;
 }

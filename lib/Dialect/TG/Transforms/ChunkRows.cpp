@@ -61,7 +61,13 @@ private:
 class RegionBuilder {
 public:
   RegionBuilder(RowRegion &region, int64_t count)
-      : region(region), count(count), builder(region.ops.front().op) {}
+      : region(region), count(count), builder(region.ops.front().op) {
+    // Backward of the chain that begins in forward becomes a part of forward.
+    if (llvm::all_of(region.ops, [](const RowOp &member) {
+          return getPhase(member.op) == Phase::Backward;
+        }))
+      phase = Phase::Backward;
+  }
 
   void run();
 
@@ -75,13 +81,14 @@ private:
                 int64_t number);
   TreeSums getSums(Operation *op) {
     return TreeSums(builder, op->getLoc(),
-                    PhaseAttr::get(op->getContext(), Phase::Forward),
+                    PhaseAttr::get(op->getContext(), phase),
                     op->getAttrOfType<StringAttr>(kModuleAttrName));
   }
 
   RowRegion &region;
   int64_t count;
   OpBuilder builder;
+  Phase phase = Phase::Forward;
   /// Of the block that is being built.
   llvm::DenseMap<Value, Value> parts;
   /// By value that is read outside: its parts.
@@ -95,14 +102,13 @@ private:
 // Blocks of rows
 //===----------------------------------------------------------------------===//
 
-/// What the region reads comes before it, and so belongs to forward.
+/// What the region reads comes before it, and so belongs to its phase.
 void RegionBuilder::moveSources() {
   Operation *first = region.ops.front().op;
-  auto forward = PhaseAttr::get(first->getContext(), Phase::Forward);
   for (Operation *op : region.sources) {
     op->moveBefore(first);
     if (getPhase(op) == Phase::Backward && !isa<CollectiveOpInterface>(op))
-      op->setAttr(kPhaseAttrName, forward);
+      op->setAttr(kPhaseAttrName, PhaseAttr::get(op->getContext(), phase));
   }
 }
 
@@ -150,8 +156,7 @@ Value RegionBuilder::castTo(Type element, Value value, Operation *op) {
       builder, op->getLoc(), TypeRange(type.clone(element)),
       builder.getStringAttr(getName(NodeTarget::AtenToCopyDefault)), value,
       ArrayAttr(), builder.getDictionaryAttr(dtype), UnitAttr());
-  copy->setAttr(kPhaseAttrName,
-                PhaseAttr::get(op->getContext(), Phase::Forward));
+  copy->setAttr(kPhaseAttrName, PhaseAttr::get(op->getContext(), phase));
   if (Attribute module = op->getAttr(kModuleAttrName))
     copy->setAttr(kModuleAttrName, module);
   return copy->getResult(0);
@@ -185,8 +190,7 @@ void RegionBuilder::buildChunk(int64_t number) {
     }
     Operation *part =
         cast<ShardingRuleOpInterface>(op).buildPart(builder, operands, types);
-    part->setAttr(kPhaseAttrName,
-                  PhaseAttr::get(op->getContext(), Phase::Forward));
+    part->setAttr(kPhaseAttrName, PhaseAttr::get(op->getContext(), phase));
     part->setAttr(kRowChunkAttrName,
                   builder.getDenseI64ArrayAttr({number, count}));
     if (auto id = op->getAttrOfType<StringAttr>(kIdAttrName))

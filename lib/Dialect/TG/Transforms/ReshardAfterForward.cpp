@@ -124,6 +124,20 @@ LogicalResult ReshardAfterForward::checkOptions() {
   return success();
 }
 
+/// What `value`, which is gathered, has come from: forward may read the views
+/// and casts of a gather that itself is none of forward.
+static AllGatherOp findGather(const ParameterChains &chains, Value value) {
+  while (true) {
+    Operation *op = value.getDefiningOp();
+    if (auto wait = dyn_cast<WaitOp>(op))
+      return wait.getFuture().getDefiningOp<AllGatherOp>();
+    forEachInput(op, [&](Value input) {
+      if (chains.isGathered(input))
+        value = input;
+    });
+  }
+}
+
 /// The parameters that forward gathers, in the order of their gathers.
 static std::vector<GatheredParameter> findGathered(FunctionOpInterface func) {
   StepGraph graph(func.getFunctionBody().front());
@@ -136,15 +150,18 @@ static std::vector<GatheredParameter> findGathered(FunctionOpInterface func) {
     for (Value value : op->getResults()) {
       if (!chains.isGathered(value))
         continue;
+      AllGatherOp gather = findGather(chains, value);
+      // Nothing of forward is released with what backward gathers.
+      if (graph.isBackward(graph.getNumber(gather)))
+        continue;
       BlockArgument argument = chains.getParameter(value);
       auto [it, inserted] = numbers.try_emplace(argument, parameters.size());
       if (inserted) {
         auto module = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                         kModuleAttrName);
-        parameters.push_back(
-            {argument, module ? module.getValue() : StringRef(),
-             cast<WaitOp>(op).getFuture().getDefiningOp<AllGatherOp>(),
-             value.getLoc(), std::nullopt});
+        parameters.push_back({argument,
+                              module ? module.getValue() : StringRef(), gather,
+                              value.getLoc(), std::nullopt});
       }
       GatheredParameter &parameter = parameters[it->second];
       for (Operation *user : value.getUsers()) {

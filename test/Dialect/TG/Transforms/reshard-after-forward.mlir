@@ -188,3 +188,21 @@ func.func private @no_backward(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter
   %whole = tg.wait %future : !tg.future<tensor<4x4xf32>>
   return %whole : tensor<4x4xf32>
 }
+
+// -----
+
+// Forward that reads a view of what backward gathers has no gather to release.
+// CHECK-LABEL: @view_of_backward
+// CHECK:         tg.all_gather {{.*}} phase backward :
+// CHECK-NOT:     generation
+// REMARK-NOT:  "w" is released
+tg.mesh @mesh [dp = 2]
+
+func.func @view_of_backward(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>, tg.name = "w"}, %x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %future = tg.all_gather %w on @mesh [dp] dim 0 phase backward : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %whole = tg.wait %future {tg.phase = #tg.phase<backward>} : !tg.future<tensor<4x4xf32>>
+  %t = tg.node "aten.t.default"(%whole) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = tg.node "aten.mm.default"(%x, %t) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = tg.node "aten.mm.default"(%y, %t) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %g : tensor<4x4xf32>
+}

@@ -44,6 +44,17 @@ func.func @communicates(
 
 // -----
 
+// expected-error@+1 {{option 'mesh' has 4 ranks, but mesh "other" of the module has 2}}
+module {
+  // expected-note@+1 {{declared here}}
+  tg.mesh @other [tp = 2]
+  func.func @ranks(%w: tensor<8xf32> {tg.role = #tg.role<parameter>}) {
+    return
+  }
+}
+
+// -----
+
 // expected-note@+1 {{the first one is here}}
 func.func @first(%w: tensor<8xf32> {tg.role = #tg.role<parameter>}) {
   return

@@ -40,7 +40,7 @@ module {
 // -----
 
 // No axis of the option is to be cut, and yet it would be a second mesh.
-tg.mesh @other [dp = 4]
+tg.mesh @other [dp = 6]
 // expected-error@+1 {{expects a step on one device, but argument "up" is sharded already: #tg.placement<@other [[dp] = shard 0]>}}
 func.func @placed(
     %up: tensor<2x8xf32> {tg.role = #tg.role<parameter>, tg.name = "up",
@@ -51,7 +51,7 @@ func.func @placed(
 // -----
 
 // A parameter that is whole, in a step that communicates.
-tg.mesh @other [dp = 4]
+tg.mesh @other [dp = 6]
 func.func @communicates(
     %up: tensor<f32> {tg.role = #tg.role<parameter>, tg.name = "up"})
     -> tensor<f32> {
@@ -60,4 +60,15 @@ func.func @communicates(
       : (tensor<f32>) -> !tg.future<tensor<f32>>
   %sum = tg.wait %future : !tg.future<tensor<f32>>
   return %sum : tensor<f32>
+}
+
+// -----
+
+// expected-error@+1 {{option 'mesh' has 6 ranks, but mesh "other" of the module has 4}}
+module {
+  // expected-note@+1 {{declared here}}
+  tg.mesh @other [dp = 4]
+  func.func @ranks(%up: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "up"}) {
+    return
+  }
 }

@@ -173,13 +173,31 @@ static FailureOr<StringRef> findShardAxis(ModuleOp module, const DataMesh &mesh,
   return found;
 }
 
+/// A program has one number of ranks, whatever its meshes.
+static LogicalResult checkOtherMeshes(ModuleOp module, const DataMesh &mesh) {
+  int64_t ranks = mesh.countRanks(mesh.axes);
+  for (MeshOp other : module.getOps<MeshOp>()) {
+    if (other.getSymNameAttr() == mesh.symbol.getAttr() ||
+        other.getNumRanks() == ranks)
+      continue;
+    InFlightDiagnostic diag = emitError(module.getLoc())
+                              << "option 'mesh' has " << ranks
+                              << " ranks, but mesh \"" << other.getSymName()
+                              << "\" of the module has " << other.getNumRanks();
+    diag.attachNote(other.getLoc()) << "declared here";
+    return diag;
+  }
+  return success();
+}
+
 FailureOr<DataMesh> regather::tg::spmd::readMesh(ModuleOp module,
                                                  const MeshOptions &options) {
   DataMesh mesh;
   if (options.name.empty())
     return emitError(module.getLoc()) << "option 'mesh-name' must not be empty";
   mesh.symbol = FlatSymbolRefAttr::get(module.getContext(), options.name);
-  if (failed(readAxes(module, options, mesh)))
+  if (failed(readAxes(module, options, mesh)) ||
+      failed(checkOtherMeshes(module, mesh)))
     return failure();
   return mesh;
 }
