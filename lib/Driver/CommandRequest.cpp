@@ -17,11 +17,9 @@ using namespace regather;
 using llvm::StringRef;
 
 static constexpr std::pair<llvm::StringLiteral, Command> kCommands[] = {
-    {"simulate", Command::Simulate},
-    {"report", Command::Report},
-    {"stats", Command::Stats},
-    {"tree", Command::Tree},
-    {"compile", Command::Compile}};
+    {"simulate", Command::Simulate}, {"report", Command::Report},
+    {"stats", Command::Stats},       {"tree", Command::Tree},
+    {"compile", Command::Compile},   {"calibrate", Command::Calibrate}};
 
 Result<Command> regather::parseCommand(StringRef name) {
   for (auto &[known, command] : kCommands)
@@ -136,4 +134,10 @@ CompileRequest regather::takeCompileRequest(CommandRequest request,
   // CPUs say themselves what they have.
   compile.step.fitsDevice = compile.code.isForGpus();
   return compile;
+}
+
+CalibrationRequest regather::takeCalibrationRequest(CommandRequest request) {
+  CalibrationRequest taken = std::move(request.calibration);
+  taken.cacheDirectory = std::move(request.compile.cacheDirectory);
+  return taken;
 }

@@ -34,7 +34,9 @@ enum class Command {
   Report,
   Simulate,
   Stats,
-  Tree
+  Tree,
+  /// Of this machine, without a step.
+  Calibrate
 };
 
 /// An option of some commands. As a flag it has two dashes before its name.
