@@ -1,11 +1,12 @@
 """Steps on CPU ranks over a slow link: predicted and measured time.
 
-The link is injected (`regather run --comm`), so that it is known. The device is
-calibrated by one number: how much longer or shorter computation takes than the
-cost model says, from runs over no link at all. Everything else is predicted by
-`regather simulate`, for the step as it was captured and for the order that
-`--schedule=auto` gives it. All runs take turns, so that what else the machine
-does falls on all of them alike; numbers are medians over the turns.
+The link is injected (`regather run --comm`). Predictions are those of `regather
+simulate` on two kinds of clusters: that which `regather calibrate` writes, and
+the one that comes with Regather with one factor for all computation, from runs
+over no link at all. Both are for the step in the order of its capture and for
+the one that a schedule gives it. Calibrations and runs take turns, so that what
+else the machine does falls on all of them alike; numbers are medians over the
+turns.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from project import ROOT
 STEP = ROOT / "examples" / "llama3-debug.fx.json"
 RANKS = 2
 STEPS = 5
-ROUNDS = 5
+ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -71,33 +72,40 @@ class Tool:
                               check=True, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True).stdout
 
-    def get_schedule(self, case: Case, slowdown: float) -> list[str]:
-        if not case.scheduled or case.link is None:
-            return []
-        cluster = self.write_cluster(slowdown, case.link)
-        return [f"--schedule=auto cluster={cluster}"]
-
     def write_cluster(self, slowdown: float, link: Link) -> Path:
         file = self.folder / f"cluster{LINKS.index(link)}.json"
         file.write_text(json.dumps(make_cluster(slowdown, link)))
         return file
 
-    def measure(self, case: Case, slowdown: float) -> Times:
+    def calibrate(self, link: Link, turn: int) -> Path:
+        file = self.folder / f"calibrated{LINKS.index(link)}-{turn}.json"
+        self.call("calibrate", "-o", file, f"--ranks={RANKS}", "--threads=1",
+                  "--quiet", link.flag)
+        return file
+
+    def measure(self, case: Case, cluster: Path) -> Times:
         flags = [case.link.flag] if case.link else []
         report = json.loads(self.call(
             "run", STEP, f"--ranks={RANKS}", "--random-inputs=1", "--quiet",
             f"--steps={STEPS}", "--threads=1", "--json", *flags,
-            *self.get_schedule(case, slowdown)))
+            *get_order(case, cluster)))
         return Times(report["seconds_per_step"],
                      report["exposed_seconds_per_step"])
 
-    def simulate(self, case: Case, slowdown: float) -> dict[str, Any]:
-        cluster = self.write_cluster(slowdown, case.link or LINKS[0])
+    def simulate(self, case: Case, scheduled: Path, cluster: Path
+                 ) -> dict[str, Any]:
+        """The order that was made for one cluster, on another one."""
         numbers = self.folder / "numbers.json"
         self.call("simulate", STEP, f"--ranks={RANKS}", "--kernels",
                   f"--cluster={cluster}", f"--json={numbers}",
-                  *self.get_schedule(case, slowdown))
+                  *get_order(case, scheduled))
         return json.loads(numbers.read_text())
+
+
+def get_order(case: Case, cluster: Path) -> list[str]:
+    if not case.scheduled:
+        return ["--schedule=none", "--bucket=none"]
+    return ["--bucket=none", f"--schedule=auto cluster={cluster}"]
 
 
 def make_cluster(slowdown: float, link: Link) -> dict[str, Any]:
@@ -121,33 +129,49 @@ def take_medians(runs: list[Times]) -> Times:
                  statistics.median(run.exposed for run in runs))
 
 
+def predict(tool: Tool, case: Case, scheduled: Path, clusters: list[Path]
+            ) -> Times:
+    predicted = [tool.simulate(case, scheduled, cluster)
+                 for cluster in clusters]
+    return take_medians([Times(p["seconds"], p["exposed_seconds"])
+                         for p in predicted])
+
+
 def main(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
         tool = Tool(args.build_dir / "bin" / "regather", Path(folder))
-        first = tool.measure(CASES[0], 1)
-        computed = tool.simulate(CASES[0], 1)["compute_seconds"]
-        # For the orders of the schedules; predictions take the medians.
-        slowdown = (first.step - first.exposed) / computed
+        # What schedules are made for: one cluster, so that all turns run the
+        # same order.
+        first = {link: tool.calibrate(link, ROUNDS) for link in LINKS}
         runs: dict[Case, list[Times]] = {case: [] for case in CASES}
-        for _ in range(ROUNDS):
+        calibrated: dict[Link, list[Path]] = {link: [] for link in LINKS}
+        for turn in range(ROUNDS):
             for case in CASES:
-                runs[case].append(tool.measure(case, slowdown))
+                link = case.link or LINKS[0]
+                if case.scheduled:
+                    calibrated[link].append(tool.calibrate(link, turn))
+                runs[case].append(tool.measure(case, first[link]))
         measured = {case: take_medians(times) for case, times in runs.items()}
         alone = measured[CASES[0]]
+        shipped = tool.write_cluster(1, LINKS[0])
+        computed = tool.simulate(CASES[0], shipped, shipped)["compute_seconds"]
         slowdown = (alone.step - alone.exposed) / computed
         print(f"computation {(alone.step - alone.exposed) * 1e3:.1f} ms, "
               f"{slowdown:.2f} times the cost model\n")
-        print(f"{'link':>20} {'order':>9} {'step':>22} {'exposed':>22}")
-        print(f"{'':20} {'':9} {'measured':>11}{'predicted':>11} "
-              f"{'measured':>11}{'predicted':>11}  error of the step")
+        print(f"{'':30} {'measured':>20} {'calibrated':>29} "
+              f"{'one factor':>29}")
+        print(f"{'link':>20} {'order':>9}" + f"{'step':>11}{'exposed':>10}"
+              + 2 * f"{'step':>11}{'exposed':>10}{'error':>8} ")
         for case in CASES[1:]:
-            predicted = tool.simulate(case, slowdown)
-            values = [measured[case].step, predicted["seconds"],
-                      measured[case].exposed, predicted["exposed_seconds"]]
-            columns = [f"{value * 1e3:8.1f} ms" for value in values]
             link = case.link
-            print(f"{link.latency * 1e6:7.0f} us {link.bandwidth / 1e6:4.0f} MB/s"
-                  f" {'scheduled' if case.scheduled else 'captured':>9}"
-                  f" {columns[0]}{columns[1]} {columns[2]}{columns[3]}"
-                  f"  {values[1] / values[0] - 1:+.1%}")
+            text = (f"{link.latency * 1e6:7.0f} us {link.bandwidth / 1e6:4.0f} "
+                    f"MB/s {'scheduled' if case.scheduled else 'captured':>9}"
+                    f"{measured[case].step * 1e3:8.1f} ms"
+                    f"{measured[case].exposed * 1e3:7.1f} ms")
+            for clusters in (calibrated[link],
+                             [tool.write_cluster(slowdown, link)]):
+                times = predict(tool, case, first[link], clusters)
+                text += (f"{times.step * 1e3:8.1f} ms{times.exposed * 1e3:7.1f}"
+                         f" ms{times.step / measured[case].step - 1:+8.1%} ")
+            print(text)
     return 0

@@ -71,9 +71,14 @@ REGATHER_C_EXPORT RegatherDiagnostics
 regatherOutputGetDiagnostics(const RegatherOutput *output);
 
 /** JSON: an array with the `name`, `value` and `help` of each option of
-    `command`: simulate, plan, report, stats, tree or compile. */
+    `command`: simulate, plan, report, stats, tree, compile or calibrate. */
 REGATHER_C_EXPORT RegatherStatus *regatherListOptions(const char *command,
                                                       RegatherOutput **output);
+
+/** Measures this machine, in some seconds: text, and a cluster file as JSON, of
+    `regather calibrate`. */
+REGATHER_C_EXPORT RegatherStatus *regatherCalibrate(RegatherOptions options,
+                                                    RegatherOutput **output);
 
 /** The module as text. */
 REGATHER_C_EXPORT RegatherStatus *regatherModulePrint(RegatherModule *module,

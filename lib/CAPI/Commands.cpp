@@ -65,6 +65,28 @@ RegatherStatus *regatherListOptions(const char *command,
   });
 }
 
+RegatherStatus *regatherCalibrate(RegatherOptions options,
+                                  RegatherOutput **output) {
+  return guard([&]() -> RegatherStatus * {
+    if (!output)
+      return takeStatus(Failure("an argument is null"));
+    Result<CommandRequest> request = readOptions(Command::Calibrate, options);
+    if (!request)
+      return takeStatus(request.getFailure());
+    CalibrationRequest calibration =
+        takeCalibrationRequest(std::move(*request));
+    ProgressListener silent;
+    Result<Cluster> cluster = calibrateMachine(calibration, silent);
+    if (!cluster)
+      return takeStatus(cluster.getFailure());
+    auto created = std::make_unique<RegatherOutput>();
+    created->text = formatCalibrationText(*cluster);
+    created->json = formatCalibration(*cluster, calibration);
+    *output = created.release();
+    return nullptr;
+  });
+}
+
 RegatherStatus *regatherModuleCount(RegatherModule *module,
                                     RegatherOptions options,
                                     RegatherOutput **output) {

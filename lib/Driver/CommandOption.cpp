@@ -49,6 +49,9 @@ static Failure readNumber(T &value, StringRef text, StringRef origin,
 
 static Failure readRanks(const CommandOption &, CommandRequest &request,
                          StringRef text, StringRef origin) {
+  if (request.command == Command::Calibrate)
+    return readNumber(request.calibration.ranks, text, origin, 2,
+                      CalibrationRequest::kMostRanks);
   // A rank of a program that runs on this machine is one thread at least.
   bool isRun =
       request.command == Command::Run || request.command == Command::Compile;
@@ -72,6 +75,15 @@ static Failure readTarget(const CommandOption &, CommandRequest &request,
   if (!architectures)
     return architectures.getFailure();
   request.compile.architectures = std::move(*architectures);
+  return Failure();
+}
+
+static Failure readCommunicator(const CommandOption &, CommandRequest &request,
+                                StringRef text, StringRef origin) {
+  Result<CommunicatorOptions> parsed = parseCommunicator(text.str());
+  if (!parsed)
+    return makeFailure("{0}: {1}", origin, parsed.getMessage());
+  request.calibration.communicator = *parsed;
   return Failure();
 }
 
@@ -105,9 +117,9 @@ static Failure readNoFold(const CommandOption &, CommandRequest &request,
 // The table
 //===----------------------------------------------------------------------===//
 
-static constexpr Command kRanked[] = {Command::Run, Command::Compile,
+static constexpr Command kRanked[] = {Command::Run,    Command::Compile,
                                       Command::Report, Command::Simulate,
-                                      Command::Plan};
+                                      Command::Plan,   Command::Calibrate};
 static constexpr Command kPrepared[] = {Command::Run,      Command::Execute,
                                         Command::Compile,  Command::Report,
                                         Command::Simulate, Command::Plan};
@@ -122,10 +134,13 @@ static constexpr Command kTimed[] = {Command::Compile, Command::Report,
                                      Command::Simulate, Command::Plan,
                                      Command::Tree};
 static constexpr Command kCompiled[] = {Command::Run, Command::Compile};
+static constexpr Command kCached[] = {Command::Run, Command::Compile,
+                                      Command::Calibrate};
 static constexpr Command kCompile[] = {Command::Compile};
 static constexpr Command kSimulate[] = {Command::Simulate};
 static constexpr Command kPlan[] = {Command::Plan};
 static constexpr Command kTree[] = {Command::Tree};
+static constexpr Command kCalibrate[] = {Command::Calibrate};
 
 static const CommandOption kOptions[] = {
     {"ranks", "N", "Number of ranks; the mesh decides by default", kRanked,
@@ -261,10 +276,23 @@ static const CommandOption kOptions[] = {
     {"cache-dir", "DIR",
      "Folder that keeps compiled kernels, none if empty (default "
      "$REGATHER_CACHE_DIR, or regather in the user's cache folder)",
-     kCompiled, TEXT(compile.cacheDirectory)},
+     kCached, TEXT(compile.cacheDirectory)},
     {"compile-threads", "N",
      "Threads that compile kernels (default 0: one for each core)", kCompiled,
      NUMBER(compile.threads, 0, 1024)},
+    {"threads", "N",
+     "Threads on which each rank computes (default 0: those of the machine, "
+     "divided by the ranks)",
+     kCalibrate, NUMBER(calibration.threads, 0, 1024)},
+    {"comm", "threads[,latency=SECONDS][,bandwidth=RATE][,host-bandwidth=RATE]",
+     "The link between ranks that is measured: threads of this process, with "
+     "latency=50us or bandwidth=10GB/s as over a network",
+     kCalibrate, readCommunicator},
+    {"repetitions", "N",
+     "Times that everything is measured; medians count "
+     "(default 9)",
+     kCalibrate,
+     NUMBER(calibration.repetitions, 1, CalibrationRequest::kMostRepetitions)},
     {"libdevice", "FILE",
      "Path of NVIDIA's libdevice, if it is not to be searched for in the CUDA "
      "toolkit",

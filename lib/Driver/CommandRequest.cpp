@@ -17,18 +17,18 @@ using namespace regather;
 using llvm::StringRef;
 
 static constexpr std::pair<llvm::StringLiteral, Command> kCommands[] = {
-    {"simulate", Command::Simulate}, {"plan", Command::Plan},
-    {"report", Command::Report},     {"stats", Command::Stats},
-    {"tree", Command::Tree},         {"compile", Command::Compile}};
+    {"simulate", Command::Simulate},  {"plan", Command::Plan},
+    {"report", Command::Report},      {"stats", Command::Stats},
+    {"tree", Command::Tree},          {"compile", Command::Compile},
+    {"calibrate", Command::Calibrate}};
 
 Result<Command> regather::parseCommand(StringRef name) {
   for (auto &[known, command] : kCommands)
     if (known == name)
       return command;
-  return makeFailure(
-      "unknown command '{0}'; commands are simulate, plan, report, "
-      "stats, tree, compile",
-      name);
+  auto getName = [](const auto &known) { return known.first.str(); };
+  return makeFailure("unknown command '{0}'; commands are {1}", name,
+                     llvm::join(llvm::map_range(kCommands, getName), ", "));
 }
 
 CommandRequest::CommandRequest(Command command) : command(command) {
@@ -146,4 +146,10 @@ CompileRequest regather::takeCompileRequest(CommandRequest request,
   // CPUs say themselves what they have.
   compile.step.fitsDevice = compile.code.isForGpus();
   return compile;
+}
+
+CalibrationRequest regather::takeCalibrationRequest(CommandRequest request) {
+  CalibrationRequest taken = std::move(request.calibration);
+  taken.cacheDirectory = std::move(request.compile.cacheDirectory);
+  return taken;
 }

@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Bundle": "regather.commands",
+    "Calibration": "regather.commands",
     "CaptureError": "regather.fx.errors",
     "CapturedGraph": "regather.fx.graph",
     "Diagnostic": "regather.library.errors",
@@ -25,6 +26,7 @@ _WHERE = {
     "Step": "regather.fx.step",
     "TrainingStep": "regather.training",
     "Tree": "regather.commands",
+    "calibrate": "regather.commands",
     "capture": "regather.fx.capture",
     "compile": "regather.commands",
     "fake_mesh": "regather.fx.mesh",

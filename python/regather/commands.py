@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regather.library.errors import Diagnostic, RegatherError
-from regather.library.module import Module, Output, list_options
+from regather.library.module import Module, Output
+from regather.library.module import calibrate as measure_machine
+from regather.library.module import list_options
 
 if TYPE_CHECKING:
     from regather.fx.graph import CapturedGraph
@@ -100,6 +102,10 @@ class Bundle(Result):
         self.path = path
 
 
+class Calibration(Result):
+    """This machine as a cluster, of `regather calibrate`."""
+
+
 def read(source: Source) -> Module:
     """The module of a file, a text, or a capture."""
     if isinstance(source, Module):
@@ -175,6 +181,21 @@ def report(source: Source, **options: Any) -> Report:
     """What is decided about a step, and what would help it."""
     texts = _texts("report", options)
     return Report(read(source).run("report", texts))
+
+
+def calibrate(path: str | os.PathLike[str] | None = None,
+              **options: Any) -> Calibration:
+    """Measures this machine, in some seconds, and writes it as a cluster file
+    for `cluster=`, if there is a path."""
+    texts = _texts("calibrate", options)
+    # Before long work whose result would be lost.
+    if path is not None and not (folder := Path(path).parent).is_dir():
+        raise FileNotFoundError(f"cannot write '{path}': there is no folder "
+                                f"'{folder}'")
+    output = measure_machine(texts)
+    if path is not None:
+        Path(path).write_text(output.json)
+    return Calibration(output)
 
 
 def compile_bundle(source: Source, path: str | os.PathLike[str],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -205,3 +206,23 @@ def test_exports_nothing_else() -> None:
                            capture_output=True, text=True).stdout.split("\n")
     assert names and all(line.split()[-1].startswith("regather")
                          for line in names if line)
+
+
+def test_a_machine_is_measured(tmp_path: Path) -> None:
+    file = tmp_path / "machine.json"
+    machine = regather.calibrate(file, repetitions=1, threads=1,
+                                 comm="threads,latency=3ms,bandwidth=1GB/s")
+    assert json.loads(file.read_text()) == machine.json
+    assert machine.links[0]["protocols"][0]["latency_seconds"] == (
+        pytest.approx(3e-3, rel=1e-3))
+    assert "GFLOP/s in f32" in str(machine)
+    # The first gather is waited for at once, and the last reduction, too.
+    simulation = regather.simulate(ROOT / "examples" / "mlp-fsdp.mlir",
+                                   cluster=file)
+    assert simulation.seconds > 2 * 3e-3
+    with pytest.raises(regather.RegatherError, match="ranks must be between 2"):
+        regather.calibrate(ranks=1)
+    with pytest.raises(TypeError, match="unknown option 'steps' of calibrate"):
+        regather.calibrate(steps=1)
+    with pytest.raises(FileNotFoundError):
+        regather.calibrate(tmp_path / "no" / "machine.json")

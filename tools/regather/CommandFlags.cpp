@@ -32,6 +32,8 @@ static cl::SubCommand *getSubCommand(Command command) {
     return &statsCommand;
   case Command::Tree:
     return &treeCommand;
+  case Command::Calibrate:
+    return &calibrateCommand;
   }
   llvm_unreachable("unknown command");
 }

@@ -70,6 +70,10 @@ llvm::cl::OptionCategory &getCategory();
 extern llvm::cl::SubCommand runCommand;
 int runMain();
 
+/// `regather calibrate`: measures this machine as a cluster.
+extern llvm::cl::SubCommand calibrateCommand;
+int calibrateMain();
+
 /// `regather compile`: compiles a step into a bundle.
 extern llvm::cl::SubCommand compileCommand;
 int compileMain();

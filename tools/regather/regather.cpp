@@ -17,6 +17,8 @@ using namespace regather;
 static int runSubcommand() {
   if (runCommand)
     return runMain();
+  if (calibrateCommand)
+    return calibrateMain();
   if (checkCallsCommand)
     return checkCallsMain();
   if (compileCommand)
@@ -42,9 +44,9 @@ int main(int argc, char **argv) {
   ignoreFileSizeSignal();
   declareCommandFlags();
   for (llvm::cl::SubCommand *command :
-       {&runCommand, &checkCallsCommand, &compileCommand, &manifestCommand,
-        &planCommand, &reportCommand, &simulateCommand, &statsCommand,
-        &treeCommand})
+       {&runCommand, &calibrateCommand, &checkCallsCommand, &compileCommand,
+        &manifestCommand, &planCommand, &reportCommand, &simulateCommand,
+        &statsCommand, &treeCommand})
     llvm::cl::HideUnrelatedOptions(getCategory(), *command);
   llvm::cl::HideUnrelatedOptions(getCategory());
   llvm::cl::ParseCommandLineOptions(

@@ -36,7 +36,9 @@ enum class Command {
   /// A search over meshes.
   Plan,
   Stats,
-  Tree
+  Tree,
+  /// Of this machine, without a step.
+  Calibrate
 };
 
 /// An option of some commands. As a flag it has two dashes before its name.

@@ -9,6 +9,7 @@
 #ifndef REGATHER_DRIVER_COMMANDREQUEST_H
 #define REGATHER_DRIVER_COMMANDREQUEST_H
 
+#include "regather/Driver/CalibrateMachine.h"
 #include "regather/Driver/CommandOption.h"
 #include "regather/Driver/CompileStep.h"
 #include "regather/Driver/DescribeModules.h"
@@ -39,6 +40,8 @@ struct CommandRequest {
   bool folds = true;
   /// Of plan: how many to keep.
   unsigned count = 10;
+  /// Of calibrate.
+  CalibrationRequest calibration;
 };
 
 /// Reads texts, each with the name of its option, into a request, those of
@@ -53,6 +56,7 @@ readRequest(Command command,
 // What the commands take, of a step that messages and pages call `file`.
 ModulesRequest takeModulesRequest(CommandRequest request, std::string file);
 SimulateRequest takeSimulateRequest(CommandRequest request, std::string file);
+CalibrationRequest takeCalibrationRequest(CommandRequest request);
 CompileRequest takeCompileRequest(CommandRequest request, std::string file);
 PlanRequest takePlanRequest(CommandRequest request, std::string file);
 

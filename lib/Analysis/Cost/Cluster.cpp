@@ -46,6 +46,18 @@ regather::findCollectiveKind(llvm::StringRef name) {
   return std::nullopt;
 }
 
+llvm::StringRef regather::getWorkName(WorkKind kind) {
+  switch (kind) {
+  case WorkKind::Matmul:
+    return "matmul";
+  case WorkKind::Attention:
+    return "attention";
+  case WorkKind::Other:
+    return "kernel";
+  }
+  llvm_unreachable("unknown kind");
+}
+
 llvm::StringRef regather::getAlgorithmName(CollectiveAlgorithm algorithm) {
   return kAlgorithmNames[static_cast<unsigned>(algorithm)];
 }

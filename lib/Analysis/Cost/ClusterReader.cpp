@@ -31,6 +31,8 @@ constexpr Range kSeconds = {0, 10};
 constexpr Range kRankCount = {1, 1 << 24};
 constexpr Range kPart = {1e-3, 1};
 constexpr Range kSlowdown = {1, 100};
+/// Of one kernel.
+constexpr double kMostFlops = 1e21;
 
 /// The first thing that is wrong, and where.
 class Problem {
@@ -154,6 +156,50 @@ static void readHost(const json::Value &value, Device &device,
   device.hostLatencySeconds = fields.getNumber("latency_seconds", kSeconds);
 }
 
+/// Reads pairs of a size and seconds, both ascending.
+static void readPoints(Fields &fields, llvm::StringRef field, double most,
+                       std::vector<std::pair<double, double>> &points,
+                       Problem &problem) {
+  fields.forEach(field, [&](const json::Value &element, std::string path) {
+    const json::Array *pair = element.getAsArray();
+    if (!pair || pair->size() != 2)
+      return problem.report(path, "must be a pair of " +
+                                      field.rsplit('_').second +
+                                      " and seconds");
+    double size =
+        Fields::readNumber((*pair)[0], path + "[0]", {1, most}, problem);
+    double seconds =
+        Fields::readNumber((*pair)[1], path + "[1]", {1e-9, 1e4}, problem);
+    if (!points.empty() &&
+        (size <= points.back().first || seconds < points.back().second))
+      return problem.report(path, "must not be below the pair before it");
+    points.emplace_back(size, seconds);
+  });
+}
+
+static MeasuredWork readWork(const json::Value &value, const std::string &path,
+                             Problem &problem) {
+  Fields fields(value, path, problem);
+  MeasuredWork work;
+  std::string name = fields.getString("work");
+  bool isKnown = false;
+  for (WorkKind kind : {WorkKind::Matmul, WorkKind::Attention, WorkKind::Other})
+    if (name == getWorkName(kind)) {
+      work.kind = kind;
+      isKnown = true;
+    }
+  if (!isKnown)
+    problem.report(fields.getPath("work"),
+                   R"(must be "matmul", "attention" or "kernel")");
+  if (work.kind == WorkKind::Other) {
+    readPoints(fields, "seconds_by_bytes", kBytes.high, work.points, problem);
+    return work;
+  }
+  work.type = fields.getString("type");
+  readPoints(fields, "seconds_by_flops", kMostFlops, work.points, problem);
+  return work;
+}
+
 static Device readDevice(const json::Value &value, Problem &problem) {
   Fields fields(value, "device", problem);
   Device device;
@@ -179,6 +225,16 @@ static Device readDevice(const json::Value &value, Problem &problem) {
   device.launchSeconds = fields.getNumber("launch_seconds", kSeconds);
   if (fields.has("host"))
     readHost(*fields.get("host"), device, problem);
+  if (fields.has("measured"))
+    fields.forEach(
+        "measured", [&](const json::Value &element, const std::string &path) {
+          MeasuredWork work = readWork(element, path, problem);
+          if (llvm::any_of(device.measured, [&](const MeasuredWork &other) {
+                return other.kind == work.kind && other.type == work.type;
+              }))
+            problem.report(path, "is the second table of the same work");
+          device.measured.push_back(std::move(work));
+        });
   return device;
 }
 
@@ -239,23 +295,6 @@ static void checkLinks(const std::vector<LinkClass> &links, Problem &problem) {
   }
 }
 
-static void readPoints(Fields &fields, MeasuredTable &table, Problem &problem) {
-  fields.forEach("seconds_by_received_bytes", [&](const json::Value &element,
-                                                  std::string path) {
-    const json::Array *pair = element.getAsArray();
-    if (!pair || pair->size() != 2)
-      return problem.report(path, "must be a pair of bytes and seconds");
-    double bytes =
-        Fields::readNumber((*pair)[0], path + "[0]", {1, kBytes.high}, problem);
-    double seconds =
-        Fields::readNumber((*pair)[1], path + "[1]", {1e-9, 1e4}, problem);
-    if (!table.points.empty() && (bytes <= table.points.back().first ||
-                                  seconds < table.points.back().second))
-      return problem.report(path, "must not be below the pair before it");
-    table.points.emplace_back(bytes, seconds);
-  });
-}
-
 static MeasuredTable readTable(const json::Value &value,
                                const std::string &path, const Cluster &cluster,
                                Problem &problem) {
@@ -278,7 +317,8 @@ static MeasuredTable readTable(const json::Value &value,
   table.ranksPerNode = table.link == 0
                            ? table.ranks
                            : fields.getInteger("ranks_per_node", kRankCount);
-  readPoints(fields, table, problem);
+  readPoints(fields, "seconds_by_received_bytes", kBytes.high, table.points,
+             problem);
   return table;
 }
 

@@ -37,6 +37,25 @@ using namespace regather;
 static constexpr double kTreeBandwidth = 0.92;
 
 //===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+/// Along straight lines between the points, and along the last one beyond them.
+/// Below the first point, latency is all that counts.
+static double readTable(llvm::ArrayRef<std::pair<double, double>> points,
+                        double size) {
+  if (size <= points.front().first || points.size() == 1)
+    return points.front().second * std::max(1.0, size / points.front().first);
+  const auto *after = llvm::partition_point(
+      points, [&](const auto &point) { return point.first < size; });
+  if (after == points.end())
+    --after;
+  auto [x0, y0] = *(after - 1);
+  auto [x1, y1] = *after;
+  return y0 + (y1 - y0) * (size - x0) / (x1 - x0);
+}
+
+//===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//
 
@@ -127,6 +146,14 @@ GroupPlacement CostModel::placeMeshGroup(llvm::ArrayRef<int64_t> meshSizes,
 // Computation
 //===----------------------------------------------------------------------===//
 
+const MeasuredWork *CostModel::findWork(WorkKind kind,
+                                        llvm::StringRef type) const {
+  for (const MeasuredWork &work : cluster.device.measured)
+    if (work.kind == kind && (kind == WorkKind::Other || work.type == type))
+      return &work;
+  return nullptr;
+}
+
 double CostModel::computeSeconds(double flops, double bytes,
                                  llvm::StringRef type, WorkKind kind) const {
   const Device &device = cluster.device;
@@ -140,8 +167,15 @@ double CostModel::computeSeconds(double flops, double bytes,
     rate *= kind == WorkKind::Matmul ? device.matmulEfficiency
                                      : device.attentionEfficiency;
   }
+  double arithmetic = flops / rate;
   double memory = bytes / (device.memoryBandwidth * device.memoryEfficiency);
-  return std::max(flops / rate, memory) + device.launchSeconds;
+  if (const MeasuredWork *work = findWork(kind, type)) {
+    if (kind == WorkKind::Other)
+      memory = readTable(work->points, bytes);
+    else
+      arithmetic = readTable(work->points, flops);
+  }
+  return std::max(arithmetic, memory) + device.launchSeconds;
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,22 +297,6 @@ const MeasuredTable *CostModel::findTable(CollectiveKind kind,
   return nullptr;
 }
 
-/// Along straight lines between the points, and along the last one beyond them.
-/// Below the first point, latency is all that counts.
-static double readTable(const MeasuredTable &table, double receivedBytes) {
-  llvm::ArrayRef<std::pair<double, double>> points = table.points;
-  if (receivedBytes <= points.front().first || points.size() == 1)
-    return points.front().second *
-           std::max(1.0, receivedBytes / points.front().first);
-  const auto *after = llvm::partition_point(
-      points, [&](const auto &point) { return point.first < receivedBytes; });
-  if (after == points.end())
-    --after;
-  auto [x0, y0] = *(after - 1);
-  auto [x1, y1] = *after;
-  return y0 + (y1 - y0) * (receivedBytes - x0) / (x1 - x0);
-}
-
 CollectiveEstimate
 CostModel::estimateCollective(CollectiveKind kind, double receivedBytes,
                               const GroupPlacement &group) const {
@@ -287,7 +305,7 @@ CostModel::estimateCollective(CollectiveKind kind, double receivedBytes,
   if (group.ranks < 2)
     return estimate;
   if (const MeasuredTable *table = findTable(kind, group)) {
-    estimate.seconds = readTable(*table, receivedBytes);
+    estimate.seconds = readTable(table->points, receivedBytes);
     estimate.isMeasured = true;
     return estimate;
   }

@@ -40,6 +40,7 @@ _get_trace = getter("regatherOutputGetTrace", c_void_p, returns=_Text)
 _get_diagnostics = getter("regatherOutputGetDiagnostics", c_void_p,
                           returns=CDiagnostics)
 _list_options = Function("regatherListOptions", c_char_p, POINTER(c_void_p))
+_calibrate = Function("regatherCalibrate", COptions, POINTER(c_void_p))
 _print = Function("regatherModulePrint", c_void_p, POINTER(c_void_p))
 _compile = Function("regatherModuleCompile", c_void_p, c_char_p, COptions,
                     POINTER(c_void_p))
@@ -94,6 +95,13 @@ def make_options(options: Options) -> COptions:
     elements = (_Option * len(options))(
         *((_encode(name), _encode(value)) for name, value in options))
     return COptions(len(options), elements)
+
+
+def calibrate(options: Options = ()) -> Output:
+    """Measures this machine."""
+    pointer = c_void_p()
+    _calibrate(make_options(options), byref(pointer))
+    return take_output(pointer)
 
 
 class Module:

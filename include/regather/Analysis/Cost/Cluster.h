@@ -42,6 +42,23 @@ llvm::StringRef getCollectiveName(CollectiveKind kind);
 /// Nothing if no collective is called `name`.
 std::optional<CollectiveKind> findCollectiveKind(llvm::StringRef name);
 
+/// Which of a device's units works.
+enum class WorkKind { Matmul, Attention, Other };
+
+/// As cluster files call them: `matmul`, `attention`, `kernel`.
+llvm::StringRef getWorkName(WorkKind kind);
+
+/// What kernels of one kind took on a device, by their size.
+struct MeasuredWork {
+  WorkKind kind = WorkKind::Other;
+  /// The element type of what is multiplied, as MLIR spells it; empty for
+  /// kernels, which are measured by what they move.
+  std::string type;
+  /// FLOPs of GEMMs and attention, bytes read and written of kernels, and
+  /// seconds without the launch; both ascending.
+  std::vector<std::pair<double, double>> points;
+};
+
 /// What one rank computes with.
 struct Device {
   std::string name;
@@ -67,6 +84,9 @@ struct Device {
   double hostLatencySeconds = 0;
   /// Memory of the host that the device has to itself, in bytes.
   double hostMemoryBytes = 0;
+  /// They override the rates above for what they measured: at most one table
+  /// for each kind and type.
+  std::vector<MeasuredWork> measured;
 };
 
 /// One way to move data over a link. A collective takes `latencySeconds`, and
@@ -142,6 +162,10 @@ struct Cluster {
 /// Reads the text of a cluster file. Fails, naming `file` and the field, on
 /// fields that are missing, unknown or beyond what hardware can have.
 Result<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file);
+
+/// The text of a cluster file that parseCluster reads as this cluster, with
+/// `comment` in it if that is not empty.
+std::string formatCluster(const Cluster &cluster, llvm::StringRef comment);
 
 /// The cluster that comes with Regather under the name `nameOrPath`, or else
 /// that of the file.

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Computation takes the longer of its arithmetic and its memory traffic (the
-// roofline), and a launch. Collectives take a latency and their bytes, by
+// roofline), and a launch; what was measured on the device overrides its rates.
+// Collectives take a latency and their bytes, by
 // algorithm and link class, unless a measured table says what they take.
 //
 // The size of a collective has one definition: bytes received per rank, as
@@ -23,9 +24,6 @@
 #include "llvm/ADT/SmallVector.h"
 
 namespace regather {
-
-/// Which of the device's units works.
-enum class WorkKind { Matmul, Attention, Other };
 
 /// Which links a group of ranks uses.
 struct GroupPlacement {
@@ -105,6 +103,7 @@ private:
   double treeSeconds(double receivedBytes, const GroupPlacement &group) const;
   double hierarchicalSeconds(CollectiveKind kind, double receivedBytes,
                              const GroupPlacement &group) const;
+  const MeasuredWork *findWork(WorkKind kind, llvm::StringRef type) const;
   const MeasuredTable *findTable(CollectiveKind kind,
                                  const GroupPlacement &group) const;
 

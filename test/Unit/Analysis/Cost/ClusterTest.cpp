@@ -190,3 +190,70 @@ TEST(ClusterLibrary, NamesWhatThereIs) {
             std::string::npos);
   EXPECT_NE(message.find("a100-8, cpu-threads, h100-8"), std::string::npos);
 }
+
+/// kText with tables of work.
+static std::string addWork(llvm::StringRef tables) {
+  return replace(
+      "\"launch_seconds\": 1e-6",
+      ("\"launch_seconds\": 1e-6, \"measured\": [" + tables + "]").str());
+}
+
+static constexpr llvm::StringLiteral kMatmul =
+    R"({"work": "matmul", "type": "f32", "seconds_by_flops": [[1e6, 1e-5]]})";
+static constexpr llvm::StringLiteral kKernel =
+    R"({"work": "kernel", "seconds_by_bytes": [[100, 1e-6], [1e6, 1e-4]]})";
+
+TEST(Cluster, ReadsMeasuredWork) {
+  Result<Cluster> cluster =
+      parseCluster(addWork((kMatmul + ", " + kKernel).str()), "pair.json");
+  ASSERT_TRUE(cluster) << cluster.getMessage();
+  llvm::ArrayRef<MeasuredWork> measured = cluster->device.measured;
+  ASSERT_EQ(measured.size(), 2u);
+  EXPECT_EQ(measured[0].kind, WorkKind::Matmul);
+  EXPECT_EQ(measured[0].type, "f32");
+  EXPECT_EQ(measured[1].kind, WorkKind::Other);
+  EXPECT_EQ(measured[1].points[1], std::pair(1e6, 1e-4));
+}
+
+TEST(Cluster, RejectsMeasuredWork) {
+  EXPECT_EQ(errorOf(addWork(R"({"work": "sort"})")),
+            "cluster file 'pair.json': \"device.measured[0].work\" must be "
+            "\"matmul\", \"attention\" or \"kernel\"");
+  EXPECT_EQ(errorOf(addWork((kMatmul + ", " + kMatmul).str())),
+            "cluster file 'pair.json': \"device.measured[1]\" is the second "
+            "table of the same work");
+  EXPECT_EQ(
+      errorOf(addWork(
+          R"({"work": "kernel", "seconds_by_bytes": [[9, 2], [10, 1]]})")),
+      "cluster file 'pair.json': \"device.measured[0].seconds_by_bytes[1]\" "
+      "must not be below the pair before it");
+  // GEMMs are measured by what they compute.
+  EXPECT_EQ(
+      errorOf(addWork(
+          R"({"work": "matmul", "type": "f32", "seconds_by_bytes": []})")),
+      "cluster file 'pair.json': "
+      "\"device.measured[0].seconds_by_flops\" is missing");
+}
+
+TEST(Cluster, WritesWhatItReads) {
+  std::string text = replace("\"name\": \"one\"",
+                             R"("name": "one", "host": {"memory_bytes": 1e9,
+      "bandwidth_bytes_per_second": 1e9, "latency_seconds": 1e-5})");
+  size_t at = text.find("\"launch_seconds\": 1e-6");
+  ASSERT_NE(at, std::string::npos);
+  text.insert(at, ("\"measured\": [" + kMatmul + ", " + kKernel + "], ").str());
+  Result<Cluster> cluster = parseCluster(text, "pair.json");
+  ASSERT_TRUE(cluster) << cluster.getMessage();
+  std::string written = formatCluster(*cluster, "a comment");
+  Result<Cluster> again = parseCluster(written, "written.json");
+  ASSERT_TRUE(again) << again.getMessage();
+  EXPECT_EQ(formatCluster(*again, "a comment"), written);
+  EXPECT_EQ(again->links[0].spanRanks, 4);
+  EXPECT_EQ(again->links[0].collectiveSlowdown, 1.25);
+  EXPECT_EQ(again->links[1].protocols[0].bandwidth, 1e8);
+  EXPECT_EQ(again->measured[0].points, cluster->measured[0].points);
+  EXPECT_EQ(again->device.peakFlops.lookup("bf16"), 100e12);
+  EXPECT_EQ(again->device.hostMemoryBytes, 1e9);
+  EXPECT_EQ(again->device.measured[1].points,
+            cluster->device.measured[1].points);
+}

@@ -53,6 +53,30 @@ TEST(CostModel, ComputationTakesTheLongerOfArithmeticAndTraffic) {
   EXPECT_EQ(model.computeSeconds(0, 0, "bf16"), 0);
 }
 
+TEST(CostModel, MeasuredWorkOverridesRates) {
+  Cluster cluster = makeCluster();
+  cluster.device.measured = {{WorkKind::Matmul, "bf16", {{1e6, 1}, {3e6, 2}}},
+                             {WorkKind::Other, "", {{1e3, 0.5}, {2e3, 1.5}}}};
+  CostModel model(cluster);
+  // The first point, on the line between both, and beyond the last.
+  EXPECT_DOUBLE_EQ(model.computeSeconds(1, 1, "bf16", WorkKind::Matmul),
+                   1 + 1e-6);
+  EXPECT_DOUBLE_EQ(model.computeSeconds(2e6, 1, "bf16", WorkKind::Matmul),
+                   1.5 + 1e-6);
+  EXPECT_DOUBLE_EQ(model.computeSeconds(5e6, 1, "bf16", WorkKind::Matmul),
+                   3 + 1e-6);
+  EXPECT_DOUBLE_EQ(model.computeSeconds(1, 1.5e3, ""), 1 + 1e-6);
+  // Arithmetic of kernels, and GEMMs that move much, as without tables.
+  EXPECT_DOUBLE_EQ(model.computeSeconds(40e12, 1.5e3, ""), 4 + 1e-6);
+  EXPECT_DOUBLE_EQ(model.computeSeconds(1, 1e12, "bf16", WorkKind::Matmul),
+                   2 + 1e-6);
+  // Other work and other types have the rates.
+  EXPECT_DOUBLE_EQ(model.computeSeconds(25e12, 1, "bf16", WorkKind::Attention),
+                   1 + 1e-6);
+  EXPECT_DOUBLE_EQ(model.computeSeconds(5e12, 1, "i32", WorkKind::Matmul),
+                   1 + 1e-6);
+}
+
 TEST(CostModel, PlacesGroups) {
   CostModel model(makeCluster());
   EXPECT_EQ(model.placeGroup({0, 1, 2, 3}), group(4, 1));
