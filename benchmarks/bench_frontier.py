@@ -93,6 +93,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    # What is known of models that are not named stays.
+    file_of_results = plots.FOLDER / "frontier.json"
+    known = (json.loads(file_of_results.read_text())
+             if file_of_results.exists() else {})
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.captures or Path(scratch)
@@ -120,6 +124,7 @@ def main(args: argparse.Namespace) -> int:
                 "frontier": frontier,
                 "limits": [{"limit_bytes": p["limit_bytes"],
                             "choices": len(p["choices"]),
+                            "planning_seconds": p["planning_seconds"],
                             "gap": p["gap"], "chosen": p["chosen"]}
                            for p in plans]}
             print(f"{model.title}: {len(choices)} choices, planned in "
@@ -132,7 +137,8 @@ def main(args: argparse.Namespace) -> int:
                 print(f"  {choice['bytes'] / 1e9:7.1f} GB "
                       f"{choice['host_bytes'] / 1e9:7.1f} GB on the host "
                       f"{choice['seconds'] * 1e3:9.1f} ms  {flags}")
-    (plots.FOLDER / "frontier.json").write_text(
-        json.dumps(results, indent=1) + "\n")
+    known.update(results)
+    results = {name: known[name] for name in MODELS if name in known}
+    file_of_results.write_text(json.dumps(results, indent=1) + "\n")
     plots.frontiers("frontier", results)
     return 0

@@ -120,6 +120,8 @@ def frontiers(name: str, models: Mapping[str, Mapping[str, Any]]) -> Path:
         panel.set_ylabel("ms a step, simulated")
         panel.set_ylim(bottom=0)
         panel.spines[["top", "right"]].set_visible(False)
+    for panel in axes.flat[len(models):]:
+        panel.set_visible(False)
     axes.flat[0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
     return save(figure, name)

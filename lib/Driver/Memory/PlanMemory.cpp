@@ -78,6 +78,8 @@ private:
   void trySumsInBlocks();
   void tryGathersAgain(const MeasuredStep &first);
   void tryMoreRoom();
+  void tryLessRoom();
+  unsigned findLeast() const;
   std::optional<unsigned> findBest() const;
   LogicalResult emitLeast();
 
@@ -302,6 +304,40 @@ void MemorySearch::tryMoreRoom() {
   (void)tryDecisions(roomy);
 }
 
+/// Schedules start copies and gathers earlier than the step in its order. Where
+/// nothing fits, the smallest step does with less: a schedule within the limit,
+/// or none. In the order of the step, values that come back from the host one
+/// by one may take less than what is computed again, with its operands.
+void MemorySearch::tryLessRoom() {
+  if (!mayOrder)
+    return;
+  StepOptions tight = options[findLeast()];
+  tight.schedule.decision = PassDecision::Yes;
+  tight.schedule.options.memoryLimit = std::to_string(plan.limit);
+  FailureOr<MeasuredStep> measured = tryDecisions(tight);
+  if (succeeded(measured) && fits(*measured))
+    return;
+  tight.schedule.decision = PassDecision::No;
+  measured = tryDecisions(tight);
+  if ((succeeded(measured) && fits(*measured)) || !mayOffload || !mayRecompute)
+    return;
+  if (mayApplyPolicy)
+    tight.policy.reset();
+  tight.recompute.decision = PassDecision::No;
+  tight.offload.decision = PassDecision::Yes;
+  tight.offload.options.mode = OffloadMode::All;
+  (void)tryDecisions(tight);
+}
+
+/// The one that needs the fewest bytes.
+unsigned MemorySearch::findLeast() const {
+  unsigned least = 0;
+  for (unsigned i = 1; i < plan.choices.size(); ++i)
+    if (plan.choices[i].getBytes() < plan.choices[least].getBytes())
+      least = i;
+  return least;
+}
+
 /// The quickest that fits.
 std::optional<unsigned> MemorySearch::findBest() const {
   std::optional<unsigned> best;
@@ -312,19 +348,15 @@ std::optional<unsigned> MemorySearch::findBest() const {
   return best;
 }
 
-/// Says what the smallest step needs.
 std::optional<int64_t> MemorySearch::getLeastBytes() const {
-  std::optional<int64_t> least;
-  for (const MemoryChoice &choice : plan.choices)
-    least = std::min(least.value_or(choice.getBytes()), choice.getBytes());
-  return least;
+  if (plan.choices.empty())
+    return std::nullopt;
+  return plan.choices[findLeast()].getBytes();
 }
 
+/// Says what the smallest step needs.
 LogicalResult MemorySearch::emitLeast() {
-  unsigned least = 0;
-  for (unsigned i = 1; i < plan.choices.size(); ++i)
-    if (plan.choices[i].getBytes() < plan.choices[least].getBytes())
-      least = i;
+  unsigned least = findLeast();
   const MemoryChoice &choice = plan.choices[least];
   InFlightDiagnostic diag =
       module.emitError()
@@ -366,6 +398,8 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen) {
     if (mayReshard)
       tryGathersAgain(*first);
   }
+  if (!findBest())
+    tryLessRoom();
   if (!findBest() && mayChunk && given.chunk.isWanted())
     trySumsInBlocks();
   if (!fits(*first))
@@ -471,6 +505,6 @@ regather::planDeviceMemory(ModuleOp module, StepOptions &options) {
   }
   options = std::move(limited);
   options.memory.reset();
-  StepMemoryPlan &found = *plan;
-  return std::optional<StepMemoryPlan>(std::move(found));
+  StepMemoryPlan made = std::move(*plan);
+  return std::optional<StepMemoryPlan>(std::move(made));
 }
