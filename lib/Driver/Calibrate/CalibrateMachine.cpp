@@ -159,10 +159,11 @@ static Computation sumUpComputation(const Record &record) {
   // Equal kernels have one name, wherever they are called.
   using Kernel = std::tuple<std::string, RunWork, bool, double, int64_t>;
   std::map<Kernel, std::vector<double>> kernels;
-  std::vector<double> gaps;
+  std::vector<double> gaps, totals;
   for (const auto &ranks : record)
     for (const std::vector<RunSpan> &spans : ranks) {
       const RunSpan *last = nullptr;
+      double total = 0;
       for (const RunSpan &span : spans) {
         if (span.kind != RunSpan::Kind::Computation)
           continue;
@@ -171,14 +172,25 @@ static Computation sumUpComputation(const Record &record) {
         if (last)
           gaps.push_back(std::max(0.0, span.begin - last->end));
         last = &span;
+        total += span.end - span.begin;
       }
+      totals.push_back(total);
     }
   Computation result;
   if (!gaps.empty())
     result.launchSeconds = takeMedian(std::move(gaps));
+  // A kernel that another program interrupts is no median, but a step has some
+  // of them: all kernels together take longer than their medians.
+  double expected = 0;
+  for (const auto &entry : kernels)
+    expected += takeMedian(entry.second) *
+                static_cast<double>(entry.second.size()) /
+                static_cast<double>(totals.size());
+  double slowdown =
+      expected > 0 ? std::max(1.0, takeMedian(totals) / expected) : 1;
   for (auto &[kernel, times] : kernels) {
     auto [name, work, isNarrow, flops, bytes] = kernel;
-    double seconds = takeMedian(std::move(times));
+    double seconds = slowdown * takeMedian(std::move(times));
     if (work == RunWork::Gemm && flops > 0)
       result.gemm[isNarrow].add(flops, seconds);
     else if (work == RunWork::Attention && flops > 0)
