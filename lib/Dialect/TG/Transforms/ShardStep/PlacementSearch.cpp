@@ -16,6 +16,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
@@ -186,6 +188,8 @@ PlacementChoice regather::tg::spmd::searchPlacements(const Step &step,
   choice.before = choice.cost = getCost(step.func, axisMesh);
   std::vector<PlacementGroup> groups = findGroups(step);
   std::vector<std::optional<int64_t>> chosen(groups.size());
+  // The cost only falls, so what was tried once is never taken later.
+  std::set<std::vector<std::optional<int64_t>>> tried = {chosen};
   constexpr int rounds = 2;
   for (int round = 0; round < rounds; ++round) {
     bool isChanged = false;
@@ -194,7 +198,9 @@ PlacementChoice regather::tg::spmd::searchPlacements(const Step &step,
       for (int64_t dim : listDims(step, group, axisMesh.shardRanks))
         options.push_back(dim);
       for (std::optional<int64_t> dim : options) {
-        if (dim == chosen[number])
+        std::vector<std::optional<int64_t>> candidate = chosen;
+        candidate[number] = dim;
+        if (!tried.insert(candidate).second)
           continue;
         AxisSeeds seeds = choice.seeds;
         group.place(seeds, dim);
@@ -204,7 +210,7 @@ PlacementChoice regather::tg::spmd::searchPlacements(const Step &step,
           continue;
         choice.seeds = std::move(seeds);
         choice.cost = cost;
-        chosen[number] = dim;
+        chosen = std::move(candidate);
         isChanged = true;
       }
     }
