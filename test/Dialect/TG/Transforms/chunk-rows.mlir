@@ -111,3 +111,19 @@ func.func @forward_only(%x: tensor<8x4xf32>, %w: tensor<4x64xf32>) -> tensor<8x6
   %e = tg.node "aten.exp.default"(%scores) {tg.phase = #tg.phase<forward>} : (tensor<8x64xf32>) -> tensor<8x64xf32>
   return %e : tensor<8x64xf32>
 }
+
+// -----
+
+// A chain that lies in backward alone stays there.
+// CHECK-LABEL: @backward_alone
+// CHECK-COUNT-4: tg.node "aten.mm.default"({{.*}}tg.phase = #tg.phase<backward>, tg.row_chunk
+// CHECK-NOT:     phase<forward>
+// SUMS-LABEL: @backward_alone
+// REMARK: {{.*}}Reason="2 operations are carried out on 2 blocks of rows"
+func.func @backward_alone(%w: tensor<64x4xf32> {tg.role = #tg.role<parameter>},
+                          %x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %c = arith.constant dense<1.0> : tensor<4x64xf32>
+  %up = tg.node "aten.mm.default"(%x, %c) {tg.phase = #tg.phase<backward>} : (tensor<8x4xf32>, tensor<4x64xf32>) -> tensor<8x64xf32>
+  %down = tg.node "aten.mm.default"(%up, %w) {tg.phase = #tg.phase<backward>} : (tensor<8x64xf32>, tensor<64x4xf32>) -> tensor<8x4xf32>
+  return %down : tensor<8x4xf32>
+}
