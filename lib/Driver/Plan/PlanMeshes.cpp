@@ -124,6 +124,8 @@ private:
   MeshSearch search;
   StepTotals totals;
   LeastMemory least;
+  std::string largestParameter;
+  double largestBytes = 0;
   /// By axes of the model: what a search has chosen, or why it could not.
   std::map<std::string, std::pair<std::vector<std::string>, std::string>>
       placements;
@@ -132,13 +134,10 @@ private:
 
 LogicalResult Search::readTotals() {
   OwningOpRef<ModuleOp> copy = module.clone();
-  StepOptions options = request.step;
+  // Decisions that are asked for may need a mesh.
+  StepOptions options;
+  options.entry = request.step.entry;
   options.asCaptured = true;
-  options.ranks.reset();
-  options.memory.reset();
-  options.batch.reset();
-  options.layout.reset();
-  options.model.shard.clear();
   FailureOr<PreparedStep> prepared = prepareWholeStep(*copy, options);
   if (failed(prepared))
     return failure();
@@ -156,6 +155,10 @@ LogicalResult Search::readTotals() {
     if (value.role == Role::Parameter) {
       totals.parameterBytes += bytes;
       hasParameters = true;
+      if (bytes > largestBytes) {
+        largestBytes = bytes;
+        largestParameter = value.name;
+      }
     }
     if (value.role == Role::OptimizerState)
       totals.stateBytes += bytes;
@@ -388,6 +391,16 @@ LogicalResult Search::emitNothing() {
     for (const auto &[reason, count] : search.others)
       diag.attachNote() << count << (count == 1 ? " mesh: " : " meshes: ")
                         << reason;
+    double shared = (totals.parameterBytes + totals.stateBytes) /
+                    static_cast<double>(search.ranks);
+    diag.attachNote() << "parameters and states of the optimizer take "
+                      << formatBytes(static_cast<int64_t>(shared)) << " of the "
+                      << formatBytes(search.limit)
+                      << " at least if each rank has a part of all; the "
+                         "largest is \""
+                      << largestParameter << "\", "
+                      << formatBytes(static_cast<int64_t>(largestBytes))
+                      << " as a whole";
     return diag;
   }
   diag << "no plan fits in " << search.limit << " bytes ("
