@@ -15,16 +15,30 @@ LAYERS = "docs/architecture.md"
 PASS_TEST = "test/Dialect/TG/Transforms/verify-step.mlir"
 
 
-@pytest.fixture(name="tree")
-def copy_of_tree(tmp_path: Path) -> Path:
+def run_git(tree: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-c", "user.name=lint", "-c", "user.email=lint@test",
+                    *arguments], cwd=tree, check=True)
+
+
+@pytest.fixture(name="copy", scope="module")
+def copy_of_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project's files in a repository of their own: lint asks git."""
-    tree = tmp_path / "regather"
+    tree = tmp_path_factory.mktemp("lint") / "regather"
     ignore = shutil.ignore_patterns("build*", ".git", ".venv", ".cache",
                                     "__pycache__")
     shutil.copytree(ROOT, tree, ignore=ignore)
-    subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
-    subprocess.run(["git", "add", "-A"], cwd=tree, check=True)
+    run_git(tree, "init", "-q")
+    run_git(tree, "add", "-A")
+    run_git(tree, "commit", "-q", "-m", "as it is")
     return tree
+
+
+@pytest.fixture(name="tree")
+def unchanged_tree(copy: Path) -> Path:
+    """The copy without what the last test has done to it."""
+    run_git(copy, "reset", "-q", "--hard")
+    run_git(copy, "clean", "-q", "-f", "-d")
+    return copy
 
 
 def lint(tree: Path) -> tuple[int, str]:
