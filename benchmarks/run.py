@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-sys.path[:0] = [str(HERE), str(ROOT / "scripts")]
+sys.path[:0] = [str(HERE), str(ROOT / "scripts"), str(ROOT / "python")]
+# For the processes that benchmarks start.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def names() -> list[str]:
