@@ -117,6 +117,21 @@ void regather::tg::recordSaved(Operation *op, unsigned index) {
               DenseI64ArrayAttr::get(op->getContext(), results));
 }
 
+void regather::tg::keepSavedResults(Operation *op, LaunchOp launch,
+                                    ValueRange outputs) {
+  if (!hasRecord(op))
+    return;
+  SmallVector<int64_t> saved;
+  for (auto [number, value] : llvm::enumerate(outputs)) {
+    auto result = dyn_cast<OpResult>(value);
+    if (result && result.getOwner() == op &&
+        isRecordedSaved(op, result.getResultNumber()))
+      saved.push_back(static_cast<int64_t>(number));
+  }
+  launch->setAttr(kSavedResultsAttrName,
+                  DenseI64ArrayAttr::get(launch.getContext(), saved));
+}
+
 void regather::tg::keepOffloadMarks(LaunchOp launch, ValueRange outputs) {
   PolicyAttr policy;
   SmallVector<int64_t> marked;

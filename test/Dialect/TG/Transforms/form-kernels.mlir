@@ -289,3 +289,13 @@ func.func @dynamic(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   %b = tensor.insert_slice %a into %x[0] [%n] [1] : tensor<?xf32> into tensor<4xf32>
   return %b : tensor<4xf32>
 }
+
+// -----
+
+// The record of what is saved goes by the results that are left.
+// CHECK-LABEL: func.func @saved
+// CHECK:         tg.launch {{.*}}tg.saved_results = array<i64: 1>
+func.func @saved(%x: tensor<4x8xf32>, %w: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>) {
+  %y:3 = tg.node "aten.native_layer_norm.default"(%x, %w, %w) args [#tg.operand<0>, [8], #tg.operand<1>, #tg.operand<2>, 1.0e-5] {tg.saved_results = array<i64: 2>, tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+  return %y#0, %y#2 : tensor<4x8xf32>, tensor<4x1xf32>
+}

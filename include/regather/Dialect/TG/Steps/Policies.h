@@ -43,6 +43,11 @@ bool hasRecord(mlir::Operation *op);
 /// Records that result `index` of `op` is saved.
 void recordSaved(mlir::Operation *op, unsigned index);
 
+/// Takes the record of `op` over to the launch that stands for it, whose
+/// results are `outputs`: those of `op` that something reads.
+void keepSavedResults(mlir::Operation *op, LaunchOp launch,
+                      mlir::ValueRange outputs);
+
 /// Marks the results of `launch` whose counterparts among `outputs`, by number,
 /// were marked as `offload`; nothing if none was.
 void keepOffloadMarks(LaunchOp launch, mlir::ValueRange outputs);

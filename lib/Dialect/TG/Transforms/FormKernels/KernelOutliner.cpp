@@ -198,11 +198,12 @@ void KernelOutliner::launch(OpBuilder &builder, const KernelGroups &groups,
     launch->setAttr(kPhaseAttrName, phase);
   if (StringAttr module = getCommonModule(groups, unit))
     launch->setAttr(kModuleAttrName, module);
-  if (unit.members.size() == 1)
-    for (StringRef name : {StringRef(kIdAttrName), StringRef(kPolicyAttrName),
-                           StringRef(kSavedResultsAttrName)})
+  if (unit.members.size() == 1) {
+    for (StringRef name : {StringRef(kIdAttrName), StringRef(kPolicyAttrName)})
       if (Attribute value = first->getAttr(name))
         launch->setAttr(name, value);
+    keepSavedResults(first, launch, kernelBuilder.outputs);
+  }
   keepOffloadMarks(launch, kernelBuilder.outputs);
   for (auto [value, result] :
        llvm::zip_equal(kernelBuilder.outputs, launch.getOutputs()))

@@ -314,8 +314,10 @@ LaunchOp LibraryCall::launch(KernelTable &table) {
                        FlatSymbolRefAttr::get(shared.getSymNameAttr()), inputs);
   SmallVector<StringRef> kept = {kPhaseAttrName, kModuleAttrName};
   // Marks of the root hold for the launch if its result is that of the root.
-  if (members.back() == root)
-    kept.append({kIdAttrName, kPolicyAttrName, kSavedResultsAttrName});
+  if (members.back() == root) {
+    kept.append({kIdAttrName, kPolicyAttrName});
+    keepSavedResults(root, launch, outputs);
+  }
   for (StringRef name : kept)
     if (Attribute value = root->getAttr(name))
       launch->setAttr(name, value);
