@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -76,8 +77,10 @@ def run(command: list[str | Path], timeout: float = 600,
     return Run(process.returncode, output, errors or "")
 
 
-def project_files(*suffixes: str) -> list[Path]:
-    """Files that git tracks or would track, relative to the root, sorted."""
+@functools.cache
+def all_files() -> tuple[Path, ...]:
+    """Files that git tracks or would track, relative to the root, sorted; as
+    they were when they were first asked for."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True)
@@ -87,9 +90,13 @@ def project_files(*suffixes: str) -> list[Path]:
         paths = [path.relative_to(ROOT) for path in ROOT.rglob("*")]
         paths = [path for path in paths if not path.parts[0].startswith(
             ("build", ".venv", ".git", ".cache"))]
-    return sorted({path for path in paths
-                   if (not suffixes or path.suffix in suffixes)
-                   and (ROOT / path).is_file()})
+    return tuple(sorted({path for path in paths if (ROOT / path).is_file()}))
+
+
+def project_files(*suffixes: str) -> list[Path]:
+    """Those of `all_files` with one of the suffixes, if any are named."""
+    return [path for path in all_files()
+            if not suffixes or path.suffix in suffixes]
 
 
 def summary(cases: list[Case]) -> str:

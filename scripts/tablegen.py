@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ class TableGenError(Exception):
     """A file that does not parse; the text says why."""
 
 
+@functools.cache
 def load(file: Path) -> dict:
     result = run([LLVM_BIN / "llvm-tblgen", "-dump-json", f"-I{ROOT}/include",
                   f"-I{LLVM_BIN.parent}/include", file])
