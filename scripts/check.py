@@ -162,7 +162,7 @@ def main() -> int:
                                  selection.tests | selection.sources)
         targets = selection.targets
         only = only or {"format", "lint"} | (
-            {"lit", "roundtrip", "unit", "pytest", "tidy"} if targets else set()
+            {"lit", "unit", "pytest", "tidy"} if targets else set()
         ) | ({"docs"} if any(path.suffix in (".md", ".td")
                              for path in selection.changed) else set())
     regular, outcomes = only - set(EXTRA), []

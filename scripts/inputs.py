@@ -121,14 +121,14 @@ def key_of_python_test(path: Path) -> str:
                hash_of_trees(PYTHON), hash_of_files(modules), named_in(texts))
 
 
-def key_of_lit_test(suite: str, path: Path) -> str:
+def key_of_lit_test(path: Path) -> str:
     """`path` is relative to the root, such as test/Tools/stats.test."""
     shared = [other for other in tracked() if other.parts[0] == "test"
               and ("Inputs" in other.parts or other.name.startswith("lit."))]
     beside = [other for other in tracked()
               if other.parent == path.parent and
               other.suffix not in (".mlir", ".test")]
-    return key(suite, str(path), hash_of_trees(PRODUCT),
+    return key("lit", str(path), hash_of_trees(PRODUCT),
                hash_of_trees(("examples/", "benchmarks/")),
                hash_of_files(shared + beside),
                hash_of_files([path]), named_in([(ROOT / path).read_text()]))

@@ -72,21 +72,12 @@ def lit_tests() -> list[Path]:
 
 
 def lit(context: Context) -> list[Case]:
-    return run_lit("lit", context, {})
-
-
-def lit_roundtrip(context: Context) -> list[Case]:
-    """Everything that regather-opt reads goes through print and parse."""
-    return run_lit("roundtrip", context, {"REGATHER_VERIFY_ROUNDTRIP": "1"})
-
-
-def run_lit(suite: str, context: Context, env: dict[str, str]) -> list[Case]:
     def run_tests(tests: list[Path]) -> dict[Path, list[Case]]:
         with tempfile.TemporaryDirectory() as scratch:
             results = Path(scratch) / "lit.json"
             result = run([LLVM_BIN / "lit", "-q", "--output", results,
                           *(context.build / test for test in tests)],
-                         timeout=1800, env=env)
+                         timeout=1800)
             if not results.exists():
                 return {tests[0]: [failed("lit", result.output)]}
             found = json.loads(results.read_text())["tests"]
@@ -102,7 +93,7 @@ def run_lit(suite: str, context: Context, env: dict[str, str]) -> list[Case]:
         return by_test
 
     return run_new(context.remembered, context.choose(lit_tests()),
-                   lambda test: inputs.key_of_lit_test(suite, test), run_tests)
+                   inputs.key_of_lit_test, run_tests)
 
 
 def lit_case(test: dict) -> Case:
@@ -255,7 +246,6 @@ SUITES = [
     Suite("format", False, lambda context: layout.check(context.only)),
     Suite("lint", False, lambda context: lint.check()),
     Suite("lit", True, lit),
-    Suite("roundtrip", True, lit_roundtrip),
     Suite("unit", True, unit),
     Suite("docs", True, docs),
     Suite("pytest", True, pytest),

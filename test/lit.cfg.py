@@ -20,13 +20,10 @@ config.environment["PATH"] = os.pathsep.join(
 # The user's cache of kernels is none of the tests' business.
 config.environment["REGATHER_CACHE_DIR"] = ""
 
-# `./dev check` runs the suite a second time with this set: everything that
-# regather-opt reads then goes through print and parse.
-optimizer = "regather-opt"
-if os.environ.get("REGATHER_VERIFY_ROUNDTRIP"):
-    optimizer += " --verify-roundtrip"
 config.substitutions += [
-    (r"\bregather-opt\b", optimizer),
+    # Everything that it reads is also printed and parsed again; the passes get
+    # what was read first.
+    (r"\bregather-opt\b", "regather-opt --verify-roundtrip"),
     ("%benchmarks", config.regather_source_dir + "/benchmarks"),
     ("%examples", config.regather_source_dir + "/examples"),
     ("%plugin", config.regather_build_dir + "/lib/Regather.so"),
