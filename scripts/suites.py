@@ -121,7 +121,7 @@ def unit(context: Context) -> list[Case]:
         return [failed("unit", f"no {context.build}/bin/*Tests")]
 
     def run_programs(names: list[str]) -> dict[str, list[Case]]:
-        with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
             return dict(zip(names, pool.map(run_program, names)))
 
     def run_program(name: str) -> list[Case]:

@@ -4,6 +4,9 @@ why it cannot be run."""
 import copy
 import hashlib
 import json
+import os
+import re
+import shlex
 import struct
 import subprocess
 from collections.abc import Callable
@@ -11,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from regather_tools import ROOT, Result, run_tool
+from regather_tools import BUILD, ROOT, Result, run_tool
 
 MODULE = ROOT / "examples" / "mlp-fsdp.mlir"
 RUN = ("--random-inputs=1", "--steps=3")
@@ -269,29 +272,56 @@ def test_passes_take_options(tmp_path: Path) -> None:
     assert not (tmp_path / "none.rgb").exists()
 
 
-def test_runs_without_llvm(bundle: Path, tmp_path: Path) -> None:
-    def call(*command: str | Path) -> None:
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+def call(*command: str | Path, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
-    build = tmp_path / "build"
+
+def configure_runtime(build: Path) -> None:
     call("cmake", "-G", "Ninja", "-S", ROOT, "-B", build,
          "-DREGATHER_RUNTIME_ONLY=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON",
          # A type without flags: what is optimised in any build still is.
-         "-DCMAKE_BUILD_TYPE=Quick",
-         "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON",
-         f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'prefix'}")
-    call("cmake", "--build", build)
-    call("cmake", "--install", build)
-    tool = tmp_path / "prefix" / "bin" / "regather-run"
-    libraries = subprocess.run(["ldd", tool], capture_output=True, text=True)
-    assert "LLVM" not in libraries.stdout and "MLIR" not in libraries.stdout
+         "-DCMAKE_BUILD_TYPE=Quick", "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON",
+         f"-DCMAKE_INSTALL_PREFIX={build.parent / 'prefix'}")
+
+
+def test_the_runtime_needs_no_llvm(tmp_path: Path) -> None:
+    """A build of the runtime alone compiles files that find all headers, none
+    of LLVM among them; and what a build of everything makes of the same files
+    links no LLVM. So it need not be compiled again to know that it can be."""
+    configure_runtime(tmp_path / "build")
+    commands = json.loads(
+        (tmp_path / "build" / "compile_commands.json").read_text())
+    assert len(commands) > 10
+    for command in commands:
+        words = shlex.split(command["command"])
+        words = words[words.index("-o") + 2:]
+        compiler = shlex.split(command["command"])[:-len(words) - 2]
+        headers = call(*compiler, "-M", *words, cwd=command["directory"])
+        assert not re.search(r"\b(llvm|mlir)\b", headers, re.IGNORECASE)
+    libraries = call("ldd", BUILD / "bin" / "regather-run")
+    assert not re.search("LLVM|MLIR", libraries)
+
+
+@pytest.mark.skipif(os.environ.get("REGATHER_SLOW_TESTS") != "1",
+                    reason="compiles for a minute; set REGATHER_SLOW_TESTS=1")
+def test_a_runtime_alone_is_installed(tmp_path: Path) -> None:
+    configure_runtime(tmp_path / "build")
+    call("cmake", "--build", tmp_path / "build")
+    call("cmake", "--install", tmp_path / "build")
+    assert (tmp_path / "prefix" / "bin" / "regather-run").exists()
+
+
+def test_runs_without_the_compiler(bundle: Path, tmp_path: Path) -> None:
+    tool = BUILD / "bin" / "regather-run"
     outputs = [tmp_path / "alone", tmp_path / "full"]
-    command = [tool, bundle, *RUN, "--quiet", "--json", "--threads", "1"]
-    call(*command, "--outputs", outputs[0])
+    call(tool, bundle, *RUN, "--quiet", "--json", "--threads", "1", "--outputs",
+         outputs[0])
     assert run(bundle, *RUN, f"--outputs={outputs[1]}").code == 0
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
     refused = subprocess.run([tool, bundle, "--ranks=2"], capture_output=True,
                              text=True)
     assert refused.returncode == 1
     assert "compiled for 4 ranks" in refused.stderr
+

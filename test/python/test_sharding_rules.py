@@ -1,8 +1,9 @@
 """What sharding rules say about nodes, carried out.
 
-Each case of `node_cases.py` is run on parts of its tensors, once for every
-statement of its rule: split along one factor, or with operands that are sums of
-two. The results, combined as the rule says, must be those of the whole node.
+Each case of `node_cases.py` is interpreted on parts of its tensors, once for
+every statement of its rule: split along one factor, or with operands that are
+sums of two. The results, combined as the rule says, must be those of the whole
+node.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Batch:
 
     def find_differences(self, converted: Path) -> list[str]:
         outputs = self.scratch / "outputs.safetensors"
-        result = run_tool("regather", "run", converted, "--engine=cpu",
+        result = run_tool("regather", "run", converted, "--engine=interpreter",
                           f"--inputs={self.inputs}", f"--outputs={outputs}",
                           "--quiet", timeout=60)
         assert result.code == 0, result.last_words
