@@ -14,6 +14,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
@@ -72,6 +73,13 @@ std::string kernel::hashText(StringRef description, StringRef text) {
 // Compilation
 //===----------------------------------------------------------------------===//
 
+size_t kernel::getFirstText(uint64_t process, size_t count) {
+  // Multiples of the golden ratio, as parts of 2^64: however many follow each
+  // other, they lie far from each other.
+  uint64_t part = process * 0x9e3779b97f4a7c15ull;
+  return static_cast<size_t>((part >> 32) * count >> 32);
+}
+
 namespace {
 /// The kernels of one step, which several threads work off.
 class Compilation {
@@ -82,8 +90,10 @@ public:
               const CompileOptions &options, KernelStatistics &statistics)
       : texts(texts), getKey(getKey), makeCompiler(makeCompiler),
         options(options), statistics(statistics), compiled(texts.size()) {
-    if (!options.cacheDirectory.empty())
-      cache.emplace(options.cacheDirectory);
+    if (options.cacheDirectory.empty())
+      return;
+    cache.emplace(options.cacheDirectory);
+    first = getFirstText(llvm::sys::Process::getProcessId(), texts.size());
   }
 
   std::vector<CompiledText> run();
@@ -101,6 +111,8 @@ private:
   llvm::function_ref<TextCompiler()> makeCompiler;
   const CompileOptions &options;
   std::optional<KernelCache> cache;
+  /// Where this process begins.
+  size_t first = 0;
   std::atomic<size_t> next = 0;
   std::atomic<bool> canStore = true;
 
@@ -127,7 +139,8 @@ std::vector<CompiledText> Compilation::run() {
 void Compilation::work() {
   // A compiler takes time to set up: not if all kernels are in the cache.
   TextCompiler compiler;
-  for (size_t i = next++; i < texts.size(); i = next++) {
+  for (size_t n = next++; n < texts.size(); n = next++) {
+    size_t i = (first + n) % texts.size();
     CompiledText &result = compiled[i];
     result.key = getKey(texts[i]);
     if (cache)

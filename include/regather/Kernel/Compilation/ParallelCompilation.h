@@ -55,12 +55,19 @@ using TextCompiler = std::function<llvm::Expected<std::string>(
 
 /// The code of each text: taken from the cache, or compiled and stored there,
 /// on several threads, each with a compiler of its own. What comes out does not
-/// depend on their number, nor on what the cache holds.
+/// depend on their number, nor on what the cache holds. Processes that compile
+/// the same texts at the same time, such as the ranks of a job, begin at
+/// different ones, so that each finds most of them in the cache.
 std::vector<CompiledText>
 compileInParallel(llvm::ArrayRef<std::string> texts,
                   llvm::function_ref<std::string(llvm::StringRef)> getKey,
                   llvm::function_ref<TextCompiler()> makeCompiler,
                   const CompileOptions &options, KernelStatistics &statistics);
+
+/// Where a process begins that has `count` texts to compile: processes whose
+/// numbers follow each other begin at places that divide the texts about
+/// evenly. Less than `count`, which is less than 2^32; 0 for no texts.
+size_t getFirstText(uint64_t process, size_t count);
 
 /// Describes Regather, MLIR and LLVM, such that it changes when one of them is
 /// built anew.
