@@ -67,7 +67,8 @@ static LogicalResult groupMask(NodeArguments &args, B &b,
   return success();
 }
 
-static FailureOr<AttentionArguments> getArguments(NodeArguments &args, B &b) {
+static FailureOr<AttentionArguments> getAttentionArguments(NodeArguments &args,
+                                                           B &b) {
   AttentionArguments a;
   a.query = args.getTensor("query");
   a.key = args.getTensor("key");
@@ -158,7 +159,7 @@ static Tensor makePowers(B &b, const AttentionArguments &a, Tensor scores,
 /// Result 0 is the output, result 1, if the node has one, the logarithm of the
 /// sum of the exponentials of each row.
 static LogicalResult buildAttention(NodeArguments &args, NodeBuilder &b) {
-  FailureOr<AttentionArguments> a = getArguments(args, b);
+  FailureOr<AttentionArguments> a = getAttentionArguments(args, b);
   if (failed(a))
     return failure();
   Tensor scores = makeScores(b, *a);
@@ -203,7 +204,7 @@ static LogicalResult buildAttention(NodeArguments &args, NodeBuilder &b) {
 
 static LogicalResult buildAttentionBackward(NodeArguments &args,
                                             NodeBuilder &b) {
-  FailureOr<AttentionArguments> a = getArguments(args, b);
+  FailureOr<AttentionArguments> a = getAttentionArguments(args, b);
   Tensor grad = args.getTensor("grad_out"), output = args.getTensor("out");
   Tensor logs = args.getTensor("logsumexp");
   if (failed(a) || args.hasFailed())

@@ -131,7 +131,8 @@ static LogicalResult buildConvolution(NodeArguments &args, NodeBuilder &b) {
                 }));
 }
 
-static LogicalResult buildBackward(NodeArguments &args, NodeBuilder &b) {
+static LogicalResult buildConvolutionBackward(NodeArguments &args,
+                                              NodeBuilder &b) {
   Tensor grad = args.getTensor("grad_output"), input = args.getTensor("input");
   Tensor weight = args.getTensor("weight");
   if (args.hasFailed())
@@ -165,5 +166,5 @@ static LogicalResult buildBackward(NodeArguments &args, NodeBuilder &b) {
 
 void regather::nodes::addConvolutionBuilders(BuilderTable &table) {
   table.add(Operator::AtenConvolution, buildConvolution);
-  table.add(Operator::AtenConvolutionBackward, buildBackward);
+  table.add(Operator::AtenConvolutionBackward, buildConvolutionBackward);
 }

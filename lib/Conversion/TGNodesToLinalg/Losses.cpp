@@ -25,7 +25,8 @@ struct LikelihoodArguments {
 enum LossReduction { None, Mean, Sum };
 } // namespace
 
-static FailureOr<LikelihoodArguments> getArguments(NodeArguments &args, B &b) {
+static FailureOr<LikelihoodArguments>
+getLikelihoodArguments(NodeArguments &args, B &b) {
   LikelihoodArguments a;
   a.self = args.getTensor("self");
   a.target = args.getTensor("target");
@@ -80,7 +81,7 @@ static RowClass getRowClass(B &b, const LikelihoodArguments &a, Value target) {
 /// Each row loses -weight * self[row, class]. The mean divides by the sum of
 /// weights, which is the second result (0 without a reduction).
 static LogicalResult buildForward(NodeArguments &args, NodeBuilder &b) {
-  FailureOr<LikelihoodArguments> a = getArguments(args, b);
+  FailureOr<LikelihoodArguments> a = getLikelihoodArguments(args, b);
   if (failed(a))
     return failure();
   Tensor losses = pointwise(
@@ -117,7 +118,8 @@ static LogicalResult buildForward(NodeArguments &args, NodeBuilder &b) {
                    convertTensor(b, total, totalElement)});
 }
 
-static LogicalResult buildBackward(NodeArguments &args, NodeBuilder &b) {
+static LogicalResult buildLikelihoodBackward(NodeArguments &args,
+                                             NodeBuilder &b) {
   Tensor grad = args.getTensor("grad_output");
   Tensor total = args.getTensor("total_weight");
   if (args.hasFailed() || failed(args.expectShape("total_weight", total, {})))
@@ -125,7 +127,7 @@ static LogicalResult buildBackward(NodeArguments &args, NodeBuilder &b) {
   SmallVector<int64_t> shape;
   if (Tensor self = args.getTensor("self"))
     llvm::append_range(shape, self.getType().getShape());
-  FailureOr<LikelihoodArguments> a = getArguments(args, b);
+  FailureOr<LikelihoodArguments> a = getLikelihoodArguments(args, b);
   if (failed(a))
     return failure();
   int64_t count = a->reduction == None ? a->rows : 1;
@@ -154,6 +156,6 @@ static LogicalResult buildBackward(NodeArguments &args, NodeBuilder &b) {
 }
 
 void regather::nodes::addLossBuilders(BuilderTable &table) {
-  table.add(Operator::AtenNllLossBackward, buildBackward);
+  table.add(Operator::AtenNllLossBackward, buildLikelihoodBackward);
   table.add(Operator::AtenNllLossForward, buildForward);
 }

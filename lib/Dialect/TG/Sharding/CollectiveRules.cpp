@@ -88,7 +88,7 @@ struct CollectiveModel
   }
 };
 
-template <typename... Ops> void attach(MLIRContext *context) {
+template <typename... Ops> void attachCollectiveRules(MLIRContext *context) {
   (Ops::template attachInterface<CollectiveModel<Ops>>(*context), ...);
 }
 } // namespace
@@ -96,7 +96,7 @@ template <typename... Ops> void attach(MLIRContext *context) {
 void regather::tg::sharding::registerCollectiveModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, TGDialect *) {
-    attach<AllGatherOp, ReduceScatterOp, AllReduceOp, AllToAllOp, BroadcastOp,
-           PermuteOp, WaitOp>(context);
+    attachCollectiveRules<AllGatherOp, ReduceScatterOp, AllReduceOp, AllToAllOp,
+                          BroadcastOp, PermuteOp, WaitOp>(context);
   });
 }

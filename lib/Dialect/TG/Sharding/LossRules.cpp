@@ -13,7 +13,7 @@ using namespace regather::tg;
 using namespace regather::tg::sharding;
 
 /// How a loss combines those of the elements, as the framework numbers it.
-enum Reduction { None, Mean, Sum };
+enum LossReduction { None, Mean, Sum };
 
 //===----------------------------------------------------------------------===//
 // Negative log likelihood

@@ -197,15 +197,16 @@ struct TensorModel
   }
 };
 
-template <typename... Ops> void attach(MLIRContext *context) {
+template <typename... Ops> void attachTensorRules(MLIRContext *context) {
   (Ops::template attachInterface<TensorModel<Ops>>(*context), ...);
 }
 } // namespace
 
 void regather::tg::sharding::registerTensorModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tensor::TensorDialect *) {
-    attach<tensor::CollapseShapeOp, tensor::ConcatOp, tensor::EmptyOp,
-           tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
-           tensor::PadOp, tensor::SplatOp>(context);
+    attachTensorRules<tensor::CollapseShapeOp, tensor::ConcatOp,
+                      tensor::EmptyOp, tensor::ExpandShapeOp,
+                      tensor::ExtractSliceOp, tensor::InsertSliceOp,
+                      tensor::PadOp, tensor::SplatOp>(context);
   });
 }

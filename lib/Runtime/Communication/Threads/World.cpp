@@ -320,7 +320,7 @@ void Rendezvous::finish() {
 // Waiting
 //===----------------------------------------------------------------------===//
 
-static double getSeconds(InjectedLink::Clock::time_point time) {
+static double toSeconds(InjectedLink::Clock::time_point time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
@@ -353,8 +353,8 @@ rg_status World::wait(Future *future, rg_collective_times *times) {
 
   rg_status result = status;
   if (times && result == RG_OK)
-    *times = {getSeconds(rendezvous.begin),
-              getSeconds(std::max(rendezvous.end, rendezvous.arrival))};
+    *times = {toSeconds(rendezvous.begin),
+              toSeconds(std::max(rendezvous.end, rendezvous.arrival))};
   rank.waitsFor = nullptr;
   futures.erase(future);
   if (--numWaiting == 0)

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, SharedDeviceCommunicationTest,
 
 using SharedDeviceCommunicationErrorTest = SharedDeviceCommunicationTest;
 
-static CollectiveCase getAllReduce() {
+static CollectiveCase makeAllReduce() {
   CollectiveCase item;
   item.kind = RG_ALL_REDUCE;
   item.members = {{RG_F32, {4}, {4}}};
@@ -72,7 +72,7 @@ static CollectiveCase getAllReduce() {
 }
 
 TEST_F(SharedDeviceCommunicationErrorTest, SaysWhichRanksDisagree) {
-  CollectiveProgram program(2, {getAllReduce(), getAllReduce()});
+  CollectiveProgram program(2, {makeAllReduce(), makeAllReduce()});
   CollectiveBuffers buffers(driver, program.getCase(0), 2, 0);
   // Starts the first collective on rank 0, then another one.
   auto startTwo = [&](int32_t rank) {
@@ -92,7 +92,7 @@ TEST_F(SharedDeviceCommunicationErrorTest, SaysWhichRanksDisagree) {
 
 // As communicators between hosts do.
 TEST_F(SharedDeviceCommunicationErrorTest, KeepsTheFirstReason) {
-  CollectiveProgram program(1, {getAllReduce()});
+  CollectiveProgram program(1, {makeAllReduce()});
   CollectiveBuffers buffers(driver, program.getCase(0), 1, 0);
   SharedDeviceCommunicator communication(driver, 1);
   ASSERT_FALSE(
@@ -107,7 +107,7 @@ TEST_F(SharedDeviceCommunicationErrorTest, KeepsTheFirstReason) {
 }
 
 TEST_F(SharedDeviceCommunicationErrorTest, RefusesTooFewRanks) {
-  CollectiveProgram program(4, {getAllReduce()});
+  CollectiveProgram program(4, {makeAllReduce()});
   SharedDeviceCommunicator communication(driver, 2);
   EXPECT_EQ(getMessage(communication.prepare(*program.get().program,
                                              /*inGraphs=*/false)),
