@@ -1,0 +1,68 @@
+"""Readers of files under libFuzzer; see test/fuzz/readers.
+
+Each reads its corpus, and some thousand changes of it. `./dev fuzz-readers` runs
+more of them, where all code is instrumented.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from regather_tools import BUILD, ROOT
+
+TOOL = BUILD / "bin" / "regather-fuzz-readers"
+CORPUS = ROOT / "test" / "fuzz" / "readers" / "corpus"
+READERS = sorted(path.name for path in CORPUS.iterdir())
+# What a reader takes longer for than the others has fewer runs.
+RUNS = 2000
+
+pytestmark = pytest.mark.skipif(
+    not TOOL.exists(), reason="no libFuzzer where this was built")
+
+
+def fuzz(*arguments: str | Path, folder: Path,
+         runs: int) -> subprocess.CompletedProcess[str]:
+    # Finds are written to where it runs.
+    return subprocess.run(
+        [TOOL, *arguments, f"-runs={runs}", "-seed=1", "-timeout=60",
+         "-rss_limit_mb=1024", "-max_len=20000"],
+        cwd=folder, capture_output=True, text=True, errors="replace",
+        check=False, timeout=300)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_reader(reader: str, tmp_path: Path) -> None:
+    files = list((CORPUS / reader).iterdir())
+    # Inputs that are new are written to the first folder.
+    (tmp_path / "new").mkdir()
+    result = fuzz(f"--reader={reader}", "new", CORPUS / reader,
+                  folder=tmp_path, runs=RUNS)
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert os.listdir(tmp_path) == ["new"]
+    # What was in the corpus has been read, and was not all refused alike.
+    assert f"seed corpus: files: {len(files)} " in result.stderr
+    done = re.search(r"DONE .*corp: (\d+)/", result.stderr)
+    assert done and int(done[1]) > len(files) / 2
+    assert f"Done {RUNS} runs" in result.stderr
+
+
+def test_faults_are_found(tmp_path: Path) -> None:
+    """With a reader that has one."""
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "seed").write_text('{"planted": [1, 2]}')
+    result = fuzz("--reader=planted", "corpus", folder=tmp_path, runs=100_000)
+    assert result.returncode == 77
+    assert "find: the planted fault" in result.stderr
+    find, = tmp_path.glob("crash-*")
+    again = fuzz("--reader=planted", find.name, folder=tmp_path, runs=1)
+    assert "find: the planted fault" in again.stderr
+
+
+def test_other_readers_are_refused(tmp_path: Path) -> None:
+    result = fuzz("--reader=what", folder=tmp_path, runs=1)
+    assert result.returncode == 2
+    assert "one of fx, " in result.stderr
