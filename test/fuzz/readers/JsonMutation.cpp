@@ -8,7 +8,7 @@
 
 #include "JsonMutation.h"
 
-#include "regather/Support/LLVM/ParseJson.h"
+#include "regather/Support/JsonDepth.h"
 
 #include <nlohmann/json.hpp>
 
@@ -190,8 +190,8 @@ size_t regather::fuzz::mutateJson(uint8_t *data, size_t size, size_t maxSize,
                                   unsigned seed) {
   constexpr unsigned kBytesInstead = 8;
   constexpr unsigned kMostChanges = 4;
-  llvm::StringRef text(reinterpret_cast<char *>(data), size);
-  // Code of the parser recurses.
+  std::string_view text(reinterpret_cast<char *>(data), size);
+  // What is deeper cannot be copied or printed.
   if (seed % kBytesInstead == 0 || isDeeplyNested(text))
     return LLVMFuzzerMutate(data, size, maxSize);
   Json root = Json::parse(text.begin(), text.end(), nullptr,

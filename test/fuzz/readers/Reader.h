@@ -36,10 +36,20 @@ struct Reader {
 /// Ends the process with a message that libFuzzer takes for a find.
 [[noreturn]] void reportFind(const std::string &message);
 
+extern const Reader algorithmReader;
+extern const Reader bucketPlanReader;
+extern const Reader bundleReader;
+extern const Reader callsReader;
+extern const Reader clusterReader;
 extern const Reader fxReader;
+extern const Reader mlirReader;
+extern const Reader optionsReader;
+extern const Reader orderReader;
+extern const Reader planReader;
+extern const Reader safetensorsReader;
+extern const Reader shardingReader;
 /// Has a fault, so that it can be tested that faults are found.
 extern const Reader plantedFault;
-extern const Reader safetensorsReader;
 
 } // namespace regather::fuzz
 

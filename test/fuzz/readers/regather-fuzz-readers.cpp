@@ -24,9 +24,10 @@
 using namespace regather::fuzz;
 
 static const Reader *const kReaders[] = {
-    &fxReader,
+    &algorithmReader, &bucketPlanReader, &bundleReader,      &callsReader,
+    &clusterReader,   &fxReader,         &mlirReader,        &optionsReader,
+    &orderReader,     &planReader,       &safetensorsReader, &shardingReader,
     &plantedFault,
-    &safetensorsReader,
 };
 
 static const Reader *reader = nullptr;

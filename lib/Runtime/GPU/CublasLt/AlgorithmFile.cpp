@@ -8,6 +8,8 @@
 
 #include "AlgorithmFile.h"
 
+#include "regather/Support/JsonDepth.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
@@ -76,9 +78,16 @@ static Json formatAlgorithm(const RecordedAlgorithm &algorithm) {
   return entry;
 }
 
-void AlgorithmFile::parse(const std::string &text) {
+Json AlgorithmFile::parseObject(const std::string &text) {
+  if (regather::isDeeplyNested(text))
+    return Json::object();
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("library", Json()) != library ||
+  return json.is_object() ? json : Json::object();
+}
+
+void AlgorithmFile::parse(const std::string &text) {
+  Json json = parseObject(text);
+  if (json.value("library", Json()) != library ||
       json.value("device", Json()) != device)
     return;
   Json entries = json.value("algorithms", Json::object());
@@ -102,8 +111,8 @@ std::string AlgorithmFile::print() const {
 
 Failure AlgorithmFile::write(const std::string &path) const {
   Json json = Json::parse(print());
-  Json known = Json::parse(load(path), nullptr, /*allow_exceptions=*/false);
-  if (known.is_object() && known.contains(kAttention))
+  Json known = parseObject(load(path));
+  if (known.contains(kAttention))
     json[kAttention] = known[kAttention];
   return replace(path, json.dump(1));
 }
