@@ -20,7 +20,7 @@ using namespace regather::fuzz;
 
 static std::string read(std::string_view bytes) {
   llvm::StringRef text(bytes.data(), bytes.size());
-  // Bytecode has a reader of its own.
+  // Damaged bytecode ends MLIR's own reader.
   if (text.starts_with("ML\xefR"))
     return "bytecode";
   MLIRContext &context = getContext();

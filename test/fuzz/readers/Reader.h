@@ -41,6 +41,7 @@ extern const Reader bucketPlanReader;
 extern const Reader bundleReader;
 extern const Reader callsReader;
 extern const Reader clusterReader;
+extern const Reader environmentReader;
 extern const Reader fxReader;
 extern const Reader mlirReader;
 extern const Reader optionsReader;
@@ -48,6 +49,9 @@ extern const Reader orderReader;
 extern const Reader planReader;
 extern const Reader safetensorsReader;
 extern const Reader shardingReader;
+extern const Reader shardsReader;
+extern const Reader storeReader;
+extern const Reader tablesReader;
 /// Has a fault, so that it can be tested that faults are found.
 extern const Reader plantedFault;
 

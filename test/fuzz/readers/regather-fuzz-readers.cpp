@@ -24,9 +24,10 @@
 using namespace regather::fuzz;
 
 static const Reader *const kReaders[] = {
-    &algorithmReader, &bucketPlanReader, &bundleReader,      &callsReader,
-    &clusterReader,   &fxReader,         &mlirReader,        &optionsReader,
-    &orderReader,     &planReader,       &safetensorsReader, &shardingReader,
+    &algorithmReader, &bucketPlanReader,  &bundleReader, &callsReader,
+    &clusterReader,   &environmentReader, &fxReader,     &mlirReader,
+    &optionsReader,   &orderReader,       &planReader,   &safetensorsReader,
+    &shardingReader,  &shardsReader,      &storeReader,  &tablesReader,
     &plantedFault,
 };
 
