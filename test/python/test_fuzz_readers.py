@@ -6,9 +6,11 @@ more of them, where all code is instrumented.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from regather_tools import BUILD, ROOT
 
 TOOL = BUILD / "bin" / "regather-fuzz-readers"
 CORPUS = ROOT / "test" / "fuzz" / "readers" / "corpus"
+CAMPAIGN = CORPUS.parent / "campaign_readers.py"
 READERS = sorted(path.name for path in CORPUS.iterdir())
 # The store starts a server for each input.
 RUNS = {name: 300 if name == "store" else 2000 for name in READERS}
@@ -60,6 +63,38 @@ def test_faults_are_found(tmp_path: Path) -> None:
     find, = tmp_path.glob("crash-*")
     again = fuzz("--reader=planted", find.name, folder=tmp_path, runs=1)
     assert "find: the planted fault" in again.stderr
+
+
+def test_a_campaign_goes_on_after_a_find(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus" / "planted"
+    corpus.mkdir(parents=True)
+    (corpus / "seed").write_text('{"planted": [1, 2, 3, 4]}')
+    runs = 2000
+    result = subprocess.run(
+        [sys.executable, CAMPAIGN, str(runs), "--readers=planted,order",
+         "--seed=5", "--jobs=1", f"--build-dir={BUILD}",
+         f"--output={tmp_path}"],
+        capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 1, result.stderr
+    planted, order = json.loads((tmp_path / "summary.json").read_text())
+    assert order["runs"] == runs and not order["finds"]
+    assert planted["runs"] >= runs or len(planted["finds"]) == 20
+    first, second = planted["finds"][:2]
+    assert (first["seed"], second["seed"]) == (5, 6)
+    assert first["message"] == "find: the planted fault"
+    assert f"crash: {first['message']}: {first['file']}" in result.stdout
+    again = fuzz("--reader=planted", first["file"], folder=tmp_path, runs=1)
+    assert "find: the planted fault" in again.stderr
+    assert "the planted fault" in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.parametrize("arguments", [["1m"], ["0"], ["9", "--readers=x"]])
+def test_wrong_budgets(arguments: list[str], tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, CAMPAIGN, *arguments, f"--output={tmp_path}"],
+        capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 2
+    assert arguments[-1].removeprefix("--readers=") in result.stderr
 
 
 def test_other_readers_are_refused(tmp_path: Path) -> None:
