@@ -16,10 +16,13 @@ from pathlib import Path
 import pytest
 from regather_tools import BUILD, ROOT
 
+FOLDER = ROOT / "test" / "fuzz" / "readers"
+sys.path.insert(0, str(FOLDER))
+# pylint: disable=wrong-import-position
+from campaign_readers import CORPUS, FLAGS, READERS  # noqa: E402
+
 TOOL = BUILD / "bin" / "regather-fuzz-readers"
-CORPUS = ROOT / "test" / "fuzz" / "readers" / "corpus"
-CAMPAIGN = CORPUS.parent / "campaign_readers.py"
-READERS = sorted(path.name for path in CORPUS.iterdir())
+CAMPAIGN = FOLDER / "campaign_readers.py"
 # The store starts a server for each input.
 RUNS = {name: 300 if name == "store" else 2000 for name in READERS}
 
@@ -31,8 +34,8 @@ def fuzz(*arguments: str | Path, folder: Path,
          runs: int) -> subprocess.CompletedProcess[str]:
     # Finds are written to where it runs.
     return subprocess.run(
-        [TOOL, *arguments, f"-runs={runs}", "-seed=1", "-timeout=60",
-         "-rss_limit_mb=1024", "-max_len=20000"],
+        [TOOL, *arguments, f"-runs={runs}", "-seed=1", *FLAGS,
+         "-timeout=60"],
         cwd=folder, capture_output=True, text=True, errors="replace",
         check=False, timeout=300)
 
