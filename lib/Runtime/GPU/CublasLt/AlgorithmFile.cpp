@@ -55,7 +55,8 @@ static bool parseAlgorithm(const Json &entry, RecordedAlgorithm &algorithm) {
     return false;
   Json proposal = entry.value("proposal", Json());
   Json times = entry.value("microseconds", Json::array());
-  if (!proposal.is_number_unsigned() || !times.is_array())
+  if (!proposal.is_number_unsigned() || !times.is_array() ||
+      proposal.get<uint64_t>() > INT64_MAX)
     return false;
   algorithm.proposal = proposal.get<int64_t>();
   for (const Json &time : times) {
