@@ -173,9 +173,12 @@ def test_rates_are_remembered_and_damage_is_seen(bundle: Path,
     content = json.loads(file.read_text())
     file.write_text(json.dumps(content | {"bytes_per_second": 123.0}))
     assert read_rates() == first | {"bytes_per_second": 123.0}
-    file.write_text(json.dumps(content | {"bytes_per_second": -1}))
-    assert read_rates()["bytes_per_second"] > 1e6
-    assert json.loads(file.read_text())["bytes_per_second"] > 1e6
+    # The second one nests deeper than the stack is.
+    for damaged in (json.dumps(content | {"bytes_per_second": -1}),
+                    '{"machine": ' + "[" * 200_000 + "]" * 200_000 + "}"):
+        file.write_text(damaged)
+        assert read_rates()["bytes_per_second"] > 1e6
+        assert json.loads(file.read_text())["bytes_per_second"] > 1e6
 
 
 def test_rates_that_cannot_be_remembered_are_a_warning(

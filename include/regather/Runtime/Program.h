@@ -229,7 +229,8 @@ typedef struct rg_program {
   const rg_instruction *instructions;
 } rg_program;
 
-/** Bytes of an argument or a result on one rank. */
+/** Bytes of an argument or a result on one rank; -1 if no memory can hold
+ *  them. */
 RG_EXPORT int64_t rg_value_bytes(const rg_value *value);
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@
 #include "ManifestCheck.h"
 
 #include "regather/Runtime/Runtime.h"
+#include "regather/Support/JsonDepth.h"
 
 #include <algorithm>
 
@@ -257,6 +258,8 @@ static Result<Manifest> parse(const OrderedJson &json) {
 }
 
 Result<Manifest> regather::parseManifest(std::string_view text) {
+  if (isDeeplyNested(text))
+    return Failure("its manifest is damaged: " + getDeepJsonMessage());
   try {
     OrderedJson json = OrderedJson::parse(text);
     int64_t schema = json.at("schema");

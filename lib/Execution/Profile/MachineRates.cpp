@@ -10,6 +10,7 @@
 
 #include "regather/Runtime/Gemm.h"
 #include "regather/Support/AtomicFile.h"
+#include "regather/Support/JsonDepth.h"
 #include "regather/Support/Sha256.h"
 
 #include <nlohmann/json.hpp>
@@ -25,6 +26,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -218,9 +220,13 @@ listRates(MachineRates &rates) {
 
 /// False if nothing sensible is remembered.
 static bool readRates(MachineRates &rates, const std::string &key) {
-  std::ifstream stream(rates.file);
-  auto json =
-      nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  std::ostringstream stream;
+  stream << std::ifstream(rates.file).rdbuf();
+  std::string text = stream.str();
+  // Values that are nested deeper cannot be compared.
+  if (isDeeplyNested(text))
+    return false;
+  auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("machine", nlohmann::json()) != key)
     return false;
   for (auto [name, rate] : listRates(rates)) {

@@ -12,6 +12,8 @@
 #include "../Tensors/StepText.h"
 #include "../Tensors/TensorParts.h"
 
+#include "regather/Support/JsonDepth.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cstring>
@@ -290,10 +292,10 @@ readMembers(const OrderedJson &object, int64_t size) {
 }
 
 Failure ShardFolder::addParts(size_t file) {
-  OrderedJson parts =
-      OrderedJson::parse(getText(files[file], "regather.parts"), nullptr,
-                         /*allow_exceptions=*/false);
-  if (!parts.is_array())
+  std::string text = getText(files[file], "regather.parts");
+  OrderedJson parts = OrderedJson::parse(text, nullptr,
+                                         /*allow_exceptions=*/false);
+  if (!parts.is_array() || isDeeplyNested(text))
     return Failure("'" + files[file].getPath() +
                    "' does not say what its tensors are parts of");
   for (const OrderedJson &object : parts)

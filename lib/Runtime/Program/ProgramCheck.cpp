@@ -9,14 +9,32 @@
 #include "ProgramCheck.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 
 using namespace regather::runtime;
 
+/// Bytes of a dense tensor; nothing if no memory can hold it.
+static std::optional<int64_t> computeBytes(int32_t dtype, int32_t rank,
+                                           const int64_t *shape) {
+  auto bytes = int64_t(rg_dtype_size(dtype));
+  if (bytes == 0 || rank < 0)
+    return std::nullopt;
+  bool isEmpty = false;
+  for (int32_t d = 0; d < rank; ++d) {
+    if (shape[d] < 0)
+      return std::nullopt;
+    isEmpty |= shape[d] == 0;
+  }
+  // An empty one has no bytes, whatever its other dimensions are.
+  for (int32_t d = 0; d < rank && !isEmpty; ++d)
+    if (__builtin_mul_overflow(bytes, shape[d], &bytes))
+      return std::nullopt;
+  return isEmpty ? 0 : bytes;
+}
+
 int64_t rg_value_bytes(const rg_value *value) {
-  int64_t bytes = int64_t(rg_dtype_size(value->dtype));
-  for (int32_t d = 0; d < value->rank; ++d)
-    bytes *= value->shape[d];
-  return bytes;
+  return computeBytes(value->dtype, value->rank, value->shape).value_or(-1);
 }
 
 namespace {
@@ -101,6 +119,13 @@ bool Checker::checkTables() {
   for (auto [count, table] : tables)
     if (count < 0 || (count > 0 && !table))
       return fail("a table of the program is missing");
+  for (auto [count, values, what] :
+       {std::tuple{program.argument_count, program.arguments, "argument "},
+        std::tuple{program.result_count, program.results, "result "}})
+    for (int64_t i = 0; i < count; ++i)
+      if (!computeBytes(values[i].dtype, values[i].rank, values[i].shape))
+        return fail(what + std::to_string(i) +
+                    " has a shape that no memory can hold");
   for (int64_t i = 0; i < program.kernel_count; ++i) {
     const rg_kernel &kernel = program.kernels[i];
     bool hasCode = code == KernelCode::Device || kernel.function;
@@ -250,12 +275,10 @@ bool Checker::checkCollective(const rg_collective &collective,
                               const std::string &where) {
   for (int64_t i = 0; i < collective.member_count; ++i) {
     const rg_member &member = collective.members[i];
-    int64_t input = int64_t(rg_dtype_size(member.dtype)), output = input;
-    for (int32_t d = 0; d < member.rank; ++d) {
-      input *= member.input_shape[d];
-      output *= member.output_shape[d];
-    }
-    if (slices[2 * i].bytes != input || slices[2 * i + 1].bytes != output)
+    if (slices[2 * i].bytes !=
+            computeBytes(member.dtype, member.rank, member.input_shape) ||
+        slices[2 * i + 1].bytes !=
+            computeBytes(member.dtype, member.rank, member.output_shape))
       return fail(where + ": member " + std::to_string(i) +
                   " has places of another size than its shapes");
   }

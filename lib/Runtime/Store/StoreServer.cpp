@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -142,6 +143,34 @@ std::string StoreServer::admit(Client &client, const StoreMessage &hello) {
   return "";
 }
 
+/// A number that a text is as a whole; nothing if it is none, or does not fit.
+static std::optional<int64_t> parseInteger(const std::string &text) {
+  int64_t number = 0;
+  const char *end = text.data() + text.size();
+  auto result = std::from_chars(text.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end)
+    return std::nullopt;
+  return number;
+}
+
+/// False for what is negative or not a number.
+static bool isSeconds(const std::string &text) {
+  return std::strtod(text.c_str(), nullptr) >= 0;
+}
+
+/// The ranks that a roll is about; nothing if one of them is none.
+static std::optional<std::vector<int32_t>> getRoll(const StoreMessage &request,
+                                                   int32_t ranks) {
+  std::vector<int32_t> roll;
+  for (size_t i = 3; i < request.size(); ++i) {
+    std::optional<int64_t> rank = parseInteger(request[i]);
+    if (!rank || *rank < 0 || *rank >= ranks)
+      return std::nullopt;
+    roll.push_back(int32_t(*rank));
+  }
+  return roll;
+}
+
 /// How long a request waits, in seconds.
 double StoreServer::getPatience(const StoreMessage &request) const {
   return request[0] == "roll"
@@ -156,10 +185,16 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   bool isPut = what == "put" && request.size() == 3;
   bool isGet = what == "get" && request.size() == 3;
   bool isTake = what == "take" && request.size() == 2;
-  bool isRoll = what == "roll" && request.size() > 3;
+  bool isRoll = what == "roll" && request.size() > 3 && isSeconds(request[2]) &&
+                getRoll(request, ranks);
   bool isBarrier = what == "barrier" && request.size() == 2;
-  bool isSilent = what == "silent" && request.size() == 2;
-  bool isStop = what == "stop" && request.size() == 3;
+  bool isSilent =
+      what == "silent" && request.size() == 2 && isSeconds(request[1]);
+  std::optional<int64_t> step = what == "stop" && request.size() == 3
+                                    ? parseInteger(request[1])
+                                    : std::nullopt;
+  // There is one after it.
+  bool isStop = step && *step >= 0 && *step < INT64_MAX;
   bool isFailed = what == "failed" && request.size() == 2;
   bool isOfRank = isSet || isPut || isGet || isTake || isBarrier || isRoll ||
                   isStop || isSilent || isFailed || what == "alive" ||
@@ -214,7 +249,7 @@ bool StoreServer::handle(Client &client, const StoreMessage &request) {
   if (isStop) {
     // The others may be in the next step already, but not after it.
     if (request[2] == "1" && !lastStep)
-      lastStep = std::strtoll(request[1].c_str(), nullptr, 10) + 1;
+      lastStep = *step + 1;
     std::string last = lastStep ? std::to_string(*lastStep) : "";
     return client.socket.send(encodeStoreMessage({"ok", last}));
   }
@@ -286,14 +321,6 @@ std::string StoreServer::describeSilent(double silentSeconds) const {
          std::to_string(ranks) + " for " + time;
 }
 
-/// The ranks that a roll is about.
-static std::vector<int32_t> getRoll(const StoreMessage &request) {
-  std::vector<int32_t> ranks;
-  for (size_t i = 3; i < request.size(); ++i)
-    ranks.push_back(int32_t(std::strtol(request[i].c_str(), nullptr, 10)));
-  return ranks;
-}
-
 /// Why a request could not be answered in time.
 std::string StoreServer::describeMissing(const Waiting &item) const {
   const std::string &what = item.request[0];
@@ -313,7 +340,8 @@ std::string StoreServer::describeMissing(const Waiting &item) const {
   if (what == "take")
     return item.request[1] + " did not arrive within " + time;
   if (what == "roll")
-    return listMissing(barriers.at(item.request[1]), getRoll(item.request)) +
+    return listMissing(barriers.at(item.request[1]),
+                       *getRoll(item.request, ranks)) +
            " of " + std::to_string(ranks) + " did not answer within " + time;
   return "rank " + item.request[2] + " has not set '" + item.request[1] +
          "' within " + time;
@@ -326,7 +354,8 @@ bool StoreServer::isReady(const Waiting &item) const {
   if (what == "barrier")
     return barriers.at(item.request[1]).size() == size_t(ranks);
   if (what == "roll") {
-    std::vector<int32_t> roll = getRoll(item.request);
+    // All of them are ranks: a barrier that is done leaves no roll behind.
+    std::vector<int32_t> roll = *getRoll(item.request, ranks);
     const std::set<int32_t> &asked = barriers.at(item.request[1]);
     return std::all_of(roll.begin(), roll.end(),
                        [&](int32_t rank) { return asked.count(rank) != 0; });

@@ -8,6 +8,8 @@
 
 #include "AlgorithmFile.h"
 
+#include "regather/Support/JsonDepth.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
@@ -53,7 +55,8 @@ static bool parseAlgorithm(const Json &entry, RecordedAlgorithm &algorithm) {
     return false;
   Json proposal = entry.value("proposal", Json());
   Json times = entry.value("microseconds", Json::array());
-  if (!proposal.is_number_unsigned() || !times.is_array())
+  if (!proposal.is_number_unsigned() || !times.is_array() ||
+      proposal.get<uint64_t>() > INT64_MAX)
     return false;
   algorithm.proposal = proposal.get<int64_t>();
   for (const Json &time : times) {
@@ -76,9 +79,16 @@ static Json formatAlgorithm(const RecordedAlgorithm &algorithm) {
   return entry;
 }
 
-void AlgorithmFile::parse(const std::string &text) {
+Json AlgorithmFile::parseObject(const std::string &text) {
+  if (regather::isDeeplyNested(text))
+    return Json::object();
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("library", Json()) != library ||
+  return json.is_object() ? json : Json::object();
+}
+
+void AlgorithmFile::parse(const std::string &text) {
+  Json json = parseObject(text);
+  if (json.value("library", Json()) != library ||
       json.value("device", Json()) != device)
     return;
   Json entries = json.value("algorithms", Json::object());
@@ -102,8 +112,8 @@ std::string AlgorithmFile::print() const {
 
 Failure AlgorithmFile::write(const std::string &path) const {
   Json json = Json::parse(print());
-  Json known = Json::parse(load(path), nullptr, /*allow_exceptions=*/false);
-  if (known.is_object() && known.contains(kAttention))
+  Json known = parseObject(load(path));
+  if (known.contains(kAttention))
     json[kAttention] = known[kAttention];
   return replace(path, json.dump(1));
 }

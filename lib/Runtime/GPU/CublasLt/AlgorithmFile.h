@@ -11,6 +11,8 @@
 
 #include "CublasLtApi.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <map>
 #include <string>
 #include <vector>
@@ -56,6 +58,9 @@ public:
   /// The member that is kept as it is: EngineFile.h writes it.
   static constexpr const char *kAttention = "attention";
 
+  /// The object that a text is, if it is one that can be copied and printed;
+  /// else an empty one.
+  static nlohmann::json parseObject(const std::string &text);
   /// The text of a file; none if it cannot be read.
   static std::string load(const std::string &path);
   /// Replaces a file as a whole: whoever reads it sees all of the old text or

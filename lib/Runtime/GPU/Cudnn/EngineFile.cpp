@@ -17,13 +17,9 @@ using regather::Failure;
 
 using Json = nlohmann::json;
 
-static Json parseObject(const std::string &text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() ? json : Json::object();
-}
-
 void EngineFile::parse(const std::string &text) {
-  Json json = parseObject(text).value(AlgorithmFile::kAttention, Json());
+  Json json =
+      AlgorithmFile::parseObject(text).value(AlgorithmFile::kAttention, Json());
   if (!json.is_object() || json.value("library", Json()) != library ||
       json.value("device", Json()) != device)
     return;
@@ -43,7 +39,7 @@ std::string EngineFile::print() const {
 }
 
 Failure EngineFile::write(const std::string &path) const {
-  Json json = parseObject(AlgorithmFile::load(path));
+  Json json = AlgorithmFile::parseObject(AlgorithmFile::load(path));
   json.update(Json::parse(print()));
   return AlgorithmFile::replace(path, json.dump(1));
 }

@@ -430,6 +430,17 @@ TEST(ProgramCheckTest, RefusesPlacesOutsideOfTheirBuffer) {
   }
 }
 
+TEST(ProgramCheckTest, RefusesShapesThatNoMemoryCanHold) {
+  // Eight times the second one is 16 in 64 bits.
+  for (int64_t size : {int64_t(-1), (int64_t(1) << 61) + 2}) {
+    TestProgram test;
+    test.addArgument(1);
+    test.addArgument(size);
+    test.add(RG_OP_JUMP_IF_ZERO, 0, {argument(1)});
+    expectProblem(test, "argument 1 has a shape that no memory can hold");
+  }
+}
+
 TEST(ProgramCheckTest, RefusesMalformedInstructions) {
   TestProgram noKernel, noEvent, noStream, opcode, target, sizes, count, loop,
       fill;

@@ -625,6 +625,46 @@ TEST(TcpStoreTest, GoesOnAmongSlowAndNoisyStrangers) {
   EXPECT_EQ(results, std::vector<std::string>(2));
 }
 
+// What no rank of ours asks for ends the connection, and not rank 0.
+TEST(TcpStoreTest, RefusesRequestsThatMeanNothing) {
+  for (const StoreMessage &request :
+       {// A rank that is none, of which a barrier of this name would leave the
+        // roll behind.
+        StoreMessage{"roll", "end", "10", "7"},
+        StoreMessage{"roll", "end", "nan", "0"},
+        StoreMessage{"roll", "end", "-1e300", "0"},
+        StoreMessage{"roll", "end", "1", "-1"}, StoreMessage{"silent", "nan"},
+        StoreMessage{"stop", "9223372036854775807", "1"},
+        StoreMessage{"stop", "", "1"}}) {
+    StoreServer server(getEnvironment(0, 2, 0), 60);
+    ASSERT_EQ(getMessage(server.start()), "");
+    std::vector<Socket> ranks;
+    std::vector<std::string> received(2);
+    for (int rank = 0; rank < 2; ++rank) {
+      ranks.push_back(connectTo(server.getPort()));
+      ranks[rank].send(
+          encodeStoreMessage({"hello", std::to_string(rank), "2", "0", ""}));
+    }
+    StoreMessage reply;
+    for (int rank = 0; rank < 2; ++rank)
+      while (decodeStoreMessage(received[rank], reply) !=
+             StoreDecoding::Complete)
+        ASSERT_TRUE(ranks[rank].receive(received[rank]));
+    ranks[0].send(encodeStoreMessage(request));
+    EXPECT_TRUE(isEnded(ranks[0])) << request[0] << " " << request[1];
+    // The other one hears of it, and is answered.
+    ranks[1].send(encodeStoreMessage({"barrier", "end"}));
+    std::vector<StoreMessage> replies;
+    while (replies.size() < 2)
+      if (decodeStoreMessage(received[1], reply) == StoreDecoding::Complete)
+        replies.push_back(reply);
+      else
+        ASSERT_TRUE(ranks[1].receive(received[1]));
+    EXPECT_EQ(replies[0][0], "died");
+    EXPECT_EQ(replies[1], (StoreMessage{"error", "rank 0 has ended"}));
+  }
+}
+
 // A rank that is asked to stop takes the others with it, after the same step.
 TEST(TcpStoreTest, RanksStopAfterTheSameStep) {
   const int32_t port = getFreePort();

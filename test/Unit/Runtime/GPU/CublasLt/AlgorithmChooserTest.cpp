@@ -355,10 +355,18 @@ TEST_F(AlgorithmChooser, ReplacesFilesThatAreDamaged) {
       "\"algorithms\": ";
   std::string bad = good;
   bad.replace(bad.find("\"proposal\": 0"), 13, "\"proposal\": \"0\"");
+  std::string large = good;
+  large.replace(large.find("\"proposal\": 0"), 13,
+                "\"proposal\": 18446744073709551615");
+  // A copy of it would need more than the stack.
+  constexpr size_t kDepth = 200'000;
+  std::string nested = std::string(kDepth, '[') + std::string(kDepth, ']');
   for (const std::string &text :
        {std::string(), std::string("[]"), std::string("{\"library\": 7}"),
         std::string("{\"algorithms\": 1"), header + "{\"x\": [\"zz\"]}}",
-        header + "{\"x\": {\"words\": [\"zz\"]}}}", bad}) {
+        header + "{\"x\": {\"words\": [\"zz\"]}}}", bad, large,
+        "{\"library\": " + nested + "}", header + nested + "}",
+        "{\"attention\": " + nested + "}"}) {
     write(text);
     ASSERT_TRUE(prepare()) << message;
     EXPECT_EQ(read(), good);

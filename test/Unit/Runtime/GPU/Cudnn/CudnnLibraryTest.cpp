@@ -531,4 +531,14 @@ TEST_F(EngineFiles, DoNotPinWhatTheLibraryHasNot) {
   }
 }
 
+TEST_F(EngineFiles, DoNotTakeWhatIsNestedTooDeep) {
+  setProgram({makeDesc(/*isBackward=*/false)});
+  constexpr size_t kDepth = 200'000;
+  std::ofstream(path) << "{\"attention\": {\"library\": "
+                      << std::string(kDepth, '[') << std::string(kDepth, ']')
+                      << "}}";
+  EXPECT_NE(prepareWith("one").find("engine 1, knobs 24=1"), std::string::npos);
+  EXPECT_EQ(read().find("[["), std::string::npos);
+}
+
 } // namespace
