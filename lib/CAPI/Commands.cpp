@@ -147,6 +147,8 @@ RegatherStatus *regatherModulePlan(RegatherModule *module,
                         silent);
                     if (failed(search))
                       return failure();
+                    if (!search->problem.empty())
+                      return copy.emitError() << search->problem;
                     output.text = formatText(*search);
                     output.json = formatJson(*search);
                     output.html = formatPage(*search);

@@ -160,7 +160,7 @@ static bool isMemoryOpen(const StepOptions &options) {
 
 LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
                                      std::optional<StepMemoryPlan> &plan,
-                                     int64_t *leastBytes) {
+                                     MemorySearchNotes *notes) {
   bool isDefault = std::exchange(options.fitsDevice, false) &&
                    !options.memory && isMemoryOpen(options);
   if (!options.memory && !isDefault)
@@ -184,7 +184,7 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
     return success();
   }
   FailureOr<StepMemoryPlan> made =
-      planStepMemory(module, options, isOpen, leastBytes);
+      planStepMemory(module, options, isOpen, notes);
   if (failed(made))
     return failure();
   options.memory.reset();

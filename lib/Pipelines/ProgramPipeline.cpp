@@ -50,7 +50,11 @@ void regather::buildProgramPipeline(OpPassManager &pm, StringRef entry,
     pm.addPass(createConvertTGNodesToLinalgPass());
 
   buildKernelPipeline(pm, options);
+  buildMemoryPipeline(pm, entry, options);
+}
 
+void regather::buildMemoryPipeline(OpPassManager &pm, StringRef entry,
+                                   const ProgramOptions &options) {
   // What is done when, and on which stream.
   ConvertTGToExecPassOptions toExec = options.toExec;
   toExec.entry = entry.str();

@@ -38,6 +38,8 @@ static ShardStepPassOptions getModelSharding(const StepOptions &options) {
   ShardStepPassOptions model = options.model;
   model.mesh = options.shard.mesh;
   model.meshName = options.shard.meshName;
+  if (model.cluster.empty())
+    model.cluster = options.cluster;
   // Left to itself, the pass takes what it knows by name.
   std::vector<std::string> axes = getModelAxes(options);
   if (model.axes.empty() &&

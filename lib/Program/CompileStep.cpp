@@ -13,14 +13,23 @@
 using namespace mlir;
 using namespace regather;
 
-/// Lets the step write its updates over the arguments that they replace.
-static void donateUpdated(func::FuncOp entry) {
+/// Arguments that the step replaces, and would not write over yet.
+static SmallVector<unsigned> findKept(func::FuncOp entry) {
+  SmallVector<unsigned> kept;
   for (unsigned i = 0, e = entry.getNumResults(); i != e; ++i)
     if (auto role =
             entry.getResultAttrOfType<tg::RoleAttr>(i, tg::kRoleAttrName);
-        role && role.getKind() == tg::RoleKind::Update)
-      entry.setArgAttr(role.getArgument(), tg::kDonatedAttrName,
-                       UnitAttr::get(entry.getContext()));
+        role && role.getKind() == tg::RoleKind::Update &&
+        !entry.getArgAttr(role.getArgument(), tg::kDonatedAttrName))
+      kept.push_back(role.getArgument());
+  return kept;
+}
+
+/// Lets the step write its updates over the arguments that they replace.
+static void donateUpdated(func::FuncOp entry) {
+  for (unsigned argument : findKept(entry))
+    entry.setArgAttr(argument, tg::kDonatedAttrName,
+                     UnitAttr::get(entry.getContext()));
 }
 
 /// True if a node has values that no program holds.
@@ -49,6 +58,20 @@ regather::lowerToProgram(func::FuncOp entry, const ProgramOptions &program) {
   if (failed(lower(*module, entry.getName(), program)))
     return failure();
   return module;
+}
+
+bool regather::formsKernelsFirst(func::FuncOp entry) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  return llvm::hasSingleElement(module.getOps<func::FuncOp>()) &&
+         findKept(entry).empty() && !needsLowerNodes(module);
+}
+
+LogicalResult regather::lowerKernelsToProgram(func::FuncOp entry,
+                                              const ProgramOptions &program) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  PassManager pm(module->getContext());
+  buildMemoryPipeline(pm, entry.getName(), program);
+  return pm.run(module);
 }
 
 LogicalResult regather::lowerToTables(func::FuncOp entry,

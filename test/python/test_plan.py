@@ -158,6 +158,18 @@ def test_explains_and_compares(llama_step: Path) -> None:
     assert any(line.startswith("+ dp:4 ") for line in lines)
 
 
+def test_plans_outlive_what_cannot_be_explained(llama_step: Path) -> None:
+    path = llama_step.parent / "unexplained.json"
+    path.unlink(missing_ok=True)
+    result = run_tool("regather", "plan", llama_step, "--ranks=2",
+                      "--batch=global", "--explain=nobody", f"--json={path}",
+                      "--quiet")
+    assert result.code == 1
+    assert "flags, the best first" in result.stdout.decode()
+    assert "nobody" in result.stderr
+    assert json.loads(path.read_text())["plans"]
+
+
 def test_pages_and_python(llama_step: Path) -> None:
     page = llama_step.parent / "plan.html"
     result = run_tool("regather", "plan", llama_step, "--ranks=2",

@@ -78,5 +78,8 @@ int regather::planMain() {
   if (!pagePath.empty() && !writeFile(pagePath, formatPage(*search)))
     return 1;
   llvm::outs() << formatText(*search);
-  return 0;
+  if (search->problem.empty())
+    return 0;
+  llvm::outs().flush();
+  return reportError(search->problem);
 }

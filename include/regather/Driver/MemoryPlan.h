@@ -13,6 +13,7 @@
 
 #include "llvm/Support/JSON.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,18 @@ struct StepMemoryPlan {
   std::vector<unsigned> getFrontier() const;
 };
 
+struct MeasuredStep;
+
+/// What a search shares with who asks for it.
+struct MemorySearchNotes {
+  /// The step without a limit, if that has been measured.
+  const MeasuredStep *first = nullptr;
+  /// Set to what was chosen.
+  std::shared_ptr<const MeasuredStep> chosen;
+  /// Set to the least bytes of all that was tried, if anything was.
+  std::optional<int64_t> leastBytes;
+};
+
 /// Chooses the decisions with which the step takes the least time in
 /// `options.memory` bytes on each rank, and sets them in `options`, whose
 /// `memory` it takes away. What the caller decided stays. If the step fits
@@ -73,12 +86,10 @@ struct StepMemoryPlan {
 /// least that was found, and the largest tensors that it needs, if nothing
 /// fits.
 ///
-/// `isOpen`: nobody has decided about the step before. `leastBytes` is set to
-/// the least that was found, if it is not null.
-mlir::FailureOr<StepMemoryPlan> planStepMemory(mlir::ModuleOp module,
-                                               StepOptions &options,
-                                               bool isOpen,
-                                               int64_t *leastBytes = nullptr);
+/// `isOpen`: nobody has decided about the step before. `notes` may be null.
+mlir::FailureOr<StepMemoryPlan>
+planStepMemory(mlir::ModuleOp module, StepOptions &options, bool isOpen,
+               MemorySearchNotes *notes = nullptr);
 
 /// Decides the same within the memory of the cluster's device, if the step
 /// would not fit there: by an estimate for the step as it is prepared without.

@@ -90,6 +90,9 @@ struct MeshSearch {
   /// Of what was asked to be explained, for the first plan with an axis tp.
   std::vector<OtherPlacement> explanations;
   std::string explainedMesh;
+  /// Why something could not be explained; empty if nothing stood in the way.
+  /// The plans hold whatever it says.
+  std::string problem;
 
   const MeshPlan &getBest() const { return plans.front(); }
   double getGap() const {
@@ -102,7 +105,8 @@ struct MeshSearch {
 /// Tries the factorisations of `request.step.ranks` over axes dp, tp and cp,
 /// and over nodes as copies of what is sharded within (rep), best bounds first.
 /// For each, parameters are placed over tp as tg-shard-step chooses, once for
-/// each size, unless `--shard` says; then decisions about memory follow by
+/// each size, unless `--shard` says: of two or three choices, the one whose
+/// step is quickest counts. Then decisions about memory follow by
 /// planStepMemory. A mesh whose bound is above the last of the plans is not
 /// carried out; bounds are counts, so that the result depends on no clock.
 /// Emits an error that names the least memory if nothing fits, or says why

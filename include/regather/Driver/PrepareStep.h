@@ -29,7 +29,7 @@ struct PreparedStep {
 /// planStepMemory and planDeviceMemory. Preparing a step does so by itself.
 mlir::LogicalResult decideMemory(mlir::ModuleOp module, StepOptions &options,
                                  std::optional<StepMemoryPlan> &plan,
-                                 int64_t *leastBytes = nullptr);
+                                 MemorySearchNotes *notes = nullptr);
 
 /// Completes the options and runs what `module` lacks of the pipeline. Its
 /// parameters are sharded if a mesh is asked for, or several ranks and it has

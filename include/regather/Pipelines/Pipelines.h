@@ -49,6 +49,10 @@ bool isOnlyInCaptures(mlir::Type type);
 void buildProgramPipeline(mlir::OpPassManager &pm, llvm::StringRef entry,
                           const ProgramOptions &options, bool lowersNodes);
 
+/// Adds the part of that behind buildKernelPipeline.
+void buildMemoryPipeline(mlir::OpPassManager &pm, llvm::StringRef entry,
+                         const ProgramOptions &options);
+
 /// How far a step goes.
 enum class StepStage { Prepared, Kernels, Program };
 

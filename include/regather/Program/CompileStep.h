@@ -34,6 +34,16 @@ struct CompiledStep {
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 lowerToProgram(mlir::func::FuncOp entry, const ProgramOptions &program);
 
+/// True if lowerToProgram forms and orders kernels as buildKernelPipeline does
+/// of the step as it is: all that it updates is donated, nothing is called, and
+/// no node has values that programs do not hold.
+bool formsKernelsFirst(mlir::func::FuncOp entry);
+
+/// Turns the module itself into a program, of a step that formsKernelsFirst and
+/// has been through buildKernelPipeline.
+mlir::LogicalResult lowerKernelsToProgram(mlir::func::FuncOp entry,
+                                          const ProgramOptions &program);
+
 /// Translates what lowerToProgram makes of the step into tables, too. They
 /// refer to the module.
 mlir::LogicalResult lowerToTables(mlir::func::FuncOp entry,

@@ -30,10 +30,11 @@ RangeMaximum::RangeMaximum(ArrayRef<int64_t> numbers)
     maximum[node] = std::max(maximum[2 * node], maximum[2 * node + 1]);
 }
 
-void RangeMaximum::rebuild(uint32_t node) {
-  for (node /= 2; node != 0; node /= 2)
-    maximum[node] =
-        std::max(maximum[2 * node], maximum[2 * node + 1]) + added[node];
+bool RangeMaximum::rebuild(uint32_t node) {
+  int64_t before = maximum[node];
+  maximum[node] =
+      std::max(maximum[2 * node], maximum[2 * node + 1]) + added[node];
+  return maximum[node] != before;
 }
 
 void RangeMaximum::add(uint32_t begin, uint32_t end, int64_t amount) {
@@ -51,8 +52,18 @@ void RangeMaximum::add(uint32_t begin, uint32_t end, int64_t amount) {
     if (right & 1)
       addTo(--right);
   }
-  rebuild(begin + size);
-  rebuild(end - 1 + size);
+  // Both ends up to the node that has them both, then, as long as something
+  // changes, that one's parents: to them nothing has been added.
+  left = (begin + size) / 2;
+  right = (end - 1 + size) / 2;
+  for (; left != right; left /= 2, right /= 2) {
+    rebuild(left);
+    rebuild(right);
+  }
+  if (left != 0)
+    rebuild(left);
+  for (left /= 2; left != 0 && rebuild(left);)
+    left /= 2;
 }
 
 //===----------------------------------------------------------------------===//

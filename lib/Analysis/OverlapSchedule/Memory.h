@@ -23,7 +23,8 @@ public:
   int64_t getMaximum() const { return maximum[1]; }
 
 private:
-  void rebuild(uint32_t node);
+  /// False if it has the maximum that it had.
+  bool rebuild(uint32_t node);
 
   uint32_t size;
   /// The maximum of each subtree, without what was added to its parents.

@@ -55,6 +55,18 @@ static void describeTime(const StepSimulation &simulation,
   });
 }
 
+/// The program of a step, from the kernels that were simulated if they are the
+/// same.
+static FailureOr<OwningOpRef<ModuleOp>>
+planMemoryOf(func::FuncOp entry, StepSimulation simulation,
+             const ProgramOptions &program) {
+  if (!formsKernelsFirst(entry))
+    return lowerToProgram(entry, program);
+  if (failed(lowerKernelsToProgram(simulation.analyzed.entry, program)))
+    return failure();
+  return std::move(simulation.module);
+}
+
 FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
                                               const StepOptions &options,
                                               const CostModel &model) {
@@ -76,12 +88,12 @@ FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
     return failure();
   measured.hasOwnBatches = prepared->options.batch == tg::BatchMode::PerRank;
   describeTime(*simulation, model, measured);
-  func::FuncOp entry = prepared->step.entry;
-  FailureOr<OwningOpRef<ModuleOp>> lowered = lowerToProgram(entry, program);
+  FailureOr<OwningOpRef<ModuleOp>> lowered =
+      planMemoryOf(prepared->step.entry, std::move(*simulation), program);
   if (failed(lowered))
     return failure();
   FailureOr<report::MemoryCurve> memory =
-      collectMemory((*lowered)->lookupSymbol<exec::ProgramOp>(entry.getName()));
+      collectMemory(*(*lowered)->getOps<exec::ProgramOp>().begin());
   if (failed(memory))
     return failure();
   measured.choice.argumentBytes = memory->argumentBytes;

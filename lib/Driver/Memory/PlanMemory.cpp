@@ -53,12 +53,15 @@ public:
     this->given.memory.reset();
   }
 
-  FailureOr<StepMemoryPlan> run(StepOptions &chosen);
+  /// `first` is the step without decisions, if it has been measured.
+  FailureOr<StepMemoryPlan> run(StepOptions &chosen, const MeasuredStep *first);
   /// Of all choices that were tried.
   std::optional<int64_t> getLeastBytes() const;
+  MeasuredStep takeChosen() { return std::move(measuredSteps[plan.chosen]); }
 
 private:
   FailureOr<MeasuredStep> measure(const StepOptions &options);
+  void keep(const StepOptions &options, const MeasuredStep &measured);
   /// The same for decisions that may be impossible: no errors then.
   FailureOr<MeasuredStep> tryDecisions(const StepOptions &options);
   bool fits(const MeasuredStep &measured) const {
@@ -91,7 +94,7 @@ private:
   StepMemoryPlan plan;
   /// By choice.
   std::vector<StepOptions> options;
-  std::vector<std::vector<report::LiveBuffer>> largest;
+  std::vector<MeasuredStep> measuredSteps;
 };
 } // namespace
 
@@ -99,12 +102,17 @@ FailureOr<MeasuredStep> MemorySearch::measure(const StepOptions &decided) {
   FailureOr<MeasuredStep> measured = measureStep(module, decided, model);
   if (failed(measured))
     return failure();
-  if (plan.choices.empty() || measured->boundSeconds < plan.boundSeconds)
-    plan.boundSeconds = measured->boundSeconds;
-  plan.choices.push_back(measured->choice);
-  options.push_back(decided);
-  largest.push_back(measured->largest);
+  keep(decided, *measured);
   return measured;
+}
+
+void MemorySearch::keep(const StepOptions &decided,
+                        const MeasuredStep &measured) {
+  if (plan.choices.empty() || measured.boundSeconds < plan.boundSeconds)
+    plan.boundSeconds = measured.boundSeconds;
+  plan.choices.push_back(measured.choice);
+  options.push_back(decided);
+  measuredSteps.push_back(measured);
 }
 
 FailureOr<MeasuredStep> MemorySearch::tryDecisions(const StepOptions &decided) {
@@ -371,7 +379,7 @@ LogicalResult MemorySearch::emitLeast() {
                     << (plan.choices.size() == 1 ? " choice" : " choices")
                     << " that were tried";
   for (const report::LiveBuffer &buffer :
-       ArrayRef(largest[least]).take_front(kNumNamed))
+       ArrayRef(measuredSteps[least].largest).take_front(kNumNamed))
     diag.attachNote() << buffer.bytes << " bytes at its peak are of "
                       << (buffer.op.empty() ? "an argument" : buffer.op)
                       << (buffer.module.empty() ? "" : " in " + buffer.module)
@@ -379,9 +387,12 @@ LogicalResult MemorySearch::emitLeast() {
   return diag;
 }
 
-FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen) {
-  FailureOr<MeasuredStep> first = measure(given);
-  if (failed(first))
+FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
+                                            const MeasuredStep *known) {
+  FailureOr<MeasuredStep> first = failure();
+  if (known)
+    keep(given, *(first = *known));
+  else if (failed(first = measure(given)))
     return failure();
   // No decision changes what arguments take.
   if (first->choice.argumentBytes > plan.limit)
@@ -409,13 +420,13 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen) {
     return emitLeast();
   plan.chosen = *best;
   chosen = options[*best];
-  return std::move(plan);
+  return plan;
 }
 
 FailureOr<StepMemoryPlan> regather::planStepMemory(ModuleOp module,
                                                    StepOptions &options,
                                                    bool isOpen,
-                                                   int64_t *leastBytes) {
+                                                   MemorySearchNotes *notes) {
   FailureOr<CostModel> model = loadChosenCluster(module, options);
   if (failed(model))
     return failure();
@@ -423,11 +434,13 @@ FailureOr<StepMemoryPlan> regather::planStepMemory(ModuleOp module,
   // Commands that take single operations count the step as it would be run.
   bool schedulesKernels = std::exchange(given.schedulesKernels, true);
   MemorySearch search(module, given, isOpen, std::move(*model));
-  FailureOr<StepMemoryPlan> plan = search.run(options);
+  FailureOr<StepMemoryPlan> plan =
+      search.run(options, notes ? notes->first : nullptr);
   options.schedulesKernels = schedulesKernels;
-  if (std::optional<int64_t> least = search.getLeastBytes();
-      least && leastBytes)
-    *leastBytes = *least;
+  if (notes)
+    notes->leastBytes = search.getLeastBytes();
+  if (notes && succeeded(plan))
+    notes->chosen = std::make_shared<MeasuredStep>(search.takeChosen());
   return plan;
 }
 

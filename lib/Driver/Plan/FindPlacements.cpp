@@ -21,41 +21,51 @@ namespace {
 /// Hears what the pass places, in the order of its remarks.
 class PlacementStreamer : public remark::detail::MLIRRemarkStreamerBase {
 public:
-  explicit PlacementStreamer(std::vector<std::string> &placements)
-      : placements(placements) {}
+  explicit PlacementStreamer(std::vector<Placements> &choices)
+      : choices(choices) {}
 
   void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    if (remark.getRemarkName() != "placed")
+    bool isOther = remark.getRemarkName() == "other-placement";
+    if (!isOther && remark.getRemarkName() != "placed")
       return;
-    for (const remark::detail::Remark::Arg &arg : remark.getArgs())
-      if (arg.key == "Reason")
-        placements.push_back(arg.val);
+    for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
+      if (arg.key != "Reason")
+        continue;
+      if (isOther || choices.empty())
+        choices.emplace_back();
+      SmallVector<StringRef> placements;
+      StringRef(arg.val).split(placements, "; ");
+      for (StringRef placement : placements)
+        choices.back().push_back(placement.str());
+    }
   }
 
 private:
-  std::vector<std::string> &placements;
+  std::vector<Placements> &choices;
 };
 } // namespace
 
-FailureOr<std::vector<std::string>> regather::findPlacements(ModuleOp module,
-                                                             StringRef mesh) {
-  std::vector<std::string> placements;
+FailureOr<std::vector<Placements>>
+regather::findPlacements(ModuleOp module, StringRef mesh,
+                         const std::string &cluster) {
+  std::vector<Placements> choices;
   remark::RemarkCategories categories;
-  categories.passed = "tg-shard-step";
+  categories.passed = categories.analysis = "tg-shard-step";
   MLIRContext *context = module.getContext();
   // Fails only for streamers that write files.
   (void)remark::enableOptimizationRemarks(
-      *context, std::make_unique<PlacementStreamer>(placements),
+      *context, std::make_unique<PlacementStreamer>(choices),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
   OwningOpRef<ModuleOp> copy = module.clone();
   tg::ShardStepPassOptions options;
   for (StringRef axis : llvm::split(mesh, ','))
     options.mesh.push_back(axis.str());
+  options.cluster = cluster;
   PassManager pm(context);
   pm.addPass(tg::createShardStepPass(options));
   LogicalResult result = pm.run(*copy);
   context->setRemarkEngine(nullptr);
   if (failed(result))
     return failure();
-  return placements;
+  return choices;
 }

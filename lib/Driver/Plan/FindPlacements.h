@@ -16,11 +16,16 @@
 
 namespace regather {
 
-/// What tg-shard-step chooses for the axes of a mesh such as `cp:2,tp:4`, as
-/// `--shard` takes it; empty if no cut costs less. The module stays as it is.
-/// Emits the errors of the pass.
-mlir::FailureOr<std::vector<std::string>> findPlacements(mlir::ModuleOp module,
-                                                         llvm::StringRef mesh);
+/// Placements, as `--shard` takes them.
+using Placements = std::vector<std::string>;
+
+/// What tg-shard-step chooses for the axes of a mesh such as `cp:2,tp:4` of a
+/// cluster, and what it would choose otherwise, the best by its costs first;
+/// none if no cut costs less. The module stays as it is. Emits the errors of
+/// the pass.
+mlir::FailureOr<std::vector<Placements>>
+findPlacements(mlir::ModuleOp module, llvm::StringRef mesh,
+               const std::string &cluster);
 
 } // namespace regather
 

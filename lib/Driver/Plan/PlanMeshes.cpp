@@ -90,6 +90,13 @@ struct LeastMemory {
   std::vector<std::string> notes;
 };
 
+/// A mesh with placements, as it is before memory is decided about.
+struct Candidate {
+  StepOptions options;
+  MeshPlan plan;
+  MeasuredStep measured;
+};
+
 class Search {
 public:
   Search(ModuleOp module, const PlanRequest &request, CostModel model,
@@ -102,19 +109,26 @@ public:
 private:
   LogicalResult readTotals();
   void tryMesh(const MeshCandidate &mesh);
-  /// Sets what the flags for a mesh set; false if it cannot be.
-  bool setMesh(const MeshCandidate &mesh, StepOptions &options, MeshPlan &plan);
-  const std::vector<std::string> *getPlacements(const std::string &mesh,
-                                                std::string &problem);
-  /// Decides about memory if the step does not fit.
-  bool fitMemory(const MeshCandidate &mesh, StepOptions &options,
-                 MeasuredStep &measured, double rows);
+  /// Sets what the flags for a mesh set; says why if it cannot.
+  bool setMesh(const MeshCandidate &mesh, const Placements &placements,
+               StepOptions &options, MeshPlan &plan, std::string &problem);
+  /// What a search has found for axes of the model, the best first; none, and
+  /// the reason, if it could not.
+  ArrayRef<Placements> getPlacements(const std::string &mesh,
+                                     std::string &problem);
+  /// Nothing if it cannot be; then that is counted.
+  std::optional<Candidate> measure(const MeshCandidate &mesh,
+                                   const Placements &placements,
+                                   std::string &problem);
+  /// Decides about memory if the step does not fit; says why if it cannot.
+  bool fitMemory(const MeshCandidate &mesh, Candidate &candidate,
+                 std::string &problem);
   void keep(MeshPlan plan);
   bool isTooSlow(double boundSecondsPerRow) const {
     return search.plans.size() >= request.count &&
            boundSecondsPerRow >= search.plans.back().getSecondsPerRow();
   }
-  LogicalResult explain();
+  void explain();
   LogicalResult emitNothing();
 
   ModuleOp module;
@@ -127,8 +141,7 @@ private:
   std::string largestParameter;
   double largestBytes = 0;
   /// By axes of the model: what a search has chosen, or why it could not.
-  std::map<std::string, std::pair<std::vector<std::string>, std::string>>
-      placements;
+  std::map<std::string, std::pair<std::vector<Placements>, std::string>> found;
 };
 } // namespace
 
@@ -176,33 +189,35 @@ LogicalResult Search::readTotals() {
   return success();
 }
 
-const std::vector<std::string> *Search::getPlacements(const std::string &mesh,
-                                                      std::string &problem) {
-  auto [it, isNew] = placements.try_emplace(mesh);
-  auto &[found, reason] = it->second;
+ArrayRef<Placements> Search::getPlacements(const std::string &mesh,
+                                           std::string &problem) {
+  auto [it, isNew] = found.try_emplace(mesh);
+  auto &[choices, reason] = it->second;
   if (isNew) {
     FirstError error(module.getContext());
-    FailureOr<std::vector<std::string>> chosen = findPlacements(module, mesh);
+    FailureOr<std::vector<Placements>> chosen =
+        findPlacements(module, mesh, chooseCluster(request.step, module));
     if (failed(chosen))
       reason = error.text;
     else if (chosen->empty())
       reason = "no placement over tp costs less than none";
     else
-      found = std::move(*chosen);
+      choices = std::move(*chosen);
   }
   problem = reason;
-  return reason.empty() ? &found : nullptr;
+  return choices;
 }
 
-bool Search::setMesh(const MeshCandidate &mesh, StepOptions &options,
-                     MeshPlan &plan) {
+bool Search::setMesh(const MeshCandidate &mesh, const Placements &placements,
+                     StepOptions &options, MeshPlan &plan,
+                     std::string &problem) {
   plan.mesh = mesh.getMesh();
   options.ranks.reset();
   options.memory.reset();
   auto set = [&](StringRef name, const std::string &text) {
     Failure failure = setStepOption(options, name, text, name);
     if (failure)
-      ++search.others[failure.getMessage()];
+      problem = failure.getMessage();
     return !failure;
   };
   if (!set("mesh", plan.mesh))
@@ -219,19 +234,7 @@ bool Search::setMesh(const MeshCandidate &mesh, StepOptions &options,
            (axis == "cp" && mesh.sequence == 1);
   });
   plan.shard.assign(options.model.shard.begin(), options.model.shard.end());
-  bool namesTensor = llvm::any_of(plan.shard, [](const std::string &text) {
-    return tg::getAnnotatedAxis(text) == "tp";
-  });
-  if (mesh.tensor == 1 || namesTensor)
-    return true;
-  std::string problem;
-  const std::vector<std::string> *chosen =
-      getPlacements(mesh.getModelMesh(), problem);
-  if (!chosen) {
-    ++search.others[problem];
-    return false;
-  }
-  for (const std::string &placement : *chosen) {
+  for (const std::string &placement : placements) {
     if (!set("shard", placement))
       return false;
     plan.shard.push_back(placement);
@@ -239,32 +242,30 @@ bool Search::setMesh(const MeshCandidate &mesh, StepOptions &options,
   return true;
 }
 
-bool Search::fitMemory(const MeshCandidate &mesh, StepOptions &options,
-                       MeasuredStep &measured, double rows) {
+bool Search::fitMemory(const MeshCandidate &mesh, Candidate &candidate,
+                       std::string &problem) {
+  MeasuredStep &measured = candidate.measured;
   if (search.limit <= 0 || measured.choice.getBytes() <= search.limit)
     return true;
-  if (isTooSlow(measured.boundSeconds / rows)) {
-    ++search.others["not quicker than the last plan, by its bound"];
+  if (isTooSlow(measured.boundSeconds / candidate.plan.rows)) {
+    problem = "not quicker than the last plan, by its bound";
     return false;
   }
   FirstError error(module.getContext());
-  options.memory = search.limit;
-  int64_t leastBytes = measured.choice.getBytes();
+  candidate.options.memory = search.limit;
+  MemorySearchNotes notes;
+  notes.first = &measured;
   std::optional<StepMemoryPlan> plan;
   OwningOpRef<ModuleOp> copy = module.clone();
-  if (failed(decideMemory(*copy, options, plan, &leastBytes))) {
-    ++search.others["does not fit in memory"];
-    if (leastBytes < least.bytes)
-      least = {leastBytes, mesh.getMesh(), error.notes};
+  if (failed(decideMemory(*copy, candidate.options, plan, &notes))) {
+    problem = "does not fit in memory";
+    int64_t bytes = notes.leastBytes.value_or(measured.choice.getBytes());
+    if (bytes < least.bytes)
+      least = {bytes, mesh.getMesh(), error.notes};
     return false;
   }
-  FailureOr<MeasuredStep> fitting = measureStep(module, options, model);
-  if (failed(fitting)) {
-    ++search.others[error.text];
-    return false;
-  }
-  fitting->boundSeconds = std::min(plan->boundSeconds, fitting->boundSeconds);
-  measured = std::move(*fitting);
+  measured = *notes.chosen;
+  measured.boundSeconds = std::min(plan->boundSeconds, measured.boundSeconds);
   return true;
 }
 
@@ -282,41 +283,77 @@ void Search::keep(MeshPlan plan) {
   }
 }
 
+std::optional<Candidate> Search::measure(const MeshCandidate &mesh,
+                                         const Placements &placements,
+                                         std::string &problem) {
+  Candidate candidate = {request.step, {}, {}};
+  MeshPlan &plan = candidate.plan;
+  if (!setMesh(mesh, placements, candidate.options, plan, problem))
+    return std::nullopt;
+  FirstError error(module.getContext());
+  FailureOr<MeasuredStep> measured =
+      measureStep(module, candidate.options, model);
+  if (failed(measured)) {
+    problem = error.text;
+    return std::nullopt;
+  }
+  candidate.measured = std::move(*measured);
+  plan.hasOwnBatches = candidate.measured.hasOwnBatches;
+  plan.rows = static_cast<double>(std::max<int64_t>(totals.rows, 1)) *
+              (plan.hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1);
+  return candidate;
+}
+
 void Search::tryMesh(const MeshCandidate &mesh) {
   if (isTooSlow(mesh.boundSecondsPerRow)) {
     ++search.others["not quicker than the last plan, by its bound"];
     return;
   }
-  StepOptions options = request.step;
-  MeshPlan plan;
-  if (!setMesh(mesh, options, plan))
-    return;
-  FailureOr<MeasuredStep> measured = failure();
-  {
-    FirstError error(module.getContext());
-    measured = measureStep(module, options, model);
-    ++search.numMeasured;
-    if (failed(measured)) {
-      ++search.others[error.text];
-      return;
-    }
+  bool namesTensor =
+      llvm::any_of(request.step.model.shard, [](const std::string &text) {
+        return tg::getAnnotatedAxis(text) == "tp";
+      });
+  std::string problem;
+  const Placements none;
+  ArrayRef<Placements> choices = none;
+  if (mesh.tensor > 1 && !namesTensor)
+    choices = getPlacements(mesh.getModelMesh(), problem);
+  std::vector<Candidate> candidates;
+  for (const Placements &placements : choices)
+    if (std::optional<Candidate> one = measure(mesh, placements, problem))
+      candidates.push_back(std::move(*one));
+  search.numMeasured += !choices.empty();
+  llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
+    return std::tie(a.measured.choice.seconds, a.plan.shard) <
+           std::tie(b.measured.choice.seconds, b.plan.shard);
+  });
+  std::optional<MeshPlan> best;
+  for (Candidate &one : candidates) {
+    // A limit makes no step quicker.
+    if (best && best->choice.seconds <= one.measured.choice.seconds)
+      break;
+    double rows = one.plan.rows;
+    double bound =
+        std::max(one.measured.boundSeconds / rows, mesh.boundSecondsPerRow);
+    if (!fitMemory(mesh, one, problem))
+      continue;
+    MeasuredStep &measured = one.measured;
+    bound = std::min(bound, measured.boundSeconds / rows);
+    if (search.boundSecondsPerRow == 0 || bound < search.boundSecondsPerRow)
+      search.boundSecondsPerRow = bound;
+    if (best && best->choice.seconds <= measured.choice.seconds)
+      continue;
+    best = std::move(one.plan);
+    best->choice = measured.choice;
+    best->boundSeconds = measured.boundSeconds;
+    best->computeSeconds = measured.computeSeconds;
+    best->exposed = std::move(measured.exposed);
+    best->utilization = measured.utilization;
   }
-  plan.hasOwnBatches = measured->hasOwnBatches;
-  plan.rows = static_cast<double>(std::max<int64_t>(totals.rows, 1)) *
-              (plan.hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1);
-  double bound =
-      std::max(measured->boundSeconds / plan.rows, mesh.boundSecondsPerRow);
-  if (!fitMemory(mesh, options, *measured, plan.rows))
-    return;
-  bound = std::min(bound, measured->boundSeconds / plan.rows);
-  if (search.boundSecondsPerRow == 0 || bound < search.boundSecondsPerRow)
-    search.boundSecondsPerRow = bound;
-  plan.choice = measured->choice;
-  plan.boundSeconds = measured->boundSeconds;
-  plan.computeSeconds = measured->computeSeconds;
-  plan.exposed = std::move(measured->exposed);
-  plan.utilization = measured->utilization;
-  keep(std::move(plan));
+  if (best)
+    keep(std::move(*best));
+  else
+    ++search.others[problem];
 }
 
 /// Options with the flags of a plan.
@@ -338,18 +375,19 @@ static StringRef getPlaced(StringRef annotation) {
   return annotation.rsplit('=').first.trim();
 }
 
-LogicalResult Search::explain() {
+void Search::explain() {
   if (request.explained.empty())
-    return success();
+    return;
   auto it = llvm::find_if(search.plans, [](const MeshPlan &plan) {
     return StringRef(plan.mesh).contains("tp:");
   });
-  if (it == search.plans.end())
-    return module.emitError()
-           << "there is nothing to explain of \"" << request.explained.front()
-           << "\": none of the " << search.plans.size()
-           << " plans has an axis tp, and over dp all parameters are sharded "
-              "alike";
+  if (it == search.plans.end()) {
+    search.problem =
+        "there is nothing to explain of \"" + request.explained.front() +
+        "\": none of the " + std::to_string(search.plans.size()) +
+        " plans has an axis tp, and over dp all parameters are sharded alike";
+    return;
+  }
   const MeshPlan &best = *it;
   search.explainedMesh = best.mesh;
   for (const std::string &pattern : request.explained) {
@@ -369,19 +407,24 @@ LogicalResult Search::explain() {
         return getPlaced(text) == pattern;
       });
       changed.shard.push_back(placement);
+      FirstError error(module.getContext());
       FailureOr<StepOptions> options =
           applyFlags(module, request.step, changed);
-      if (failed(options))
-        return failure();
-      FirstError error(module.getContext());
-      FailureOr<MeasuredStep> measured = measureStep(module, *options, model);
+      FailureOr<MeasuredStep> measured = failure();
+      if (succeeded(options))
+        measured = measureStep(module, *options, model);
       OtherPlacement other{placement, placement == current, {}, error.text};
       if (succeeded(measured))
         other.choice = measured->choice;
       search.explanations.push_back(std::move(other));
     }
+    // Nothing is known of a parameter that none of its placements can be of.
+    if (llvm::none_of(ArrayRef(search.explanations).take_back(all.size()),
+                      [](const OtherPlacement &other) {
+                        return other.choice.has_value();
+                      }))
+      search.problem = search.explanations.back().problem;
   }
-  return success();
 }
 
 LogicalResult Search::emitNothing() {
@@ -435,8 +478,7 @@ FailureOr<MeshSearch> Search::run() {
   progress.end();
   if (search.plans.empty())
     return emitNothing();
-  if (failed(explain()))
-    return failure();
+  explain();
   return std::move(search);
 }
 

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
 
 #define DEBUG_TYPE "tg-shard-step"
 
@@ -27,6 +28,7 @@ namespace regather::tg {
 } // namespace regather::tg
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
@@ -166,11 +168,12 @@ private:
   }
 
   /// Chooses what nobody has said anything about.
-  void chooseSeeds(const Step &step, const DataMesh &axisMesh,
+  void chooseSeeds(const Step &step, const DataMesh &axisMesh, StepCosts *costs,
                    AxisSeeds &seeds) {
     func::FuncOp func = step.func;
-    PlacementChoice choice = searchPlacements(step, axisMesh);
+    PlacementChoice choice = searchPlacements(step, axisMesh, costs);
     numTried += choice.numTried;
+    numTied += choice.numTied;
     seeds = std::move(choice.seeds);
     StringAttr axis = axisMesh.shardAxes.getNames().front();
     if (seeds.empty()) {
@@ -185,14 +188,38 @@ private:
       remark::passed(func.getLoc(),
                      remark::RemarkOpts::name("placed").category(DEBUG_TYPE))
           << remark::reason("{0}", annotation);
+    for (const std::vector<std::string> &other : choice.others)
+      remark::analysis(
+          func.getLoc(),
+          remark::RemarkOpts::name("other-placement").category(DEBUG_TYPE))
+          << remark::reason("{0}", llvm::join(other, "; "));
     remark::analysis(
         func.getLoc(),
         remark::RemarkOpts::name("placement-cost").category(DEBUG_TYPE))
         << remark::metric("sent_bytes", choice.cost.sentBytes)
+        << remark::metric("tied_layers", choice.numTied)
         << remark::metric("kept_bytes", choice.cost.keptBytes)
         << remark::metric("flops", choice.cost.flops)
+        << remark::metric("seconds", choice.cost.seconds)
         << remark::metric("kept_bytes_whole", choice.before.keptBytes)
         << remark::metric("flops_whole", choice.before.flops);
+  }
+
+  LogicalResult searchSeeds(const Step &step, const DataMesh &axisMesh,
+                            AxisSeeds &seeds) {
+    if (cluster.empty()) {
+      chooseSeeds(step, axisMesh, /*costs=*/nullptr, seeds);
+      return success();
+    }
+    Result<Cluster> known = loadCluster(cluster);
+    if (!known)
+      return emitError(getOperation().getLoc()) << known.getMessage();
+    CostModel model(std::move(*known));
+    FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
+    if (failed(costs))
+      return failure();
+    chooseSeeds(step, axisMesh, &*costs, seeds);
+    return success();
   }
 
   /// Cuts the sequence, dimension 1 of inputs, over an axis called cp of which
@@ -234,8 +261,8 @@ private:
       return failure();
     if (axisMesh.shardRanks == 1)
       return success();
-    if (seeds->empty())
-      chooseSeeds(*step, axisMesh, *seeds);
+    if (seeds->empty() && failed(searchSeeds(*step, axisMesh, *seeds)))
+      return failure();
     AxisSharder sharder(*step, axisMesh, *seeds);
     sharder.run();
     numParametersSharded += sharder.countShardedParameters();

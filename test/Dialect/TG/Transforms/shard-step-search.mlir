@@ -4,7 +4,7 @@
 // Layers with numbers are placed alike, and what is chosen is said as it would be
 // asked for. Columns are cut once for both layers; rows follow.
 // REMARK: remark: {{.*}}placed{{.*}}layers.*.up=[tp] shard 1
-// REMARK: remark: {{.*}}placement-cost{{.*}}flops={{.*}}sent_bytes=
+// REMARK: remark: {{.*}}placement-cost{{.*}}flops={{.*}}seconds=0.000000e+00, sent_bytes=
 // CHECK-LABEL: func.func @layers(
 // CHECK-SAME:    tensor<8x16xf32> {{[^%]*}}tg.name = "layers.0.up", tg.placement = #tg.placement<@mesh {{\[\[}}tp] = shard 1]>
 // CHECK-SAME:    tensor<16x8xf32> {{[^%]*}}tg.name = "layers.0.down", tg.placement = #tg.placement<@mesh {{\[\[}}tp] = shard 0]>

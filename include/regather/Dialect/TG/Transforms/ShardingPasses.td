@@ -46,10 +46,13 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
 
     An axis called cp without annotations cuts the sequence: dimension 1 of the
     inputs that have one. For another axis without annotations, parameters are
-    placed by cost: group by group, those of equal layers alike, as the bytes
-    that are sent and kept and the operations of a rank become least for the
-    whole step. Remarks give the choice as annotations, and what it costs. An
-    axis over which no cut costs less splits nothing, with a warning.
+    placed by cost: group by group, those of equal layers alike, as the times of
+    `cluster` or, without one, the bytes that are sent and kept and the
+    operations of a rank become least for the whole step; from a step in which
+    nothing is cut, and from one in which the sequence of what embeddings give
+    is. If no cut takes less time, bytes decide. Choices are carried out on one of equal layers. Remarks give the choice
+    as annotations, what it costs, and where the other beginning led. An axis
+    over which no cut costs less splits nothing, with a warning.
 
     Uneven parameters are padded; dimensions of inputs and of what leaves
     modules, and those that are cut by two axes, have to be divisible.
@@ -68,7 +71,10 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
                "that cut inputs">,
     ListOption<"shard", "shard", "std::string",
                "Placements of parameters, inputs and outputs of modules, such "
-               "as layers.*.wq=[tp] shard 0">
+               "as layers.*.wq=[tp] shard 0">,
+    Option<"cluster", "cluster", "std::string", /*default=*/"",
+           "Cluster whose times placements that nobody has fixed are chosen by, "
+           "by name or file; empty: bytes and operations are counted">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
@@ -78,6 +84,9 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
               "Number of parameters sharded, counted once for each axis">,
     Statistic<"numTried", "num-tried",
               "Number of choices of placements that were carried out">,
+    Statistic<"numTied", "num-tied",
+              "Number of equal layers of which one was carried out for all, "
+              "counted once for each search">,
     Statistic<"numCollectives", "num-collectives",
               "Number of collectives inserted">,
     Statistic<"numSplit", "num-split",

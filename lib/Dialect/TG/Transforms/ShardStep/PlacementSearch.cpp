@@ -9,6 +9,7 @@
 #include "PlacementSearch.h"
 
 #include "AxisSharder.h"
+#include "EqualLayers.h"
 
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
@@ -23,6 +24,8 @@ using namespace regather::tg;
 using namespace regather::tg::spmd;
 
 double PlacementCost::getTotal() const {
+  if (seconds > 0)
+    return seconds;
   // About what a GPU computes while its links move a byte.
   constexpr double flopsPerByte = 1000;
   return sentBytes + keptBytes + flops / flopsPerByte;
@@ -48,7 +51,41 @@ static double getSavedBytes(Operation &op) {
   return bytes;
 }
 
-static PlacementCost getCost(func::FuncOp func, const DataMesh &mesh) {
+namespace {
+/// Carries choices out, and counts what they cost.
+class ChoiceCosts {
+public:
+  ChoiceCosts(const FoldedStep &folded, const Step &step, const DataMesh &mesh,
+              StepCosts *costs)
+      : folded(folded), step(step), mesh(mesh), costs(costs) {}
+
+  PlacementCost count(func::FuncOp func) const;
+  /// What the step costs if it is cut as the seeds say.
+  PlacementCost evaluate(const AxisSeeds &seeds) const;
+
+private:
+  double countSeconds(Operation *op) const;
+
+  const FoldedStep &folded;
+  /// Of the folded function.
+  const Step &step;
+  const DataMesh &mesh;
+  StepCosts *costs;
+};
+} // namespace
+
+/// A kernel has about three operations of those that do little with each byte,
+/// and what is between them never lies in memory.
+double ChoiceCosts::countSeconds(Operation *op) const {
+  constexpr double kFused = 3, kFlopsPerByte = 16;
+  OpCost cost = getOpCost(op);
+  bool isFused =
+      cost.flops <
+      kFlopsPerByte * static_cast<double>(cost.readBytes + cost.writtenBytes);
+  return costs->getComputeSeconds(op) / (isFused ? kFused : 1);
+}
+
+PlacementCost ChoiceCosts::count(func::FuncOp func) const {
   PlacementCost cost;
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
     auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
@@ -57,23 +94,30 @@ static PlacementCost getCost(func::FuncOp func, const DataMesh &mesh) {
     auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
     // With its gradient and two states of an optimizer.
     bool isParameter = role && role.getKind() == RoleKind::Parameter;
-    cost.keptBytes += (isParameter ? 4.0 : 1.0) * getTensorBytes(type);
+    cost.keptBytes += folded.countArgument(i) * (isParameter ? 4.0 : 1.0) *
+                      getTensorBytes(type);
   }
   for (Operation &op : func.getBody().front()) {
-    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-      cost.sentBytes += collective.getReceivedBytes(
-          mesh.countRanks(collective.getAxesAttr()));
-    cost.flops += getOpCost(&op).flops;
-    cost.keptBytes += getSavedBytes(op);
+    double times = folded.countOperation(&op);
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+      cost.sentBytes += times * collective.getReceivedBytes(
+                                    mesh.countRanks(collective.getAxesAttr()));
+      if (costs)
+        cost.seconds += times * costs->getCollective(collective).seconds;
+    } else if (costs) {
+      cost.seconds += times * countSeconds(&op);
+    }
+    cost.flops += times * getOpCost(&op).flops;
+    cost.keptBytes += times * getSavedBytes(op);
   }
+  if (costs)
+    cost.seconds += costs->getModel().computeSeconds(0, 2 * cost.keptBytes, "");
   return cost;
 }
 
-/// What the step costs if it is cut as the seeds say.
-static PlacementCost evaluate(const Step &step, const DataMesh &mesh,
-                              const AxisSeeds &seeds) {
+PlacementCost ChoiceCosts::evaluate(const AxisSeeds &seeds) const {
   IRMapping mapping;
-  auto copy = cast<func::FuncOp>(step.func->clone(mapping));
+  auto copy = cast<func::FuncOp>(func::FuncOp(step.func)->clone(mapping));
   FailureOr<Step> copied =
       analyzeStep(copy, mesh, ElementTypes(), /*ignore=*/{}, BatchMode::Global);
   assert(succeeded(copied) && "the step has been analyzed");
@@ -83,7 +127,7 @@ static PlacementCost evaluate(const Step &step, const DataMesh &mesh,
     mapped.values[mapping.lookup(value)] = dim;
   AxisSharder sharder(*copied, mesh, mapped, /*isTrial=*/true);
   sharder.run();
-  PlacementCost cost = getCost(copy, mesh);
+  PlacementCost cost = count(copy);
   copy->erase();
   return cost;
 }
@@ -182,45 +226,176 @@ listDims(const Step &step, const PlacementGroup &group, int64_t ranks) {
   return dims;
 }
 
-PlacementChoice regather::tg::spmd::searchPlacements(const Step &step,
-                                                     const DataMesh &axisMesh) {
-  PlacementChoice choice;
-  choice.before = choice.cost = getCost(step.func, axisMesh);
-  std::vector<PlacementGroup> groups = findGroups(step);
-  std::vector<std::optional<int64_t>> chosen(groups.size());
+namespace {
+using Choice = std::vector<std::optional<int64_t>>;
+
+struct PricedChoice {
+  Choice dims;
+  PlacementCost cost;
+};
+
+/// Changes one group after the other.
+class PlacementDescent {
+public:
+  PlacementDescent(const Step &step, const DataMesh &mesh,
+                   ArrayRef<PlacementGroup> groups, const ChoiceCosts &costs)
+      : step(step), mesh(mesh), groups(groups), costs(costs) {}
+
+  /// Nothing if the beginning has been looked at.
+  std::optional<PricedChoice> run(const Choice &begin);
+  int64_t getNumTried() const { return numTried; }
+
+private:
+  std::optional<PlacementCost> tryChoice(const Choice &choice);
+  bool improve(PricedChoice &best);
+
+  const Step &step;
+  const DataMesh &mesh;
+  ArrayRef<PlacementGroup> groups;
+  const ChoiceCosts &costs;
+  std::set<Choice> tried;
+  int64_t numTried = 0;
+};
+} // namespace
+
+static AxisSeeds getSeeds(ArrayRef<PlacementGroup> groups,
+                          const Choice &choice) {
+  AxisSeeds seeds;
+  for (auto [group, dim] : llvm::zip_equal(groups, choice))
+    group.place(seeds, dim);
+  return seeds;
+}
+
+std::optional<PlacementCost> PlacementDescent::tryChoice(const Choice &choice) {
   // The cost only falls, so what was tried once is never taken later.
-  std::set<std::vector<std::optional<int64_t>>> tried = {chosen};
-  constexpr int rounds = 2;
-  for (int round = 0; round < rounds; ++round) {
-    bool isChanged = false;
-    for (auto [number, group] : llvm::enumerate(groups)) {
-      SmallVector<std::optional<int64_t>> options = {std::nullopt};
-      for (int64_t dim : listDims(step, group, axisMesh.shardRanks))
-        options.push_back(dim);
-      for (std::optional<int64_t> dim : options) {
-        std::vector<std::optional<int64_t>> candidate = chosen;
-        candidate[number] = dim;
-        if (!tried.insert(candidate).second)
-          continue;
-        AxisSeeds seeds = choice.seeds;
-        group.place(seeds, dim);
-        PlacementCost cost = evaluate(step, axisMesh, seeds);
-        ++choice.numTried;
-        if (cost.getTotal() >= choice.cost.getTotal())
-          continue;
-        choice.seeds = std::move(seeds);
-        choice.cost = cost;
-        chosen = std::move(candidate);
-        isChanged = true;
-      }
+  if (!tried.insert(choice).second)
+    return std::nullopt;
+  ++numTried;
+  return costs.evaluate(getSeeds(groups, choice));
+}
+
+bool PlacementDescent::improve(PricedChoice &best) {
+  bool isChanged = false;
+  for (auto [number, group] : llvm::enumerate(groups)) {
+    SmallVector<std::optional<int64_t>> options = {std::nullopt};
+    for (int64_t dim : listDims(step, group, mesh.shardRanks))
+      options.push_back(dim);
+    for (std::optional<int64_t> dim : options) {
+      Choice candidate = best.dims;
+      candidate[number] = dim;
+      std::optional<PlacementCost> cost = tryChoice(candidate);
+      if (!cost || cost->getTotal() >= best.cost.getTotal())
+        continue;
+      best = {std::move(candidate), *cost};
+      isChanged = true;
     }
-    if (!isChanged)
+  }
+  return isChanged;
+}
+
+std::optional<PricedChoice> PlacementDescent::run(const Choice &begin) {
+  constexpr int rounds = 3;
+  std::optional<PlacementCost> cost = tryChoice(begin);
+  if (!cost)
+    return std::nullopt;
+  PricedChoice best = {begin, *cost};
+  for (int round = 0; round != rounds && improve(best); ++round)
+    ;
+  return best;
+}
+
+/// As values of option `shard`.
+static std::vector<std::string> annotate(ArrayRef<PlacementGroup> groups,
+                                         const Choice &choice, StringRef axis) {
+  std::vector<std::string> annotations;
+  for (auto [group, dim] : llvm::zip_equal(groups, choice))
+    if (dim)
+      annotations.push_back(
+          (group.pattern + "=[" + axis + "] shard " + Twine(*dim)).str());
+  return annotations;
+}
+
+/// The groups of a folded step in the order of those of the whole one; empty if
+/// they are not the same.
+static std::vector<PlacementGroup>
+matchGroups(ArrayRef<PlacementGroup> groups,
+            std::vector<PlacementGroup> found) {
+  std::vector<PlacementGroup> matched;
+  for (const PlacementGroup &group : groups) {
+    auto it = llvm::find_if(found, [&](const PlacementGroup &other) {
+      return other.pattern == group.pattern && other.type == group.type;
+    });
+    if (it == found.end())
+      return {};
+    matched.push_back(*it);
+  }
+  return matched;
+}
+
+/// From a step in which nothing is cut, and from one whose sequence is.
+static std::vector<PricedChoice> descend(const Step &step, const DataMesh &mesh,
+                                         ArrayRef<PlacementGroup> groups,
+                                         const ChoiceCosts &costs,
+                                         int64_t &numTried) {
+  PlacementDescent descent(step, mesh, groups, costs);
+  std::vector<PricedChoice> found;
+  Choice nothing(groups.size()), sequence(groups.size());
+  for (auto [number, group] : llvm::enumerate(groups))
+    if (!group.values.empty() &&
+        !listDims(step, group, mesh.shardRanks).empty())
+      sequence[number] = 1;
+  for (const Choice &begin : {nothing, sequence})
+    if (std::optional<PricedChoice> best = descent.run(begin))
+      found.push_back(std::move(*best));
+  llvm::sort(found, [](const PricedChoice &a, const PricedChoice &b) {
+    return std::make_pair(a.cost.getTotal(), a.dims) <
+           std::make_pair(b.cost.getTotal(), b.dims);
+  });
+  found.erase(llvm::unique(found,
+                           [](const PricedChoice &a, const PricedChoice &b) {
+                             return a.dims == b.dims;
+                           }),
+              found.end());
+  numTried += descent.getNumTried();
+  return found;
+}
+
+PlacementChoice regather::tg::spmd::searchPlacements(const Step &step,
+                                                     const DataMesh &axisMesh,
+                                                     StepCosts *stepCosts) {
+  PlacementChoice choice;
+  FoldedStep folded = foldEqualLayers(step);
+  choice.numTied = folded.layer.empty() ? 0 : folded.numLayers;
+  FailureOr<Step> small = analyzeStep(*folded.func, axisMesh, ElementTypes(),
+                                      /*ignore=*/{}, BatchMode::Global);
+  assert(succeeded(small) && "the step has been analyzed");
+  std::vector<PlacementGroup> groups = findGroups(step);
+  std::vector<PlacementGroup> smallGroups =
+      matchGroups(groups, findGroups(*small));
+  assert(smallGroups.size() == groups.size() && "layers are equal");
+
+  std::vector<PricedChoice> found;
+  // Who asks for an axis wants it to be used: where no cut saves time, one may
+  // save memory.
+  for (StepCosts *known : {stepCosts, static_cast<StepCosts *>(nullptr)}) {
+    ChoiceCosts costs(folded, *small, axisMesh, known);
+    choice.before = costs.count(small->func);
+    found = descend(*small, axisMesh, smallGroups, costs, choice.numTried);
+    if (!known || found.front().dims != Choice(groups.size()))
       break;
   }
+
   StringRef axis = axisMesh.shardAxes.getNames().front().getValue();
-  for (auto [group, dim] : llvm::zip_equal(groups, chosen))
-    if (dim)
-      choice.annotations.push_back(
-          (group.pattern + "=[" + axis + "] shard " + Twine(*dim)).str());
+  for (auto [number, priced] : llvm::enumerate(found)) {
+    std::vector<std::string> annotations = annotate(groups, priced.dims, axis);
+    if (number > 0) {
+      if (!annotations.empty())
+        choice.others.push_back(std::move(annotations));
+      continue;
+    }
+    choice.seeds = getSeeds(groups, priced.dims);
+    choice.annotations = std::move(annotations);
+    choice.cost = priced.cost;
+  }
   return choice;
 }

@@ -11,6 +11,8 @@
 
 #include "Annotations.h"
 
+#include "regather/Dialect/TG/Steps/StepCosts.h"
+
 namespace regather::tg::spmd {
 
 /// What a choice of placements amounts to.
@@ -20,9 +22,13 @@ struct PlacementCost {
   double sentBytes = 0;
   double keptBytes = 0;
   double flops = 0;
+  /// Of computation, of collectives, and of what is kept, written and read once
+  /// again, as if nothing overlapped; 0 without a cluster.
+  double seconds = 0;
 
-  /// In bytes: a byte that is kept costs what a byte that is sent does, and so
-  /// do as many operations as a processor does while it sends one.
+  /// What is to be least: seconds on a cluster. Without one, bytes: a byte that
+  /// is kept costs what a byte that is sent does, and so do as many operations
+  /// as a processor does while it sends one.
   double getTotal() const;
 };
 
@@ -31,8 +37,13 @@ struct PlacementChoice {
   /// The same as values of option `shard`.
   std::vector<std::string> annotations;
   PlacementCost before, cost;
+  /// The annotations of other choices that no change of one group makes less,
+  /// by cost.
+  std::vector<std::vector<std::string>> others;
   /// Number of choices that were carried out.
   int64_t numTried = 0;
+  /// Number of equal layers that were carried out as one; 0 if none were.
+  int64_t numTied = 0;
 };
 
 /// Chooses placements of parameters along an axis for which there are no
@@ -41,7 +52,13 @@ struct PlacementChoice {
 /// placement with which the whole step costs least, all else following from it;
 /// the step is cut on a copy to find out. Deterministic. Twice as many steps
 /// are cut as there are dimensions of groups.
-PlacementChoice searchPlacements(const Step &step, const DataMesh &axisMesh);
+/// Places groups of parameters, and what embeddings give, one after the other
+/// as the step costs least, until no change of one group costs less: from a
+/// step in which nothing is cut, and from one whose sequence is. If no cut
+/// takes less time, or `costs` is null because there is no cluster, bytes
+/// decide. A choice is carried out on one of equal layers.
+PlacementChoice searchPlacements(const Step &step, const DataMesh &axisMesh,
+                                 StepCosts *costs);
 
 } // namespace regather::tg::spmd
 

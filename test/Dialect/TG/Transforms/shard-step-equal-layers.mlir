@@ -1,0 +1,163 @@
+// RUN: regather-opt %s -split-input-file --tg-shard-step=mesh=tp:2 --remark-format=emitRemark --remarks-filter=tg-shard-step -o %t 2>&1 | FileCheck %s
+// RUN: regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:2 cluster=h100-8" --remark-format=emitRemark --remarks-filter=tg-shard-step -o %t 2>&1 | FileCheck %s --check-prefix=TIMES
+// RUN: not regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:2 cluster=nothing" -o %t 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:16 cluster=h100-8" -o %t 2>&1 | FileCheck %s --check-prefix=LARGE
+
+// UNKNOWN: error: {{.*}}nothing
+// LARGE: error: cluster "h100-8" connects 8 ranks, but the mesh has 16
+
+// Of five layers, the second, third and fourth are equal, and one is carried out
+// for them. What all five cost is counted: 4 * 8 * 32 * 2 operations of matrices and
+// 64 of the function for each, half of that on a rank.
+// CHECK:     remark: {{.*}}placed{{.*}}layers.*.up.weight=[tp] shard 1
+// CHECK:     placement-cost{{.*}}flops=5.280000e+03, flops_whole=1.056000e+04{{.*}}tied_layers=3
+// On links with a latency no cut of so little takes less time: then bytes decide.
+// TIMES:     remark: {{.*}}placed{{.*}}layers.*.up.weight=[tp] shard 1
+// TIMES:     placement-cost{{.*}}seconds=0.000000e+00
+func.func @equal(
+    %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
+    %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
+    %u1: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.up.weight", tg.module = "layers.1.up"},
+    %d1: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.down.weight", tg.module = "layers.1.down"},
+    %u2: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.up.weight", tg.module = "layers.2.up"},
+    %d2: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.down.weight", tg.module = "layers.2.down"},
+    %u3: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.up.weight", tg.module = "layers.3.up"},
+    %d3: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.down.weight", tg.module = "layers.3.down"},
+    %u4: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.up.weight", tg.module = "layers.4.up"},
+    %d4: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.down.weight", tg.module = "layers.4.down"},
+    %x: tensor<2x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x8xf32> {
+  %a0 = tg.node "aten.mm.default"(%x, %u0) {tg.id = "mm_0", tg.module = "layers.0.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b0 = tg.node "aten.relu.default"(%a0) {tg.id = "f_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c0 = tg.node "aten.mm.default"(%b0, %d0) {tg.id = "mm_1", tg.module = "layers.0.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a1 = tg.node "aten.mm.default"(%c0, %u1) {tg.id = "mm_2", tg.module = "layers.1.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b1 = tg.node "aten.relu.default"(%a1) {tg.id = "f_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c1 = tg.node "aten.mm.default"(%b1, %d1) {tg.id = "mm_3", tg.module = "layers.1.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a2 = tg.node "aten.mm.default"(%c1, %u2) {tg.id = "mm_4", tg.module = "layers.2.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b2 = tg.node "aten.relu.default"(%a2) {tg.id = "f_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c2 = tg.node "aten.mm.default"(%b2, %d2) {tg.id = "mm_5", tg.module = "layers.2.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a3 = tg.node "aten.mm.default"(%c2, %u3) {tg.id = "mm_6", tg.module = "layers.3.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b3 = tg.node "aten.relu.default"(%a3) {tg.id = "f_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c3 = tg.node "aten.mm.default"(%b3, %d3) {tg.id = "mm_7", tg.module = "layers.3.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a4 = tg.node "aten.mm.default"(%c3, %u4) {tg.id = "mm_8", tg.module = "layers.4.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b4 = tg.node "aten.relu.default"(%a4) {tg.id = "f_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c4 = tg.node "aten.mm.default"(%b4, %d4) {tg.id = "mm_9", tg.module = "layers.4.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  return %c4 : tensor<2x8xf32>
+}
+
+// -----
+
+// One of them is another: all are carried out. The cost of this function is the same.
+// CHECK:     remark: {{.*}}placed{{.*}}layers.*.up.weight=[tp] shard 1
+// CHECK:     placement-cost{{.*}}flops=5.280000e+03, flops_whole=1.056000e+04{{.*}}tied_layers=0
+func.func @other_function(
+    %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
+    %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
+    %u1: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.up.weight", tg.module = "layers.1.up"},
+    %d1: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.down.weight", tg.module = "layers.1.down"},
+    %u2: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.up.weight", tg.module = "layers.2.up"},
+    %d2: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.down.weight", tg.module = "layers.2.down"},
+    %u3: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.up.weight", tg.module = "layers.3.up"},
+    %d3: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.down.weight", tg.module = "layers.3.down"},
+    %u4: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.up.weight", tg.module = "layers.4.up"},
+    %d4: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.down.weight", tg.module = "layers.4.down"},
+    %x: tensor<2x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x8xf32> {
+  %a0 = tg.node "aten.mm.default"(%x, %u0) {tg.id = "mm_0", tg.module = "layers.0.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b0 = tg.node "aten.relu.default"(%a0) {tg.id = "f_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c0 = tg.node "aten.mm.default"(%b0, %d0) {tg.id = "mm_1", tg.module = "layers.0.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a1 = tg.node "aten.mm.default"(%c0, %u1) {tg.id = "mm_2", tg.module = "layers.1.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b1 = tg.node "aten.relu.default"(%a1) {tg.id = "f_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c1 = tg.node "aten.mm.default"(%b1, %d1) {tg.id = "mm_3", tg.module = "layers.1.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a2 = tg.node "aten.mm.default"(%c1, %u2) {tg.id = "mm_4", tg.module = "layers.2.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b2 = tg.node "aten.sigmoid.default"(%a2) {tg.id = "f_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c2 = tg.node "aten.mm.default"(%b2, %d2) {tg.id = "mm_5", tg.module = "layers.2.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a3 = tg.node "aten.mm.default"(%c2, %u3) {tg.id = "mm_6", tg.module = "layers.3.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b3 = tg.node "aten.relu.default"(%a3) {tg.id = "f_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c3 = tg.node "aten.mm.default"(%b3, %d3) {tg.id = "mm_7", tg.module = "layers.3.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a4 = tg.node "aten.mm.default"(%c3, %u4) {tg.id = "mm_8", tg.module = "layers.4.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b4 = tg.node "aten.relu.default"(%a4) {tg.id = "f_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c4 = tg.node "aten.mm.default"(%b4, %d4) {tg.id = "mm_9", tg.module = "layers.4.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  return %c4 : tensor<2x8xf32>
+}
+
+// -----
+
+// One reads what others do not, in the same order of operations.
+// CHECK:     placement-cost{{.*}}tied_layers=0
+func.func @other_operand(
+    %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
+    %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
+    %u1: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.up.weight", tg.module = "layers.1.up"},
+    %d1: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.down.weight", tg.module = "layers.1.down"},
+    %u2: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.up.weight", tg.module = "layers.2.up"},
+    %d2: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.down.weight", tg.module = "layers.2.down"},
+    %u3: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.up.weight", tg.module = "layers.3.up"},
+    %d3: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.down.weight", tg.module = "layers.3.down"},
+    %u4: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.up.weight", tg.module = "layers.4.up"},
+    %d4: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.down.weight", tg.module = "layers.4.down"},
+    %x: tensor<2x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x8xf32> {
+  %a0 = tg.node "aten.mm.default"(%x, %u0) {tg.id = "mm_0", tg.module = "layers.0.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b0 = tg.node "aten.relu.default"(%a0) {tg.id = "f_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c0 = tg.node "aten.mm.default"(%b0, %d0) {tg.id = "mm_1", tg.module = "layers.0.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a1 = tg.node "aten.mm.default"(%c0, %u1) {tg.id = "mm_2", tg.module = "layers.1.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b1 = tg.node "aten.relu.default"(%a1) {tg.id = "f_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c1 = tg.node "aten.mm.default"(%b1, %d1) {tg.id = "mm_3", tg.module = "layers.1.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a2 = tg.node "aten.mm.default"(%c0, %u2) {tg.id = "mm_4", tg.module = "layers.2.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b2 = tg.node "aten.relu.default"(%a2) {tg.id = "f_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c2 = tg.node "aten.mm.default"(%b2, %d2) {tg.id = "mm_5", tg.module = "layers.2.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a3 = tg.node "aten.mm.default"(%c2, %u3) {tg.id = "mm_6", tg.module = "layers.3.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b3 = tg.node "aten.relu.default"(%a3) {tg.id = "f_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c3 = tg.node "aten.mm.default"(%b3, %d3) {tg.id = "mm_7", tg.module = "layers.3.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a4 = tg.node "aten.mm.default"(%c3, %u4) {tg.id = "mm_8", tg.module = "layers.4.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b4 = tg.node "aten.relu.default"(%a4) {tg.id = "f_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c4 = tg.node "aten.mm.default"(%b4, %d4) {tg.id = "mm_9", tg.module = "layers.4.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  return %c4 : tensor<2x8xf32>
+}
+
+// -----
+
+// What the third one computes leaves the step: without that layer, nothing would.
+// CHECK:     placement-cost{{.*}}tied_layers=0
+func.func @other_result(
+    %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
+    %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
+    %u1: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.up.weight", tg.module = "layers.1.up"},
+    %d1: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.down.weight", tg.module = "layers.1.down"},
+    %u2: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.up.weight", tg.module = "layers.2.up"},
+    %d2: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.down.weight", tg.module = "layers.2.down"},
+    %u3: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.up.weight", tg.module = "layers.3.up"},
+    %d3: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.down.weight", tg.module = "layers.3.down"},
+    %u4: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.up.weight", tg.module = "layers.4.up"},
+    %d4: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.down.weight", tg.module = "layers.4.down"},
+    %x: tensor<2x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %a0 = tg.node "aten.mm.default"(%x, %u0) {tg.id = "mm_0", tg.module = "layers.0.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b0 = tg.node "aten.relu.default"(%a0) {tg.id = "f_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c0 = tg.node "aten.mm.default"(%b0, %d0) {tg.id = "mm_1", tg.module = "layers.0.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a1 = tg.node "aten.mm.default"(%c0, %u1) {tg.id = "mm_2", tg.module = "layers.1.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b1 = tg.node "aten.relu.default"(%a1) {tg.id = "f_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c1 = tg.node "aten.mm.default"(%b1, %d1) {tg.id = "mm_3", tg.module = "layers.1.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a2 = tg.node "aten.mm.default"(%c1, %u2) {tg.id = "mm_4", tg.module = "layers.2.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b2 = tg.node "aten.relu.default"(%a2) {tg.id = "f_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c2 = tg.node "aten.mm.default"(%b2, %d2) {tg.id = "mm_5", tg.module = "layers.2.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a3 = tg.node "aten.mm.default"(%c2, %u3) {tg.id = "mm_6", tg.module = "layers.3.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b3 = tg.node "aten.relu.default"(%a3) {tg.id = "f_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c3 = tg.node "aten.mm.default"(%b3, %d3) {tg.id = "mm_7", tg.module = "layers.3.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a4 = tg.node "aten.mm.default"(%c3, %u4) {tg.id = "mm_8", tg.module = "layers.4.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b4 = tg.node "aten.relu.default"(%a4) {tg.id = "f_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c4 = tg.node "aten.mm.default"(%b4, %d4) {tg.id = "mm_9", tg.module = "layers.4.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  return %c4, %c2 : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// This is enough to compute: the columns of one matrix and the rows of the other.
+// TIMES:     remark: {{.*}}placed{{.*}}up=[tp] shard 1
+// TIMES:     placement-cost{{.*}}seconds={{[1-9]}}
+func.func @large(
+    %u: tensor<8192x8192xbf16> {tg.role = #tg.role<parameter>, tg.name = "up"},
+    %d: tensor<8192x8192xbf16> {tg.role = #tg.role<parameter>, tg.name = "down"},
+    %x: tensor<4096x8192xbf16> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<4096x8192xbf16> {
+  %a = tg.node "aten.mm.default"(%x, %u) {tg.phase = #tg.phase<forward>} : (tensor<4096x8192xbf16>, tensor<8192x8192xbf16>) -> tensor<4096x8192xbf16>
+  %b = tg.node "aten.relu.default"(%a) {tg.phase = #tg.phase<forward>} : (tensor<4096x8192xbf16>) -> tensor<4096x8192xbf16>
+  %c = tg.node "aten.mm.default"(%b, %d) {tg.phase = #tg.phase<forward>} : (tensor<4096x8192xbf16>, tensor<8192x8192xbf16>) -> tensor<4096x8192xbf16>
+  return %c : tensor<4096x8192xbf16>
+}
