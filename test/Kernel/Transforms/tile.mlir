@@ -93,3 +93,21 @@ tg.kernel @small_beside(%x: tensor<256x64x64xf32>, %y: tensor<64x256xf32>) -> te
   %z = tg.node "aten.mul.Tensor"(%x, %u) : (tensor<256x64x64xf32>, tensor<256x64x1xf32>) -> tensor<256x64x64xf32>
   tg.return %z : tensor<256x64x64xf32>
 }
+
+// Gradients of a norm's weight and bias are tiled along columns, of which a part
+// normalizes some; the gradient of its input along rows.
+// CHECK-LABEL: func.func @norm_columns(
+// CHECK-SAME: attributes {tg.num_tiles = 2 : i64}
+// CHECK: "aten.native_layer_norm_backward.default"{{.*}} args [#tg.operand<0>, #tg.operand<1>, [128],
+tg.kernel @norm_columns(%g: tensor<64x256xf32>, %x: tensor<64x256xf32>, %m: tensor<64x1xf32>, %r: tensor<64x1xf32>, %w: tensor<256xf32>, %b: tensor<256xf32>) -> (tensor<256xf32>, tensor<256xf32>) {
+  %d:3 = tg.node "aten.native_layer_norm_backward.default"(%g, %x, %m, %r, %w, %b) args [#tg.operand<0>, #tg.operand<1>, [256], #tg.operand<2>, #tg.operand<3>, #tg.operand<4>, #tg.operand<5>, [false, true, true]] : (tensor<64x256xf32>, tensor<64x256xf32>, tensor<64x1xf32>, tensor<64x1xf32>, tensor<256xf32>, tensor<256xf32>) -> (!tg.opaque<"none">, tensor<256xf32>, tensor<256xf32>)
+  tg.return %d#1, %d#2 : tensor<256xf32>, tensor<256xf32>
+}
+
+// CHECK-LABEL: func.func @norm_rows(
+// CHECK-SAME: attributes {tg.num_tiles = 64 : i64}
+// CHECK: "aten.native_layer_norm_backward.default"{{.*}} args [#tg.operand<0>, #tg.operand<1>, [256],
+tg.kernel @norm_rows(%g: tensor<64x256xf32>, %x: tensor<64x256xf32>, %m: tensor<64x1xf32>, %r: tensor<64x1xf32>, %w: tensor<256xf32>, %b: tensor<256xf32>) -> tensor<64x256xf32> {
+  %d:3 = tg.node "aten.native_layer_norm_backward.default"(%g, %x, %m, %r, %w, %b) args [#tg.operand<0>, #tg.operand<1>, [256], #tg.operand<2>, #tg.operand<3>, #tg.operand<4>, #tg.operand<5>, [true, false, false]] : (tensor<64x256xf32>, tensor<64x256xf32>, tensor<64x1xf32>, tensor<64x1xf32>, tensor<256xf32>, tensor<256xf32>) -> (tensor<64x256xf32>, !tg.opaque<"none">, !tg.opaque<"none">)
+  tg.return %d#0 : tensor<64x256xf32>
+}
