@@ -730,6 +730,14 @@ case("aten.native_layer_norm_backward.default", rand(2, 3, 4), rand(2, 3, 4),
 case("aten.native_layer_norm_backward.default", rand(2, 4), rand(2, 4), [4],
      rand(2, 1), rand(2, 1, low=0.5), rand(4), None, [True, True, False],
      ref=layer_norm_backward, out="f32 f32 f32", absent=(2,))
+case("aten.native_layer_norm_backward.default", rand(2, 3, 4), rand(2, 3, 4),
+     [4], rand(2, 3, 1), rand(2, 3, 1, low=0.5), rand(4), rand(4),
+     [True, False, False], ref=layer_norm_backward, out="f32 f32 f32",
+     absent=(1, 2))
+case("aten.native_layer_norm_backward.default", rand(2, 3, 4), rand(2, 3, 4),
+     [3, 4], rand(2, 1, 1), rand(2, 1, 1, low=0.5), rand(3, 4), rand(3, 4),
+     [False, True, True], ref=layer_norm_backward, out="f32 f32 f32",
+     absent=(0,))
 case("aten._fused_rms_norm.default", rand(2, 3, 4), [4], rand(4), 1e-5,
      ref=rms_norm, out="f32 f32")
 case("aten._fused_rms_norm.default", rand(3, 4), [4], None, None, ref=rms_norm,
@@ -737,6 +745,9 @@ case("aten._fused_rms_norm.default", rand(3, 4), [4], None, None, ref=rms_norm,
 case("aten._fused_rms_norm_backward.default", rand(2, 3, 4), rand(2, 3, 4), [4],
      rand(2, 3, 1, low=0.5), rand(4), [True, True], ref=rms_norm_backward,
      out="f32 f32")
+case("aten._fused_rms_norm_backward.default", rand(2, 3, 4), rand(2, 3, 4), [4],
+     rand(2, 3, 1, low=0.5), rand(4), [False, True], ref=rms_norm_backward,
+     out="f32 f32", absent=(0,))
 
 # -----------------------------------------------------------------------------
 # Attention

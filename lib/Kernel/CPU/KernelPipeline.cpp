@@ -35,6 +35,7 @@ void cpu::buildKernelPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createLowerLaneReductionsPass());
   pm.addNestedPass<func::FuncOp>(createCollapseLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  pm.addNestedPass<func::FuncOp>(createKeepShortLoopsPass());
   kernel::addHostConversions(pm);
   pm.addPass(createStoreBFloat16AsBitsPass());
 }

@@ -62,6 +62,7 @@ void nvptx::buildGpuPipeline(OpPassManager &pm) {
   OpPassManager &stages = functions.nest<ModuleOp>().nest<ModuleOp>();
   kernel::TilePassOptions tile;
   tile.minPieceBytes = divide.minPieceBytes;
+  tile.minCrossPieceBytes = divide.minPieceBytes;
   stages.addPass(kernel::createTilePass(tile));
   kernel::buildBufferPipeline(stages);
   kernel::ScratchPipelineOptions scratch;

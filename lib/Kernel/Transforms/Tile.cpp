@@ -47,7 +47,7 @@ public:
   void runOnOperation() override {
     for (auto op :
          llvm::make_early_inc_range(getOperation().getOps<tg::KernelOp>())) {
-      numTiled += tile(op, {tileBytes, minPieceBytes});
+      numTiled += tile(op, {tileBytes, minPieceBytes, minCrossPieceBytes});
       ++numKernels;
     }
   }

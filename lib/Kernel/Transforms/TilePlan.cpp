@@ -18,6 +18,13 @@ using namespace regather::kernel;
 /// this.
 static constexpr int64_t kSizeMultiple = 16;
 
+/// Tensors of which tiles are one piece, and others, are a transposition from
+/// this part of all bytes on.
+static constexpr int64_t kTransposedShare = 4;
+
+/// Less than this part of the largest tensor is little.
+static constexpr int64_t kSmallShare = 8;
+
 int64_t TilePlan::getNumTiles() const {
   int64_t count = 1;
   for (const TileLevel &level : levels)
@@ -42,20 +49,31 @@ static int64_t getRowBytes(tg::KernelOp kernel, const RowTiling &tiling) {
   return std::max<int64_t>(bytes, 1);
 }
 
-/// The fewest rows with which no piece of an argument or result is too short.
-static int64_t getMinSize(tg::KernelOp kernel, const RowTiling &tiling,
-                          int64_t minPieceBytes) {
-  int64_t size = 1;
+namespace {
+/// An argument or result that has rows.
+struct TiledTensor {
+  int64_t bytes;
+  /// Consecutive bytes of one row.
+  int64_t pieceBytes;
+  /// True if a tile of any size is one piece.
+  bool isWhole;
+};
+} // namespace
+
+static SmallVector<TiledTensor> getTiledTensors(tg::KernelOp kernel,
+                                                const RowTiling &tiling) {
+  SmallVector<TiledTensor> tensors;
   auto visit = [&](Type type, std::optional<int64_t> dim) {
-    auto tensor = cast<RankedTensorType>(type);
-    if (!dim || llvm::all_of(tensor.getShape().take_front(*dim),
-                             [](int64_t outer) { return outer == 1; }))
+    if (!dim)
       return;
-    int64_t bytes = tg::getTensorBytes(tensor) / tiling.rows;
+    auto tensor = cast<RankedTensorType>(type);
+    int64_t numPieces = 1;
     for (int64_t outer : tensor.getShape().take_front(*dim))
-      bytes /= std::max<int64_t>(outer, 1);
-    size = std::max(size, int64_t(llvm::divideCeil(
-                              minPieceBytes, std::max<int64_t>(bytes, 1))));
+      numPieces *= std::max<int64_t>(outer, 1);
+    int64_t bytes = tg::getTensorBytes(tensor);
+    int64_t pieceBytes =
+        std::max<int64_t>(bytes / (tiling.rows * numPieces), 1);
+    tensors.push_back({bytes, pieceBytes, numPieces == 1});
   };
   for (auto [type, dim] :
        llvm::zip_equal(kernel.getArgumentTypes(), tiling.arguments))
@@ -63,6 +81,34 @@ static int64_t getMinSize(tg::KernelOp kernel, const RowTiling &tiling,
   for (auto [type, dim] :
        llvm::zip_equal(kernel.getResultTypes(), tiling.results))
     visit(type, dim);
+  return tensors;
+}
+
+/// The fewest rows with which no piece of an argument or result is too short.
+static int64_t getMinSize(tg::KernelOp kernel, const RowTiling &tiling,
+                          const TileLimits &limits) {
+  SmallVector<TiledTensor> tensors = getTiledTensors(kernel, tiling);
+  int64_t bytes = 0, wholeBytes = 0, largestBytes = 0;
+  for (const TiledTensor &tensor : tensors) {
+    bytes += tensor.bytes;
+    largestBytes = std::max(largestBytes, tensor.bytes);
+    wholeBytes += tensor.isWhole ? tensor.bytes : 0;
+  }
+  int64_t crossPieceBytes =
+      std::min(limits.minPieceBytes, limits.minCrossPieceBytes);
+  bool isTransposition = wholeBytes >= bytes / kTransposedShare;
+  int64_t size = 1;
+  for (const TiledTensor &tensor : tensors) {
+    if (tensor.isWhole)
+      continue;
+    // Rows of several elements need not be cut.
+    bool isCrossed = isTransposition && tensor.pieceBytes < crossPieceBytes;
+    int64_t pieceBytes = isCrossed || tensor.bytes < largestBytes / kSmallShare
+                             ? crossPieceBytes
+                             : limits.minPieceBytes;
+    size = std::max<int64_t>(size,
+                             llvm::divideCeil(pieceBytes, tensor.pieceBytes));
+  }
   return std::min(size, tiling.rows);
 }
 
@@ -87,8 +133,7 @@ TilePlan kernel::planTiles(tg::KernelOp kernel, const TileLimits &limits) {
     TileLevel level;
     int64_t wanted =
         std::max<int64_t>(limits.bytes / getRowBytes(*plan.tile, *tiling), 1);
-    wanted =
-        std::max(wanted, getMinSize(*plan.tile, *tiling, limits.minPieceBytes));
+    wanted = std::max(wanted, getMinSize(*plan.tile, *tiling, limits));
     level.size = roundSize(tiling->rows, wanted);
     OwningOpRef<tg::KernelOp> whole = std::move(plan.tile);
     plan.tile = buildRowTile(*whole, *tiling, level.size);

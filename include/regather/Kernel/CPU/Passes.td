@@ -30,6 +30,24 @@ def CollapseLoopsPass
   ];
 }
 
+def KeepShortLoopsPass
+    : Pass<"kernel-keep-short-loops", "::mlir::func::FuncOp"> {
+  let summary = "Keep LLVM from unrolling what is to become a vector";
+  let description = [{
+    Marks innermost loops of 8 to 64 steps over consecutive elements, which LLVM
+    would replace by a copy of the body for each step, before it looks for
+    vectors. It would then find them in a loop further out, whose steps read and
+    write elements far apart.
+
+    Loops that carry values, or whose steps access other elements than the next
+    one or the same one, are left alone. No value changes.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numKept", "num-kept", "Number of loops">
+  ];
+}
+
 def LowerLaneReductionsPass
     : Pass<"kernel-lower-lane-reductions", "::mlir::func::FuncOp"> {
   let summary = "Write reductions in lanes as loops";

@@ -47,9 +47,13 @@ def TilePass : Pass<"kernel-tile", "::mlir::ModuleOp"> {
   let options = [
     Option<"tileBytes", "tile-bytes", "int64_t", /*default=*/"64 * 1024",
            "About how many bytes a tile touches">,
-    Option<"minPieceBytes", "min-piece-bytes", "int64_t", /*default=*/"2048",
+    Option<"minPieceBytes", "min-piece-bytes", "int64_t", /*default=*/"512",
            "Fewest consecutive bytes of a tile that is tiled along an inner "
-           "dimension">
+           "dimension">,
+    Option<"minCrossPieceBytes", "min-cross-piece-bytes", "int64_t",
+           /*default=*/"64",
+           "The same of tensors that are small beside others, and in kernels "
+           "that transpose">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",

@@ -42,7 +42,11 @@ struct TileLimits {
   int64_t bytes = 64 * 1024;
   /// Of a tensor that is tiled along an inner dimension, a tile lies in as many
   /// pieces as there are outer elements. Shorter ones waste bandwidth.
-  int64_t minPieceBytes = 2048;
+  int64_t minPieceBytes = 512;
+  /// Enough for a tensor that is small beside another one, and for single
+  /// elements where other tensors lie the other way round, as in a
+  /// transposition: whatever it is tiled along, some are cut into short pieces.
+  int64_t minCrossPieceBytes = minPieceBytes;
 };
 
 /// Tiles `kernel`, whose constants are separated here. What a tile computes

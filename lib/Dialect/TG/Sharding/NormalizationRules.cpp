@@ -27,8 +27,9 @@ struct NormFactors {
 
 /// Sets the input, and the operands that have its shape, that of the statistics
 /// and that of the normalized dimensions. Those that are not normalized have
-/// factors of this kind.
-static NormFactors setNorm(NodeRuleBuilder &b, FactorKind kind) {
+/// factors of the first kind, the normalized ones of the second.
+static NormFactors setNorm(NodeRuleBuilder &b, FactorKind kind,
+                           FactorKind innerKind = FactorKind::Whole) {
   ArrayRef<int64_t> shape = b.getShape("input");
   size_t numInner = b.args.getInts("normalized_shape").size();
   NormFactors factors;
@@ -37,7 +38,7 @@ static NormFactors setNorm(NodeRuleBuilder &b, FactorKind kind) {
     return factors;
   }
   factors.statistics = addDims(b.rule, shape.drop_back(numInner), kind);
-  factors.inner = addDims(b.rule, shape.take_back(numInner), FactorKind::Whole);
+  factors.inner = addDims(b.rule, shape.take_back(numInner), innerKind);
   factors.input = factors.statistics;
   llvm::append_range(factors.input, factors.inner);
   factors.statistics.resize(shape.size());
@@ -57,13 +58,37 @@ static void buildNorm(NodeRuleBuilder &b) {
     b.setResult(factors.statistics, i);
 }
 
-/// The gradients of weight and bias are sums over all rows.
+/// The gradient of the input is computed row by row, those of weight and bias,
+/// sums over all rows, column by column.
 static void buildNormBackward(NodeRuleBuilder &b) {
-  NormFactors factors = setNorm(b, FactorKind::Sum);
+  bool hasSums = false;
+  for (unsigned i = 1; i < b.rule.results.size(); ++i)
+    hasSums |= b.hasResult(i);
+  NormFactors factors =
+      setNorm(b, hasSums ? FactorKind::Sum : FactorKind::Parallel,
+              b.hasResult(0) ? FactorKind::Whole : FactorKind::Parallel);
   b.setResult(factors.input);
   for (unsigned i = 1; i < b.rule.results.size(); ++i)
     b.setResult(factors.inner, i);
   b.addLinear({"grad_out"});
+}
+
+/// Some of the columns are all that a part normalizes.
+static void adaptNormBackward(nodes::NodeArguments &whole, NodeOp part) {
+  size_t numInner = whole.getInts("normalized_shape").size();
+  SmallVector<unsigned, 1> input = whole.getOperandNumbers("input");
+  size_t position = llvm::find(whole.getNames(), "normalized_shape") -
+                    whole.getNames().begin();
+  std::optional<ArrayAttr> args = part.getArgs();
+  if (whole.hasFailed() || input.size() != 1 || !args ||
+      position >= args->size())
+    return;
+  auto type = cast<RankedTensorType>(part.getOperand(input.front()).getType());
+  SmallVector<Attribute> values(args->begin(), args->end());
+  Builder builder(part.getContext());
+  values[position] =
+      builder.getI64ArrayAttr(type.getShape().take_back(numInner));
+  part.setArgsAttr(builder.getArrayAttr(values));
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,7 +208,7 @@ void regather::tg::sharding::addNormalizationRules(NodeRuleTable &table) {
             {buildNorm});
   table.add({Operator::AtenFusedRmsNormBackward,
              Operator::AtenNativeLayerNormBackward},
-            {buildNormBackward});
+            {buildNormBackward, adaptNormBackward});
   table.add({Operator::AtenNativeBatchNorm, Operator::AtenNativeBatchNormLegit,
              Operator::AtenNativeBatchNormLegitFunctional},
             {buildBatchNormByMode});

@@ -8,6 +8,7 @@
 
 #include "FormKernels/KernelOutliner.h"
 #include "FormKernels/LibraryKernels.h"
+#include "FormKernels/SplitNorms.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -43,6 +44,7 @@ struct FormKernels
     for (FunctionOpInterface func : functions) {
       Block &block = func.getFunctionBody().front();
       table.setInsertionPoint(func);
+      numSplitNorms += splitNormGradients(block);
       library.form(block);
       KernelGroups groups(block, {maxOps, maxOperands});
       groups.form();

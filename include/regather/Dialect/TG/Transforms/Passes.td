@@ -421,6 +421,10 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     Views are copied into each such kernel. GEMMs and convolutions of at most
     32 x 32 x 32 multiply-adds are left to generated code.
 
+    The node that computes all gradients of a layer norm or RMS norm becomes two
+    first: the gradient of the input is computed row by row, those of weight and
+    bias column by column.
+
     Other members are pure: nodes, `tg.random`, and operations of `linalg`,
     `tensor`, `arith` and `math` on tensors of static shape. What only other
     libraries have routines for (`CostOpInterface`) is a kernel alone, and values
@@ -465,6 +469,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     Statistic<"numLaunches", "num-launches", "Number of launches">,
     Statistic<"numLibraryLaunches", "num-library-launches",
               "Number of launches of kernels that a library has">,
+    Statistic<"numSplitNorms", "num-split-norms",
+              "Number of gradients of norms that became two nodes">,
     Statistic<"numOps", "num-ops", "Number of operations moved to kernels">
   ];
 }

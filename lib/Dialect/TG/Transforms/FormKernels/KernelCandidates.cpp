@@ -79,7 +79,13 @@ kernels::getCandidate(Operation *op,
     Operation *def = operand->get().getDefiningOp();
     readsTensors &= def && isRepeated(def);
   });
-  if (!readsTensors || !llvm::all_of(op->getResultTypes(), isKernelTensor))
+  // What a node leaves out is no tensor, and nobody can read it.
+  bool writesTensors = llvm::all_of(op->getResults(), [](Value value) {
+    return isKernelTensor(value.getType()) ||
+           (isa<regather::tg::OpaqueType>(value.getType()) &&
+            value.use_empty());
+  });
+  if (!readsTensors || !writesTensors)
     return Candidate::No;
   auto costed = dyn_cast<CostOpInterface>(op);
   return costed && costed.isLibraryCall() ? Candidate::LibraryCall
