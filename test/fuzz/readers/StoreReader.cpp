@@ -48,7 +48,8 @@ private:
 
 Process::Process(int32_t port)
     : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  timeval patience = {3, 0};
+  // libFuzzer's own limit comes before it.
+  timeval patience = {120, 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
              sizeof(patience));
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience,
