@@ -15,6 +15,7 @@
 
 #include <cstring>
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 using namespace regather;
 
@@ -107,25 +108,48 @@ static Failure explain(const std::string &path, const Failure &failure) {
                  failure.getCode());
 }
 
+/// Which file has a name now, and when it was last written: equal if it is the
+/// same as before.
+static std::string identify(const std::string &path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0)
+    return "none";
+  std::string text;
+  for (int64_t number :
+       {int64_t(status.st_dev), int64_t(status.st_ino), int64_t(status.st_size),
+        int64_t(status.st_mtim.tv_sec), int64_t(status.st_mtim.tv_nsec)})
+    text += std::to_string(number) + " ";
+  return text;
+}
+
 Result<Manifest> regather::readManifest(const std::string &path) {
+  std::string file = identify(path);
   Result<Parts> parts = openParts(path);
   if (!parts)
     return explain(path, parts.getMessage());
   Result<Manifest> manifest = parseManifest(parts->manifest);
   if (!manifest)
     return explain(path, manifest.getMessage());
+  manifest->file = std::move(file);
   return manifest;
 }
 
-/// The tables of a kind in the shared object of a bundle.
+/// The tables of a kind in the shared object of a bundle. What is loaded is
+/// opened by its name once more, and has to be what was checked.
 template <typename T>
 static Result<const T *> loadTables(const std::string &path,
+                                    const Manifest &manifest,
                                     const char *symbol) {
+  Failure replaced("it was replaced after it had been checked");
+  if (identify(path) != manifest.file)
+    return replaced;
   // A name without a slash would be searched for elsewhere.
   std::string name = path.find('/') == std::string::npos ? "./" + path : path;
   void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return Failure(dlerror());
+  if (identify(path) != manifest.file)
+    return replaced;
   const void *tables = dlsym(library, symbol);
   if (!tables)
     return Failure("it holds no program");
@@ -212,7 +236,7 @@ loadForCpu(const std::string &path, const Manifest &manifest,
            const std::function<void(const std::string &)> &report) {
   if (options.gpu.one_rank_of_job)
     return Failure("--comm=nccl needs a bundle for GPUs");
-  auto program = loadTables<rg_program>(path, RG_PROGRAM_SYMBOL);
+  auto program = loadTables<rg_program>(path, manifest, RG_PROGRAM_SYMBOL);
   if (!program)
     return program.getFailure();
   if (Failure failure = checkTables(**program, manifest.step))
@@ -239,7 +263,7 @@ loadForGpu(const std::string &path, const Manifest &manifest,
     return Failure("--comm=mpi needs a bundle for processors");
   if (options.profiles)
     return Failure("--profile needs a bundle for processors");
-  auto gpu = loadTables<rg_gpu_program>(path, RG_GPU_PROGRAM_SYMBOL);
+  auto gpu = loadTables<rg_gpu_program>(path, manifest, RG_GPU_PROGRAM_SYMBOL);
   if (!gpu)
     return gpu.getFailure();
   if ((*gpu)->version == RG_GPU_PROGRAM_VERSION)

@@ -45,10 +45,11 @@ int64_t regather::getElementSize(ElementType type) {
 bool regather::isFloat(ElementType type) { return type <= ElementType::F16; }
 
 int64_t regather::getNumElements(const Shape &shape) {
-  int64_t count = 1;
+  // Where one size is 0, the product of the others need not fit.
+  uint64_t count = 1;
   for (int64_t size : shape)
-    count *= size;
-  return count;
+    count *= static_cast<uint64_t>(size);
+  return static_cast<int64_t>(count);
 }
 
 bool regather::isAddressable(const Shape &shape, ElementType type) {

@@ -368,8 +368,39 @@ Failure ShardFolder::addTensor(StoredTensor tensor, const std::string &path) {
   return Failure();
 }
 
+/// True if no two parts have an element in common, and are cells of a grid, as
+/// those that a placement makes. By sorting; parts without elements do not
+/// count.
+static bool areApart(const StoredTensor &tensor) {
+  std::vector<const TensorPart *> filled;
+  std::set<Shape> offsets;
+  for (const StoredPart &stored : tensor.parts)
+    if (getNumElements(stored.part.sizes) > 0) {
+      filled.push_back(&stored.part);
+      if (!offsets.insert(stored.part.offsets).second)
+        return false;
+    }
+  for (size_t d = 0; d != tensor.shape.size(); ++d) {
+    std::map<int64_t, int64_t> sizes;
+    for (const TensorPart *part : filled)
+      if (sizes.try_emplace(part->offsets[d], part->sizes[d]).first->second !=
+          part->sizes[d])
+        return false;
+    int64_t end = 0;
+    for (auto [offset, size] : sizes) {
+      if (offset < end)
+        return false;
+      end = offset + size;
+    }
+  }
+  return true;
+}
+
 Failure ShardFolder::checkComplete() const {
   for (const StoredTensor &tensor : tensors) {
+    if (!areApart(tensor))
+      return Failure("folder '" + directory + "' holds parts of tensor " +
+                     quote(tensor.name) + " that overlap");
     int64_t count = 0;
     for (const StoredPart &part : tensor.parts)
       count += getNumElements(part.part.sizes);

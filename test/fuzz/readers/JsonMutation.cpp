@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstring>
+#include <algorithm>
 #include <random>
 
 using namespace regather;
@@ -149,18 +149,16 @@ void Mutation::changeObject(Json &object) {
   case 0:
     object.erase(member);
     break;
-  case 1: {
-    Json value = *member;
-    object[names[draw(names.size())]] = value;
+  case 1:
+    object[names[draw(names.size())]] = Json(*member);
     break;
-  }
   case 2:
     std::swap(*member, *other);
     break;
   default: {
-    Json value = *member;
+    Json value = std::move(*member);
     object.erase(member);
-    object[names[draw(names.size())]] = value;
+    object[names[draw(names.size())]] = std::move(value);
   }
   }
 }
@@ -204,6 +202,6 @@ size_t regather::fuzz::mutateJson(uint8_t *data, size_t size, size_t maxSize,
       root.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (changed.size() > maxSize || changed.empty())
     return LLVMFuzzerMutate(data, size, maxSize);
-  std::memcpy(data, changed.data(), changed.size());
+  std::copy(changed.begin(), changed.end(), data);
   return changed.size();
 }

@@ -12,6 +12,7 @@
 
 #include "regather/Execution/Tensors/Safetensors.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace regather;
@@ -69,7 +70,7 @@ static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
   length = mutateJson(data + kLengthBytes, length,
                       maxSize - kLengthBytes - tail.size(), seed / 4);
   std::memcpy(data, &length, kLengthBytes);
-  std::memcpy(data + kLengthBytes + length, tail.data(), tail.size());
+  std::copy(tail.begin(), tail.end(), data + kLengthBytes + length);
   return kLengthBytes + length + tail.size();
 }
 

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -163,8 +164,8 @@ static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
   if (sizeof(length) + one.size() + other.size() > maxSize)
     return LLVMFuzzerMutate(data, size, maxSize);
   std::memcpy(data, &length, sizeof(length));
-  std::memcpy(data + sizeof(length), one.data(), one.size());
-  std::memcpy(data + sizeof(length) + one.size(), other.data(), other.size());
+  uint8_t *end = std::copy(one.begin(), one.end(), data + sizeof(length));
+  std::copy(other.begin(), other.end(), end);
   return sizeof(length) + one.size() + other.size();
 }
 

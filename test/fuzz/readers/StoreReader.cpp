@@ -42,13 +42,14 @@ private:
 
   Socket socket;
   std::string received;
-  bool waits = false;
+  bool isConnected = false, waits = false;
 };
 } // namespace
 
 Process::Process(int32_t port)
     : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  timeval patience = {3, 0};
+  // libFuzzer's own limit comes before it.
+  timeval patience = {120, 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
              sizeof(patience));
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience,
@@ -57,9 +58,9 @@ Process::Process(int32_t port)
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(uint16_t(port));
-  // Nobody listens any more when all ranks are there.
-  (void)connect(socket.get(), reinterpret_cast<sockaddr *>(&address),
-                sizeof(address));
+  // Nobody listens any more when all ranks are there: messages then fail.
+  isConnected = connect(socket.get(), reinterpret_cast<sockaddr *>(&address),
+                        sizeof(address)) == 0;
 }
 
 void Process::waitForAnswer() {
@@ -73,8 +74,7 @@ void Process::waitForAnswer() {
 void Process::send(const std::string &message, bool expectsAnswer) {
   waitForAnswer();
   // The server may have ended the connection.
-  (void)socket.send(message);
-  waits = expectsAnswer;
+  waits = isConnected && socket.send(message) && expectsAnswer;
 }
 
 std::set<std::string> Process::end() {

@@ -34,8 +34,7 @@ MOST_FINDS = 20
 MAX_LENGTH = 20_000
 # Without the last one, libFuzzer seldom changes what many others resemble: in a
 # build without instrumentation all inputs that are read.
-FLAGS = ("-timeout=5", "-rss_limit_mb=1024", f"-max_len={MAX_LENGTH}",
-         "-entropic=0")
+FLAGS = ("-rss_limit_mb=1024", f"-max_len={MAX_LENGTH}", "-entropic=0")
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,9 @@ class ReaderCampaign:
     """One reader until its budget is spent."""
 
     def __init__(self, tool: Path, reader: str, seed: int, budget: Budget,
-                 output: Path) -> None:
+                 output: Path, timeout: int) -> None:
         self.tool, self.budget, self.tally = tool, budget, Tally(reader, seed)
+        self.timeout = timeout
         self.corpus = output / "corpus" / reader
         self.finds = output / "finds" / reader
         self.log = output / f"{reader}.log"
@@ -112,8 +112,9 @@ class ReaderCampaign:
         for folder in (self.corpus, self.finds):
             folder.mkdir(parents=True, exist_ok=True)
         self.log.write_text("")
-        while self.is_left() and len(self.tally.finds) < MOST_FINDS:
-            self.run_once(self.tally.seed + len(self.tally.finds))
+        goes_on = True
+        while goes_on and self.is_left():
+            goes_on = self.run_once(self.tally.seed + len(self.tally.finds))
         return self.tally
 
     def is_left(self) -> bool:
@@ -126,13 +127,15 @@ class ReaderCampaign:
         left = self.budget.seconds - self.tally.seconds
         return f"-max_total_time={max(1, round(left))}"
 
-    def run_once(self, seed: int) -> None:
+    def run_once(self, seed: int) -> bool:
+        """False if another seed would find the same."""
         given = [CORPUS / self.tally.reader] * (self.tally.reader in READERS)
         begin = time.monotonic()
         process = subprocess.run(
             [self.tool, f"--reader={self.tally.reader}", self.corpus,
              *given, self.get_limit(), f"-seed={seed}",
-             *FLAGS, f"-artifact_prefix={self.finds}/",
+             *FLAGS, f"-timeout={self.timeout}",
+             f"-artifact_prefix={self.finds}/",
              "-print_final_stats=1"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL, text=True, errors="replace",
@@ -148,16 +151,21 @@ class ReaderCampaign:
         self.tally.coverage = max(self.tally.coverage,
                                   int(last(r" cov: (\d+) ", output) or 0))
         self.tally.corpus = sum(1 for _ in self.corpus.iterdir())
-        if process.returncode:
-            self.tally.finds.append(read_find(output, seed))
+        if not process.returncode:
+            return True
+        find = read_find(output, seed)
+        # An input of the corpus is read again each time.
+        is_known = any(one.file == find.file for one in self.tally.finds)
+        self.tally.finds.append(find)
+        return not is_known and len(self.tally.finds) < MOST_FINDS
 
 
 def run_campaign(tool: Path, readers: list[str], seed: int, budget: Budget,
-                 output: Path, jobs: int) -> Iterator[Tally]:
+                 output: Path, jobs: int, timeout: int) -> Iterator[Tally]:
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(
-            lambda reader: ReaderCampaign(tool, reader, seed, budget,
-                                          output).run(), readers)
+            lambda reader: ReaderCampaign(tool, reader, seed, budget, output,
+                                          timeout).run(), readers)
 
 
 def write_results(tallies: list[Tally], output: Path) -> None:
@@ -194,6 +202,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2,
                         help="readers at a time (default: 2)")
+    parser.add_argument("--timeout", type=int, default=5, metavar="SECONDS",
+                        help="of one input; more on a busy machine")
     parser.add_argument("--output", type=Path,
                         default=Path("fuzz-readers-results"),
                         metavar="FOLDER",
@@ -205,15 +215,15 @@ def main() -> int:
                    if one not in READERS and one != "planted"]:
         parser.error(f"no reader {', '.join(unknown)}; there are "
                      f"{', '.join(READERS)}")
-    if options.jobs < 1 or options.seed < 1:
-        parser.error("--jobs and --seed are positive")
+    if min(options.jobs, options.seed, options.timeout) < 1:
+        parser.error("--jobs, --seed and --timeout are positive")
     output = options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     tool = options.build_dir.resolve() / "bin" / "regather-fuzz-readers"
     tallies = []
     try:
         for tally in run_campaign(tool, readers, options.seed, options.budget,
-                                  output, options.jobs):
+                                  output, options.jobs, options.timeout):
             print(f"{tally.reader}: {tally.runs} executions, {tally.rate} a "
                   f"second, coverage {tally.coverage}, {tally.corpus} inputs, "
                   f"{len(tally.finds)} finds", flush=True)

@@ -34,6 +34,9 @@ struct Manifest {
   /// processor.
   std::string device;
   int64_t kernels = 0;
+  /// Of a manifest that was read from a bundle: which file that was, and of
+  /// what time. No part of the text.
+  std::string file;
 };
 
 /// The manifest as JSON, over several lines.

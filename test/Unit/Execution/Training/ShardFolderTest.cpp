@@ -193,6 +193,41 @@ TEST_F(ShardFolderTest, RefusesIncompleteFolders) {
   EXPECT_NE(openError().find("holds no shards"), std::string::npos);
 }
 
+// As many elements as there have to be, but some twice and others never.
+TEST_F(ShardFolderTest, RefusesPartsThatOverlap) {
+  auto write = [&](int64_t rank, const std::string &parts) {
+    std::vector<NamedTensor> tensors = {
+        {"x", HostTensor::zeros(ElementType::F32, {2, 2})}};
+    std::string name = "rank-" + std::to_string(rank) + "-of-2.safetensors";
+    ASSERT_FALSE(
+        bool(writeSafetensors((folder / name).string(), tensors,
+                              {{"regather.rank", std::to_string(rank)},
+                               {"regather.ranks", "2"},
+                               {"regather.parts", "[" + parts + "]"}})));
+  };
+  auto describe = [](const char *offsets, const char *sizes) {
+    return R"({"name": "x", "shape": [4, 2], "offsets": )" +
+           std::string(offsets) + R"(, "sizes": )" + sizes + "}";
+  };
+  std::string upper = describe("[0, 0]", "[2, 2]"),
+              lower = describe("[2, 0]", "[2, 2]"),
+              middle = describe("[1, 0]", "[2, 2]"),
+              one = describe("[0, 1]", "[2, 1]"),
+              other = describe("[2, 0]", "[2, 1]");
+  std::string message = "folder '" + folder.string() +
+                        "' holds parts of tensor \"x\" that overlap";
+  write(0, upper);
+  write(1, lower);
+  EXPECT_EQ(openError(), "");
+  write(1, upper);
+  EXPECT_EQ(openError(), message);
+  write(1, middle);
+  EXPECT_EQ(openError(), message);
+  write(0, upper + ", " + one);
+  write(1, other);
+  EXPECT_EQ(openError(), message);
+}
+
 // After each step of a save that a kill can follow, the old or the new one.
 TEST_F(ShardFolderTest, InterruptedSavesCanBeRead) {
   auto at = [&](const char *name) { return folder / name; };
