@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
-from regather_tools import run_tool  # noqa: E402
+from regather_tools import ROOT, run_tool  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from test_shard_parameters import (  # noqa: E402
     Captured,
@@ -46,7 +46,7 @@ def plan(step: Path, *options: str) -> dict[str, Any]:
 
 
 def fail(*arguments: str | Path) -> str:
-    result = run_tool("regather", "plan", *arguments, "--quiet")
+    result = run_tool("regather", "plan", *arguments, "--quiet", timeout=300)
     assert result.code == 1, result.stdout
     return result.stderr
 
@@ -107,6 +107,10 @@ def test_a_limit_of_memory(llama_step: Path) -> None:
     message = fail(llama_step, "--ranks=2", "--batch=global", "--memory=10kB")
     assert "alone do not fit" in message
     assert "of the 10.0 kB at least if each rank has a part of all" in message
+    # Parameters would, without the states.
+    assert "alone do not fit" in fail(ROOT / "examples" / "llama3-debug.fx.json",
+                                      "--ranks=2", "--batch=global",
+                                      "--optimizer=adamw", "--memory=10MB")
     # More than parameters, less than activations.
     message = fail(llama_step, "--ranks=2", "--batch=global",
                    f"--memory={int(0.5 * min(sizes.values()))}")

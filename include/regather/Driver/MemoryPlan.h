@@ -66,6 +66,9 @@ struct MeasuredStep;
 struct MemorySearchNotes {
   /// The step without a limit, if that has been measured.
   const MeasuredStep *first = nullptr;
+  /// The first decisions with which the step fits will do: something else is
+  /// quicker than any.
+  bool takesFirst = false;
   /// Set to what was chosen.
   std::shared_ptr<const MeasuredStep> chosen;
   /// Set to the least bytes of all that was tried, if anything was.

@@ -107,7 +107,8 @@ struct MeshSearch {
 /// For each, parameters are placed over tp as tg-shard-step chooses, once for
 /// each size, unless `--shard` says: of two or three choices, the one whose
 /// step is quickest counts. Then decisions about memory follow by
-/// planStepMemory. A mesh whose bound is above the last of the plans is not
+/// planStepMemory, the first that fit where the bound is above the best plan so
+/// far. A mesh whose bound is above the last of the plans is not
 /// carried out; bounds are counts, so that the result depends on no clock.
 /// Emits an error that names the least memory if nothing fits, or says why
 /// nothing is possible.

@@ -53,8 +53,8 @@ public:
     this->given.memory.reset();
   }
 
-  /// `first` is the step without decisions, if it has been measured.
-  FailureOr<StepMemoryPlan> run(StepOptions &chosen, const MeasuredStep *first);
+  FailureOr<StepMemoryPlan> run(StepOptions &chosen,
+                                const MemorySearchNotes &notes);
   /// Of all choices that were tried.
   std::optional<int64_t> getLeastBytes() const;
   MeasuredStep takeChosen() { return std::move(measuredSteps[plan.chosen]); }
@@ -68,6 +68,9 @@ private:
     return measured.choice.getBytes() <= plan.limit;
   }
 
+  /// True if what has been found will do.
+  bool isDone() const { return takesFirst && findBest(); }
+  void tryWithoutRoom(const MeasuredStep &first);
   LogicalResult tryNothingTwice();
   void tryAll(const StepOptions &options, const MeasuredStep &measured,
               llvm::ArrayRef<PolicyPlan> policies, unsigned numBudgets);
@@ -91,6 +94,7 @@ private:
   StepOptions given;
   CostModel model;
   bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard, mayOffload, mayOrder;
+  bool takesFirst = false;
   StepMemoryPlan plan;
   /// By choice.
   std::vector<StepOptions> options;
@@ -229,8 +233,8 @@ void MemorySearch::tryBudgets(const StepOptions &decided,
     if (failed(measured))
       continue;
     lowBytes = measured->choice.getBytes();
-    if (static_cast<double>(*lowBytes) >=
-        kFullPart * static_cast<double>(plan.limit))
+    if (takesFirst || static_cast<double>(*lowBytes) >=
+                          kFullPart * static_cast<double>(plan.limit))
       return;
   }
 }
@@ -242,6 +246,11 @@ void MemorySearch::tryAll(const StepOptions &decided,
                           ArrayRef<PolicyPlan> policies, unsigned numBudgets) {
   if (!mayRecompute)
     return tryOffloads(decided, measured);
+  // Policies are there to be compared with.
+  if (takesFirst)
+    tryBudgets(decided, measured, numBudgets);
+  if (isDone())
+    return;
   std::optional<std::pair<StepOptions, MeasuredStep>> smallest;
   if (mayApplyPolicy)
     for (PolicyPlan policy : policies) {
@@ -250,8 +259,11 @@ void MemorySearch::tryAll(const StepOptions &decided,
       FailureOr<MeasuredStep> tried = tryDecisions(marked);
       if (succeeded(tried) && !fits(*tried))
         smallest.emplace(std::move(marked), std::move(*tried));
+      if (isDone())
+        return;
     }
-  tryBudgets(decided, measured, numBudgets);
+  if (!takesFirst)
+    tryBudgets(decided, measured, numBudgets);
   tryOffloads(decided, measured);
   // The last policy leaves least, which may lie on the host as well.
   if (smallest)
@@ -387,33 +399,39 @@ LogicalResult MemorySearch::emitLeast() {
   return diag;
 }
 
+/// Everything that makes a step smaller, from the cheapest on.
+void MemorySearch::tryWithoutRoom(const MeasuredStep &first) {
+  tryAll(given, first, {PolicyPlan::Selective, PolicyPlan::Full}, kNumBudgets);
+  if (isDone())
+    return;
+  tryBudgetsWithHost(given, first);
+  if (mayReshard && !isDone())
+    tryGathersAgain(first);
+}
+
 FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
-                                            const MeasuredStep *known) {
+                                            const MemorySearchNotes &notes) {
+  takesFirst = notes.takesFirst;
   FailureOr<MeasuredStep> first = failure();
-  if (known)
-    keep(given, *(first = *known));
+  if (notes.first)
+    keep(given, *(first = *notes.first));
   else if (failed(first = measure(given)))
     return failure();
   // No decision changes what arguments take.
   if (first->choice.argumentBytes > plan.limit)
     return emitLeast();
-  if (failed(tryNothingTwice()))
+  if (!takesFirst && failed(tryNothingTwice()))
     return failure();
   if (!fits(*first) && mayChunk)
     if (FailureOr<MeasuredStep> chunked = tryChunks(*first); succeeded(chunked))
       first = chunked;
-  if (!fits(*first)) {
-    tryAll(given, *first, {PolicyPlan::Selective, PolicyPlan::Full},
-           kNumBudgets);
-    tryBudgetsWithHost(given, *first);
-    if (mayReshard)
-      tryGathersAgain(*first);
-  }
+  if (!fits(*first))
+    tryWithoutRoom(*first);
   if (!findBest())
     tryLessRoom();
   if (!findBest() && mayChunk && given.chunk.isWanted())
     trySumsInBlocks();
-  if (!fits(*first))
+  if (!fits(*first) && !takesFirst)
     tryMoreRoom();
   std::optional<unsigned> best = findBest();
   if (!best)
@@ -435,7 +453,7 @@ FailureOr<StepMemoryPlan> regather::planStepMemory(ModuleOp module,
   bool schedulesKernels = std::exchange(given.schedulesKernels, true);
   MemorySearch search(module, given, isOpen, std::move(*model));
   FailureOr<StepMemoryPlan> plan =
-      search.run(options, notes ? notes->first : nullptr);
+      search.run(options, notes ? *notes : MemorySearchNotes());
   options.schedulesKernels = schedulesKernels;
   if (notes)
     notes->leastBytes = search.getLeastBytes();

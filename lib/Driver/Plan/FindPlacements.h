@@ -19,8 +19,8 @@ namespace regather {
 /// Placements, as `--shard` takes them.
 using Placements = std::vector<std::string>;
 
-/// What tg-shard-step chooses for the axes of a mesh such as `cp:2,tp:4` of a
-/// cluster, and what it would choose otherwise, the best by its costs first;
+/// What tg-shard-step chooses for a mesh such as `dp:8,cp:2,tp:4` of a cluster,
+/// and what it would choose otherwise, the best by its costs first;
 /// none if no cut costs less. The module stays as it is. Emits the errors of
 /// the pass.
 mlir::FailureOr<std::vector<Placements>>

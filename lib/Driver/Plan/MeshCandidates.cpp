@@ -35,6 +35,10 @@ std::string MeshCandidate::getMesh() const {
   return text.empty() ? "dp:1" : text;
 }
 
+std::string MeshCandidate::getShardedMesh() const {
+  return printMesh({{"dp", data}, {"cp", sequence}, {"tp", tensor}});
+}
+
 std::string MeshCandidate::getModelMesh() const {
   return printMesh({{"cp", sequence}, {"tp", tensor}});
 }

@@ -36,6 +36,8 @@ struct MeshCandidate {
 
   /// Such as `rep:2,dp:4,tp:8`, without axes of one rank.
   std::string getMesh() const;
+  /// The same without copies.
+  std::string getShardedMesh() const;
   /// The axes that cut the model alone, such as `cp:2,tp:8`.
   std::string getModelMesh() const;
   int64_t getBatches() const { return replicas * data; }

@@ -112,9 +112,10 @@ private:
   /// Sets what the flags for a mesh set; says why if it cannot.
   bool setMesh(const MeshCandidate &mesh, const Placements &placements,
                StepOptions &options, MeshPlan &plan, std::string &problem);
-  /// What a search has found for axes of the model, the best first; none, and
-  /// the reason, if it could not.
-  ArrayRef<Placements> getPlacements(const std::string &mesh,
+  /// What a search has found for the axes of the model, the best first; none,
+  /// and the reason, if it could not. Meshes share it whose data axis has other
+  /// sizes on the same links.
+  ArrayRef<Placements> getPlacements(const MeshCandidate &mesh,
                                      std::string &problem);
   /// Nothing if it cannot be; then that is counted.
   std::optional<Candidate> measure(const MeshCandidate &mesh,
@@ -140,8 +141,11 @@ private:
   LeastMemory least;
   std::string largestParameter;
   double largestBytes = 0;
-  /// By axes of the model: what a search has chosen, or why it could not.
-  std::map<std::string, std::pair<std::vector<Placements>, std::string>> found;
+  /// By axes of the model and the links of the data axis: what a search has
+  /// chosen, or why it could not.
+  std::map<std::pair<std::string, unsigned>,
+           std::pair<std::vector<Placements>, std::string>>
+      found;
 };
 } // namespace
 
@@ -151,6 +155,8 @@ LogicalResult Search::readTotals() {
   StepOptions options;
   options.entry = request.step.entry;
   options.asCaptured = true;
+  // States take memory on any mesh.
+  options.optimizer = request.step.optimizer;
   FailureOr<PreparedStep> prepared = prepareWholeStep(*copy, options);
   if (failed(prepared))
     return failure();
@@ -189,14 +195,16 @@ LogicalResult Search::readTotals() {
   return success();
 }
 
-ArrayRef<Placements> Search::getPlacements(const std::string &mesh,
+ArrayRef<Placements> Search::getPlacements(const MeshCandidate &mesh,
                                            std::string &problem) {
-  auto [it, isNew] = found.try_emplace(mesh);
+  int64_t sizes[] = {mesh.data, mesh.sequence * mesh.tensor};
+  unsigned link = model.placeMeshGroup(sizes, {0}).getLink();
+  auto [it, isNew] = found.try_emplace({mesh.getModelMesh(), link});
   auto &[choices, reason] = it->second;
   if (isNew) {
     FirstError error(module.getContext());
-    FailureOr<std::vector<Placements>> chosen =
-        findPlacements(module, mesh, chooseCluster(request.step, module));
+    FailureOr<std::vector<Placements>> chosen = findPlacements(
+        module, mesh.getShardedMesh(), chooseCluster(request.step, module));
     if (failed(chosen))
       reason = error.text;
     else if (chosen->empty())
@@ -255,6 +263,10 @@ bool Search::fitMemory(const MeshCandidate &mesh, Candidate &candidate,
   candidate.options.memory = search.limit;
   MemorySearchNotes notes;
   notes.first = &measured;
+  // What cannot be the best plan is only to be one.
+  notes.takesFirst =
+      !search.plans.empty() && measured.boundSeconds / candidate.plan.rows >=
+                                   search.getBest().getSecondsPerRow();
   std::optional<StepMemoryPlan> plan;
   OwningOpRef<ModuleOp> copy = module.clone();
   if (failed(decideMemory(*copy, candidate.options, plan, &notes))) {
@@ -317,7 +329,7 @@ void Search::tryMesh(const MeshCandidate &mesh) {
   const Placements none;
   ArrayRef<Placements> choices = none;
   if (mesh.tensor > 1 && !namesTensor)
-    choices = getPlacements(mesh.getModelMesh(), problem);
+    choices = getPlacements(mesh, problem);
   std::vector<Candidate> candidates;
   for (const Placements &placements : choices)
     if (std::optional<Candidate> one = measure(mesh, placements, problem))

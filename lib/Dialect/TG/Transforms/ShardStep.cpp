@@ -84,10 +84,14 @@ private:
                    DenseI64ArrayAttr::get(&getContext(), whole->sizes));
     if (!order->empty())
       mergeEqualViews(func.getBody().front());
+    SmallVector<unsigned> dataAxes;
+    for (auto [number, axis] : llvm::enumerate(whole->axes.getNames()))
+      if (!llvm::is_contained(*order, axis.getValue()))
+        dataAxes.push_back(number);
     SmallVector<StringRef> done;
     for (StringRef axis : *order) {
-      if (failed(
-              shardOver(func, getAxisMesh(*whole, axis, done), *annotations)))
+      if (failed(shardOver(func, getAxisMesh(*whole, axis, done), *annotations,
+                           dataAxes)))
         return failure();
       done.push_back(axis);
     }
@@ -168,10 +172,10 @@ private:
   }
 
   /// Chooses what nobody has said anything about.
-  void chooseSeeds(const Step &step, const DataMesh &axisMesh, StepCosts *costs,
-                   AxisSeeds &seeds) {
+  void chooseSeeds(const Step &step, const DataMesh &axisMesh,
+                   const PlacementPrices *prices, AxisSeeds &seeds) {
     func::FuncOp func = step.func;
-    PlacementChoice choice = searchPlacements(step, axisMesh, costs);
+    PlacementChoice choice = searchPlacements(step, axisMesh, prices);
     numTried += choice.numTried;
     numTied += choice.numTied;
     seeds = std::move(choice.seeds);
@@ -205,10 +209,11 @@ private:
         << remark::metric("flops_whole", choice.before.flops);
   }
 
+  /// `dataAxes`: numbers of the axes that no axis of the model is.
   LogicalResult searchSeeds(const Step &step, const DataMesh &axisMesh,
-                            AxisSeeds &seeds) {
+                            ArrayRef<unsigned> dataAxes, AxisSeeds &seeds) {
     if (cluster.empty()) {
-      chooseSeeds(step, axisMesh, /*costs=*/nullptr, seeds);
+      chooseSeeds(step, axisMesh, /*prices=*/nullptr, seeds);
       return success();
     }
     Result<Cluster> known = loadCluster(cluster);
@@ -218,7 +223,9 @@ private:
     FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
     if (failed(costs))
       return failure();
-    chooseSeeds(step, axisMesh, &*costs, seeds);
+    PlacementPrices prices = {*costs,
+                              model.placeMeshGroup(axisMesh.sizes, dataAxes)};
+    chooseSeeds(step, axisMesh, &prices, seeds);
     return success();
   }
 
@@ -249,7 +256,8 @@ private:
   }
 
   LogicalResult shardOver(func::FuncOp func, const DataMesh &axisMesh,
-                          ArrayRef<Annotation> annotations) {
+                          ArrayRef<Annotation> annotations,
+                          ArrayRef<unsigned> dataAxes) {
     if (axisMesh.shardRanks > 1 && cutsPositions(func, axisMesh, annotations))
       makeCausalMasks(func.getBody().front());
     FailureOr<Step> step = analyzeStep(func, axisMesh, ElementTypes(),
@@ -261,7 +269,8 @@ private:
       return failure();
     if (axisMesh.shardRanks == 1)
       return success();
-    if (seeds->empty() && failed(searchSeeds(*step, axisMesh, *seeds)))
+    if (seeds->empty() &&
+        failed(searchSeeds(*step, axisMesh, dataAxes, *seeds)))
       return failure();
     AxisSharder sharder(*step, axisMesh, *seeds);
     sharder.run();

@@ -20,6 +20,7 @@
 #include <set>
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
@@ -56,8 +57,8 @@ namespace {
 class ChoiceCosts {
 public:
   ChoiceCosts(const FoldedStep &folded, const Step &step, const DataMesh &mesh,
-              StepCosts *costs)
-      : folded(folded), step(step), mesh(mesh), costs(costs) {}
+              const PlacementPrices *prices)
+      : folded(folded), step(step), mesh(mesh), prices(prices) {}
 
   PlacementCost count(func::FuncOp func) const;
   /// What the step costs if it is cut as the seeds say.
@@ -65,12 +66,13 @@ public:
 
 private:
   double countSeconds(Operation *op) const;
+  double countDataSeconds(double parameterBytes) const;
 
   const FoldedStep &folded;
   /// Of the folded function.
   const Step &step;
   const DataMesh &mesh;
-  StepCosts *costs;
+  const PlacementPrices *prices;
 };
 } // namespace
 
@@ -82,11 +84,22 @@ double ChoiceCosts::countSeconds(Operation *op) const {
   bool isFused =
       cost.flops <
       kFlopsPerByte * static_cast<double>(cost.readBytes + cost.writtenBytes);
-  return costs->getComputeSeconds(op) / (isFused ? kFused : 1);
+  return prices->costs.getComputeSeconds(op) / (isFused ? kFused : 1);
+}
+
+double ChoiceCosts::countDataSeconds(double parameterBytes) const {
+  const CostModel &model = prices->costs.getModel();
+  auto ranks = static_cast<double>(prices->data.ranks);
+  double bytes = parameterBytes / ranks * (ranks - 1);
+  return 2 * model.collectiveSeconds(CollectiveKind::AllGather, bytes,
+                                     prices->data) +
+         model.collectiveSeconds(CollectiveKind::ReduceScatter, bytes,
+                                 prices->data);
 }
 
 PlacementCost ChoiceCosts::count(func::FuncOp func) const {
   PlacementCost cost;
+  double parameterBytes = 0;
   for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
     auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
     if (!type)
@@ -94,24 +107,31 @@ PlacementCost ChoiceCosts::count(func::FuncOp func) const {
     auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
     // With its gradient and two states of an optimizer.
     bool isParameter = role && role.getKind() == RoleKind::Parameter;
-    cost.keptBytes += folded.countArgument(i) * (isParameter ? 4.0 : 1.0) *
-                      getTensorBytes(type);
+    double bytes = folded.countArgument(i) * getTensorBytes(type);
+    cost.keptBytes += (isParameter ? 4 : 1) * bytes;
+    parameterBytes += isParameter ? bytes : 0;
   }
   for (Operation &op : func.getBody().front()) {
     double times = folded.countOperation(&op);
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
       cost.sentBytes += times * collective.getReceivedBytes(
                                     mesh.countRanks(collective.getAxesAttr()));
-      if (costs)
-        cost.seconds += times * costs->getCollective(collective).seconds;
-    } else if (costs) {
+      if (prices)
+        cost.seconds += times * prices->costs.getCollective(collective).seconds;
+    } else if (prices) {
       cost.seconds += times * countSeconds(&op);
     }
     cost.flops += times * getOpCost(&op).flops;
     cost.keptBytes += times * getSavedBytes(op);
   }
-  if (costs)
-    cost.seconds += costs->getModel().computeSeconds(0, 2 * cost.keptBytes, "");
+  if (!prices)
+    return cost;
+  cost.seconds +=
+      prices->costs.getModel().computeSeconds(0, 2 * cost.keptBytes, "");
+  // They run beside the step, but for what is first and last in it.
+  constexpr double kExposed = 0.1;
+  double dataSeconds = countDataSeconds(parameterBytes);
+  cost.seconds = std::max(cost.seconds, dataSeconds) + kExposed * dataSeconds;
   return cost;
 }
 
@@ -360,9 +380,9 @@ static std::vector<PricedChoice> descend(const Step &step, const DataMesh &mesh,
   return found;
 }
 
-PlacementChoice regather::tg::spmd::searchPlacements(const Step &step,
-                                                     const DataMesh &axisMesh,
-                                                     StepCosts *stepCosts) {
+PlacementChoice
+regather::tg::spmd::searchPlacements(const Step &step, const DataMesh &axisMesh,
+                                     const PlacementPrices *prices) {
   PlacementChoice choice;
   FoldedStep folded = foldEqualLayers(step);
   choice.numTied = folded.layer.empty() ? 0 : folded.numLayers;
@@ -377,7 +397,8 @@ PlacementChoice regather::tg::spmd::searchPlacements(const Step &step,
   std::vector<PricedChoice> found;
   // Who asks for an axis wants it to be used: where no cut saves time, one may
   // save memory.
-  for (StepCosts *known : {stepCosts, static_cast<StepCosts *>(nullptr)}) {
+  for (const PlacementPrices *known :
+       {prices, static_cast<const PlacementPrices *>(nullptr)}) {
     ChoiceCosts costs(folded, *small, axisMesh, known);
     choice.before = costs.count(small->func);
     found = descend(*small, axisMesh, smallGroups, costs, choice.numTried);

@@ -16,6 +16,14 @@
 namespace regather::tg::spmd {
 
 /// What a choice of placements amounts to.
+/// What things take on a cluster.
+struct PlacementPrices {
+  StepCosts &costs;
+  /// The ranks over which what is left of each parameter is sharded later: all
+  /// of it is gathered twice, and its gradient reduced.
+  GroupPlacement data;
+};
+
 struct PlacementCost {
   /// What a rank receives in a step; what its arguments, gradients and states
   /// take, and what forward keeps for backward.
@@ -23,7 +31,8 @@ struct PlacementCost {
   double keptBytes = 0;
   double flops = 0;
   /// Of computation, of collectives, and of what is kept, written and read once
-  /// again, as if nothing overlapped; 0 without a cluster.
+  /// again, as if nothing overlapped; or of the gathers and reductions of
+  /// parameters, if they take longer. 0 without a cluster.
   double seconds = 0;
 
   /// What is to be least: seconds on a cluster. Without one, bytes: a byte that
@@ -55,10 +64,10 @@ struct PlacementChoice {
 /// Places groups of parameters, and what embeddings give, one after the other
 /// as the step costs least, until no change of one group costs less: from a
 /// step in which nothing is cut, and from one whose sequence is. If no cut
-/// takes less time, or `costs` is null because there is no cluster, bytes
+/// takes less time, or `prices` is null because there is no cluster, bytes
 /// decide. A choice is carried out on one of equal layers.
 PlacementChoice searchPlacements(const Step &step, const DataMesh &axisMesh,
-                                 StepCosts *costs);
+                                 const PlacementPrices *prices);
 
 } // namespace regather::tg::spmd
 
