@@ -442,6 +442,11 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     the rows; an argument that is needed whole has none. A value read in both
     ways is passed twice. Small values without rows join their only reader.
 
+    Fewer than 16 rows of 1 MiB or more each must be divided further, to fit
+    caches and to be enough for threads. So an operation that cannot, such as a
+    sum over channels or a shift along the sequence, does not join a group that
+    can.
+
     Operations are visited in program order, and merged first with what gives
     them most bytes. No group depends on itself through an operation outside; a
     search for such a path that takes too long counts as having found one. For

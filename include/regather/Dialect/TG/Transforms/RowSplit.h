@@ -34,6 +34,11 @@ std::optional<RowSplit> splitRowsOfOperand(mlir::Operation *op,
 std::optional<RowSplit> splitRowsOfResult(mlir::Operation *op, unsigned result,
                                           int64_t dim, int64_t rows);
 
+/// True if a row can be divided further, or becomes one number: some dimension
+/// besides the rows is parallel or reduced, and no reduced one lies outside of
+/// a parallel one.
+bool canDivideRows(mlir::Operation *op, const RowSplit &split);
+
 } // namespace regather::tg::kernels
 
 #endif // REGATHER_DIALECT_TG_TRANSFORMS_ROWSPLIT_H

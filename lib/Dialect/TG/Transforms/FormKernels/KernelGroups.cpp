@@ -28,6 +28,9 @@ using namespace regather::tg::kernels;
 /// How many uses one search may visit.
 static constexpr unsigned kSearchBudget = 256;
 
+/// Fewer rows are few, and longer ones are long.
+static constexpr int64_t kFewRows = 16, kLongRowBytes = 1 << 20;
+
 /// True if `op` must keep its order among such operations: ranks must start the
 /// same collectives in the same order.
 static bool isOrdered(Operation *op) {
@@ -141,6 +144,31 @@ bool KernelGroups::areRowsEqual(unsigned producer, unsigned consumer) const {
   return equal;
 }
 
+static int64_t getBytes(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? getTensorBytes(type) : 0;
+}
+
+/// Of what has rows.
+static int64_t getLargestBytes(Operation *op, const RowSplit &split) {
+  int64_t bytes = 0;
+  for (auto [value, dim] : llvm::zip_equal(op->getOperands(), split.operands))
+    bytes = std::max(bytes, dim ? getBytes(value) : 0);
+  for (auto [value, dim] : llvm::zip_equal(op->getResults(), split.results))
+    bytes = std::max(bytes, dim ? getBytes(value) : 0);
+  return bytes;
+}
+
+/// Takes over the split of the only member.
+void KernelGroups::updateRows(unsigned unit) {
+  unsigned op = units[unit].members.front();
+  units[unit].rows = splits[op].rows;
+  if (splits[op].rows == 0)
+    return;
+  units[unit].canDivideRows = canDivideRows(ops[op], splits[op]);
+  units[unit].largestBytes = getLargestBytes(ops[op], splits[op]);
+}
+
 /// Splits a single operation as the producer is.
 bool KernelGroups::adaptConsumer(unsigned producer, unsigned consumer) {
   if (units[consumer].members.size() != 1)
@@ -158,11 +186,11 @@ bool KernelGroups::adaptConsumer(unsigned producer, unsigned consumer) {
   if (!split)
     return false;
   std::swap(splits[op], *split);
-  units[consumer].rows = splits[op].rows;
+  updateRows(consumer);
   if (areRowsEqual(producer, consumer))
     return true;
   splits[op] = std::move(*split);
-  units[consumer].rows = splits[op].rows;
+  updateRows(consumer);
   return false;
 }
 
@@ -182,11 +210,11 @@ bool KernelGroups::adaptProducer(unsigned producer, unsigned consumer) {
   if (!split)
     return false;
   std::swap(splits[op], *split);
-  units[producer].rows = splits[op].rows;
+  updateRows(producer);
   if (areRowsEqual(producer, consumer))
     return true;
   splits[op] = std::move(*split);
-  units[producer].rows = splits[op].rows;
+  updateRows(producer);
   return false;
 }
 
@@ -217,6 +245,17 @@ bool KernelGroups::matchRows(unsigned producer, unsigned consumer) {
     return matchWhole(producer, consumer);
   return areRowsEqual(producer, consumer) ||
          adaptConsumer(producer, consumer) || adaptProducer(producer, consumer);
+}
+
+/// False if only one of them can divide its rows, which are few and so long
+/// that a kernel of both would leave the caches, and most threads, unused.
+bool KernelGroups::keepsRowsDivisible(unsigned producer,
+                                      unsigned consumer) const {
+  const Unit &from = units[producer], &to = units[consumer];
+  int64_t bytes = std::max(from.largestBytes, to.largestBytes);
+  return to.rows == 0 || to.rows >= kFewRows ||
+         bytes / to.rows < kLongRowBytes ||
+         from.canDivideRows == to.canDivideRows;
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,6 +341,8 @@ KernelGroups::Reason KernelGroups::tryMerge(unsigned producer,
     return "the kernel would have too many operands";
   if (!matchRows(producer, consumer))
     return "their rows differ";
+  if (!keepsRowsDivisible(producer, consumer))
+    return "one of them cannot divide its few rows";
   if (hasDetour(producer, consumer) || !raiseUsers(producer, consumer))
     return "an operation outside may depend on one and be needed by the other";
   unite(producer, consumer, numInputs);
@@ -317,6 +358,10 @@ void KernelGroups::unite(unsigned producer, unsigned consumer,
   merged.level = units[consumer].level;
   merged.numInputs = numInputs;
   merged.isCheap = units[producer].isCheap && units[consumer].isCheap;
+  merged.largestBytes =
+      std::max(units[producer].largestBytes, units[consumer].largestBytes);
+  merged.canDivideRows =
+      units[producer].canDivideRows && units[consumer].canDivideRows;
   auto [kept, dropped] =
       units[producer].members.size() > units[consumer].members.size()
           ? std::make_pair(producer, consumer)
@@ -337,11 +382,6 @@ void KernelGroups::emitApart(unsigned producer, unsigned op,
       << remark::reason("'{0}' is not fused with '{1}', which it reads: {2}",
                         getShortName(ops[op]), getShortName(ops[producer]),
                         reason);
-}
-
-static int64_t getBytes(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? getTensorBytes(type) : 0;
 }
 
 /// What defines the operands of `op`, one operation for each unit; the unit
@@ -377,9 +417,9 @@ void KernelGroups::add(unsigned op) {
   unit.numInputs = ops[op]->getNumOperands();
   if (isKernel)
     splits[op] = splitRows(ops[op]);
-  unit.rows = splits[op].rows;
   unitOf[op] = units.size();
   units.push_back(std::move(unit));
+  updateRows(unitOf[op]);
   numAdded = op + 1;
   if (!isKernel)
     return;

@@ -53,6 +53,10 @@ struct Unit {
   /// At least the number of values that members read from outside.
   unsigned numInputs = 0;
   bool isCheap = false;
+  /// Bytes of the largest value that a member reads or computes row by row.
+  int64_t largestBytes = 0;
+  /// A row of all members can be divided along another dimension.
+  bool canDivideRows = false;
   /// Becomes a kernel.
   bool isKernel = false;
 };
@@ -94,6 +98,8 @@ private:
                   llvm::function_ref<void(unsigned)> visit) const;
 
   Reason tryMerge(unsigned producer, unsigned consumer);
+  void updateRows(unsigned unit);
+  bool keepsRowsDivisible(unsigned producer, unsigned consumer) const;
   bool matchRows(unsigned producer, unsigned consumer);
   bool matchWhole(unsigned producer, unsigned consumer);
   bool areRowsEqual(unsigned producer, unsigned consumer) const;

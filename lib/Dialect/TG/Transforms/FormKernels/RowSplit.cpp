@@ -74,3 +74,43 @@ std::optional<RowSplit> kernels::splitRowsOfResult(Operation *op,
     return std::nullopt;
   return splitAt(op, *rule, rule->results[result], dim, rows);
 }
+
+/// The factors of a tensor from the outermost, without the rows, which are the
+/// first factor of dimension `dim`, or the outer part of it.
+static SmallVector<ShardingFactor> getInnerFactors(const ShardingRule &rule,
+                                                   const TensorFactors &tensor,
+                                                   std::optional<int64_t> dim,
+                                                   int64_t rows) {
+  SmallVector<ShardingFactor> factors;
+  for (auto [number, dimFactors] : llvm::enumerate(tensor))
+    for (unsigned factor : dimFactors) {
+      bool isRows = dim == number && factor == dimFactors.front();
+      if (!isRows || rule.factors[factor].size > rows)
+        factors.push_back(rule.factors[factor]);
+    }
+  return factors;
+}
+
+bool kernels::canDivideRows(Operation *op, const RowSplit &split) {
+  std::optional<ShardingRule> rule = getRule(op);
+  if (!rule)
+    return false;
+  auto isParallel = [](const ShardingFactor &factor) {
+    return factor.kind == FactorKind::Parallel;
+  };
+  bool isDivisible = false;
+  for (auto [tensor, dim] : llvm::zip_equal(rule->results, split.results))
+    isDivisible |= llvm::any_of(getInnerFactors(*rule, tensor, dim, split.rows),
+                                isParallel);
+  for (auto [tensor, dim] : llvm::zip_equal(rule->operands, split.operands)) {
+    bool isReduced = false;
+    for (const ShardingFactor &factor :
+         getInnerFactors(*rule, tensor, dim, split.rows)) {
+      if (isReduced && isParallel(factor))
+        return false;
+      isReduced |= !isParallel(factor) && factor.kind != FactorKind::Whole;
+    }
+    isDivisible |= isReduced;
+  }
+  return isDivisible;
+}
