@@ -61,7 +61,7 @@ TEST(ParallelCompilationTest, ResultsAreInTheOrderOfTheTexts) {
   texts[5] = "wrong";
   CompileOptions options;
   options.threads = 1;
-  for (std::string cache : {std::string(), folder.str().str()})
+  for (const std::string &cache : {std::string(), folder.str().str()})
     for (int pass = 0; pass != 2; ++pass) {
       options.cacheDirectory = cache;
       KernelStatistics statistics;
