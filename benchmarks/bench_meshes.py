@@ -69,7 +69,7 @@ def simulate(tool: Path, file: Path, cluster: str, mesh: str, shard: list[str],
     result, _ = run(tool, "simulate", file, *flags, f"--cluster={cluster}",
                     "--optimizer=adamw", f"--memory={limit}", f"--json={numbers}")
     if result.returncode:
-        print(result.stderr.splitlines()[0][:200])
+        print(result.stderr.partition("\n")[0][:200])
         return None
     memory = json.loads(numbers.read_text())["memory_plan"]
     step: dict[str, Any] = (memory["chosen"] if limit == str(LIMIT)

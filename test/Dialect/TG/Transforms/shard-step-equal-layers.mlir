@@ -11,6 +11,7 @@
 // 64 of the function for each, half of that on a rank.
 // CHECK:     remark: {{.*}}placed{{.*}}layers.*.up.weight=[tp] shard 1
 // CHECK:     placement-cost{{.*}}flops=5.280000e+03, flops_whole=1.056000e+04{{.*}}tied_layers=3
+// CHECK-NEXT: func.func @equal(
 // On links with a latency no cut of so little takes less time: then bytes decide.
 // TIMES:     remark: {{.*}}placed{{.*}}layers.*.up.weight=[tp] shard 1
 // TIMES:     placement-cost{{.*}}seconds=0.000000e+00
@@ -49,6 +50,7 @@ func.func @equal(
 // One of them is another: all are carried out. The cost of this function is the same.
 // CHECK:     remark: {{.*}}placed{{.*}}layers.*.up.weight=[tp] shard 1
 // CHECK:     placement-cost{{.*}}flops=5.280000e+03, flops_whole=1.056000e+04{{.*}}tied_layers=0
+// CHECK-NEXT: func.func @other_function(
 func.func @other_function(
     %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
     %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
@@ -83,6 +85,7 @@ func.func @other_function(
 
 // One reads what others do not, in the same order of operations.
 // CHECK:     placement-cost{{.*}}tied_layers=0
+// CHECK-NEXT: func.func @other_operand(
 func.func @other_operand(
     %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
     %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
@@ -117,6 +120,7 @@ func.func @other_operand(
 
 // What the third one computes leaves the step: without that layer, nothing would.
 // CHECK:     placement-cost{{.*}}tied_layers=0
+// CHECK-NEXT: func.func @other_result(
 func.func @other_result(
     %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
     %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
@@ -145,6 +149,63 @@ func.func @other_result(
   %b4 = tg.node "aten.relu.default"(%a4) {tg.id = "f_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
   %c4 = tg.node "aten.mm.default"(%b4, %d4) {tg.id = "mm_9", tg.module = "layers.4.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
   return %c4, %c2 : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// What a table of each layer gives is a choice of its own: none of them can be left
+// out.
+// CHECK:     remark: {{.*}}placed{{.*}}layers.*.table.weight=[tp] shard 1
+// CHECK:     placement-cost{{.*}}flops=4.800000e+02, flops_whole=9.600000e+02{{.*}}tied_layers=0
+// CHECK-NEXT: func.func @table_in_each_layer(
+func.func @table_in_each_layer(
+    %t0: tensor<16x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.table.weight", tg.module = "layers.0.table"},
+    %t1: tensor<16x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.table.weight", tg.module = "layers.1.table"},
+    %t2: tensor<16x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.table.weight", tg.module = "layers.2.table"},
+    %t3: tensor<16x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.table.weight", tg.module = "layers.3.table"},
+    %t4: tensor<16x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.table.weight", tg.module = "layers.4.table"},
+    %ids: tensor<2x4xi64> {tg.role = #tg.role<input>, tg.name = "ids"},
+    %x: tensor<2x4x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x4x8xf32> {
+  %e0 = tg.node "aten.embedding.default"(%t0, %ids) {tg.id = "e_0", tg.module = "layers.0.table", tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+  %a0 = tg.node "aten.add.Tensor"(%x, %e0) {tg.id = "a_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %e1 = tg.node "aten.embedding.default"(%t1, %ids) {tg.id = "e_1", tg.module = "layers.1.table", tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+  %a1 = tg.node "aten.add.Tensor"(%a0, %e1) {tg.id = "a_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %e2 = tg.node "aten.embedding.default"(%t2, %ids) {tg.id = "e_2", tg.module = "layers.2.table", tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+  %a2 = tg.node "aten.add.Tensor"(%a1, %e2) {tg.id = "a_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %e3 = tg.node "aten.embedding.default"(%t3, %ids) {tg.id = "e_3", tg.module = "layers.3.table", tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+  %a3 = tg.node "aten.add.Tensor"(%a2, %e3) {tg.id = "a_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %e4 = tg.node "aten.embedding.default"(%t4, %ids) {tg.id = "e_4", tg.module = "layers.4.table", tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+  %a4 = tg.node "aten.add.Tensor"(%a3, %e4) {tg.id = "a_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %a4 : tensor<2x4x8xf32>
+}
+
+// -----
+
+// Each layer reads the next one, which is computed ahead of it: what the last one
+// reads comes too late for the second.
+// CHECK:     remark: {{.*}}placed{{.*}}layers.*.w=[tp] shard 1
+// CHECK:     placement-cost{{.*}}flops=1.616000e+03, flops_whole=3.232000e+03{{.*}}tied_layers=0
+// CHECK-NEXT: func.func @reads_ahead(
+func.func @reads_ahead(
+    %w0: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.w", tg.module = "layers.0"},
+    %w1: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.w", tg.module = "layers.1"},
+    %w2: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.w", tg.module = "layers.2"},
+    %w3: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.w", tg.module = "layers.3"},
+    %w4: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.w", tg.module = "layers.4"},
+    %w5: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.5.w", tg.module = "layers.5"},
+    %x: tensor<4x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<4x8xf32> {
+  %a0 = tg.node "aten.mm.default"(%x, %w0) {tg.id = "a_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %a1 = tg.node "aten.mm.default"(%x, %w1) {tg.id = "a_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %b0 = tg.node "aten.add.Tensor"(%a0, %a1) {tg.id = "b_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a2 = tg.node "aten.mm.default"(%x, %w2) {tg.id = "a_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %b1 = tg.node "aten.add.Tensor"(%b0, %a2) {tg.id = "b_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a3 = tg.node "aten.mm.default"(%x, %w3) {tg.id = "a_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %b2 = tg.node "aten.add.Tensor"(%b1, %a3) {tg.id = "b_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a4 = tg.node "aten.mm.default"(%x, %w4) {tg.id = "a_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %b3 = tg.node "aten.add.Tensor"(%b2, %a4) {tg.id = "b_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a5 = tg.node "aten.mm.default"(%x, %w5) {tg.id = "a_5", tg.module = "layers.5", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %b4 = tg.node "aten.add.Tensor"(%b3, %a5) {tg.id = "b_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %b4 : tensor<4x8xf32>
 }
 
 // -----

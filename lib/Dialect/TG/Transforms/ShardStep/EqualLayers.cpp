@@ -11,6 +11,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <map>
@@ -83,6 +84,7 @@ private:
   std::optional<LayerPlace> find(Value value) const;
   bool areEqual(Operation *a, Operation *b, size_t layer) const;
   bool readAlike(Value a, Value b, size_t layer) const;
+  bool shareAlike(size_t place) const;
   /// What takes the place of an operand that is left out; null if it is
   /// unknown.
   Value findSubstitute(OpOperand &operand, LayerPlace from) const;
@@ -201,6 +203,21 @@ bool LayerFolder::areEqual(Operation *a, Operation *b, size_t layer) const {
                       });
 }
 
+/// True if each operand of the operations at a place is one value for all of
+/// their layers, or another one for each. What the first layer computes may be
+/// read by all, but not by some in the place of what comes ahead of them.
+bool LayerFolder::shareAlike(size_t place) const {
+  Operation *kept = layers.operations[kKeptLayer][place];
+  Operation *next = layers.operations[kKeptLayer + 1][place];
+  for (size_t layer = kKeptLayer + 2; layer <= getLast(); ++layer)
+    for (auto [a, b, c] :
+         llvm::zip_equal(kept->getOperands(), next->getOperands(),
+                         layers.operations[layer][place]->getOperands()))
+      if ((a == b) != (a == c))
+        return false;
+  return true;
+}
+
 bool LayerFolder::canFold() const {
   if (layers.operations.size() < kKeptLayer + kLeastLeftOut + 2)
     return false;
@@ -214,7 +231,8 @@ bool LayerFolder::canFold() const {
       if (!areEqual(a, b, layer))
         return false;
   }
-  return true;
+  return llvm::all_of(llvm::seq(kept.size()),
+                      [&](size_t place) { return shareAlike(place); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -265,6 +283,10 @@ std::optional<FoldedStep> LayerFolder::fold() {
       Value other = findSubstitute(operand, *from);
       if (!other || other.getType() != operand.get().getType())
         return false;
+      // What takes its place may come later than it does.
+      if (Operation *def = other.getDefiningOp();
+          def && !def->isBeforeInBlock(op))
+        return false;
       substitutes.emplace_back(&operand, other);
     }
     return true;
@@ -309,6 +331,10 @@ FoldedStep regather::tg::spmd::foldEqualLayers(const Step &step) {
   if (LayerFolder folder(step, stack, layers); folder.canFold())
     if (std::optional<FoldedStep> folded = folder.fold())
       return std::move(*folded);
+  return copyStep(step);
+}
+
+FoldedStep regather::tg::spmd::copyStep(const Step &step) {
   FoldedStep whole;
   whole.func = func::FuncOp(step.func).clone();
   return whole;

@@ -38,6 +38,9 @@ struct FoldedStep {
 /// fewer than three layers are equal. Linear in the operations.
 FoldedStep foldEqualLayers(const Step &step);
 
+/// A copy with all layers.
+FoldedStep copyStep(const Step &step);
+
 } // namespace regather::tg::spmd
 
 #endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDSTEP_EQUALLAYERS_H

@@ -335,19 +335,25 @@ static std::vector<std::string> annotate(ArrayRef<PlacementGroup> groups,
   return annotations;
 }
 
-/// The groups of a folded step in the order of those of the whole one; empty if
-/// they are not the same.
-static std::vector<PlacementGroup>
-matchGroups(ArrayRef<PlacementGroup> groups,
-            std::vector<PlacementGroup> found) {
+/// The groups of a folded step in the order of those of the whole one; nothing
+/// if one has all its members in layers that were left out, such as a table of
+/// each layer.
+static std::optional<std::vector<PlacementGroup>>
+matchGroups(ArrayRef<PlacementGroup> groups, ArrayRef<PlacementGroup> found) {
+  // A table that is read twice makes two groups of one pattern.
+  llvm::StringMap<SmallVector<const PlacementGroup *, 1>> byPattern;
+  for (const PlacementGroup &group : llvm::reverse(found))
+    byPattern[group.pattern].push_back(&group);
   std::vector<PlacementGroup> matched;
   for (const PlacementGroup &group : groups) {
-    auto it = llvm::find_if(found, [&](const PlacementGroup &other) {
-      return other.pattern == group.pattern && other.type == group.type;
+    auto &known = byPattern[group.pattern];
+    auto it = llvm::find_if(llvm::reverse(known), [&](const auto *other) {
+      return other->type == group.type;
     });
-    if (it == found.end())
-      return {};
-    matched.push_back(*it);
+    if (it == known.rend())
+      return std::nullopt;
+    matched.push_back(**it);
+    known.erase(std::prev(it.base()));
   }
   return matched;
 }
@@ -384,15 +390,23 @@ PlacementChoice
 regather::tg::spmd::searchPlacements(const Step &step, const DataMesh &axisMesh,
                                      const PlacementPrices *prices) {
   PlacementChoice choice;
+  auto analyze = [&](const FoldedStep &folded) {
+    FailureOr<Step> small = analyzeStep(*folded.func, axisMesh, ElementTypes(),
+                                        /*ignore=*/{}, BatchMode::Global);
+    assert(succeeded(small) && "the step has been analyzed");
+    return std::move(*small);
+  };
   FoldedStep folded = foldEqualLayers(step);
+  std::optional<Step> small = analyze(folded);
+  const std::vector<PlacementGroup> groups = findGroups(step);
+  auto matched = matchGroups(groups, findGroups(*small));
+  if (!matched) {
+    folded = copyStep(step);
+    small.emplace(analyze(folded));
+    matched = matchGroups(groups, findGroups(*small));
+  }
+  ArrayRef<PlacementGroup> smallGroups = *matched;
   choice.numTied = folded.layer.empty() ? 0 : folded.numLayers;
-  FailureOr<Step> small = analyzeStep(*folded.func, axisMesh, ElementTypes(),
-                                      /*ignore=*/{}, BatchMode::Global);
-  assert(succeeded(small) && "the step has been analyzed");
-  std::vector<PlacementGroup> groups = findGroups(step);
-  std::vector<PlacementGroup> smallGroups =
-      matchGroups(groups, findGroups(*small));
-  assert(smallGroups.size() == groups.size() && "layers are equal");
 
   std::vector<PricedChoice> found;
   // Who asks for an axis wants it to be used: where no cut saves time, one may
