@@ -150,8 +150,8 @@ void KernelEntry::setAttributes() {
   kernel->addFnAttr(llvm::Attribute::NoInline);
   kernel->addFnAttr("prefer-vector-width", "512");
   // A result may share memory with an argument, but only if it is computed from
-  // it element by element. Then no access can move past another one, and all
-  // buffers count as disjoint.
+  // it element by element and nobody reads it. Then no access can move past
+  // another one, and all buffers count as disjoint.
   for (llvm::Argument &argument : kernel->args())
     if (argument.getType()->isPointerTy())
       argument.addAttr(llvm::Attribute::NoAlias);

@@ -77,8 +77,7 @@ static OpOperand *getOnlyReader(Value value) {
 }
 
 /// The operations from the argument on, each of which is all that reads what
-/// the one before makes, and works by element. The results of the last of them
-/// may have several readers.
+/// the one before makes, and works by element.
 static SmallVector<Operation *> getElementwiseChain(BlockArgument argument) {
   SmallVector<Operation *> chain;
   for (OpOperand *use = getOnlyReader(argument); use;) {
@@ -94,6 +93,15 @@ static SmallVector<Operation *> getElementwiseChain(BlockArgument argument) {
     use = getOnlyReader(op->getResult(0));
   }
   return chain;
+}
+
+/// True if nobody in the kernel reads what `op` makes. Whoever did would
+/// compute on with what comes from the argument, and LLVM, which takes buffers
+/// for disjoint, may load that again behind the store of a result.
+static bool isOnlyReturned(Operation *op) {
+  return llvm::all_of(op->getUsers(), [](Operation *user) {
+    return user->hasTrait<OpTrait::IsTerminator>();
+  });
 }
 
 /// True if `result` needs operands of its operation that go back to `argument`:
@@ -151,6 +159,7 @@ SmallVector<InPlacePair> regather::tg::getInPlacePairs(KernelOp kernel) {
       auto value = dyn_cast<OpResult>(end->getOperand(result));
       if (value && value.getType() == kernel.getArgument(argument).getType() &&
           llvm::is_contained(chain, value.getOwner()) &&
+          isOnlyReturned(value.getOwner()) &&
           dependsOn(value, chain, kernel.getArgument(argument)) &&
           getResultRows(result) == getArgRows(argument))
         pairs.emplace_back(argument, result);

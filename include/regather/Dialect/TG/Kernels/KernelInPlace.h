@@ -21,10 +21,10 @@ using InPlacePair = std::pair<unsigned, unsigned>;
 /// The two have one type, equal `tg.rows`, and a chain of operations between
 /// them, each of which works element by element, adds nothing up, and alone
 /// reads what the one before makes. Element i of the result is computed from
-/// element i of the argument, and nothing else reads that. So code cannot write
-/// the one before it has read the other, even if it is told that buffers do not
-/// overlap. It must not use the memory of a result for anything that it
-/// computes before.
+/// element i of the argument, and nothing else reads that, nor the result. So
+/// code cannot write the one before it has read the other, even if it is told
+/// that buffers do not overlap. It must not use the memory of a result for
+/// anything that it computes before.
 ///
 /// One argument may be in several pairs, and so may one result: a launch takes
 /// any that share neither.
