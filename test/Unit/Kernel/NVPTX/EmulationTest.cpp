@@ -396,6 +396,14 @@ tg.kernel @kernel(%g: tensor<512x128xf32>, %x: tensor<512x128xf32>) -> (tensor<5
   tg.return %s, %b : tensor<512x128xf32>, tensor<128xf32>
 }
 )",
+              Equality::Rounding);
+  expectEqual(R"(
+tg.kernel @kernel(%g: tensor<512x128xf32>, %x: tensor<512x128xf32>) -> (tensor<512x128xf32>, tensor<128xf32>) {
+  %s = tg.node "aten.add.Tensor"(%g, %x) : (tensor<512x128xf32>, tensor<512x128xf32>) -> tensor<512x128xf32>
+  %b = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [0]] : (tensor<512x128xf32>) -> tensor<128xf32>
+  tg.return %s, %b : tensor<512x128xf32>, tensor<128xf32>
+}
+)",
               Equality::Rounding, /*inPlace=*/true);
 }
 
