@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs clang-tidy on the project's sources, one process on each core.
 
-What is compiled together (see REGATHER_UNITY) is checked together, and of large
-libraries several such batches: most of the time goes to the headers, whose
-declarations some checks visit for each file anew. A clean result is remembered by a hash of the command
+Several sources of one folder that are compiled alike are checked as one: most of
+the time goes to the headers, whose declarations some checks visit for each file
+anew. A clean result is remembered by a hash of the command
 and of all that is included; findings are never remembered.
 """
 
@@ -31,6 +31,9 @@ SUSPICIOUS = "// NOLINTNEXTLINE(bugprone-suspicious-include)"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include "([^"]+)"', re.MULTILINE)
 FINDING = re.compile(r"^(/[^:\n]+):\d+:\d+: (?:warning|error):", re.MULTILINE)
 
+
+# What a file keeps to itself, or a program has: two that define it cannot be one.
+OWN_NAME = re.compile(r"^(?:static|int) [^;=(]*?(\w+)\s*[(;={]", re.MULTILINE)
 
 # Files that are checked at a time, if so many are compiled alike.
 MOST_FILES = 24
@@ -88,19 +91,22 @@ def units(build: Path) -> list[Unit]:
         if not own:
             continue
         unit = Unit((file,), command, own)
-        if not Path(file).is_relative_to(build):
-            found.append(unit)
-            continue
         # The command without the names of what it reads and writes.
         alike = command.partition(" -o ")[0] + str(Path(file).parent)
         last = batches.get(alike)
         if (last is not None
-                and len(found[last].members) + len(own) <= MOST_FILES):
+                and len(found[last].members) + len(own) <= MOST_FILES
+                and not own_names(found[last].members) & own_names(own)):
             found[last] = join(found[last], unit)
             continue
         batches[alike] = len(found)
         found.append(unit)
     return found
+
+
+def own_names(files: tuple[Path, ...]) -> set[str]:
+    return {name for file in files
+            for name in OWN_NAME.findall(file.read_text(errors="replace"))}
 
 
 def members_of(file: str, build: Path) -> tuple[Path, ...]:
@@ -118,9 +124,12 @@ def join(first: Unit, second: Unit) -> Unit:
                 first.members + second.members)
 
 
-def parts_of(unit: Unit, build: Path) -> list[Unit]:
-    return [Unit((source,), unit.command, members_of(source, build))
-            for source in unit.sources]
+def halves_of(unit: Unit, build: Path) -> list[Unit]:
+    half = len(unit.sources) // 2
+    return [Unit(sources, unit.command,
+                 tuple(member for source in sources
+                       for member in members_of(source, build)))
+            for sources in (unit.sources[:half], unit.sources[half:])]
 
 
 def key(unit: Unit, build: Path) -> str:
@@ -159,9 +168,9 @@ def tidy(build: Path, unit: Unit) -> list[Case]:
     start = time.monotonic()
     result = run_tidy(build, unit)
     if "[clang-diagnostic-error]" in result.output and len(unit.sources) > 1:
-        # Two batches define the same name, as the compiler does not see.
-        return [case for part in parts_of(unit, build)
-                for case in tidy(build, part)]
+        # Two sources define the same name, as the compiler does not see.
+        return [case for half in halves_of(unit, build)
+                for case in tidy(build, half)]
     seconds = (time.monotonic() - start) / len(unit.members)
     if result.code == 0:
         return [passed(str(path.relative_to(ROOT)), seconds)

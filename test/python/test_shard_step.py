@@ -123,6 +123,22 @@ def test_sequence_parallelism_equals_one_device(captured: Captured,
     assert_close(results, captured.whole)
 
 
+VOCABULARY = {
+    "llama": (*SEQUENCE, "embedding=[tp] shard 0", "output=[tp] shard 0"),
+    # One matrix for both, and positions.
+    "gpt2": ("transformer.wte=[tp] shard 0", "transformer.wpe=[tp] shard 0"),
+    "t5": ("shared=[tp] shard 0",
+           "/.*relative_attention_bias/=[tp] shard 0"),
+}
+
+
+@pytest.mark.parametrize("name", list(VOCABULARY))
+def test_vocabulary_parallelism_equals_one_device(captured: Captured,
+                                                  name: str) -> None:
+    _, results = run(captured, "dp:2,tp:2", VOCABULARY[name])
+    assert_close(results, captured.whole)
+
+
 @pytest.mark.parametrize("name", ["llama"])
 def test_adamw_takes_the_same_steps(captured: Captured, name: str) -> None:
     """States lie as their parameters do; the norm is over all axes."""
@@ -177,6 +193,21 @@ def test_sequence_parallelism_follows(captured: Captured, name: str) -> None:
     # Two weights see their rows of the sequence alone.
     assert backward == {"all_gather": 2 * layers, "reduce_scatter": 2 * layers,
                         "all_reduce": 2}
+
+
+@pytest.mark.parametrize("name", list(VOCABULARY))
+def test_vocabulary_parallelism_follows(captured: Captured, name: str) -> None:
+    """No rank has all logits: rows of the loss are reduced, one number each."""
+    text = shard(captured, *VOCABULARY[name])
+    whole = (captured.directory / "step.mlir").read_text()
+    vocabulary = max(int(size) for size in re.findall(
+        r'"aten._log_softmax.default".* -> tensor<\d+x(\d+)xf32>', whole))
+    assert f"x{vocabulary}xf32>" in whole
+    assert f"x{vocabulary}xf32>" not in text
+    assert '"aten._log_softmax' not in text
+    for phase in ("forward", "backward"):
+        assert re.search(rf"tg.all_reduce sum .* phase {phase}.*: "
+                         r"\(tensor<\d+x1xf32>\)", text)
 
 
 @pytest.mark.parametrize("name", ["llama"])

@@ -28,9 +28,10 @@ static std::string check(std::string_view bytes, const char *library) {
   return text == File(library, "device").print() ? "nothing" : "";
 }
 
-static std::string read(std::string_view bytes) {
+static std::string readAlgorithmBytes(std::string_view bytes) {
   std::string gemms = check<AlgorithmFile>(bytes, "cuBLASLt");
   return gemms + check<EngineFile>(bytes, "cuDNN");
 }
 
-const Reader regather::fuzz::algorithmReader = {"algorithms", read, mutateJson};
+const Reader regather::fuzz::algorithmReader = {"algorithms",
+                                                readAlgorithmBytes, mutateJson};

@@ -14,7 +14,7 @@ using namespace regather;
 using namespace regather::fuzz;
 
 /// Reads a plan and matches its patterns with some modules.
-static std::string read(std::string_view bytes) {
+static std::string readBucketPlanBytes(std::string_view bytes) {
   static const llvm::StringRef kPaths[] = {
       "",           "embedding", "layers.0.attention.wq", "layers.0.mlp",
       "layers.1",   "head",      "layers.10.attention",   "norm",
@@ -37,4 +37,5 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::bucketPlanReader = {"buckets", read};
+const Reader regather::fuzz::bucketPlanReader = {"buckets",
+                                                 readBucketPlanBytes};

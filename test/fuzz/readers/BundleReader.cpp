@@ -23,7 +23,7 @@ using namespace regather::fuzz;
 static constexpr size_t kSizesAt = 16, kDigestAt = 32, kTrailerBytes = 64;
 
 /// The code of a bundle is what may be run, so it is not loaded.
-static std::string read(std::string_view bytes) {
+static std::string readBundleBytes(std::string_view bytes) {
   static MemoryFile input;
   input.write(bytes);
   Result<Manifest> manifest = readManifest(input.getPath());
@@ -39,8 +39,8 @@ static std::string read(std::string_view bytes) {
 }
 
 /// Mostly changes the manifest and writes the trailer that belongs to it.
-static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
-                     unsigned seed) {
+static size_t mutateBundle(uint8_t *data, size_t size, size_t maxSize,
+                           unsigned seed) {
   uint64_t sizes[2] = {};
   if (size >= kTrailerBytes)
     std::memcpy(sizes, data + size - kTrailerBytes + kSizesAt, sizeof(sizes));
@@ -61,4 +61,5 @@ static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
   return object + sizes[1] + kTrailerBytes;
 }
 
-const Reader regather::fuzz::bundleReader = {"bundle", read, mutate};
+const Reader regather::fuzz::bundleReader = {"bundle", readBundleBytes,
+                                             mutateBundle};

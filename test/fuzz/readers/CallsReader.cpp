@@ -14,7 +14,7 @@
 using namespace regather;
 using namespace regather::fuzz;
 
-static std::string read(std::string_view bytes) {
+static std::string readCallsBytes(std::string_view bytes) {
   llvm::Expected<std::vector<RecordedCall>> calls =
       parseCalls({bytes.data(), bytes.size()});
   if (!calls)
@@ -26,8 +26,8 @@ static std::string read(std::string_view bytes) {
 }
 
 /// Changes one line of the record.
-static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
-                     unsigned seed) {
+static size_t mutateCalls(uint8_t *data, size_t size, size_t maxSize,
+                          unsigned seed) {
   llvm::StringRef text(reinterpret_cast<char *>(data), size);
   size_t begin = size == 0 ? 0 : seed % size;
   begin = text.take_front(begin).rfind('\n') + 1;
@@ -41,4 +41,5 @@ static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
   return begin + length + tail.size();
 }
 
-const Reader regather::fuzz::callsReader = {"calls", read, mutate};
+const Reader regather::fuzz::callsReader = {"calls", readCallsBytes,
+                                            mutateCalls};

@@ -15,7 +15,7 @@ using namespace regather;
 using namespace regather::fuzz;
 
 /// What was read is written, read again and written to the same text.
-static std::string read(std::string_view bytes) {
+static std::string readClusterBytes(std::string_view bytes) {
   Result<Cluster> cluster = parseCluster({bytes.data(), bytes.size()}, "input");
   if (!cluster)
     return cluster.getMessage();
@@ -29,4 +29,5 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::clusterReader = {"cluster", read, mutateJson};
+const Reader regather::fuzz::clusterReader = {"cluster", readClusterBytes,
+                                              mutateJson};

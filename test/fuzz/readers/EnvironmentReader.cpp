@@ -17,7 +17,7 @@ using namespace regather::fuzz;
 using namespace regather::runtime;
 
 /// A line for each variable: `RANK=1`.
-static std::string read(std::string_view bytes) {
+static std::string readEnvironmentBytes(std::string_view bytes) {
   std::map<std::string, std::string> variables;
   while (!bytes.empty()) {
     std::string_view line = bytes.substr(0, bytes.find('\n'));
@@ -41,4 +41,5 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::environmentReader = {"environment", read};
+const Reader regather::fuzz::environmentReader = {"environment",
+                                                  readEnvironmentBytes};

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::fuzz;
 
-static std::string read(std::string_view bytes) {
+static std::string readFxBytes(std::string_view bytes) {
   MLIRContext &context = getContext();
   FirstError error(context);
   llvm::SourceMgr sources;
@@ -30,4 +30,4 @@ static std::string read(std::string_view bytes) {
   return error.explain(module && succeeded(verify(*module)));
 }
 
-const Reader regather::fuzz::fxReader = {"fx", read, mutateJson};
+const Reader regather::fuzz::fxReader = {"fx", readFxBytes, mutateJson};

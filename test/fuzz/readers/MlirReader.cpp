@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::fuzz;
 
-static std::string read(std::string_view bytes) {
+static std::string readMlirBytes(std::string_view bytes) {
   llvm::StringRef text(bytes.data(), bytes.size());
   // Damaged bytecode ends MLIR's own reader.
   if (text.starts_with("ML\xefR"))
@@ -32,4 +32,4 @@ static std::string read(std::string_view bytes) {
   return error.explain(bool(module));
 }
 
-const Reader regather::fuzz::mlirReader = {"mlir", read};
+const Reader regather::fuzz::mlirReader = {"mlir", readMlirBytes};

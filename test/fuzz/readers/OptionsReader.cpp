@@ -17,7 +17,7 @@ using namespace regather;
 using namespace regather::fuzz;
 
 /// A line for each flag: `schedule auto effort=3`, or `pass:option=value`.
-static std::string read(std::string_view bytes) {
+static std::string readOptionsBytes(std::string_view bytes) {
   llvm::StringRef text(bytes.data(), bytes.size());
   StepOptions options;
   while (!text.empty()) {
@@ -34,4 +34,4 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::optionsReader = {"options", read};
+const Reader regather::fuzz::optionsReader = {"options", readOptionsBytes};

@@ -30,7 +30,7 @@ static TimedGraph makeGraph(size_t size) {
   return graph;
 }
 
-static std::string read(std::string_view bytes) {
+static std::string readOrderBytes(std::string_view bytes) {
   static const std::vector<std::string> kNames = {"a", "b", "c",
                                                   "d", "e", "%f#1"};
   static const TimedGraph kGraph = makeGraph(kNames.size());
@@ -47,4 +47,5 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::orderReader = {"order", read, mutateJson};
+const Reader regather::fuzz::orderReader = {"order", readOrderBytes,
+                                            mutateJson};

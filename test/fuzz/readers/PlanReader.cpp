@@ -18,7 +18,7 @@ using namespace regather;
 using namespace regather::fuzz;
 
 /// Plans in JSON alone: others are names of files.
-static std::string read(std::string_view bytes) {
+static std::string readPlanBytes(std::string_view bytes) {
   llvm::StringRef text(bytes.data(), bytes.size());
   if (!text.ltrim().starts_with("{"))
     return "no JSON";
@@ -29,4 +29,4 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::planReader = {"plan", read, mutateJson};
+const Reader regather::fuzz::planReader = {"plan", readPlanBytes, mutateJson};

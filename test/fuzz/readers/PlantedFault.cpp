@@ -15,7 +15,7 @@ using namespace regather;
 using namespace regather::fuzz;
 
 /// It takes for granted that a value is a number.
-static std::string read(std::string_view bytes) {
+static std::string failOnPlanted(std::string_view bytes) {
   llvm::Expected<llvm::json::Value> json =
       parseJson(llvm::StringRef(bytes.data(), bytes.size()));
   if (!json)
@@ -29,4 +29,5 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::plantedFault = {"planted", read, mutateJson};
+const Reader regather::fuzz::plantedFault = {"planted", failOnPlanted,
+                                             mutateJson};

@@ -45,7 +45,7 @@ static std::string readTensors(const SafetensorsFile &file) {
   return why;
 }
 
-static std::string read(std::string_view bytes) {
+static std::string readSafetensorsBytes(std::string_view bytes) {
   static MemoryFile input;
   input.write(bytes);
   Result<SafetensorsFile> file = SafetensorsFile::open(input.getPath());
@@ -57,8 +57,8 @@ static std::string read(std::string_view bytes) {
 }
 
 /// Changes the header as JSON, and mostly sets its length so that it fits.
-static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
-                     unsigned seed) {
+static size_t mutateSafetensors(uint8_t *data, size_t size, size_t maxSize,
+                                unsigned seed) {
   uint64_t length = 0;
   if (size >= kLengthBytes)
     std::memcpy(&length, data, kLengthBytes);
@@ -74,4 +74,5 @@ static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
   return kLengthBytes + length + tail.size();
 }
 
-const Reader regather::fuzz::safetensorsReader = {"safetensors", read, mutate};
+const Reader regather::fuzz::safetensorsReader = {
+    "safetensors", readSafetensorsBytes, mutateSafetensors};

@@ -14,7 +14,7 @@
 using namespace regather;
 using namespace regather::fuzz;
 
-static std::string read(std::string_view bytes) {
+static std::string readShardingBytes(std::string_view bytes) {
   Result<ShardingProblem> problem =
       readShardingProblem({bytes.data(), bytes.size()});
   if (!problem)
@@ -24,4 +24,5 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::shardingReader = {"sharding", read, mutateJson};
+const Reader regather::fuzz::shardingReader = {"sharding", readShardingBytes,
+                                               mutateJson};

@@ -87,7 +87,7 @@ static Shape findShape(const std::string &message) {
   return shape;
 }
 
-static std::string read(std::string_view bytes) {
+static std::string readShardsBytes(std::string_view bytes) {
   static Folder folder;
   folder.write(bytes);
   Result<std::unique_ptr<TensorSource>> source =
@@ -150,8 +150,8 @@ static std::string changeFile(std::string_view file, unsigned seed) {
   return changed + header + std::string(file.substr(kLengthBytes + length));
 }
 
-static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
-                     unsigned seed) {
+static size_t mutateShards(uint8_t *data, size_t size, size_t maxSize,
+                           unsigned seed) {
   auto [first, second] = split({reinterpret_cast<const char *>(data), size});
   if (seed % 8 == 0 || first.empty())
     return LLVMFuzzerMutate(data, size, maxSize);
@@ -169,4 +169,5 @@ static size_t mutate(uint8_t *data, size_t size, size_t maxSize,
   return sizeof(length) + one.size() + other.size();
 }
 
-const Reader regather::fuzz::shardsReader = {"shards", read, mutate};
+const Reader regather::fuzz::shardsReader = {"shards", readShardsBytes,
+                                             mutateShards};

@@ -110,7 +110,7 @@ static std::string encode(std::string_view line) {
 
 /// A line for each message: the number of the process that sends it, a space,
 /// and the message. All processes end after that.
-static std::string read(std::string_view bytes) {
+static std::string readStoreBytes(std::string_view bytes) {
   LaunchEnvironment environment;
   environment.ranks = 2;
   environment.token = kToken;
@@ -139,4 +139,4 @@ static std::string read(std::string_view bytes) {
   return all;
 }
 
-const Reader regather::fuzz::storeReader = {"store", read};
+const Reader regather::fuzz::storeReader = {"store", readStoreBytes};

@@ -205,7 +205,7 @@ static void checkSlice(const rg_program &program, const rg_slice &slice) {
 }
 
 /// What the check promises of tables that it accepts, computed slowly.
-static std::string read(std::string_view bytes) {
+static std::string readTablesBytes(std::string_view bytes) {
   Tables tables(bytes);
   const rg_program &program = tables.program;
   for (KernelCode code : {KernelCode::Device, KernelCode::Host}) {
@@ -229,4 +229,4 @@ static std::string read(std::string_view bytes) {
   return std::string();
 }
 
-const Reader regather::fuzz::tablesReader = {"tables", read};
+const Reader regather::fuzz::tablesReader = {"tables", readTablesBytes};

@@ -8,6 +8,8 @@
 
 #include "RuleParts.h"
 
+#include "regather/Dialect/TG/Nodes/ZeroTensors.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"

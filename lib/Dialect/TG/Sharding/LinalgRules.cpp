@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "BodyLinearity.h"
+
 #include "RuleParts.h"
+#include "regather/Dialect/TG/Nodes/ZeroTensors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -8,6 +8,7 @@
 
 #include "NodeRules.h"
 
+#include "regather/Dialect/TG/Nodes/ZeroTensors.h"
 #include "regather/Dialect/TG/Sharding/RuledTargets.h"
 
 using namespace mlir;

@@ -39,9 +39,6 @@ struct ViewFactors {
 ViewFactors addView(ShardingRule &rule, llvm::ArrayRef<int64_t> from,
                     llvm::ArrayRef<int64_t> to);
 
-/// True if `value` is known to be full of zeros. Looks at its definition only.
-bool isZero(mlir::Value value);
-
 /// `rule` in its final form: factors that all results have are parallel, those
 /// that cannot be reduced over are whole, and sets of operands in which the
 /// operation rounds are not linear. The whole rule if `rule` is inconsistent,

@@ -8,6 +8,8 @@
 
 #include "RuleParts.h"
 
+#include "regather/Dialect/TG/Nodes/ZeroTensors.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"

@@ -63,17 +63,17 @@ func.func @read_before(
 
 // What needs all of a dimension gathers it, and says so.
 // REMARK: remark: {{.*}}kept-whole{{.*}}gathered_bytes=256
-// CHECK-LABEL: func.func @softmax(
+// CHECK-LABEL: func.func @cumulative_sum(
 // CHECK:         %[[H:.*]] = tg.node "aten.mm.default"{{.*}} -> tensor<8x4xf32>
 // CHECK:         %[[GATHER:.*]] = tg.all_gather %[[H]] on @mesh [tp] dim 1 phase forward
 // CHECK:         %[[WHOLE:.*]] = tg.wait %[[GATHER]]
-// CHECK:         tg.node "aten._softmax.default"(%[[WHOLE]])
-func.func @softmax(
+// CHECK:         tg.node "aten.cumsum.default"(%[[WHOLE]])
+func.func @cumulative_sum(
     %up: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "up.weight"},
     %x: tensor<8x8xf32> {tg.role = #tg.role<input>, tg.name = "x"})
     -> (tensor<8x8xf32>) {
   %h = tg.node "aten.mm.default"(%x, %up) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
-  %y = tg.node "aten._softmax.default"(%h) args [#tg.operand<0>, 1, false] : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = tg.node "aten.cumsum.default"(%h) args [#tg.operand<0>, 1] : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %y : tensor<8x8xf32>
 }
 

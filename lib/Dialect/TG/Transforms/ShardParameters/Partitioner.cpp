@@ -9,6 +9,7 @@
 #include "Partitioner.h"
 
 #include "Segments.h"
+#include "SplitLookups.h"
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -188,6 +189,8 @@ namespace {
 struct Rebuild {
   OpResult result;
   FactorSplit split;
+  /// If its part is made of whole operands.
+  std::optional<IndexedGradient> gradient;
   /// Number of the next operand to look at.
   unsigned next = 0;
 };
@@ -205,6 +208,14 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   if (!interface || op->getNumResults() != 1 || !isMemoryEffectFree(op))
     return std::nullopt;
+  if (std::optional<IndexedGradient> gradient =
+          allowStrided ? matchIndexedGradient(op) : std::nullopt;
+      gradient &&
+      canBuildPart(*gradient, ValueState::getSplit(group, cut), mesh)) {
+    FactorSplit split{0, {}, {cut}};
+    split.operands.resize(op->getNumOperands());
+    return Rebuild{result, split, gradient};
+  }
   ShardingRule rule = interface.getShardingRule();
   auto factor = findCutFactor(rule, rule.results.front(), cut);
   if (!factor || rule.factors[factor->first].kind != FactorKind::Parallel)
@@ -217,7 +228,14 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
     return std::nullopt;
   if (!split || !split->results.front() || !(*split->results.front() == cut))
     return std::nullopt;
-  return Rebuild{result, *split};
+  return Rebuild{result, *split, std::nullopt};
+}
+
+/// The operation in front of where a builder inserts; null if there is none.
+static Operation *getLastInserted(OpBuilder &builder) {
+  Block::iterator point = builder.getInsertionPoint();
+  return point == builder.getInsertionBlock()->begin() ? nullptr
+                                                       : &*std::prev(point);
 }
 
 Value Partitioner::rebuildPart(Value value, const ValueState &state,
@@ -226,7 +244,7 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
   // computing it twice. The bound also keeps the search linear.
   constexpr unsigned maxOperations = 8;
   unsigned visited = 0;
-  SmallVector<Rebuild> stack;
+  SmallVector<Rebuild, 1> stack;
   // By value and dimension: one value may be needed in two ways.
   llvm::DenseMap<std::tuple<Value, int64_t, int64_t>, Value> parts;
   auto getKey = [](Value wanted, DimCut cut) {
@@ -280,6 +298,7 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
     made.push_back({operand, part});
     return true;
   };
+  Operation *before = getLastInserted(communication.getBuilder());
   bool possible = push(value, state.getCut());
   while (possible && !stack.empty()) {
     Rebuild &top = stack.back();
@@ -306,18 +325,26 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
         ValueState::getSplit(state.group, *top.split.results.front());
     Type type =
         mesh.getLocalType(cast<RankedTensorType>(top.result.getType()), wanted);
-    Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
-        communication.getBuilder(), operands, type);
-    parts[getKey(top.result, wanted.getCut())] = part->getResult(0);
+    Value part =
+        top.gradient
+            ? buildPart(*top.gradient, operands, wanted, mesh, communication)
+            : cast<ShardingRuleOpInterface>(op)
+                  .buildPart(communication.getBuilder(), operands, type)
+                  ->getResult(0);
+    parts[getKey(top.result, wanted.getCut())] = part;
     for (auto [operand, operandCut] :
          llvm::zip_equal(op->getOperands(), top.split.operands))
       isMovable |= !operandCut && getRuledTensor(operand.getType());
-    made.push_back({top.result, {wanted, part->getResult(0)}});
+    made.push_back({top.result, {wanted, part}});
     stack.pop_back();
   }
   if (!possible) {
-    for (const auto &[source, version] : llvm::reverse(made))
-      version.local.getDefiningOp()->erase();
+    // No form of a value is among what was inserted.
+    while (Operation *last = getLastInserted(communication.getBuilder())) {
+      if (last == before)
+        break;
+      last->erase();
+    }
     return nullptr;
   }
   for (const auto &[source, version] : made) {
@@ -666,6 +693,9 @@ void Partitioner::process(Operation *op) {
     op->setOperand(unread, operands[unread].local);
     operands[unread] = {ValueState::getWhole(), operands[unread].local};
   }
+  bool mayDivide = goal == FactorGoal::LeastCommunication && mesh.segments == 0;
+  if (mayDivide && buildWantedGradient(op))
+    return;
   if (auto choice = chooseFactor(op, rule, operands))
     return buildSplit(op, rule, choice->first, choice->second);
   if (mesh.segments && operands.front().state.isPartial() &&
@@ -675,6 +705,9 @@ void Partitioner::process(Operation *op) {
   }
   if (auto partial = choosePartial(op, rule, operands))
     return keepPartial(op, *partial, operands);
+  if (mayDivide && (divideSoftmax(op, operands) || divideLookup(op, operands) ||
+                    divideScatter(op, operands)))
+    return;
   keepWhole(op, operands);
 }
 

@@ -62,6 +62,10 @@ enum class FactorGoal {
 /// dimension. Returns the rank's part, or null if it is not to be cut.
 using CutArgumentFn = std::function<mlir::Value(mlir::BlockArgument, int64_t)>;
 
+/// How a value, or what is made of it element by element, leaves the step;
+/// nothing if it does not.
+using WantedStateFn = std::function<std::optional<ValueState>(mlir::Value)>;
+
 class Partitioner {
 public:
   /// `passName` is the category of remarks; none are made if it is empty.
@@ -80,6 +84,8 @@ public:
                   bool outsideOptimizer, bool insideOptimizer);
   /// From now on `cut` is asked where a part of a whole argument is wanted.
   void setCutArgument(CutArgumentFn cut) { cutArgument = std::move(cut); }
+  /// From now on `state` is asked how what becomes a result of the step lies.
+  void setWantedState(WantedStateFn state) { wantedState = std::move(state); }
   /// The operation is not needed any more: its results were defined.
   void markReplaced(mlir::Operation *op) { replaced.insert(op); }
 
@@ -167,11 +173,26 @@ private:
   void keepWhole(mlir::Operation *op, llvm::ArrayRef<ValueVersion> operands);
   void makeCapturedWhole(mlir::Operation *op);
 
+  // Each carries out an operation on parts of a dimension that its rule needs
+  // whole, if it is one of which that is known.
+  /// A softmax, with reductions of what rows share.
+  bool divideSoftmax(mlir::Operation *op,
+                     llvm::ArrayRef<ValueVersion> operands);
+  /// A lookup in parts of a table; a partial sum.
+  bool divideLookup(mlir::Operation *op, llvm::ArrayRef<ValueVersion> operands);
+  /// A number that is written into zeros, of which ranks have parts.
+  bool divideScatter(mlir::Operation *op,
+                     llvm::ArrayRef<ValueVersion> operands);
+  /// The gradient of a table that lies in parts.
+  bool buildWantedGradient(mlir::Operation *op);
+  void remarkDivided(mlir::Operation *op, llvm::StringRef how);
+
   const DataMesh &mesh;
   mlir::Block &block;
   FactorGoal goal;
   llvm::StringRef passName;
   CutArgumentFn cutArgument;
+  WantedStateFn wantedState;
   Communication communication;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   std::vector<Entry> entries;

@@ -24,6 +24,8 @@ void AxisSharder::run() {
   partitioner.setCutArgument([this](BlockArgument argument, int64_t dim) {
     return cutArgument(argument, dim);
   });
+  partitioner.setWantedState(
+      [this](Value value) { return getWantedState(value); });
   for (Operation *op : step.operations) {
     partitioner.process(op);
     convertEarly(op);
@@ -152,6 +154,26 @@ void AxisSharder::findEarlyResults() {
         role && (role.getKind() == RoleKind::Gradient ||
                  role.getKind() == RoleKind::Loss))
       earlyResults[value].push_back(number);
+}
+
+std::optional<ValueState> AxisSharder::getWantedState(Value value) {
+  // Casts and sums of a gradient are in between.
+  constexpr unsigned maxOperations = 4;
+  for (unsigned i = 0; i != maxOperations; ++i) {
+    if (auto early = earlyResults.find(value); early != earlyResults.end())
+      return getResultState(early->second.front());
+    if (!value.hasOneUse())
+      break;
+    Operation *user = *value.getUsers().begin();
+    auto type = user->getNumResults() == 1
+                    ? dyn_cast<RankedTensorType>(user->getResult(0).getType())
+                    : RankedTensorType();
+    if (!type || !isa<ShardingRuleOpInterface>(user) ||
+        type.getShape() != cast<RankedTensorType>(value.getType()).getShape())
+      break;
+    value = user->getResult(0);
+  }
+  return std::nullopt;
 }
 
 void AxisSharder::convertEarly(Operation *op) {

@@ -53,6 +53,8 @@ private:
   void findEarlyResults();
   /// Converts results of `op` that leave the step, or that a seed places.
   void convertEarly(mlir::Operation *op);
+  /// How a gradient that is made of `value` alone, or nearly so, lies.
+  std::optional<ValueState> getWantedState(mlir::Value value);
   ValueState getArgumentState(unsigned argument);
   ValueState getResultState(unsigned result);
   void convertResults();

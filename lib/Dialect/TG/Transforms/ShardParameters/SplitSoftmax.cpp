@@ -1,0 +1,123 @@
+//===- SplitSoftmax.cpp - Softmax of rows that ranks share ----------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SplitSoftmax.h"
+
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+std::optional<Softmax> regather::tg::spmd::matchSoftmax(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  std::optional<NodeTarget> target =
+      node ? findNodeTarget(node.getTarget()) : std::nullopt;
+  if (!target || node.getNumResults() != 1)
+    return std::nullopt;
+  Softmax softmax{node, 0, false, false, {}};
+  switch (*target) {
+  case NodeTarget::AtenLogSoftmaxDefault:
+    softmax.isLogarithm = true;
+    break;
+  case NodeTarget::AtenSoftmaxDefault:
+    break;
+  case NodeTarget::AtenLogSoftmaxBackwardDataDefault:
+    softmax.isLogarithm = softmax.isBackward = true;
+    break;
+  case NodeTarget::AtenSoftmaxBackwardDataDefault:
+    softmax.isBackward = true;
+    break;
+  default:
+    return std::nullopt;
+  }
+  auto type = dyn_cast<RankedTensorType>(node.getResult(0).getType());
+  if (!type || type.getRank() == 0 || !isa<FloatType>(type.getElementType()))
+    return std::nullopt;
+  nodes::NodeArguments args(node, *target, /*isQuiet=*/true);
+  softmax.dim = args.getDim("dim", type.getRank());
+  SmallVector<StringRef> names = {"self"};
+  if (softmax.isBackward)
+    names = {"grad_output", "output"};
+  for (StringRef name : names) {
+    SmallVector<unsigned, 1> numbers = args.getOperandNumbers(name);
+    if (numbers.size() != 1 ||
+        cast<RankedTensorType>(node.getOperand(numbers.front()).getType())
+                .getShape() != type.getShape())
+      return std::nullopt;
+    softmax.operands.push_back(numbers.front());
+  }
+  if (args.hasFailed())
+    return std::nullopt;
+  return softmax;
+}
+
+static Value buildForward(const Softmax &softmax, Value input, AxesAttr axes,
+                          Communication &communication) {
+  PartNodes nodes(communication);
+  Value largest =
+      communication
+          .reduce(nodes.reduce(NodeTarget::AtenAmaxDefault, input, softmax.dim),
+                  Reduction::Max, axes)
+          .front();
+  Value shifted = nodes.makeBinary(NodeTarget::AtenSubTensor, input, largest);
+  Value powers = nodes.makeUnary(NodeTarget::AtenExpDefault, shifted);
+  Value sum = communication
+                  .reduce(nodes.reduce(NodeTarget::AtenSumDimIntList, powers,
+                                       softmax.dim),
+                          Reduction::Sum, axes)
+                  .front();
+  if (!softmax.isLogarithm)
+    return nodes.makeBinary(NodeTarget::AtenDivTensor, powers, sum);
+  return nodes.makeBinary(NodeTarget::AtenSubTensor, shifted,
+                          nodes.makeUnary(NodeTarget::AtenLogDefault, sum));
+}
+
+/// With the gradient g and the result y of forward: g - exp(y) sum(g) of the
+/// logarithm, y (g - sum(g y)) of the softmax itself.
+static Value buildBackward(const Softmax &softmax, Value gradient, Value output,
+                           AxesAttr axes, Communication &communication) {
+  PartNodes nodes(communication);
+  Value terms = gradient;
+  if (!softmax.isLogarithm)
+    terms = nodes.makeBinary(NodeTarget::AtenMulTensor, gradient, output);
+  Value sum = communication
+                  .reduce(nodes.reduce(NodeTarget::AtenSumDimIntList, terms,
+                                       softmax.dim),
+                          Reduction::Sum, axes)
+                  .front();
+  if (!softmax.isLogarithm)
+    return nodes.makeBinary(
+        NodeTarget::AtenMulTensor, output,
+        nodes.makeBinary(NodeTarget::AtenSubTensor, gradient, sum));
+  Value share = nodes.makeBinary(
+      NodeTarget::AtenMulTensor,
+      nodes.makeUnary(NodeTarget::AtenExpDefault, output), sum);
+  return nodes.makeBinary(NodeTarget::AtenSubTensor, gradient, share);
+}
+
+Value regather::tg::spmd::buildSoftmax(const Softmax &softmax, ValueRange parts,
+                                       AxesAttr axes,
+                                       Communication &communication) {
+  NodeOp node = softmax.node;
+  Type element =
+      cast<RankedTensorType>(node.getResult(0).getType()).getElementType();
+  // As a node, it computes 16-bit numbers in f32, and rounds once.
+  Type computed = element;
+  if (element.getIntOrFloatBitWidth() < 32)
+    computed = Float32Type::get(element.getContext());
+  SmallVector<Value> operands;
+  for (Value part : parts)
+    operands.push_back(communication.castTo(part, computed));
+  Value result = softmax.isBackward
+                     ? buildBackward(softmax, operands[0], operands[1], axes,
+                                     communication)
+                     : buildForward(softmax, operands[0], axes, communication);
+  return communication.castTo(result, element);
+}
