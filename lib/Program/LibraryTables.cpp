@@ -19,6 +19,7 @@ using namespace regather;
 
 static_assert(tg::GemmAttr::kMaxBatchRank == RG_GEMM_MAX_BATCH &&
                   tg::GemmAttr::kMaxAddends == RG_GEMM_MAX_ADDENDS &&
+                  tg::GemmAttr::kMaxSegments == RG_GEMM_MAX_SEGMENTS &&
                   tg::ConvolutionAttr::kMaxRank == RG_CONVOLUTION_MAX_RANK,
               "the runtime takes every call of the dialect");
 
@@ -59,6 +60,9 @@ rg_gemm_desc regather::describe(tg::GemmAttr gemm, FunctionType type) {
     setOperand(desc.addends[desc.addend_count++], addend, type);
   desc.relu = gemm.getRelu() ? 1 : 0;
   desc.alpha = gemm.getAlpha().getValue().convertToFloat();
+  desc.segments = gemm.getSegments();
+  if (Type rounded = gemm.getSegmentType())
+    desc.segment_dtype = getDtype(rounded);
   return desc;
 }
 

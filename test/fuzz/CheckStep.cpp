@@ -27,6 +27,10 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::fuzz;
 
+/// How much results of bf16 and f16 may differ where sums round, relative to
+/// the largest element.
+static constexpr double kNarrowTolerance = 0.2;
+
 namespace {
 /// Keeps errors from the screen.
 class Errors {
@@ -214,7 +218,7 @@ RunSettings Checker::getSettings() const {
 double Checker::getTolerance(const StepRun &run) const {
   if (plan.isExact && isSmall(run))
     return 0;
-  return isNarrow ? 0.2 : 1e-3;
+  return isNarrow ? kNarrowTolerance : 1e-3;
 }
 
 bool Checker::compare(const StepRun &expected, const StepRun &actual,
@@ -319,8 +323,11 @@ bool Checker::compareSharded(ModuleOp single) {
   // Sums that ranks make out of parts have the same value, but not always the
   // same sign if that is zero: -(1 - 1) is -0, and -1 + 1 is 0.
   constexpr double kSignOfZero = std::numeric_limits<float>::min();
-  return compare(expected, runStep(*original, settings),
-                 std::max(getTolerance(expected), kSignOfZero), "sharded");
+  // Parts of bf16 and f16 are rounded beyond 256 and 2048, and the sum of large
+  // parts may be small, so that results tell nothing.
+  double tolerance = isNarrow ? kNarrowTolerance
+                              : std::max(getTolerance(expected), kSignOfZero);
+  return compare(expected, runStep(*original, settings), tolerance, "sharded");
 }
 
 CheckOutcome Checker::check(StringRef text) {

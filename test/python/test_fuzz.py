@@ -88,3 +88,30 @@ def test_what_is_counted() -> None:
     assert summary["passes"] == {"p": {"changed": 1}}
     assert summary["options"] == {"p mode=auto": {"changed": 1}}
     assert [find["case"] for find in summary["finds"]] == [3]
+
+
+# What is odd beyond 256 has no place in bf16, so that the sum of what ranks
+# have is another one, although both are of integers.
+NARROW = """\
+func.func @step(%w: tensor<64xbf16> {tg.role = #tg.role<parameter>, tg.name = "w"},
+                %x: tensor<64x64xbf16> {tg.role = #tg.role<input>, tg.name = "x"})
+    -> (tensor<bf16> {tg.role = #tg.role<loss>},
+        tensor<64xbf16> {tg.role = #tg.role<gradient of 0>}) {
+  %0 = tg.node "aten.mul.Tensor"(%x, %w) {tg.phase = #tg.phase<forward>} : (tensor<64x64xbf16>, tensor<64xbf16>) -> tensor<64x64xbf16>
+  %1 = tg.node "aten.sum.default"(%0) {tg.phase = #tg.phase<forward>} : (tensor<64x64xbf16>) -> tensor<bf16>
+  %2 = tg.node "aten.mul.Tensor"(%x) args [#tg.operand<0>, 33] {tg.phase = #tg.phase<backward>} : (tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %3 = tg.node "aten.sum.dim_IntList"(%2) args [#tg.operand<0>, [0]] {tg.phase = #tg.phase<backward>} : (tensor<64x64xbf16>) -> tensor<64xbf16>
+  return %1, %3 : tensor<bf16>, tensor<64xbf16>
+}
+"""
+
+
+def test_parts_in_bf16_are_not_exact(tmp_path: Path) -> None:
+    (tmp_path / "step.mlir").write_text(NARROW)
+    (tmp_path / "plan.txt").write_text(
+        "preparation: tg-shard-parameters{mesh=dp:2}\nexact: true\norder: 1\n")
+    result = call("check", tmp_path / "step.mlir",
+                  f"--plan={tmp_path / 'plan.txt'}")
+    outcome = json.loads(result.stdout)
+    assert (result.returncode, outcome["kind"], outcome["invalid"]) == (
+        0, "", ""), outcome

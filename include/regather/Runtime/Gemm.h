@@ -10,6 +10,11 @@
 |*                                                                            *|
 |*   C = convert(relu(alpha * (A B) + D0 + D1))                               *|
 |*                                                                            *|
+|* If k is cut into segments, A B is the sum over those of the segments, as   *|
+|* a balanced tree: that over s segments is the one over the first s / 2      *|
+|* plus the one over the others, in f32. The sum of each segment is that of a *|
+|* GEMM of its own.                                                           *|
+|*                                                                            *|
 |* Every step after the sum over k rounds to f32 once, as operations that     *|
 |* come one after the other do; so it does not matter for the result what is  *|
 |* folded into a GEMM.                                                        *|
@@ -39,6 +44,9 @@ extern "C" {
 /** Most tensors that can be added to a GEMM. */
 #define RG_GEMM_MAX_ADDENDS 2
 
+/** Most segments that k can have. */
+#define RG_GEMM_MAX_SEGMENTS 65536
+
 /** Where the matrices of one operand lie. Offset and strides count elements. A
  *  stride of zero repeats what is read. */
 typedef struct rg_gemm_operand {
@@ -66,6 +74,11 @@ typedef struct rg_gemm_desc {
   int32_t relu;
   /** Factor of the sum; 1 for none. */
   float alpha;
+  /** RG_F32, or what the sum of each segment is rounded to: RG_BF16, RG_F16. */
+  int32_t segment_dtype;
+  /** Number of equal segments of k; 0 and 1 for none. Hosts alone compute
+   *  them. */
+  int64_t segments;
 } rg_gemm_desc;
 
 /** A GEMM that is ready to run. */

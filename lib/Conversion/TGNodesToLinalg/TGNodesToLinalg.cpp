@@ -11,6 +11,8 @@
 
 #include "regather/Conversion/Passes.h"
 #include "regather/Conversion/TGNodesToLinalg/BuiltTargets.h"
+#include "regather/Dialect/TG/IR/MicroBatch.h"
+#include "regather/Dialect/TG/IR/RowChunk.h"
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
 
@@ -177,6 +179,19 @@ static void moveAttributes(tg::NodeOp node, ArrayRef<Value> values) {
   }
 }
 
+/// Adds to an operation that computes a part of `node` the marks that kernels
+/// are formed by. Without a phase it would count as forward, and without its
+/// block of rows a product would be taken for a whole one, whose sums a library
+/// may make in another order. Constants have none.
+static void addMarks(tg::NodeOp node, Operation *op) {
+  if (op->getNumOperands() == 0)
+    return;
+  for (StringRef name :
+       {tg::kPhaseAttrName, tg::kMicroBatchAttrName, tg::kRowChunkAttrName})
+    if (Attribute value = node->getAttr(name); value && !op->hasAttr(name))
+      op->setAttr(name, value);
+}
+
 namespace {
 struct ConvertTGNodesToLinalgPass
     : regather::impl::ConvertTGNodesToLinalgPassBase<
@@ -219,13 +234,10 @@ private:
       else if (!result.use_empty())
         return args.fail("result " + Twine(result.getResultNumber()) +
                          " is none, but it is used");
-    Attribute phase = node->getAttr(tg::kPhaseAttrName);
     for (Operation *op = node->getPrevNode(); op != previous;
          op = op->getPrevNode()) {
       ++numOperations;
-      // Without a phase it would count as forward. Constants have none.
-      if (phase && op->getNumOperands() > 0 && !op->hasAttr(tg::kPhaseAttrName))
-        op->setAttr(tg::kPhaseAttrName, phase);
+      addMarks(node, op);
     }
     node.erase();
     ++numConverted;

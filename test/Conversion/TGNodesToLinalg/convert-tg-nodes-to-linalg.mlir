@@ -32,6 +32,21 @@ func.func @marks_the_result(%x: tensor<4x8xbf16>, %w: tensor<8x2xbf16>) -> tenso
 
 // -----
 
+// Kernels are formed of what works on one block of rows of one micro-batch, so
+// all parts of a node say which; constants do not.
+// CHECK-LABEL: func.func @keeps_row_chunks
+// CHECK: arith.constant 0
+// CHECK: linalg.matmul {tg.micro_batch = 1 : i64, tg.phase = #tg.phase<forward>, tg.row_chunk = array<i64: 0, 2>}
+// CHECK: linalg.generic {{.*}} attrs = {tg.id = "addmm.0", tg.micro_batch = 1 : i64, tg.phase = #tg.phase<forward>, tg.row_chunk = array<i64: 0, 2>}
+func.func @keeps_row_chunks(%b: tensor<2xf32>, %x: tensor<4x8xf32>, %w: tensor<8x2xf32>) -> tensor<4x2xf32> {
+  %0 = tg.node "aten.addmm.default"(%b, %x, %w)
+      {tg.id = "addmm.0", tg.micro_batch = 1 : i64, tg.phase = #tg.phase<forward>, tg.row_chunk = array<i64: 0, 2>}
+      : (tensor<2xf32>, tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  return %0 : tensor<4x2xf32>
+}
+
+// -----
+
 // A node that does nothing leaves nothing, and marks nothing else.
 // CHECK-LABEL: func.func @removes_identities
 // CHECK-SAME: %[[X:.*]]: tensor<2xf32>

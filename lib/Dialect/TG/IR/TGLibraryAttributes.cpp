@@ -84,7 +84,8 @@ LogicalResult GemmAttr::verify(EmitError emitError, int64_t m, int64_t n,
                                BufferViewAttr a, BufferViewAttr b,
                                BufferViewAttr c,
                                ArrayRef<BufferViewAttr> addends, bool /*relu*/,
-                               FloatAttr alpha) {
+                               FloatAttr alpha, int64_t segments,
+                               Type segmentType) {
   if (failed(verifySizes(emitError, {m, n, k})) ||
       failed(verifySizes(emitError, batch)))
     return failure();
@@ -94,6 +95,15 @@ LogicalResult GemmAttr::verify(EmitError emitError, int64_t m, int64_t n,
   if (addends.size() > static_cast<size_t>(kMaxAddends))
     return emitError() << "expects at most " << kMaxAddends << " addends, got "
                        << addends.size();
+  if (segments < 1 || segments > kMaxSegments || k % segments != 0)
+    return emitError() << "expects 1 to " << kMaxSegments
+                       << " segments that divide 'k', which is " << k
+                       << ", got " << segments;
+  if (segmentType &&
+      (segments == 1 || !(segmentType.isBF16() || segmentType.isF16())))
+    return emitError() << "expects 'segment_type' to be bf16 or f16 beside "
+                          "several segments, got "
+                       << segmentType << " beside " << segments;
   size_t rank = batch.size() + 2;
   for (BufferViewAttr addend : addends)
     if (failed(verifyRank(emitError, "addends", addend, rank)))

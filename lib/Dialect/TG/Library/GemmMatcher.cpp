@@ -14,10 +14,14 @@
 //   output -> transpose^-1 -> C in the shape of the GEMM
 //   addend ----------^
 //
+// Several GEMMs are one of segments: everything up to the last addition of
+// their tree is the GEMM.
+//
 //===----------------------------------------------------------------------===//
 
 #include "LibraryReadings.h"
 #include "RoutineMatcher.h"
+#include "SegmentedGemm.h"
 
 #include "regather/Dialect/TG/Library/LibraryCalls.h"
 
@@ -65,7 +69,10 @@ private:
     return false;
   }
   bool readOp(Operation *op);
-  bool startChain(Operation *op, GemmReading started);
+  bool readOperands(GemmReading started, GemmSegment &operands);
+  bool readSegment(Operation *op, GemmReading started);
+  bool readSum(Operation *op);
+  bool startChain(Value result, GemmSegment started);
   bool addEpilogue(const EpilogueReading &epilogue);
   bool addTransform(const EpilogueTransform &transform);
   bool viewChain(const ViewReading &view, OpResult result);
@@ -75,8 +82,13 @@ private:
 
   double smallest;
   llvm::DenseMap<Value, StridedView> views;
+  int64_t numGemms = 0;
+  /// While not all segments have been added up.
+  std::optional<SegmentedGemm> segmented;
+  /// What is summed, once all of it is known.
   std::optional<GemmReading> reading;
   StridedView lhs, rhs;
+  Type segmentType;
   /// What the result has become so far.
   Value chain;
   std::vector<ChainItem> items;
@@ -99,23 +111,59 @@ static bool isKnownFloat(Type type) {
   return type.isF32() || type.isBF16() || type.isF16();
 }
 
-bool GemmMatcher::startChain(Operation *op, GemmReading started) {
+/// Finds the views that a GEMM multiplies.
+bool GemmMatcher::readOperands(GemmReading started, GemmSegment &operands) {
   auto left = views.find(started.lhs), right = views.find(started.rhs);
   if (left == views.end() || right == views.end())
     return fail("it computes what the GEMM reads");
-  lhs = left->second;
-  rhs = right->second;
   Type element = getElementTypeOrSelf(started.lhs);
   if (!isKnownFloat(element) || getElementTypeOrSelf(started.rhs) != element)
     return fail("the library does not multiply numbers of this type");
+  operands = {std::move(started), left->second, right->second, nullptr};
+  return true;
+}
+
+/// `result` is the sum over all that is multiplied.
+bool GemmMatcher::startChain(Value result, GemmSegment started) {
   double multiplyAdds = 1;
-  for (const GemmLoop &loop : started.loops)
+  for (const GemmLoop &loop : started.reading.loops)
     multiplyAdds *= static_cast<double>(loop.size);
   if (multiplyAdds < smallest)
     return fail("the GEMM is small");
-  chain = op->getResult(0);
-  reading = std::move(started);
+  chain = result;
+  lhs = std::move(started.lhs);
+  rhs = std::move(started.rhs);
+  segmentType = started.rounded;
+  reading = std::move(started.reading);
   return addEpilogue(reading->rest);
+}
+
+/// Reads a GEMM, the only one or that of a segment.
+bool GemmMatcher::readSegment(Operation *op, GemmReading started) {
+  GemmSegment segment;
+  if (!readOperands(std::move(started), segment))
+    return false;
+  if (numGemms == 1)
+    return startChain(op->getResult(0), std::move(segment));
+  if (!segmented)
+    segmented.emplace(numGemms);
+  StringRef why = segmented->addSegment(op, std::move(segment));
+  return why.empty() || fail(why);
+}
+
+/// Reads an operation between the GEMMs of segments and their last addition.
+bool GemmMatcher::readSum(Operation *op) {
+  StringRef why = segmented->addSum(op);
+  if (!why.empty())
+    return fail(why);
+  if (!segmented->getWhole())
+    return true;
+  GemmSegment joined;
+  why = segmented->join(joined);
+  if (!why.empty())
+    return fail(why);
+  segmented.reset();
+  return startChain(op->getResult(0), std::move(joined));
 }
 
 bool GemmMatcher::addTransform(const EpilogueTransform &transform) {
@@ -183,7 +231,9 @@ bool GemmMatcher::viewChain(const ViewReading &view, OpResult result) {
 bool GemmMatcher::readOp(Operation *op) {
   if (!reading)
     if (auto started = readGemm(op))
-      return startChain(op, std::move(*started));
+      return readSegment(op, std::move(*started));
+  if (segmented && segmented->isReadBy(op))
+    return readSum(op);
   for (OpResult result : op->getResults()) {
     std::optional<ViewReading> viewed = readView(result);
     if (!viewed)
@@ -301,8 +351,9 @@ bool GemmMatcher::findLoops(ArrayRef<StridedView> operands,
 
 /// Describes the call with operands A, B, C and the addends.
 static GemmAttr describe(ArrayRef<StridedView> operands, const LoopNest &nest,
-                         bool relu, float alpha, ValueRange inputs,
-                         MLIRContext *context) {
+                         bool relu, float alpha, int64_t segments,
+                         Type segmentType, ValueRange inputs) {
+  MLIRContext *context = operands.front().base.getContext();
   SmallVector<BufferViewAttr> views;
   for (auto [i, operand] : llvm::enumerate(operands)) {
     SmallVector<int64_t> strides;
@@ -320,7 +371,8 @@ static GemmAttr describe(ArrayRef<StridedView> operands, const LoopNest &nest,
   return GemmAttr::get(
       context, nest.rows.size, nest.columns.size, nest.sum.size, batch,
       views[0], views[1], views[2], ArrayRef(views).drop_front(3), relu,
-      FloatAttr::get(Float32Type::get(context), static_cast<double>(alpha)));
+      FloatAttr::get(Float32Type::get(context), static_cast<double>(alpha)),
+      segments, segmentType);
 }
 
 bool GemmMatcher::finish(ValueRange inputs, Value output) {
@@ -351,7 +403,7 @@ bool GemmMatcher::finish(ValueRange inputs, Value output) {
   LoopNest nest;
   if (!findLoops(operands, loops) || !sortLoops(loops, nest))
     return false;
-  gemm = describe(operands, nest, relu, alpha, inputs, output.getContext());
+  gemm = describe(operands, nest, relu, alpha, numGemms, segmentType, inputs);
   return true;
 }
 
@@ -365,6 +417,8 @@ LibraryMatch<GemmAttr> GemmMatcher::match(ArrayRef<Operation *> ops,
     return {nullptr, "a shape is dynamic"};
   for (Value input : inputs)
     views.try_emplace(input, StridedView::dense(input));
+  numGemms = llvm::count_if(
+      ops, [](Operation *op) { return readGemm(op).has_value(); });
   for (Operation *op : ops)
     if (!readOp(op))
       return {nullptr, reason};

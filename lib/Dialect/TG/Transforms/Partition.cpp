@@ -226,6 +226,26 @@ FailureOr<SavedValues> Partition::decide(func::FuncOp func, StepCosts &costs) {
   llvm_unreachable("unknown mode");
 }
 
+/// A record may save what `tg.reshard` releases, decided later or elsewhere.
+static LogicalResult verifyReplay(func::FuncOp func) {
+  StepGraph graph(func.getBody().front());
+  ParameterChains chains(func, graph);
+  for (Value value : findCrossing(graph)) {
+    if (!isReleased(func, chains, value))
+      continue;
+    BlockArgument parameter = chains.getParameter(value);
+    InFlightDiagnostic diag = emitError(value.getLoc())
+                              << "record saves gathered parameter \""
+                              << getParameterName(func, parameter)
+                              << "\" for backward, although its '"
+                              << kReshardAttrName << "' is "
+                              << getReshard(func, parameter);
+    diag.attachNote(parameter.getLoc()) << "the parameter is declared here";
+    return diag;
+  }
+  return success();
+}
+
 /// Lets backward compute what is not saved.
 LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
@@ -256,7 +276,9 @@ LogicalResult Partition::recompute(func::FuncOp func, const CostModel &model) {
   // Originals that only copies would read are erased: these values are computed
   // in backward alone, not twice.
   copies.eraseDeadOriginals();
-  return success(!releases || succeeded(regatherParameters(func)));
+  if (!releases)
+    return verifyReplay(func);
+  return regatherParameters(func);
 }
 
 /// What the option `saved` calls a result: the id of the operation and, if it

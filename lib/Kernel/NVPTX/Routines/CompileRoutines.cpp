@@ -44,7 +44,8 @@ static std::string describe(const rg_gemm_desc &desc) {
   std::string text = "gemm";
   llvm::raw_string_ostream os(text);
   os << ' ' << desc.m << ' ' << desc.n << ' ' << desc.k << ' ' << desc.relu
-     << ' ' << llvm::bit_cast<uint32_t>(desc.alpha) << " batch";
+     << ' ' << llvm::bit_cast<uint32_t>(desc.alpha) << " segments "
+     << desc.segments << ' ' << desc.segment_dtype << " batch";
   for (int64_t i = 0; i < desc.batch_rank; ++i)
     os << ' ' << desc.batch_sizes[i];
   SmallVector<const rg_gemm_operand *> operands = {&desc.a, &desc.b, &desc.c};

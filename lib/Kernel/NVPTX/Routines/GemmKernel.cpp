@@ -137,6 +137,9 @@ LogicalResult nvptx::buildGemmKernel(const rg_gemm_desc &desc,
                                      gpu::GPUModuleOp module, StringRef name) {
   if (GemmBlock::countBlocks(desc, kTile) == 0)
     return module.emitError() << "the GEMM has nothing to compute";
+  if (desc.segments > 1)
+    return module.emitError() << "the GEMM sums over segments, which only "
+                                 "hosts do";
   if (fitsTensorCores(desc))
     return buildTensorCoreGemm(desc, module, name);
   RoutineBlock block(module, name, GemmBlock::describeBuffers(desc),

@@ -112,6 +112,11 @@ struct BlockKernels {
   void (*narrow)(const float *from, int64_t count, uint16_t *to);
   /// to[i] += from[i], in f32.
   void (*addNarrow)(const uint16_t *from, int64_t count, float *to);
+  /// Rounds `count` numbers to what bf16 has, as toBF16 does.
+  void (*roundToNarrow)(float *numbers, int64_t count);
+  /// to[i] = low[i] + high[i]; `to` may be one of them.
+  void (*addNumbers)(const float *low, const float *high, int64_t count,
+                     float *to);
 };
 
 /// The kernels for this machine and numbers of f32, to which others are

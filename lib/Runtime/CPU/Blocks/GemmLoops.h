@@ -190,6 +190,20 @@ void addNarrowNumbers(const uint16_t *from, int64_t count, float *to) {
     to[i] += widen(BF16{from[i]});
 }
 
+template <typename Lanes> void roundNumbers(float *numbers, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    numbers[i] = widen(BF16{roundToBF16(numbers[i])});
+}
+
+template <typename Lanes>
+void addNumbers(const float *low, const float *high, int64_t count, float *to) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    Lanes::add(Lanes::load(low + i), Lanes::load(high + i)).store(to + i);
+  for (; i < count; ++i)
+    to[i] = low[i] + high[i];
+}
+
 /// Packs one panel element by element, `count` of whose `width` rows exist.
 template <typename T>
 void packElements(const T *source, int64_t step, int64_t depthStep,

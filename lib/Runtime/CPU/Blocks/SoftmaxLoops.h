@@ -142,7 +142,9 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
           sumProducts<Lanes>,
           multiplyRow<Lanes>,
           narrowNumbers<Lanes>,
-          addNarrowNumbers<Lanes>};
+          addNarrowNumbers<Lanes>,
+          roundNumbers<Lanes>,
+          addNumbers<Lanes>};
 }
 
 } // namespace

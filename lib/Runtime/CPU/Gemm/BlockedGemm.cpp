@@ -9,6 +9,7 @@
 #include "CPU/Blocks/BlockKernels.h"
 #include "Gemm.h"
 #include "GemmEpilogue.h"
+#include "SegmentSums.h"
 #include "TileGemm.h"
 
 #include <algorithm>
@@ -24,9 +25,12 @@ public:
   BlockedGemm(const rg_gemm_desc &desc)
       : GemmRoutine(desc, GemmTasks(desc)),
         kernels(getBlockKernels(desc.a.dtype)),
-        tileGemm(kernels, tasks, desc.k) {}
+        tileGemm(kernels, tasks, getSegmentLength(desc)),
+        segments(desc, tasks, kernels.rows, kernels.columns) {}
 
-  size_t getScratchBytes() const override { return tileGemm.getScratchBytes(); }
+  size_t getScratchBytes() const override {
+    return tileGemm.getScratchBytes() + segments.getScratchBytes();
+  }
 
 protected:
   bool runTile(void *const *buffers, const GemmTile &tile,
@@ -35,6 +39,7 @@ protected:
 private:
   const BlockKernels &kernels;
   TileGemm tileGemm;
+  SegmentSums segments;
 };
 } // namespace
 
@@ -42,18 +47,26 @@ bool BlockedGemm::runTile(void *const *buffers, const GemmTile &tile,
                           void *scratch) const {
   GemmOperand a(desc, desc.a, buffers, tile.batch);
   GemmOperand b(desc, desc.b, buffers, tile.batch);
+  // Where the segment begins.
+  int64_t first = 0;
   auto packLeft = [&](int64_t begin, int64_t count, float *panels) {
-    kernels.pack({a.at(tile.row, begin), a.dtype, tile.numRows, a.strides[0],
-                  count, a.strides[1]},
+    kernels.pack({a.at(tile.row, first + begin), a.dtype, tile.numRows,
+                  a.strides[0], count, a.strides[1]},
                  kernels.rows, panels);
   };
   auto packRight = [&](int64_t begin, int64_t count, float *panels) {
-    kernels.pack({b.at(begin, tile.column), b.dtype, tile.numColumns,
+    kernels.pack({b.at(first + begin, tile.column), b.dtype, tile.numColumns,
                   b.strides[1], count, b.strides[0]},
                  kernels.columns, panels);
   };
   GemmEpilogue epilogue(desc, buffers, tile.batch);
-  tileGemm.run(tile, packLeft, packRight, epilogue, scratch);
+  auto *waiting = static_cast<float *>(scratch) + tileGemm.getScratchFloats();
+  for (int64_t segment = 0; segment < segments.getNumSegments(); ++segment) {
+    first = segment * getSegmentLength(desc);
+    tileGemm.run(tile, packLeft, packRight,
+                 SegmentEpilogue(segments, segment, tile, waiting, epilogue),
+                 scratch);
+  }
   return true;
 }
 
@@ -69,7 +82,7 @@ public:
   static bool matches(const rg_gemm_desc &desc) {
     bool isKnown =
         desc.a.dtype == RG_F32 || (desc.a.dtype == RG_BF16 && hasPairsOfBF16());
-    return desc.m == 1 && desc.k > 0 && isKnown &&
+    return desc.m == 1 && desc.k > 0 && desc.segments < 2 && isKnown &&
            (desc.b.strides[0] == 1 || desc.b.strides[1] == 1);
   }
 

@@ -29,6 +29,11 @@ static bool isValid(const rg_gemm_desc &desc) {
       desc.batch_rank > RG_GEMM_MAX_BATCH || desc.addend_count < 0 ||
       desc.addend_count > RG_GEMM_MAX_ADDENDS)
     return false;
+  if (desc.segments < 0 || desc.segments > RG_GEMM_MAX_SEGMENTS ||
+      !isRoutineFloat(desc.segment_dtype) ||
+      desc.k % getNumSegments(desc) != 0 ||
+      (desc.segment_dtype != RG_F32 && desc.segments < 2))
+    return false;
   for (int64_t i = 0; i < desc.batch_rank; ++i)
     if (desc.batch_sizes[i] < 0)
       return false;

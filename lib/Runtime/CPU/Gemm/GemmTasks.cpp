@@ -31,7 +31,7 @@ static int64_t getBatch(const rg_gemm_desc &desc) {
 }
 
 GemmTasks::GemmTasks(const rg_gemm_desc &desc)
-    : GemmTasks(getBatch(desc), desc.m, desc.n, desc.k) {}
+    : GemmTasks(getBatch(desc), desc.m, desc.n, getSegmentLength(desc)) {}
 
 GemmTasks::GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k)
     : m(m), n(n) {

@@ -20,6 +20,14 @@
 
 namespace regather::runtime {
 
+/// The number of segments of k, at least 1, and their length.
+inline int64_t getNumSegments(const rg_gemm_desc &desc) {
+  return desc.segments > 1 ? desc.segments : 1;
+}
+inline int64_t getSegmentLength(const rg_gemm_desc &desc) {
+  return desc.k / getNumSegments(desc);
+}
+
 /// A part of the result of one matrix of the batch.
 struct GemmTile {
   int64_t batch;
@@ -29,6 +37,8 @@ struct GemmTile {
 
 class GemmTasks {
 public:
+  /// A GEMM of segments has the tiles of that of one segment, whose bits may
+  /// depend on them.
   explicit GemmTasks(const rg_gemm_desc &desc);
   /// For `batch` matrices of m x n sums of length k.
   GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k);

@@ -15,15 +15,18 @@
 // sees copies of blocks, which lie in one way, and the bits of a GEMM are
 // those of its sizes:
 //
-//   for depth block of k:
-//     copy the block's rows of B and columns of A
-//     sums (+)= A B
+//   for segment of k:
+//     for depth block of the segment:
+//       copy the block's rows of B and columns of A
+//       sums (+)= A B
+//     add to what waits
 //   epilogue, write to C
 //
 //===----------------------------------------------------------------------===//
 
 #include "Gemm.h"
 #include "GemmEpilogue.h"
+#include "SegmentSums.h"
 
 #if __has_include(<oneapi/dnnl/dnnl.h>)
 #include <oneapi/dnnl/dnnl.h>
@@ -264,13 +267,15 @@ namespace {
 class OneDNNGemm final : public GemmRoutine {
 public:
   OneDNNGemm(const rg_gemm_desc &desc, const Library &library)
-      : GemmRoutine(desc, GemmTasks(desc)), library(library) {}
+      : GemmRoutine(desc, GemmTasks(desc)), library(library),
+        segments(desc, tasks, tasks.getTileRows(), tasks.getTileColumns()) {}
 
   /// Generates code for all sizes of blocks.
   bool create();
 
   size_t getScratchBytes() const override {
-    return leftBytes + rightBytes + sumBytes + libraryBytes;
+    return leftBytes + rightBytes + sumBytes + libraryBytes +
+           segments.getScratchBytes();
   }
 
 protected:
@@ -281,7 +286,11 @@ private:
   /// Rows, columns, depth, and whether it adds to sums.
   using Key = std::tuple<int64_t, int64_t, int64_t, bool>;
 
+  bool sumSegment(const GemmOperand &a, const GemmOperand &b,
+                  const GemmTile &tile, int64_t first, char *scratch) const;
+
   const Library &library;
+  SegmentSums segments;
   std::map<Key, BlockGemm> blocks;
   size_t leftBytes = 0, rightBytes = 0, sumBytes = 0, libraryBytes = 0;
 };
@@ -291,7 +300,8 @@ private:
 static constexpr int64_t kDepthBlock = 1024;
 
 bool OneDNNGemm::create() {
-  int64_t depth = std::min(desc.k, kDepthBlock);
+  int64_t length = getSegmentLength(desc);
+  int64_t depth = std::min(length, kDepthBlock);
   auto round = [](int64_t bytes) {
     constexpr size_t line = 64;
     return (static_cast<size_t>(bytes) + line - 1) / line * line;
@@ -305,9 +315,9 @@ bool OneDNNGemm::create() {
   };
   for (int64_t m : getSizes(desc.m, tasks.getTileRows()))
     for (int64_t n : getSizes(desc.n, tasks.getTileColumns()))
-      for (int64_t k : getSizes(desc.k, kDepthBlock))
+      for (int64_t k : getSizes(length, kDepthBlock))
         for (bool adds : {false, true}) {
-          if (adds && desc.k <= kDepthBlock)
+          if (adds && length <= kDepthBlock)
             continue;
           auto [it, inserted] =
               blocks.try_emplace(Key(m, n, k, adds), library, m, n, k, adds);
@@ -315,6 +325,8 @@ bool OneDNNGemm::create() {
             return false;
           libraryBytes = std::max(libraryBytes, it->second.getScratchBytes());
         }
+  // Sums that wait follow in whole lines.
+  libraryBytes = round(static_cast<int64_t>(libraryBytes));
   return true;
 }
 
@@ -332,28 +344,44 @@ static void copyBlock(const GemmOperand &operand, int64_t row, int64_t numRows,
   }
 }
 
-bool OneDNNGemm::runTile(void *const *buffers, const GemmTile &tile,
-                         void *scratch) const {
-  useOneThread(library);
-  auto *bytes = static_cast<char *>(scratch);
-  auto *left = reinterpret_cast<uint16_t *>(bytes);
-  auto *right = reinterpret_cast<uint16_t *>(bytes + leftBytes);
-  auto *sums = reinterpret_cast<float *>(bytes + leftBytes + rightBytes);
-  void *libraryScratch = bytes + leftBytes + rightBytes + sumBytes;
-  GemmOperand a(desc, desc.a, buffers, tile.batch);
-  GemmOperand b(desc, desc.b, buffers, tile.batch);
-  for (int64_t l = 0; l < desc.k; l += kDepthBlock) {
-    int64_t depth = std::min(kDepthBlock, desc.k - l);
-    copyBlock(a, tile.row, tile.numRows, l, depth, left);
-    copyBlock(b, l, depth, tile.column, tile.numColumns, right);
+/// The sums over the segment of k from `first` on.
+bool OneDNNGemm::sumSegment(const GemmOperand &a, const GemmOperand &b,
+                            const GemmTile &tile, int64_t first,
+                            char *scratch) const {
+  auto *left = reinterpret_cast<uint16_t *>(scratch);
+  auto *right = reinterpret_cast<uint16_t *>(scratch + leftBytes);
+  auto *sums = reinterpret_cast<float *>(scratch + leftBytes + rightBytes);
+  void *libraryScratch = scratch + leftBytes + rightBytes + sumBytes;
+  int64_t length = getSegmentLength(desc);
+  for (int64_t l = 0; l < length; l += kDepthBlock) {
+    int64_t depth = std::min(kDepthBlock, length - l);
+    copyBlock(a, tile.row, tile.numRows, first + l, depth, left);
+    copyBlock(b, first + l, depth, tile.column, tile.numColumns, right);
     auto it = blocks.find(Key(tile.numRows, tile.numColumns, depth, l > 0));
     if (it == blocks.end() ||
         !it->second.run(left, right, sums, libraryScratch))
       return false;
   }
-  GemmEpilogue(desc, buffers, tile.batch)
-      .apply(sums, tile.numColumns, tile.row, tile.numRows, tile.column,
-             tile.numColumns);
+  return true;
+}
+
+bool OneDNNGemm::runTile(void *const *buffers, const GemmTile &tile,
+                         void *scratch) const {
+  useOneThread(library);
+  auto *bytes = static_cast<char *>(scratch);
+  auto *sums = reinterpret_cast<float *>(bytes + leftBytes + rightBytes);
+  auto *waiting = reinterpret_cast<float *>(bytes + leftBytes + rightBytes +
+                                            sumBytes + libraryBytes);
+  GemmOperand a(desc, desc.a, buffers, tile.batch);
+  GemmOperand b(desc, desc.b, buffers, tile.batch);
+  GemmEpilogue epilogue(desc, buffers, tile.batch);
+  for (int64_t segment = 0; segment < segments.getNumSegments(); ++segment) {
+    if (!sumSegment(a, b, tile, segment * getSegmentLength(desc), bytes))
+      return false;
+    SegmentEpilogue(segments, segment, tile, waiting, epilogue)
+        .apply(sums, tile.numColumns, tile.row, tile.numRows, tile.column,
+               tile.numColumns);
+  }
   return true;
 }
 

@@ -288,6 +288,8 @@ GemmPlanning regather::runtime::planGemm(const rg_gemm_desc &desc) {
     return {GemmPlan(), ""};
   if (desc.k == 0)
     return {std::nullopt, "there is nothing to multiply"};
+  if (desc.segments > 1)
+    return {std::nullopt, "the library does not sum over segments"};
   if (desc.c.dtype != RG_F32 && desc.c.dtype != desc.a.dtype)
     return {std::nullopt,
             "the result is neither f32 nor of the type of the factors"};

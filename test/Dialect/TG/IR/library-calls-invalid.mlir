@@ -51,6 +51,26 @@ module attributes {test.call = #tg.gemm<m = 3, n = 5, k = 4, a = <0 strides[4, 1
 
 // -----
 
+// expected-error @+1 {{expects 1 to 65536 segments that divide 'k', which is 4, got 3}}
+module attributes {test.call = #tg.gemm<m = 3, n = 5, k = 4, a = <0 strides[4, 1]>, b = <1 strides[5, 1]>, c = <2 strides[5, 1]>, segments = 3>} {}
+
+// -----
+
+// expected-error @+1 {{expects 1 to 65536 segments that divide 'k', which is 4, got 0}}
+module attributes {test.call = #tg.gemm<m = 3, n = 5, k = 4, a = <0 strides[4, 1]>, b = <1 strides[5, 1]>, c = <2 strides[5, 1]>, segments = 0>} {}
+
+// -----
+
+// expected-error @+1 {{expects 'segment_type' to be bf16 or f16 beside several segments, got 'f64' beside 2}}
+module attributes {test.call = #tg.gemm<m = 3, n = 5, k = 4, a = <0 strides[4, 1]>, b = <1 strides[5, 1]>, c = <2 strides[5, 1]>, segments = 2, segment_type = f64>} {}
+
+// -----
+
+// expected-error @+1 {{expects 'segment_type' to be bf16 or f16 beside several segments, got 'bf16' beside 1}}
+module attributes {test.call = #tg.gemm<m = 3, n = 5, k = 4, a = <0 strides[4, 1]>, b = <1 strides[5, 1]>, c = <2 strides[5, 1]>, segment_type = bf16>} {}
+
+// -----
+
 // expected-error @+1 {{struct is missing required parameter: c}}
 module attributes {test.call = #tg.gemm<m = 3, n = 5, k = 4, a = <0 strides[4, 1]>, b = <1 strides[5, 1]>>} {}
 

@@ -8,6 +8,8 @@
 // INDEX: error: record names "exp:1", but the operation has 1 results
 // MODE: error: option 'saved' is for mode replay
 // NOTHING: error: there is nothing to replay: no operation of forward has 'tg.saved_results' or 'tg.policy'
+// NOTHING: error: record saves gathered parameter "w" for backward, although its 'tg.reshard' is #tg.reshard<always>
+// NOTHING: note: the parameter is declared here
 func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>, tg.id = "exp"} : (tensor<4xf32>) -> tensor<4xf32>
   %g = tg.node "aten.neg.default"(%a) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>) -> tensor<4xf32>
@@ -60,4 +62,17 @@ func.func private @caller(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @recursive(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = call @recursive(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+// The record was made before the parameter was released. Anything but a replay
+// gathers it again.
+tg.mesh @mesh [dp = 2]
+func.func @step(%w: tensor<2xf32> {tg.role = #tg.role<parameter>, tg.name = "w", tg.reshard = #tg.reshard<always>}) -> tensor<4xf16> {
+  %0 = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<2xf32>) -> !tg.future<tensor<4xf32>>
+  %1 = tg.wait %0 {tg.phase = #tg.phase<forward>} : !tg.future<tensor<4xf32>>
+  %2 = tg.node "aten._to_copy.default"(%1) kwargs {dtype = f16} {tg.phase = #tg.phase<forward>, tg.saved_results = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf16>
+  %3 = tg.node "aten.neg.default"(%2) {tg.phase = #tg.phase<backward>} : (tensor<4xf16>) -> tensor<4xf16>
+  return %3 : tensor<4xf16>
 }

@@ -63,3 +63,20 @@ tg.kernel @kernel(%x: tensor<1x1x5xf32>, %w: tensor<1x1x3xf32>) -> tensor<1x1x2x
       : (tensor<1x1x5xf32>, tensor<1x1x3xf32>) -> tensor<1x1x2xf32>
   tg.return %y : tensor<1x1x2xf32>
 }
+
+// -----
+
+// Another number of segments is another order of sums.
+// expected-error @+2 {{has a library call that computes something else than its body}}
+// expected-note @+1 {{the body computes #tg.gemm<m = 4, n = 4, k = 4, a = <0 strides[4, 1]>, b = <1 strides[4, 1]>, c = <2 strides[4, 1]>, segments = 2>}}
+tg.kernel @segments(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32>
+    attributes {library_call = #tg.gemm<m = 4, n = 4, k = 4, a = <0 strides[4, 1]>, b = <1 strides[4, 1]>, c = <2 strides[4, 1]>, segments = 4>} {
+  %x0 = tensor.extract_slice %x[0, 0] [4, 2] [1, 1] : tensor<4x4xf32> to tensor<4x2xf32>
+  %y0 = tensor.extract_slice %y[0, 0] [2, 4] [1, 1] : tensor<4x4xf32> to tensor<2x4xf32>
+  %x1 = tensor.extract_slice %x[0, 2] [4, 2] [1, 1] : tensor<4x4xf32> to tensor<4x2xf32>
+  %y1 = tensor.extract_slice %y[2, 0] [2, 4] [1, 1] : tensor<4x4xf32> to tensor<2x4xf32>
+  %0 = tg.node "aten.mm.default"(%x0, %y0) : (tensor<4x2xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+  %1 = tg.node "aten.mm.default"(%x1, %y1) : (tensor<4x2xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+  %2 = tg.node "aten.add.Tensor"(%0, %1) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  tg.return %2 : tensor<4x4xf32>
+}

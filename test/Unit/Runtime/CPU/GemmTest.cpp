@@ -407,6 +407,136 @@ TEST(GemmTest, BitsOfPairsDependOnTheDepthAlone) {
   }
 }
 
+namespace {
+/// Adds the results of separate GEMMs of one segment each as a tree.
+std::vector<float> addSegments(const std::vector<std::vector<float>> &sums,
+                               size_t first, size_t count) {
+  if (count == 1)
+    return sums[first];
+  std::vector<float> low = addSegments(sums, first, count / 2);
+  std::vector<float> high =
+      addSegments(sums, first + count / 2, count - count / 2);
+  for (size_t i = 0; i != low.size(); ++i)
+    low[i] += high[i];
+  return low;
+}
+
+/// What `desc` says, of separate GEMMs.
+std::vector<float> computeBySegments(const rg_gemm_desc &desc,
+                                     const Case &whole) {
+  rg_gemm_desc part = desc;
+  part.k /= desc.segments;
+  part.segments = 0;
+  part.segment_dtype = RG_F32;
+  part.c.dtype = desc.segment_dtype;
+  part.alpha = 1;
+  part.addend_count = part.relu = 0;
+  std::vector<std::vector<float>> sums;
+  for (int64_t i = 0; i != desc.segments; ++i) {
+    Case segment(part);
+    segment.values = whole.values;
+    segment.desc.a.offset += i * part.k * part.a.strides[1];
+    segment.desc.b.offset += i * part.k * part.b.strides[0];
+    sums.push_back(segment.run());
+  }
+  std::vector<float> c = addSegments(sums, 0, sums.size());
+  for (size_t i = 0; i != c.size(); ++i) {
+    c[i] *= desc.alpha;
+    for (int32_t d = 0; d != desc.addend_count; ++d)
+      c[i] += whole.values[desc.addends[d].buffer][i];
+    if (desc.relu && c[i] < 0)
+      c[i] = 0;
+    if (desc.c.dtype != RG_F32)
+      c[i] = widen(desc.c.dtype, narrow(desc.c.dtype, c[i]));
+  }
+  return c;
+}
+
+void expectSegmentsEqual(rg_gemm_desc desc) {
+  Case whole(desc);
+  for (size_t i = 0; i != whole.values.size(); ++i)
+    whole.values[i] =
+        makeNumbers(whole.values[i].size(), 11 + static_cast<unsigned>(i));
+  EXPECT_EQ(whole.run(), computeBySegments(desc, whole));
+  // Integers are exact in any order; these numbers are not.
+  if (desc.segments > 2 && desc.k > 100 && desc.m * desc.n > 1000) {
+    whole.desc.segments = 1;
+    whole.desc.segment_dtype = RG_F32;
+    EXPECT_NE(whole.run(), computeBySegments(desc, whole));
+  }
+}
+} // namespace
+
+TEST(GemmTest, SegmentsHaveTheBitsOfSeparateGemms) {
+  for (rg_dtype type : {RG_F32, RG_BF16, RG_F16})
+    for (int64_t segments : {2, 3, 6, 8})
+      for (int64_t length : {1, 7, 260, 1030})
+        for (unsigned flags = 0; flags != 8; ++flags) {
+          int64_t m = flags & 1 ? 1 : 37, n = flags & 2 ? 1 : 50;
+          int64_t k = segments * length;
+          rg_gemm_desc desc = makeDesc(length == 7 ? 2 : 1, m, n, k);
+          desc.segments = segments;
+          desc.a.dtype = desc.b.dtype = type;
+          if (flags & 4)
+            desc.segment_dtype = type;
+          // The gradient of a weight: rows of both operands are summed up.
+          transpose(desc.a, m);
+          if (segments == 3)
+            transpose(desc.b, k);
+          if (segments == 6)
+            transpose(desc.c, m);
+          SCOPED_TRACE(testing::Message() << type << ' ' << segments << ' '
+                                          << length << ' ' << flags);
+          expectSegmentsEqual(desc);
+        }
+}
+
+TEST(GemmTest, SegmentsOfLargeGemmsAreTiled) {
+  for (rg_dtype type : {RG_F32, RG_BF16}) {
+    rg_gemm_desc desc = makeDesc(1, 530, 540, 4 * 300);
+    desc.segments = 4;
+    desc.segment_dtype = type;
+    desc.a.dtype = desc.b.dtype = type;
+    transpose(desc.a, 530);
+    rg_gemm *gemm = nullptr;
+    ASSERT_EQ(rg_gemm_create(&desc, &gemm), RG_OK);
+    EXPECT_GT(rg_gemm_tasks(gemm), 2);
+    rg_gemm_destroy(gemm);
+    expectSegmentsEqual(desc);
+  }
+}
+
+TEST(GemmTest, AddsBehindTheTreeOfSegments) {
+  for (rg_dtype type : {RG_F32, RG_BF16, RG_F16}) {
+    rg_gemm_desc desc = makeDesc(1, 20, 50, 5 * 40);
+    desc.segments = 5;
+    desc.alpha = 0.5f;
+    addTensor(desc, {3, RG_F32, 0, {50, 1}, {0}});
+    desc.relu = 1;
+    desc.c.dtype = type;
+    expectSegmentsEqual(desc);
+  }
+}
+
+TEST(GemmTest, RefusesSegmentsThatAreNotEqual) {
+  auto create = [](int64_t k, int64_t segments, int32_t dtype) {
+    rg_gemm_desc desc = makeDesc(1, 2, 3, k);
+    desc.segments = segments;
+    desc.segment_dtype = dtype;
+    rg_gemm *gemm = nullptr;
+    rg_status status = rg_gemm_create(&desc, &gemm);
+    rg_gemm_destroy(gemm);
+    return status;
+  };
+  EXPECT_EQ(create(12, 4, RG_BF16), RG_OK);
+  EXPECT_EQ(create(12, 5, RG_F32), RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create(12, -1, RG_F32), RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create(12, 4, RG_F64), RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create(12, 1, RG_BF16), RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create(int64_t(1) << 40, int64_t(1) << 40, RG_F32),
+            RG_ERROR_ARGUMENT);
+}
+
 TEST(GemmTest, GivesTheSameBitsOnEveryThread) {
   rg_gemm_desc desc = makeDesc(1, 64, 48, 1000);
   rg_gemm *gemm = nullptr;

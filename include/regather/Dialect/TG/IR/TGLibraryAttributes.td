@@ -98,6 +98,12 @@ def TG_GemmAttr : TG_LibraryCall<"Gemm", "gemm"> {
     and each operation behind the sum rounds to f32 once. `relu` and `alpha` are
     left out if they change nothing.
 
+    With `segments`, which divide `k`, A B is a balanced tree of sums over equal
+    segments of k: that over s segments is the one over the first s / 2 plus
+    the one over the others, in f32. The sum of each segment is that of a GEMM
+    of its own, rounded to `segment_type` first if there is one. Only hosts have
+    a routine for it.
+
     A GEMM of a transposed weight with bias, as `form-kernels` marks it:
 
     ```
@@ -107,6 +113,14 @@ def TG_GemmAttr : TG_LibraryCall<"Gemm", "gemm"> {
             m = 64, n = 96, k = 128, a = <1 strides[128, 1]>,
             b = <0 strides[1, 128]>, c = <3 strides[96, 1]>,
             addends = [<2 strides[0, 1]>]>}
+    ```
+
+    The gradient of a weight in bf16 over four segments of the batch:
+
+    ```
+    #tg.gemm<m = 96, n = 128, k = 256, a = <0 strides[1, 96]>,
+             b = <1 strides[128, 1]>, c = <2 strides[128, 1]>,
+             segments = 4, segment_type = bf16>
     ```
   }];
   let parameters = (ins
@@ -121,15 +135,21 @@ def TG_GemmAttr : TG_LibraryCall<"Gemm", "gemm"> {
     DefaultValuedParameter<"bool", "false">:$relu,
     DefaultValuedParameter<"::mlir::FloatAttr", [{
       ::mlir::FloatAttr::get(::mlir::Float32Type::get($_ctxt), 1.0)
-    }]>:$alpha
+    }]>:$alpha,
+    DefaultValuedParameter<"int64_t", "1">:$segments,
+    OptionalParameter<"::mlir::Type">:$segment_type
   );
   let assemblyFormat = [{
     `<` struct($m, $n, $k, custom<SizeList>($batch), $a, $b, $c,
-               custom<ViewList>($addends), $relu, $alpha) `>`
+               custom<ViewList>($addends), $relu, $alpha, $segments,
+               $segment_type) `>`
   }];
   let extraClassDeclaration = [{
     /// What the libraries take at most.
-    static constexpr int64_t kMaxBatchRank = 6, kMaxAddends = 2;
+    static constexpr int64_t kMaxBatchRank = 6, kMaxAddends = 2,
+                             kMaxSegments = 65536;
+
+    bool hasDeviceRoutine() const { return getSegments() == 1; }
   }];
 }
 

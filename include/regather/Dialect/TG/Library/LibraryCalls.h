@@ -37,9 +37,11 @@ inline constexpr double kSmallestGemm = 32 * 32 * 32 + 1;
 
 /// The GEMM that `ops`, in program order, compute from dense `inputs`. One of
 /// them is the GEMM; those before it are views of what it reads, those behind
-/// it change its result, and the last gives `output`, which is dense too. Small
-/// GEMMs do not match unless `takesSmall`: loops are faster, and have the bits
-/// that the interpreter computes.
+/// it change its result, and the last gives `output`, which is dense too.
+/// Several GEMMs are one of segments if they are of equal slices, one behind
+/// the other, of two operands, and are added as a balanced tree. Small GEMMs do
+/// not match unless `takesSmall`: loops are faster, and have the bits that the
+/// interpreter computes.
 LibraryMatch<GemmAttr> matchGemm(llvm::ArrayRef<mlir::Operation *> ops,
                                  mlir::ValueRange inputs, mlir::Value output,
                                  bool takesSmall);

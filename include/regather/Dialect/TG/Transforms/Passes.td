@@ -418,7 +418,10 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     bit stays that of operations that run one after the other: views again;
     additions behind the complete sum in f32, and nothing behind a rounding to
     bf16 but `relu`, which does not round; a conversion to bf16 at the end.
-    Views are copied into each such kernel. GEMMs and convolutions of at most
+    Views are copied into each such kernel. In an elastic step, additions as a
+    balanced tree over GEMMs of consecutive slices of two operands are one GEMM
+    of segments, with the bits of separate ones; other trees stay apart, with a
+    remark that says why. GEMMs and convolutions of at most
     32 x 32 x 32 multiply-adds are left to generated code.
 
     The node that computes all gradients of a layer norm or RMS norm becomes two

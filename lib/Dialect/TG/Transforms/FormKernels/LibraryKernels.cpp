@@ -9,6 +9,7 @@
 #include "LibraryKernels.h"
 
 #include "KernelCandidates.h"
+#include "SegmentTrees.h"
 
 #include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/IR/MicroBatch.h"
@@ -36,6 +37,8 @@ public:
 
   /// False if no routine computes the root alone.
   bool start();
+  /// The same for a tree of additions over GEMMs, of which the root is one.
+  bool startTree(ArrayRef<Operation *> tree);
   void foldOperands();
   void foldUsers();
   LaunchOp launch(KernelTable &table);
@@ -53,6 +56,7 @@ private:
   };
   /// Takes the candidate if a routine computes it.
   bool take(Candidate candidate, StringRef &reason);
+  void emitNoLibrary(Operation *op, StringRef what, StringRef reason) const;
   StringRef match(Candidate &candidate);
   void foldUsersOf(unsigned output);
   void emitApart(Operation *op, StringRef reason) const;
@@ -92,7 +96,8 @@ static SmallVector<Value> getInputs(ArrayRef<Operation *> members) {
 static bool haveEqualSums(GemmAttr a, GemmAttr b, Type element) {
   return !element.isBF16() ||
          (a.getM() == b.getM() && a.getN() == b.getN() &&
-          a.getK() == b.getK() && a.getBatch() == b.getBatch());
+          a.getK() == b.getK() && a.getSegments() == b.getSegments() &&
+          a.getBatch() == b.getBatch());
 }
 
 /// Why no routine computes the candidate; empty if one does.
@@ -167,11 +172,28 @@ bool LibraryCall::start() {
       candidate.outputs.push_back(result);
   if (take(std::move(candidate), reason))
     return true;
-  remark::missed(root->getLoc(),
-                 remark::RemarkOpts::name("no-library").category(DEBUG_TYPE))
-      << remark::reason("no library computes '{0}': {1}", getShortName(root),
-                        reason);
+  emitNoLibrary(root, "", reason);
   return false;
+}
+
+bool LibraryCall::startTree(ArrayRef<Operation *> tree) {
+  StringRef reason;
+  if (take({SmallVector<Operation *>(tree),
+            getInputs(tree),
+            {tree.back()->getResult(0)},
+            nullptr},
+           reason))
+    return true;
+  emitNoLibrary(tree.back(), "a tree of sums that ends in ", reason);
+  return false;
+}
+
+void LibraryCall::emitNoLibrary(Operation *op, StringRef what,
+                                StringRef reason) const {
+  remark::missed(op->getLoc(),
+                 remark::RemarkOpts::name("no-library").category(DEBUG_TYPE))
+      << remark::reason("no library computes {0}'{1}': {2}", what,
+                        getShortName(op), reason);
 }
 
 /// Takes over views that members read.
@@ -344,18 +366,36 @@ void LibraryKernels::form(Block &block) {
       if (auto routine = getLibraryRoutine(&op))
         roots.push_back({&op, *routine});
   // What is small on many ranks is not on one, and loops have other bits.
-  bool takesSmall = getElasticSegments(block.getParentOp()) != 0;
+  bool isElastic = getElasticSegments(block.getParentOp()) != 0;
   llvm::SetVector<Operation *> replaced;
-  for (auto [root, routine] : roots) {
-    LibraryCall call(root, routine, takesSmall || isLargeWhole(root));
-    if (!call.start())
-      continue;
+  auto launch = [&](LibraryCall &call) {
     call.foldOperands();
     call.foldUsers();
     call.launch(table);
     ++numLaunches;
     numOps += static_cast<int64_t>(call.getMembers().size());
     replaced.insert(call.getMembers().begin(), call.getMembers().end());
+  };
+  // Elsewhere the order of a sum is that of a library.
+  if (isElastic)
+    SegmentTrees(block, [](Operation *def, Operation *user) {
+      return findBorder(def, user).empty();
+    }).visit([&](ArrayRef<Operation *> tree) {
+      Operation *root = *llvm::find_if(tree, [](Operation *op) {
+        return getLibraryRoutine(op).has_value();
+      });
+      LibraryCall call(root, LibraryRoutine::Gemm, /*takesSmall=*/true);
+      if (!call.startTree(tree))
+        return false;
+      launch(call);
+      return true;
+    });
+  for (auto [root, routine] : roots) {
+    if (replaced.contains(root))
+      continue;
+    LibraryCall call(root, routine, isElastic || isLargeWhole(root));
+    if (call.start())
+      launch(call);
   }
   // Members are erased from the last to the first, users before definitions.
   SmallVector<Operation *> dead;

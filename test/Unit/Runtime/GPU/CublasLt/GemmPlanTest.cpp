@@ -143,6 +143,10 @@ TEST(GemmPlan, SaysWhatDoesNotFit) {
   rg_gemm_desc desc = makeGemmDesc(2, 3, 4);
   desc.k = 0;
   EXPECT_EQ(describe(desc), "there is nothing to multiply");
+  desc.k = 4;
+  desc.segments = 2;
+  EXPECT_EQ(describe(desc), "the library does not sum over segments");
+  desc.segments = 0;
 
   desc = makeGemmDesc(2, 3, 4);
   desc.a.strides[0] = 8;
