@@ -38,7 +38,8 @@ class MemorySearch {
 public:
   MemorySearch(ModuleOp module, const StepOptions &given, bool isOpen,
                CostModel model)
-      : module(module), given(given), model(std::move(model)) {
+      : module(module), given(given), model(std::move(model)),
+        measurer(module, this->model) {
     bool isFree = isOpen && !given.asCaptured;
     mayRecompute = isFree && given.recompute.decision == PassDecision::Open;
     mayApplyPolicy = mayRecompute && !given.policy;
@@ -93,6 +94,7 @@ private:
   /// Without the limit, which the tries must not look for again.
   StepOptions given;
   CostModel model;
+  StepMeasurer measurer;
   bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard, mayOffload, mayOrder;
   bool takesFirst = false;
   StepMemoryPlan plan;
@@ -103,7 +105,7 @@ private:
 } // namespace
 
 FailureOr<MeasuredStep> MemorySearch::measure(const StepOptions &decided) {
-  FailureOr<MeasuredStep> measured = measureStep(module, decided, model);
+  FailureOr<MeasuredStep> measured = measurer.measure(decided);
   if (failed(measured))
     return failure();
   keep(decided, *measured);
