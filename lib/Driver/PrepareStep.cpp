@@ -123,17 +123,6 @@ static LogicalResult lowerCapturedTypes(ModuleOp module) {
   return pm.run(module);
 }
 
-static LogicalResult runPipeline(ModuleOp module, const StepOptions &options) {
-  if (failed(verifyElastic(module, options)))
-    return failure();
-  if (std::string message = findContradiction(options); !message.empty())
-    return module.emitError() << "cannot prepare the step: " << message;
-  PassManager pm(module.getContext(), module->getName().getStringRef(),
-                 PassManager::Nesting::Implicit);
-  buildStepPipeline(pm, options);
-  return pm.run(module);
-}
-
 /// What has come of a batch that may be that of one rank: `rows` were captured.
 static BatchMode resolveBatch(const AnalyzedStep &step, int64_t rows) {
   const StepValue *batch = findBatch(step.signature);
@@ -192,6 +181,68 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
   return success();
 }
 
+/// The options with everything decided.
+static StepOptions decideOpen(const StepOptions &given,
+                              const StepOrigin &origin) {
+  StepOptions options = given;
+  options.cluster = origin.cluster;
+  options = completeOptions(std::move(options), origin.facts);
+  // Without a mesh, the batch is that of the only rank.
+  if (options.batch == BatchMode::Auto && options.shard.mesh.empty())
+    options.batch.reset();
+  options.lower = options.lower && origin.hadNodes;
+  return options;
+}
+
+/// Runs the first part of the pipeline on the module itself.
+static FailureOr<StepOrigin> shardModule(ModuleOp module,
+                                         const StepOptions &given) {
+  FailureOr<AnalyzedStep> step =
+      analyzeStep(module, given.entry,
+                  given.shard.mesh.empty() ? given.ranks : std::nullopt);
+  if (failed(step))
+    return failure();
+  const StepValue *batch = findBatch(step->signature);
+  StepOrigin origin = {findFacts(module, *step), chooseCluster(given, module),
+                       bool(step->mesh), batch ? batch->globalShape.front() : 0,
+                       hasNodes(module)};
+  StepOptions options = decideOpen(given, origin);
+  if (failed(verifyRequest(*step, options)) ||
+      (step->backward && failed(verifyPartitioned(*step, options))) ||
+      failed(verifyElastic(module, options)))
+    return failure();
+  if (std::string message = findContradiction(options); !message.empty())
+    return module.emitError() << "cannot prepare the step: " << message;
+  PassManager pm(module.getContext(), module->getName().getStringRef(),
+                 PassManager::Nesting::Implicit);
+  buildShardingPipeline(pm, options);
+  if (failed(pm.run(module)))
+    return failure();
+  return origin;
+}
+
+/// Runs the rest on what shardModule leaves.
+static FailureOr<PreparedStep> decideModule(ModuleOp module,
+                                            const StepOrigin &origin,
+                                            const StepOptions &given,
+                                            bool verifies) {
+  StepOptions options = decideOpen(given, origin);
+  PassManager pm(module.getContext(), module->getName().getStringRef(),
+                 PassManager::Nesting::Implicit);
+  pm.enableVerifier(verifies);
+  buildDecisionPipeline(pm, options, verifies);
+  if (failed(pm.run(module)))
+    return failure();
+  FailureOr<AnalyzedStep> step = analyzeStep(module, given.entry, given.ranks);
+  if (failed(step))
+    return failure();
+  if (options.batch == BatchMode::Auto)
+    options.batch = origin.wasSharded || !step->mesh || !hasDataAxis(options)
+                        ? std::optional<BatchMode>()
+                        : resolveBatch(*step, origin.rows);
+  return PreparedStep{std::move(*step), std::move(options), std::nullopt};
+}
+
 FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
                                               const StepOptions &wanted) {
   StepOptions given = wanted;
@@ -199,40 +250,17 @@ FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
   if (failed(lowerCapturedTypes(module)) ||
       failed(decideMemory(module, given, memory)))
     return failure();
-  FailureOr<AnalyzedStep> step =
-      analyzeStep(module, given.entry,
-                  given.shard.mesh.empty() ? given.ranks : std::nullopt);
-  if (failed(step))
+  FailureOr<StepOrigin> origin = shardModule(module, given);
+  if (failed(origin))
     return failure();
-  StepOptions options = given;
-  options.cluster = chooseCluster(given, module);
-  options = completeOptions(std::move(options), findFacts(module, *step));
-  // Without a mesh, the batch is that of the only rank.
-  bool isAuto = options.batch == BatchMode::Auto;
-  if (isAuto && options.shard.mesh.empty())
-    options.batch.reset();
-  options.lower = options.lower && hasNodes(module);
-
-  bool wasSharded = bool(step->mesh);
-  const StepValue *batch = findBatch(step->signature);
-  int64_t rows = batch ? batch->globalShape.front() : 0;
-  if (failed(verifyRequest(*step, options)) ||
-      (step->backward && failed(verifyPartitioned(*step, options))) ||
-      failed(runPipeline(module, options)))
-    return failure();
-  step = analyzeStep(module, given.entry, given.ranks);
-  if (failed(step))
-    return failure();
-  if (isAuto)
-    options.batch = wasSharded || !step->mesh || !hasDataAxis(options)
-                        ? std::optional<BatchMode>()
-                        : resolveBatch(*step, rows);
-  return PreparedStep{std::move(*step), std::move(options), std::move(memory)};
+  FailureOr<PreparedStep> prepared =
+      decideModule(module, *origin, given, /*verifies=*/true);
+  if (succeeded(prepared))
+    prepared->memory = std::move(memory);
+  return prepared;
 }
 
-FailureOr<PreparedStep> regather::prepareWholeStep(ModuleOp module,
-                                                   const StepOptions &options) {
-  FailureOr<PreparedStep> prepared = prepareStep(module, options);
+static FailureOr<PreparedStep> makeWhole(FailureOr<PreparedStep> prepared) {
   if (failed(prepared))
     return failure();
   FailureOr<AnalyzedStep> whole = mergeParts(prepared->step);
@@ -240,4 +268,27 @@ FailureOr<PreparedStep> regather::prepareWholeStep(ModuleOp module,
     return failure();
   prepared->step = std::move(*whole);
   return prepared;
+}
+
+FailureOr<PreparedStep> regather::prepareWholeStep(ModuleOp module,
+                                                   const StepOptions &options) {
+  return makeWhole(prepareStep(module, options));
+}
+
+FailureOr<ShardedStep> regather::shardOverMesh(ModuleOp module,
+                                               const StepOptions &options) {
+  ShardedStep sharded = {module.clone(), StepOrigin()};
+  if (failed(lowerCapturedTypes(*sharded.module)))
+    return failure();
+  FailureOr<StepOrigin> origin = shardModule(*sharded.module, options);
+  if (failed(origin))
+    return failure();
+  sharded.origin = std::move(*origin);
+  return sharded;
+}
+
+FailureOr<PreparedStep>
+regather::prepareShardedStep(ModuleOp copy, const StepOrigin &origin,
+                             const StepOptions &options) {
+  return makeWhole(decideModule(copy, origin, options, /*verifies=*/false));
 }

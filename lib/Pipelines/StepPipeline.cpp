@@ -109,6 +109,12 @@ static void addBoundaryPasses(OpPassManager &pm, const StepOptions &options) {
 
 void regather::buildStepPipeline(OpPassManager &pm,
                                  const StepOptions &options) {
+  buildShardingPipeline(pm, options);
+  buildDecisionPipeline(pm, options);
+}
+
+void regather::buildShardingPipeline(OpPassManager &pm,
+                                     const StepOptions &options) {
   // From a step on one device to one rank's part of it, with collectives:
   // first what cuts the model, then what cuts the batch.
   if (!getModelAxes(options).empty()) {
@@ -125,7 +131,15 @@ void regather::buildStepPipeline(OpPassManager &pm,
     pm.addPass(createChunkRowsPass(options.chunk.options));
     closePhase(pm, options);
   }
+}
 
+void regather::buildDecisionPipeline(OpPassManager &pm,
+                                     const StepOptions &options,
+                                     bool verifiesPhases) {
+  auto endPhase = [&] {
+    if (verifiesPhases)
+      closePhase(pm, options);
+  };
   // Decide about memory between forward and backward.
   if (options.policy || options.reshard.isWanted() ||
       options.recompute.isWanted())
@@ -134,21 +148,21 @@ void regather::buildStepPipeline(OpPassManager &pm,
   // Update the parameters, each shard on the rank that owns it.
   if (options.optimizer) {
     pm.addPass(createAppendOptimizerPass(*options.optimizer));
-    closePhase(pm, options);
+    endPhase();
   }
 
   // Let collectives that are better off together start as one.
   if (options.bucket.isWanted()) {
     pm.addPass(
         createBucketCollectivesPass(withCluster(options.bucket.options)));
-    closePhase(pm, options);
+    endPhase();
   }
 
   // Order nodes so that communication hides behind computation, unless kernels
   // are ordered later.
   if (options.schedule.isWanted() && !options.schedulesKernels) {
     pm.addPass(createSchedulePass(withCluster(options.schedule.options)));
-    closePhase(pm, options);
+    endPhase();
   }
 
   // For what takes no nodes.

@@ -42,6 +42,37 @@ mlir::FailureOr<PreparedStep> prepareStep(mlir::ModuleOp module,
 mlir::FailureOr<PreparedStep> prepareWholeStep(mlir::ModuleOp module,
                                                const StepOptions &options);
 
+/// What a step was before anything was done to it.
+struct StepOrigin {
+  StepFacts facts;
+  /// What the options, or else the ranks, choose.
+  std::string cluster;
+  /// Over a mesh.
+  bool wasSharded = false;
+  /// Of the captured batch.
+  int64_t rows = 0;
+  /// As captured steps consist of them.
+  bool hadNodes = false;
+};
+
+/// A step that is cut over its mesh, for several decisions about the rest.
+struct ShardedStep {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  StepOrigin origin;
+};
+
+/// The first part of prepareStep, without a limit of memory, for a copy of
+/// `module`.
+mlir::FailureOr<ShardedStep> shardOverMesh(mlir::ModuleOp module,
+                                           const StepOptions &options);
+
+/// The rest of prepareWholeStep for a copy of what shardOverMesh made with the
+/// same options, but for decisions about memory other than `chunk`. It does not
+/// verify what passes leave, as that step was prepared only to be measured.
+mlir::FailureOr<PreparedStep> prepareShardedStep(mlir::ModuleOp copy,
+                                                 const StepOrigin &origin,
+                                                 const StepOptions &options);
+
 /// Emits an error for each pass that somebody gave options of and that the
 /// prepared step does not go through up to `stage`.
 mlir::LogicalResult verifyNamedPasses(mlir::ModuleOp module,

@@ -20,6 +20,16 @@ namespace regather {
 /// phase ends with tg-verify-step.
 void buildStepPipeline(mlir::OpPassManager &pm, const StepOptions &options);
 
+/// Its first part: what cuts the step over its mesh, and its largest chain over
+/// rows into blocks. Of the options, those of decisions about memory but for
+/// `chunk` do not matter.
+void buildShardingPipeline(mlir::OpPassManager &pm, const StepOptions &options);
+
+/// The rest of it. Without `verifiesPhases`, phases do not end with
+/// tg-verify-step, but for what is saved, recomputed and gathered again.
+void buildDecisionPipeline(mlir::OpPassManager &pm, const StepOptions &options,
+                           bool verifiesPhases = true);
+
 /// True if the batch is split over an axis of the mesh that is asked for: one
 /// that does not cut the model.
 bool hasDataAxis(const StepOptions &options);

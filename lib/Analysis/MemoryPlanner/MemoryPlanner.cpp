@@ -27,6 +27,9 @@ constexpr uint64_t kLocalSearchShare = 8;
 /// What each order of the exact search may spend at first.
 constexpr uint64_t kFirstRound = 1 << 20;
 constexpr uint64_t kMaxRound = uint64_t(1) << 60;
+/// A component of more blocks is packed by the first descent of the search or
+/// hardly ever: a descent looks at each pair of its blocks about once.
+constexpr size_t kManyBlocks = 1000;
 
 /// Packs one component as low as the effort allows.
 class ComponentPlanner {
@@ -42,6 +45,10 @@ public:
   uint64_t getProvenBound() const { return provenBound; }
 
 private:
+  /// True if the exact search ends before it has used up the effort.
+  bool givesUp() const {
+    return floor && component.blocks.size() > kManyBlocks;
+  }
   SearchOutcome search(uint64_t capacity, uint64_t effortPerOrder);
   void searchBelowBest();
 
@@ -82,13 +89,16 @@ SearchOutcome ComponentPlanner::search(uint64_t capacity,
 void ComponentPlanner::searchBelowBest() {
   uint64_t unit = problem.unit;
   uint64_t low = target / unit;
+  uint64_t numBlocks = component.blocks.size();
+  uint64_t lastRound = givesUp() ? std::max(kFirstRound, numBlocks * numBlocks)
+                                 : std::numeric_limits<uint64_t>::max();
   // All peaks are multiples of the unit, also the best one.
   auto tryCapacity = [&](uint64_t capacity, uint64_t effortPerOrder) {
     if (search(capacity * unit, effortPerOrder) == SearchOutcome::Impossible)
       low = capacity + 1;
     return low < best.peak / unit;
   };
-  for (uint64_t round = kFirstRound; !effort.isSpent();
+  for (uint64_t round = kFirstRound; round <= lastRound && !effort.isSpent();
        round = std::min(round, kMaxRound) * 4)
     if (!tryCapacity(low, round) ||
         !tryCapacity(low + (best.peak / unit - low) / 2, round / 8))
@@ -101,14 +111,16 @@ void ComponentPlanner::run() {
     return;
   if (component.blocks.size() <= kMaxSearchBlocks)
     floor = findFloor(problem, component);
-  if (floor) {
-    Effort reserve = effort.split(effort.getLeft() / kLocalSearchShare);
+  Effort reserve = effort.split(effort.getLeft() / kLocalSearchShare);
+  if (floor)
     searchBelowBest();
-    effort.join(reserve);
-  }
+  // What a search leaves that gave up early is not for the local one.
+  Effort unused = effort.split(givesUp() ? effort.getLeft() : 0);
+  effort.join(reserve);
   uint64_t wanted = std::max(target, provenBound);
   if (component.blocks.size() > 1)
     improveOrder(problem, component, wanted, effort, best);
+  effort.join(unused);
 }
 
 Result<MemoryPlan> regather::planMemory(const MemoryPlanRequest &request,

@@ -101,19 +101,25 @@ MemoryProjection::MemoryProjection(const Graph &graph, ArrayRef<uint32_t> base,
 
 void MemoryProjection::applyChange(uint32_t op, int64_t sign) {
   uint32_t place = places[op];
+  // Most of what changes does so from the head on, and is added at once.
+  int64_t fromHead = 0;
   // Its results are live from now on instead of from its place in the base.
   for (uint32_t buffer : graph.written[op])
     if (lastUse[buffer] != Graph::kNone || graph.buffers[buffer].isLiveOut)
-      projected.add(head, place, sign * graph.buffers[buffer].bytes);
+      fromHead += graph.buffers[buffer].bytes;
   // A buffer that it is the last to use is freed by the user before it.
   for (auto [buffer, use] : zip_equal(graph.used[op], usesOf[op])) {
     if (lastUse[buffer] != use || graph.buffers[buffer].isLiveOut)
       continue;
     uint32_t previous = uses[use].previous;
-    uint32_t begin =
-        previous == Graph::kNone ? head : places[uses[previous].op] + 1;
-    projected.add(begin, place, -sign * graph.buffers[buffer].bytes);
+    if (previous == Graph::kNone)
+      fromHead -= graph.buffers[buffer].bytes;
+    else
+      projected.add(places[uses[previous].op] + 1, place,
+                    -sign * graph.buffers[buffer].bytes);
   }
+  if (fromHead != 0)
+    projected.add(head, place, sign * fromHead);
   projected.add(place, place + 1, sign * kNothing);
 }
 

@@ -12,11 +12,12 @@
 #include "../Report/StepSimulation.h"
 
 #include "regather/Driver/BoundaryStatistics.h"
-#include "regather/Driver/PrepareStep.h"
 #include "regather/Driver/SimulationSummary.h"
+#include "regather/Pipelines/Pipelines.h"
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/Program/CompileStep.h"
 
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -55,27 +56,72 @@ static void describeTime(const StepSimulation &simulation,
   });
 }
 
+/// Runs passes on a module that is only measured, and need not be verified.
+static LogicalResult
+runUnverified(ModuleOp module,
+              llvm::function_ref<void(OpPassManager &)> addPasses) {
+  PassManager pm(module.getContext());
+  pm.enableVerifier(false);
+  addPasses(pm);
+  return pm.run(module);
+}
+
+/// The kernels of a step on the cluster. Takes its module if it is needed no
+/// more.
+static FailureOr<StepSimulation> simulateOnly(OwningOpRef<ModuleOp> &module,
+                                              const AnalyzedStep &step,
+                                              const CostModel &model,
+                                              const ProgramOptions &program) {
+  func::FuncOp entry = step.entry;
+  std::string name = entry.getName().str();
+  ModelFlops flops = countModelFlops(*module);
+  OwningOpRef<ModuleOp> kernels =
+      formsKernelsFirst(entry) ? std::move(module) : (*module).clone();
+  if (failed(runUnverified(*kernels, [&](OpPassManager &pm) {
+        buildKernelPipeline(pm, program);
+      })))
+    return failure();
+  return simulateFormedKernels(std::move(kernels), name, step.signature.ranks,
+                               flops, model);
+}
+
 /// The program of a step, from the kernels that were simulated if they are the
 /// same.
 static FailureOr<OwningOpRef<ModuleOp>>
-planMemoryOf(func::FuncOp entry, StepSimulation simulation,
-             const ProgramOptions &program) {
-  if (!formsKernelsFirst(entry))
-    return lowerToProgram(entry, program);
-  if (failed(lowerKernelsToProgram(simulation.analyzed.entry, program)))
+planMemoryOf(OwningOpRef<ModuleOp> &module, const AnalyzedStep &step,
+             StepSimulation simulation, const ProgramOptions &program) {
+  if (module)
+    return lowerToProgram(step.entry, program);
+  if (failed(runUnverified(*simulation.module, [&](OpPassManager &pm) {
+        buildMemoryPipeline(pm, simulation.analyzed.entry.getName(), program);
+      })))
     return failure();
   return std::move(simulation.module);
 }
 
-FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
-                                              const StepOptions &options,
-                                              const CostModel &model) {
+const ShardedStep *StepMeasurer::getSharded(const StepOptions &options) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::string chunk = printStepOption(options, "chunk");
+  auto it = sharded.find(chunk);
+  if (it != sharded.end())
+    return &it->second;
+  FailureOr<ShardedStep> made = shardOverMesh(module, options);
+  if (failed(made))
+    return nullptr;
+  return &sharded.try_emplace(chunk, std::move(*made)).first->second;
+}
+
+FailureOr<MeasuredStep> StepMeasurer::measure(const StepOptions &options) {
   ScopedDiagnosticHandler handler(
       module.getContext(), [](Diagnostic &diagnostic) {
         return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
       });
-  OwningOpRef<ModuleOp> copy = module.clone();
-  FailureOr<PreparedStep> prepared = prepareWholeStep(*copy, options);
+  const ShardedStep *cut = getSharded(options);
+  if (!cut)
+    return failure();
+  OwningOpRef<ModuleOp> copy = (*cut->module).clone();
+  FailureOr<PreparedStep> prepared =
+      prepareShardedStep(*copy, cut->origin, options);
   if (failed(prepared))
     return failure();
   MeasuredStep measured;
@@ -83,13 +129,13 @@ FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
   measured.savedBytes = countBoundary(*copy).savedBytes;
   ProgramOptions program = prepared->options.getProgram();
   FailureOr<StepSimulation> simulation =
-      simulateKernels(prepared->step, model, program);
+      simulateOnly(copy, prepared->step, model, program);
   if (failed(simulation))
     return failure();
   measured.hasOwnBatches = prepared->options.batch == tg::BatchMode::PerRank;
   describeTime(*simulation, model, measured);
   FailureOr<OwningOpRef<ModuleOp>> lowered =
-      planMemoryOf(prepared->step.entry, std::move(*simulation), program);
+      planMemoryOf(copy, prepared->step, std::move(*simulation), program);
   if (failed(lowered))
     return failure();
   FailureOr<report::MemoryCurve> memory =
@@ -101,4 +147,10 @@ FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
   measured.choice.hostBytes = memory->hostBytes;
   measured.largest = std::move(memory->largest);
   return measured;
+}
+
+FailureOr<MeasuredStep> regather::measureStep(ModuleOp module,
+                                              const StepOptions &options,
+                                              const CostModel &model) {
+  return StepMeasurer(module, model).measure(options);
 }

@@ -11,7 +11,11 @@
 
 #include "regather/Analysis/Cost/CostModel.h"
 #include "regather/Driver/MemoryPlan.h"
+#include "regather/Driver/PrepareStep.h"
 #include "regather/Report/StepReport.h"
+
+#include <map>
+#include <mutex>
 
 namespace regather {
 
@@ -33,8 +37,32 @@ struct MeasuredStep {
   double utilization = 0;
 };
 
-/// Prepares a copy of the module as `options` say, plans its arena and
-/// simulates it. Remarks and warnings are not heard.
+/// Measures a step with different decisions about memory. What they have in
+/// common, the step as it is cut over its mesh, is made once. Several threads
+/// may measure at the same time.
+class StepMeasurer {
+public:
+  /// Both outlive it.
+  StepMeasurer(mlir::ModuleOp module, const CostModel &model)
+      : module(module), model(model) {}
+
+  /// Prepares the step as `options` say, plans its arena and simulates it.
+  /// Remarks and warnings are not heard. Options differ from those of other
+  /// calls in decisions about memory alone, and ask for no limit.
+  mlir::FailureOr<MeasuredStep> measure(const StepOptions &options);
+
+private:
+  /// Null if it cannot be; then an error has been emitted.
+  const ShardedStep *getSharded(const StepOptions &options);
+
+  mlir::ModuleOp module;
+  const CostModel &model;
+  std::mutex mutex;
+  /// By what is said about chains over rows.
+  std::map<std::string, ShardedStep> sharded;
+};
+
+/// The same for a step that is measured once.
 mlir::FailureOr<MeasuredStep> measureStep(mlir::ModuleOp module,
                                           const StepOptions &options,
                                           const CostModel &model);

@@ -10,8 +10,11 @@
 
 #include "regather/Dialect/TG/Steps/TimedStep.h"
 #include "regather/Driver/Clusters.h"
-#include "regather/Driver/PrepareStep.h"
+#include "regather/Pipelines/Pipelines.h"
 #include "regather/Timeline/WriteTimeline.h"
+
+#include "mlir/IR/Remarks.h"
+#include "mlir/IR/Threading.h"
 
 using namespace mlir;
 using namespace regather;
@@ -34,11 +37,21 @@ static constexpr double kLeastPart = 0.1;
 static constexpr size_t kNumNamed = 3;
 
 namespace {
+/// Decisions, and the step with them.
+struct Try {
+  StepOptions options;
+  MeasuredStep measured;
+};
+
+/// Those of one part of the search, in their order.
+using Tries = std::vector<Try>;
+
 class MemorySearch {
 public:
   MemorySearch(ModuleOp module, const StepOptions &given, bool isOpen,
                CostModel model)
-      : module(module), given(given), model(std::move(model)) {
+      : module(module), given(given), model(std::move(model)),
+        measurer(module, this->model) {
     bool isFree = isOpen && !given.asCaptured;
     mayRecompute = isFree && given.recompute.decision == PassDecision::Open;
     mayApplyPolicy = mayRecompute && !given.policy;
@@ -60,29 +73,43 @@ public:
   MeasuredStep takeChosen() { return std::move(measuredSteps[plan.chosen]); }
 
 private:
-  FailureOr<MeasuredStep> measure(const StepOptions &options);
-  void keep(const StepOptions &options, const MeasuredStep &measured);
+  /// Parts of the search that do not depend on each other.
+  using Parts = ArrayRef<std::function<void()>>;
+
+  FailureOr<MeasuredStep> measure(const StepOptions &options, Tries &tries);
   /// The same for decisions that may be impossible: no errors then.
-  FailureOr<MeasuredStep> tryDecisions(const StepOptions &options);
+  FailureOr<MeasuredStep> tryDecisions(const StepOptions &options,
+                                       Tries &tries);
+  void keep(Tries tries);
   bool fits(const MeasuredStep &measured) const {
     return measured.choice.getBytes() <= plan.limit;
   }
 
   /// True if what has been found will do.
-  bool isDone() const { return takesFirst && findBest(); }
+  bool isDone(const Tries &tries) const {
+    return takesFirst &&
+           (findBest() || llvm::any_of(tries, [&](const Try &one) {
+              return fits(one.measured);
+            }));
+  }
+  void runSideBySide(Parts parts);
   void tryWithoutRoom(const MeasuredStep &first);
-  LogicalResult tryNothingTwice();
   void tryAll(const StepOptions &options, const MeasuredStep &measured,
-              llvm::ArrayRef<PolicyPlan> policies, unsigned numBudgets);
-  void tryPolicy(const StepOptions &options, PolicyPlan policy);
+              llvm::ArrayRef<PolicyPlan> policies, unsigned numBudgets,
+              Tries &tries);
+  std::optional<Try> tryPolicies(const StepOptions &options,
+                                 llvm::ArrayRef<PolicyPlan> policies,
+                                 Tries &tries);
   void tryBudgets(const StepOptions &options, const MeasuredStep &most,
-                  unsigned numBudgets);
-  void tryOffloads(const StepOptions &options, const MeasuredStep &measured);
+                  unsigned numBudgets, Tries &tries);
+  void tryOffloads(const StepOptions &options, const MeasuredStep &measured,
+                   Tries &tries);
   void tryBudgetsWithHost(const StepOptions &options,
-                          const MeasuredStep &measured);
-  FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first);
+                          const MeasuredStep &measured, Tries &tries);
+  LogicalResult tryNothingTwice(Tries &tries);
+  FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first, Tries &tries);
   void trySumsInBlocks();
-  void tryGathersAgain(const MeasuredStep &first);
+  void tryGathersAgain(const MeasuredStep &first, Tries &tries);
   void tryMoreRoom();
   void tryLessRoom();
   unsigned findLeast() const;
@@ -93,6 +120,7 @@ private:
   /// Without the limit, which the tries must not look for again.
   StepOptions given;
   CostModel model;
+  StepMeasurer measurer;
   bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard, mayOffload, mayOrder;
   bool takesFirst = false;
   StepMemoryPlan plan;
@@ -102,31 +130,76 @@ private:
 };
 } // namespace
 
-FailureOr<MeasuredStep> MemorySearch::measure(const StepOptions &decided) {
-  FailureOr<MeasuredStep> measured = measureStep(module, decided, model);
-  if (failed(measured))
-    return failure();
-  keep(decided, *measured);
+FailureOr<MeasuredStep> MemorySearch::measure(const StepOptions &decided,
+                                              Tries &tries) {
+  FailureOr<MeasuredStep> measured = measurer.measure(decided);
+  if (succeeded(measured))
+    tries.push_back({decided, *measured});
   return measured;
 }
 
-void MemorySearch::keep(const StepOptions &decided,
-                        const MeasuredStep &measured) {
-  if (plan.choices.empty() || measured.boundSeconds < plan.boundSeconds)
-    plan.boundSeconds = measured.boundSeconds;
-  plan.choices.push_back(measured.choice);
-  options.push_back(decided);
-  measuredSteps.push_back(measured);
-}
-
-FailureOr<MeasuredStep> MemorySearch::tryDecisions(const StepOptions &decided) {
+FailureOr<MeasuredStep> MemorySearch::tryDecisions(const StepOptions &decided,
+                                                   Tries &tries) {
   ScopedDiagnosticHandler handler(module.getContext(),
                                   [](Diagnostic &) { return success(); });
-  return measure(decided);
+  return measure(decided, tries);
+}
+
+void MemorySearch::keep(Tries tries) {
+  for (Try &one : tries) {
+    if (plan.choices.empty() || one.measured.boundSeconds < plan.boundSeconds)
+      plan.boundSeconds = one.measured.boundSeconds;
+    plan.choices.push_back(one.measured.choice);
+    options.push_back(std::move(one.options));
+    measuredSteps.push_back(std::move(one.measured));
+  }
+}
+
+static void append(Tries &tries, Tries others) {
+  llvm::move(others, std::back_inserter(tries));
+}
+
+/// Loads the dialects of all passes that steps go through, which threads must
+/// not do.
+static void loadPassDialects(MLIRContext *context) {
+  StepOptions all;
+  all.shard.mesh = {"dp:2", "tp:2"};
+  all.policy.emplace();
+  all.optimizer.emplace();
+  for (PassDecision recompute : {PassDecision::Yes, PassDecision::No}) {
+    all.recompute.decision = recompute;
+    all.chunk.decision = all.reshard.decision = all.bucket.decision =
+        all.schedule.decision = all.offload.decision = PassDecision::Yes;
+    OpPassManager pm(ModuleOp::getOperationName(),
+                     OpPassManager::Nesting::Implicit);
+    buildStepPipeline(pm, all);
+    buildProgramPipeline(pm, all.entry, all.getProgram(), /*lowersNodes=*/true);
+    DialectRegistry dialects;
+    pm.getDependentDialects(dialects);
+    context->appendDialectRegistry(dialects);
+    for (StringRef name : dialects.getDialectNames())
+      context->getOrLoadDialect(name);
+  }
+}
+
+/// What they find depends on no order. A listener of remarks hears them in that
+/// of the parts.
+void MemorySearch::runSideBySide(Parts parts) {
+  MLIRContext *context = module.getContext();
+  if (context->getRemarkEngine()) {
+    for (const std::function<void()> &part : parts)
+      part();
+    return;
+  }
+  loadPassDialects(context);
+  // Errors of one part must not end up with another one.
+  ScopedDiagnosticHandler handler(context,
+                                  [](Diagnostic &) { return success(); });
+  parallelForEach(context, parts, [](const auto &part) { part(); });
 }
 
 /// Measures the step that computes and gathers nothing twice.
-LogicalResult MemorySearch::tryNothingTwice() {
+LogicalResult MemorySearch::tryNothingTwice(Tries &tries) {
   StepOptions least = given;
   if (mayRecompute)
     least.recompute.decision = PassDecision::No;
@@ -134,25 +207,19 @@ LogicalResult MemorySearch::tryNothingTwice() {
     least.reshard.decision = PassDecision::Yes;
     least.reshard.options.mode = ReshardMode::Never;
   }
-  return measure(least);
-}
-
-void MemorySearch::tryPolicy(const StepOptions &decided, PolicyPlan policy) {
-  StepOptions marked = decided;
-  marked.policy.emplace().policy = policy;
-  (void)tryDecisions(marked);
+  return measure(least, tries);
 }
 
 /// How much has to lie on the host for the step to fit, as `decided` otherwise:
 /// less takes less time of the link. `most` is the step with nothing there.
 void MemorySearch::tryOffloads(const StepOptions &decided,
-                               const MeasuredStep &most) {
+                               const MeasuredStep &most, Tries &tries) {
   if (!mayOffload)
     return;
   StepOptions away = decided;
   away.offload.decision = PassDecision::Yes;
   away.offload.options.mode = OffloadMode::All;
-  FailureOr<MeasuredStep> all = tryDecisions(away);
+  FailureOr<MeasuredStep> all = tryDecisions(away, tries);
   if (failed(all) || !fits(*all))
     return;
   away.offload.options.mode = OffloadMode::Bytes;
@@ -170,7 +237,7 @@ void MemorySearch::tryOffloads(const StepOptions &decided,
         low + static_cast<int64_t>(part * static_cast<double>(high - low)),
         low + 1, high - 1);
     away.offload.options.bytes = bytes;
-    FailureOr<MeasuredStep> measured = tryDecisions(away);
+    FailureOr<MeasuredStep> measured = tryDecisions(away, tries);
     if (failed(measured))
       return;
     bool isEnough = fits(*measured);
@@ -182,7 +249,8 @@ void MemorySearch::tryOffloads(const StepOptions &decided,
 /// Recomputation and the link to the host share the work: what is copied away
 /// while forward computes costs nothing, and a budget makes the rest fit.
 void MemorySearch::tryBudgetsWithHost(const StepOptions &decided,
-                                      const MeasuredStep &measured) {
+                                      const MeasuredStep &measured,
+                                      Tries &tries) {
   const Device &device = model.getCluster().device;
   if (!mayOffload || !mayRecompute)
     return;
@@ -191,9 +259,9 @@ void MemorySearch::tryBudgetsWithHost(const StepOptions &decided,
   away.offload.options.mode = OffloadMode::Bytes;
   away.offload.options.bytes = static_cast<int64_t>(
       kForwardPart * measured.choice.seconds * device.hostBandwidth);
-  FailureOr<MeasuredStep> partly = tryDecisions(away);
+  FailureOr<MeasuredStep> partly = tryDecisions(away, tries);
   if (succeeded(partly) && !fits(*partly))
-    tryBudgets(away, *partly, kNumBudgetsAgain);
+    tryBudgets(away, *partly, kNumBudgetsAgain, tries);
 }
 
 /// The largest budget with which the step fits: more saved bytes mean less to
@@ -201,7 +269,8 @@ void MemorySearch::tryBudgetsWithHost(const StepOptions &decided,
 /// least possible is too small. Arenas do not grow evenly with budgets, so a
 /// guess by two of them keeps away from both.
 void MemorySearch::tryBudgets(const StepOptions &decided,
-                              const MeasuredStep &most, unsigned numBudgets) {
+                              const MeasuredStep &most, unsigned numBudgets,
+                              Tries &tries) {
   int64_t low = 0, high = most.savedBytes;
   int64_t highBytes = most.choice.getBytes();
   std::optional<int64_t> lowBytes;
@@ -222,7 +291,7 @@ void MemorySearch::tryBudgets(const StepOptions &decided,
     within.recompute.options.mode = PartitionMode::Budget;
     within.recompute.options.budget = budget;
     within.recompute.options.cluster = chooseCluster(given, module);
-    FailureOr<MeasuredStep> measured = tryDecisions(within);
+    FailureOr<MeasuredStep> measured = tryDecisions(within, tries);
     if (succeeded(measured) && !fits(*measured)) {
       high = budget;
       highBytes = measured->choice.getBytes();
@@ -239,76 +308,101 @@ void MemorySearch::tryBudgets(const StepOptions &decided,
   }
 }
 
+/// Returns the last one that does not fit; the last policy leaves least.
+std::optional<Try> MemorySearch::tryPolicies(const StepOptions &decided,
+                                             ArrayRef<PolicyPlan> policies,
+                                             Tries &tries) {
+  std::optional<Try> smallest;
+  if (!mayApplyPolicy)
+    return smallest;
+  for (PolicyPlan policy : policies) {
+    StepOptions marked = decided;
+    marked.policy.emplace().policy = policy;
+    FailureOr<MeasuredStep> tried = tryDecisions(marked, tries);
+    if (succeeded(tried) && !fits(*tried))
+      smallest = Try{std::move(marked), std::move(*tried)};
+    if (isDone(tries))
+      break;
+  }
+  return smallest;
+}
+
 /// What is computed again in a step that needs too much, where parameters are
 /// gathered as `decided`.
 void MemorySearch::tryAll(const StepOptions &decided,
                           const MeasuredStep &measured,
-                          ArrayRef<PolicyPlan> policies, unsigned numBudgets) {
+                          ArrayRef<PolicyPlan> policies, unsigned numBudgets,
+                          Tries &tries) {
   if (!mayRecompute)
-    return tryOffloads(decided, measured);
-  // Policies are there to be compared with.
-  if (takesFirst)
-    tryBudgets(decided, measured, numBudgets);
-  if (isDone())
+    return tryOffloads(decided, measured, tries);
+  if (takesFirst) {
+    // Policies are there to be compared with.
+    tryBudgets(decided, measured, numBudgets, tries);
+    if (isDone(tries))
+      return;
+    std::optional<Try> smallest = tryPolicies(decided, policies, tries);
+    if (isDone(tries))
+      return;
+    tryOffloads(decided, measured, tries);
+    // What is left may lie on the host as well.
+    if (smallest)
+      tryOffloads(smallest->options, smallest->measured, tries);
     return;
-  std::optional<std::pair<StepOptions, MeasuredStep>> smallest;
-  if (mayApplyPolicy)
-    for (PolicyPlan policy : policies) {
-      StepOptions marked = decided;
-      marked.policy.emplace().policy = policy;
-      FailureOr<MeasuredStep> tried = tryDecisions(marked);
-      if (succeeded(tried) && !fits(*tried))
-        smallest.emplace(std::move(marked), std::move(*tried));
-      if (isDone())
-        return;
-    }
-  if (!takesFirst)
-    tryBudgets(decided, measured, numBudgets);
-  tryOffloads(decided, measured);
-  // The last policy leaves least, which may lie on the host as well.
-  if (smallest)
-    tryOffloads(smallest->first, smallest->second);
+  }
+  Tries marked, budgets, offloads, markedOffloads;
+  runSideBySide({[&] {
+                   if (std::optional<Try> smallest =
+                           tryPolicies(decided, policies, marked))
+                     tryOffloads(smallest->options, smallest->measured,
+                                 markedOffloads);
+                 },
+                 [&] { tryBudgets(decided, measured, numBudgets, budgets); },
+                 [&] { tryOffloads(decided, measured, offloads); }});
+  for (Tries *part : {&marked, &budgets, &offloads, &markedOffloads})
+    append(tries, std::move(*part));
 }
 
 /// Blocks of rows take hardly any time, so what comes later has them if they
 /// help at all. Fails if they do not.
-FailureOr<MeasuredStep> MemorySearch::tryChunks(const MeasuredStep &first) {
+FailureOr<MeasuredStep> MemorySearch::tryChunks(const MeasuredStep &first,
+                                                Tries &tries) {
   StepOptions chunked = given;
   chunked.chunk.decision = PassDecision::Yes;
-  FailureOr<MeasuredStep> measured = tryDecisions(chunked);
+  FailureOr<MeasuredStep> measured = tryDecisions(chunked, tries);
   if (failed(measured) ||
       measured->choice.getBytes() >= first.choice.getBytes())
     return failure();
-  given = chunked;
   return measured;
 }
 
 /// The last resort: sums over the rows of a chain in blocks have other bits.
 void MemorySearch::trySumsInBlocks() {
   given.chunk.options.sums = ChunkSums::Blocks;
-  FailureOr<MeasuredStep> measured = tryDecisions(given);
-  if (failed(measured) || fits(*measured))
-    return;
-  tryAll(given, *measured, PolicyPlan::Full, kNumBudgetsAgain);
-  if (!mayReshard || findBest())
+  Tries tries;
+  FailureOr<MeasuredStep> measured = tryDecisions(given, tries);
+  if (succeeded(measured) && !fits(*measured))
+    tryAll(given, *measured, PolicyPlan::Full, kNumBudgetsAgain, tries);
+  keep(std::move(tries));
+  if (failed(measured) || !mayReshard || !mayApplyPolicy || findBest())
     return;
   given.reshard.decision = PassDecision::Yes;
   given.reshard.options.mode = ReshardMode::Always;
-  if (mayApplyPolicy)
-    tryPolicy(given, PolicyPlan::Full);
+  Tries again;
+  tryPolicies(given, PolicyPlan::Full, again);
+  keep(std::move(again));
 }
 
 /// All parameters are released after forward. A selective policy has been seen
 /// by then, with little more memory.
-void MemorySearch::tryGathersAgain(const MeasuredStep &first) {
+void MemorySearch::tryGathersAgain(const MeasuredStep &first, Tries &tries) {
   StepOptions again = given;
   again.reshard.decision = PassDecision::Yes;
   again.reshard.options.mode = ReshardMode::Always;
-  FailureOr<MeasuredStep> measured = tryDecisions(again);
+  FailureOr<MeasuredStep> measured = tryDecisions(again, tries);
   if (failed(measured) || fits(*measured) ||
       measured->choice.getBytes() == first.choice.getBytes())
     return;
-  tryAll(again, *measured, PolicyPlan::Full, kNumBudgetsAgain);
+  tryAll(again, *measured, PolicyPlan::Full, kNumBudgetsAgain, tries);
 }
 
 /// Schedules keep to little more than what the step takes in its order. Where
@@ -321,7 +415,9 @@ void MemorySearch::tryMoreRoom() {
   StepOptions roomy = options[*best];
   roomy.schedule.decision = PassDecision::Yes;
   roomy.schedule.options.memoryLimit = std::to_string(plan.limit);
-  (void)tryDecisions(roomy);
+  Tries tries;
+  (void)tryDecisions(roomy, tries);
+  keep(std::move(tries));
 }
 
 /// Schedules start copies and gathers earlier than the step in its order. Where
@@ -334,19 +430,23 @@ void MemorySearch::tryLessRoom() {
   StepOptions tight = options[findLeast()];
   tight.schedule.decision = PassDecision::Yes;
   tight.schedule.options.memoryLimit = std::to_string(plan.limit);
-  FailureOr<MeasuredStep> measured = tryDecisions(tight);
-  if (succeeded(measured) && fits(*measured))
+  auto isEnough = [&] {
+    Tries tries;
+    FailureOr<MeasuredStep> measured = tryDecisions(tight, tries);
+    keep(std::move(tries));
+    return succeeded(measured) && fits(*measured);
+  };
+  if (isEnough())
     return;
   tight.schedule.decision = PassDecision::No;
-  measured = tryDecisions(tight);
-  if ((succeeded(measured) && fits(*measured)) || !mayOffload || !mayRecompute)
+  if (isEnough() || !mayOffload || !mayRecompute)
     return;
   if (mayApplyPolicy)
     tight.policy.reset();
   tight.recompute.decision = PassDecision::No;
   tight.offload.decision = PassDecision::Yes;
   tight.offload.options.mode = OffloadMode::All;
-  (void)tryDecisions(tight);
+  (void)isEnough();
 }
 
 /// The one that needs the fewest bytes.
@@ -401,30 +501,65 @@ LogicalResult MemorySearch::emitLeast() {
 
 /// Everything that makes a step smaller, from the cheapest on.
 void MemorySearch::tryWithoutRoom(const MeasuredStep &first) {
-  tryAll(given, first, {PolicyPlan::Selective, PolicyPlan::Full}, kNumBudgets);
-  if (isDone())
+  constexpr PolicyPlan kPolicies[] = {PolicyPlan::Selective, PolicyPlan::Full};
+  Tries asGiven, withHost, again;
+  if (!takesFirst) {
+    // The one that takes longest comes first.
+    runSideBySide(
+        {[&] {
+           if (mayReshard)
+             tryGathersAgain(first, again);
+         },
+         [&] { tryAll(given, first, kPolicies, kNumBudgets, asGiven); },
+         [&] { tryBudgetsWithHost(given, first, withHost); }});
+    for (Tries *part : {&asGiven, &withHost, &again})
+      keep(std::move(*part));
     return;
-  tryBudgetsWithHost(given, first);
-  if (mayReshard && !isDone())
-    tryGathersAgain(first);
+  }
+  tryAll(given, first, kPolicies, kNumBudgets, asGiven);
+  keep(std::move(asGiven));
+  if (findBest())
+    return;
+  tryBudgetsWithHost(given, first, withHost);
+  keep(std::move(withHost));
+  if (mayReshard && !findBest())
+    tryGathersAgain(first, again);
+  keep(std::move(again));
 }
 
 FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
                                             const MemorySearchNotes &notes) {
   takesFirst = notes.takesFirst;
   FailureOr<MeasuredStep> first = failure();
+  Tries tries;
   if (notes.first)
-    keep(given, *(first = *notes.first));
-  else if (failed(first = measure(given)))
+    tries.push_back({given, *(first = *notes.first)});
+  else if (failed(first = measure(given, tries)))
     return failure();
+  keep(std::move(tries));
   // No decision changes what arguments take.
   if (first->choice.argumentBytes > plan.limit)
     return emitLeast();
-  if (!takesFirst && failed(tryNothingTwice()))
+  Tries twice, chunks;
+  LogicalResult hasTwice = success();
+  FailureOr<MeasuredStep> chunked = failure();
+  runSideBySide({[&] {
+                   if (!takesFirst)
+                     hasTwice = tryNothingTwice(twice);
+                 },
+                 [&] {
+                   if (!fits(*first) && mayChunk)
+                     chunked = tryChunks(*first, chunks);
+                 }});
+  // Once more, to hear why.
+  if (failed(hasTwice) && failed(tryNothingTwice(twice)))
     return failure();
-  if (!fits(*first) && mayChunk)
-    if (FailureOr<MeasuredStep> chunked = tryChunks(*first); succeeded(chunked))
-      first = chunked;
+  keep(std::move(twice));
+  keep(std::move(chunks));
+  if (succeeded(chunked)) {
+    given.chunk.decision = PassDecision::Yes;
+    first = chunked;
+  }
   if (!fits(*first))
     tryWithoutRoom(*first);
   if (!findBest())

@@ -21,13 +21,23 @@ FailureOr<StepSimulation>
 regather::simulateKernels(const AnalyzedStep &step, const CostModel &model,
                           const ProgramOptions &options) {
   func::FuncOp entry = step.entry;
-  StepSimulation simulation;
-  simulation.module = entry->getParentOfType<ModuleOp>().clone();
-  simulation.flops = countModelFlops(*simulation.module);
-  if (failed(formKernels(*simulation.module, options)))
+  OwningOpRef<ModuleOp> kernels = entry->getParentOfType<ModuleOp>().clone();
+  ModelFlops flops = countModelFlops(*kernels);
+  if (failed(formKernels(*kernels, options)))
     return failure();
+  return simulateFormedKernels(std::move(kernels), entry.getName(),
+                               step.signature.ranks, flops, model);
+}
+
+FailureOr<StepSimulation>
+regather::simulateFormedKernels(OwningOpRef<ModuleOp> kernels, StringRef entry,
+                                int64_t ranks, const ModelFlops &flops,
+                                const CostModel &model) {
+  StepSimulation simulation;
+  simulation.module = std::move(kernels);
+  simulation.flops = flops;
   FailureOr<AnalyzedStep> analyzed =
-      analyzeStep(*simulation.module, entry.getName(), step.signature.ranks);
+      analyzeStep(*simulation.module, entry, ranks);
   if (failed(analyzed))
     return failure();
   simulation.analyzed = std::move(*analyzed);

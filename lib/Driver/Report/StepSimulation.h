@@ -32,6 +32,13 @@ mlir::FailureOr<StepSimulation> simulateKernels(const AnalyzedStep &step,
                                                 const CostModel &model,
                                                 const ProgramOptions &options);
 
+/// Simulates a step called `entry` whose kernels have been formed; before, it
+/// counted `flops`.
+mlir::FailureOr<StepSimulation>
+simulateFormedKernels(mlir::OwningOpRef<mlir::ModuleOp> kernels,
+                      llvm::StringRef entry, int64_t ranks,
+                      const ModelFlops &flops, const CostModel &model);
+
 /// What a report says of it. The schedule, if there is one, kept to
 /// `memoryLimit` bytes.
 report::StepTiming describeTiming(const StepSimulation &simulation,

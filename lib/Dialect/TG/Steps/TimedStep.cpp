@@ -238,7 +238,8 @@ void BufferTable::addFlat(FlattenOp op, uint32_t number) {
 }
 
 bool regather::tg::isFixedView(Operation *op) {
-  return getOpCost(op).view &&
+  auto costed = dyn_cast<CostOpInterface>(op);
+  return costed && costed.isView() &&
          llvm::none_of(op->getOperandTypes(), llvm::IsaPred<IndexType>);
 }
 

@@ -8,6 +8,8 @@
 
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
+#include "llvm/ADT/StringMap.h"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -56,21 +58,32 @@ ArrayRef<NodeOperatorInfo> regather::tg::getNodeOperators() {
 
 ArrayRef<NodeTargetInfo> regather::tg::getNodeTargets() { return kTargets; }
 
+/// The row of each name. Passes look nodes up many times, and a hash takes less
+/// than a binary search among names that begin alike.
+template <typename Info, size_t N>
+static StringMap<uint16_t> indexNames(const Info (&table)[N]) {
+  StringMap<uint16_t> rows(N);
+  for (size_t row = 0; row < N; ++row)
+    rows.try_emplace(table[row].name, row);
+  return rows;
+}
+
 std::optional<NodeTarget> regather::tg::findNodeTarget(StringRef name) {
-  // The generated search ignores case.
-  const NodeTargetInfo *found = searchTarget(name);
-  if (!found || found->name != name)
+  static const StringMap<uint16_t> rows = indexNames(kTargets);
+  auto found = rows.find(name);
+  if (found == rows.end())
     return std::nullopt;
-  return found->target;
+  return kTargets[found->second].target;
 }
 
 std::optional<NodeOperator> regather::tg::findNodeOperator(StringRef target) {
   // `aten.mm.default` -> `aten.mm`.
   StringRef name = target.take_front(target.find('.', target.find('.') + 1));
-  const NodeOperatorInfo *found = searchOperator(name);
-  if (!found || found->name != name)
+  static const StringMap<uint16_t> rows = indexNames(kOperators);
+  auto found = rows.find(name);
+  if (found == rows.end())
     return std::nullopt;
-  return found->op;
+  return kOperators[found->second].op;
 }
 
 std::optional<OperatorClass> regather::tg::getOperatorClass(StringRef target) {

@@ -63,12 +63,3 @@ def kTargets : GenericTable {
   string TypeOf_Sharding = "code";
 }
 
-def searchOperator : SearchIndex {
-  let Table = kOperators;
-  let Key = ["Name"];
-}
-
-def searchTarget : SearchIndex {
-  let Table = kTargets;
-  let Key = ["Name"];
-}

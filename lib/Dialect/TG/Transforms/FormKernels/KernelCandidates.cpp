@@ -92,7 +92,10 @@ kernels::getCandidate(Operation *op,
                                           : Candidate::Yes;
 }
 
-bool kernels::isView(Operation *op) { return getOpCost(op).view; }
+bool kernels::isView(Operation *op) {
+  auto costed = dyn_cast<CostOpInterface>(op);
+  return costed && costed.isView();
+}
 
 bool kernels::isCheap(Operation *op) {
   auto isSmall = [](Type type) {
