@@ -11,6 +11,7 @@
 #include "GPU/Communication/SharedDeviceCommunicator.h"
 #include "GPU/Nccl/NcclCommunicator.h"
 #include "GpuProgramCheck.h"
+#include "LibraryChoice.h"
 #include "Program/RankGroups.h"
 
 #include <algorithm>
@@ -32,7 +33,16 @@ Failure GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
   firstTimeout = choose(options.first_timeout_seconds, kFirstTimeout);
   timeout = choose(options.timeout_seconds, kTimeout);
   watchesArena = options.watch_arena != 0;
-  return chooseRanks(options);
+  if (Failure reason = chooseRanks(options))
+    return reason;
+  if (!options.argument_addresses)
+    return Failure();
+  if (numRanks != 1)
+    return Failure("addresses of arguments are for one rank",
+                   RG_ERROR_ARGUMENT);
+  givenArguments.assign(options.argument_addresses,
+                        options.argument_addresses + program.argument_count);
+  return Failure();
 }
 
 Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
@@ -58,17 +68,10 @@ Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
   return checkAxes(program, environment.ranks);
 }
 
-/// What an option or else the environment gives; empty for none.
-static std::string getChoice(const char *option, const char *variable) {
-  const char *path = option ? option : std::getenv(variable);
-  return path ? path : "";
-}
-
 Failure GpuExecutor::open(const rg_gpu_executor_options &options) {
-  Failure reason =
-      device.open(getChoice(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
-                  isJob ? environment.localRank : options.device,
-                  /*isAssigned=*/isJob);
+  Failure reason = device.open(getChoice(options.cuda_library, kCudaVariable),
+                               isJob ? environment.localRank : options.device,
+                               /*isAssigned=*/isJob);
   if (!reason)
     reason = kernels.load(device, programs);
   if (!reason)
@@ -83,10 +86,8 @@ Failure GpuExecutor::open(const rg_gpu_executor_options &options) {
 
 Failure GpuExecutor::openLibrary(const rg_gpu_executor_options &options) {
   DeviceLibraryOptions libraryOptions;
-  libraryOptions.path =
-      getChoice(options.cublaslt_library, "REGATHER_CUBLASLT_LIBRARY");
-  libraryOptions.cudnnPath =
-      getChoice(options.cudnn_library, "REGATHER_CUDNN_LIBRARY");
+  libraryOptions.path = getChoice(options.cublaslt_library, kCublasLtVariable);
+  libraryOptions.cudnnPath = getChoice(options.cudnn_library, kCudnnVariable);
   libraryOptions.deviceName = device.getName();
   libraryOptions.architecture = device.getArchitecture();
   libraryOptions.algorithmFile =
@@ -128,8 +129,7 @@ Failure GpuExecutor::openCommunicator(const rg_gpu_executor_options &options) {
   NcclOptions ncclOptions;
   ncclOptions.rank = environment.rank;
   ncclOptions.ranks = environment.ranks;
-  ncclOptions.library =
-      getChoice(options.nccl_library, "REGATHER_NCCL_LIBRARY");
+  ncclOptions.library = getChoice(options.nccl_library, kNcclVariable);
   ncclOptions.isReproducible = options.reproducible != 0;
   if (options.setup_timeout_seconds > 0)
     ncclOptions.setupSeconds = options.setup_timeout_seconds;
@@ -177,7 +177,8 @@ static Result<int64_t> readLibraryBytes(int64_t estimate) {
 Failure GpuExecutor::checkMemory() {
   // Modules that libraries load when they are first called, and graphs.
   constexpr int64_t kModuleBytes = int64_t(256) << 20;
-  need = getMemoryNeed(kernels.getProgram(), library->getWorkspaceBytes());
+  need = getMemoryNeed(kernels.getProgram(), library->getWorkspaceBytes(),
+                       givenArguments);
   size_t free = 0, total = 0;
   if (Failure reason = device.check(
           device.getDriver().cuMemGetInfo_v2(&free, &total), "cuMemGetInfo"))
@@ -216,7 +217,8 @@ Failure GpuExecutor::createRanks() {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     ranks.push_back(std::make_unique<DeviceRank>(device, program, constants,
                                                  firstRank + rank));
-    if (Failure reason = ranks.back()->create(need, *communicator))
+    if (Failure reason =
+            ranks.back()->create(need, givenArguments, *communicator))
       return reason;
   }
   if (Failure reason =
@@ -265,5 +267,7 @@ Failure GpuExecutor::prepare(const rg_gpu_executor_options &options) {
 }
 
 rg_status GpuExecutor::create(const rg_gpu_executor_options &options) {
-  return keep(prepare(options));
+  Failure reason = prepare(options);
+  device.leave();
+  return keep(reason);
 }
