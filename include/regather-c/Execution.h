@@ -18,6 +18,7 @@
 
 #include "regather-c/Option.h"
 #include "regather-c/Status.h"
+#include "regather/Runtime/Store.h"
 #include "regather/Runtime/Transport.h"
 
 #include <stddef.h>
@@ -60,6 +61,10 @@ typedef struct RegatherExecutableOptions {
       has any. The two do not run at the same time. It may be destroyed
       first. */
   const RegatherExecutable *memoryOf;
+  /** On a GPU, what `transport` is on processors: this process is one rank of a
+      job. NCCL moves data; the ranks find each other by the store, and compare
+      what they have compiled before the first collective. */
+  const rg_store *store;
 } RegatherExecutableOptions;
 
 /** Compiles the step of a document, for one rank or as one of a job. `plan` and

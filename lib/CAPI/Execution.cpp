@@ -97,7 +97,9 @@ static Result<StepOptions> readOptions(const RegatherExecutableOptions &given) {
       capi::readOptions(Command::Execute, {given.numOptions, given.options});
   if (!request)
     return request.getFailure();
-  request->step.ranks = given.transport ? given.transport->ranks : 1;
+  request->step.ranks = given.transport ? given.transport->ranks
+                        : given.store   ? given.store->ranks
+                                        : 1;
   return std::move(request->step);
 }
 
@@ -161,11 +163,26 @@ static Result<std::optional<int32_t>> parseDevice(const char *text) {
                      text);
 }
 
+/// What is wrong with options that depend on where the step runs.
+static Failure checkPlace(const RegatherExecutableOptions &given,
+                          bool isOnGpu) {
+  if (isOnGpu && given.transport)
+    return makeFailure(
+        "on GPUs ranks communicate by NCCL: expects a store, got "
+        "a transport");
+  if (!isOnGpu && given.store)
+    return makeFailure("on processors ranks communicate by messages: expects a "
+                       "transport, got a store");
+  if (given.memoryOf && (!isOnGpu || !given.memoryOf->gpuStep))
+    return makeFailure("on processors executables have no memory of arguments");
+  return Failure();
+}
+
 /// Finds the device of a step and all that is missing to run there.
-static Result<rg_gpu_device> findDevice(int32_t number) {
+static Result<rg_gpu_device> findDevice(int32_t number, bool needsNccl) {
   rg_gpu_device device = {};
   std::unique_ptr<char, decltype(&std::free)> missing(
-      rg_gpu_find_device(number, /*needs_nccl=*/0, &device), std::free);
+      rg_gpu_find_device(number, needsNccl ? 1 : 0, &device), std::free);
   if (missing)
     return Failure(missing.get());
   return device;
@@ -200,6 +217,7 @@ static LogicalResult compileForGpu(RegatherExecutable &executable,
   gpu.context = executable.context;
   gpu.device = device.number;
   gpu.timeoutSeconds = given.timeoutSeconds;
+  gpu.store = given.store;
   if (given.memoryOf)
     gpu.owner = given.memoryOf->gpuStep;
   Result<std::shared_ptr<GpuStepExecutable>> made = GpuStepExecutable::create(
@@ -219,7 +237,9 @@ static LogicalResult compile(RegatherExecutable &executable,
                     : compileForCpu(executable, options, given)))
     return failure();
   const StepSignature &signature = executable.signature;
-  int64_t rank = given.transport ? given.transport->rank : 0;
+  int64_t rank = given.transport ? given.transport->rank
+                 : given.store   ? given.store->rank
+                                 : 0;
   executable.argumentShards = getShards(signature.arguments, signature, rank);
   executable.resultShards = getShards(signature.results, signature, rank);
   return success();
@@ -238,12 +258,11 @@ regatherExecutableCreate(const char *document, size_t size,
     Result<std::optional<int32_t>> number = parseDevice(options->device);
     if (!number)
       return capi::takeStatus(number.getFailure());
-    if (options->memoryOf && (!*number || !options->memoryOf->gpuStep))
-      return capi::takeStatus(
-          makeFailure("on processors executables have no memory of arguments"));
+    if (Failure failure = checkPlace(*options, number->has_value()))
+      return capi::takeStatus(failure);
     std::optional<rg_gpu_device> device;
     if (*number) {
-      Result<rg_gpu_device> found = findDevice(**number);
+      Result<rg_gpu_device> found = findDevice(**number, options->store);
       if (!found)
         return capi::takeStatus(found.getFailure());
       device = *found;

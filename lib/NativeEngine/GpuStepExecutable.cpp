@@ -75,6 +75,7 @@ GpuStepExecutable::create(CompiledGpuStep compiled,
   rg_gpu_executor_options executor = {};
   executor.device = options.device;
   executor.ranks = 1;
+  executor.store = options.store;
   executor.first_timeout_seconds = executor.timeout_seconds =
       executor.setup_timeout_seconds = options.timeoutSeconds;
   executor.argument_addresses = addresses->data();

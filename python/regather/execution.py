@@ -23,7 +23,7 @@ class _Options(Structure):
                 ("name", c_char_p), ("num_options", c_uint32),
                 ("options", POINTER(_Option)), ("transport", c_void_p),
                 ("timeout_seconds", c_double), ("device", c_char_p),
-                ("memory_of", c_void_p)]
+                ("memory_of", c_void_p), ("store", c_void_p)]
 
 
 class Shard(Structure):
@@ -111,7 +111,8 @@ class Executable:
     job and waits `timeout` seconds for others; 0 stands for 600. `device` is
     "cpu", "cuda:N" or "cuda"; on a GPU arguments lie on the device, and those
     that are no inputs in the memory of the executable `memory_of`, if there is
-    one. Raises `RegatherError` for what cannot be compiled, and what is missing
+    one. There, a rank of a job has a `store`, the address of an `rg_store`,
+    instead of a transport. Raises `RegatherError` for what cannot be compiled, and what is missing
     to run.
     """
 
@@ -120,13 +121,14 @@ class Executable:
                  is_capture: bool = True, threads: int = 0,
                  name: str = "step", transport: int | None = None,
                  timeout: float = 0, device: str = "cpu",
-                 memory_of: Executable | None = None) -> None:
+                 memory_of: Executable | None = None,
+                 store: int | None = None) -> None:
         text = document.encode() if isinstance(document, str) else document
         pairs = [_Option(key.encode(), value.encode()) for key, value in options]
         given = _Options(is_capture, threads, name.encode(), len(pairs),
                          (_Option * len(pairs))(*pairs), transport, timeout,
                          device.encode(),
-                         memory_of.handle if memory_of else None)
+                         memory_of.handle if memory_of else None, store)
         self._library = _load()
         self._pointer = c_void_p()
         _check(self._library.regatherExecutableCreate(

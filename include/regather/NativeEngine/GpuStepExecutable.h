@@ -28,6 +28,8 @@ public:
     int32_t device = 0;
     /// Seconds that the device may take for a step; 0: the runtime's default.
     double timeoutSeconds = 0;
+    /// With it, this is one rank of a job; functions are copied.
+    const rg_store *store = nullptr;
     /// Arguments that are no inputs lie in the memory of those of the same name
     /// that this one has; null: each has memory of its own. It is kept.
     std::shared_ptr<GpuStepExecutable> owner;

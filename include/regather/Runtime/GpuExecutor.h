@@ -20,6 +20,7 @@
 
 #include "regather/Runtime/Executor.h"
 #include "regather/Runtime/GpuProgram.h"
+#include "regather/Runtime/Store.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -91,6 +92,12 @@ typedef struct rg_gpu_executor_options {
    *  gave, which has to outlive this one; 0: in memory of the executor. Null:
    * all lie there. For one rank. */
   const uint64_t *argument_addresses;
+  /** Not null: the process is one rank of a job whose ranks the caller has
+   * brought together, and `device` is its own; `one_rank_of_job` and `ranks`
+   * are ignored. Functions are copied; what they need outlives the executor.
+   * All ranks create their executors, for programs with the same collectives,
+   * and run as many steps. A step that does not end never ends the process. */
+  const rg_store *store;
 } rg_gpu_executor_options;
 
 /** Checks the tables, opens the device and sets up all that steps need. The

@@ -107,6 +107,8 @@ rg_status GpuExecutor::gather(const char *data, int64_t bytes,
 }
 
 rg_status GpuExecutor::agreeToStop(int64_t step, bool wants, int32_t *stops) {
+  if (callerStore)
+    return keep({"the caller's ranks agree by themselves", RG_ERROR_ARGUMENT});
   // Ranks of one process have nobody to agree with, nor has one without store.
   Result<bool> isAgreed = wants;
   if (isJob)

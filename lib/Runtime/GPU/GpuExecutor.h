@@ -14,6 +14,7 @@
 #include "GPU/Driver/GraphCapture.h"
 #include "Program/ExecutorBase.h"
 #include "StepWalker.h"
+#include "Store/CallerStore.h"
 #include "Store/RankGather.h"
 #include "Store/TcpStore.h"
 
@@ -61,6 +62,10 @@ private:
   Failure prepare(const rg_gpu_executor_options &options);
   Failure chooseNumbers(const rg_gpu_executor_options &options);
   Failure chooseRanks(const rg_gpu_executor_options &options);
+  Failure connect(double seconds);
+  RankStore &getStore() {
+    return callerStore ? static_cast<RankStore &>(*callerStore) : store;
+  }
   Failure open(const rg_gpu_executor_options &options);
   Failure openLibrary(const rg_gpu_executor_options &options);
   Failure openCommunicator(const rg_gpu_executor_options &options);
@@ -117,7 +122,9 @@ private:
   std::unique_ptr<DeviceLibrary> library;
   /// What computes its routines.
   std::string routines;
+  /// Of a job that a launcher has started, or else of one of the caller.
   TcpStore store;
+  std::unique_ptr<CallerStore> callerStore;
   std::optional<RankGather> rankGather;
   std::unique_ptr<DeviceCommunicator> communicator;
   std::unique_ptr<DeviceWait> wait;

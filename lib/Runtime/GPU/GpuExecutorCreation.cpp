@@ -8,6 +8,7 @@
 
 #include "GpuExecutor.h"
 
+#include "Communication/Messages/CollectiveFingerprints.h"
 #include "GPU/Communication/SharedDeviceCommunicator.h"
 #include "GPU/Nccl/NcclCommunicator.h"
 #include "GpuProgramCheck.h"
@@ -46,7 +47,7 @@ Failure GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
 }
 
 Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
-  isJob = options.one_rank_of_job != 0;
+  isJob = options.one_rank_of_job != 0 || options.store;
   if (!isJob) {
     Result<int32_t> chosen = chooseNumRanks(program, options.ranks);
     if (!chosen)
@@ -54,10 +55,16 @@ Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
     numRanks = *chosen;
     return Failure();
   }
-  Result<LaunchEnvironment> read = LaunchEnvironment::read();
-  if (!read)
-    return Failure(read.getMessage(), RG_ERROR_ARGUMENT);
-  environment = *read;
+  if (options.store) {
+    environment.rank = options.store->rank;
+    environment.ranks = options.store->ranks;
+    environment.localRank = options.device;
+  } else {
+    Result<LaunchEnvironment> read = LaunchEnvironment::read();
+    if (!read)
+      return Failure(read.getMessage(), RG_ERROR_ARGUMENT);
+    environment = *read;
+  }
   numRanks = 1;
   firstRank = environment.rank;
   if (program.ranks && program.ranks != environment.ranks)
@@ -71,7 +78,7 @@ Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
 Failure GpuExecutor::open(const rg_gpu_executor_options &options) {
   Failure reason = device.open(getChoice(options.cuda_library, kCudaVariable),
                                isJob ? environment.localRank : options.device,
-                               /*isAssigned=*/isJob);
+                               /*isAssigned=*/isJob && !options.store);
   if (!reason)
     reason = kernels.load(device, programs);
   if (!reason)
@@ -112,7 +119,7 @@ Failure GpuExecutor::openLibrary(const rg_gpu_executor_options &options) {
 Failure GpuExecutor::chooseAlgorithms() {
   Failure reason =
       isJob && environment.ranks > 1
-          ? chooseAlgorithmsTogether(*library, store, environment.rank)
+          ? chooseAlgorithmsTogether(*library, getStore(), environment.rank)
           : library->chooseAlgorithms(nullptr);
   note = library->getNote();
   routines = library->describe();
@@ -141,17 +148,38 @@ Failure GpuExecutor::openCommunicator(const rg_gpu_executor_options &options) {
       getChoice(options.collective_log, "REGATHER_COLLECTIVE_LOG");
   if (!ncclOptions.logFile.empty())
     ncclOptions.logFile += std::to_string(environment.rank) + ".json";
-  auto nccl = std::make_unique<NcclCommunicator>(driver, store, ncclOptions);
+  if (options.store) {
+    callerStore =
+        std::make_unique<CallerStore>(*options.store, ncclOptions.setupSeconds);
+    ncclOptions.watchdog.graceSeconds = -1;
+  }
+  auto nccl =
+      std::make_unique<NcclCommunicator>(driver, getStore(), ncclOptions);
   // Before the ranks wait for each other, so that none waits for one that has
   // not what it needs.
   Failure reason = nccl->open();
   if (!reason)
-    reason = store.connect(environment, ncclOptions.setupSeconds);
+    reason = connect(ncclOptions.setupSeconds);
   if (reason)
     return reason;
-  rankGather.emplace(store, environment.rank, environment.ranks);
   communicator = std::move(nccl);
   return Failure();
+}
+
+/// Brings the ranks together; those of a caller find out whether they have the
+/// same collectives, as one binary and bundle are not all that they have of a
+/// step.
+Failure GpuExecutor::connect(double seconds) {
+  if (!callerStore) {
+    Failure reason = store.connect(environment, seconds);
+    if (!reason)
+      rankGather.emplace(store, environment.rank, environment.ranks);
+    return reason;
+  }
+  CollectiveFingerprints fingerprints = getCollectiveFingerprints(program);
+  return callerStore->agree("the collectives of their steps",
+                            std::to_string(fingerprints.axes) + ' ' +
+                                std::to_string(fingerprints.order));
 }
 
 int64_t GpuExecutor::getBytes() const {

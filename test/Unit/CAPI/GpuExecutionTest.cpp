@@ -14,12 +14,15 @@
 
 #include "gtest/gtest.h"
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -56,8 +59,11 @@ using Vector = std::vector<float>;
 class Executable {
 public:
   Executable(const std::string &document, const char *device,
-             const Executable *memory = nullptr) {
+             const Executable *memory = nullptr,
+             const rg_store *store = nullptr, double timeout = 0) {
     RegatherExecutableOptions options = {};
+    options.store = store;
+    options.timeoutSeconds = timeout;
     options.device = device;
     options.memoryOf = memory ? memory->pointer : nullptr;
     message = take(regatherExecutableCreate(document.data(), document.size(),
@@ -273,5 +279,141 @@ TEST_F(GpuExecution, RefusesWhatProcessorsHaveNot) {
             "there is no argument 8: the step has 8");
   EXPECT_EQ(take(regatherExecutableRead(onDevice.pointer, 0, nullptr)),
             "an argument is null");
+}
+//===----------------------------------------------------------------------===//
+// Ranks
+//===----------------------------------------------------------------------===//
+
+/// A store that ranks of this process see.
+class SharedStore {
+public:
+  explicit SharedStore(int32_t ranks) : ranks(ranks) {}
+
+  rg_store getTable(int32_t rank) {
+    return {this, rank, ranks, set, get, [](void *) { return "no reason"; }};
+  }
+
+private:
+  static int32_t set(void *context, const char *key, const void *value,
+                     int64_t bytes) {
+    auto &store = *static_cast<SharedStore *>(context);
+    std::lock_guard<std::mutex> lock(store.mutex);
+    store.values[key].assign(static_cast<const char *>(value),
+                             static_cast<size_t>(bytes));
+    return 0;
+  }
+  static int32_t get(void *context, const char *key, void *value,
+                     int64_t capacity, int64_t *bytes) {
+    auto &store = *static_cast<SharedStore *>(context);
+    std::lock_guard<std::mutex> lock(store.mutex);
+    auto found = store.values.find(key);
+    *bytes = -1;
+    if (found == store.values.end())
+      return 0;
+    *bytes = static_cast<int64_t>(found->second.size());
+    found->second.copy(static_cast<char *>(value),
+                       static_cast<size_t>(capacity));
+    return 0;
+  }
+
+  int32_t ranks;
+  std::mutex mutex;
+  std::map<std::string, std::string> values;
+};
+
+class GpuRanks : public GpuExecution {
+protected:
+  static constexpr int32_t kRanks = 4;
+
+  /// Calls a function for each rank, on a thread of its own.
+  template <typename Function> static void forRanks(Function function) {
+    SharedStore store(kRanks);
+    std::vector<std::thread> threads;
+    for (int32_t rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back([&, rank] {
+        rg_store table = store.getTable(rank);
+        function(rank, &table);
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+
+  static std::string readExample(const char *name) {
+    std::ifstream file(std::string(REGATHER_EXAMPLES "/") + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  /// A rank's rows of a whole value.
+  static Vector cut(const Executable &step, uint32_t argument, int32_t rank,
+                    const Vector &whole) {
+    RegatherValue value = step.getArgument(argument);
+    auto size = static_cast<std::ptrdiff_t>(value.bytes / sizeof(float));
+    return {whole.begin() + size * rank, whole.begin() + size * (rank + 1)};
+  }
+};
+
+TEST_F(GpuRanks, TrainAsOneDoes) {
+  std::vector<Vector> expected;
+  Vector losses = trainOnCpu(expected);
+  std::string sharded = readExample("mlp-fsdp.mlir");
+  Executable whole(document, "cpu");
+  forRanks([&](int32_t rank, const rg_store *store) {
+    Executable step(sharded, "cuda", nullptr, store);
+    ASSERT_EQ(step.message, "");
+    RegatherValue weight = step.getArgument(0);
+    ASSERT_EQ(weight.numShards, 1u);
+    EXPECT_EQ(weight.shards[0].index, static_cast<uint32_t>(rank));
+    std::map<uint32_t, Vector> batch;
+    for (uint32_t i = 0; i < step.count(); ++i) {
+      Vector part = cut(step, i, rank, draw(whole, i));
+      if (i < kParameters)
+        step.write(i, part);
+      else
+        batch[i] = part;
+    }
+    for (float loss : losses)
+      EXPECT_NEAR(step.run(batch), loss, 1e-5);
+    expectClose(step.read(0), cut(step, 0, rank, expected[0]));
+  });
+}
+
+TEST_F(GpuRanks, WithOtherStepsAreToldBeforeTheyCommunicate) {
+  std::string sharded = readExample("mlp-fsdp.mlir"), other = sharded;
+  std::string reduction = "tg.all_reduce avg %loss_local";
+  size_t place = other.find(reduction);
+  ASSERT_NE(place, std::string::npos);
+  other.replace(place, reduction.size(), "tg.all_reduce max %loss_local");
+  std::array<std::string, kRanks> messages;
+  forRanks([&](int32_t rank, const rg_store *store) {
+    messages[rank] =
+        Executable(rank == 2 ? other : sharded, "cuda", nullptr, store).message;
+  });
+  for (const std::string &message : messages)
+    EXPECT_TRUE(has(message, "rank 0 and rank 2 differ in the collectives of "
+                             "their steps"));
+}
+
+TEST_F(GpuRanks, ThatAreMissingAreNamed) {
+  std::string sharded = readExample("mlp-fsdp.mlir");
+  std::array<std::string, kRanks> messages;
+  forRanks([&](int32_t rank, const rg_store *store) {
+    if (rank != 2)
+      messages[rank] =
+          Executable(sharded, "cuda", nullptr, store, /*timeout=*/4).message;
+  });
+  for (int32_t rank : {0, 1, 3})
+    EXPECT_TRUE(has(messages[rank], "rank 2 has not come to 'the collectives "
+                                    "of their steps' within"));
+}
+
+TEST_F(GpuRanks, NeedStoreAndLibrary) {
+  SharedStore store(1);
+  rg_store table = store.getTable(0);
+  EXPECT_EQ(Executable(document, "cpu", nullptr, &table).message,
+            "on processors ranks communicate by messages: expects a transport, "
+            "got a store");
+  Variable noNccl("REGATHER_NCCL_LIBRARY", "/no/nccl");
+  EXPECT_TRUE(has(Executable(document, "cuda", nullptr, &table).message,
+                  "cannot open NCCL: /no/nccl"));
 }
 } // namespace
