@@ -6,9 +6,10 @@
  *
  *===----------------------------------------------------------------------===*
  *
- * Compiles a step in this process and runs it on arguments and results that
- * lie in memory of the caller. Nothing of a run is kept in the executable, so
- * results live as long as their memory does.
+ * Compiles a step in this process and runs it. On processors, arguments and
+ * results lie in memory of the caller, and nothing of a run is kept in the
+ * executable, so results live as long as their memory does. On a GPU, arguments
+ * lie in memory of the device that the executable holds, and stay there.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -17,6 +18,7 @@
 
 #include "regather-c/Option.h"
 #include "regather-c/Status.h"
+#include "regather/Runtime/Store.h"
 #include "regather/Runtime/Transport.h"
 
 #include <stddef.h>
@@ -49,13 +51,28 @@ typedef struct RegatherExecutableOptions {
   /** In a job, seconds that a rank waits for others before the step fails; 0:
       600. */
   double timeoutSeconds;
+  /** Where it runs: null or "cpu"; "cuda:N", the GPU with number N as the
+     driver counts; or "cuda", the one that the launcher of the process says
+     (LOCAL_RANK of torchrun and the like), or the first. Kernels are compiled
+     for it. */
+  const char *device;
+  /** On a GPU, another executable on it, or null: arguments of this one that
+      are no inputs lie in the memory of its arguments of the same name, if it
+      has any. The two do not run at the same time. It may be destroyed
+      first. */
+  const RegatherExecutable *memoryOf;
+  /** On a GPU, what `transport` is on processors: this process is one rank of a
+      job. NCCL moves data; the ranks find each other by the store, and compare
+      what they have compiled before the first collective. */
+  const rg_store *store;
 } RegatherExecutableOptions;
 
 /** Compiles the step of a document, for one rank or as one of a job. `plan` and
     then `pass-option` go over other options, in whichever order they are given.
     Compiled kernels are kept in
     the same folder as those of `regather run`. The status holds all errors, one
-    on each line. */
+    on each line: before a step is compiled for a GPU, all that is missing of
+    driver, device and libraries. */
 REGATHER_C_EXPORT RegatherStatus *
 regatherExecutableCreate(const char *document, size_t size,
                          const RegatherExecutableOptions *options,
@@ -111,15 +128,37 @@ REGATHER_C_EXPORT RegatherValue regatherExecutableGetArgument(
 REGATHER_C_EXPORT RegatherValue regatherExecutableGetResult(
     const RegatherExecutable *executable, uint32_t number);
 
+/** The number of the GPU that it runs on; -1 for processors. */
+REGATHER_C_EXPORT int32_t
+regatherExecutableGetDevice(const RegatherExecutable *executable);
+
 /** Bytes of memory that the executable holds: its arena and scratch memory. */
 REGATHER_C_EXPORT uint64_t
 regatherExecutableGetBytes(const RegatherExecutable *executable);
 
+/** On a GPU, copies an argument to the device: from the host or, if
+   `isOnDevice` is not 0, from other memory of the device, such as that of a
+   tensor of PyTorch, that no work under way still writes to. An argument has
+   undefined contents before. Fails on processors. */
+REGATHER_C_EXPORT RegatherStatus *
+regatherExecutableWrite(RegatherExecutable *executable, uint32_t argument,
+                        const void *data, int32_t isOnDevice);
+
+/** On a GPU, copies the present value of an argument to the host. Fails on
+    processors. */
+REGATHER_C_EXPORT RegatherStatus *
+regatherExecutableRead(RegatherExecutable *executable, uint32_t argument,
+                       void *data);
+
 /** Runs the step once. Pointers are aligned to the size of an element, and may
     be null where a value has no bytes, or is a result that needs no memory.
     Donated arguments and results overlap nothing else. Any number of threads
-    may call; they take turns. After an error of the step itself, such as an
-    index out of bounds, all further runs fail. */
+    may call; they take turns. On a GPU all pointers are to memory of the host
+    and may be null: arguments are copied to the device first unless they are
+    null, and results that are asked for are copied to the host. Updates are in
+    their arguments then, which regatherExecutableRead gives; the calling thread
+    has the current device of CUDA that it had. After an error of the step
+   itself, such as an index out of bounds, all further runs fail. */
 REGATHER_C_EXPORT RegatherStatus *
 regatherExecutableRun(RegatherExecutable *executable, void *const *arguments,
                       void *const *results);

@@ -14,6 +14,7 @@
 
 #include "regather/Driver/CreateStepEngine.h"
 #include "regather/Driver/ReadModule.h"
+#include "regather/NativeEngine/GpuStepExecutable.h"
 #include "regather/NativeEngine/StepExecutable.h"
 #include "regather/StepAnalysis/MergeParts.h"
 #include "regather/Support/LLVM/MakeFailure.h"
@@ -23,11 +24,22 @@ using namespace regather;
 
 struct RegatherExecutable {
   llvm::SourceMgr sources;
-  std::unique_ptr<MLIRContext> context;
+  std::shared_ptr<MLIRContext> context;
   OwningOpRef<ModuleOp> module;
+  /// Where it runs: one of the two.
   std::unique_ptr<StepExecutable> step;
+  std::shared_ptr<GpuStepExecutable> gpuStep;
   StepSignature signature;
   std::vector<std::vector<RegatherShard>> argumentShards, resultShards;
+
+  const rg_program &getProgram() const {
+    return gpuStep ? gpuStep->getProgram() : step->getProgram();
+  }
+  /// True for a result that lies in its argument.
+  bool isInArgument(int64_t result) const {
+    return gpuStep ? gpuStep->isUpdate(result)
+                   : step->getArgumentOf(result).has_value();
+  }
 };
 
 namespace {
@@ -85,7 +97,9 @@ static Result<StepOptions> readOptions(const RegatherExecutableOptions &given) {
       capi::readOptions(Command::Execute, {given.numOptions, given.options});
   if (!request)
     return request.getFailure();
-  request->step.ranks = given.transport ? given.transport->ranks : 1;
+  request->step.ranks = given.transport ? given.transport->ranks
+                        : given.store   ? given.store->ranks
+                                        : 1;
   return std::move(request->step);
 }
 
@@ -106,10 +120,10 @@ getShards(const std::vector<StepValue> &values, const StepSignature &step,
   return shards;
 }
 
-/// The executable without its module. Emits errors.
-static LogicalResult compile(RegatherExecutable &executable,
-                             const StepOptions &options,
-                             const RegatherExecutableOptions &given) {
+/// Compiles for the CPU of this machine. Emits errors.
+static LogicalResult compileForCpu(RegatherExecutable &executable,
+                                   const StepOptions &options,
+                                   const RegatherExecutableOptions &given) {
   FailureOr<PreparedStep> prepared =
       prepareRun(*executable.module, options, EngineKind::Cpu);
   if (failed(prepared))
@@ -131,8 +145,101 @@ static LogicalResult compile(RegatherExecutable &executable,
     return failure();
   executable.step = std::move(*step);
   executable.signature = std::move(whole->signature);
+  return success();
+}
+
+/// The number of a device such as cuda:1; -1 of cuda, none of cpu.
+static Result<std::optional<int32_t>> parseDevice(const char *text) {
+  StringRef name = text ? text : "cpu";
+  if (name == "cpu")
+    return std::optional<int32_t>();
+  if (name == "cuda")
+    return std::optional<int32_t>(-1);
+  int32_t number = 0;
+  if (name.consume_front("cuda:") && !name.getAsInteger(10, number) &&
+      number >= 0)
+    return std::optional<int32_t>(number);
+  return makeFailure("unknown device '{0}'; devices are cpu, cuda and cuda:N",
+                     text);
+}
+
+/// What is wrong with options that depend on where the step runs.
+static Failure checkPlace(const RegatherExecutableOptions &given,
+                          bool isOnGpu) {
+  if (isOnGpu && given.transport)
+    return makeFailure(
+        "on GPUs ranks communicate by NCCL: expects a store, got "
+        "a transport");
+  if (!isOnGpu && given.store)
+    return makeFailure("on processors ranks communicate by messages: expects a "
+                       "transport, got a store");
+  if (given.memoryOf && (!isOnGpu || !given.memoryOf->gpuStep))
+    return makeFailure("on processors executables have no memory of arguments");
+  return Failure();
+}
+
+/// Finds the device of a step and all that is missing to run there.
+static Result<rg_gpu_device> findDevice(int32_t number, bool needsNccl) {
+  rg_gpu_device device = {};
+  std::unique_ptr<char, decltype(&std::free)> missing(
+      rg_gpu_find_device(number, needsNccl ? 1 : 0, &device), std::free);
+  if (missing)
+    return Failure(missing.get());
+  return device;
+}
+
+/// Compiles for a GPU and loads the step there. Emits errors.
+static LogicalResult compileForGpu(RegatherExecutable &executable,
+                                   StepOptions options,
+                                   const RegatherExecutableOptions &given,
+                                   const rg_gpu_device &device) {
+  ModuleOp module = *executable.module;
+  CompileOptions code;
+  code.architectures = {nvptx::chooseGpuArchitecture(device.architecture)};
+  if (!code.architectures.front())
+    return module.emitError()
+           << "device " << device.number << " is sm_" << device.architecture
+           << ", but kernels are compiled for sm_80 and newer";
+  code.cacheDirectory = getDefaultCacheDirectory();
+  options.fitsDevice = true;
+  options.cluster = chooseCodeCluster(options, code, module);
+  FailureOr<PreparedStep> prepared = prepareWholeStep(module, options);
+  if (failed(prepared) ||
+      failed(verifyNamedPasses(module, prepared->options, StepStage::Program)))
+    return failure();
+  ProgressListener progress;
+  FailureOr<CompiledGpuStep> compiled =
+      compileForGpus(*prepared, code, progress);
+  if (failed(compiled))
+    return failure();
+  executable.signature = std::move(prepared->step.signature);
+  GpuStepExecutable::Options gpu;
+  gpu.context = executable.context;
+  gpu.device = device.number;
+  gpu.timeoutSeconds = given.timeoutSeconds;
+  gpu.store = given.store;
+  if (given.memoryOf)
+    gpu.owner = given.memoryOf->gpuStep;
+  Result<std::shared_ptr<GpuStepExecutable>> made = GpuStepExecutable::create(
+      std::move(*compiled), executable.signature, gpu);
+  if (!made)
+    return module.emitError() << "cannot run the step: " << made.getMessage();
+  executable.gpuStep = std::move(*made);
+  return success();
+}
+
+/// The executable without its module. Emits errors.
+static LogicalResult compile(RegatherExecutable &executable,
+                             const StepOptions &options,
+                             const RegatherExecutableOptions &given,
+                             const std::optional<rg_gpu_device> &device) {
+  if (failed(device ? compileForGpu(executable, options, given, *device)
+                    : compileForCpu(executable, options, given)))
+    return failure();
   const StepSignature &signature = executable.signature;
-  int64_t rank = given.transport ? given.transport->rank : 0;
+  int64_t rank = given.transport ? given.transport->rank
+                 : given.store   ? given.store->rank
+                                 : 0;
   executable.argumentShards = getShards(signature.arguments, signature, rank);
   executable.resultShards = getShards(signature.results, signature, rank);
   return success();
@@ -148,6 +255,18 @@ regatherExecutableCreate(const char *document, size_t size,
     Result<StepOptions> step = readOptions(*options);
     if (!step)
       return capi::takeStatus(step.getFailure());
+    Result<std::optional<int32_t>> number = parseDevice(options->device);
+    if (!number)
+      return capi::takeStatus(number.getFailure());
+    if (Failure failure = checkPlace(*options, number->has_value()))
+      return capi::takeStatus(failure);
+    std::optional<rg_gpu_device> device;
+    if (*number) {
+      Result<rg_gpu_device> found = findDevice(**number, options->store);
+      if (!found)
+        return capi::takeStatus(found.getFailure());
+      device = *found;
+    }
     auto created = std::make_unique<RegatherExecutable>();
     created->context = createContext();
     Messages messages(created->context.get());
@@ -155,7 +274,7 @@ regatherExecutableCreate(const char *document, size_t size,
         llvm::MemoryBuffer::getMemBufferCopy(
             StringRef(document, size), options->name ? options->name : "step"),
         options->isCapture != 0, created->sources, *created->context);
-    if (!created->module || failed(compile(*created, *step, *options)))
+    if (!created->module || failed(compile(*created, *step, *options, device)))
       return messages.getStatus();
     // Threads that only compile.
     created->context->disableMultithreading();
@@ -238,7 +357,7 @@ regatherExecutableGetArgument(const RegatherExecutable *executable,
                               uint32_t number) {
   if (number >= regatherExecutableGetNumArguments(executable))
     return {};
-  const rg_value &table = executable->step->getProgram().arguments[number];
+  const rg_value &table = executable->getProgram().arguments[number];
   return describe(executable->signature.arguments[number], table,
                   executable->argumentShards[number], table.donated);
 }
@@ -248,23 +367,67 @@ RegatherValue regatherExecutableGetResult(const RegatherExecutable *executable,
   if (number >= regatherExecutableGetNumResults(executable))
     return {};
   return describe(executable->signature.results[number],
-                  executable->step->getProgram().results[number],
+                  executable->getProgram().results[number],
                   executable->resultShards[number],
-                  executable->step->getArgumentOf(number).has_value());
+                  executable->isInArgument(number));
 }
 
 uint64_t regatherExecutableGetBytes(const RegatherExecutable *executable) {
-  return executable ? static_cast<uint64_t>(executable->step->getBytes()) : 0;
+  if (!executable)
+    return 0;
+  return static_cast<uint64_t>(executable->gpuStep
+                                   ? executable->gpuStep->getBytes()
+                                   : executable->step->getBytes());
+}
+
+int32_t regatherExecutableGetDevice(const RegatherExecutable *executable) {
+  return executable && executable->gpuStep ? executable->gpuStep->getDevice()
+                                           : -1;
 }
 
 //===----------------------------------------------------------------------===//
 // Runs
 //===----------------------------------------------------------------------===//
 
+/// What is wrong with a copy of an argument.
+static Failure checkCopy(const RegatherExecutable *executable,
+                         uint32_t argument, const void *data) {
+  if (!executable)
+    return makeFailure("an argument is null");
+  if (!executable->gpuStep)
+    return makeFailure("on processors arguments lie in memory of the caller");
+  uint32_t count = regatherExecutableGetNumArguments(executable);
+  if (argument >= count)
+    return makeFailure("there is no argument {0}: the step has {1}", argument,
+                       count);
+  if (!data && rg_value_bytes(&executable->getProgram().arguments[argument]))
+    return makeFailure("an argument is null");
+  return Failure();
+}
+
+RegatherStatus *regatherExecutableWrite(RegatherExecutable *executable,
+                                        uint32_t argument, const void *data,
+                                        int32_t isOnDevice) {
+  Failure failure = checkCopy(executable, argument, data);
+  if (!failure)
+    failure = executable->gpuStep->write(argument, data, isOnDevice != 0);
+  return capi::takeStatus(failure);
+}
+
+RegatherStatus *regatherExecutableRead(RegatherExecutable *executable,
+                                       uint32_t argument, void *data) {
+  Failure failure = checkCopy(executable, argument, data);
+  if (!failure)
+    failure = executable->gpuStep->read(argument, data);
+  return capi::takeStatus(failure);
+}
+
 RegatherStatus *regatherExecutableRun(RegatherExecutable *executable,
                                       void *const *arguments,
                                       void *const *results) {
   if (!executable || !arguments || !results)
     return capi::takeStatus(makeFailure("an argument is null"));
-  return capi::takeStatus(executable->step->run(arguments, results));
+  return capi::takeStatus(executable->gpuStep
+                              ? executable->gpuStep->run(arguments, results)
+                              : executable->step->run(arguments, results));
 }

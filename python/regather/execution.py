@@ -22,7 +22,8 @@ class _Options(Structure):
     _fields_ = [("is_capture", c_int32), ("threads", c_int32),
                 ("name", c_char_p), ("num_options", c_uint32),
                 ("options", POINTER(_Option)), ("transport", c_void_p),
-                ("timeout_seconds", c_double)]
+                ("timeout_seconds", c_double), ("device", c_char_p),
+                ("memory_of", c_void_p), ("store", c_void_p)]
 
 
 class Shard(Structure):
@@ -76,12 +77,16 @@ def _load() -> ctypes.CDLL:
     for name, arguments in {
             "Create": [c_char_p, c_size_t, POINTER(_Options),
                        POINTER(c_void_p)],
-            "Run": [c_void_p, c_void_p, c_void_p]}.items():
+            "Run": [c_void_p, c_void_p, c_void_p],
+            "Write": [c_void_p, c_uint32, c_void_p, c_int32],
+            "Read": [c_void_p, c_uint32, c_void_p]}.items():
         function = getattr(loaded, f"regatherExecutable{name}")
         function.restype, function.argtypes = c_void_p, arguments
     loaded.regatherExecutableDestroy.argtypes = [c_void_p]
     loaded.regatherExecutableGetBytes.argtypes = [c_void_p]
     loaded.regatherExecutableGetBytes.restype = c_uint64
+    loaded.regatherExecutableGetDevice.argtypes = [c_void_p]
+    loaded.regatherExecutableGetDevice.restype = c_int32
     for kind in ("Argument", "Result"):
         count = getattr(loaded, f"regatherExecutableGetNum{kind}s")
         count.restype, count.argtypes = c_uint32, [c_void_p]
@@ -103,19 +108,27 @@ class Executable:
     module of MLIR. `options` are flags of `regather run` without dashes, with
     their values. `threads` compute; 0 stands for all of the machine. With a
     `transport`, the address of an `rg_transport`, this process is one rank of a
-    job and waits `timeout` seconds for others; 0 stands for 600. Raises
-    `RegatherError` for what cannot be compiled.
+    job and waits `timeout` seconds for others; 0 stands for 600. `device` is
+    "cpu", "cuda:N" or "cuda"; on a GPU arguments lie on the device, and those
+    that are no inputs in the memory of the executable `memory_of`, if there is
+    one. There, a rank of a job has a `store`, the address of an `rg_store`,
+    instead of a transport. Raises `RegatherError` for what cannot be compiled, and what is missing
+    to run.
     """
 
     def __init__(self, document: str | bytes,
                  options: Iterable[tuple[str, str]] = (), *,
                  is_capture: bool = True, threads: int = 0,
                  name: str = "step", transport: int | None = None,
-                 timeout: float = 0) -> None:
+                 timeout: float = 0, device: str = "cpu",
+                 memory_of: Executable | None = None,
+                 store: int | None = None) -> None:
         text = document.encode() if isinstance(document, str) else document
         pairs = [_Option(key.encode(), value.encode()) for key, value in options]
         given = _Options(is_capture, threads, name.encode(), len(pairs),
-                         (_Option * len(pairs))(*pairs), transport, timeout)
+                         (_Option * len(pairs))(*pairs), transport, timeout,
+                         device.encode(),
+                         memory_of.handle if memory_of else None, store)
         self._library = _load()
         self._pointer = c_void_p()
         _check(self._library.regatherExecutableCreate(
@@ -137,12 +150,36 @@ class Executable:
         """Of memory that the executable holds outside of its arguments."""
         return int(self._library.regatherExecutableGetBytes(self._pointer))
 
+    @property
+    def handle(self) -> c_void_p:
+        """The object of the C interface, as long as this one is not closed."""
+        return self._pointer
+
+    @property
+    def device(self) -> int | None:
+        """The number of the GPU that it runs on; none for processors."""
+        number = int(self._library.regatherExecutableGetDevice(self._pointer))
+        return None if number < 0 else number
+
+    def write(self, argument: int, address: int, *,
+              on_device: bool = False) -> None:
+        """On a GPU: copies an argument from memory of the host, or from other
+        memory of the device that no work under way writes to."""
+        _check(self._library.regatherExecutableWrite(
+            self._pointer, argument, address, on_device))
+
+    def read(self, argument: int, address: int) -> None:
+        """On a GPU: copies an argument to memory of the host."""
+        _check(self._library.regatherExecutableRead(self._pointer, argument,
+                                                    address))
+
     def run(self, arguments: Sequence[int | None],
             results: Sequence[int | None]) -> None:
         """Runs the step on addresses, one for each argument and result.
 
         What has no bytes, and results that lie in their argument, may have
-        None. Arrays of `c_void_p` of the right length are taken as they are.
+        None. On a GPU all may: such arguments stay as they are on the device,
+        and such results are not copied to the host. Arrays of `c_void_p` of the right length are taken as they are.
         Releases the interpreter; threads that call at once take turns.
         """
         if not isinstance(arguments, self._arguments_type):

@@ -21,39 +21,13 @@ torch = pytest.importorskip("torch", minversion="2.13")
 
 import regather  # noqa: E402
 import training_ranks as ranks  # noqa: E402
+from training_jobs import launch  # noqa: E402
 from regather import RegatherError  # noqa: E402
 from regather.execution import Executable  # noqa: E402
 from regather.training import files  # noqa: E402
 from regather.training.progress import Progress  # noqa: E402
 from regather_tools import run_tool  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
-
-
-def launch(what: str, count: int, folder: Path) -> list[dict]:
-    """What each rank of a job wrote; nothing of those that died."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    processes = []
-    for rank in range(count):
-        environment = os.environ | {
-            "RANK": str(rank), "LOCAL_RANK": str(rank),
-            "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count),
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-            "TORCHELASTIC_RUN_ID": "test", "OMP_NUM_THREADS": "1"}
-        processes.append(subprocess.Popen(
-            [sys.executable, ranks.__file__, what, str(folder)],
-            env=environment, stderr=subprocess.PIPE, text=True))
-    errors = [process.communicate(timeout=240)[1] for process in processes]
-    found = []
-    for rank, process in enumerate(processes):
-        path = folder / f"{what}-{rank}.json"
-        if process.returncode == 0:
-            found.append(json.loads(path.read_text()))
-        else:
-            assert process.returncode < 0, errors[rank]
-            found.append({})
-    return found
 
 
 @pytest.fixture(scope="module")

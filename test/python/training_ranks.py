@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -191,9 +192,13 @@ def load_from(step: regather.TrainingStep, checkpoint: Path) -> None:
 def weights(step: regather.TrainingStep) -> dict[str, str]:
     """A digest of each whole tensor."""
     return {name: hashlib.sha256(
-                (tensor.full_tensor() if hasattr(tensor, "full_tensor")
-                 else tensor).contiguous().numpy().tobytes()).hexdigest()
+                whole(tensor).contiguous().numpy().tobytes()).hexdigest()
             for name, tensor in step.state_dict()["model"].items()}
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    return (tensor.full_tensor() if hasattr(tensor, "full_tensor")
+            else tensor)
 
 
 def run_refusals(folder: Path) -> dict[str, object]:
@@ -249,6 +254,60 @@ def local_parts(state: dict[str, object]) -> dict[str, torch.Tensor]:
             for name, tensor in tensors.items()}
 
 
+def run_gpu(folder: Path) -> dict[str, object]:
+    """Six steps on GPUs, saved after three; an evaluation, gradients of two
+    batches, and the last three steps again from both kinds of checkpoints."""
+    step, schedule = compile_step(device="cuda", quiet=True)
+    losses = train(step, schedule, 3)
+    dcp.save(step.state_dict(), checkpoint_id=folder / "checkpoint")
+    step.save(folder / "tensors")
+    losses += train(step, schedule, 3, 3)
+    last = weights(step)
+    found = {"losses": losses, "same": [],
+             "eval": step.eval(batch(99, step.rank, step.ranks)).item(),
+             "weight": whole(step.state_dict()["model"]["embedding.weight"]
+                             ).tolist()}
+    for name in ("checkpoint", "tensors"):
+        load_from(step, folder / name)
+        again = make_schedule(make_optimizer(make_model()))
+        for _ in range(step.count):
+            again.step()
+        for group, known in zip(schedule.optimizer.param_groups,
+                                again.optimizer.param_groups):
+            group["lr"] = known["lr"]
+        schedule.load_state_dict(again.state_dict())
+        found["same"].append(train(step, schedule, 3, 3) == losses[3:]
+                             and weights(step) == last)
+    step.accumulate(batch(6, step.rank, step.ranks))
+    found["sums"] = [step(batch(7, step.rank, step.ranks)).item(),
+                     step(batch(8, step.rank, step.ranks)).item()]
+    step.close()
+    return found
+
+
+def run_gpu_death(folder: Path) -> dict[str, object]:
+    """What a rank hears of which the other one is on the CPU, and when rank 1
+    dies after a step."""
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    found = {}
+    try:
+        compile_step(device="cuda" if rank else "cpu", quiet=True)
+    except regather.RegatherError as error:
+        found["device"] = str(error)
+    step, schedule = compile_step(device="cuda", quiet=True)
+    train(step, schedule, 1)
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    begin = time.monotonic()
+    try:
+        train(step, schedule, 1, 1)
+    except regather.RegatherError as error:
+        found |= {"error": str(error), "seconds": time.monotonic() - begin}
+    return found
+
+
 def run_death(folder: Path) -> dict[str, object]:
     """Rank 1 dies after the first step."""
     step, schedule = compile_step()
@@ -286,7 +345,7 @@ def main() -> None:
     found = globals()[f"run_{sys.argv[1]}"](folder)
     rank = os.environ.get("RANK", "0")
     (folder / f"{sys.argv[1]}-{rank}.json").write_text(json.dumps(found))
-    if dist.is_initialized() and sys.argv[1] != "death":
+    if dist.is_initialized() and "death" not in sys.argv[1]:
         dist.barrier()
         dist.destroy_process_group()
 

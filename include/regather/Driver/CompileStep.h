@@ -13,6 +13,7 @@
 #include "regather/Driver/ProgressListener.h"
 #include "regather/Execution/Bundle/Manifest.h"
 #include "regather/Kernel/NVPTX/GpuArchitecture.h"
+#include "regather/Program/CompileGpuStep.h"
 #include "regather/Report/StepReport.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -59,6 +60,12 @@ struct BundleContents {
 mlir::FailureOr<BundleContents> compileBundle(const PreparedStep &prepared,
                                               const CompileOptions &options,
                                               ProgressListener &progress);
+
+/// Compiles a step in one piece for the architectures of `options`, as what can
+/// be run in this process. Emits errors and warnings.
+mlir::FailureOr<CompiledGpuStep> compileForGpus(const PreparedStep &prepared,
+                                                const CompileOptions &options,
+                                                ProgressListener &progress);
 
 /// What is compiled, and what is to come of it.
 struct CompileRequest {

@@ -39,6 +39,9 @@ public:
   /// The tables; valid as long as this object.
   const rg_program &get();
 
+  /// What is launched at once on GPUs.
+  llvm::ArrayRef<rg_gpu_graph> getGraphs() const { return graphs; }
+
   /// Kernels by their number in the tables, in the order of their first launch,
   /// without those that a library computes.
   llvm::ArrayRef<tg::KernelOp> getKernels() const { return kernelOps; }

@@ -20,6 +20,7 @@
 
 #include "regather/Runtime/Executor.h"
 #include "regather/Runtime/GpuProgram.h"
+#include "regather/Runtime/Store.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -86,6 +87,17 @@ typedef struct rg_gpu_executor_options {
   /** The file of algorithms if nothing names one; null for none. That it cannot
    *  be written is no error: rg_gpu_executor_note says so. */
   const char *default_algorithm_file;
+  /** For each argument where on the device it lies, aligned to 256 bytes, such
+   *  as what rg_gpu_executor_argument_address of another executor on the device
+   *  gave, which has to outlive this one; 0: in memory of the executor. Null:
+   * all lie there. For one rank. */
+  const uint64_t *argument_addresses;
+  /** Not null: the process is one rank of a job whose ranks the caller has
+   * brought together, and `device` is its own; `one_rank_of_job` and `ranks`
+   * are ignored. Functions are copied; what they need outlives the executor.
+   * All ranks create their executors, for programs with the same collectives,
+   * and run as many steps. A step that does not end never ends the process. */
+  const rg_store *store;
 } rg_gpu_executor_options;
 
 /** Checks the tables, opens the device and sets up all that steps need. The
@@ -151,6 +163,63 @@ RG_EXPORT rg_status rg_gpu_executor_download_argument(rg_gpu_executor *executor,
  *  Errors: RG_ERROR_DEVICE if a call or the device fails; RG_ERROR_TIMEOUT;
  * from then on every step fails. */
 RG_EXPORT rg_status rg_gpu_executor_run(rg_gpu_executor *executor);
+
+/** A place of the host where a value is read or written. */
+typedef struct rg_gpu_host_value {
+  int64_t number;
+  void *data;
+} rg_gpu_host_value;
+
+/** What is copied around a step. */
+typedef struct rg_gpu_copies {
+  /** Arguments that are copied to the device before it. */
+  int64_t argument_count;
+  const rg_gpu_host_value *arguments;
+  /** Results that then take the place of an argument: an update that the step
+   *  leaves elsewhere is `updates[i]`, and lies in argument `updated[i]` when
+   *  all of them have moved. */
+  int64_t update_count;
+  const int64_t *updates;
+  const int64_t *updated;
+  /** Results that are copied to the host after it, as the step left them. */
+  int64_t result_count;
+  const rg_gpu_host_value *results;
+} rg_gpu_copies;
+
+/** Runs one step as rg_gpu_executor_run does, with copies of its only rank
+ *  before and after it.
+ *  Errors: RG_ERROR_ARGUMENT for a number that there is not, or more than one
+ *  rank; as rg_gpu_executor_run. */
+RG_EXPORT rg_status rg_gpu_executor_run_with(rg_gpu_executor *executor,
+                                             const rg_gpu_copies *copies);
+
+/** Copies an argument from other memory of the device, which work that is
+ *  enqueued elsewhere no longer writes to.
+ *  Errors: as rg_gpu_executor_upload. */
+RG_EXPORT rg_status rg_gpu_executor_take(rg_gpu_executor *executor,
+                                         int32_t rank, int64_t argument,
+                                         uint64_t address);
+
+/** Where on the device an argument lies; 0 for a rank or an argument that there
+ *  is not. */
+RG_EXPORT uint64_t rg_gpu_executor_argument_address(
+    const rg_gpu_executor *executor, int32_t rank, int64_t argument);
+
+/** What rg_gpu_find_device finds. */
+typedef struct rg_gpu_device {
+  /** As the driver counts. */
+  int32_t number;
+  /** Ten times the major number and the minor one, such as 90. */
+  int32_t architecture;
+} rg_gpu_device;
+
+/** Opens the driver and the device `number`, or -1: the one that the launcher
+ * of the process says, by LOCAL_RANK or the like, or 0; and NCCL, if
+ * `needs_nccl` is not 0. Finds libraries as executors do without options.
+ * Returns null, or a text that lists all that is missing, one line each, which
+ * the caller frees by free(). cuBLASLt is on the list if there is one. */
+RG_EXPORT char *rg_gpu_find_device(int32_t number, int32_t needs_nccl,
+                                   rg_gpu_device *device);
 
 /** The rank of this process in its job, as the environment says; -1 if that
  *  makes no sense, which rg_gpu_executor_create explains. */

@@ -167,34 +167,45 @@ static LogicalResult refuseElastic(func::FuncOp entry) {
   return diag;
 }
 
-/// The code of a bundle for GPUs needs nothing of the host.
-static FailureOr<BundleContents> compileForGpus(const PreparedStep &prepared,
-                                                const CompileOptions &options,
-                                                ProgressListener &progress) {
+FailureOr<CompiledGpuStep>
+regather::compileForGpus(const PreparedStep &prepared,
+                         const CompileOptions &options,
+                         ProgressListener &progress) {
   func::FuncOp entry = prepared.step.entry;
   if (tg::getElasticSegments(entry) && failed(refuseElastic(entry)))
     return failure();
   GpuCompileOptions gpu = {{}, options.ptxas};
-  std::string device;
   for (const nvptx::GpuArchitecture *architecture : options.architectures) {
     gpu.kernels.push_back(
         getKernelOptions<nvptx::KernelCompileOptions>(options, progress));
     gpu.kernels.back().libdevice =
         options.libdevice.empty() ? nvptx::findLibdevice() : options.libdevice;
     gpu.kernels.back().architecture = architecture;
-    device += (device.empty() ? "nvptx:" : ",") + architecture->name.str();
   }
   progress.begin("compiling");
   FailureOr<CompiledGpuStep> compiled =
       compileGpuStep(entry, gpu, prepared.options.getProgram());
   progress.end();
+  if (succeeded(compiled))
+    warnOfCache(entry.getContext(), compiled->statistics);
+  return compiled;
+}
+
+/// The code of a bundle for GPUs needs nothing of the host.
+static FailureOr<BundleContents> linkForGpus(const PreparedStep &prepared,
+                                             const CompileOptions &options,
+                                             ProgressListener &progress) {
+  FailureOr<CompiledGpuStep> compiled =
+      compileForGpus(prepared, options, progress);
   if (failed(compiled))
     return failure();
-  warnOfCache(entry.getContext(), compiled->statistics);
   FailureOr<BundleContents> bundle =
       link(prepared.step, *compiled, options.linker);
-  if (succeeded(bundle))
-    bundle->manifest.device = device;
+  if (failed(bundle))
+    return failure();
+  std::string &device = bundle->manifest.device;
+  for (const nvptx::GpuArchitecture *architecture : options.architectures)
+    device += (device.empty() ? "nvptx:" : ",") + architecture->name.str();
   return bundle;
 }
 
@@ -205,6 +216,6 @@ FailureOr<BundleContents> regather::compileBundle(const PreparedStep &prepared,
   if (failed(verifyNamedPasses(entry->getParentOfType<ModuleOp>(),
                                prepared.options, StepStage::Program)))
     return failure();
-  return options.isForGpus() ? compileForGpus(prepared, options, progress)
+  return options.isForGpus() ? linkForGpus(prepared, options, progress)
                              : compileForCpu(prepared, options, progress);
 }

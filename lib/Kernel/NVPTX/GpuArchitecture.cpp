@@ -35,6 +35,17 @@ const nvptx::GpuArchitecture *nvptx::findGpuArchitecture(llvm::StringRef name) {
   return found == std::end(kArchitectures) ? nullptr : found;
 }
 
+const nvptx::GpuArchitecture *nvptx::chooseGpuArchitecture(int number) {
+  const GpuArchitecture *best = nullptr;
+  for (const GpuArchitecture &known : kArchitectures) {
+    bool runs = known.isSpecific() ? known.getNumber() == number
+                                   : known.getNumber() <= number;
+    if (runs && (!best || best->getNumber() < known.getNumber()))
+      best = &known;
+  }
+  return best;
+}
+
 llvm::Expected<std::vector<const nvptx::GpuArchitecture *>>
 nvptx::parseGpuArchitectures(llvm::StringRef list) {
   std::vector<const GpuArchitecture *> architectures;

@@ -58,13 +58,20 @@ static int64_t getMostScratch(const rg_gpu_kernel *kernels, int64_t count) {
   return most;
 }
 
+/// The memory of others for an argument; 0 for none.
+static CuAddress getGiven(const ArgumentAddresses &given, int64_t argument) {
+  return given.empty() ? 0 : given[size_t(argument)];
+}
+
 MemoryNeed regather::runtime::getMemoryNeed(const rg_gpu_program &gpu,
-                                            int64_t workspace) {
+                                            int64_t workspace,
+                                            const ArgumentAddresses &given) {
   const rg_program &program = *gpu.program;
   MemoryNeed need;
   need.arena = align(program.arena_bytes);
   for (int64_t i = 0; i < program.argument_count; ++i)
-    need.arguments += align(rg_value_bytes(&program.arguments[i]));
+    if (!getGiven(given, i))
+      need.arguments += align(rg_value_bytes(&program.arguments[i]));
   for (int64_t i = 0; i < program.constant_count; ++i)
     need.constants += align(program.constants[i].bytes);
   need.scratchPerStream = align(
@@ -178,6 +185,7 @@ Failure DeviceRank::createEvents() {
 }
 
 Failure DeviceRank::allocate(const MemoryNeed &need,
+                             const ArgumentAddresses &given,
                              DeviceCommunicator &communicator) {
   Result<CuAddress> allocated = communicator.allocate(need.arena);
   if (!allocated)
@@ -195,6 +203,10 @@ Failure DeviceRank::allocate(const MemoryNeed &need,
     return failure;
   CuAddress next = argumentMemory.getAddress();
   for (int64_t i = 0; i < program.argument_count; ++i) {
+    if (CuAddress address = getGiven(given, i)) {
+      arguments.push_back(address);
+      continue;
+    }
     arguments.push_back(next);
     next += CuAddress(align(rg_value_bytes(&program.arguments[i])));
   }
@@ -207,11 +219,12 @@ Failure DeviceRank::allocate(const MemoryNeed &need,
 }
 
 Failure DeviceRank::create(const MemoryNeed &need,
+                           const ArgumentAddresses &given,
                            DeviceCommunicator &communicator) {
   Failure failure = createStreams();
   if (!failure)
     failure = createEvents();
-  return failure ? failure : allocate(need, communicator);
+  return failure ? failure : allocate(need, given, communicator);
 }
 
 CuAddress DeviceRank::resolve(const rg_slice &slice) const {

@@ -34,8 +34,13 @@ struct MemoryNeed {
   }
 };
 
+/// Where arguments lie that others have memory for; 0, or nothing at all, for
+/// those that a rank has memory for itself.
+using ArgumentAddresses = std::vector<CuAddress>;
+
 /// `workspace` is what a routine of a library needs.
-MemoryNeed getMemoryNeed(const rg_gpu_program &program, int64_t workspace);
+MemoryNeed getMemoryNeed(const rg_gpu_program &program, int64_t workspace,
+                         const ArgumentAddresses &given);
 
 /// The constants of a program on a device; all ranks share them.
 class DeviceConstants {
@@ -63,7 +68,8 @@ public:
   ~DeviceRank();
 
   /// `communicator` provides the arena.
-  Failure create(const MemoryNeed &need, DeviceCommunicator &communicator);
+  Failure create(const MemoryNeed &need, const ArgumentAddresses &given,
+                 DeviceCommunicator &communicator);
 
   CuAddress resolve(const rg_slice &slice) const;
   CuAddress getArgument(int64_t i) const { return arguments[size_t(i)]; }
@@ -92,7 +98,8 @@ private:
   Failure createStream(bool isCommunicating, int least, int greatest);
   Failure createStreams();
   Failure createEvents();
-  Failure allocate(const MemoryNeed &need, DeviceCommunicator &communicator);
+  Failure allocate(const MemoryNeed &need, const ArgumentAddresses &given,
+                   DeviceCommunicator &communicator);
   Failure createEvent(CuEvent &event, unsigned flags);
   Failure record(CuEvent event, int32_t stream);
   /// Lets a stream wait for the joint of another.

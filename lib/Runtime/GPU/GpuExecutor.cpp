@@ -48,6 +48,27 @@ rg_status GpuExecutor::upload(int32_t rank, int64_t argument,
   return keep(reason ? reason : synchronize(rank));
 }
 
+rg_status GpuExecutor::take(int32_t rank, int64_t argument, CuAddress address) {
+  if (!hasRank(rank) || !hasArgument(argument))
+    return keep({"there is no such argument", RG_ERROR_ARGUMENT});
+  int64_t bytes = rg_value_bytes(&program.arguments[argument]);
+  Failure reason;
+  if (bytes)
+    reason =
+        device.check(device.getDriver().cuMemcpyDtoDAsync_v2(
+                         ranks[size_t(rank)]->getArgument(argument), address,
+                         size_t(bytes), ranks[size_t(rank)]->getStream(0)),
+                     "cuMemcpyDtoDAsync");
+  return keep(reason ? reason : synchronize(rank));
+}
+
+CuAddress GpuExecutor::getArgumentAddress(int32_t rank,
+                                          int64_t argument) const {
+  return hasRank(rank) && hasArgument(argument)
+             ? ranks[size_t(rank)]->getArgument(argument)
+             : 0;
+}
+
 Failure GpuExecutor::download(int32_t rank, CuAddress address, int64_t bytes,
                               void *data) {
   Failure reason;
@@ -86,6 +107,8 @@ rg_status GpuExecutor::gather(const char *data, int64_t bytes,
 }
 
 rg_status GpuExecutor::agreeToStop(int64_t step, bool wants, int32_t *stops) {
+  if (callerStore)
+    return keep({"the caller's ranks agree by themselves", RG_ERROR_ARGUMENT});
   // Ranks of one process have nobody to agree with, nor has one without store.
   Result<bool> isAgreed = wants;
   if (isJob)
@@ -125,8 +148,6 @@ Failure GpuExecutor::beginStep() {
   isWarmingUp = isFirstStep;
   isFirstStep = false;
   stand(0, -1);
-  if (Failure reason = device.makeCurrent())
-    return reason;
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     stand(rank, -1);
     if (Failure reason = walkers[size_t(rank)]->begin())
@@ -201,29 +222,48 @@ Failure GpuExecutor::walkStep() {
   }
 }
 
-Failure GpuExecutor::endStep() {
-  for (int32_t rank = 0; rank < numRanks; ++rank) {
-    stand(rank, -1);
-    if (Failure reason = walkers[size_t(rank)]->finish())
-      return reason;
-  }
+Failure GpuExecutor::awaitRanks() {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     stand(rank, -1);
     if (Failure reason = wait->wait(ranks[size_t(rank)]->getStream(0)))
       return reason;
   }
-  communicator->endStep();
   return Failure();
 }
 
-rg_status GpuExecutor::run() {
+Failure GpuExecutor::endStep(const rg_gpu_copies &copies) {
+  for (int32_t rank = 0; rank < numRanks; ++rank) {
+    stand(rank, -1);
+    if (Failure reason = walkers[size_t(rank)]->finish())
+      return reason;
+  }
+  // A copy to memory of the host waits without a limit.
+  Failure reason = awaitRanks();
+  if (!reason)
+    reason = copyResults(copies);
+  if (!reason)
+    reason = copyUpdates(copies);
+  if (!reason && (copies.result_count || copies.update_count))
+    reason = awaitRanks();
+  if (!reason)
+    communicator->endStep();
+  return reason;
+}
+
+rg_status GpuExecutor::run(const rg_gpu_copies &copies) {
   if (hasFailed())
     return RG_ERROR_ABORTED;
-  Failure reason = beginStep();
+  Failure reason = checkCopies(copies);
+  if (!reason)
+    reason = makeUpdateMemory(copies);
+  if (!reason)
+    reason = copyArguments(copies);
+  if (!reason)
+    reason = beginStep();
   if (!reason)
     reason = walkStep();
   if (!reason)
-    reason = endStep();
+    reason = endStep(copies);
   if (!reason) {
     failure = {RG_OK, 0, -1};
     return RG_OK;

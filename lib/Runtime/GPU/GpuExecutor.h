@@ -14,6 +14,7 @@
 #include "GPU/Driver/GraphCapture.h"
 #include "Program/ExecutorBase.h"
 #include "StepWalker.h"
+#include "Store/CallerStore.h"
 #include "Store/RankGather.h"
 #include "Store/TcpStore.h"
 
@@ -34,14 +35,17 @@ public:
   ~GpuExecutor();
 
   rg_status create(const rg_gpu_executor_options &options);
-  rg_status run();
+  rg_status run(const rg_gpu_copies &copies = {});
   rg_status upload(int32_t rank, int64_t argument, const void *data);
+  rg_status take(int32_t rank, int64_t argument, CuAddress address);
   rg_status downloadResult(int32_t rank, int64_t result, void *data);
   rg_status downloadArgument(int32_t rank, int64_t argument, void *data);
   rg_status gather(const char *data, int64_t bytes, char *const *parts);
   rg_status agreeToStop(int64_t step, bool wants, int32_t *stops);
   int64_t findTouchedBytes();
 
+  CuAddress getArgumentAddress(int32_t rank, int64_t argument) const;
+  GpuDevice &getDevice() { return device; }
   const char *getNote() const { return note.c_str(); }
   int32_t getNumRanks() const { return int32_t(ranks.size()); }
   int32_t getFirstRank() const { return firstRank; }
@@ -58,6 +62,10 @@ private:
   Failure prepare(const rg_gpu_executor_options &options);
   Failure chooseNumbers(const rg_gpu_executor_options &options);
   Failure chooseRanks(const rg_gpu_executor_options &options);
+  Failure connect(double seconds);
+  RankStore &getStore() {
+    return callerStore ? static_cast<RankStore &>(*callerStore) : store;
+  }
   Failure open(const rg_gpu_executor_options &options);
   Failure openLibrary(const rg_gpu_executor_options &options);
   Failure openCommunicator(const rg_gpu_executor_options &options);
@@ -69,13 +77,27 @@ private:
   Failure download(int32_t rank, CuAddress address, int64_t bytes, void *data);
   bool hasRank(int32_t rank) const { return rank >= 0 && rank < numRanks; }
 
+  Failure checkCopies(const rg_gpu_copies &copies) const;
+  Failure makeUpdateMemory(const rg_gpu_copies &copies);
+  Failure copyArguments(const rg_gpu_copies &copies);
+  Failure copyUpdates(const rg_gpu_copies &copies);
+  Failure copyResults(const rg_gpu_copies &copies);
+  Failure copyOnDevice(CuAddress target, CuAddress source, int64_t bytes);
+  bool hasArgument(int64_t argument) const {
+    return argument >= 0 && argument < program.argument_count;
+  }
+  bool hasResult(int64_t result) const {
+    return result >= 0 && result < program.result_count;
+  }
+
   Failure beginStep();
   Failure walkStep();
   /// Lets all ranks go on until they meet, and says where.
   Result<WalkState> advance();
   Failure beginGraph();
   Failure endGraph();
-  Failure endStep();
+  Failure awaitRanks();
+  Failure endStep(const rg_gpu_copies &copies);
   /// Where the step stands if it fails now.
   void stand(int32_t rank, int64_t instruction) {
     failure.rank = firstRank + rank;
@@ -100,11 +122,16 @@ private:
   std::unique_ptr<DeviceLibrary> library;
   /// What computes its routines.
   std::string routines;
+  /// Of a job that a launcher has started, or else of one of the caller.
   TcpStore store;
+  std::unique_ptr<CallerStore> callerStore;
   std::optional<RankGather> rankGather;
   std::unique_ptr<DeviceCommunicator> communicator;
   std::unique_ptr<DeviceWait> wait;
+  ArgumentAddresses givenArguments;
   MemoryNeed need;
+  /// For updates that lie in the place of another argument, on their way.
+  DeviceMemory updateMemory;
   DeviceConstants constants;
   std::vector<std::unique_ptr<DeviceRank>> ranks;
   std::vector<std::unique_ptr<StepWalker>> walkers;

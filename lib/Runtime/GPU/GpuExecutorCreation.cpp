@@ -8,9 +8,11 @@
 
 #include "GpuExecutor.h"
 
+#include "Communication/Messages/CollectiveFingerprints.h"
 #include "GPU/Communication/SharedDeviceCommunicator.h"
 #include "GPU/Nccl/NcclCommunicator.h"
 #include "GpuProgramCheck.h"
+#include "LibraryChoice.h"
 #include "Program/RankGroups.h"
 
 #include <algorithm>
@@ -32,11 +34,20 @@ Failure GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
   firstTimeout = choose(options.first_timeout_seconds, kFirstTimeout);
   timeout = choose(options.timeout_seconds, kTimeout);
   watchesArena = options.watch_arena != 0;
-  return chooseRanks(options);
+  if (Failure reason = chooseRanks(options))
+    return reason;
+  if (!options.argument_addresses)
+    return Failure();
+  if (numRanks != 1)
+    return Failure("addresses of arguments are for one rank",
+                   RG_ERROR_ARGUMENT);
+  givenArguments.assign(options.argument_addresses,
+                        options.argument_addresses + program.argument_count);
+  return Failure();
 }
 
 Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
-  isJob = options.one_rank_of_job != 0;
+  isJob = options.one_rank_of_job != 0 || options.store;
   if (!isJob) {
     Result<int32_t> chosen = chooseNumRanks(program, options.ranks);
     if (!chosen)
@@ -44,10 +55,16 @@ Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
     numRanks = *chosen;
     return Failure();
   }
-  Result<LaunchEnvironment> read = LaunchEnvironment::read();
-  if (!read)
-    return Failure(read.getMessage(), RG_ERROR_ARGUMENT);
-  environment = *read;
+  if (options.store) {
+    environment.rank = options.store->rank;
+    environment.ranks = options.store->ranks;
+    environment.localRank = options.device;
+  } else {
+    Result<LaunchEnvironment> read = LaunchEnvironment::read();
+    if (!read)
+      return Failure(read.getMessage(), RG_ERROR_ARGUMENT);
+    environment = *read;
+  }
   numRanks = 1;
   firstRank = environment.rank;
   if (program.ranks && program.ranks != environment.ranks)
@@ -58,17 +75,10 @@ Failure GpuExecutor::chooseRanks(const rg_gpu_executor_options &options) {
   return checkAxes(program, environment.ranks);
 }
 
-/// What an option or else the environment gives; empty for none.
-static std::string getChoice(const char *option, const char *variable) {
-  const char *path = option ? option : std::getenv(variable);
-  return path ? path : "";
-}
-
 Failure GpuExecutor::open(const rg_gpu_executor_options &options) {
-  Failure reason =
-      device.open(getChoice(options.cuda_library, "REGATHER_CUDA_LIBRARY"),
-                  isJob ? environment.localRank : options.device,
-                  /*isAssigned=*/isJob);
+  Failure reason = device.open(getChoice(options.cuda_library, kCudaVariable),
+                               isJob ? environment.localRank : options.device,
+                               /*isAssigned=*/isJob && !options.store);
   if (!reason)
     reason = kernels.load(device, programs);
   if (!reason)
@@ -83,10 +93,8 @@ Failure GpuExecutor::open(const rg_gpu_executor_options &options) {
 
 Failure GpuExecutor::openLibrary(const rg_gpu_executor_options &options) {
   DeviceLibraryOptions libraryOptions;
-  libraryOptions.path =
-      getChoice(options.cublaslt_library, "REGATHER_CUBLASLT_LIBRARY");
-  libraryOptions.cudnnPath =
-      getChoice(options.cudnn_library, "REGATHER_CUDNN_LIBRARY");
+  libraryOptions.path = getChoice(options.cublaslt_library, kCublasLtVariable);
+  libraryOptions.cudnnPath = getChoice(options.cudnn_library, kCudnnVariable);
   libraryOptions.deviceName = device.getName();
   libraryOptions.architecture = device.getArchitecture();
   libraryOptions.algorithmFile =
@@ -111,7 +119,7 @@ Failure GpuExecutor::openLibrary(const rg_gpu_executor_options &options) {
 Failure GpuExecutor::chooseAlgorithms() {
   Failure reason =
       isJob && environment.ranks > 1
-          ? chooseAlgorithmsTogether(*library, store, environment.rank)
+          ? chooseAlgorithmsTogether(*library, getStore(), environment.rank)
           : library->chooseAlgorithms(nullptr);
   note = library->getNote();
   routines = library->describe();
@@ -128,8 +136,7 @@ Failure GpuExecutor::openCommunicator(const rg_gpu_executor_options &options) {
   NcclOptions ncclOptions;
   ncclOptions.rank = environment.rank;
   ncclOptions.ranks = environment.ranks;
-  ncclOptions.library =
-      getChoice(options.nccl_library, "REGATHER_NCCL_LIBRARY");
+  ncclOptions.library = getChoice(options.nccl_library, kNcclVariable);
   ncclOptions.isReproducible = options.reproducible != 0;
   if (options.setup_timeout_seconds > 0)
     ncclOptions.setupSeconds = options.setup_timeout_seconds;
@@ -141,17 +148,38 @@ Failure GpuExecutor::openCommunicator(const rg_gpu_executor_options &options) {
       getChoice(options.collective_log, "REGATHER_COLLECTIVE_LOG");
   if (!ncclOptions.logFile.empty())
     ncclOptions.logFile += std::to_string(environment.rank) + ".json";
-  auto nccl = std::make_unique<NcclCommunicator>(driver, store, ncclOptions);
+  if (options.store) {
+    callerStore =
+        std::make_unique<CallerStore>(*options.store, ncclOptions.setupSeconds);
+    ncclOptions.watchdog.graceSeconds = -1;
+  }
+  auto nccl =
+      std::make_unique<NcclCommunicator>(driver, getStore(), ncclOptions);
   // Before the ranks wait for each other, so that none waits for one that has
   // not what it needs.
   Failure reason = nccl->open();
   if (!reason)
-    reason = store.connect(environment, ncclOptions.setupSeconds);
+    reason = connect(ncclOptions.setupSeconds);
   if (reason)
     return reason;
-  rankGather.emplace(store, environment.rank, environment.ranks);
   communicator = std::move(nccl);
   return Failure();
+}
+
+/// Brings the ranks together; those of a caller find out whether they have the
+/// same collectives, as one binary and bundle are not all that they have of a
+/// step.
+Failure GpuExecutor::connect(double seconds) {
+  if (!callerStore) {
+    Failure reason = store.connect(environment, seconds);
+    if (!reason)
+      rankGather.emplace(store, environment.rank, environment.ranks);
+    return reason;
+  }
+  CollectiveFingerprints fingerprints = getCollectiveFingerprints(program);
+  return callerStore->agree("the collectives of their steps",
+                            std::to_string(fingerprints.axes) + ' ' +
+                                std::to_string(fingerprints.order));
 }
 
 int64_t GpuExecutor::getBytes() const {
@@ -177,7 +205,8 @@ static Result<int64_t> readLibraryBytes(int64_t estimate) {
 Failure GpuExecutor::checkMemory() {
   // Modules that libraries load when they are first called, and graphs.
   constexpr int64_t kModuleBytes = int64_t(256) << 20;
-  need = getMemoryNeed(kernels.getProgram(), library->getWorkspaceBytes());
+  need = getMemoryNeed(kernels.getProgram(), library->getWorkspaceBytes(),
+                       givenArguments);
   size_t free = 0, total = 0;
   if (Failure reason = device.check(
           device.getDriver().cuMemGetInfo_v2(&free, &total), "cuMemGetInfo"))
@@ -216,7 +245,8 @@ Failure GpuExecutor::createRanks() {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     ranks.push_back(std::make_unique<DeviceRank>(device, program, constants,
                                                  firstRank + rank));
-    if (Failure reason = ranks.back()->create(need, *communicator))
+    if (Failure reason =
+            ranks.back()->create(need, givenArguments, *communicator))
       return reason;
   }
   if (Failure reason =
@@ -265,5 +295,7 @@ Failure GpuExecutor::prepare(const rg_gpu_executor_options &options) {
 }
 
 rg_status GpuExecutor::create(const rg_gpu_executor_options &options) {
-  return keep(prepare(options));
+  Failure reason = prepare(options);
+  device.leave();
+  return keep(reason);
 }

@@ -17,6 +17,16 @@ static const GpuExecutor *unwrap(const rg_gpu_executor *executor) {
   return unwrapAs<GpuExecutor>(executor);
 }
 
+/// Calls a function for an executor that is there, and leaves the thread on the
+/// device on which the caller has it.
+template <typename Call>
+static rg_status call(rg_gpu_executor *executor, Call function) {
+  if (!executor)
+    return RG_ERROR_ARGUMENT;
+  CurrentDevice current(unwrap(executor)->getDevice());
+  return function(*unwrap(executor));
+}
+
 rg_status rg_gpu_executor_create(const rg_gpu_program *program,
                                  const rg_gpu_executor_options *options,
                                  rg_gpu_executor **executor) {
@@ -26,6 +36,10 @@ rg_status rg_gpu_executor_create(const rg_gpu_program *program,
 }
 
 void rg_gpu_executor_destroy(rg_gpu_executor *executor) {
+  if (!executor)
+    return;
+  // Left when the device is destroyed, which is last.
+  unwrap(executor)->getDevice().enter();
   delete unwrap(executor);
 }
 
@@ -55,26 +69,46 @@ const char *rg_gpu_executor_routines(const rg_gpu_executor *executor) {
 
 rg_status rg_gpu_executor_upload(rg_gpu_executor *executor, int32_t rank,
                                  int64_t argument, const void *data) {
-  return executor && data ? unwrap(executor)->upload(rank, argument, data)
-                          : RG_ERROR_ARGUMENT;
+  return call(data ? executor : nullptr, [&](GpuExecutor &made) {
+    return made.upload(rank, argument, data);
+  });
+}
+
+rg_status rg_gpu_executor_take(rg_gpu_executor *executor, int32_t rank,
+                               int64_t argument, uint64_t address) {
+  return call(address ? executor : nullptr, [&](GpuExecutor &made) {
+    return made.take(rank, argument, address);
+  });
 }
 
 rg_status rg_gpu_executor_download(rg_gpu_executor *executor, int32_t rank,
                                    int64_t result, void *data) {
-  return executor && data ? unwrap(executor)->downloadResult(rank, result, data)
-                          : RG_ERROR_ARGUMENT;
+  return call(data ? executor : nullptr, [&](GpuExecutor &made) {
+    return made.downloadResult(rank, result, data);
+  });
 }
 
 rg_status rg_gpu_executor_download_argument(rg_gpu_executor *executor,
                                             int32_t rank, int64_t argument,
                                             void *data) {
-  return executor && data
-             ? unwrap(executor)->downloadArgument(rank, argument, data)
-             : RG_ERROR_ARGUMENT;
+  return call(data ? executor : nullptr, [&](GpuExecutor &made) {
+    return made.downloadArgument(rank, argument, data);
+  });
+}
+
+uint64_t rg_gpu_executor_argument_address(const rg_gpu_executor *executor,
+                                          int32_t rank, int64_t argument) {
+  return executor ? unwrap(executor)->getArgumentAddress(rank, argument) : 0;
 }
 
 rg_status rg_gpu_executor_run(rg_gpu_executor *executor) {
-  return executor ? unwrap(executor)->run() : RG_ERROR_ARGUMENT;
+  return call(executor, [](GpuExecutor &made) { return made.run(); });
+}
+
+rg_status rg_gpu_executor_run_with(rg_gpu_executor *executor,
+                                   const rg_gpu_copies *copies) {
+  return call(copies ? executor : nullptr,
+              [&](GpuExecutor &made) { return made.run(*copies); });
 }
 
 int32_t rg_gpu_job_rank(void) {
@@ -106,5 +140,8 @@ int64_t rg_gpu_executor_bytes(const rg_gpu_executor *executor) {
 }
 
 int64_t rg_gpu_executor_touched_bytes(rg_gpu_executor *executor) {
-  return executor ? unwrap(executor)->findTouchedBytes() : -1;
+  if (!executor)
+    return -1;
+  CurrentDevice current(unwrap(executor)->getDevice());
+  return unwrap(executor)->findTouchedBytes();
 }

@@ -55,7 +55,7 @@ def _advise(name: str) -> str:
 
 def _ends(tensor: torch.Tensor) -> bytes:
     flat = tensor.detach().reshape(-1)
-    ends = torch.cat([flat[:_SAMPLE], flat[-_SAMPLE:]]).contiguous()
+    ends = torch.cat([flat[:_SAMPLE], flat[-_SAMPLE:]]).contiguous().cpu()
     return bytes(ends.view(torch.uint8).numpy())
 
 

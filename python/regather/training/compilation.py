@@ -15,6 +15,7 @@ from regather.fx.mesh import is_distributed
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
 from regather.training import optimizer as optimizers
+from regather.training.device import choose_device
 from regather.training.job import join
 from regather.training.plan import StepPlan
 from regather.training.progress import Progress
@@ -38,6 +39,7 @@ def compile_step(
     reduce_dtype: torch.dtype | None = None,
     elastic: int = 0,
     seed: int = 0,
+    device: str | torch.device | None = None,
     threads: int = 0,
     timeout: float = 600,
     quiet: bool = False,
@@ -85,10 +87,17 @@ def compile_step(
     seconds for others. Rank 0 shows on standard error how far this is, unless
     `quiet`.
 
+    `device` is "cpu", "cuda:N" or "cuda", by default that of the parameters.
+    "cuda" is the GPU of LOCAL_RANK, or the first. Parameters and states of the
+    optimizer then lie on the GPU, batches may lie there or on the CPU, and the
+    loss is on the CPU. The model is captured as if it were on the CPU: its code
+    takes devices from its tensors.
+
     Raises CaptureError for what cannot be captured, and RegatherError for what
     cannot be compiled or run.
     """
     _check_parameters(model)
+    place = choose_device(device, model)
     axes = _read_mesh(mesh)
     step = _split_batch(model, example_batch, loss)
     rule = _read_optimizer(model, optimizer, lr)
@@ -114,7 +123,7 @@ def compile_step(
     made = StepPlan(axes or [("dp", job.ranks)], f"{text} skip-nonfinite=true",
                     replicate_axis=replicate_axis, flags=flags,
                     threads=threads, timeout=timeout, seed=seed,
-                    accumulate=accumulate, elastic=elastic,
+                    accumulate=accumulate, elastic=elastic, device=place,
                     reduce_dtype=_read_dtype("reduce_dtype", reduce_dtype))
     return TrainingStep(step, made, job,
                         optimizer if isinstance(optimizer, torch.optim.Optimizer)
@@ -132,9 +141,6 @@ def _check_parameters(model: torch.nn.Module) -> None:
         if is_distributed(parameter):
             raise RegatherError(f"parameter '{name}' is distributed already; "
                                 "expects the model before it is sharded")
-        if parameter.device.type not in ("cpu", "meta"):
-            raise RegatherError(f"parameter '{name}' is on {parameter.device}; "
-                                "steps in Python run on the CPU")
 
 
 def _read_mesh(text: str | None) -> list[tuple[str, int]]:

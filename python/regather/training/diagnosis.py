@@ -22,6 +22,8 @@ def find_nonfinite(step: Step, tensors: Mapping[str, torch.Tensor],
     those of the model. Random numbers are other than those of the step.
     """
     names, _, rebuild = step.batch()
+    leaves = [leaf.cpu() if isinstance(leaf, torch.Tensor) else leaf
+              for leaf in leaves]
     for name, leaf in zip(names, leaves):
         if _is_bad(leaf):
             return f"input '{name}'"

@@ -28,6 +28,12 @@ class StepPlan:
     reduce_dtype: torch.dtype | None = None
     # Segments of the batch of all ranks; 0 if sums are in the order of ranks.
     elastic: int = 0
+    # As the C interface calls it.
+    device: str = "cpu"
+
+    @property
+    def is_on_gpu(self) -> bool:
+        return self.device != "cpu"
 
     @property
     def ranks(self) -> int:

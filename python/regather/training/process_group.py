@@ -29,6 +29,7 @@ import torch.distributed as dist
 from regather.fx.private import default_store
 from regather.library.errors import RegatherError
 from regather.training.agreement import require_agreement
+from regather.training.rank_store import RankStore
 
 # Seconds between two looks at whether another rank has said that it stops.
 _LOOK_SECONDS = 0.25
@@ -36,7 +37,13 @@ _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 3.0
 # A thread that is in a wait when the interpreter ends would end the process.
 _JOIN_SECONDS = 5.0
+# Seconds after which a step that still waits counts a rank that has stopped in
+# good order as gone: that rank has done its part of a step that was under way.
+_PATIENCE_SECONDS = 30.0
 _UNUSED_CHANNEL = 1 << 20
+_WATCH_CHANNEL = _UNUSED_CHANNEL + 1
+# A wait that ends by itself closes the connections of the group.
+_EVER = timedelta(days=3650)
 
 _Transfer = CFUNCTYPE(c_int32, c_void_p, c_int32, c_int32, c_void_p, c_int64,
                       POINTER(c_uint64))
@@ -82,9 +89,11 @@ class ProcessGroupTransport:
                 f"whose backend is '{dist.get_backend(group)}': "
                 f"{_first_line(error)}") from error
         # Ranks make their executables in one order.
-        self._key = (f"regather/{'-'.join(map(str, self._members))}/"
-                     f"{next(_jobs)}/stopped")
+        prefix = (f"regather/{'-'.join(map(str, self._members))}/"
+                  f"{next(_jobs)}/")
+        self._key = f"{prefix}stopped"
         self._store = default_store()
+        self.store = RankStore(self._store, prefix, self.rank, self.ranks)
         self._messages: dict[int, _Message] = {}
         self._numbers = itertools.count(1)
         self._channels: dict[int, queue.SimpleQueue[_Message | None]] = {}
@@ -92,6 +101,7 @@ class ProcessGroupTransport:
         self._next_look = 0.0
         # Which rank stopped, and when that was seen.
         self._stopped: tuple[str, float] | None = None
+        self._closing = threading.Event()
         self._error = ctypes.create_string_buffer(b"")
         self._table = _Table(
             None, self.rank, self.ranks, _Transfer(self._send),
@@ -109,6 +119,35 @@ class ProcessGroupTransport:
                                 f"{_first_line(error)}") from error
         require_agreement(found)
 
+    def watch(self) -> None:
+        """Lets ranks that communicate without messages of ours know that one is
+        gone: each waits for a message of the next one that never comes, and tells
+        all others by `store` when that connection ends."""
+        following = (self.rank + 1) % self.ranks
+        work = dist.irecv(torch.empty(1, dtype=torch.uint8),
+                          self._members[following], self._group, _WATCH_CHANNEL)
+        thread = threading.Thread(target=self._await_end,
+                                  args=(work, following), daemon=True,
+                                  name=f"regather-watch-{following}")
+        self._threads.append(thread)
+        thread.start()
+
+    def _await_end(self, work: dist.Work, rank: int) -> None:
+        try:
+            work.wait(_EVER)
+        except Exception:
+            # The connection has ended, as it does one day.
+            pass
+        if self._closing.is_set():
+            return
+        try:
+            in_order = self._store.check([self._key])
+        except Exception:
+            return
+        if in_order and self._closing.wait(_PATIENCE_SECONDS):
+            return
+        self.store.tell(f"rank {rank} is gone")
+
     @property
     def address(self) -> int:
         """Of the table of functions, valid as long as the transport."""
@@ -122,8 +161,12 @@ class ProcessGroupTransport:
         except Exception:
             # The process that holds the store is gone, and all find out.
             pass
+        self._closing.set()
         for channel in self._channels.values():
             channel.put(None)
+        if not self._channels and self._threads:
+            # The one that watches.
+            self._disconnect()
         for thread in self._threads:
             thread.join(_JOIN_SECONDS)
 
@@ -171,6 +214,9 @@ class ProcessGroupTransport:
 
     def _abort(self, _: int) -> None:
         self._messages.clear()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         other = self._members[(self.rank + 1) % self.ranks]
         try:
             dist.irecv(torch.empty(1, dtype=torch.uint8), other, self._group,

@@ -39,6 +39,7 @@ class StepProgram:
                     f"the step has it in shape {list(value.shape)}; does it "
                     "have as many rows as a micro-batch?")
         self._num_leaves = len(names)
+        self._device = executable.device
         self._loss = next(i for i, value in enumerate(executable.results)
                           if value.role == "loss")
         # Updates that do not lie in their argument.
@@ -49,11 +50,16 @@ class StepProgram:
         self.close = weakref.finalize(self, _close, executable, transport)
 
     def bind(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Takes the memory of arguments. What `state` lacks lies on the GPU."""
         for i, value in enumerate(self.executable.arguments):
-            if value.role != "input":
+            if value.role != "input" and (self._device is None
+                                          or value.name in state):
                 self._arguments[i] = state[value.name].data_ptr()
         for i, value in enumerate(self.executable.results):
             if i == self._loss or value.donated:
+                continue
+            if self._device is not None and value.role != "gradient":
+                # Nobody asks for it.
                 continue
             result = allocate(value)
             self._others.append((value, result))
@@ -72,10 +78,12 @@ class StepProgram:
         if len(leaves) != self._num_leaves:
             raise RegatherError(f"expects a batch of {self._num_leaves} "
                                 f"tensors, got {len(leaves)}")
-        kept = [_check_input(value, shape, leaves[leaf])
+        kept = [_check_input(value, shape, leaves[leaf], self._device)
                 for _, leaf, value, shape in self._inputs]
+        self._take_from_device(kept)
         for (number, *_), tensor in zip(self._inputs, kept):
-            self._arguments[number] = tensor.data_ptr()
+            self._arguments[number] = (tensor.data_ptr()
+                                       if tensor.device.type == "cpu" else None)
         loss = allocate(self.executable.results[self._loss])
         self._results[self._loss] = loss.data_ptr()
         self.executable.run(self._arguments, self._results)
@@ -84,14 +92,28 @@ class StepProgram:
         return loss
 
 
-def _check_input(value: Value, shape: tuple[int, ...],
-                 tensor: Any) -> torch.Tensor:
+    def _take_from_device(self, tensors: list[torch.Tensor]) -> None:
+        """Inputs that lie on the GPU are copied there, once the work that makes
+        them is done."""
+        on_device = [(number, tensor) for (number, *_), tensor
+                     in zip(self._inputs, tensors)
+                     if tensor.device.type == "cuda"]
+        if on_device:
+            torch.cuda.current_stream(self._device).synchronize()
+        for number, tensor in on_device:
+            self.executable.write(number, tensor.data_ptr(), on_device=True)
+
+
+def _check_input(value: Value, shape: tuple[int, ...], tensor: Any,
+                 device: int | None) -> torch.Tensor:
     if not isinstance(tensor, torch.Tensor):
         raise RegatherError(f"input '{value.name}': expects a tensor, got "
                             f"{type(tensor).__name__}")
-    if tensor.device.type != "cpu":
-        raise RegatherError(f"input '{value.name}': expects a tensor on cpu, "
-                            f"got one on {tensor.device}")
+    places = ["cpu"] if device is None else ["cpu", f"cuda:{device}"]
+    if str(tensor.device) not in places:
+        raise RegatherError(f"input '{value.name}': expects a tensor on "
+                            f"{' or '.join(places)}, got one on "
+                            f"{tensor.device}")
     if tensor.dtype != DTYPES[value.element_type]:
         raise RegatherError(f"input '{value.name}': expects "
                             f"{DTYPES[value.element_type]}, got {tensor.dtype}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from regather.execution import Value
+from regather.execution import Executable, Value
 from regather.fx.graph import CapturedGraph
 from regather.library.errors import RegatherError
 from regather.training.initialization import initialize
@@ -18,9 +18,10 @@ _GIVEN = ("step", "learning_rate")
 
 
 class StepState:
-    """What a step keeps between two runs. `tensors` are the arguments of its
-    programs by name, with their padding; `segments` are those of an elastic
-    step, 0 for others."""
+    """What a step keeps between two runs, on the CPU. `tensors` are the
+    arguments of its programs by name, with their padding, that lie in memory of
+    this process: here all of them. `segments` are those of an elastic step, 0 for
+    others."""
 
     def __init__(self, arguments: Iterable[Value], mesh: RankMesh,
                  segments: int) -> None:
@@ -29,7 +30,23 @@ class StepState:
         self.values = {value.name: value for value in arguments
                        if value.role != "input"}
         self.tensors = {name: allocate(value)
-                        for name, value in self.values.items()}
+                        for name, value in self.values.items()
+                        if self._lies_here(value)}
+
+    def _lies_here(self, value: Value) -> bool:
+        return True
+
+    def _read(self, name: str) -> torch.Tensor:
+        """What this rank has of a tensor, with its padding."""
+        return self.tensors[name]
+
+    def _blank(self, name: str) -> torch.Tensor:
+        """The same for who writes to all of it but the padding, and then calls
+        `_keep`."""
+        return self.tensors[name]
+
+    def _keep(self, name: str, tensor: torch.Tensor) -> None:
+        """Makes `tensor` the value."""
 
     @property
     def saved(self) -> list[str]:
@@ -64,18 +81,22 @@ class StepState:
                                 + ", ".join(sorted(missing)))
         for name, value in self.values.items():
             if value.role == "rng" and name.endswith("seed"):
-                self.tensors[name].fill_(seed)
+                drawn = self._blank(name)
+                drawn.fill_(seed)
+                self._keep(name, drawn)
 
     def _set(self, name: str, tensor: torch.Tensor) -> None:
         value = self.values[name]
-        without_padding(value, self.tensors[name]).copy_(
-            cut(value, tensor.detach()))
+        own = self._blank(name)
+        without_padding(value, own).copy_(cut(value, tensor.detach()))
+        self._keep(name, own)
 
     def part(self, name: str) -> torch.Tensor:
         """The tensor as `state_dict` has it: distributed with several ranks."""
+        local = self._read(name)
         if self.values[name].role == "rng":
-            return self.tensors[name]
-        return self._mesh.to_distributed(self.values[name], self.tensors[name])
+            return local
+        return self._mesh.to_distributed(self.values[name], local)
 
     def gather(self, name: str) -> torch.Tensor:
         """The whole tensor. All ranks ask for the same one."""
@@ -108,8 +129,9 @@ class StepState:
         if missing := sorted(set(self.saved) - set(given)):
             raise RegatherError("the state lacks " + ", ".join(missing))
         for name in sorted(self.saved):
-            self._mesh.assign(self.values[name], self.tensors[name],
-                              given[name])
+            own = self._blank(name)
+            self._mesh.assign(self.values[name], own, given[name])
+            self._keep(name, own)
 
     def check_segments(self, saved: int) -> None:
         """Raises `RegatherError` if a step with another number of segments
@@ -123,7 +145,42 @@ class StepState:
 
     def assign_part(self, name: str, part: torch.Tensor) -> None:
         """Writes what this rank has of a tensor, without padding."""
-        without_padding(self.values[name], self.tensors[name]).copy_(part)
+        own = self._blank(name)
+        without_padding(self.values[name], own).copy_(part)
+        self._keep(name, own)
 
 
-__all__ = ["StepState"]
+class DeviceState(StepState):
+    """The state of a step on a GPU: it lies in the arguments of `executable`
+    there. Only what a step is told anew each time lies in `tensors`; all else is
+    copied to and from the host when it is asked for."""
+
+    def __init__(self, executable: Executable, mesh: RankMesh,
+                 segments: int) -> None:
+        super().__init__(executable.arguments, mesh, segments)
+        self._executable = executable
+        self._numbers = {value.name: i
+                         for i, value in enumerate(executable.arguments)}
+        for name in self.saved:
+            self._keep(name, self._blank(name))
+
+    def _lies_here(self, value: Value) -> bool:
+        return value.role in _GIVEN
+
+    def _read(self, name: str) -> torch.Tensor:
+        if name in self.tensors:
+            return self.tensors[name]
+        tensor = allocate(self.values[name])
+        self._executable.read(self._numbers[name], tensor.data_ptr())
+        return tensor
+
+    def _blank(self, name: str) -> torch.Tensor:
+        return (self.tensors[name] if name in self.tensors
+                else allocate(self.values[name]))
+
+    def _keep(self, name: str, tensor: torch.Tensor) -> None:
+        if name not in self.tensors:
+            self._executable.write(self._numbers[name], tensor.data_ptr())
+
+
+__all__ = ["DeviceState", "StepState"]

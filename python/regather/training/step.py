@@ -27,7 +27,7 @@ from regather.training.process_group import ProcessGroupTransport
 from regather.training.program import StepProgram
 from regather.training.progress import Progress
 from regather.training.shards import RankMesh, allocate
-from regather.training.state import StepState
+from regather.training.state import DeviceState, StepState
 
 
 class TrainingStep:
@@ -56,14 +56,19 @@ class TrainingStep:
         self.lr = lr
         self._evaluation: StepProgram | None = None
         self._accumulation: _Accumulation | None = None
+        # Whose memory on a GPU has the state.
+        self._owner: Executable | None = None
         with progress.phase("capturing"):
             self._captured = self._capture()
         self._mesh = RankMesh(plan.axes, plan.replicate_axis, job.ranks > 1)
         with progress.phase("compiling"):
             self._program = self._compile(self._captured, plan.optimizer)
         with progress.phase("initialising"):
-            self._state = StepState(self._program.executable.arguments,
-                                    self._mesh, plan.elastic)
+            executable = self._owner = self._program.executable
+            self._state = (
+                DeviceState(executable, self._mesh, plan.elastic)
+                if plan.is_on_gpu else
+                StepState(executable.arguments, self._mesh, plan.elastic))
             self._state.initialize(self._captured, step.model, plan.seed)
         self._counter = self._state.find("step")
         self._rate = self._state.find("learning_rate")
@@ -91,17 +96,31 @@ class TrainingStep:
             transport = ProcessGroupTransport(self._job.group, plan.timeout)
             transport.compare(describe(document, [
                 *flags, ("seed", str(plan.seed)),
-                ("timeout", str(plan.timeout))], captured.tensors))
-        executable = Executable(
-            document, flags, threads=plan.count_threads(),
-            transport=transport.address if transport else None,
-            timeout=plan.timeout)
+                ("timeout", str(plan.timeout)),
+                # Of GPUs each rank may have another one.
+                ("device", plan.device.split(":")[0])], captured.tensors))
+        executable = (self._load(document, flags, transport) if plan.is_on_gpu
+                      else Executable(
+                          document, flags, threads=plan.count_threads(),
+                          transport=transport.address if transport else None,
+                          timeout=plan.timeout))
         for value in executable.arguments:
             if value.partial or len(value.shards) > 1:
                 raise RegatherError(f"'{value.name}' lies in a way that steps "
                                     "in Python do not know")
         names, values, _ = self._step.batch()
         return StepProgram(executable, transport, names, values)
+
+    def _load(self, document: str, flags: list[tuple[str, str]],
+              transport: ProcessGroupTransport | None) -> Executable:
+        """On the GPU, where programs after the first have its memory."""
+        if transport:
+            transport.watch()
+        return Executable(
+            document, flags, device=self._plan.device,
+            store=transport.store.address if transport else None,
+            timeout=self._plan.timeout,
+            memory_of=self._owner)
 
     # Running
 
@@ -157,7 +176,7 @@ class TrainingStep:
                 self._compile(self._captured, ""),
                 self._compile(self._captured,
                               f"{self._plan.optimizer} gradient-sums=true"),
-                self._state.tensors)
+                self._state)
         with DeferredInterrupt():
             loss = self._accumulation.add(leaves)
         if not math.isfinite(loss):
@@ -205,7 +224,8 @@ class TrainingStep:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that a step reads and writes, in the memory of the step:
-        DTensors with several ranks, tensors with one.
+        DTensors with several ranks, tensors with one. Of a step on a GPU, copies
+        on the CPU.
 
         `model` has parameters and buffers by name, `optimizer` the states of
         parameters as torch.distributed.checkpoint.state_dict names them,
@@ -267,18 +287,19 @@ class TrainingStep:
 
 class _Accumulation:
     """Gradients of several batches: a program that only computes them, and one
-    that takes their mean with those of its own batch."""
+    that takes their mean with those of its own batch. The sums lie on the CPU,
+    those of a step on a GPU, too."""
 
     def __init__(self, gradients: StepProgram, update: StepProgram,
-                 state: Mapping[str, torch.Tensor]) -> None:
+                 state: StepState) -> None:
         self._gradients = gradients
         self._update = update
-        gradients.bind(state)
+        gradients.bind(state.tensors)
         more = {value.name: allocate(value)
                 for value in update.executable.arguments
-                if value.role != "input" and value.name not in state}
+                if value.role != "input" and value.name not in state.values}
         self._total = more["batches"]
-        update.bind({**state, **more})
+        update.bind({**state.tensors, **more})
         results = gradients.list_gradients()
         self._sums = [more[f"{name}.gradient_sum"] for name in results]
         self._results = list(results.values())

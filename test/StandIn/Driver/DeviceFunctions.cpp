@@ -19,6 +19,9 @@ using namespace regather::runtime;
 /// Allocations of the driver are aligned to it.
 static constexpr size_t kAllocationAlignment = 512;
 
+/// Of the thread.
+static thread_local CuContext currentContext = nullptr;
+
 //===----------------------------------------------------------------------===//
 // Devices
 //===----------------------------------------------------------------------===//
@@ -105,7 +108,13 @@ RG_EXPORT CuResult cuDevicePrimaryCtxRelease_v2(CuDevice device) {
 }
 
 RG_EXPORT CuResult cuCtxSetCurrent(CuContext context) {
+  currentContext = context;
   return RecordedCall("cuCtxSetCurrent").finish();
+}
+
+RG_EXPORT CuResult cuCtxGetCurrent(CuContext *context) {
+  *context = currentContext;
+  return kCuSuccess;
 }
 
 RG_EXPORT CuResult cuCtxSynchronize() {

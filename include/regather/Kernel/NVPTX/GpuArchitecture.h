@@ -36,6 +36,10 @@ llvm::ArrayRef<GpuArchitecture> getGpuArchitectures();
 /// Null if there is none of that name.
 const GpuArchitecture *findGpuArchitecture(llvm::StringRef name);
 
+/// The one whose code is best for devices of a number such as 90; null if none
+/// runs there.
+const GpuArchitecture *chooseGpuArchitecture(int number);
+
 /// The architectures of a list such as `sm_80,sm_90a`. The error names the one
 /// that does not exist or is there twice.
 llvm::Expected<std::vector<const GpuArchitecture *>>

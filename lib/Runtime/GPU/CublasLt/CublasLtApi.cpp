@@ -34,13 +34,28 @@ Failure CublasLtApi::load(const std::string &file) {
   return Failure();
 }
 
+/// Where it is searched for.
+static std::vector<std::string> listFiles(const std::string &path) {
+  if (!path.empty())
+    return {path};
+  return {"libcublasLt.so.13", "libcublasLt.so.12"};
+}
+
+Failure CublasLtApi::find(const std::string &path) {
+  std::string reasons;
+  for (const std::string &file : listFiles(path)) {
+    Failure failure = load(file);
+    if (!failure)
+      return Failure();
+    reasons += (reasons.empty() ? "" : "; ") + failure.getMessage();
+  }
+  return Failure(reasons);
+}
+
 Result<LtHandle> CublasLtApi::start(const std::string &path,
                                     const DriverApi &driver) {
-  std::vector<std::string> files = {"libcublasLt.so.13", "libcublasLt.so.12"};
-  if (!path.empty())
-    files = {path};
   std::string reasons;
-  for (const std::string &file : files) {
+  for (const std::string &file : listFiles(path)) {
     Failure failure = load(file);
     if (!failure) {
       LtHandle handle = nullptr;

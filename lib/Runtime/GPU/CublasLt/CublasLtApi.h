@@ -127,6 +127,9 @@ struct CublasLtApi {
   /// A failure says of each why not.
   Result<LtHandle> start(const std::string &path, const DriverApi &driver);
 
+  /// Whether there is one, or what is at `path` is one, without starting it.
+  Failure find(const std::string &path);
+
   /// Such as "13.1.2".
   std::string getVersion() const;
 

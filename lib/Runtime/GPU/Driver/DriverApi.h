@@ -92,6 +92,7 @@ struct DriverApi {
   X(cuDevicePrimaryCtxRetain, (CuContext * context, CuDevice device))          \
   X(cuDevicePrimaryCtxRelease_v2, (CuDevice device))                           \
   X(cuCtxSetCurrent, (CuContext context))                                      \
+  X(cuCtxGetCurrent, (CuContext * context))                                    \
   X(cuCtxSynchronize, ())                                                      \
   X(cuMemGetInfo_v2, (size_t *free, size_t *total))                            \
   X(cuMemAlloc_v2, (CuAddress * address, size_t bytes))                        \

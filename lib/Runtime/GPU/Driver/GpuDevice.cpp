@@ -20,6 +20,7 @@ using regather::Failure;
 //===----------------------------------------------------------------------===//
 
 GpuDevice::~GpuDevice() {
+  leave();
   if (context)
     driver.cuDevicePrimaryCtxRelease_v2(device);
 }
@@ -57,7 +58,11 @@ Failure GpuDevice::open(const std::string &path, int number, bool isAssigned) {
                     "cuDevicePrimaryCtxRetain");
   name = text;
   architecture = 10 * major + minor;
-  return failure ? failure : makeCurrent();
+  if (failure)
+    return failure;
+  driver.cuCtxGetCurrent(&before);
+  isEntered = true;
+  return check(driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
 }
 
 Failure GpuDevice::check(CuResult result, const char *call) const {
@@ -67,8 +72,21 @@ Failure GpuDevice::check(CuResult result, const char *call) const {
                  RG_ERROR_DEVICE);
 }
 
-Failure GpuDevice::makeCurrent() const {
-  return check(driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+void GpuDevice::enter() {
+  if (!context || isEntered)
+    return;
+  if (driver.cuCtxGetCurrent(&before) != kCuSuccess)
+    before = nullptr;
+  driver.cuCtxSetCurrent(context);
+  isEntered = true;
+}
+
+void GpuDevice::leave() {
+  if (!isEntered)
+    return;
+  isEntered = false;
+  if (before != context)
+    driver.cuCtxSetCurrent(before);
 }
 
 std::string GpuDevice::describe() const {

@@ -15,7 +15,8 @@
 
 namespace regather::runtime {
 
-/// One device, whose primary context is current on the thread that opened it.
+/// One device, whose primary context is current on the thread that opened it
+/// until `leave` is called or it is destroyed.
 class GpuDevice {
 public:
   GpuDevice() = default;
@@ -33,13 +34,18 @@ public:
   /// has.
   Failure check(CuResult result, const char *call) const;
 
-  /// Lets calls of the calling thread go to the device.
-  Failure makeCurrent() const;
+  /// Lets calls of the calling thread go to the device, and remembers where
+  /// they went before. If it cannot be done, the next call fails. Does nothing
+  /// before `open`.
+  void enter();
+  /// Lets them go there again. One thread at a time.
+  void leave();
 
   const DriverApi &getDriver() const { return driver; }
   /// Ten times the major number and the minor one, such as 90.
   int getArchitecture() const { return architecture; }
   const std::string &getName() const { return name; }
+  int getNumber() const { return ordinal; }
   /// For messages: number and name.
   std::string describe() const;
 
@@ -48,8 +54,24 @@ private:
   int ordinal = 0;
   CuDevice device = 0;
   CuContext context = nullptr;
+  /// What was current on the thread, between `enter` and `leave`.
+  CuContext before = nullptr;
+  bool isEntered = false;
   int architecture = 0;
   std::string name;
+};
+
+/// Lets the calls of a thread go to a device for as long as it lives; see
+/// GpuDevice::enter.
+class CurrentDevice {
+public:
+  explicit CurrentDevice(GpuDevice &device) : device(device) { device.enter(); }
+  CurrentDevice(const CurrentDevice &) = delete;
+  CurrentDevice &operator=(const CurrentDevice &) = delete;
+  ~CurrentDevice() { device.leave(); }
+
+private:
+  GpuDevice &device;
 };
 
 /// One allocation on a device.

@@ -143,6 +143,125 @@ TEST(GpuExecutor, KeepsArgumentsOnTheDevice) {
   EXPECT_EQ(record.getCalls("cuMemcpyHtoDAsync_v2").size(), uploads);
 }
 
+/// Swaps its two donated arguments, by results that lie in the place of the
+/// other one, and doubles the third into the arena.
+static void addSwap(GpuTestProgram &test) {
+  for (int i = 0; i < 3; ++i)
+    test.addArgument(2, /*donated=*/true);
+  int32_t kernel = test.addKernel({"add"}, 2, 2);
+  test.add(RG_OP_LAUNCH, kernel, {argument(2, 2), argument(2, 2), arena(0, 2)});
+  test.addResult(2, argument(1, 2));
+  test.addResult(2, argument(0, 2));
+  test.addResult(2, arena(0, 2));
+}
+
+TEST(GpuExecutor, CopiesAroundAStep) {
+  GpuTestProgram test;
+  addSwap(test);
+  GpuTestExecutor executor(test);
+  Vector values[] = {{1, 2}, {3, 4}, {5, 6}}, result(2), swapped(2);
+  rg_gpu_host_value arguments[] = {
+      {0, values[0].data()}, {1, values[1].data()}, {2, values[2].data()}};
+  rg_gpu_host_value results[] = {{2, result.data()}, {1, swapped.data()}};
+  int64_t updates[] = {0, 1, 2}, updated[] = {0, 1, 2};
+  rg_gpu_copies copies = {3, arguments, 3, updates, updated, 2, results};
+  ASSERT_EQ(executor.runWith(copies), RG_OK) << executor.getError();
+  EXPECT_EQ(result, (Vector{10, 12}));
+  // As the step left it: argument 0, before updates take their places.
+  EXPECT_EQ(swapped, (Vector{1, 2}));
+  EXPECT_EQ(executor.getArgument(0, 0), (Vector{3, 4}));
+  EXPECT_EQ(executor.getArgument(0, 1), (Vector{1, 2}));
+  EXPECT_EQ(executor.getArgument(0, 2), (Vector{10, 12}));
+  copies.argument_count = 0;
+  ASSERT_EQ(executor.runWith(copies), RG_OK) << executor.getError();
+  EXPECT_EQ(executor.getArgument(0, 0), (Vector{1, 2}));
+  EXPECT_EQ(result, (Vector{20, 24}));
+  updated[2] = 3;
+  EXPECT_EQ(executor.runWith(copies), RG_ERROR_ARGUMENT);
+}
+
+TEST(GpuExecutor, ArgumentsLieInMemoryOfAnother) {
+  GpuTestProgram test;
+  addSwap(test);
+  GpuTestExecutor owner(test);
+  Vector first = {7, 8};
+  ASSERT_EQ(owner.upload(0, 2, first), RG_OK);
+  uint64_t addresses[] = {0, 0, owner.getAddress(2)};
+  rg_gpu_executor_options options = {};
+  options.argument_addresses = addresses;
+  GpuTestProgram other;
+  addSwap(other);
+  GpuTestExecutor user(other, options);
+  ASSERT_EQ(user.run(), RG_OK) << user.getError();
+  EXPECT_EQ(user.getResult(0, 2), (Vector{14, 16}));
+  EXPECT_EQ(user.getAddress(2), addresses[2]);
+  EXPECT_NE(user.getAddress(1), owner.getAddress(1));
+  EXPECT_EQ(user.getAddress(3), 0u);
+  // Taken from memory of the device.
+  EXPECT_EQ(user.take(1, addresses[2]), RG_OK);
+  EXPECT_EQ(user.getArgument(0, 1), first);
+}
+
+TEST(GpuExecutor, LeavesThreadsOnTheirOwnDevice) {
+  DriverApi driver = loadStandIn();
+  auto *own = reinterpret_cast<CuContext>(&driver);
+  driver.cuCtxSetCurrent(own);
+  CuContext now = nullptr;
+  {
+    GpuTestProgram test;
+    addSwap(test);
+    GpuTestExecutor executor(test);
+    driver.cuCtxGetCurrent(&now);
+    EXPECT_EQ(now, own);
+    ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+    driver.cuCtxGetCurrent(&now);
+    EXPECT_EQ(now, own);
+  }
+  driver.cuCtxGetCurrent(&now);
+  EXPECT_EQ(now, own);
+  driver.cuCtxSetCurrent(nullptr);
+}
+
+/// What is missing for steps; empty for nothing.
+static std::string findDevice(int32_t number, int32_t needsNccl,
+                              rg_gpu_device &device) {
+  char *missing = rg_gpu_find_device(number, needsNccl, &device);
+  std::string text = missing ? missing : "";
+  std::free(missing);
+  return text;
+}
+
+TEST(GpuDevice, IsFoundWithAllThatIsMissing) {
+  rg_gpu_device device = {};
+  {
+    ScopedVariable cuda("REGATHER_CUDA_LIBRARY", REGATHER_RECORDING_LIBRARY);
+    ScopedVariable devices("REGATHER_STAND_IN_DEVICES", "4");
+    ScopedVariable architecture("REGATHER_STAND_IN_ARCHITECTURE", "86");
+    EXPECT_EQ(findDevice(2, 0, device), "");
+    EXPECT_EQ(device.number, 2);
+    EXPECT_EQ(device.architecture, 86);
+    EXPECT_EQ(findDevice(-1, 0, device), "");
+    EXPECT_EQ(device.number, 0);
+    ScopedVariable local("LOCAL_RANK", "3"), rank("RANK", "3"),
+        ranks("WORLD_SIZE", "4"), address("MASTER_ADDR", "127.0.0.1"),
+        port("MASTER_PORT", "29500");
+    EXPECT_EQ(findDevice(-1, 0, device), "");
+    EXPECT_EQ(device.number, 3);
+    ScopedVariable cublas("REGATHER_CUBLASLT_LIBRARY",
+                          REGATHER_RECORDING_LIBRARY);
+    EXPECT_EQ(findDevice(4, 0, device),
+              "there is no device 4: the CUDA driver shows 4 devices");
+  }
+  ScopedVariable cuda("REGATHER_CUDA_LIBRARY", "/no/cuda"),
+      nccl("REGATHER_NCCL_LIBRARY", "/no/nccl"),
+      cublas("REGATHER_CUBLASLT_LIBRARY", "/no/cublas");
+  std::string missing = findDevice(0, 1, device);
+  for (const char *part :
+       {"cannot open the CUDA driver: /no/cuda", "\ncannot open NCCL: /no/nccl",
+        "\ncannot open cuBLASLt: /no/cublas"})
+    EXPECT_NE(missing.find(part), std::string::npos) << missing;
+}
+
 TEST(GpuExecutor, OnlyEnqueuesWithinAStep) {
   RecordFile record;
   GpuTestProgram test;
@@ -167,7 +286,9 @@ TEST(GpuExecutor, OnlyEnqueuesWithinAStep) {
       "cuMemcpyDtoDAsync_v2", "cuEventRecord", "cuStreamWaitEvent",
       // It ends behind them.
       "cuEventRecord", "cuStreamWaitEvent", "cuEventRecord",
-      "cuStreamWaitEvent", "cuEventRecord", "cuStreamQuery"};
+      "cuStreamWaitEvent", "cuEventRecord", "cuStreamQuery",
+      // The thread had no device before.
+      "cuCtxSetCurrent"};
   EXPECT_EQ(getStepCalls(executor, record), expected);
   EXPECT_EQ(getStepCalls(executor, record), expected);
   EXPECT_EQ(executor.getResult(), Vector{42});

@@ -100,6 +100,15 @@ public:
     return rg_gpu_executor_upload(executor, rank, argument, values.data());
   }
   rg_status run() { return rg_gpu_executor_run(executor); }
+  rg_status runWith(const rg_gpu_copies &copies) {
+    return rg_gpu_executor_run_with(executor, &copies);
+  }
+  rg_status take(int64_t argument, uint64_t address) {
+    return rg_gpu_executor_take(executor, 0, argument, address);
+  }
+  uint64_t getAddress(int64_t argument) const {
+    return rg_gpu_executor_argument_address(executor, 0, argument);
+  }
   std::vector<int64_t> getResult(int32_t rank = 0, int64_t result = 0) {
     std::vector<int64_t> values(
         static_cast<size_t>(*gpu.program->results[result].shape));
