@@ -40,6 +40,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=10)
     parser.add_argument("--elastic", type=int, default=0, metavar="S",
                         help="the same losses on any number of ranks")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
     parser.add_argument("--save", type=Path, default=Path("checkpoint"))
     parser.add_argument("--save-every", type=int, default=10)
     return parser.parse_args()
@@ -84,6 +85,7 @@ def main() -> None:
     text = Text(arguments.text, arguments.batch, arguments.sequence)
     step = regather.compile(model, text.get(0, 0, ranks), loss=loss,
                             optimizer=optimizer, clip=1.0,
+                            device=arguments.device,
                             elastic=arguments.elastic)
     load(step, arguments.save)
     for _ in range(step.count):

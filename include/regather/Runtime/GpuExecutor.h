@@ -215,10 +215,10 @@ typedef struct rg_gpu_device {
 
 /** Opens the driver and the device `number`, or -1: the one that the launcher
  * of the process says, by LOCAL_RANK or the like, or 0; and NCCL, if
- * `needs_nccl` is not 0. Finds libraries as executors do without options.
+ * `needsNccl` is not 0. Finds libraries as executors do without options.
  * Returns null, or a text that lists all that is missing, one line each, which
  * the caller frees by free(). cuBLASLt is on the list if there is one. */
-RG_EXPORT char *rg_gpu_find_device(int32_t number, int32_t needs_nccl,
+RG_EXPORT char *rg_gpu_find_device(int32_t number, int32_t needsNccl,
                                    rg_gpu_device *device);
 
 /** The rank of this process in its job, as the environment says; -1 if that
