@@ -26,6 +26,11 @@ CAMPAIGN = FOLDER / "campaign_readers.py"
 # The store starts a server for each input.
 RUNS = {name: 300 if name == "store" else 2000 for name in READERS}
 
+LIMITS = ["-timeout=60"]
+# Counting lines takes more than a GiB from the start.
+if "LLVM_PROFILE_FILE" in os.environ:
+    LIMITS.append("-rss_limit_mb=4096")
+
 pytestmark = pytest.mark.skipif(
     not TOOL.exists(), reason="no libFuzzer where this was built")
 
@@ -34,8 +39,7 @@ def fuzz(*arguments: str | Path, folder: Path,
          runs: int) -> subprocess.CompletedProcess[str]:
     # Finds are written to where it runs.
     return subprocess.run(
-        [TOOL, *arguments, f"-runs={runs}", "-seed=1", *FLAGS,
-         "-timeout=60"],
+        [TOOL, *arguments, f"-runs={runs}", "-seed=1", *FLAGS, *LIMITS],
         cwd=folder, capture_output=True, text=True, errors="replace",
         check=False, timeout=300)
 
