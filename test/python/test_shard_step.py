@@ -19,7 +19,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
 from regather_tools import run_tool  # noqa: E402
-from safetensors.torch import load_file  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 from test_shard_parameters import (  # noqa: E402
     Captured,
     assert_close,
@@ -137,6 +137,26 @@ def test_vocabulary_parallelism_equals_one_device(captured: Captured,
                                                   name: str) -> None:
     _, results = run(captured, "dp:2,tp:2", VOCABULARY[name])
     assert_close(results, captured.whole)
+
+
+@pytest.mark.parametrize("name", ["llama"])
+@pytest.mark.parametrize("number", [10**6, 64, -1])
+@pytest.mark.parametrize("argument", ["tokens", "labels"])
+def test_words_outside_of_the_vocabulary(captured: Captured, name: str,
+                                         argument: str, number: int,
+                                         tmp_path: Path) -> None:
+    """As on one device, where no part would say that it misses them."""
+    arguments = load_file(captured.directory / "arguments.safetensors")
+    assert int(arguments[argument].max()) < 64
+    arguments[argument][0, 0] = number
+    save_file(arguments, tmp_path / "wrong.safetensors")
+    for sharding in ((), ("--mesh=tp:2",
+                          *(f"--shard={text}" for text in VOCABULARY[name]))):
+        result = run_tool("regather", "run", captured.directory / "step.mlir",
+                          *sharding, "--inputs", tmp_path / "wrong.safetensors",
+                          "--quiet")
+        assert result.code != 0
+        assert "an index is out of bounds" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["llama"])

@@ -61,7 +61,6 @@ private:
     uint32_t next = Graph::kNone;
   };
 
-  void add(uint32_t begin, uint32_t end, int64_t bytes, int64_t sign);
   /// Adds what issuing `op` changes, or takes it back if `sign` is -1.
   void applyChange(uint32_t op, int64_t sign);
   void unlinkUses(uint32_t op);

@@ -1,26 +1,36 @@
 // RUN: regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:2 shard={table=[tp] shard 0}" --tg-verify-step | FileCheck %s
 // RUN: regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:2 shard={table=[tp] shard 0}" --remark-format=emitRemark --remarks-filter=tg-shard-step -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// Each rank reads the tokens that its rows stand for; results are added up. Of
-// the gradient it makes its rows, without that of the padding token.
+// Each rank reads the tokens that its rows stand for; results are added up. A
+// token that has no row stays one. Of the gradient a rank makes its rows, without
+// that of the padding token.
 // CHECK-LABEL: func.func @embedding(
 // CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: tensor<4x4xf32>
 // CHECK-SAME:    %[[TOKENS:[a-z0-9]+]]: tensor<2x3xi32>
+// CHECK:         %[[LONG:.*]] = tg.node "aten._to_copy.default"(%[[TOKENS]]) kwargs {dtype = i64}
 // CHECK:         %[[BEGINS:.*]] = tg.node "aten.arange.start_step"() args [0, 8, 4]
 // CHECK:         %[[OWN:.*]] = tensor.extract_slice %[[BEGINS]][%{{.*}}] [1] [1]
-// CHECK:         %[[LONG:.*]] = tg.node "aten._to_copy.default"(%[[TOKENS]]) kwargs {dtype = i64}
 // CHECK:         %[[BEGIN:.*]] = tg.node "aten.view.default"(%[[OWN]])
 // CHECK:         %[[RELATIVE:.*]] = tg.node "aten.sub.Tensor"(%[[LONG]], %[[BEGIN]])
-// CHECK:         %[[GE:.*]] = tg.node "aten.ge.Scalar"(%[[RELATIVE]]) args [#tg.operand<0>, 0]
-// CHECK:         %[[LT:.*]] = tg.node "aten.lt.Scalar"(%[[RELATIVE]]) args [#tg.operand<0>, 4]
-// CHECK:         %[[INSIDE:.*]] = tg.node "aten.logical_and.default"(%[[GE]], %[[LT]])
-// CHECK:         %[[INDICES:.*]] = tg.node "aten.where.self"(%[[INSIDE]], %[[RELATIVE]], %{{.*}})
+// CHECK:         %[[GE:.*]] = tg.node "aten.ge.Scalar"(%[[LONG]]) args [#tg.operand<0>, 0]
+// CHECK:         %[[LT:.*]] = tg.node "aten.lt.Scalar"(%[[LONG]]) args [#tg.operand<0>, 8]
+// CHECK:         %[[EXISTS:.*]] = tg.node "aten.logical_and.default"(%[[GE]], %[[LT]])
+// CHECK:         %[[GE4:.*]] = tg.node "aten.ge.Scalar"(%[[RELATIVE]]) args [#tg.operand<0>, 0]
+// CHECK:         %[[LT4:.*]] = tg.node "aten.lt.Scalar"(%[[RELATIVE]]) args [#tg.operand<0>, 4]
+// CHECK:         %[[HERE:.*]] = tg.node "aten.logical_and.default"(%[[GE4]], %[[LT4]])
+// CHECK:         %[[INSIDE:.*]] = tg.node "aten.logical_and.default"(%[[EXISTS]], %[[HERE]])
+// CHECK:         %[[ZERO:.*]] = tg.node "aten.scalar_tensor.default"() args [0]
+// CHECK:         %[[OTHERS:.*]] = tg.node "aten.where.self"(%[[EXISTS]], %[[ZERO]], %[[LONG]])
+// CHECK:         %[[INDICES:.*]] = tg.node "aten.where.self"(%[[INSIDE]], %[[RELATIVE]], %[[OTHERS]])
 // CHECK:         %[[MASK:.*]] = tg.node "aten.view.default"(%[[INSIDE]]) args [#tg.operand<0>, [2, 3, 1]]
 // CHECK:         %[[ROWS:.*]] = tg.node "aten.embedding.default"(%[[TABLE]], %[[INDICES]])
 // CHECK:         %[[PARTIAL:.*]] = tg.node "aten.where.self"(%[[MASK]], %[[ROWS]], %{{.*}})
 // CHECK:         %[[REDUCE:.*]] = tg.all_reduce sum %[[PARTIAL]] on @mesh [tp]
 // CHECK:         %[[Y:.*]] = tg.wait %[[REDUCE]]
+// CHECK-COUNT-2: tg.node "aten.logical_and.default"
 // CHECK:         %[[INSIDE2:.*]] = tg.node "aten.logical_and.default"
+// CHECK:         tg.node "aten.where.self"
+// CHECK:         tg.node "aten.where.self"(%[[INSIDE2]],
 // CHECK:         %[[NE:.*]] = tg.node "aten.ne.Scalar"(%[[TOKENS]]) args [#tg.operand<0>, 5]
 // CHECK:         %[[COUNTS:.*]] = tg.node "aten.logical_and.default"(%[[INSIDE2]], %[[NE]])
 // CHECK:         %[[MASK2:.*]] = tg.node "aten.view.default"(%[[COUNTS]])
@@ -63,10 +73,10 @@ func.func @embedding(
 // CHECK:         %[[PARTIAL:.*]] = tg.node "aten.where.self"(%{{.*}}, %[[PICKED]], %{{.*}})
 // CHECK:         %[[LOSS:.*]] = tg.node "aten.sum.default"(%[[PARTIAL]])
 // CHECK:         tg.all_reduce sum %[[LOSS]] on @mesh [tp] phase forward : (tensor<f32>)
-// CHECK:         %[[COUNT:.*]] = tg.node "aten.arange.start_step"() args [0, 8, 1]
-// CHECK:         %[[POSITIONS:.*]] = tensor.extract_slice %[[COUNT]][%{{.*}}] [4] [1]
-// CHECK:         %[[EQ:.*]] = tg.node "aten.eq.Tensor"(%[[LABELS]], %[[POSITIONS]]) {{.*}} -> tensor<3x4xi1>
-// CHECK:         %[[ONE:.*]] = tg.node "aten.where.self"(%[[EQ]], %{{.*}}, %{{.*}}) {{.*}} -> tensor<3x4xf32>
+// CHECK:         %[[ZEROS:.*]] = tg.node "aten.full.default"() args {{.*}} -> tensor<3x4xf32>
+// CHECK:         %[[MINUS:.*]] = tg.node "aten.scalar_tensor.default"() args [-1.000000e+00]
+// CHECK:         %[[VALUES:.*]] = tg.node "aten.where.self"(%{{.*}}, %[[MINUS]], %{{.*}}) {{.*}} -> tensor<3x1xf32>
+// CHECK:         %[[ONE:.*]] = tg.node "aten.scatter.src"(%[[ZEROS]], %{{.*}}, %[[VALUES]]) args [#tg.operand<0>, 1, #tg.operand<1>, #tg.operand<2>] {{.*}} -> tensor<3x4xf32>
 // CHECK:         %[[OWNROWS:.*]] = tg.node "aten.sum.dim_IntList"(%[[ONE]]) args [#tg.operand<0>, [1], true]
 // CHECK:         %[[ROWS:.*]] = tg.all_reduce sum %[[OWNROWS]] on @mesh [tp] phase backward : (tensor<3x1xf32>)
 // CHECK:         %[[R:.*]] = tg.wait %[[ROWS]]

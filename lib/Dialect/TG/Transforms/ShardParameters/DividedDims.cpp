@@ -97,7 +97,7 @@ bool Partitioner::divideScatter(Operation *op,
     parts.push_back(version.local);
     if (number == gradient->indices)
       parts.back() = getAs(op->getOperand(number), ValueState::getWhole());
-    else if (canBuildPart(*gradient, version.state, mesh) &&
+    else if (canBuildPart(*gradient, version.state) &&
              cast<RankedTensorType>(op->getOperand(number).getType())
                      .getShape() ==
                  cast<RankedTensorType>(op->getResult(0).getType()).getShape())
@@ -119,7 +119,7 @@ bool Partitioner::buildWantedGradient(Operation *op) {
   if (!gradient || !wantedState)
     return false;
   std::optional<ValueState> state = wantedState(op->getResult(0));
-  if (!state || !canBuildPart(*gradient, *state, mesh))
+  if (!state || !canBuildPart(*gradient, *state))
     return false;
   // Else it costs less to reduce the table than to make what it is made of
   // whole.

@@ -210,8 +210,7 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
     return std::nullopt;
   if (std::optional<IndexedGradient> gradient =
           allowStrided ? matchIndexedGradient(op) : std::nullopt;
-      gradient &&
-      canBuildPart(*gradient, ValueState::getSplit(group, cut), mesh)) {
+      gradient && canBuildPart(*gradient, ValueState::getSplit(group, cut))) {
     FactorSplit split{0, {}, {cut}};
     split.operands.resize(op->getNumOperands());
     return Rebuild{result, split, gradient};

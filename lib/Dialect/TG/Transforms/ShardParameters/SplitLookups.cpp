@@ -42,28 +42,39 @@ namespace {
 struct LocalIndices {
   /// True for those that lie in it.
   Value inside;
-  /// Counted from its beginning; zero for the others.
+  /// Counted from its beginning; zero for the others, but for those that lie
+  /// nowhere, which stay out of bounds.
   Value indices;
 };
 } // namespace
 
-/// In parts of `size` elements.
-static LocalIndices getLocalIndices(Value indices, int64_t size, Group group,
-                                    const DataMesh &mesh,
+/// In a part of `part` elements, of `whole` ones in all.
+static LocalIndices getLocalIndices(Value indices, int64_t part, int64_t whole,
+                                    Group group, const DataMesh &mesh,
                                     Communication &communication) {
   PartNodes nodes(communication);
   Type i64 = IntegerType::get(indices.getContext(), 64);
-  Value begins = nodes.countBy(size, mesh.getRanks(group));
+  indices = communication.castTo(indices, i64);
+  auto isBelow = [&](Value value, int64_t size) {
+    return nodes.makeBinary(
+        NodeTarget::AtenLogicalAndDefault,
+        nodes.compare(NodeTarget::AtenGeScalar, value, int64_t(0)),
+        nodes.compare(NodeTarget::AtenLtScalar, value, size));
+  };
+  Value begins = nodes.countBy(part, mesh.getRanks(group));
   Value begin =
       communication.slice(begins, ValueState::getSplit(group, {0, 1}));
-  Value relative = nodes.makeBinary(NodeTarget::AtenSubTensor,
-                                    communication.castTo(indices, i64),
+  Value relative = nodes.makeBinary(NodeTarget::AtenSubTensor, indices,
                                     nodes.reshape(begin, {}));
-  Value inside = nodes.makeBinary(
-      NodeTarget::AtenLogicalAndDefault,
-      nodes.compare(NodeTarget::AtenGeScalar, relative, int64_t(0)),
-      nodes.compare(NodeTarget::AtenLtScalar, relative, size));
-  return {inside, nodes.select(inside, relative, 0)};
+  // What lies behind the whole, or in front of it, does so for each part: a
+  // padded part is no larger than the whole.
+  Value exists = isBelow(indices, whole);
+  Value inside = nodes.makeBinary(NodeTarget::AtenLogicalAndDefault, exists,
+                                  isBelow(relative, part));
+  Value outside = nodes.make(NodeTarget::AtenWhereSelf, getType(indices),
+                             {exists, nodes.makeNumber(0, i64), indices});
+  return {inside, nodes.make(NodeTarget::AtenWhereSelf, getType(indices),
+                             {inside, relative, outside})};
 }
 
 /// `mask`, of the shape of indices, with a dimension of size one behind.
@@ -102,10 +113,11 @@ Value regather::tg::spmd::buildLookup(const Lookup &lookup, Value table,
                                       Communication &communication) {
   PartNodes nodes(communication);
   OpBuilder &builder = communication.getBuilder();
-  LocalIndices local =
-      getLocalIndices(indices, getType(table).getDimSize(lookup.dim),
-                      state.group, mesh, communication);
   NodeOp node = lookup.node;
+  LocalIndices local = getLocalIndices(
+      indices, getType(table).getDimSize(lookup.dim),
+      getType(node.getOperand(lookup.table)).getDimSize(lookup.dim),
+      state.group, mesh, communication);
   RankedTensorType type = getType(node.getResult(0));
   if (findNodeTarget(node.getTarget()) == NodeTarget::AtenEmbeddingDefault)
     return nodes.select(addColumn(nodes, local.inside),
@@ -135,8 +147,7 @@ static std::optional<IndexedGradient> matchEmbedding(NodeOp node,
       getType(node.getResult(0)).getRank() != 2)
     return std::nullopt;
   return IndexedGradient{node, *indices, 0,
-                         getType(node.getResult(0)).getDimSize(0),
-                         /*allowsPadding=*/true};
+                         getType(node.getResult(0)).getDimSize(0)};
 }
 
 /// A number that is written to one element of each row of zeros.
@@ -146,7 +157,7 @@ static std::optional<IndexedGradient> matchScatter(NodeOp node,
   auto self = getOperand(args, "self"), indices = getOperand(args, "index");
   RankedTensorType type = getType(node.getResult(0));
   if (!self || !indices || type.getRank() == 0 ||
-      !isZero(node.getOperand(*self)))
+      !isa<FloatType>(type.getElementType()) || !isZero(node.getOperand(*self)))
     return std::nullopt;
   int64_t dim = args.getDim("dim", type.getRank());
   (void)args.getFloat("value");
@@ -156,9 +167,7 @@ static std::optional<IndexedGradient> matchScatter(NodeOp node,
   shape[dim] = 1;
   if (getType(node.getOperand(*indices)).getShape() != ArrayRef(shape))
     return std::nullopt;
-  // Padding would have positions of elements that there are.
-  return IndexedGradient{node, *indices, dim, type.getDimSize(dim),
-                         /*allowsPadding=*/false};
+  return IndexedGradient{node, *indices, dim, type.getDimSize(dim)};
 }
 
 std::optional<IndexedGradient>
@@ -172,11 +181,8 @@ regather::tg::spmd::matchIndexedGradient(Operation *op) {
 }
 
 bool regather::tg::spmd::canBuildPart(const IndexedGradient &gradient,
-                                      const ValueState &state,
-                                      const DataMesh &mesh) {
-  return state.isSplit() && state.isContiguous() && state.dim == gradient.dim &&
-         (gradient.allowsPadding ||
-          gradient.size % mesh.getRanks(state.group) == 0);
+                                      const ValueState &state) {
+  return state.isSplit() && state.isContiguous() && state.dim == gradient.dim;
 }
 
 static Value buildEmbeddingPart(const IndexedGradient &gradient,
@@ -189,8 +195,9 @@ static Value buildEmbeddingPart(const IndexedGradient &gradient,
   nodes::NodeArguments args(gradient.node, target, /*isQuiet=*/true);
   Value indices = operands[gradient.indices];
   Value output = operands[*getOperand(args, "grad_output")];
-  LocalIndices local = getLocalIndices(indices, type.getDimSize(0), state.group,
-                                       mesh, communication);
+  LocalIndices local =
+      getLocalIndices(indices, type.getDimSize(0), gradient.size, state.group,
+                      mesh, communication);
   Value counts = local.inside;
   if (int64_t padding = args.getInt("padding_idx", -1); padding >= 0)
     counts = nodes.makeBinary(
@@ -205,24 +212,31 @@ static Value buildEmbeddingPart(const IndexedGradient &gradient,
                      builder.getBoolAttr(false)});
 }
 
+/// The number becomes a tensor that is zero where others write: into the first
+/// element, which is zero already.
 static Value buildScatterPart(const IndexedGradient &gradient,
                               ValueRange operands, RankedTensorType type,
-                              const ValueState &state,
+                              const ValueState &state, const DataMesh &mesh,
                               Communication &communication) {
   PartNodes nodes(communication);
+  OpBuilder &builder = communication.getBuilder();
   nodes::NodeArguments args(gradient.node, NodeTarget::AtenScatterValue,
                             /*isQuiet=*/true);
-  Value positions =
-      communication.slice(nodes.countBy(1, gradient.size),
-                          ValueState::getSplit(state.group, {0, 1}));
-  SmallVector<int64_t> shape(type.getRank() - gradient.dim, 1);
-  shape.front() = type.getDimSize(gradient.dim);
-  Value indices = communication.castTo(
-      operands[gradient.indices], getElementTypeOrSelf(positions.getType()));
-  Value isWritten = nodes.compare(NodeTarget::AtenEqTensor, indices,
-                                  nodes.reshape(positions, shape));
-  Value value = nodes.makeNumber(args.getFloat("value"), type.getElementType());
-  return nodes.select(isWritten, value, 0);
+  LocalIndices local =
+      getLocalIndices(operands[gradient.indices], type.getDimSize(gradient.dim),
+                      gradient.size, state.group, mesh, communication);
+  Value zeros = nodes.make(
+      NodeTarget::AtenFullDefault, type, {},
+      {builder.getI64ArrayAttr(type.getShape()), builder.getF64FloatAttr(0)});
+  Value values = nodes.select(
+      local.inside,
+      nodes.makeNumber(args.getFloat("value"), type.getElementType()), 0);
+  return nodes.make(NodeTarget::AtenScatterSrc, type,
+                    {zeros, local.indices, values},
+                    {OperandAttr::get(builder.getContext(), 0),
+                     builder.getI64IntegerAttr(gradient.dim),
+                     OperandAttr::get(builder.getContext(), 1),
+                     OperandAttr::get(builder.getContext(), 2)});
 }
 
 Value regather::tg::spmd::buildPart(const IndexedGradient &gradient,
@@ -233,7 +247,8 @@ Value regather::tg::spmd::buildPart(const IndexedGradient &gradient,
   NodeOp node = gradient.node;
   RankedTensorType type = mesh.getLocalType(getType(node.getResult(0)), state);
   if (findNodeTarget(node.getTarget()) == NodeTarget::AtenScatterValue)
-    return buildScatterPart(gradient, operands, type, state, communication);
+    return buildScatterPart(gradient, operands, type, state, mesh,
+                            communication);
   return buildEmbeddingPart(gradient, operands, type, state, mesh,
                             communication);
 }

@@ -16,6 +16,8 @@
 //                          it: embedding_dense_backward, and a scatter of a
 //                          number into zeros, as the gradient of the loss
 //
+// An index that lies nowhere stays one: the node reports it, as on one device.
+//
 // So vocabularies are cut: embeddings, and the loss behind a head, of whose
 // logits each rank has some columns (SplitSoftmax.h has the other half).
 //
@@ -54,15 +56,12 @@ struct IndexedGradient {
   unsigned indices;
   /// The dimension of the result, and its size.
   int64_t dim, size;
-  /// Elements behind the end are zero.
-  bool allowsPadding;
 };
 
 std::optional<IndexedGradient> matchIndexedGradient(mlir::Operation *op);
 
 /// True if the part of the result can be made of whole operands.
-bool canBuildPart(const IndexedGradient &gradient, const ValueState &state,
-                  const DataMesh &mesh);
+bool canBuildPart(const IndexedGradient &gradient, const ValueState &state);
 
 /// The part of the result that `state` describes, of the node's operands.
 mlir::Value buildPart(const IndexedGradient &gradient,
