@@ -55,13 +55,16 @@ struct ValueState {
   int64_t dim = 0;
   int64_t outer = 1;
   Reduction reduction = Reduction::Sum;
+  /// Of parts whose rows each rank has sorted, the number of the sort, counted
+  /// from 1; see SortedRows. No conversion leads there or away.
+  unsigned order = 0;
 
   static ValueState getWhole() { return {}; }
   static ValueState getSplit(Group group, DimCut cut) {
-    return {Kind::Split, group, cut.dim, cut.outer, Reduction::Sum};
+    return {Kind::Split, group, cut.dim, cut.outer, Reduction::Sum, 0};
   }
   static ValueState getPartial(Group group, Reduction reduction) {
-    return {Kind::Partial, group, 0, 1, reduction};
+    return {Kind::Partial, group, 0, 1, reduction, 0};
   }
   DimCut getCut() const { return {dim, outer}; }
   bool isContiguous() const { return outer == 1; }
@@ -70,7 +73,8 @@ struct ValueState {
   bool isPartial() const { return kind == Kind::Partial; }
   bool operator==(const ValueState &other) const {
     return kind == other.kind && group == other.group && dim == other.dim &&
-           outer == other.outer && reduction == other.reduction;
+           outer == other.outer && reduction == other.reduction &&
+           order == other.order;
   }
 };
 

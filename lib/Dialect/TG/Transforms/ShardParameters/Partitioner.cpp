@@ -23,7 +23,7 @@ using namespace regather::tg::spmd;
 Partitioner::Partitioner(Block &block, const DataMesh &mesh, FactorGoal goal,
                          StringRef passName)
     : mesh(mesh), block(block), goal(goal), passName(passName),
-      communication(mesh, block) {}
+      communication(mesh, block), sortedRows(block) {}
 
 //===----------------------------------------------------------------------===//
 // Forms of a value
@@ -133,6 +133,8 @@ ValueVersion Partitioner::scatterPartial(const ValueVersion &from, Value value,
 ValueVersion Partitioner::convert(Value value, const ValueState &state) {
   Entry &entry = getEntry(value);
   ValueVersion from = entry.versions.front();
+  assert(from.state.order == 0 && state.order == 0 &&
+         "nobody knows where sorted rows are");
   if (const ValueVersion *whole = findVersion(entry, ValueState::getWhole()))
     from = *whole;
   if (state.isWhole()) {
@@ -631,6 +633,12 @@ void Partitioner::keepWidePartial(Operation *op,
   markReplaced(op);
 }
 
+/// That of the operator, if `op` is a node.
+static StringRef getWorkName(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  return node ? node.getTarget() : op->getName().getStringRef();
+}
+
 void Partitioner::keepWhole(Operation *op, ArrayRef<ValueVersion> operands) {
   int64_t bytes = 0;
   for (auto [operand, seen] : llvm::zip_equal(op->getOpOperands(), operands)) {
@@ -640,16 +648,21 @@ void Partitioner::keepWhole(Operation *op, ArrayRef<ValueVersion> operands) {
   }
   if (bytes == 0)
     return;
-  auto node = dyn_cast<NodeOp>(op);
-  StringRef name = node ? node.getTarget() : op->getName().getStringRef();
+  StringRef name = getWorkName(op);
   ++numKeptWhole;
   if (passName.empty())
     return;
-  remark::missed(op->getLoc(),
-                 remark::RemarkOpts::name("kept-whole").category(passName))
-      << remark::reason("'{0}' cannot be carried out on parts of its operands",
-                        name)
-      << remark::metric("gathered_bytes", bytes);
+  auto missed = remark::missed(
+      op->getLoc(), remark::RemarkOpts::name("kept-whole").category(passName));
+  if (Operation *obstacle = sortedRows.getObstacle(op))
+    missed << remark::reason(
+        "'{0}' sorts all rows, since '{1}' needs more of what it gives than "
+        "rows one by one",
+        name, getWorkName(obstacle));
+  else
+    missed << remark::reason(
+        "'{0}' cannot be carried out on parts of its operands", name);
+  missed << remark::metric("gathered_bytes", bytes);
 }
 
 /// What a region uses from outside is read by every iteration: all of it is
@@ -667,6 +680,8 @@ void Partitioner::process(Operation *op) {
   if (replaced.contains(op))
     return;
   communication.setPlace(op);
+  if (divideSorted(op))
+    return;
   makeCapturedWhole(op);
   SmallVector<ValueVersion> operands;
   bool plain = true;

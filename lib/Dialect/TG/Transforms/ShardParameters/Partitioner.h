@@ -31,6 +31,7 @@
 
 #include "Communication.h"
 #include "FactorSplit.h"
+#include "SortedRows.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -185,6 +186,11 @@ private:
                      llvm::ArrayRef<ValueVersion> operands);
   /// The gradient of a table that lies in parts.
   bool buildWantedGradient(mlir::Operation *op);
+  /// What each rank computes of rows that it has sorted by itself.
+  bool divideSorted(mlir::Operation *op);
+  /// How the rows of a sort are cut in the order of the batch; null if all of
+  /// them are sorted together. The first operation on them decides.
+  const ValueState *startSorted(mlir::Operation *op, const SortedOp &sorted);
   void remarkDivided(mlir::Operation *op, llvm::StringRef how);
 
   const DataMesh &mesh;
@@ -194,6 +200,9 @@ private:
   CutArgumentFn cutArgument;
   WantedStateFn wantedState;
   Communication communication;
+  SortedRows sortedRows;
+  /// By sort, see `startSorted`; whole if all rows are sorted together.
+  llvm::DenseMap<unsigned, ValueState> sortedBatches;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   std::vector<Entry> entries;
   llvm::DenseSet<mlir::Operation *> replaced;
