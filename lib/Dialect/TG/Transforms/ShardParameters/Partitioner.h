@@ -31,6 +31,7 @@
 
 #include "Communication.h"
 #include "FactorSplit.h"
+#include "OwnExperts.h"
 #include "SortedRows.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -191,6 +192,14 @@ private:
   /// How the rows of a sort are cut in the order of the batch; null if all of
   /// them are sorted together. The first operation on them decides.
   const ValueState *startSorted(mlir::Operation *op, const SortedOp &sorted);
+  /// What each rank computes of the rows that go to its experts.
+  bool divideExperts(mlir::Operation *op, const SortedOp &planned);
+  /// Null if experts are not cut, or if something stands in the way.
+  OwnRows *startExperts(unsigned sort);
+  /// Ids that count from the rank's first expert.
+  mlir::Value getOwnIds(OwnRows &rows, mlir::Value ids);
+  void sortOwnRows(mlir::Operation *op, unsigned sort, OwnRows &rows);
+  void countOwnRows(mlir::Operation *op, OwnRows &rows, mlir::Value ids);
   void remarkDivided(mlir::Operation *op, llvm::StringRef how);
 
   const DataMesh &mesh;
@@ -203,6 +212,8 @@ private:
   SortedRows sortedRows;
   /// By sort, see `startSorted`; whole if all rows are sorted together.
   llvm::DenseMap<unsigned, ValueState> sortedBatches;
+  /// By sort, see `startExperts`.
+  llvm::DenseMap<unsigned, std::unique_ptr<OwnRows>> ownRows;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   std::vector<Entry> entries;
   llvm::DenseSet<mlir::Operation *> replaced;

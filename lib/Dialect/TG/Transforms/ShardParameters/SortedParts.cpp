@@ -67,7 +67,11 @@ const ValueState *Partitioner::startSorted(Operation *op,
 
 bool Partitioner::divideSorted(Operation *op) {
   const SortedOp *sorted = sortedRows.find(op);
-  const ValueState *started = sorted ? startSorted(op, *sorted) : nullptr;
+  if (!sorted)
+    return false;
+  if (startExperts(sorted->sort))
+    return divideExperts(op, *sorted);
+  const ValueState *started = startSorted(op, *sorted);
   if (!started)
     return false;
   const ValueState batch = *started;

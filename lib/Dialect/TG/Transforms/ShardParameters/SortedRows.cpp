@@ -136,12 +136,13 @@ private:
     return value && value->form.kind == Kind::Rows && value->form.dim == dim;
   }
   /// Operands that have forms of their own have them, all others are whole.
-  SortedOp start(Operation *op, unsigned sort) const;
+  SortedOp start(Operation *op, unsigned sort, RowWork work) const;
   void track(Value value, unsigned sort, SortedForm form,
              Elements elements = Elements::Plain, int64_t extent = 0) {
     tracked[value] = {sort, form, elements, extent};
   }
   void finish(Operation *op, SortedOp planned) {
+    rows.sorts[planned.sort].ops.push_back(op);
     rows.ops[op] = std::move(planned);
   }
   void setObstacle(unsigned sort, Operation *op) {
@@ -158,8 +159,9 @@ private:
 };
 } // namespace regather::tg::spmd
 
-SortedOp SortedRowsFinder::start(Operation *op, unsigned sort) const {
-  SortedOp planned{sort, {}, {}};
+SortedOp SortedRowsFinder::start(Operation *op, unsigned sort,
+                                 RowWork work) const {
+  SortedOp planned{sort, work, {}, {}, false};
   for (Value operand : op->getOperands()) {
     const Tracked *own = find(operand, sort);
     planned.operands.push_back(own ? own->form : SortedForm());
@@ -187,8 +189,7 @@ static bool isSort(NodeTarget target) {
   return op == NodeOperator::AtenSort || op == NodeOperator::AtenArgsort;
 }
 
-/// What `value` is a cast or a view of, with the same elements.
-static Value getBase(Value value) {
+Value SortedRows::getBase(Value value) {
   while (auto node = value.getDefiningOp<NodeOp>()) {
     bool isSame =
         getOperatorClass(node.getTarget()) == OperatorClass::Reshape ||
@@ -212,9 +213,9 @@ void SortedRowsFinder::numberSorts(Block &block) {
     if (!self)
       continue;
     int64_t count = getSortedType(self).getDimSize(0);
-    sortOfIds.try_emplace(getBase(self), rows.sorts.size());
+    sortOfIds.try_emplace(SortedRows::getBase(self), rows.sorts.size());
     rows.numbers[node] = rows.sorts.size();
-    rows.sorts.push_back({node, count, {count}, nullptr});
+    rows.sorts.push_back({node, count, {count}, {}, nullptr});
   }
 }
 
@@ -225,7 +226,7 @@ void SortedRowsFinder::startSort(NodeOp node) {
   unsigned sort = it->second;
   int64_t count = rows.sorts[sort].rows;
   Operation *op = node;
-  SortedOp planned = start(op, sort);
+  SortedOp planned = start(op, sort, RowWork::Sort);
   planned.operands[0] = {Kind::Batch};
   SortedForm sorted{Kind::Rows};
   for (SortedForm &form : planned.results)
@@ -244,8 +245,8 @@ bool SortedRowsFinder::planSort(NodeOp node, NodeTarget target, unsigned sort) {
   if (!isRows(own, 0) || own->elements != Elements::BatchRows ||
       own->extent != rows.sorts[sort].rows)
     return false;
-  SortedOp planned = start(node, sort);
-  SortedForm batch{Kind::Batch};
+  SortedOp planned = start(node, sort, RowWork::Move);
+  SortedForm batch{Kind::Batch, 0, Reduction::Sum, /*isLocal=*/true};
   for (SortedForm &form : planned.results)
     form = batch;
   Operation *op = node;
@@ -284,7 +285,7 @@ bool SortedRowsFinder::planDivision(NodeOp node, NodeTarget target,
     return false;
   int64_t extent = own->extent / *divisor;
   rows.sorts[sort].sizes.push_back(extent);
-  SortedOp planned = start(node, sort);
+  SortedOp planned = start(node, sort, RowWork::Each);
   planned.results[0] = own->form;
   track(node.getResult(0), sort, own->form, Elements::BatchRows, extent);
   finish(node, std::move(planned));
@@ -314,7 +315,7 @@ bool SortedRowsFinder::planCounts(NodeOp node, NodeTarget target,
   } else if (op != NodeOperator::AtenHistc || !isIds) {
     return false;
   }
-  SortedOp planned = start(node, sort);
+  SortedOp planned = start(node, sort, RowWork::Count);
   if (!own) {
     planned.operands[0] = {Kind::Batch};
     rows.sorts[sort].sizes.push_back(getSortedType(self).getDimSize(0));
@@ -336,7 +337,7 @@ bool SortedRowsFinder::planRead(const IndexedRows &indexed, unsigned sort) {
   const Tracked *source = find(self, sort), *index = find(indices, sort);
   if (!index || index->form.dim != 0)
     return false;
-  SortedOp planned = start(node, sort);
+  SortedOp planned = start(node, sort, RowWork::Move);
   SortedForm result = index->form;
   Elements elements = Elements::Plain;
   int64_t extent = 0;
@@ -350,6 +351,7 @@ bool SortedRowsFinder::planRead(const IndexedRows &indexed, unsigned sort) {
   } else {
     return false;
   }
+  result.isLocal = elements != Elements::Plain && elements != Elements::Ids;
   planned.results[0] = result;
   if (result.kind == Kind::Rows || elements != Elements::Plain)
     track(node.getResult(0), sort, result, elements, extent);
@@ -368,7 +370,7 @@ bool SortedRowsFinder::planWrite(const IndexedRows &indexed, unsigned sort) {
       getSortedType(values).getRank() != getSortedType(self).getRank() ||
       getSortedType(values).getDimSize(0) != count)
     return false;
-  SortedOp planned = start(node, sort);
+  SortedOp planned = start(node, sort, RowWork::Move);
   planned.operands[indexed.self] = {Kind::Filled};
   Elements elements = Elements::Plain;
   if (index->elements == Elements::BatchRows &&
@@ -392,6 +394,7 @@ bool SortedRowsFinder::planWrite(const IndexedRows &indexed, unsigned sort) {
   } else {
     return false;
   }
+  planned.results[0].isLocal = elements == Elements::Places;
   if (planned.results[0].kind == Kind::Rows || elements != Elements::Plain)
     track(node.getResult(0), sort, planned.results[0], elements);
   finish(node, std::move(planned));
@@ -417,7 +420,7 @@ bool SortedRowsFinder::planGroupedGemm(Operation *op, NodeTarget target,
       return false;
   if (gemm->w.tensor && find(gemm->w.tensor, sort))
     return false;
-  SortedOp planned = start(op, sort);
+  SortedOp planned = start(op, sort, RowWork::GroupedGemm);
   for (const auto &result : {gemm->toX, gemm->toY}) {
     if (!result)
       continue;
@@ -472,7 +475,7 @@ bool SortedRowsFinder::planFactor(Operation *op, unsigned sort) {
       splitFactor(op, rule, *factor, /*ranks=*/1, /*allowUneven=*/false);
   if (!split)
     return false;
-  SortedOp planned = start(op, sort);
+  SortedOp planned = start(op, sort, RowWork::Each);
   for (auto [value, cut, form] : llvm::zip_equal(
            op->getOperands(), split->operands, planned.operands)) {
     if (form.kind == Kind::Rows && (!cut || cut->dim != form.dim))
@@ -506,6 +509,12 @@ bool SortedRowsFinder::planFactor(Operation *op, unsigned sort) {
       return false;
     }
   }
+  planned.ignoresZeros =
+      llvm::any_of(rule.linear, [&](const llvm::SmallBitVector &set) {
+        return set.any() && llvm::all_of(set.set_bits(), [&](unsigned i) {
+                 return planned.operands[i].kind == Kind::Rows;
+               });
+      });
   finish(op, std::move(planned));
   return true;
 }
@@ -579,7 +588,7 @@ void SortedRowsFinder::visit(Operation *op) {
   if (getInfo(*target).op != NodeOperator::AtenHistc ||
       getSortedType(node.getOperand(0)).getRank() == 0)
     return;
-  if (auto it = sortOfIds.find(getBase(node.getOperand(0)));
+  if (auto it = sortOfIds.find(SortedRows::getBase(node.getOperand(0)));
       it != sortOfIds.end())
     (void)planCounts(node, *target, it->second);
 }

@@ -59,14 +59,31 @@ struct SortedForm {
   Kind kind = Kind::Whole;
   int64_t dim = 0;
   Reduction reduction = Reduction::Sum;
+  /// The elements mean something on this rank alone: places in its order.
+  bool isLocal = false;
+};
+
+/// What an operation does with rows.
+enum class RowWork {
+  Sort,
+  /// Counts how many rows have each id, or where those of an id end.
+  Count,
+  /// Moves rows between the order of the batch and that of the sort.
+  Move,
+  GroupedGemm,
+  /// Does the same to each row, or reduces over them.
+  Each,
 };
 
 /// An operation that is carried out on sorted rows.
 struct SortedOp {
   /// Number of the sort.
   unsigned sort;
+  RowWork work;
   llvm::SmallVector<SortedForm, 4> operands;
   llvm::SmallVector<SortedForm, 2> results;
+  /// Rows of zeros add nothing to what is reduced over rows.
+  bool ignoresZeros = false;
 };
 
 /// A sort of rows.
@@ -77,6 +94,8 @@ struct RowSort {
   /// Sizes that ranks have to divide: of what is sorted, and of what has the
   /// rows in the order of the batch.
   llvm::SmallVector<int64_t, 2> sizes;
+  /// What is computed with the rows, in order.
+  std::vector<mlir::Operation *> ops;
   /// What cannot be carried out on sorted rows, if anything.
   mlir::Operation *obstacle = nullptr;
 };
@@ -92,6 +111,9 @@ public:
   /// What stands in the way of sorting `op`, a sort, on parts; null if nothing
   /// does, or if it is no sort of rows.
   mlir::Operation *getObstacle(mlir::Operation *op) const;
+  /// What `value` is a cast or a view of, with the same elements in the same
+  /// order.
+  static mlir::Value getBase(mlir::Value value);
 
 private:
   friend class SortedRowsFinder;
