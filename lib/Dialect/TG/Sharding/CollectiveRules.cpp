@@ -45,12 +45,33 @@ static ShardingRule getMovingRule(Operation *op, ArrayRef<int64_t> moved,
   return finishRule(std::move(rule), op);
 }
 
+/// The same of an operation that puts the blocks of several ranks behind each
+/// other along `dim`, or takes one of them: a block may be cut in all of them.
+static ShardingRule getBlockRule(Operation *op, int64_t dim, bool isGather,
+                                 bool isLinear) {
+  ShardingRule rule = getMovingRule(op, dim, isLinear);
+  if (rule.operands.size() != 1 || rule.results.size() != 1 || rule.isWhole())
+    return rule;
+  int64_t from = getRuledTensor(op->getOperand(0).getType()).getDimSize(dim);
+  int64_t to = getRuledTensor(op->getResult(0).getType()).getDimSize(dim);
+  int64_t block = isGather ? from : to, all = isGather ? to : from;
+  if (block <= 1 || all % block != 0)
+    return rule;
+  DimFactors inner = addDim(rule, block);
+  DimFactors blocks = addDim(rule, all / block, FactorKind::Whole);
+  blocks.append(inner.begin(), inner.end());
+  rule.operands[0][dim] = isGather ? inner : blocks;
+  rule.results[0][dim] = isGather ? blocks : inner;
+  return finishRule(std::move(rule), op);
+}
+
 static ShardingRule getRule(AllGatherOp op) {
-  return getMovingRule(op, op.getDim(), /*isLinear=*/true);
+  return getBlockRule(op, op.getDim(), /*isGather=*/true, /*isLinear=*/true);
 }
 
 static ShardingRule getRule(ReduceScatterOp op) {
-  return getMovingRule(op, op.getDim(), op.getReduction() != Reduction::Max);
+  return getBlockRule(op, op.getDim(), /*isGather=*/false,
+                      op.getReduction() != Reduction::Max);
 }
 
 static ShardingRule getRule(AllReduceOp op) {

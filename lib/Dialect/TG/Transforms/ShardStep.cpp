@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ShardStep/AxisDefaults.h"
 #include "ShardStep/AxisSharder.h"
 #include "ShardStep/CausalMasks.h"
 #include "ShardStep/EqualViews.h"
@@ -73,7 +74,8 @@ private:
     std::vector<std::string> wanted(axes.begin(), axes.end());
     if (wanted.empty())
       wanted = findModelAxes(mesh, shard, {});
-    addSequences(func, wanted, *annotations);
+    if (failed(addAxisDefaults(func, *whole, wanted, *annotations)))
+      return failure();
     FailureOr<SmallVector<StringRef>> order =
         chooseOrder(func, *whole, *annotations);
     if (failed(order))
@@ -227,32 +229,6 @@ private:
                               model.placeMeshGroup(axisMesh.sizes, dataAxes)};
     chooseSeeds(step, axisMesh, &prices, seeds);
     return success();
-  }
-
-  /// Cuts the sequence, dimension 1 of inputs, over an axis called cp of which
-  /// annotations say nothing.
-  static void addSequences(func::FuncOp func, ArrayRef<std::string> axes,
-                           std::vector<Annotation> &annotations) {
-    bool isOpen = llvm::is_contained(axes, "cp") &&
-                  llvm::none_of(annotations, [](const Annotation &annotation) {
-                    return annotation.axis == "cp";
-                  });
-    std::optional<int64_t> length;
-    for (unsigned i = 0, e = func.getNumArguments(); isOpen && i != e; ++i) {
-      auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
-      auto name = func.getArgAttrOfType<StringAttr>(i, kNameAttrName);
-      auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
-      if (!role || role.getKind() != RoleKind::Input || !name || !type ||
-          type.getRank() < 2)
-        continue;
-      if (!length)
-        length = type.getDimSize(1);
-      if (type.getDimSize(1) != *length)
-        continue;
-      std::string text = (name.getValue() + "=[cp] shard 1").str();
-      annotations.push_back(
-          {text, name.str(), /*isOutput=*/false, "cp", /*dim=*/1});
-    }
   }
 
   LogicalResult shardOver(func::FuncOp func, const DataMesh &axisMesh,

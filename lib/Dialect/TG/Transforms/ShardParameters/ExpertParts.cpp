@@ -25,26 +25,32 @@ OwnRows *Partitioner::startExperts(unsigned sort) {
   auto [it, isNew] = ownRows.try_emplace(sort);
   if (!isNew || goal != FactorGoal::LeastCommunication || mesh.segments != 0)
     return it->second.get();
+  // Matrices that nobody has placed follow those that somebody has.
   std::optional<Group> group;
-  std::optional<int64_t> experts;
+  SmallVector<BlockArgument> open;
   for (Operation *op : sortedRows.getSort(sort).ops) {
     const SortedOp *planned = sortedRows.find(op);
-    BlockArgument argument =
-        planned && planned->work == RowWork::GroupedGemm ? findExperts(op)
-                                                         : BlockArgument();
+    BlockArgument argument = planned && planned->work == RowWork::GroupedGemm
+                                 ? findExperts(op)
+                                 : BlockArgument();
     if (!argument)
       continue;
     ValueState state = seenBy(op, argument).state;
-    if (!state.isSplit() || state.dim != 0 || !state.isContiguous())
+    if (state.isWhole())
+      open.push_back(argument);
+    else if (state.isSplit() && state.dim == 0 && state.isContiguous() &&
+             group.value_or(state.group) == state.group)
+      group = state.group;
+    else
       return nullptr;
-    if (!experts)
-      experts = countExperts(sortedRows, sort);
-    if (!experts || group.value_or(state.group) != state.group)
-      return nullptr;
-    group = state.group;
   }
-  if (!group || *experts % mesh.getRanks(*group) != 0)
+  std::optional<int64_t> experts =
+      group ? countExperts(sortedRows, sort) : std::nullopt;
+  if (!experts || *experts % mesh.getRanks(*group) != 0)
     return nullptr;
+  for (BlockArgument argument : open)
+    if (!cutArgument || !cutArgument(argument, 0))
+      return nullptr;
   it->second = std::make_unique<OwnRows>();
   it->second->group = *group;
   it->second->experts = *experts;
@@ -166,8 +172,8 @@ bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
     } else if (form.kind == Kind::Reduced &&
                planned.work == RowWork::GroupedGemm) {
       state = ValueState::getSplit(rows->group, 0);
-      types.push_back(mesh.getLocalType(
-          cast<RankedTensorType>(result.getType()), state));
+      types.push_back(
+          mesh.getLocalType(cast<RankedTensorType>(result.getType()), state));
     } else {
       if (form.kind != Kind::Whole)
         state = ValueState::getPartial(rows->group, Reduction::Sum);

@@ -61,8 +61,7 @@ static bool indexesRows(nodes::NodeArguments &args) {
                        [](nodes::Tensor other) { return other != nullptr; });
 }
 
-std::optional<IndexedRows>
-regather::tg::spmd::matchIndexedRows(Operation *op) {
+std::optional<IndexedRows> regather::tg::spmd::matchIndexedRows(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
   std::optional<NodeTarget> target =
       node ? findNodeTarget(node.getTarget()) : std::nullopt;

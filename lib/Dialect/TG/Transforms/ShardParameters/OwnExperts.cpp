@@ -68,8 +68,8 @@ static bool leavesOutRows(Operation *op, const SortedOp &planned) {
   return true;
 }
 
-std::optional<int64_t>
-regather::tg::spmd::countExperts(const SortedRows &rows, unsigned sort) {
+std::optional<int64_t> regather::tg::spmd::countExperts(const SortedRows &rows,
+                                                        unsigned sort) {
   std::optional<int64_t> experts;
   auto agree = [&](int64_t count) {
     return experts.value_or(count) == count && (experts = count, true);
@@ -103,16 +103,16 @@ BlockArgument regather::tg::spmd::findExperts(Operation *gemm) {
   Value value = read->w.tensor;
   while (Operation *op = value.getDefiningOp()) {
     auto node = dyn_cast<NodeOp>(op);
-    bool isSeen = movesElements(op) ||
-                  (node && findNodeOperator(node.getTarget()) ==
-                               NodeOperator::AtenToCopy);
+    bool isSeen =
+        movesElements(op) || (node && findNodeOperator(node.getTarget()) ==
+                                          NodeOperator::AtenToCopy);
     if (!isSeen || op->getNumOperands() != 1)
       return nullptr;
     value = op->getOperand(0);
   }
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  bool hasAll = type && type.getRank() > 0 &&
-                type.getDimSize(0) == read->groups;
+  bool hasAll =
+      type && type.getRank() > 0 && type.getDimSize(0) == read->groups;
   return hasAll ? dyn_cast<BlockArgument>(value) : nullptr;
 }
 
@@ -157,8 +157,7 @@ Value regather::tg::spmd::buildAllIds(Value ownIds, Type element,
                                       const OwnRows &rows, const DataMesh &mesh,
                                       Communication &communication) {
   PartNodes nodes(communication);
-  Value exists =
-      nodes.compare(NodeTarget::AtenLtScalar, ownIds, rows.experts);
+  Value exists = nodes.compare(NodeTarget::AtenLtScalar, ownIds, rows.experts);
   Value shifted = nodes.makeBinary(NodeTarget::AtenAddTensor, ownIds,
                                    getFirst(rows, mesh, communication));
   return communication.castTo(

@@ -425,10 +425,13 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
     FactorKind kind = rule.factors[factor].kind;
     if (mesh.segments && group == Group::Shard && kind != FactorKind::Parallel)
       return;
-    std::optional<FactorSplit> split = splitFactor(
-        op, rule, factor, mesh.getBlocks(group),
-        /*allowUneven=*/group == Group::Shard,
-        goal == FactorGoal::MostBytes ? std::nullopt : std::optional(outer));
+    // Shards of parameters, and segments, are blocks.
+    bool isStrided = goal == FactorGoal::LeastCommunication ||
+                     (group == Group::Data && mesh.segments == 0);
+    std::optional<FactorSplit> split =
+        splitFactor(op, rule, factor, mesh.getBlocks(group),
+                    /*allowUneven=*/group == Group::Shard,
+                    isStrided ? std::optional(outer) : std::nullopt);
     if (!split || (split->uneven && kind == FactorKind::Sum &&
                    !ignoresPadding(rule, *split, operands)))
       return;

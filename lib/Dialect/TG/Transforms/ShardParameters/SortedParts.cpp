@@ -24,7 +24,7 @@ using Kind = SortedForm::Kind;
 /// The state of a value that has this form, where `batch` is that of the rows
 /// in the order of the batch.
 static ValueState getSortedState(const SortedForm &form, unsigned sort,
-                           const ValueState &batch) {
+                                 const ValueState &batch) {
   switch (form.kind) {
   case Kind::Whole:
     return ValueState::getWhole();
@@ -86,9 +86,9 @@ bool Partitioner::divideSorted(Operation *op) {
       continue;
     }
     auto type = cast<RankedTensorType>(operand.getType());
-    Value counted = PartNodes(communication)
-                        .countBy(1, mesh.getLocalType(type, getForm(form))
-                                        .getDimSize(0));
+    Value counted =
+        PartNodes(communication)
+            .countBy(1, mesh.getLocalType(type, getForm(form)).getDimSize(0));
     operands.push_back(communication.castTo(counted, type.getElementType()));
   }
   SmallVector<Type> types;
@@ -100,8 +100,8 @@ bool Partitioner::divideSorted(Operation *op) {
   }
   Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
       communication.getBuilder(), operands, types);
-  for (auto [result, form, local] : llvm::zip_equal(
-           op->getResults(), sorted->results, part->getResults()))
+  for (auto [result, form, local] :
+       llvm::zip_equal(op->getResults(), sorted->results, part->getResults()))
     define(result, {getForm(form), local});
   markReplaced(op);
   if (sortedRows.getSort(sorted->sort).op == op)

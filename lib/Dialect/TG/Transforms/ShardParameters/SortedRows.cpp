@@ -59,8 +59,8 @@ static bool isFilled(Value value) {
   auto node = value.getDefiningOp<NodeOp>();
   if (!node)
     return false;
-  switch (findNodeOperator(node.getTarget())
-              .value_or(NodeOperator::AtenArange)) {
+  switch (
+      findNodeOperator(node.getTarget()).value_or(NodeOperator::AtenArange)) {
   case NodeOperator::AtenEmpty:
   case NodeOperator::AtenEmptyLike:
   case NodeOperator::AtenEmptyPermuted:
@@ -292,8 +292,8 @@ bool SortedRowsFinder::planDivision(NodeOp node, NodeTarget target,
   return true;
 }
 
-/// Counts of ids, casts of them, and where the rows of each end. Ids are sorted,
-/// or as they are in the batch.
+/// Counts of ids, casts of them, and where the rows of each end. Ids are
+/// sorted, or as they are in the batch.
 bool SortedRowsFinder::planCounts(NodeOp node, NodeTarget target,
                                   unsigned sort) {
   NodeOperator op = getInfo(target).op;
@@ -440,8 +440,7 @@ bool SortedRowsFinder::planFactor(Operation *op, unsigned sort) {
   auto node = dyn_cast<NodeOp>(op);
   if (!interface || !isMemoryEffectFree(op) || op->getNumRegions() != 0 ||
       isa<RandomOp>(op) ||
-      (node &&
-       getOperatorClass(node.getTarget()) == OperatorClass::Random))
+      (node && getOperatorClass(node.getTarget()) == OperatorClass::Random))
     return false;
   ShardingRule rule = interface.getShardingRule();
   std::optional<unsigned> factor;
@@ -464,8 +463,8 @@ bool SortedRowsFinder::planFactor(Operation *op, unsigned sort) {
   }
   if (!factor || rule.factors[*factor].size != rows.sorts[sort].rows)
     return false;
-  bool isCast = node && findNodeOperator(node.getTarget()) ==
-                            NodeOperator::AtenToCopy;
+  bool isCast =
+      node && findNodeOperator(node.getTarget()) == NodeOperator::AtenToCopy;
   // What is computed with places in the batch counts from elsewhere on parts.
   if (*elements == Elements::BatchRows && !isCast && !movesElements(op))
     return false;
@@ -476,8 +475,8 @@ bool SortedRowsFinder::planFactor(Operation *op, unsigned sort) {
   if (!split)
     return false;
   SortedOp planned = start(op, sort, RowWork::Each);
-  for (auto [value, cut, form] : llvm::zip_equal(
-           op->getOperands(), split->operands, planned.operands)) {
+  for (auto [value, cut, form] :
+       llvm::zip_equal(op->getOperands(), split->operands, planned.operands)) {
     if (form.kind == Kind::Rows && (!cut || cut->dim != form.dim))
       return false;
     if (!cut || form.kind == Kind::Rows)
@@ -537,8 +536,7 @@ bool SortedRowsFinder::plan(Operation *op, unsigned sort) {
     if (nodes::findGroupedGemmTarget(op))
       return planGroupedGemm(op, *target, sort);
     if (std::optional<IndexedRows> indexed = matchIndexedRows(op)) {
-      const Tracked *index =
-          find(node.getOperand(indexed->indices), sort);
+      const Tracked *index = find(node.getOperand(indexed->indices), sort);
       if (index && index->elements != Elements::Plain &&
           index->elements != Elements::Ids)
         return indexed->values ? planWrite(*indexed, sort)

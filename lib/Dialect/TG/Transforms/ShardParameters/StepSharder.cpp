@@ -360,7 +360,10 @@ static ValueState getResultState(RoleAttr role, ValueState computed,
   if (role && role.namesArgument())
     return arguments[role.getArgument()];
   bool isLoss = role && role.getKind() == RoleKind::Loss;
-  return computed.isSplit() && !isLoss ? computed : ValueState::getWhole();
+  // A placement describes contiguous parts.
+  return computed.isSplit() && computed.isContiguous() && !isLoss
+             ? computed
+             : ValueState::getWhole();
 }
 
 Value StepSharder::convertResult(unsigned result, PlacementAttr &placement) {
