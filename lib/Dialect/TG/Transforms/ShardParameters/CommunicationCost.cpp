@@ -8,20 +8,27 @@
 
 #include "Partitioner.h"
 
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
-/// The value of which `value` is a view with the same elements; null if it is
-/// none.
+/// The value of which `value` is a view with all elements, or a copy; null if
+/// it is none. What is expanded has fewer.
 static Value getViewed(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getNumOperands() != 1 || op->getNumResults() != 1 ||
-      !isa<ShardingRuleOpInterface>(op) || !getOpCost(op).view)
+      !isa<ShardingRuleOpInterface>(op))
+    return nullptr;
+  auto node = dyn_cast<NodeOp>(op);
+  bool isCopy = node && findNodeOperator(node.getTarget()) ==
+                            NodeOperator::AtenClone;
+  if (!isCopy && !getOpCost(op).view)
     return nullptr;
   auto from = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
   auto to = dyn_cast<RankedTensorType>(value.getType());
-  return from && to && from.getNumElements() == to.getNumElements()
+  return from && to && from.getNumElements() <= to.getNumElements()
              ? op->getOperand(0)
              : Value();
 }
