@@ -132,7 +132,8 @@ def test_any_routing(layer: Layer, name: str) -> None:
     chosen = routings()[name]
     expected = layer.expected(chosen)
     for flags in ((), ("--engine=interpreter",), ("--mesh=dp:2",),
-                  ("--mesh=dp:4",)):
+                  ("--mesh=dp:4",), ("--mesh=ep:4",), ("--mesh=dp:2,ep:2",),
+                  ("--mesh=dp:3,ep:2", "--engine=interpreter")):
         layer.run(chosen, *flags)
         assert not find_errors(layer.results(), expected, 1e-5), flags
 

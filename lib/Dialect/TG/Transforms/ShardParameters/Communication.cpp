@@ -235,6 +235,12 @@ Value Communication::getOffset(Group group, int64_t size) {
   return offset = lastOffset->getResult(0);
 }
 
+Operation *Communication::getLastInserted() {
+  Block::iterator point = builder.getInsertionPoint();
+  return point == builder.getInsertionBlock()->begin() ? nullptr
+                                                       : &*std::prev(point);
+}
+
 Value Communication::drawPart(Value whole, const ValueState &state) {
   auto random = whole.getDefiningOp<RandomOp>();
   if (!random || random.getFirst())

@@ -83,6 +83,9 @@ public:
   mlir::Value castTo(mlir::Value value, mlir::Type element);
 
   mlir::OpBuilder &getBuilder() { return builder; }
+  /// The operation in front of where something is inserted; null if there is
+  /// none.
+  mlir::Operation *getLastInserted();
   /// Sums at the current place.
   TreeSums getTreeSums() { return {builder, loc, phase, module}; }
   int64_t getNumCollectives() const { return numCollectives; }

@@ -100,16 +100,23 @@ void Partitioner::sortOwnRows(Operation *op, unsigned sort, OwnRows &rows) {
   Value order = part->getResult(types.size() - 1);
   PartNodes nodes(communication);
   Value sorted = part->getResult(0);
-  if (types.size() == 2)
+  if (types.size() == 2) {
+    Operation *last = communication.getLastInserted();
     define(op->getResult(0),
            {state, buildAllIds(sorted,
                                getElementTypeOrSelf(op->getResult(0).getType()),
                                rows, mesh, communication)});
-  else
+    // Most often, nobody but a histogram reads them.
+    while ((last = last->getNextNode()) &&
+           last != communication.getLastInserted())
+      rebuilt.insert(last);
+    rebuilt.insert(communication.getLastInserted());
+  } else {
     sorted = nodes.make(NodeTarget::AtenIndexSelectDefault, type, {ids, order},
                         {OperandAttr::get(builder.getContext(), 0),
                          builder.getI64IntegerAttr(0),
                          OperandAttr::get(builder.getContext(), 1)});
+  }
   rows.mask = nodes.compare(NodeTarget::AtenLtScalar, sorted, rows.own);
   define(op->getResult(types.size() - 1), {state, order});
 }
@@ -119,6 +126,7 @@ bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
   assert(rows && "experts are not cut");
   if (planned.work == RowWork::Count) {
     countOwnRows(op, *rows, sortedRows.getSort(planned.sort).op->getOperand(0));
+    rebuilt.insert(op);
     if (planned.operands[0].kind != Kind::Rows)
       return false;
     // The order in which all rows are counted does not matter.
@@ -142,6 +150,11 @@ bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
        llvm::zip_equal(op->getOperands(), planned.operands)) {
     if (Value own = rows->counts.lookup(operand)) {
       operands.push_back(own);
+      continue;
+    }
+    if (form.kind == Kind::Filled) {
+      operands.push_back(
+          fillPart(operand, cast<RankedTensorType>(operand.getType())));
       continue;
     }
     if (form.kind != Kind::Rows && !form.isLocal) {
@@ -183,6 +196,7 @@ bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
   }
   Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
       communication.getBuilder(), operands, types);
+  rebuilt.insert(part);
   for (auto [result, state, local] :
        llvm::zip_equal(op->getResults(), states, part->getResults()))
     define(result, {state, local});

@@ -232,13 +232,6 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
   return Rebuild{result, *split, std::nullopt};
 }
 
-/// The operation in front of where a builder inserts; null if there is none.
-static Operation *getLastInserted(OpBuilder &builder) {
-  Block::iterator point = builder.getInsertionPoint();
-  return point == builder.getInsertionBlock()->begin() ? nullptr
-                                                       : &*std::prev(point);
-}
-
 Value Partitioner::rebuildPart(Value value, const ValueState &state,
                                bool &isStationary) {
   // Longer chains do real work, and slicing their result costs less than
@@ -299,7 +292,7 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
     made.push_back({operand, part});
     return true;
   };
-  Operation *before = getLastInserted(communication.getBuilder());
+  Operation *before = communication.getLastInserted();
   bool possible = push(value, state.getCut());
   while (possible && !stack.empty()) {
     Rebuild &top = stack.back();
@@ -341,7 +334,7 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
   }
   if (!possible) {
     // No form of a value is among what was inserted.
-    while (Operation *last = getLastInserted(communication.getBuilder())) {
+    while (Operation *last = communication.getLastInserted()) {
       if (last == before)
         break;
       last->erase();

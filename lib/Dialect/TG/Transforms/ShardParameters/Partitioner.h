@@ -192,6 +192,8 @@ private:
   /// How the rows of a sort are cut in the order of the batch; null if all of
   /// them are sorted together. The first operation on them decides.
   const ValueState *startSorted(mlir::Operation *op, const SortedOp &sorted);
+  /// Elements as those of `filled`, which are all equal, in another shape.
+  mlir::Value fillPart(mlir::Value filled, mlir::RankedTensorType type);
   /// What each rank computes of the rows that go to its experts.
   bool divideExperts(mlir::Operation *op, const SortedOp &planned);
   /// Null if experts are not cut, or if something stands in the way.

@@ -466,7 +466,9 @@ bool SortedRowsFinder::planFactor(Operation *op, unsigned sort) {
   bool isCast =
       node && findNodeOperator(node.getTarget()) == NodeOperator::AtenToCopy;
   // What is computed with places in the batch counts from elsewhere on parts.
-  if (*elements == Elements::BatchRows && !isCast && !movesElements(op))
+  bool isMade = op->getNumResults() == 1 && isFilled(op->getResult(0));
+  if (*elements == Elements::BatchRows && !isCast && !movesElements(op) &&
+      !isMade)
     return false;
   if (!isCast && !movesElements(op))
     elements = Elements::Plain;

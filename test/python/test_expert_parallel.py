@@ -1,0 +1,96 @@
+"""Experts over ranks against one device, on models of the transformers library.
+
+An axis called ep cuts the experts and the batch, with nothing said about it;
+another axis shards what is left. Loss, gradients and, with an optimizer,
+parameters after several steps are those of one device.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+
+from model_cases import library_model, random_tokens  # noqa: E402
+from regather_tools import run_tool  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+from test_shard_parameters import Captured, assert_close  # noqa: E402
+
+# With a bias, shared experts and groups of them, and other routers.
+NAMES = ("mixtral_grouped", "gpt_oss", "deepseek_v3", "qwen3_moe")
+MESHES = {
+    "ep:4": (),
+    "dp:2,ep:2": (),
+    "rep:2,dp:2,ep:2": ("--replicate-axis=rep",),
+    # The ranks of ep have all tokens of theirs, and parts between the layers.
+    "dp:4,ep:2": ("--shard=/.*experts.(gate_up|down)_proj/=[ep] shard 0",
+                  "--shard=output(model.embed_tokens)=[ep] shard 1"),
+}
+CAPTURED: dict[str, Captured] = {}
+
+
+@pytest.fixture
+def captured(name: str, tmp_path_factory: pytest.TempPathFactory) -> Captured:
+    def make() -> tuple:
+        model, _, loss, targets = library_model(name)
+        tokens = random_tokens(8, 6)
+        return (model, {"input_ids": tokens, "labels": tokens.roll(1, 1)},
+                loss, targets)
+    if name not in CAPTURED:
+        CAPTURED[name] = Captured(make, tmp_path_factory.mktemp(name))
+    return CAPTURED[name]
+
+
+def run(captured: Captured, *options: str) -> tuple[
+        list[float], dict[str, torch.Tensor]]:
+    outputs = captured.directory / "sharded.safetensors"
+    result = run_tool("regather", "run", captured.directory / "step.mlir",
+                      *options, "--json", "--quiet",
+                      "--inputs", captured.directory / "arguments.safetensors",
+                      "--outputs", outputs, timeout=300)
+    assert result.code == 0, result.stderr
+    return json.loads(result.stdout)["losses"], load_file(outputs)
+
+
+@pytest.mark.parametrize("mesh", list(MESHES))
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_one_device(captured: Captured, name: str, mesh: str) -> None:
+    _, results = run(captured, f"--mesh={mesh}", *MESHES[mesh])
+    assert_close(results, captured.whole)
+
+
+@pytest.mark.parametrize("name", ["mixtral_grouped"])
+def test_adamw_takes_the_same_steps(captured: Captured, name: str) -> None:
+    options = ("--optimizer=adamw max-norm=0.1", "--steps=3",
+               "--learning-rate=0.01")
+    losses, expected = run(captured, *options)
+    sharded, results = run(captured, "--mesh=dp:2,ep:2", *options)
+    assert sharded == pytest.approx(losses, rel=1e-5)
+    assert_close(results, expected, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_rank_has_all_experts(captured: Captured, name: str,
+                                 tmp_path: Path) -> None:
+    """Matrices of experts are gathered over dp alone, and rows over ep."""
+    result = run_tool(
+        "regather-opt", captured.directory / "step.mlir",
+        "--tg-shard-step=mesh=dp:2,ep:2",
+        "--tg-shard-parameters=mesh=dp:2,ep:2 model-axes=ep",
+        "--tg-verify-step", "-o", tmp_path / "sharded.mlir")
+    assert result.code == 0, result.stderr
+    text = (tmp_path / "sharded.mlir").read_text()
+    grouped = re.findall(r'"(?:aten._grouped_mm|transformers.grouped_mm_\w+)'
+                         r'.*: \((tensor<[^)]*)\)', text)
+    assert grouped
+    for types in grouped:
+        # Two of four experts.
+        assert "tensor<2xi32>" in types
+        assert "tensor<4x" not in types
+    # 8 sequences of 6 tokens, 2 experts for each, half of them for each of dp.
+    sorts = re.findall(r'"aten.sort.*: \((tensor<.*?>)\)', text)
+    assert sorts and set(sorts) == {"tensor<48xi64>"}
