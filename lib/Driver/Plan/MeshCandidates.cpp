@@ -11,6 +11,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <numeric>
+
 using namespace regather;
 using llvm::formatv;
 
@@ -31,16 +33,27 @@ static int64_t getNodeRanks(const Cluster &cluster) {
 
 std::string MeshCandidate::getMesh() const {
   std::string text = printMesh(
-      {{"rep", replicas}, {"dp", data}, {"cp", sequence}, {"tp", tensor}});
+      {{"rep", replicas}, {"dp", data}, {"ep", experts}, {"cp", sequence},
+       {"tp", tensor}});
   return text.empty() ? "dp:1" : text;
 }
 
 std::string MeshCandidate::getShardedMesh() const {
-  return printMesh({{"dp", data}, {"cp", sequence}, {"tp", tensor}});
+  return printMesh(
+      {{"dp", data}, {"ep", experts}, {"cp", sequence}, {"tp", tensor}});
 }
 
 std::string MeshCandidate::getModelMesh() const {
-  return printMesh({{"cp", sequence}, {"tp", tensor}});
+  return printMesh({{"ep", experts}, {"cp", sequence}, {"tp", tensor}});
+}
+
+/// The part of all parameters that the ranks of dp share.
+static double getShare(const MeshCandidate &mesh, const StepTotals &totals) {
+  if (totals.parameterBytes == 0)
+    return 0;
+  double experts = totals.expertBytes / totals.parameterBytes;
+  return (1 - experts + experts / static_cast<double>(mesh.experts)) /
+         static_cast<double>(mesh.tensor);
 }
 
 /// The largest of what computation and the gathers and reductions of parameters
@@ -48,7 +61,7 @@ std::string MeshCandidate::getModelMesh() const {
 static double findBound(const MeshCandidate &mesh, const StepTotals &totals,
                         bool hasOwnBatches, const CostModel &model) {
   double ranks =
-      static_cast<double>(mesh.getBatches() * mesh.sequence * mesh.tensor);
+      static_cast<double>(mesh.getBatches() * mesh.getModelRanks());
   double batches = hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1;
   double rows = std::max<double>(static_cast<double>(totals.rows), 1) * batches;
   double compute = totals.peakFlops > 0
@@ -56,10 +69,10 @@ static double findBound(const MeshCandidate &mesh, const StepTotals &totals,
                        : 0;
   double communication = 0;
   if (mesh.data > 1) {
-    int64_t sizes[] = {mesh.replicas, mesh.data, mesh.sequence * mesh.tensor};
+    int64_t sizes[] = {mesh.replicas, mesh.data, mesh.getModelRanks()};
     GroupPlacement group = model.placeMeshGroup(sizes, {1});
-    double part = static_cast<double>(mesh.data - 1) /
-                  static_cast<double>(mesh.data * mesh.tensor);
+    double part = getShare(mesh, totals) * static_cast<double>(mesh.data - 1) /
+                  static_cast<double>(mesh.data);
     // Each parameter is gathered once at least, and its gradient reduced.
     communication =
         model.collectiveSeconds(CollectiveKind::AllGather,
@@ -80,11 +93,14 @@ static std::string findProblem(const MeshCandidate &mesh,
                    totals.positions);
   if (!hasOwnBatches && totals.rows % mesh.getBatches() != 0)
     return formatv("dp does not divide the batch of {0}", totals.rows);
+  int64_t batches = hasOwnBatches ? 1 : mesh.getBatches();
+  if (totals.rows % (batches * mesh.experts) != 0)
+    return formatv("ep and dp do not divide the batch of {0}", totals.rows);
   if (mesh.tensor > getNodeRanks(cluster))
     return formatv("tp is larger than a node of {0} ranks",
                    getNodeRanks(cluster));
-  double least = (totals.parameterBytes + totals.stateBytes) /
-                 static_cast<double>(mesh.data * mesh.tensor);
+  double least = (totals.parameterBytes + totals.stateBytes) *
+                 getShare(mesh, totals) / static_cast<double>(mesh.data);
   if (memoryLimit > 0 && least > static_cast<double>(memoryLimit))
     return "parameters and states of the optimizer alone do not fit";
   return "";
@@ -100,6 +116,14 @@ static std::vector<int64_t> listReplicas(int64_t data, int64_t model,
   return replicas;
 }
 
+static std::vector<int64_t> listDivisors(int64_t number) {
+  std::vector<int64_t> divisors;
+  for (int64_t divisor = 1; divisor <= number; ++divisor)
+    if (number % divisor == 0)
+      divisors.push_back(divisor);
+  return divisors;
+}
+
 std::vector<MeshCandidate>
 regather::listMeshes(int64_t ranks, const StepTotals &totals,
                      std::optional<tg::BatchMode> batch, int64_t memoryLimit,
@@ -107,32 +131,33 @@ regather::listMeshes(int64_t ranks, const StepTotals &totals,
                      std::map<std::string, unsigned> &others) {
   const Cluster &cluster = model.getCluster();
   std::vector<MeshCandidate> meshes;
-  for (int64_t tensor = 1; tensor <= ranks; ++tensor) {
-    if (ranks % tensor != 0)
-      continue;
-    for (int64_t sequence = 1; sequence <= ranks / tensor; ++sequence) {
-      if (ranks / tensor % sequence != 0)
-        continue;
-      int64_t data = ranks / tensor / sequence;
-      for (int64_t replicas : listReplicas(data, tensor * sequence, cluster)) {
-        MeshCandidate mesh = {replicas, data / replicas, sequence, tensor};
-        bool divides = totals.rows % mesh.getBatches() == 0;
-        bool hasOwnBatches = batch == tg::BatchMode::PerRank ||
-                             (batch == tg::BatchMode::Auto && !divides);
-        std::string problem =
-            findProblem(mesh, totals, hasOwnBatches, memoryLimit, cluster);
-        if (!problem.empty()) {
-          ++others[problem];
-          continue;
-        }
-        mesh.boundSecondsPerRow = findBound(mesh, totals, hasOwnBatches, model);
-        meshes.push_back(mesh);
-      }
+  auto consider = [&](MeshCandidate mesh) {
+    bool divides = totals.rows % mesh.getBatches() == 0;
+    bool hasOwnBatches = batch == tg::BatchMode::PerRank ||
+                         (batch == tg::BatchMode::Auto && !divides);
+    std::string problem =
+        findProblem(mesh, totals, hasOwnBatches, memoryLimit, cluster);
+    if (!problem.empty()) {
+      ++others[problem];
+      return;
     }
-  }
+    mesh.boundSecondsPerRow = findBound(mesh, totals, hasOwnBatches, model);
+    meshes.push_back(mesh);
+  };
+  // Without experts, one rank has all of none.
+  int64_t divided = std::max<int64_t>(totals.experts, 1);
+  for (int64_t tensor : listDivisors(ranks))
+    for (int64_t sequence : listDivisors(ranks / tensor))
+      for (int64_t experts :
+           listDivisors(std::gcd(divided, ranks / tensor / sequence))) {
+        int64_t model = tensor * sequence * experts, data = ranks / model;
+        for (int64_t replicas : listReplicas(data, model, cluster))
+          consider({replicas, data / replicas, experts, sequence, tensor});
+      }
   llvm::sort(meshes, [](const MeshCandidate &a, const MeshCandidate &b) {
-    return std::tie(a.boundSecondsPerRow, a.tensor, a.sequence, a.replicas) <
-           std::tie(b.boundSecondsPerRow, b.tensor, b.sequence, b.replicas);
+    return std::tie(a.boundSecondsPerRow, a.tensor, a.sequence, a.experts,
+                    a.replicas) < std::tie(b.boundSecondsPerRow, b.tensor,
+                                           b.sequence, b.experts, b.replicas);
   });
   return meshes;
 }

@@ -22,6 +22,10 @@ struct StepTotals {
   int64_t rows = 0, positions = 0;
   /// Of all parameters, and of all states of the optimizer, whole.
   double parameterBytes = 0, stateBytes = 0;
+  /// Of those that are experts; and how many a layer has, the greatest common
+  /// divisor of all layers, 0 without.
+  double expertBytes = 0;
+  int64_t experts = 0;
   /// Of the model, on the whole batch, and the peak of a device; 0 if that is
   /// not known.
   double flops = 0, peakFlops = 0;
@@ -30,17 +34,19 @@ struct StepTotals {
 struct MeshCandidate {
   /// Copies of what dp shards; 1 for none.
   int64_t replicas = 1;
-  int64_t data = 1, sequence = 1, tensor = 1;
+  int64_t data = 1, experts = 1, sequence = 1, tensor = 1;
   /// No plan with this mesh takes less for a row.
   double boundSecondsPerRow = 0;
 
-  /// Such as `rep:2,dp:4,tp:8`, without axes of one rank.
+  /// Such as `rep:2,dp:4,ep:2,tp:8`, without axes of one rank.
   std::string getMesh() const;
   /// The same without copies.
   std::string getShardedMesh() const;
   /// The axes that cut the model alone, such as `cp:2,tp:8`.
   std::string getModelMesh() const;
   int64_t getBatches() const { return replicas * data; }
+  /// Ranks that share one batch.
+  int64_t getModelRanks() const { return experts * sequence * tensor; }
 };
 
 /// All factorisations of `ranks` that the step allows, the best bound first.

@@ -13,12 +13,15 @@
 #include "MeshCandidates.h"
 
 #include "regather/Dialect/TG/Steps/TimedStep.h"
+#include "regather/Dialect/TG/Transforms/Experts.h"
 #include "regather/Dialect/TG/Transforms/ModelAxes.h"
 #include "regather/Driver/Clusters.h"
 #include "regather/Driver/PrepareStep.h"
 #include "regather/Driver/SimulatedStep.h"
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/Timeline/WriteTimeline.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace regather;
@@ -168,11 +171,19 @@ LogicalResult Search::readTotals() {
   const StepSignature &signature = prepared->step.signature;
   bool hasParameters = false;
   func::FuncOp entry = prepared->step.entry;
+  llvm::SmallDenseSet<Value> experts;
+  for (Operation &op : entry.getBody().front())
+    if (BlockArgument argument = tg::findExperts(&op)) {
+      auto type = cast<RankedTensorType>(argument.getType());
+      totals.experts = std::gcd(totals.experts, type.getDimSize(0));
+      experts.insert(argument);
+    }
   for (auto [value, argument] :
        llvm::zip_equal(signature.arguments, entry.getArguments())) {
     auto bytes = static_cast<double>(tg::getValueBytes(argument));
     if (value.role == Role::Parameter) {
       totals.parameterBytes += bytes;
+      totals.expertBytes += experts.contains(argument) ? bytes : 0;
       hasParameters = true;
       if (bytes > largestBytes) {
         largestBytes = bytes;
@@ -197,7 +208,7 @@ LogicalResult Search::readTotals() {
 
 ArrayRef<Placements> Search::getPlacements(const MeshCandidate &mesh,
                                            std::string &problem) {
-  int64_t sizes[] = {mesh.data, mesh.sequence * mesh.tensor};
+  int64_t sizes[] = {mesh.data, mesh.getModelRanks()};
   unsigned link = model.placeMeshGroup(sizes, {0}).getLink();
   auto [it, isNew] = found.try_emplace({mesh.getModelMesh(), link});
   auto &[choices, reason] = it->second;
@@ -239,7 +250,8 @@ bool Search::setMesh(const MeshCandidate &mesh, const Placements &placements,
   llvm::erase_if(options.model.shard, [&](const std::string &text) {
     StringRef axis = tg::getAnnotatedAxis(text);
     return (axis == "tp" && mesh.tensor == 1) ||
-           (axis == "cp" && mesh.sequence == 1);
+           (axis == "cp" && mesh.sequence == 1) ||
+           (axis == "ep" && mesh.experts == 1);
   });
   plan.shard.assign(options.model.shard.begin(), options.model.shard.end());
   for (const std::string &placement : placements) {

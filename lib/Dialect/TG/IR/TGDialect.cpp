@@ -10,6 +10,7 @@
 #include "regather/Dialect/TG/IR/KernelAttributes.h"
 #include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/IR/RowChunk.h"
+#include "regather/Dialect/TG/IR/RowShare.h"
 #include "regather/Dialect/TG/IR/TG.h"
 
 #include "mlir/IR/Builders.h"
@@ -157,6 +158,13 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
       return emitWrongType(op, attr,
                            "the number of a block and how many it is "
                            "one of, as array<i64>");
+    return success();
+  }
+  if (name == kRowShareAttrName) {
+    auto share = dyn_cast<FloatAttr>(attr.getValue());
+    if (!share || !share.getType().isF64() || !(share.getValueAsDouble() > 0) ||
+        !(share.getValueAsDouble() <= 1))
+      return emitWrongType(op, attr, "a number of f64 above 0 and at most 1");
     return success();
   }
   if (name == kElasticAttrName) {

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Dialect/TG/IR/RowShare.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
@@ -115,7 +116,7 @@ static double getGroupedMatmulFlops(NodeOp node) {
   double products = lhs.getRank() > rhs.getRank()
                         ? getNumElements(rhs) * lhs.getDimSize(1)
                         : getNumElements(lhs) * rhs.getShape().back();
-  return 2.0 * products * node.getNumResults();
+  return 2.0 * products * node.getNumResults() * getRowShare(node);
 }
 
 /// Triangular A [..., n, n], and B [..., n, k] or [..., k, n]: a product and a
@@ -166,11 +167,25 @@ double NodeOp::getFlops() {
   llvm_unreachable("unknown class of cost");
 }
 
+/// Of the rows of a grouped GEMM, which are matrices beside those of all groups,
+/// those that are expected to be computed.
+static int64_t countRowBytes(TypeRange types, double share) {
+  if (share == 1)
+    return getTensorBytes(types);
+  double bytes = 0;
+  for (Type type : types) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    bool areRows = tensor && tensor.getRank() == 2;
+    bytes += (areRows ? share : 1) * static_cast<double>(getTensorBytes(type));
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 int64_t NodeOp::getReadBytes() {
   CostClass cost = getCostClass(*this);
   if (cost == CostClass::View)
     return 0;
-  int64_t bytes = getTensorBytes(getOperandTypes());
+  int64_t bytes = countRowBytes(getOperandTypes(), getRowShare(*this));
   if (cost != CostClass::Pick || getNumOperands() == 0)
     return bytes;
   int64_t table = getTensorBytes(getOperand(0).getType());
@@ -178,7 +193,7 @@ int64_t NodeOp::getReadBytes() {
 }
 
 int64_t NodeOp::getWrittenBytes() {
-  return isView() ? 0 : getTensorBytes(getResultTypes());
+  return isView() ? 0 : countRowBytes(getResultTypes(), getRowShare(*this));
 }
 
 bool NodeOp::isView() { return getCostClass(*this) == CostClass::View; }

@@ -206,6 +206,14 @@ func.func @attribute() {
 // -----
 
 func.func @attribute() {
+  // expected-error@+1 {{attribute 'tg.row_share' must be a number of f64 above 0 and at most 1, got 1.500000e+00}}
+  %0 = arith.constant {tg.row_share = 1.5} 1.0 : f32
+  return
+}
+
+// -----
+
+func.func @attribute() {
   // expected-error@+1 {{attribute 'tg.saved_results' must be an array<i64> of result numbers, got [0]}}
   %0 = arith.constant {tg.saved_results = [0]} 1.0 : f32
   return

@@ -45,6 +45,9 @@ def TG_Dialect : Dialect {
     | `tg.module`        | string              | module path, such as `layers.3.attention.wq`    |
     | `tg.policy`        | `#tg.policy`        | save or recompute the results for backward      |
     | `tg.micro_batch`   | `i64`               | which of several batches of the step            |
+    | `tg.row_share`     | `f64`               | the part of its rows that a grouped GEMM is     |
+    |                    |                     | expected to multiply; the others have no expert |
+    |                    |                     | on the rank                                     |
     | `tg.saved_results` | `array<i64>`        | results that a recorded decision saves          |
     | `tg.id`            | string              | name of the operation in the captured graph     |
     | `tg.bucket`        | string              | collectives with this name can start as one     |

@@ -13,6 +13,8 @@
 
 #include "Partitioner.h"
 
+#include "regather/Dialect/TG/IR/RowShare.h"
+
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -196,6 +198,11 @@ bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
   }
   Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
       communication.getBuilder(), operands, types);
+  if (planned.work == RowWork::GroupedGemm)
+    part->setAttr(kRowShareAttrName,
+                  communication.getBuilder().getF64FloatAttr(
+                      getRowShare(op) * static_cast<double>(rows->own) /
+                      static_cast<double>(rows->experts)));
   rebuilt.insert(part);
   for (auto [result, state, local] :
        llvm::zip_equal(op->getResults(), states, part->getResults()))

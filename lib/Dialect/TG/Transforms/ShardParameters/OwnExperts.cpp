@@ -8,7 +8,7 @@
 
 #include "OwnExperts.h"
 
-#include "Segments.h"
+#include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -94,26 +94,6 @@ std::optional<int64_t> regather::tg::spmd::countExperts(const SortedRows &rows,
     }
   }
   return experts;
-}
-
-BlockArgument regather::tg::spmd::findExperts(Operation *gemm) {
-  FailureOr<nodes::GroupedGemm> read = readGemm(gemm);
-  if (failed(read) || !read->w.tensor)
-    return nullptr;
-  Value value = read->w.tensor;
-  while (Operation *op = value.getDefiningOp()) {
-    auto node = dyn_cast<NodeOp>(op);
-    bool isSeen =
-        movesElements(op) || (node && findNodeOperator(node.getTarget()) ==
-                                          NodeOperator::AtenToCopy);
-    if (!isSeen || op->getNumOperands() != 1)
-      return nullptr;
-    value = op->getOperand(0);
-  }
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  bool hasAll =
-      type && type.getRank() > 0 && type.getDimSize(0) == read->groups;
-  return hasAll ? dyn_cast<BlockArgument>(value) : nullptr;
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,17 +29,13 @@
 #include "PartNodes.h"
 #include "SortedRows.h"
 
-#include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
+#include "regather/Dialect/TG/Transforms/Experts.h"
 
 namespace regather::tg::spmd {
 
 /// How many experts the rows of a sort go to, if ranks could have some of them;
 /// nothing if something else is counted or reduced.
 std::optional<int64_t> countExperts(const SortedRows &rows, unsigned sort);
-
-/// The argument of the step that the matrices of a grouped GEMM are, seen as
-/// they lie or transposed; null if they are something else, or not read.
-mlir::BlockArgument findExperts(mlir::Operation *gemm);
 
 /// What a rank computes of one sort.
 struct OwnRows {

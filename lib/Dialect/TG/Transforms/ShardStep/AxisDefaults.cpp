@@ -8,9 +8,7 @@
 
 #include "AxisDefaults.h"
 
-#include "../ShardParameters/OwnExperts.h"
-
-#include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
+#include "regather/Dialect/TG/Transforms/Experts.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -96,12 +94,15 @@ static LogicalResult addExperts(func::FuncOp func, const DataMesh &mesh,
     annotate(func, argument, "ep", /*dim=*/0, annotations);
   if (experts.empty())
     return success();
-  int64_t sharers = ranks * countDataRanks(mesh, axes);
-  for (unsigned input : findInputs(func, /*dim=*/0))
-    if (cast<RankedTensorType>(func.getArgumentTypes()[input]).getDimSize(0) %
-            sharers ==
-        0)
+  int64_t dataRanks = countDataRanks(mesh, axes);
+  for (unsigned input : findInputs(func, /*dim=*/0)) {
+    auto type = cast<RankedTensorType>(func.getArgumentTypes()[input]);
+    int64_t batch = type.getDimSize(0);
+    // A batch that the other ranks do not divide is that of one of them.
+    int64_t sharers = batch % dataRanks == 0 ? ranks * dataRanks : ranks;
+    if (batch % sharers == 0)
       annotate(func, input, "ep", /*dim=*/0, annotations);
+  }
   return success();
 }
 
