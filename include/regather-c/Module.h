@@ -101,7 +101,9 @@ REGATHER_C_EXPORT RegatherStatus *
 regatherModuleSimulate(RegatherModule *module, RegatherOptions options,
                        RegatherOutput **output);
 
-/** Which mesh is quickest: text, JSON and page of `regather plan`. */
+/** Which mesh is quickest: text, JSON and page of `regather plan`. What cannot
+    be explained is a warning of the output, and "problem" in its JSON, which is
+    empty otherwise; the plans hold all the same. */
 REGATHER_C_EXPORT RegatherStatus *regatherModulePlan(RegatherModule *module,
                                                      RegatherOptions options,
                                                      RegatherOutput **output);

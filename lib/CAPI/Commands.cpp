@@ -147,8 +147,9 @@ RegatherStatus *regatherModulePlan(RegatherModule *module,
                         silent);
                     if (failed(search))
                       return failure();
+                    // The plans hold all the same, so it is no error.
                     if (!search->problem.empty())
-                      return copy.emitError() << search->problem;
+                      copy.emitWarning() << search->problem;
                     output.text = formatText(*search);
                     output.json = formatJson(*search);
                     output.html = formatPage(*search);

@@ -83,7 +83,8 @@ class Simulation(Page):
 
 class Plan(Page):
     """Meshes from the quickest on, of `regather plan`; `plans[0]["flags"]` are
-    options of the others."""
+    options of the others. `problem`, a warning too, says why something could not
+    be explained; the plans hold all the same."""
 
 
 class Report(Page):

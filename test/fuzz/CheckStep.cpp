@@ -82,8 +82,11 @@ private:
   bool runPipeline();
   bool compare(const StepRun &expected, const StepRun &actual, double tolerance,
                const Twine &what);
-  /// A step that is sharded against the one that is not.
-  bool compareSharded(ModuleOp single);
+  /// `original`, which `calls` have sharded, against the step that is not.
+  bool compareSharded(ModuleOp single, ArrayRef<PassCall> calls);
+  /// Goes on from a step that `call`, a pass of the pipeline, has sharded out
+  /// of `before`.
+  bool goOnSharded(ModuleOp before, const PassCall &call);
   bool hasChanged() const;
   bool compareEngines();
   bool compareBundle(const RunSettings &settings, const StepRun &native);
@@ -161,19 +164,34 @@ bool Checker::runPass(const PassCall &call) {
   return true;
 }
 
+/// True for the passes that make a step of one rank one of several, which sum
+/// in another order.
+static bool isSharding(const PassCall &call) {
+  return call.pass == "tg-shard-parameters" || call.pass == "tg-shard-step";
+}
+
 bool Checker::runPipeline() {
-  for (const PassCall &call : plan.pipeline)
-    if (!runPass(call))
+  for (const PassCall &call : plan.pipeline) {
+    OwningOpRef<ModuleOp> before;
+    if (isSharding(call))
+      before = module->clone();
+    if (!runPass(call) ||
+        (before && outcome.passes.back().result == "changed" &&
+         !goOnSharded(*before, call)))
       return false;
+  }
   return true;
 }
 
 bool Checker::prepareByDriver() {
   StepOptions options;
   for (const PassCall &call : plan.pipeline)
-    // Passes that the driver does not know are left out.
-    if (Failure ignored =
-            setPassOptions(options, call.pass, call.options, "--pass-option"))
+    // Passes that the driver does not know are left out, and sharding, which is
+    // preparation.
+    if (isSharding(call))
+      continue;
+    else if (Failure ignored = setPassOptions(options, call.pass, call.options,
+                                              "--pass-option"))
       continue;
   OwningOpRef<ModuleOp> copy = module->clone();
   FailureOr<PreparedStep> prepared = prepareStep(*copy, options);
@@ -307,10 +325,10 @@ static bool keepsMeaning(StringRef options) {
                        [&](StringRef word) { return options.contains(word); });
 }
 
-bool Checker::compareSharded(ModuleOp single) {
-  bool isSharded = llvm::any_of(plan.preparation, [](const PassCall &call) {
-    return call.pass == "tg-shard-step" ||
-           (call.pass == "tg-shard-parameters" && keepsMeaning(call.options));
+bool Checker::compareSharded(ModuleOp single, ArrayRef<PassCall> calls) {
+  bool isSharded = llvm::any_of(calls, [](const PassCall &call) {
+    return isSharding(call) &&
+           (call.pass == "tg-shard-step" || keepsMeaning(call.options));
   });
   if (!isSharded)
     return true;
@@ -330,6 +348,20 @@ bool Checker::compareSharded(ModuleOp single) {
   return compare(expected, runStep(*original, settings), tolerance, "sharded");
 }
 
+bool Checker::goOnSharded(ModuleOp before, const PassCall &call) {
+  RunSettings settings = getSettings();
+  StepRun expected = runStep(*original, settings);
+  if (!expected.failure.empty()) {
+    outcome.invalid = expected.failure + ": " + errors.take();
+    return false;
+  }
+  settings.order += 1;
+  if (!compare(expected, runStep(before, settings), 0, "interpreter"))
+    return false;
+  original = module->clone();
+  return compareSharded(before, call);
+}
+
 CheckOutcome Checker::check(StringRef text) {
   module = parse(text);
   if (!module) {
@@ -346,7 +378,7 @@ CheckOutcome Checker::check(StringRef text) {
     return outcome;
   }
   original = module->clone();
-  if (!compareSharded(*single))
+  if (!compareSharded(*single, plan.preparation))
     return outcome;
   if (plan.byDriver ? prepareByDriver() : runPipeline())
     compareEngines();

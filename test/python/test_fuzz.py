@@ -64,6 +64,42 @@ def test_a_step_that_cannot_run_is_no_find(tmp_path: Path) -> None:
     assert "my.unknown" in json.loads(result.stdout)["invalid"]
 
 
+# Has a mesh that nothing uses, so that it can be sharded over another one.
+UNUSED_MESH = """\
+tg.mesh @mesh [tp = 2]
+func.func @step(
+    %w: tensor<4xf32> {tg.name = "w", tg.role = #tg.role<parameter>},
+    %x: tensor<2x4xf32> {tg.name = "x", tg.role = #tg.role<input>})
+    -> (tensor<f32> {tg.role = #tg.role<loss>},
+        tensor<4xf32> {tg.role = #tg.role<gradient of 0>}) {
+  %0 = tg.node "aten.mul.Tensor"(%x, %w)
+      {tg.phase = #tg.phase<forward>}
+      : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %1 = tg.node "aten.sum.default"(%0)
+      {tg.phase = #tg.phase<forward>} : (tensor<2x4xf32>) -> tensor<f32>
+  %2 = tg.node "aten.sum.dim_IntList"(%x) args [#tg.operand<0>, [0]]
+      {tg.phase = #tg.phase<backward>} : (tensor<2x4xf32>) -> tensor<4xf32>
+  return %1, %2 : tensor<f32>, tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("options", ["", " parameter-dtype=bf16"])
+def test_a_pipeline_that_shards(tmp_path: Path, options: str) -> None:
+    """What comes after is compared with the sharded step, whose types and order
+    of sums are others."""
+    (tmp_path / "step.mlir").write_text(UNUSED_MESH)
+    (tmp_path / "plan.txt").write_text(
+        "pipeline: tg-merge-gathers,tg-shard-parameters{mesh=dp:2 "
+        f"mesh-name=ranks{options}}},tg-schedule\ninputs: 3\n")
+    result = call("check", tmp_path / "step.mlir",
+                  f"--plan={tmp_path / 'plan.txt'}")
+    found = json.loads(result.stdout)
+    assert found["kind"] == found["invalid"] == "", found
+    assert [one["result"] for one in found["passes"]][1] == "changed"
+    assert result.returncode == 0
+
+
 @pytest.mark.parametrize("plan", ["nonsense: 1\n", "inputs: many\n"])
 def test_bad_plans(tmp_path: Path, plan: str) -> None:
     (tmp_path / "step.mlir").write_text(WRONG)

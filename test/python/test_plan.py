@@ -171,7 +171,13 @@ def test_plans_outlive_what_cannot_be_explained(llama_step: Path) -> None:
     assert result.code == 1
     assert "flags, the best first" in result.stdout.decode()
     assert "nobody" in result.stderr
-    assert json.loads(path.read_text())["plans"]
+    written = json.loads(path.read_text())
+    assert written["plans"]
+    found = regather.plan(llama_step, ranks=2, batch="global", explain="nobody")
+    assert found.plans == written["plans"]
+    assert found.problem == written["problem"]
+    assert "nobody" in found.problem
+    assert [warning.message for warning in found.warnings] == [found.problem]
 
 
 def test_pages_and_python(llama_step: Path) -> None:
@@ -184,6 +190,8 @@ def test_pages_and_python(llama_step: Path) -> None:
     assert found.html == page.read_text()
     assert found.plans[0]["mesh"] in found.text
     assert "<svg" in found.html
+    assert not found.problem
+    assert not found.warnings
 
 
 @pytest.mark.parametrize(("flags", "message"), [

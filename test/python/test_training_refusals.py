@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ import regather_tools  # noqa: E402, F401  # kernels of tests have a folder
 from regather import RegatherError  # noqa: E402
 from regather.execution import Executable  # noqa: E402
 from regather.fx import private  # noqa: E402
+from regather.training.shards import RankMesh  # noqa: E402
 from torch import nn  # noqa: E402
 
 
@@ -97,6 +99,27 @@ def test_sharded_models_and_wrong_process_groups() -> None:
             compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1)
     finally:
         torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("backend", ["cuda:gloo", "cpu:gloo,cuda:gloo"])
+def test_states_need_a_backend_for_cpus(tmp_path: Path, backend: str) -> None:
+    """As NCCL alone is none."""
+    value = SimpleNamespace(shape=(2,), global_shape=(2,), shards=[])
+    dist = torch.distributed
+    dist.init_process_group(backend, init_method=f"file://{tmp_path / 'store'}",
+                            rank=0, world_size=1)
+    try:
+        mesh = RankMesh([("dp", 1)], "", distributed=True)
+        if backend.startswith("cpu"):
+            assert mesh.gather(mesh.to_distributed(
+                value, torch.ones(2))).tolist() == [1, 1]
+            return
+        with pytest.raises(RegatherError, match="no backend for them, only "
+                           "'cuda:gloo': initialize it with "
+                           "backend='cpu:gloo,cuda:nccl'"):
+            mesh.to_distributed(value, torch.ones(2))
+    finally:
+        dist.destroy_process_group()
 
 
 def test_other_versions_of_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:

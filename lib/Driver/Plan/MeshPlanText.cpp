@@ -150,6 +150,7 @@ std::string regather::formatJson(const MeshSearch &search) {
         json.object([&] { writePlan(json, plan); });
     });
     json.attribute("explained_mesh", search.explainedMesh);
+    json.attribute("problem", search.problem);
     json.attributeArray("explanations", [&] {
       for (const OtherPlacement &other : search.explanations)
         json.object([&] {

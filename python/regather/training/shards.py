@@ -54,6 +54,17 @@ def cut(value: Value, whole: torch.Tensor) -> torch.Tensor:
     return whole[local_range(value)]
 
 
+def check_carries_cpu_tensors() -> None:
+    """DTensors are on the default process group, where collectives of them
+    would end in a message about device types."""
+    backends = dist.get_backend_config()
+    if "cpu" not in (entry.partition(":")[0] for entry in backends.split(",")):
+        raise RegatherError(
+            "the state of a step is made of DTensors on CPUs, but the default "
+            f"process group has no backend for them, only '{backends}': "
+            "initialize it with backend='cpu:gloo,cuda:nccl'")
+
+
 class RankMesh:
     """The mesh of a step as a DeviceMesh, for the DTensors of state_dict. In
     a step of one rank tensors are plain."""
@@ -69,10 +80,12 @@ class RankMesh:
                 mesh_dim_names=tuple(name for name, _ in axes))
 
     def to_distributed(self, value: Value, local: torch.Tensor) -> torch.Tensor:
-        """Shares the memory of `local`."""
+        """Shares the memory of `local`. Raises `RegatherError` if the process
+        group cannot carry what lies on CPUs."""
         part = without_padding(value, local)
         if self.mesh is None:
             return part
+        check_carries_cpu_tensors()
         placements: list[Shard | Replicate] = [Replicate()] * len(self._sizes)
         if value.shards:
             (shard,) = value.shards

@@ -225,7 +225,8 @@ class TrainingStep:
     def state_dict(self) -> dict[str, Any]:
         """Everything that a step reads and writes, in the memory of the step:
         DTensors with several ranks, tensors with one. Of a step on a GPU, copies
-        on the CPU.
+        on the CPU. Raises `RegatherError` if the default process group has no
+        backend for CPUs.
 
         `model` has parameters and buffers by name, `optimizer` the states of
         parameters as torch.distributed.checkpoint.state_dict names them,

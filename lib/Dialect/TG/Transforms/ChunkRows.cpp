@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ChunkRows/RowRegion.h"
+#include "ParameterRegathers.h"
 #include "TreeSums.h"
 
 #include "regather/Dialect/TG/IR/RowChunk.h"
@@ -36,6 +37,15 @@ static constexpr int64_t kMostChunks = 16;
 /// once.
 static constexpr unsigned kMostSeeds = 8;
 
+/// The phase of the blocks: backward of a chain that begins in forward becomes
+/// a part of forward.
+static Phase getBlockPhase(const RowRegion &region) {
+  bool isBackward = llvm::all_of(region.ops, [](const RowOp &member) {
+    return getPhase(member.op) == Phase::Backward;
+  });
+  return isBackward ? Phase::Backward : Phase::Forward;
+}
+
 namespace {
 struct ChunkRows : public regather::tg::impl::ChunkRowsPassBase<ChunkRows> {
   using ChunkRowsPassBase::ChunkRowsPassBase;
@@ -61,13 +71,8 @@ private:
 class RegionBuilder {
 public:
   RegionBuilder(RowRegion &region, int64_t count)
-      : region(region), count(count), builder(region.ops.front().op) {
-    // Backward of the chain that begins in forward becomes a part of forward.
-    if (llvm::all_of(region.ops, [](const RowOp &member) {
-          return getPhase(member.op) == Phase::Backward;
-        }))
-      phase = Phase::Backward;
-  }
+      : region(region), count(count), builder(region.ops.front().op),
+        phase(getBlockPhase(region)) {}
 
   void run();
 
@@ -88,7 +93,7 @@ private:
   RowRegion &region;
   int64_t count;
   OpBuilder builder;
-  Phase phase = Phase::Forward;
+  Phase phase;
   /// Of the block that is being built.
   llvm::DenseMap<Value, Value> parts;
   /// By value that is read outside: its parts.
@@ -236,6 +241,29 @@ void RegionBuilder::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// Why the region must not become a part of forward; empty if nothing keeps it
+/// from that. What backward gathers again would be gathered in forward, and
+/// live on to other readers in backward, although it is to be released.
+static std::string getReasonAgainst(FunctionOpInterface func,
+                                    const ParameterChains &chains,
+                                    const RowRegion &region) {
+  if (getBlockPhase(region) == Phase::Backward)
+    return "";
+  std::vector<Operation *> moved = region.sources;
+  for (const RowOp &member : region.ops)
+    moved.push_back(member.op);
+  for (Operation *op : moved) {
+    if (getPhase(op) != Phase::Backward)
+      continue;
+    for (Value result : op->getResults())
+      if (isReleased(func, chains, result))
+        return "the chain begins in forward, and reads \"" +
+               getParameterName(func, chains.getParameter(result)) +
+               "\", which backward gathers again";
+  }
+  return "";
+}
+
 /// Of the regions around the largest values the one with most bytes.
 std::optional<RowRegion> ChunkRows::find(FunctionOpInterface func) {
   // The largest first, then in program order.
@@ -249,6 +277,8 @@ std::optional<RowRegion> ChunkRows::find(FunctionOpInterface func) {
     return std::tie(std::get<0>(lhs), std::get<1>(lhs)) <
            std::tie(std::get<0>(rhs), std::get<1>(rhs));
   });
+  StepGraph graph(func.getFunctionBody().front());
+  ParameterChains chains(func, graph);
   unsigned tried = 0;
   std::optional<RowRegion> best;
   Type before;
@@ -262,6 +292,12 @@ std::optional<RowRegion> ChunkRows::find(FunctionOpInterface func) {
     std::string reason;
     std::optional<RowRegion> region =
         findRowRegion(seed, sums == ChunkSums::Blocks, reason);
+    if (region)
+      if (std::string against = getReasonAgainst(func, chains, *region);
+          !against.empty()) {
+        reason = std::move(against);
+        region.reset();
+      }
     if (region && (!best || region->bytes > best->bytes))
       best = std::move(region);
     if (reason.empty())

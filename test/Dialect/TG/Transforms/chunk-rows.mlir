@@ -127,3 +127,63 @@ func.func @backward_alone(%w: tensor<64x4xf32> {tg.role = #tg.role<parameter>},
   %down = tg.node "aten.mm.default"(%up, %w) {tg.phase = #tg.phase<backward>} : (tensor<8x64xf32>, tensor<64x4xf32>) -> tensor<8x4xf32>
   return %down : tensor<8x4xf32>
 }
+
+// -----
+
+// A chain that begins in forward would take the second gather of a released
+// parameter along, which another operation of backward reads as well.
+// CHECK-LABEL: @gathers_again
+// CHECK:         tg.node "aten._log_softmax.default"({{.*}} -> tensor<8x64xf32>
+// CHECK:         %[[F:.*]] = tg.all_gather {{.*}} phase backward generation 1
+// CHECK-NEXT:    tg.wait %[[F]] {tg.phase = #tg.phase<backward>}
+// CHECK-NEXT:    tg.node "aten.mm.default"({{.*}} {tg.phase = #tg.phase<backward>} {{.*}} -> tensor<8x4xf32>
+// SUMS-LABEL:  @gathers_again
+// SUMS:          tg.all_gather {{.*}} phase backward generation 1
+// SUMS-NEXT:     tg.wait {{.*}} {tg.phase = #tg.phase<backward>}
+// REMARK: a value of 2048 bytes stays whole: the chain begins in forward, and reads "w", which backward gathers again
+tg.mesh @mesh [dp = 2]
+func.func @gathers_again(
+    %w: tensor<32x4xf32> {tg.role = #tg.role<parameter>, tg.name = "w", tg.placement = #tg.placement<@mesh [[dp] = shard 0]>, tg.reshard = #tg.reshard<always>},
+    %x: tensor<8x4xf32> {tg.role = #tg.role<input>, tg.name = "x"})
+    -> (tensor<f32> {tg.role = #tg.role<loss>}, tensor<8x4xf32>, tensor<64x4xf32>) {
+  %f = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<32x4xf32>) -> !tg.future<tensor<64x4xf32>>
+  %g = tg.wait %f {tg.phase = #tg.phase<forward>} : !tg.future<tensor<64x4xf32>>
+  %wt = tg.node "aten.permute.default"(%g) args [#tg.operand<0>, [1, 0]] {tg.phase = #tg.phase<forward>} : (tensor<64x4xf32>) -> tensor<4x64xf32>
+  %scores = tg.node "aten.mm.default"(%x, %wt) {tg.phase = #tg.phase<forward>} : (tensor<8x4xf32>, tensor<4x64xf32>) -> tensor<8x64xf32>
+  %p = tg.node "aten._log_softmax.default"(%scores) args [#tg.operand<0>, 1, false] {tg.phase = #tg.phase<forward>} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %rows = tg.node "aten.sum.dim_IntList"(%p) args [#tg.operand<0>, [1]] {tg.phase = #tg.phase<forward>} : (tensor<8x64xf32>) -> tensor<8xf32>
+  %loss = tg.node "aten.sum.default"(%rows) {tg.phase = #tg.phase<forward>} : (tensor<8xf32>) -> tensor<f32>
+  %d = tg.node "aten._log_softmax_backward_data.default"(%p, %p) args [#tg.operand<0>, #tg.operand<1>, 1, f32] {tg.phase = #tg.phase<backward>} : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %f2 = tg.all_gather %w on @mesh [dp] dim 0 phase backward generation 1 : (tensor<32x4xf32>) -> !tg.future<tensor<64x4xf32>>
+  %g2 = tg.wait %f2 {tg.phase = #tg.phase<backward>} : !tg.future<tensor<64x4xf32>>
+  %dx = tg.node "aten.mm.default"(%d, %g2) {tg.phase = #tg.phase<backward>} : (tensor<8x64xf32>, tensor<64x4xf32>) -> tensor<8x4xf32>
+  %other = tg.node "aten.neg.default"(%g2) {tg.phase = #tg.phase<backward>} : (tensor<64x4xf32>) -> tensor<64x4xf32>
+  return %loss, %dx, %other : tensor<f32>, tensor<8x4xf32>, tensor<64x4xf32>
+}
+
+// -----
+
+// One that is kept after forward may as well.
+// CHECK-LABEL: @keeps
+// CHECK:         tg.node "aten._log_softmax_backward_data.default"({{.*}} {tg.phase = #tg.phase<forward>, tg.row_chunk = array<i64: 0, 2>}
+// SUMS-LABEL:  @keeps
+// REMARK: {{.*}} operations are carried out on 2 blocks of rows
+tg.mesh @mesh [dp = 2]
+func.func @keeps(
+    %w: tensor<32x4xf32> {tg.role = #tg.role<parameter>, tg.name = "w", tg.placement = #tg.placement<@mesh [[dp] = shard 0]>, tg.reshard = #tg.reshard<never>},
+    %x: tensor<8x4xf32> {tg.role = #tg.role<input>, tg.name = "x"})
+    -> (tensor<f32> {tg.role = #tg.role<loss>}, tensor<8x4xf32>, tensor<64x4xf32>) {
+  %f = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<32x4xf32>) -> !tg.future<tensor<64x4xf32>>
+  %g = tg.wait %f {tg.phase = #tg.phase<forward>} : !tg.future<tensor<64x4xf32>>
+  %wt = tg.node "aten.permute.default"(%g) args [#tg.operand<0>, [1, 0]] {tg.phase = #tg.phase<forward>} : (tensor<64x4xf32>) -> tensor<4x64xf32>
+  %scores = tg.node "aten.mm.default"(%x, %wt) {tg.phase = #tg.phase<forward>} : (tensor<8x4xf32>, tensor<4x64xf32>) -> tensor<8x64xf32>
+  %p = tg.node "aten._log_softmax.default"(%scores) args [#tg.operand<0>, 1, false] {tg.phase = #tg.phase<forward>} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %rows = tg.node "aten.sum.dim_IntList"(%p) args [#tg.operand<0>, [1]] {tg.phase = #tg.phase<forward>} : (tensor<8x64xf32>) -> tensor<8xf32>
+  %loss = tg.node "aten.sum.default"(%rows) {tg.phase = #tg.phase<forward>} : (tensor<8xf32>) -> tensor<f32>
+  %d = tg.node "aten._log_softmax_backward_data.default"(%p, %p) args [#tg.operand<0>, #tg.operand<1>, 1, f32] {tg.phase = #tg.phase<backward>} : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %f2 = tg.all_gather %w on @mesh [dp] dim 0 phase backward generation 1 : (tensor<32x4xf32>) -> !tg.future<tensor<64x4xf32>>
+  %g2 = tg.wait %f2 {tg.phase = #tg.phase<backward>} : !tg.future<tensor<64x4xf32>>
+  %dx = tg.node "aten.mm.default"(%d, %g2) {tg.phase = #tg.phase<backward>} : (tensor<8x64xf32>, tensor<64x4xf32>) -> tensor<8x4xf32>
+  %other = tg.node "aten.neg.default"(%g2) {tg.phase = #tg.phase<backward>} : (tensor<64x4xf32>) -> tensor<64x4xf32>
+  return %loss, %dx, %other : tensor<f32>, tensor<8x4xf32>, tensor<64x4xf32>
+}

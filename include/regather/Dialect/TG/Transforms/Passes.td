@@ -305,7 +305,10 @@ def ChunkRowsPass : Pass<"tg-chunk-rows", "::mlir::ModuleOp"> {
     the batch, where products see them behind each other.
 
     Precondition: the step has a backward phase about which nothing has been
-    decided: the pass comes before resharding and recomputation.
+    decided: the pass comes before resharding and recomputation. A chain that
+    begins in forward and reads a parameter that backward gathers again, by
+    `tg.reshard`, is left alone, with a remark: as a part of forward, it would
+    keep the parameter.
 
     Postcondition: the step passes `tg-verify-step` and computes the same.
     Operations on a block carry `tg.row_chunk = [number, count]`, by which
