@@ -576,6 +576,11 @@ for _name, _function in {"sum.dim_IntList": numpy.sum, "mean.dim": numpy.mean,
          ref=lambda x, d, f=_function: f(x, axes(d)))
 case("aten.sum.dim_IntList", rand(0, 3), [0], ref=lambda x, d: x.sum(0))
 case("aten.mean.default", rand(7), ref=numpy.mean)
+# Sums of many elements are sums of rows.
+case("aten.mean.default", rand(130, 517), ref=numpy.mean)
+case("aten.sum.default", ints(2, 64, 512), ref=numpy.sum, out="i64")
+case("aten.linalg_vector_norm.default", rand(2, 64, 512),
+     ref=lambda x: numpy.sqrt((x * x).sum()))
 case("aten.amax.default", ints(4), [0], ref=lambda x, d: x.max(), out="i64")
 case("aten.var.correction", rand(3, 4), [1], correction=1, keepdim=True,
      ref=lambda x, d, correction, keepdim: x.var(1, ddof=1, keepdims=True))

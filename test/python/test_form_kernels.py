@@ -64,6 +64,41 @@ def test_kernels_change_no_bit(step: Path, sharding: str | None,
         assert torch.equal(results[name], value), name
 
 
+SUMS = """
+func.func @sums(%x: tensor<2x130x517xf32>, %y: tensor<128x700xbf16>)
+    -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) {
+  %0 = tg.node "aten.exp.default"(%x) : (tensor<2x130x517xf32>) -> tensor<2x130x517xf32>
+  %1 = tg.node "aten.mean.default"(%0) : (tensor<2x130x517xf32>) -> tensor<f32>
+  %2 = tg.node "aten.sum.default"(%y) : (tensor<128x700xbf16>) -> tensor<f32>
+  %3 = tg.node "aten.linalg_vector_norm.default"(%x) : (tensor<2x130x517xf32>) -> tensor<f32>
+  %4 = tg.node "aten.sum.dim_IntList"(%0) args [#tg.operand<0>, [0, 1, 2], false]
+      : (tensor<2x130x517xf32>) -> tensor<f32>
+  %5 = tg.node "aten.sum.default"(%0) : (tensor<2x130x517xf32>) -> tensor<f32>
+  return %1, %2, %3, %4, %5
+      : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+}
+"""
+
+
+def test_sums_of_rows_change_no_bit(tmp_path: Path) -> None:
+    """As nodes, as kernels and as loops, on any number of threads."""
+    (tmp_path / "sums.mlir").write_text(SUMS)
+    lowered = run_tool("regather-opt", tmp_path / "sums.mlir",
+                       "--convert-tg-nodes-to-linalg")
+    assert lowered.code == 0, lowered.stderr
+    (tmp_path / "lowered.mlir").write_bytes(lowered.stdout)
+    results = set()
+    for file in ("sums.mlir", "lowered.mlir"):
+        for flags in (["--threads=1"], ["--threads=2"], ["--engine=interpreter"]):
+            ran = run_tool("regather", "run", tmp_path / file, *flags, "--quiet",
+                           "--random-inputs=3", "--outputs",
+                           tmp_path / "results.safetensors")
+            assert ran.code == 0, ran.stderr
+            values = load_file(tmp_path / "results.safetensors")
+            results.add(tuple(value.item() for value in values.values()))
+    assert len(results) == 1, results
+
+
 @pytest.mark.parametrize("make", [llama], ids=lambda f: f.__name__)
 def test_launches_cost_what_their_kernels_do(step: Path) -> None:
     def flops(*passes: str) -> float:

@@ -8,6 +8,8 @@
 
 #include "StructuredOps.h"
 
+#include "regather/Dialect/TG/Kernels/RowSums.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
@@ -105,8 +107,24 @@ Tensor regather::nodes::reduceSum(B &b, Tensor tensor, ArrayRef<int64_t> dims,
                                   Type element) {
   if (!element)
     element = getComputeType(tensor.getType().getElementType());
-  return reduce(b, tensor, dims, makeNumber(element, 0.0),
-                [](B &b, ValueRange v) { return add(b, v[0], v[1]); });
+  auto sum = [&](Tensor tensor, ArrayRef<int64_t> dims) {
+    return reduce(b, tensor, dims, makeNumber(element, 0.0),
+                  [](B &b, ValueRange v) { return add(b, v[0], v[1]); });
+  };
+  SmallVector<int64_t> shape(tensor.getType().getShape());
+  auto rank = static_cast<int64_t>(shape.size());
+  if (static_cast<int64_t>(dims.size()) != rank)
+    return sum(tensor, dims);
+  // To one number: rows first.
+  while (int64_t kept = tg::getNumRowDims(shape)) {
+    auto rows = llvm::to_vector(
+        llvm::seq<int64_t>(kept, static_cast<int64_t>(shape.size())));
+    shape.resize(kept);
+    tensor = reshape(b, sum(tensor, rows), shape);
+  }
+  auto whole = llvm::to_vector(
+      llvm::seq<int64_t>(0, static_cast<int64_t>(shape.size())));
+  return reshape(b, sum(tensor, whole), SmallVector<int64_t>(rank, 1));
 }
 
 Tensor regather::nodes::reduceMax(B &b, Tensor tensor, ArrayRef<int64_t> dims) {

@@ -38,7 +38,8 @@ Tensor broadcast(B &b, Tensor tensor, llvm::ArrayRef<int64_t> shape);
 Tensor reduce(B &b, Tensor tensor, llvm::ArrayRef<int64_t> dims,
               mlir::TypedAttr init, ElementFn fn);
 
-/// Sum along `dims` in the accumulation type, which is `element` by default.
+/// Sum along `dims` in the accumulation type, which that of `tensor` decides if
+/// no `element` is given. Sums of all elements are sums of rows (`RowSums.h`).
 Tensor reduceSum(B &b, Tensor tensor, llvm::ArrayRef<int64_t> dims,
                  mlir::Type element = nullptr);
 Tensor reduceMax(B &b, Tensor tensor, llvm::ArrayRef<int64_t> dims);

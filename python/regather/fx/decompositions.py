@@ -8,6 +8,14 @@ from typing import Any
 
 import torch
 
+from regather.fx.operators import (
+    distances,
+    drawing,
+    fourier,
+    sampling,
+    selecting,
+    special,
+)
 from regather.fx.private import core_aten_decompositions, get_decompositions
 
 # Each has a kernel of its own, or a derivative that is better kept in one
@@ -26,6 +34,10 @@ _WHOLE = (
 )
 
 _aten = torch.ops.aten
+
+# Those that are taken apart here. What PyTorch's tables make of some of them are
+# operators that have no derivative or no kernel.
+_OWN = (distances, drawing, fourier, sampling, selecting, special)
 
 # Rare operators of PyTorch's core set that it can take apart all the same.
 _RARE = (
@@ -61,5 +73,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         if getattr(op, "overloadpacket", None) not in whole
     }
     table |= get_decompositions(_RARE)
+    for theme in _OWN:
+        table |= theme.TABLE
     table[_aten._weight_norm_interface_backward.default] = _weight_norm_backward
     return table

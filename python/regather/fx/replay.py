@@ -10,6 +10,7 @@ import torch
 from torch.fx import GraphModule, Interpreter
 
 from regather.fx import private
+from regather.fx.operators.drawing import permutation
 
 _aten = torch.ops.aten
 
@@ -61,6 +62,8 @@ class SameDraws(private.TorchDispatchMode):
             return args[0].copy_(_bernoulli(args[0], rate))
         if func is _aten.bernoulli.p:
             return _bernoulli(args[0], args[1]).to(args[0].dtype)
+        if func is _aten.randperm.default:
+            return permutation(*args, **kwargs)
         return func(*args, **kwargs)
 
 

@@ -60,3 +60,23 @@ func.func @gradient_of_weight_only(%g: tensor<2x3xf32>, %x: tensor<2x3xf32>, %r:
       : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x1xf32>, tensor<3xf32>) -> (!tg.opaque<"none">, tensor<3xf32>)
   return %0#1 : tensor<3xf32>
 }
+
+// Of many elements, rows are summed up first, and then these sums. The order
+// depends on the shape alone.
+
+// CHECK-LABEL: func.func @sum_of_rows
+// CHECK: linalg.reduce {{.*}} outs(%{{.*}} : tensor<2x64xf32>) dimensions = [2]
+// CHECK: %[[ROWS:.*]] = tensor.collapse_shape
+// CHECK: linalg.reduce {{.*}} ins(%[[ROWS]] : tensor<2x64xf32>) {{.*}} dimensions = [0, 1]
+func.func @sum_of_rows(%x: tensor<2x64x512xf32>) -> tensor<f32> {
+  %0 = tg.node "aten.sum.default"(%x) : (tensor<2x64x512xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// CHECK-LABEL: func.func @short_sum
+// CHECK-COUNT-1: linalg.reduce
+// CHECK-NOT: linalg.reduce
+func.func @short_sum(%x: tensor<2x64x511xf32>) -> tensor<f32> {
+  %0 = tg.node "aten.sum.default"(%x) : (tensor<2x64x511xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}

@@ -9,6 +9,7 @@
 #include "FormKernels/KernelOutliner.h"
 #include "FormKernels/LibraryKernels.h"
 #include "FormKernels/SplitNorms.h"
+#include "FormKernels/SplitSums.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -45,6 +46,7 @@ struct FormKernels
       Block &block = func.getFunctionBody().front();
       table.setInsertionPoint(func);
       numSplitNorms += splitNormGradients(block);
+      numSplitSums += splitWholeSums(block);
       library.form(block);
       KernelGroups groups(block, {maxOps, maxOperands});
       groups.form();

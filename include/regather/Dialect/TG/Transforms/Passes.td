@@ -429,7 +429,9 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
 
     The node that computes all gradients of a layer norm or RMS norm becomes two
     first: the gradient of the input is computed row by row, those of weight and
-    bias column by column.
+    bias column by column. So does one that sums up all elements of a large
+    tensor or takes their mean: sums of rows, which join what makes the elements,
+    and the sum of these.
 
     Other members are pure: nodes, `tg.random`, and operations of `linalg`,
     `tensor`, `arith` and `math` on tensors of static shape. What only other
@@ -482,6 +484,8 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
               "Number of launches of kernels that a library has">,
     Statistic<"numSplitNorms", "num-split-norms",
               "Number of gradients of norms that became two nodes">,
+    Statistic<"numSplitSums", "num-split-sums",
+              "Number of sums to one number that became sums of rows">,
     Statistic<"numOps", "num-ops", "Number of operations moved to kernels">
   ];
 }

@@ -17,6 +17,7 @@
 #include "OptimizerUpdate.h"
 
 #include "regather/Dialect/TG/IR/Elastic.h"
+#include "regather/Dialect/TG/Kernels/RowSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -75,34 +76,72 @@ static SmallVector<ValidSize> buildValidSizes(B &b, PlacementAttr placement,
   return sizes;
 }
 
-/// Adds the squares of the elements that are not padding to `sum`.
-static Value buildSumOfSquares(B &b, const LocalGradient &gradient,
-                               ArrayRef<ValidSize> sizes, Value sum) {
-  auto type = cast<RankedTensorType>(gradient.value.getType());
+/// Adds to `init`, which has dimensions `kept` of `source`, what `fn` makes of
+/// an element.
+static Value buildSum(B &b, Value source, Value init, int64_t kept,
+                      StringAttr module,
+                      llvm::function_ref<Value(B &, Value)> fn) {
+  int64_t rank = cast<RankedTensorType>(source.getType()).getRank();
   SmallVector<AffineMap> maps = {
-      b.getMultiDimIdentityMap(type.getRank()),
-      AffineMap::get(type.getRank(), 0, b.getContext())};
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::reduction);
+      b.getMultiDimIdentityMap(rank),
+      AffineMap::get(rank, 0,
+                     llvm::map_to_vector(llvm::seq<unsigned>(0, kept),
+                                         [&](unsigned dim) -> AffineExpr {
+                                           return b.getAffineDimExpr(dim);
+                                         }),
+                     b.getContext())};
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::reduction);
+  std::fill_n(loops.begin(), kept, utils::IteratorType::parallel);
   auto generic = linalg::GenericOp::create(
-      b, sum.getType(), gradient.value, sum, maps, loops,
+      b, init.getType(), source, init, maps, loops,
       [&](OpBuilder &builder, Location loc, ValueRange elements) {
         B inner(loc, builder);
-        Type f64 = inner.getF64Type();
-        Value element = convertFloat(inner, elements[0], f64);
-        for (const ValidSize &valid : sizes) {
-          Value position = linalg::IndexOp::create(inner, valid.dim);
-          Value isValid = arith::CmpIOp::create(
-              inner, arith::CmpIPredicate::slt, position, valid.size);
-          element = arith::SelectOp::create(inner, isValid, element,
-                                            makeFloat(inner, f64, 0));
-        }
-        Value square = arith::MulFOp::create(inner, element, element);
-        Value total = arith::AddFOp::create(inner, elements[1], square);
+        Value total =
+            arith::AddFOp::create(inner, elements[1], fn(inner, elements[0]));
         linalg::YieldOp::create(inner, total);
       });
-  markOptimizer(generic, gradient.module);
+  markOptimizer(generic, module);
   return generic.getResult(0);
+}
+
+/// Zeros for the sums of squares of rows.
+static Value buildZeros(B &b, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, b.getF64Type());
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, b.getF64FloatAttr(0)));
+}
+
+/// Adds the squares of the elements that are not padding to `sum`, those of
+/// rows first (`RowSums.h`).
+static Value buildSumOfSquares(B &b, const LocalGradient &gradient,
+                               ArrayRef<ValidSize> sizes, Value sum) {
+  auto square = [&](B &inner, Value element) -> Value {
+    Type f64 = inner.getF64Type();
+    element = convertFloat(inner, element, f64);
+    for (const ValidSize &valid : sizes) {
+      Value position = linalg::IndexOp::create(inner, valid.dim);
+      Value isValid = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt,
+                                            position, valid.size);
+      element = arith::SelectOp::create(inner, isValid, element,
+                                        makeFloat(inner, f64, 0));
+    }
+    return arith::MulFOp::create(inner, element, element);
+  };
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(gradient.value.getType()).getShape();
+  int64_t kept = getNumRowDims(shape);
+  if (kept == 0)
+    return buildSum(b, gradient.value, sum, 0, gradient.module, square);
+  auto asIs = [](B &, Value element) { return element; };
+  Value rows =
+      buildSum(b, gradient.value, buildZeros(b, shape.take_front(kept)), kept,
+               gradient.module, square);
+  while (int64_t fewer = getNumRowDims(shape.take_front(kept))) {
+    rows = buildSum(b, rows, buildZeros(b, shape.take_front(fewer)), fewer,
+                    gradient.module, asIs);
+    kept = fewer;
+  }
+  return buildSum(b, rows, sum, 0, gradient.module, asIs);
 }
 
 /// Sums `local` over the ranks of a group.
@@ -171,26 +210,11 @@ static Value buildTreeSum(B &b, ArrayRef<LocalGradient> gradients, Value zero,
 /// The sum of squares of each row of a gradient.
 static Value buildRowSums(B &b, const LocalGradient &gradient) {
   auto type = cast<RankedTensorType>(gradient.value.getType());
-  int64_t rank = type.getRank();
-  auto rowsType = RankedTensorType::get(type.getDimSize(0), b.getF64Type());
-  Value zeros = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(rowsType, b.getF64FloatAttr(0)));
-  SmallVector<AffineMap> maps = {
-      b.getMultiDimIdentityMap(rank),
-      AffineMap::get(rank, 0, b.getAffineDimExpr(0), b.getContext())};
-  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::reduction);
-  loops.front() = utils::IteratorType::parallel;
-  auto generic = linalg::GenericOp::create(
-      b, rowsType, gradient.value, zeros, maps, loops,
-      [&](OpBuilder &builder, Location loc, ValueRange elements) {
-        B inner(loc, builder);
-        Value element = convertFloat(inner, elements[0], inner.getF64Type());
-        Value square = arith::MulFOp::create(inner, element, element);
-        Value total = arith::AddFOp::create(inner, elements[1], square);
-        linalg::YieldOp::create(inner, total);
-      });
-  markOptimizer(generic, gradient.module);
-  return generic.getResult(0);
+  return buildSum(b, gradient.value, buildZeros(b, type.getDimSize(0)), 1,
+                  gradient.module, [](B &inner, Value element) -> Value {
+                    element = convertFloat(inner, element, inner.getF64Type());
+                    return arith::MulFOp::create(inner, element, element);
+                  });
 }
 
 /// The same for gradients that no equal segments make up: ranks cut them in

@@ -1,0 +1,346 @@
+"""Operators that capturing takes apart, against those of PyTorch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+pytest.importorskip("transformers", reason="most captured models are from there")
+
+from captured_models import (FILES, RUNS, Step, execute, find_errors,  # noqa: E402
+                             keep)
+from regather_tools import run_tool  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from regather.fx import decompositions as table  # noqa: E402
+from regather.fx.replay import SameDraws  # noqa: E402
+
+_aten = torch.ops.aten
+
+# -----------------------------------------------------------------------------
+# Each by itself, in double precision
+# -----------------------------------------------------------------------------
+
+
+def values(*shape: int) -> Any:
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+def pairs(*shape: int) -> Any:
+    return torch.randn(*shape, dtype=torch.complex128)
+
+
+def mask(*shape: int) -> Any:
+    return values(*shape) > 0
+
+
+SPECIAL = torch.tensor(
+    [-7.3, -2.5, -2, -1, -0.7, -1e-3, -0.0, 0, 1e-3, 0.3, 0.4999, 0.5, 0.7, 1, 1.0001,
+     1.5, 2, 3, 7.5, 8, 9, 20, 1e3, 1e10, math.inf, -math.inf, math.nan],
+    dtype=torch.float64)
+ORDERED = torch.tensor([[3.0, 1, 2, 2, math.nan], [5, 4, 3, 2, 1],
+                        [math.nan] * 5, [1, 1, 2, 0, -math.inf]])
+SIZES = (1, 2, 7, 64, 65, 97, 128, 360)
+OFFSETS = torch.tensor([0, 2, 2, 5])
+ROWS = torch.tensor([0, 3, 3, 1, 5, 2, 0, 4, 5])
+
+
+def fourier_cases() -> list[Any]:
+    cases: list[Any] = []
+    for size in SIZES:
+        x = pairs(2, size)
+        cases += [(_aten._fft_c2c.default, x, [1], n, bool(n % 2)) for n in range(3)]
+        cases += [(_aten._fft_r2c.default, x.real, [1], 0, one) for one in (True, False)]
+        cases += [(_aten._fft_c2r.default, torch.fft.rfft(x.real), [1], 2, size)]
+    x = pairs(4, 6, 5)
+    return [*cases, (_aten._fft_c2c.default, x, [0, 2], 1, True),
+            (_aten._fft_r2c.default, x.real, [2, 1], 0, True),
+            (_aten._fft_c2r.default, x, [0, 1], 0, 11)]
+
+
+def grid_cases() -> list[Any]:
+    cases: list[Any] = []
+    for sizes, shape in (((5, 6), (3, 4)), ((3, 5, 1), (2, 3, 2))):
+        op, backward = ((_aten.grid_sampler_2d, _aten.grid_sampler_2d_backward)
+                        if len(sizes) == 2
+                        else (_aten.grid_sampler_3d, _aten.grid_sampler_3d_backward))
+        image = values(2, 3, *sizes)
+        grid = torch.rand(2, *shape, len(sizes), dtype=torch.float64) * 5 - 2.5
+        for mode in range(2):
+            for padding in range(3):
+                for align in (False, True):
+                    how = (mode, padding, align)
+                    cases += [(op.default, image, grid, *how),
+                              (backward.default, values(2, 3, *shape), image, grid,
+                               *how, [True, True])]
+    return cases
+
+
+def image_cases() -> list[Any]:
+    cases: list[Any] = []
+    for old, new in ((7, 3), (5, 9), (10, 7)):
+        image, to = values(1, 2, old, old + 1), [new, new + 1]
+        for op, backward in (
+            (_aten._upsample_bilinear2d_aa, _aten._upsample_bilinear2d_aa_backward),
+            (_aten._upsample_bicubic2d_aa, _aten._upsample_bicubic2d_aa_backward),
+        ):
+            cases += [(op.default, image, to, False),
+                      (backward.default, values(1, 2, *to), to, list(image.shape), False)]
+    for dims, pool, pool_backward, pad in (
+        (2, _aten.adaptive_max_pool2d, _aten.adaptive_max_pool2d_backward,
+         _aten.replication_pad2d_backward),
+        (3, _aten.adaptive_max_pool3d, _aten.adaptive_max_pool3d_backward,
+         _aten.replication_pad3d_backward),
+    ):
+        image = values(2, 3, *(7, 4, 5)[:dims])
+        for to in ([3, 4, 2], [7, 2, 5], [1, 1, 1]):
+            _, places = pool.default(image, to[:dims])
+            cases += [(pool.default, image, to[:dims]),
+                      (pool_backward.default, values(*places.shape), image, places)]
+        padding = [1, 2, 0, 3, 2, 0][:2 * dims]
+        padded = F.pad(image, padding, mode="replicate")
+        cases += [(pad.default, values(*padded.shape), image, padding)]
+    line = values(2, 3, 4)
+    return [*cases, (_aten.replication_pad1d_backward.default, values(2, 3, 6), line,
+                     [3, -1])]
+
+
+def bag_cases() -> list[Any]:
+    weight, cases = values(6, 3), []
+    for mode in range(2):
+        for padding in (-1, 3):
+            for weighed in (None, values(9))[: 2 - mode]:
+                bags = (ROWS, OFFSETS)
+                found = _aten._embedding_bag.default(
+                    weight, *bags, False, mode, False, weighed, False, padding)
+                cases += [
+                    (_aten._embedding_bag.default, weight, *bags, False, mode, False,
+                     weighed, False, padding),
+                    (_aten._embedding_bag_forward_only.default, weight, ROWS,
+                     torch.tensor([0, 2, 2, 5, 9]), False, mode, False, weighed, True,
+                     padding),
+                    (_aten._embedding_bag_backward.default, values(4, 3), *bags,
+                     *found[1:], 6, False, mode, False, weighed, padding)]
+                if weighed is not None:
+                    cases += [(_aten._embedding_bag_per_sample_weights_backward.default,
+                               values(4, 3), weight, *bags, found[1], mode, padding)]
+    return cases
+
+
+def selecting_cases() -> list[Any]:
+    index, source = torch.tensor([0, 2, 2, 1]), values(4, 5)
+    reduced = [(_aten.index_reduce.default, values(3, 5), 0, index, source, how)
+               for how in ("amax", "amin", "mean", "prod")]
+    wanted = mask(3, 5)
+    return [
+        *bag_cases(), *reduced,
+        *((_aten.kthvalue.default, values(4, 5), k, dim) for k in (1, 4) for dim in (0, 1)),
+        (_aten.masked_scatter.default, values(3, 5), wanted, values(4, 5)),
+        (_aten.masked_scatter.default, values(2, 3, 5), wanted, values(40)),
+        (_aten.masked_scatter_backward.default, values(3, 5), wanted, [4, 5]),
+        *((op, ORDERED, dim) for dim in (0, 1)
+          for op in (_aten.median.dim, _aten.nanmedian.dim)),
+        *((op, x) for x in (ORDERED, ORDERED[1], torch.tensor([3, 1, 2, 7]))
+          for op in (_aten.median.default, _aten.nanmedian.default)),
+        *((_aten.put.default, values(3, 5), torch.tensor([[1, 7], [1, 14]]),
+           torch.ones(2, 2, dtype=torch.float64), adds) for adds in (False, True)),
+    ]
+
+
+def distance_cases() -> list[Any]:
+    cases: list[Any] = []
+    left, right = values(2, 4, 3), values(2, 3, 3)
+    # Rows that are equal, and such that agree in one element.
+    right[:, 0] = left[:, 1]
+    right[:, 1, 2] = left[:, 0, 2]
+    rows = torch.cat([left[0], right[0]])
+    for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf):
+        distance = _aten._cdist_forward.default(left, right, p, None)
+        cases += [(_aten._cdist_forward.default, left, right, p, None),
+                  (_aten._cdist_backward.default, values(2, 4, 3), left, right, p,
+                   distance)]
+        near = _aten._pdist_forward.default(rows, p)
+        cases += [(_aten._pdist_forward.default, rows, p),
+                  (_aten._pdist_backward.default, values(*near.shape), rows, p, near)]
+    return [*cases, (_aten._trilinear.default, values(4, 3), values(5, 3, 2),
+                     values(4, 2), [1, 3], [0], [1, 2], [2, 3])]
+
+
+def special_cases() -> list[Any]:
+    near_one = torch.tensor([0.0, 1e-300, -0.3, 0.9, 1 - 1e-7, -1 + 1e-12, 1, -1, 1.5,
+                             math.nan], dtype=torch.float64)
+    z = pairs(3, 4)
+    z[0, 0] = 2
+    return [
+        (_aten.digamma.default, SPECIAL), (_aten.lgamma.default, SPECIAL),
+        (_aten.lgamma.default, torch.tensor([1, 2, 5])),
+        (_aten.polygamma.default, 0, SPECIAL),
+        (_aten.erfinv.default, near_one),
+        (_aten.ldexp.Tensor, values(3, 4), torch.tensor([1, -2, 3, 0])),
+        *((_aten.signbit.default, x) for x in (SPECIAL, -SPECIAL, torch.arange(-2, 2))),
+        *((op, z, 2) for op in (_aten.eq.Scalar, _aten.ne.Scalar)),
+        *((_aten.pow.Tensor_Scalar, z, e) for e in (1, 2, 7, 2.5, -1)),
+        *((op, z) for op in (_aten.log.default, _aten.reciprocal.default,
+                             _aten.sqrt.default)),
+    ]
+
+
+# Of a clock that ticks at one rate, any may be first: PyTorch draws as we do.
+def drawing_cases() -> list[Any]:
+    rates = values(3, 5).abs()
+    return [(_aten.multinomial.default, rates, n) for n in (1, 3)]
+
+
+THEMES: dict[str, Callable[[], list[Any]]] = {
+    "fourier": fourier_cases, "grids": grid_cases, "images": image_cases,
+    "selecting": selecting_cases, "distances": distance_cases,
+    "special": special_cases, "drawing": drawing_cases,
+}
+
+
+def run(op: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
+    torch.manual_seed(3)
+    results = op(*args)
+    return results if isinstance(results, tuple) else (results,)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_equals_the_operator(theme: str) -> None:
+    torch.manual_seed(0)
+    for op, *args in THEMES[theme]():
+        actual, expected = run(table.decompositions()[op], *args), run(op, *args)
+        # What a bag saves is for its backward operator alone; of equal elements,
+        # any is the median.
+        alone = any(name in str(op) for name in ("embedding_bag", "median"))
+        count = 1 if alone else len(expected)
+        torch.testing.assert_close(
+            actual[:count], expected[:count], rtol=1e-9, atol=1e-12, equal_nan=True,
+            msg=lambda text, op=op, args=args: f"{op}{args}: {text}")
+
+
+def test_trigamma_is_exact() -> None:
+    # PyTorch's is off by 1e-7 there.
+    x = torch.tensor([1.0, 0.5, -0.5, 20], dtype=torch.float64)
+    squared = math.pi**2
+    expected = torch.tensor([squared / 6, squared / 2, squared / 2 + 4,
+                             0.051270822935203], dtype=torch.float64)
+    actual = table.decompositions()[_aten.polygamma.default](1, x)
+    torch.testing.assert_close(actual, expected, rtol=1e-12, atol=0)
+
+
+def test_places_of_a_given_number_of_nonzeros() -> None:
+    # PyTorch has it on CPUs, but counts in another way what it leaves out.
+    function = table.decompositions()[_aten.nonzero_static.default]
+    x = torch.tensor([[0, 3, 0], [1, 0, 2]])
+    assert function(x, size=5).tolist() == [[0, 1], [1, 0], [1, 2], [-1, -1], [-1, -1]]
+    assert function(x, size=2, fill_value=9).tolist() == [[0, 1], [1, 0]]
+
+
+def test_permutation_has_all_numbers() -> None:
+    with SameDraws(1):
+        first = torch.randperm(100)
+    assert sorted(first.tolist()) == list(range(100))
+    assert first.tolist() != list(range(100))
+
+
+def test_each_has_a_case() -> None:
+    torch.manual_seed(0)
+    tried = {op for make in THEMES.values() for op, *_ in make()}
+    tried |= {_aten.nonzero_static.default, _aten.randperm.default}
+    own = {op for theme in table._OWN for op in theme.TABLE}
+    # `ldexp` is PyTorch's, of which the table has all overloads.
+    assert {op for op in own if "ldexp" not in str(op)} <= tried
+
+
+# -----------------------------------------------------------------------------
+# Together, in steps of training on the engines
+# -----------------------------------------------------------------------------
+
+
+def weighed(*results: Any) -> Any:
+    total = torch.zeros(())
+    for y in results:
+        y = torch.view_as_real(y) if y.is_complex() else y
+        y = y.to(torch.float32)
+        total = total + (y * torch.linspace(0.5, 1.5, y.numel()).view(y.shape)).sum()
+    return total
+
+
+def spectra(w: Any, x: Any) -> Any:
+    mixed = torch.fft.irfft2(torch.fft.rfft2((x * w)[:, :8]) * torch.view_as_complex(
+        w[:, :10].reshape(4, 5, 2)), s=(4, 8))
+    windows = torch.stft(w, 4, 2, window=torch.hann_window(4), return_complex=True)
+    return weighed(torch.fft.fft2(w).real, torch.fft.fft(w, norm="ortho"), mixed,
+                   windows.abs(), (torch.complex(w, x) ** 2).sqrt())
+
+
+def images(w: Any, x: Any) -> Any:
+    image, other = w[:, :8].reshape(1, 2, 4, 4), x.reshape(2, 2, 2, 6)
+    grid = F.affine_grid(w[:1, :6].view(1, 2, 3), [1, 2, 5, 3], align_corners=False)
+    return weighed(
+        F.grid_sample(image, grid, align_corners=False),
+        F.grid_sample(other[:1], w[:3, :6].reshape(1, 3, 3, 2), padding_mode="border"),
+        F.interpolate(image, size=(3, 2), mode="bicubic", antialias=True),
+        F.adaptive_max_pool2d(image, (3, 2)), F.pad(image, (1, 2, 0, 1), "replicate"))
+
+
+def selections(w: Any, x: Any) -> Any:
+    index = torch.tensor([0, 1, 1, 2])
+    return weighed(
+        x.masked_scatter(x > 0, w), x.index_reduce(0, index, w, "amax"), w.take(index),
+        F.embedding_bag(torch.tensor([[0, 1, 1], [3, 2, 0]]), w, mode="sum"),
+        F.embedding_bag(index, w, torch.tensor([0, 3])), w.median(1).values, w.median(),
+        w.kthvalue(2, 1).values, torch.nonzero_static(x > 0, size=9))
+
+
+def functions(w: Any, x: Any) -> Any:
+    w = w.abs() / 4
+    return weighed(torch.lgamma(w + 0.1), torch.digamma(w + 0.2), torch.erfinv(w / 8),
+                   torch.cdist(w, x[:3]), torch.cdist(w, x, p=1), F.pdist(w),
+                   F.bilinear(w, x, w.new_ones(2, 12, 12) * w[0]))
+
+
+def choices(w: Any, x: Any) -> Any:
+    # Sums over all rows in any order, and a choice among equal ones.
+    order = torch.randperm(4)
+    picked = torch.multinomial(torch.ones(4, 12), 3)
+    return w[order].sum() + (w.mean() + 0 * picked.sum()) * picked.shape[1]
+
+
+class Network(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.weight = torch.nn.Parameter(torch.randn(4, 12) / 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.function(self.weight + 0.1 * x, x)
+
+
+SHARDED = ("cpu", "step.mlir", "--mesh=dp:2")
+
+
+@pytest.mark.parametrize("function", [spectra, images, selections, functions, choices],
+                         ids=lambda f: f.__name__)
+def test_step_equals_eager(function: Callable[..., Any], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    step = Step(Network(function), (torch.randn(4, 12),), lambda y, t: y + 0 * t.sum(),
+                (torch.zeros(4),))
+    keep(step, tmp_path)
+    imported = run_tool("regather-translate", "--import-fx", tmp_path / FILES[0],
+                        "-o", tmp_path / "step.mlir")
+    assert imported.code == 0, imported.stderr
+    lowered = run_tool("regather-opt", tmp_path / "step.mlir", "--tg-verify-step",
+                       "--convert-tg-nodes-to-linalg", "-o", tmp_path / "lowered.mlir")
+    assert lowered.code == 0, lowered.stderr
+    expected = step.run()
+    # Complex numbers do not cross ranks.
+    for way in (*RUNS, SHARDED)[: 3 if function is spectra else None]:
+        results = execute(tmp_path, *way)
+        compared = {name: results[name] for name in expected}
+        assert not find_errors(compared, expected, 1e-4), way
