@@ -32,9 +32,11 @@ static int64_t getNodeRanks(const Cluster &cluster) {
 }
 
 std::string MeshCandidate::getMesh() const {
-  std::string text = printMesh(
-      {{"rep", replicas}, {"dp", data}, {"ep", experts}, {"cp", sequence},
-       {"tp", tensor}});
+  std::string text = printMesh({{"rep", replicas},
+                                {"dp", data},
+                                {"ep", experts},
+                                {"cp", sequence},
+                                {"tp", tensor}});
   return text.empty() ? "dp:1" : text;
 }
 
@@ -60,8 +62,7 @@ static double getShare(const MeshCandidate &mesh, const StepTotals &totals) {
 /// take, each as if nothing else were to be done, for one row.
 static double findBound(const MeshCandidate &mesh, const StepTotals &totals,
                         bool hasOwnBatches, const CostModel &model) {
-  double ranks =
-      static_cast<double>(mesh.getBatches() * mesh.getModelRanks());
+  double ranks = static_cast<double>(mesh.getBatches() * mesh.getModelRanks());
   double batches = hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1;
   double rows = std::max<double>(static_cast<double>(totals.rows), 1) * batches;
   double compute = totals.peakFlops > 0

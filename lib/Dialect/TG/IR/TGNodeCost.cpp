@@ -167,8 +167,8 @@ double NodeOp::getFlops() {
   llvm_unreachable("unknown class of cost");
 }
 
-/// Of the rows of a grouped GEMM, which are matrices beside those of all groups,
-/// those that are expected to be computed.
+/// Of the rows of a grouped GEMM, which are matrices beside those of all
+/// groups, those that are expected to be computed.
 static int64_t countRowBytes(TypeRange types, double share) {
   if (share == 1)
     return getTensorBytes(types);

@@ -17,7 +17,7 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
     Shards the step that `regather run` would run, the only public function of
     the module, over the axes that `axes` names, one after the other: each turns
     the step, with the collectives of those before it, into one rank's part of
-    it. Tensor, sequence and context parallelism are what annotations make of
+    it. Tensor, sequence, context and expert parallelism are what annotations make of
     the rules of operations (`ShardingRuleOpInterface`). The other axes of the
     mesh, over which the batch is split, are for `tg-shard-parameters`, which
     comes later. A module without parameters is left alone.
@@ -44,8 +44,15 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
     results may leave the step cut, with a placement. All of it is exact: but
     for the order of sums, the step computes what it did before.
 
+    Where the matrices of grouped GEMMs are cut along their experts, a rank sorts
+    the rows that go to its own first, and multiplies these. Where a sort of rows
+    is not cut so, but the rows are, each rank sorts its own, unless what is made
+    of them needs the order of all; a remark then says which operation does.
+
     An axis called cp without annotations cuts the sequence: dimension 1 of the
-    inputs that have one. For another axis without annotations, parameters are
+    inputs that have one. One called ep cuts the experts of grouped GEMMs, whose
+    number its ranks have to divide, and the batch if all ranks that share it
+    then divide it. For another axis without annotations, parameters are
     placed by cost: group by group, those of equal layers alike, as the times of
     `cluster` or, without one, the bytes that are sent and kept and the
     operations of a rank become least for the whole step; from a step in which
@@ -111,7 +118,8 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     dimension 0 is the batch become the rank's part; other inputs, buffers and
     random state stay whole. Every operation is carried out on parts if its
     sharding rule (`ShardingRuleOpInterface`) allows it, and on whole values if
-    not, with the collectives that this takes. This is exact: a mean over tokens
+    not, with the collectives that this takes; a rank sorts the rows of its own
+    part if each is computed from its own, as experts do. This is exact: a mean over tokens
     that are not masked counts those of all ranks. Losses and updates of buffers
     become whole, other results may leave the step split, with a placement.
 

@@ -22,8 +22,8 @@ static Value getViewed(Value value) {
       !isa<ShardingRuleOpInterface>(op))
     return nullptr;
   auto node = dyn_cast<NodeOp>(op);
-  bool isCopy = node && findNodeOperator(node.getTarget()) ==
-                            NodeOperator::AtenClone;
+  bool isCopy =
+      node && findNodeOperator(node.getTarget()) == NodeOperator::AtenClone;
   if (!isCopy && !getOpCost(op).view)
     return nullptr;
   auto from = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
