@@ -94,3 +94,26 @@ def test_no_rank_has_all_experts(captured: Captured, name: str,
     # 8 sequences of 6 tokens, 2 experts for each, half of them for each of dp.
     sorts = re.findall(r'"aten.sort.*: \((tensor<.*?>)\)', text)
     assert sorts and set(sorts) == {"tensor<48xi64>"}
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3"])
+def test_plans_have_an_axis_of_experts(captured: Captured, name: str,
+                                       tmp_path: Path) -> None:
+    result = run_tool("regather", "plan", captured.directory / "step.mlir",
+                      "--ranks=8", f"--json={tmp_path / 'plan.json'}",
+                      "--count=40", "--quiet", timeout=300)
+    assert result.code == 0, result.stderr
+    plans = json.loads((tmp_path / "plan.json").read_text())["plans"]
+    flags = {one["mesh"]: one["flags"] for one in plans}
+    # Of 4 experts, 8 ranks have no part; tp and cp stand beside.
+    assert {"dp:4,ep:2", "dp:2,ep:4", "dp:2,ep:2,tp:2", "ep:4,cp:2"} <= set(flags)
+    assert not [mesh for mesh in flags if "ep:8" in mesh]
+    _, results = run(captured, *flags["dp:2,ep:2,tp:2"])
+    assert_close(results, captured.whole)
+    # What a rank multiplies, and what it gathers, is less than without.
+    text = (captured.directory / "step.mlir").read_text()
+    assert "tg.row_share" not in text
+    sharded = run_tool("regather-opt", captured.directory / "step.mlir",
+                       "--tg-shard-step=mesh=dp:4,ep:2")
+    assert sharded.code == 0, sharded.stderr
+    assert sharded.stdout.decode().count("tg.row_share = 5.000000e-01") >= 4

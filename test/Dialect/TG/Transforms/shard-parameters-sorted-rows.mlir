@@ -182,3 +182,50 @@ func.func @descending(
   %sum = tg.node "aten.sum.default"(%rows) {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>) -> tensor<f32>
   return %sum : tensor<f32>
 }
+
+// -----
+
+// Ends of all groups but the first are ends of other rows.
+// CHECK-LABEL: func.func @later_counts(
+// CHECK:         tg.all_gather
+// CHECK:         tg.node "aten.sort.default"({{.*}} : (tensor<16xi64>)
+// REMARK: [Missed] kept-whole | {{.*}}'aten.sort.default' sorts all rows, since 'aten._grouped_mm.default' needs more
+func.func @later_counts(
+    %w: tensor<4x8x6xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<16x8xf32> {tg.role = #tg.role<input>, tg.name = "x"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"})
+    -> tensor<f32> {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %rows = tg.node "aten.index.Tensor"(%x, %order) args [#tg.operand<0>, [#tg.operand<1>]] {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<16xi64>) -> tensor<16x8xf32>
+  %floats = tg.node "aten._to_copy.default"(%sorted) kwargs {dtype = f32} {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16xf32>
+  %counts = tg.node "aten.histc.default"(%floats) args [#tg.operand<0>, 5, 0, 4] {tg.phase = #tg.phase<forward>} : (tensor<16xf32>) -> tensor<5xf32>
+  %later = tg.node "aten.slice.Tensor"(%counts) args [#tg.operand<0>, 0, 1, 5] {tg.phase = #tg.phase<forward>} : (tensor<5xf32>) -> tensor<4xf32>
+  %ends = tg.node "aten.cumsum.default"(%later) args [#tg.operand<0>, 0] kwargs {dtype = i32} {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xi32>
+  %y = tg.node "aten._grouped_mm.default"(%rows, %w, %ends) {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<4xi32>) -> tensor<16x6xf32>
+  %sum = tg.node "aten.sum.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<16x6xf32>) -> tensor<f32>
+  return %sum : tensor<f32>
+}
+
+// -----
+
+// Each row is counted twice.
+// CHECK-LABEL: func.func @twice(
+// CHECK:         tg.all_gather
+// CHECK:         tg.node "aten.sort.default"({{.*}} : (tensor<16xi64>)
+// REMARK: [Missed] kept-whole | {{.*}}'aten.sort.default' sorts all rows, since 'aten._grouped_mm.default' needs more
+func.func @twice(
+    %w: tensor<4x8x6xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<16x8xf32> {tg.role = #tg.role<input>, tg.name = "x"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"})
+    -> tensor<f32> {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %rows = tg.node "aten.index.Tensor"(%x, %order) args [#tg.operand<0>, [#tg.operand<1>]] {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<16xi64>) -> tensor<16x8xf32>
+  %floats = tg.node "aten._to_copy.default"(%ids) kwargs {dtype = f32} {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16xf32>
+  %column = tg.node "aten.view.default"(%floats) args [#tg.operand<0>, [16, 1]] {tg.phase = #tg.phase<forward>} : (tensor<16xf32>) -> tensor<16x1xf32>
+  %both = tg.node "aten.expand.default"(%column) args [#tg.operand<0>, [16, 2]] {tg.phase = #tg.phase<forward>} : (tensor<16x1xf32>) -> tensor<16x2xf32>
+  %counts = tg.node "aten.histc.default"(%both) args [#tg.operand<0>, 4, 0, 3] {tg.phase = #tg.phase<forward>} : (tensor<16x2xf32>) -> tensor<4xf32>
+  %ends = tg.node "aten.cumsum.default"(%counts) args [#tg.operand<0>, 0] kwargs {dtype = i32} {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xi32>
+  %y = tg.node "aten._grouped_mm.default"(%rows, %w, %ends) {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<4xi32>) -> tensor<16x6xf32>
+  %sum = tg.node "aten.sum.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<16x6xf32>) -> tensor<f32>
+  return %sum : tensor<f32>
+}

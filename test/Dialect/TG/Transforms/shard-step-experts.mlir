@@ -133,3 +133,29 @@ func.func @mean(
   %mean = tg.node "aten.mean.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<16x6xf32>) -> tensor<f32>
   return %mean : tensor<f32>
 }
+
+// -----
+
+// Numbers of rows are put back, of which those of others are not zero.
+// CHECK-LABEL: func.func @integers(
+// CHECK:         %[[START:.*]] = tg.all_gather %{{.*}} -> !tg.future<tensor<4x8x6xf32>>
+// CHECK:         %[[W:.*]] = tg.wait %[[START]]
+// CHECK:         tg.node "aten._grouped_mm.default"(%{{.*}}, %[[W]],
+func.func @integers(
+    %w: tensor<4x8x6xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<16x8xf32> {tg.role = #tg.role<input>, tg.name = "x"},
+    %numbers: tensor<16x2xi64> {tg.role = #tg.role<input>, tg.name = "numbers"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"})
+    -> (tensor<f32>, tensor<16x2xi64>) {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %rows = tg.node "aten.index.Tensor"(%x, %order) args [#tg.operand<0>, [#tg.operand<1>]] {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<16xi64>) -> tensor<16x8xf32>
+  %floats = tg.node "aten._to_copy.default"(%sorted) kwargs {dtype = f32} {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16xf32>
+  %counts = tg.node "aten.histc.default"(%floats) args [#tg.operand<0>, 4, 0, 3] {tg.phase = #tg.phase<forward>} : (tensor<16xf32>) -> tensor<4xf32>
+  %ends = tg.node "aten.cumsum.default"(%counts) args [#tg.operand<0>, 0] kwargs {dtype = i32} {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xi32>
+  %y = tg.node "aten._grouped_mm.default"(%rows, %w, %ends) {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<4xi32>) -> tensor<16x6xf32>
+  %sum = tg.node "aten.sum.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<16x6xf32>) -> tensor<f32>
+  %moved = tg.node "aten.index.Tensor"(%numbers, %order) args [#tg.operand<0>, [#tg.operand<1>]] {tg.phase = #tg.phase<forward>} : (tensor<16x2xi64>, tensor<16xi64>) -> tensor<16x2xi64>
+  %zeros = tg.node "aten.full.default"() args [[16, 2], 0] {tg.phase = #tg.phase<forward>} : () -> tensor<16x2xi64>
+  %back = tg.node "aten.index_put.default"(%zeros, %order, %moved) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>, true] {tg.phase = #tg.phase<forward>} : (tensor<16x2xi64>, tensor<16xi64>, tensor<16x2xi64>) -> tensor<16x2xi64>
+  return %sum, %back : tensor<f32>, tensor<16x2xi64>
+}

@@ -59,9 +59,13 @@ static bool leavesOutRows(Operation *op, const SortedOp &planned) {
        llvm::zip_equal(op->getResults(), planned.results)) {
     if (form.kind == Kind::Whole || form.kind == Kind::Rows || form.isLocal)
       continue;
-    if (getElementTypeOrSelf(result.getType()).isInteger(1))
+    // Counts, and gradients of matrices, are those of the rank's experts.
+    if (planned.work == RowWork::Count || planned.work == RowWork::GroupedGemm)
+      continue;
+    // Only rows of floats are masked.
+    if (!isa<FloatType>(getElementTypeOrSelf(result.getType())))
       return false;
-    if (form.kind == Kind::Reduced && planned.work == RowWork::Each &&
+    if (form.kind == Kind::Reduced &&
         (!planned.ignoresZeros || form.reduction != Reduction::Sum))
       return false;
   }

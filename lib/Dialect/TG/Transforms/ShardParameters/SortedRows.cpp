@@ -189,12 +189,19 @@ static bool isSort(NodeTarget target) {
   return op == NodeOperator::AtenSort || op == NodeOperator::AtenArgsort;
 }
 
+/// True if a node is a cast or a view of one tensor, with the same elements in
+/// the same order.
+static bool isSameElements(NodeOp node) {
+  bool isKnown = getOperatorClass(node.getTarget()) == OperatorClass::Reshape ||
+                 findNodeOperator(node.getTarget()) == NodeOperator::AtenToCopy;
+  return isKnown && node->getNumOperands() == 1 && node->getNumResults() == 1 &&
+         getSortedType(node.getOperand(0)).getNumElements() ==
+             getSortedType(node.getResult(0)).getNumElements();
+}
+
 Value SortedRows::getBase(Value value) {
   while (auto node = value.getDefiningOp<NodeOp>()) {
-    bool isSame =
-        getOperatorClass(node.getTarget()) == OperatorClass::Reshape ||
-        findNodeOperator(node.getTarget()) == NodeOperator::AtenToCopy;
-    if (!isSame || node->getNumOperands() != 1)
+    if (!isSameElements(node))
       break;
     value = node.getOperand(0);
   }
@@ -306,13 +313,15 @@ bool SortedRowsFinder::planCounts(NodeOp node, NodeTarget target,
   if (own && own->elements == Elements::Counts) {
     if (op == NodeOperator::AtenCumsum && getSortedType(result).getRank() == 1)
       elements = Elements::Ends;
-    else if (op != NodeOperator::AtenToCopy && !movesElements(node))
+    else if (!isSameElements(node))
       return false;
   } else if (own && own->elements == Elements::Ends) {
-    if (op != NodeOperator::AtenToCopy)
+    if (!isSameElements(node))
       return false;
     elements = Elements::Ends;
-  } else if (op != NodeOperator::AtenHistc || !isIds) {
+  } else if (op != NodeOperator::AtenHistc || !isIds ||
+             getSortedType(self).getNumElements() != rows.sorts[sort].rows) {
+    // Each row counts once.
     return false;
   }
   SortedOp planned = start(node, sort, RowWork::Count);
