@@ -229,3 +229,20 @@ func.func @twice(
   %sum = tg.node "aten.sum.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<16x6xf32>) -> tensor<f32>
   return %sum : tensor<f32>
 }
+
+// -----
+
+// Nodes that lack tensors are left to who needs them.
+// CHECK-LABEL: func.func @malformed(
+// CHECK:         tg.node "aten.histc.default"() : () -> tensor<4xf32>
+// CHECK:         tg.node "aten.sort.default"(%{{.*}}) : (!tg.opaque<"none">) -> !tg.opaque<"none">
+func.func @malformed(
+    %w: tensor<4xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %ids: tensor<4xi64> {tg.role = #tg.role<input>, tg.name = "ids"}) {
+  %none = tg.node "aten.histc.default"() : () -> tensor<4xf32>
+  %sorted, %order = tg.node "aten.sort.default"(%ids) : (tensor<4xi64>) -> (tensor<4xi64>, tensor<4xi64>)
+  %opaque = tg.node "aten.view.default"(%order) args [#tg.operand<0>, [4]] : (tensor<4xi64>) -> !tg.opaque<"none">
+  %again = tg.node "aten.sort.default"(%opaque) : (!tg.opaque<"none">) -> !tg.opaque<"none">
+  %put = tg.node "aten.index_put.default"(%ids, %order, %opaque) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>] : (tensor<4xi64>, tensor<4xi64>, !tg.opaque<"none">) -> tensor<4xi64>
+  return
+}

@@ -54,6 +54,18 @@ static RankedTensorType getSortedType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// True if `op` reads and gives tensors of static shapes alone, at least one of
+/// each. A node that does not may be malformed, and is no concern of sorts.
+static bool hasOnlyTensors(Operation *op) {
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape();
+  };
+  return op->getNumOperands() > 0 && op->getNumResults() > 0 &&
+         llvm::all_of(op->getOperandTypes(), isStatic) &&
+         llvm::all_of(op->getResultTypes(), isStatic);
+}
+
 /// True if all elements of `value` are equal or undefined.
 static bool isFilled(Value value) {
   auto node = value.getDefiningOp<NodeOp>();
@@ -194,7 +206,8 @@ static bool isSort(NodeTarget target) {
 static bool isSameElements(NodeOp node) {
   bool isKnown = getOperatorClass(node.getTarget()) == OperatorClass::Reshape ||
                  findNodeOperator(node.getTarget()) == NodeOperator::AtenToCopy;
-  return isKnown && node->getNumOperands() == 1 && node->getNumResults() == 1 &&
+  return isKnown && hasOnlyTensors(node) && node->getNumOperands() == 1 &&
+         node->getNumResults() == 1 &&
          getSortedType(node.getOperand(0)).getNumElements() ==
              getSortedType(node.getResult(0)).getNumElements();
 }
@@ -211,8 +224,7 @@ Value SortedRows::getBase(Value value) {
 void SortedRowsFinder::numberSorts(Block &block) {
   for (NodeOp node : block.getOps<NodeOp>()) {
     // Most nodes are no sorts of one dimension by their types.
-    if (node->getNumOperands() != 1 ||
-        !isa<RankedTensorType>(node.getOperand(0).getType()) ||
+    if (node->getNumOperands() != 1 || !hasOnlyTensors(node) ||
         getSortedType(node.getOperand(0)).getRank() != 1)
       continue;
     std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
@@ -586,11 +598,12 @@ void SortedRowsFinder::visit(Operation *op) {
     sort = it->second.sort;
   }
   if (sort) {
-    if (!plan(op, *sort) && isNeeded)
+    bool isPlanned = hasOnlyTensors(op) && plan(op, *sort);
+    if (!isPlanned && isNeeded)
       setObstacle(*sort, op);
     return;
   }
-  if (!target)
+  if (!target || !hasOnlyTensors(op))
     return;
   if (isSort(*target))
     return startSort(node);
