@@ -159,3 +159,26 @@ func.func @integers(
   %back = tg.node "aten.index_put.default"(%zeros, %order, %moved) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>, true] {tg.phase = #tg.phase<forward>} : (tensor<16x2xi64>, tensor<16xi64>, tensor<16x2xi64>) -> tensor<16x2xi64>
   return %sum, %back : tensor<f32>, tensor<16x2xi64>
 }
+
+// -----
+
+// Every rank would add the number that rows are added to.
+// CHECK-LABEL: func.func @added_to_ones(
+// CHECK:         %[[START:.*]] = tg.all_gather %{{.*}} -> !tg.future<tensor<4x8x6xf32>>
+// CHECK:         %[[W:.*]] = tg.wait %[[START]]
+// CHECK:         tg.node "aten._grouped_mm.default"(%{{.*}}, %[[W]],
+func.func @added_to_ones(
+    %w: tensor<4x8x6xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<16x8xf32> {tg.role = #tg.role<input>, tg.name = "x"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"})
+    -> tensor<16x6xf32> {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %rows = tg.node "aten.index.Tensor"(%x, %order) args [#tg.operand<0>, [#tg.operand<1>]] {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<16xi64>) -> tensor<16x8xf32>
+  %floats = tg.node "aten._to_copy.default"(%sorted) kwargs {dtype = f32} {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16xf32>
+  %counts = tg.node "aten.histc.default"(%floats) args [#tg.operand<0>, 4, 0, 3] {tg.phase = #tg.phase<forward>} : (tensor<16xf32>) -> tensor<4xf32>
+  %ends = tg.node "aten.cumsum.default"(%counts) args [#tg.operand<0>, 0] kwargs {dtype = i32} {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xi32>
+  %y = tg.node "aten._grouped_mm.default"(%rows, %w, %ends) {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<4xi32>) -> tensor<16x6xf32>
+  %ones = tg.node "aten.full.default"() args [[16, 6], 1] {tg.phase = #tg.phase<forward>} : () -> tensor<16x6xf32>
+  %z = tg.node "aten.index_put.default"(%ones, %order, %y) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>, true] {tg.phase = #tg.phase<forward>} : (tensor<16x6xf32>, tensor<16xi64>, tensor<16x6xf32>) -> tensor<16x6xf32>
+  return %z : tensor<16x6xf32>
+}

@@ -8,7 +8,10 @@
 
 #include "OwnExperts.h"
 
+#include "IndexedRows.h"
+
 #include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
+#include "regather/Dialect/TG/Nodes/ZeroTensors.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -52,6 +55,14 @@ static std::optional<int64_t> countIds(NodeOp node) {
              : std::optional(bins);
 }
 
+/// True if the operation adds rows to what is not zero, which every rank would.
+static bool addsToNumbers(Operation *op, const SortedOp &planned) {
+  std::optional<IndexedRows> indexed =
+      planned.work == RowWork::Move ? matchIndexedRows(op) : std::nullopt;
+  return indexed && indexed->accumulates &&
+         !isZero(op->getOperand(indexed->self));
+}
+
 /// True if rows of zeros, of others, leave what the operation reduces or puts
 /// back as it is.
 static bool leavesOutRows(Operation *op, const SortedOp &planned) {
@@ -64,6 +75,8 @@ static bool leavesOutRows(Operation *op, const SortedOp &planned) {
       continue;
     // Only rows of floats are masked.
     if (!isa<FloatType>(getElementTypeOrSelf(result.getType())))
+      return false;
+    if (addsToNumbers(op, planned))
       return false;
     if (form.kind == Kind::Reduced &&
         (!planned.ignoresZeros || form.reduction != Reduction::Sum))
