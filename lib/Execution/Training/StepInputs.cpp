@@ -17,7 +17,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <future>
 #include <limits>
+#include <thread>
 #include <unistd.h>
 
 using namespace regather;
@@ -109,14 +111,36 @@ static double getElement(const StepValue &value, double uniform,
   return uniform < share / 2 ? -1 : uniform < share ? 1 : 0;
 }
 
+/// Calls `body(begin, end)` for parts of `count` elements, on all processors if
+/// there are many.
+template <typename Body>
+static void shareElements(int64_t count, const Body &body) {
+  constexpr int64_t kMinPart = 1 << 20;
+  int64_t parts =
+      std::clamp<int64_t>(count / kMinPart, 1,
+                          std::max(1u, std::thread::hardware_concurrency()));
+  auto getBegin = [&](int64_t part) {
+    return part * (count / parts) + std::min(part, count % parts);
+  };
+  std::vector<std::future<void>> others;
+  for (int64_t part = 1; part < parts; ++part)
+    others.push_back(std::async([&body, &getBegin, part] {
+      body(getBegin(part), getBegin(part + 1));
+    }));
+  body(0, getBegin(1));
+}
+
 HostTensor regather::makeRandomTensor(const StepValue &value, uint64_t seed,
                                       bool integers) {
   HostTensor tensor = HostTensor::zeros(value.elementType, value.globalShape);
   if (value.role == Role::OptimizerState)
     return tensor;
   ElementGenerator generator(value.name, seed);
-  for (int64_t i = 0, e = tensor.getNumElements(); i != e; ++i)
-    tensor.setFromDouble(i, getElement(value, generator.uniform(i), integers));
+  shareElements(tensor.getNumElements(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i != end; ++i)
+      tensor.setFromDouble(i,
+                           getElement(value, generator.uniform(i), integers));
+  });
   return tensor;
 }
 
@@ -178,6 +202,9 @@ public:
   /// The same for an argument with role `rng`: a seed or an offset.
   std::optional<HostTensor> readRng(const StepValue &value, bool isSeed);
 
+  /// Whether some of the argument's elements are drawn at random.
+  bool isDrawn(const StepValue &value) const;
+  bool hasErrors() const { return !errors.empty() || !missing.empty(); }
   /// All errors as one, which names all arguments without a value.
   Failure takeErrors();
   /// Names of inputs that hold NaN, and how many.
@@ -291,6 +318,19 @@ std::optional<HostTensor> InputReader::readFlat(const StepValue &value) {
   if (members.size() != value.members.size())
     return std::nullopt;
   return joinMembers(value, members);
+}
+
+bool InputReader::isDrawn(const StepValue &value) const {
+  if (!options.randomSeed)
+    return false;
+  for (const StepValue &member : value.getFileValues()) {
+    bool hasOtherValue =
+        member.role == Role::Step || member.role == Role::LearningRate ||
+        member.role == Role::OptimizerState || member.role == Role::Rng;
+    if (!hasOtherValue && !isInFile(member))
+      return true;
+  }
+  return false;
 }
 
 bool InputReader::check(const StepValue &value) {
@@ -423,13 +463,26 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
   std::set<int64_t> seeds = findSeeds(step);
   if (options.rngSeed && seeds.empty())
     warnings.push_back("--rng-seed has no effect: no argument is a seed");
-  for (size_t i = 0; i < step.arguments.size(); ++i) {
+  for (int64_t rank = 0; rank != step.ranks; ++rank)
+    if (rank == options.onlyRank.value_or(rank))
+      ranks[rank].resize(step.arguments.size());
+  // What is drawn comes last, so that nobody waits for it to be told what is
+  // missing.
+  std::vector<size_t> order, drawn;
+  for (size_t i = 0; i != step.arguments.size(); ++i)
+    (reader.isDrawn(step.arguments[i]) ? drawn : order).push_back(i);
+  size_t firstDrawn = order.size();
+  order.insert(order.end(), drawn.begin(), drawn.end());
+  for (size_t place = 0; place != order.size(); ++place) {
+    if (place == firstDrawn && reader.hasErrors())
+      break;
+    size_t i = order[place];
     const StepValue &value = step.arguments[i];
     bool isSeed = seeds.count(static_cast<int64_t>(i)) != 0;
     if (options.onlyRank && !value.members.empty() && !getPartial(value)) {
       if (auto local = reader.readFlatPart(
               value, getPart(value, step, *options.onlyRank)))
-        ranks[*options.onlyRank].push_back(std::move(*local));
+        ranks[*options.onlyRank][i] = std::move(*local);
       continue;
     }
     std::optional<HostTensor> global =
@@ -442,7 +495,7 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
       continue;
     for (int64_t rank = 0; rank != step.ranks; ++rank)
       if (rank == options.onlyRank.value_or(rank))
-        ranks[rank].push_back(shardTensor(*global, value, step, rank));
+        ranks[rank][i] = shardTensor(*global, value, step, rank);
   }
   if (Failure failure = reader.takeErrors())
     return failure;

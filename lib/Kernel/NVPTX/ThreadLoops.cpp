@@ -8,7 +8,10 @@
 
 #include "ThreadLoops.h"
 
+#include "KnownAlignment.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -248,9 +251,17 @@ int64_t regather::nvptx::getUsefulThreads(linalg::LinalgOp op) {
 Value ThreadBlock::addShared(ArrayRef<int64_t> shape, Type element) {
   auto space = gpu::AddressSpaceAttr::get(func.getContext(),
                                           gpu::AddressSpace::Workgroup);
-  return func.addWorkgroupAttribution(
+  Value memory = func.addWorkgroupAttribution(
       MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space),
       func.getLoc());
+  // What getKnownAlignment says of all that a function is given. Without it,
+  // such memory is aligned to its elements, and follows other memory.
+  func.setWorkgroupAttributionAttr(
+      func.getNumWorkgroupAttributions() - 1,
+      LLVM::LLVMDialect::getAlignAttrName(),
+      IntegerAttr::get(IntegerType::get(func.getContext(), 64),
+                       nvptx::kBufferAlignment));
+  return memory;
 }
 
 /// A point whose reduction, if it has one, runs in the order of its steps.

@@ -74,7 +74,7 @@ struct ThreadBlock {
   mlir::Value thread, lane, warp;
 
   int64_t getWarps() const { return threads / kWarpThreads; }
-  /// Shared memory of the given size.
+  /// Shared memory of the given size, aligned to kBufferAlignment.
   mlir::Value addShared(llvm::ArrayRef<int64_t> shape, mlir::Type element);
 };
 

@@ -35,8 +35,10 @@ tg.kernel @add_odd(%x: tensor<64x333xf32>, %y: tensor<64x333xf32>) -> tensor<64x
   tg.return %z : tensor<64x333xf32>
 }
 
-// A block for each row: vectors, five shuffles, partial sums of warps.
+// A block for each row: vectors, five shuffles, partial sums of warps, which one
+// thread reads as vectors.
 // CHECK-LABEL: gpu.func @sum_rows(
+// CHECK-SAME: workgroup({{.*}}memref<8xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}
 // CHECK: vector.load {{.*}} {alignment = 16 : i64} : {{.*}}, vector<8xf32>
 // CHECK-COUNT-5: gpu.shuffle xor
 // CHECK-NOT: gpu.shuffle
@@ -56,7 +58,7 @@ tg.kernel @sum_rows(%x: tensor<64x4096xf32>) -> tensor<64xf32> {
 // CHECK: gpu.return
 // CHECK: gpu.func @sum_columns_1(
 // CHECK-SAME: memref<131072xi8>
-// CHECK-SAME: workgroup({{.*}}memref<16x32xf32, #gpu.address_space<workgroup>>
+// CHECK-SAME: workgroup({{.*}}memref<16x32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}
 // CHECK-SAME: known_block_size = array<i32: 512, 1, 1>
 // CHECK: memref.view {{.*}} to memref<64x512xf32>
 // CHECK-NOT: gpu.shuffle
@@ -69,7 +71,7 @@ tg.kernel @sum_columns(%x: tensor<1024x512xf32>) -> tensor<512xf32> {
 
 // Tiles pass through shared memory, whose rows are one element longer.
 // CHECK-LABEL: gpu.func @transpose(
-// CHECK-SAME: workgroup({{.*}}memref<32x33xf32, #gpu.address_space<workgroup>>
+// CHECK-SAME: workgroup({{.*}}memref<32x33xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}
 // CHECK: gpu.barrier
 tg.kernel @transpose(%x: tensor<128x64xf32>) -> tensor<64x128xf32> {
   %e = tensor.empty() : tensor<64x128xf32>
@@ -79,7 +81,7 @@ tg.kernel @transpose(%x: tensor<128x64xf32>) -> tensor<64x128xf32> {
 
 // The last tiles leave out what is beyond.
 // CHECK-LABEL: gpu.func @transpose_odd(
-// CHECK-SAME: workgroup({{.*}}memref<32x33xf32, #gpu.address_space<workgroup>>
+// CHECK-SAME: workgroup({{.*}}memref<32x33xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}
 // CHECK: arith.cmpi ult, {{.*}} : index
 // CHECK: gpu.barrier
 tg.kernel @transpose_odd(%x: tensor<100x64xf32>) -> tensor<64x100xf32> {

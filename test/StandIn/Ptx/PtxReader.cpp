@@ -441,12 +441,18 @@ private:
 };
 } // namespace
 
+/// The next address that is aligned as asked for and not better: memory that is
+/// read by wider accesses than its declaration allows is noticed.
+static int64_t placeBarelyAligned(int64_t address, int64_t alignment) {
+  int64_t place = (address + alignment - 1) / alignment * alignment;
+  return place % (2 * alignment) == 0 ? place + alignment : place;
+}
+
 /// `.shared .align 16 .b8 name[1024];`; with `.extern` and no size it is what
-/// launches ask for, behind all else.
+/// launches ask for, behind all else. Without `.align`, its type aligns it.
 void ModuleReader::readShared() {
   constexpr std::string_view kShared = ".shared ";
-  constexpr int64_t kAlignment = 128;
-  std::vector<std::string_view> dynamic;
+  std::vector<std::pair<std::string_view, int64_t>> dynamic;
   for (size_t at = text.find(kShared); at != std::string_view::npos;
        at = text.find(kShared, at + 1)) {
     std::vector<std::string_view> words =
@@ -456,16 +462,23 @@ void ModuleReader::readShared() {
     int64_t count = 1;
     if (bracket != std::string_view::npos)
       count = readNumber(words.back().substr(bracket + 1));
+    int64_t bytes = std::abs(getTypeBytes(words[words.size() - 2].substr(1)));
+    int64_t alignment = words[1] == ".align" ? readNumber(words[2]) : bytes;
     if (count == 0) {
-      dynamic.push_back(name);
+      dynamic.emplace_back(name, alignment);
       continue;
     }
-    int64_t bytes = std::abs(getTypeBytes(words[words.size() - 2].substr(1)));
-    symbols.emplace(name, Symbol{sharedBytes, count * bytes});
-    sharedBytes = (sharedBytes + count * bytes + kAlignment - 1) / kAlignment *
-                  kAlignment;
+    int64_t address = placeBarelyAligned(sharedBytes, alignment);
+    symbols.emplace(name, Symbol{address, count * bytes});
+    sharedBytes = address + count * bytes;
   }
-  for (std::string_view name : dynamic)
+  // All of them are the same memory.
+  int64_t alignment = 1;
+  for (const auto &[name, asked] : dynamic)
+    alignment = std::max(alignment, asked);
+  if (!dynamic.empty())
+    sharedBytes = placeBarelyAligned(sharedBytes, alignment);
+  for (const auto &[name, asked] : dynamic)
     symbols.emplace(name, Symbol{sharedBytes, 0});
 }
 

@@ -26,9 +26,12 @@ using namespace regather::runtime;
 /// number %r1 of the thread; %r2 is word t of x, and %rdother the address of
 /// word t ^ 1 of s.
 static std::string findFault(const std::string &body, int64_t blocks = 1,
-                             ThreadOrder order = ThreadOrder::Ascending) {
+                             ThreadOrder order = ThreadOrder::Ascending,
+                             const std::string &alignment = "16") {
   auto module = readPtx(".version 8.0\n.target sm_90\n.address_size 64\n"
-                        ".shared .align 16 .b8 s[128];\n"
+                        ".shared .align " +
+                        alignment +
+                        " .b8 s[128];\n"
                         ".visible .entry kernel(\n"
                         "\t.param .u64 x,\n\t.param .u64 y\n)\n{\n"
                         "\tld.param.b64 %rdx0, [x];\n"
@@ -125,7 +128,7 @@ TEST(MemoryMonitorTest, KeepsSharedMemoryOfBlocksApart) {
   EXPECT_EQ(findFault(isFirst + "\t@%pblock st.shared.b32 [%rds], %r2;\n" +
                           barrier + "\tld.shared.b32 %r3, [%rds];\n",
                       2),
-            "thread 0 of block 1 reads byte 0 of shared memory, which nothing "
+            "thread 0 of block 1 reads byte 16 of shared memory, which nothing "
             "has written");
 }
 
@@ -133,8 +136,8 @@ TEST(MemoryMonitorTest, FindsAccessesOutOfBounds) {
   EXPECT_EQ(findFault("\tst.global.b32 [%rdy+4], %r2;\n"),
             "thread 31 of block 0 touches byte 128 of y, which has 128 bytes");
   EXPECT_EQ(findFault("\tst.shared.b64 [%rds0+124], %rd1;\n"),
-            "thread 0 of block 0 touches byte 124 of shared memory, which has "
-            "128 bytes");
+            "thread 0 of block 0 touches byte 140 of shared memory, which has "
+            "144 bytes");
   EXPECT_EQ(findFault("\tst.shared.b32 [%rds+4], %r2;\n"),
             "an address is outside of shared memory");
 }
@@ -150,10 +153,25 @@ TEST(MemoryMonitorTest, FindsAccessesThatAreNotAligned) {
             "thread 0 of block 0 touches byte 4 of x with an alignment of 16");
 }
 
+// Shared memory is aligned as it is declared, and no better.
+TEST(MemoryMonitorTest, FindsSharedMemoryThatIsNotAligned) {
+  auto findFaultOf = [](const std::string &alignment) {
+    return findFault(writeOwn + barrier +
+                         "\t@%pfirst ld.shared.v4.b32 {%r3, %r4, %r5, %r6}, "
+                         "[%rds0];\n",
+                     1, ThreadOrder::Ascending, alignment);
+  };
+  EXPECT_EQ(findFaultOf("16"), "");
+  EXPECT_EQ(findFaultOf("4"), "thread 0 of block 0 touches byte 4 of shared "
+                              "memory with an alignment of 16");
+  EXPECT_EQ(findFaultOf("8"), "thread 0 of block 0 touches byte 8 of shared "
+                              "memory with an alignment of 16");
+}
+
 TEST(MemoryMonitorTest, FindsReadsOfWhatIsNotThere) {
   EXPECT_EQ(findFault("\tld.global.b32 %r3, [%rdy];\n"),
             "thread 0 of block 0 reads byte 0 of y, which nothing has written");
-  EXPECT_EQ(findFault(readOwn), "thread 0 of block 0 reads byte 0 of shared "
+  EXPECT_EQ(findFault(readOwn), "thread 0 of block 0 reads byte 16 of shared "
                                 "memory, which nothing has written");
   EXPECT_EQ(findFault(writeOwn + readOwn), "");
 }

@@ -43,7 +43,7 @@ func.func @step(%q: !heads, %k: !heads, %v: !heads, %g: !heads) -> (!heads, !hea
 
 def add(cases: Cases, name: str, bundle: str, **fields: object) -> None:
     """Its results are not compared: other cases are for that."""
-    cases.add(name, bundle, FLAGS, outputs=False,
+    cases.add(name, bundle, fields.pop("flags", FLAGS), outputs=False,
               **{"steps": STEPS, "stand_in_steps": 3 if cases.short else 0,
                  **fields})
 
@@ -135,7 +135,8 @@ def add_model(cases: Cases, name: str, factory: str, deadline: int) -> None:
     names = [name, f"{name}-full"]
     for one, graph in zip(names, ("none", "full")):
         bundle = cases.compile(captured, one, *options, f"--cuda-graph={graph}")
-        add(cases, one, bundle, deadline=deadline)
+        add(cases, one, bundle, deadline=deadline,
+            flags=FLAGS + ["--learning-rate=0.001"] * step.learns)
     cases.add_case({"kind": "gaps", "name": f"{name}-gaps", "of": names,
                     "stand_in_steps": 1})
     add_torch(cases, f"torch-{name}", "model", {names[0]: factory}, 1.0,
@@ -150,6 +151,7 @@ def add_cases(cases: Cases) -> None:
     add_attention(cases)
     if cases.short:
         add_model(cases, "block", "block-tiny", 60)
+        add_model(cases, "llama-step", "llama-tiny", 60)
     else:
         add_model(cases, "block-8B", "block-8B", 60)
         add_model(cases, "llama-1B", "llama-1B", 120)

@@ -17,6 +17,8 @@ from processes import Ended, run as run_process
 # What a step says if a library is not there, or if it does not fit.
 MISSING = re.compile(r"cannot open (the CUDA driver|cuBLASLt|cuDNN|NCCL)")
 TOO_LARGE = re.compile(r"the step needs .* bytes are free")
+# What cuDNN of this version or on this device is not asked for, and why.
+DECLINES = re.compile(r"but it does not compute\n.*\): (.*)")
 
 
 def expect_success(run: Run, case: dict[str, Any], ended: Ended) -> None:
@@ -31,6 +33,8 @@ def expect_success(run: Run, case: dict[str, Any], ended: Ended) -> None:
             raise Skipped(f"there is no {name} that can be used")
     if TOO_LARGE.search(ended.stderr):
         raise Skipped(message)
+    if declines := DECLINES.search(ended.stderr):
+        raise Skipped(f"cuDNN is not used: {declines[1]}")
     raise checks.Wrong(f"exit code {ended.code}: {message}")
 
 
