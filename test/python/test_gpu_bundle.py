@@ -70,6 +70,30 @@ def mlp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_bundle(ROOT / "examples" / "mlp.mlir", folder / "mlp.rgb")
 
 
+def test_a_trace_shows_what_the_device_did(mlp: Path, tmp_path: Path) -> None:
+    """Each kernel once, after the one before, and no bit of it differs."""
+    flags = ["--random-inputs=1", "--steps=3", "--json"]
+    trace, record = tmp_path / "trace.json", tmp_path / "calls.json"
+    traced = run(mlp, *flags, f"--trace={trace}", REGATHER_RECORD=str(record))
+    assert losses_of(traced) == losses_of(run(mlp, *flags))
+    spans = [event for event in json.loads(trace.read_text())["traceEvents"]
+             if event["ph"] == "X"]
+    launched = [call for call in calls_of(record)
+                if call["call"] == "cuLaunchKernel"]
+    assert 3 * len(spans) == len(launched)
+    assert all(span["cat"] == "computation" and "mlp.mlir" in span["args"]["at"]
+               for span in spans)
+    ends = [0.0]
+    for span in spans:
+        assert span["ts"] >= ends[-1] and span["dur"] >= 0
+        ends.append(span["ts"] + span["dur"] - 1e-3)
+    graph = compile_bundle(ROOT / "examples" / "mlp.mlir",
+                           tmp_path / "graph.rgb", "--cuda-graph=full")
+    expect_error(run(graph, "--random-inputs=1", f"--trace={tmp_path / 'no'}"),
+                 "CUDA graphs cannot be measured", "--cuda-graph=none")
+    assert not (tmp_path / "no").exists()
+
+
 @pytest.mark.parametrize("graphs", ["none", "full"])
 def test_values_lie_on_the_host(mlp: Path, tmp_path: Path, graphs: str) -> None:
     """Copied there and back, with the same bits, also within a graph."""

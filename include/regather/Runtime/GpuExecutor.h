@@ -98,6 +98,10 @@ typedef struct rg_gpu_executor_options {
    * All ranks create their executors, for programs with the same collectives,
    * and run as many steps. A step that does not end never ends the process. */
   const rg_store *store;
+  /** Nonzero: steps keep what rg_gpu_executor_spans returns. Two events are
+   *  recorded for each instruction, which adds microseconds to each. A program
+   *  with CUDA graphs is refused. */
+  int32_t record_spans;
 } rg_gpu_executor_options;
 
 /** Checks the tables, opens the device and sets up all that steps need. The
@@ -247,6 +251,13 @@ RG_EXPORT rg_status rg_gpu_executor_agree_to_stop(rg_gpu_executor *executor,
 /** Seconds that the last step of a rank took on the device. */
 RG_EXPORT double rg_gpu_executor_seconds(const rg_gpu_executor *executor,
                                          int32_t rank);
+
+/** When the device of a rank ran the instructions of the last step, and
+ *  `*count`, how many there are; in the order in which they were enqueued, in
+ *  seconds since the step began on the first rank of this process. Waits are not
+ *  among them. Valid until the next step. Null without `record_spans`. */
+RG_EXPORT const rg_span *rg_gpu_executor_spans(const rg_gpu_executor *executor,
+                                               int32_t rank, int64_t *count);
 
 /** Bytes of device memory outside of the arguments that each rank holds. */
 RG_EXPORT int64_t rg_gpu_executor_bytes(const rg_gpu_executor *executor);

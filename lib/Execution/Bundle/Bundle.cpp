@@ -210,7 +210,7 @@ BundleOptions regather::makeBundleOptions(const RunFlags &flags) {
         gpu.timeout_seconds = *flags.timeout;
   executor.threads = flags.threads;
   executor.watch_arena = gpu.watch_arena = flags.options.checkPlan;
-  executor.record_spans = flags.options.needsSpans();
+  executor.record_spans = gpu.record_spans = flags.options.needsSpans();
   options.profiles = flags.options.profile.isAsked;
   CommunicatorOptions communicator =
       flags.communicator.value_or(CommunicatorOptions());

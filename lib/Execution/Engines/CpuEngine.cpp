@@ -8,6 +8,8 @@
 
 #include "regather/Execution/Engines/CpuEngine.h"
 
+#include "DescribeSpans.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -173,74 +175,12 @@ std::optional<int64_t> CpuEngine::getPeakBytes() const {
 
 int32_t CpuEngine::getThreads() const { return rg_executor_threads(executor); }
 
-static bool isNarrow(int32_t dtype) {
-  return dtype == RG_BF16 || dtype == RG_F16;
-}
-
-/// What computes an instruction, and on what.
-static void describeWork(const rg_program &program,
-                         const rg_instruction &instruction, RunSpan &span) {
-  auto set = [&](RunWork work, int32_t dtype) {
-    span.work = work;
-    span.isNarrow = isNarrow(dtype);
-  };
-  switch (instruction.opcode) {
-  case RG_OP_LAUNCH:
-    return set(RunWork::Kernel, RG_F32);
-  case RG_OP_GEMM:
-    return set(RunWork::Gemm, program.gemms[instruction.index].a.dtype);
-  case RG_OP_ATTENTION:
-    return set(RunWork::Attention,
-               program.attentions[instruction.index].q.dtype);
-  case RG_OP_CONVOLUTION: {
-    const rg_convolution_desc &desc = program.convolutions[instruction.index];
-    const rg_convolution_operand &read = desc.x.buffer >= 0 ? desc.x : desc.y;
-    return set(RunWork::Convolution, read.dtype);
-  }
-  case RG_OP_COPY:
-  case RG_OP_FILL:
-    return set(RunWork::Copy, RG_F32);
-  default:
-    return;
-  }
-}
-
-/// Descriptions say what an instruction is, and then where it comes from.
-static RunSpan describeSpan(const rg_program &program, const rg_span &span) {
-  const rg_instruction &instruction = program.instructions[span.instruction];
-  RunSpan described;
-  switch (instruction.opcode) {
-  case RG_OP_COLLECTIVE:
-    described.kind = RunSpan::Kind::Communication;
-    break;
-  case RG_OP_WAIT:
-  case RG_OP_SYNC:
-    described.kind = RunSpan::Kind::Wait;
-    break;
-  default:
-    break;
-  }
-  std::string text = instruction.description ? instruction.description : "";
-  size_t at = std::min(text.find(" at "), text.size());
-  described.name = text.substr(0, at);
-  described.place = at < text.size() ? text.substr(at + 4) : "";
-  described.stream = instruction.stream;
-  describeWork(program, instruction, described);
-  described.flops = instruction.flops;
-  described.bytes = instruction.bytes;
-  described.begin = span.begin;
-  described.end = span.end;
-  return described;
-}
-
 std::vector<std::vector<RunSpan>> CpuEngine::getSpans() const {
   std::vector<std::vector<RunSpan>> ranks;
   for (int32_t rank = 0, e = rg_executor_ranks(executor); rank < e; ++rank) {
     int64_t count = 0;
     const rg_span *spans = rg_executor_spans(executor, rank, &count);
-    std::vector<RunSpan> &described = ranks.emplace_back();
-    for (int64_t i = 0; i < count; ++i)
-      described.push_back(describeSpan(program, spans[i]));
+    ranks.push_back(describeSpans(program, spans, count));
   }
   return ranks;
 }

@@ -8,6 +8,8 @@
 
 #include "regather/Execution/Engines/GpuEngine.h"
 
+#include "DescribeSpans.h"
+
 #include <sstream>
 
 using namespace regather;
@@ -179,6 +181,18 @@ std::vector<double> GpuEngine::getDeviceSeconds() const {
   for (int32_t rank = 0; rank < rg_gpu_executor_ranks(executor); ++rank)
     seconds.push_back(rg_gpu_executor_seconds(executor, rank));
   return seconds;
+}
+
+std::vector<std::vector<RunSpan>> GpuEngine::getSpans() const {
+  std::vector<std::vector<RunSpan>> all;
+  for (int32_t rank = 0; rank < rg_gpu_executor_ranks(executor); ++rank) {
+    int64_t count = 0;
+    const rg_span *spans = rg_gpu_executor_spans(executor, rank, &count);
+    all.push_back(describeSpans(program, spans, count));
+    for (RunSpan &span : all.back())
+      span.isOnDevice = true;
+  }
+  return all;
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,9 +35,13 @@ static const char *getCategory(RunSpan::Kind kind) {
   return "";
 }
 
-/// The thread that issues everything computes and waits.
+/// The thread that issues everything computes and waits, or else stream 0 of a
+/// device.
 static int32_t getTrack(const RunSpan &span) {
-  return span.kind == RunSpan::Kind::Communication ? 1 + span.stream : 0;
+  bool isBeside = span.isOnDevice && span.stream != 0;
+  return span.kind == RunSpan::Kind::Communication || isBeside
+             ? 1 + span.stream
+             : 0;
 }
 
 static OrderedJson toJson(const RunSpan &span, size_t process) {
@@ -62,7 +66,7 @@ regather::formatTrace(const std::vector<std::vector<RunSpan>> &ranks) {
     events.push_back(nameTrack("thread_name", rank, 0, "compute"));
     std::set<int32_t> streams;
     for (const RunSpan &span : ranks[rank])
-      if (span.kind == RunSpan::Kind::Communication)
+      if (getTrack(span) != 0)
         streams.insert(span.stream);
     for (int32_t stream : streams)
       events.push_back(nameTrack("thread_name", rank, 1 + stream,

@@ -91,6 +91,7 @@ public:
   /// Marks the begin and the end of a step on stream 0.
   Failure recordBegin();
   Failure recordEnd();
+  CuEvent getBegin() const { return begin; }
   /// Seconds between the two, once the device is done.
   double getSeconds() const;
 

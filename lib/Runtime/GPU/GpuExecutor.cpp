@@ -231,6 +231,13 @@ Failure GpuExecutor::awaitRanks() {
   return Failure();
 }
 
+Failure GpuExecutor::readSpans() {
+  for (const std::unique_ptr<StepSpans> &own : spans)
+    if (Failure reason = own->read(ranks[0]->getBegin()))
+      return reason;
+  return Failure();
+}
+
 Failure GpuExecutor::endStep(const rg_gpu_copies &copies) {
   for (int32_t rank = 0; rank < numRanks; ++rank) {
     stand(rank, -1);
@@ -239,6 +246,8 @@ Failure GpuExecutor::endStep(const rg_gpu_copies &copies) {
   }
   // A copy to memory of the host waits without a limit.
   Failure reason = awaitRanks();
+  if (!reason)
+    reason = readSpans();
   if (!reason)
     reason = copyResults(copies);
   if (!reason)

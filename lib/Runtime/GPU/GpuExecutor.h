@@ -53,6 +53,11 @@ public:
   double getSeconds(int32_t rank) const {
     return ranks[size_t(rank)]->getSeconds();
   }
+  /// Null unless spans are recorded.
+  const std::vector<rg_span> *getSpans(int32_t rank) const {
+    return hasRank(rank) && recordsSpans ? &spans[size_t(rank)]->get()
+                                         : nullptr;
+  }
   int64_t getBytes() const;
 
 private:
@@ -97,6 +102,7 @@ private:
   Failure beginGraph();
   Failure endGraph();
   Failure awaitRanks();
+  Failure readSpans();
   Failure endStep(const rg_gpu_copies &copies);
   /// Where the step stands if it fails now.
   void stand(int32_t rank, int64_t instruction) {
@@ -112,7 +118,7 @@ private:
   bool isJob = false;
   LaunchEnvironment environment;
   double firstTimeout = 0, timeout = 0;
-  bool watchesArena = false;
+  bool watchesArena = false, recordsSpans = false;
   bool isFirstStep = true;
   /// The step runs what graphs hold call by call, so that everything that is
   /// made when it is first needed is there when graphs are captured.
@@ -134,6 +140,8 @@ private:
   DeviceMemory updateMemory;
   DeviceConstants constants;
   std::vector<std::unique_ptr<DeviceRank>> ranks;
+  /// One for each rank if they are recorded.
+  std::vector<std::unique_ptr<StepSpans>> spans;
   std::vector<std::unique_ptr<StepWalker>> walkers;
   std::unique_ptr<GraphCapture> graphs;
   std::string note;

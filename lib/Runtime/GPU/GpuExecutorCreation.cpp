@@ -34,6 +34,13 @@ Failure GpuExecutor::chooseNumbers(const rg_gpu_executor_options &options) {
   firstTimeout = choose(options.first_timeout_seconds, kFirstTimeout);
   timeout = choose(options.timeout_seconds, kTimeout);
   watchesArena = options.watch_arena != 0;
+  recordsSpans = options.record_spans != 0;
+  if (recordsSpans && programs.graph_count != 0)
+    return Failure("what is in CUDA graphs cannot be measured, and the program "
+                   "has " +
+                       std::to_string(programs.graph_count) +
+                       " of them: compile it with --cuda-graph=none",
+                   RG_ERROR_ARGUMENT);
   if (Failure reason = chooseRanks(options))
     return reason;
   if (!options.argument_addresses)
@@ -257,8 +264,12 @@ Failure GpuExecutor::createRanks() {
     return reason;
   StepResources resources = {device,   kernels.getProgram(), kernels,
                              *library, *communicator,        *wait};
-  for (const std::unique_ptr<DeviceRank> &rank : ranks)
-    walkers.push_back(std::make_unique<StepWalker>(resources, *rank));
+  for (const std::unique_ptr<DeviceRank> &rank : ranks) {
+    StepSpans *own = nullptr;
+    if (recordsSpans)
+      own = spans.emplace_back(std::make_unique<StepSpans>(device)).get();
+    walkers.push_back(std::make_unique<StepWalker>(resources, *rank, own));
+  }
   graphs = std::make_unique<GraphCapture>(device, programs);
   Failure reason = graphs->create(ranks);
   return reason ? reason : clearArenas();

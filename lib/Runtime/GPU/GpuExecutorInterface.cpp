@@ -131,6 +131,15 @@ rg_status rg_gpu_executor_agree_to_stop(rg_gpu_executor *executor, int64_t step,
              : RG_ERROR_ARGUMENT;
 }
 
+const rg_span *rg_gpu_executor_spans(const rg_gpu_executor *executor,
+                                     int32_t rank, int64_t *count) {
+  const std::vector<rg_span> *spans =
+      executor ? unwrap(executor)->getSpans(rank) : nullptr;
+  if (count)
+    *count = spans ? int64_t(spans->size()) : 0;
+  return spans ? spans->data() : nullptr;
+}
+
 double rg_gpu_executor_seconds(const rg_gpu_executor *executor, int32_t rank) {
   return unwrap(executor)->getSeconds(rank);
 }

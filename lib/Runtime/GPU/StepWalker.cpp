@@ -17,9 +17,10 @@ using namespace regather::runtime;
 using regather::Failure;
 using regather::Result;
 
-StepWalker::StepWalker(const StepResources &resources, DeviceRank &rank)
+StepWalker::StepWalker(const StepResources &resources, DeviceRank &rank,
+                       StepSpans *spans)
     : resources(resources), program(*resources.program.program),
-      driver(resources.device.getDriver()), rank(rank),
+      driver(resources.device.getDriver()), rank(rank), spans(spans),
       walker(program, rank.getRank(), *this),
       isRecorded(size_t(program.event_count)), buffers(getMostSlices(program)) {
 }
@@ -32,6 +33,8 @@ Failure StepWalker::begin() {
   walker.begin();
   nextGraph = 0;
   inGraph = false;
+  if (spans)
+    spans->beginStep();
   std::fill(isRecorded.begin(), isRecorded.end(), false);
   NvtxRange range({rank.getRank(), getInstruction(), "begin of the step"});
   Failure failure = rank.recordBegin();
@@ -65,6 +68,9 @@ void StepWalker::skipGraph() {
 }
 
 Result<WalkState> StepWalker::advance() {
+  // Work of a collective is enqueued until all ranks have come to it.
+  if (Failure failure = endSpan())
+    return failure;
   for (;;) {
     WalkState state = WalkState::End;
     if (isAtGraph(state) || walker.isAtEnd())
@@ -74,11 +80,38 @@ Result<WalkState> StepWalker::advance() {
     resolve(instruction);
     NvtxRange range({rank.getRank(), number, instruction.description},
                     getMemory(instruction));
+    if (Failure failure = beginSpan(number))
+      return failure;
     if (Failure failure = walker.advance())
       return failure;
     if (instruction.opcode == RG_OP_COLLECTIVE)
       return WalkState::Collective;
+    if (Failure failure = endSpan())
+      return failure;
   }
+}
+
+/// True for what a stream computes or moves.
+static bool isWork(const rg_instruction &instruction) {
+  switch (instruction.opcode) {
+  case RG_OP_LAUNCH:
+  case RG_OP_GEMM:
+  case RG_OP_ATTENTION:
+  case RG_OP_CONVOLUTION:
+  case RG_OP_COPY:
+  case RG_OP_FILL:
+  case RG_OP_COLLECTIVE:
+    return true;
+  default:
+    return false;
+  }
+}
+
+Failure StepWalker::beginSpan(int64_t number) {
+  const rg_instruction &instruction = program.instructions[number];
+  return spans && isWork(instruction)
+             ? spans->begin(number, rank.getStream(instruction.stream))
+             : Failure();
 }
 
 void StepWalker::resolve(const rg_instruction &instruction) {

@@ -11,6 +11,7 @@
 
 #include "DeviceLibrary.h"
 #include "DeviceRank.h"
+#include "StepSpans.h"
 #include "GPU/Driver/DeviceWait.h"
 #include "GPU/Driver/LoadedKernels.h"
 #include "GPU/Driver/NvtxRange.h"
@@ -43,7 +44,9 @@ enum class WalkState {
 /// collective in turn.
 class StepWalker {
 public:
-  StepWalker(const StepResources &resources, DeviceRank &rank);
+  /// `spans` is null unless instructions are to be measured.
+  StepWalker(const StepResources &resources, DeviceRank &rank,
+             StepSpans *spans);
 
   /// Begins a step.
   Failure begin();
@@ -88,6 +91,8 @@ private:
   /// True if the walk stands at the begin or the end of a graph.
   bool isAtGraph(WalkState &state);
   void resolve(const rg_instruction &instruction);
+  Failure beginSpan(int64_t number);
+  Failure endSpan() { return spans ? spans->end() : Failure(); }
   /// What a profiler is told that an instruction touches.
   WorkMemory getMemory(const rg_instruction &instruction) const;
   Failure check(CuResult result, const char *call) const {
@@ -101,6 +106,7 @@ private:
   const rg_program &program;
   const DriverApi &driver;
   DeviceRank &rank;
+  StepSpans *spans;
   ProgramWalker<StepWalker> walker;
   /// The last graph that the walk has come to, and the next one.
   int64_t graph = -1, nextGraph = 0;

@@ -46,6 +46,8 @@ struct RunSpan {
   /// What it was, and where in the source.
   std::string name, place;
   int32_t stream = 0;
+  /// On a device, streams compute beside each other.
+  bool isOnDevice = false;
   /// Of computation: by what, whether on operands of 16 bits, and what the
   /// program says that it costs; see rg_instruction.
   RunWork work = RunWork::Control;

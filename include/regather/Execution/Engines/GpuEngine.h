@@ -38,6 +38,7 @@ public:
     return std::vector<HostTensor>(static_cast<size_t>(ranks), tensor);
   }
   std::vector<double> getDeviceSeconds() const override;
+  std::vector<std::vector<RunSpan>> getSpans() const override;
   bool run(std::vector<RankValues> &arguments,
            std::vector<RankValues> &results) override;
   bool fetch(std::vector<RankValues> &results) override;

@@ -11,6 +11,7 @@
 #include "CudnnApi.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 using namespace regather::runtime;
@@ -188,6 +189,37 @@ static void planBackward(const rg_attention_desc &desc,
     plan.reason = "the same bits in every run need a workspace of " +
                   std::to_string(bytes) + " bytes";
   }
+}
+
+template <size_t N>
+static void setUnitStrides(rg_attention_operand &operand,
+                           const std::array<int64_t, N> &sizes) {
+  int64_t rowMajor = 1;
+  for (size_t i = N; i-- > 0; rowMajor *= sizes[i])
+    if (sizes[i] == 1)
+      operand.strides[i] = rowMajor;
+}
+
+rg_attention_desc
+regather::runtime::setUnitStrides(const rg_attention_desc &given) {
+  rg_attention_desc desc = given;
+  int64_t keyHeads = desc.heads / std::max<int64_t>(desc.groups, 1);
+  std::array<int64_t, 4> q = {desc.batch, desc.heads, desc.rows, desc.width},
+                         k = {desc.batch, keyHeads, desc.columns, desc.width},
+                         v = {desc.batch, keyHeads, desc.columns,
+                              desc.value_width},
+                         o = {desc.batch, desc.heads, desc.rows,
+                              desc.value_width};
+  ::setUnitStrides(desc.q, q);
+  ::setUnitStrides(desc.k, k);
+  ::setUnitStrides(desc.v, v);
+  ::setUnitStrides(desc.o, o);
+  ::setUnitStrides<3>(desc.l, {desc.batch, desc.heads, desc.rows});
+  ::setUnitStrides(desc.grad_o, o);
+  ::setUnitStrides(desc.grad_q, q);
+  ::setUnitStrides(desc.grad_k, k);
+  ::setUnitStrides(desc.grad_v, v);
+  return desc;
 }
 
 CudnnAttentionPlan

@@ -53,6 +53,12 @@ struct CudnnAttentionPlan {
   DnnEngineChoice engine;
 };
 
+/// The same attention, where dimensions of one element have the strides of
+/// row-major order: tables say 0 for some, as they are never taken, but the
+/// library looks at them.
+rg_attention_desc setUnitStrides(const rg_attention_desc &desc);
+
+/// Strides are positive, see above.
 CudnnAttentionPlan planCudnnAttention(const rg_attention_desc &desc,
                                       const CudnnAttentionSite &site);
 

@@ -41,6 +41,7 @@ private:
   /// What becomes of one attention of the program.
   struct Routine {
     RoutineUse use;
+    rg_attention_desc desc;
     /// Why a generated kernel computes it; empty if the library does.
     std::string reason;
     bool hasKernels = false;
@@ -48,12 +49,11 @@ private:
   };
 
   bool isRequired() const { return options.attention == "cudnn"; }
-  CudnnAttentionPlan plan(const rg_attention_desc &desc, const Routine &routine,
-                          size_t version) const;
+  CudnnAttentionPlan plan(const Routine &routine, size_t version) const;
   /// Gives each routine a reason that the library is not needed for.
   bool needsLibrary();
   Failure open();
-  void prepareRoutine(const rg_attention_desc &desc, Routine &routine);
+  void prepareRoutine(Routine &routine);
   std::string describe(size_t number) const;
   Failure reportProblems() const;
 
@@ -79,11 +79,10 @@ CudnnLibrary::~CudnnLibrary() {
 // Choice
 //===----------------------------------------------------------------------===//
 
-CudnnAttentionPlan CudnnLibrary::plan(const rg_attention_desc &desc,
-                                      const Routine &routine,
+CudnnAttentionPlan CudnnLibrary::plan(const Routine &routine,
                                       size_t version) const {
   return planCudnnAttention(
-      desc, {routine.use.alignments, options.architecture, version});
+      routine.desc, {routine.use.alignments, options.architecture, version});
 }
 
 bool CudnnLibrary::needsLibrary() {
@@ -94,7 +93,7 @@ bool CudnnLibrary::needsLibrary() {
     routine.reason =
         options.attention == "generated"
             ? "they are asked for"
-            : plan(program->attentions[i], routine, kNewest).reason;
+            : plan(routine, kNewest).reason;
     isNeeded |= routine.reason.empty();
   }
   return isNeeded;
@@ -113,15 +112,14 @@ Failure CudnnLibrary::open() {
   return Failure();
 }
 
-void CudnnLibrary::prepareRoutine(const rg_attention_desc &desc,
-                                  Routine &routine) {
-  CudnnAttentionPlan planned = plan(desc, routine, api.cudnnGetVersion());
+void CudnnLibrary::prepareRoutine(Routine &routine) {
+  CudnnAttentionPlan planned = plan(routine, api.cudnnGetVersion());
   routine.reason = planned.reason;
   if (!planned.reason.empty())
     return;
   auto attention = std::make_unique<CudnnAttention>(api, target);
-  std::string key = describeAttention(desc);
-  if (Failure failure = attention->prepare(desc, planned, file->find(key))) {
+  std::string key = describeAttention(routine.desc);
+  if (Failure failure = attention->prepare(routine.desc, planned, file->find(key))) {
     routine.reason = "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) +
                      ": " + failure.getMessage();
     return;
@@ -144,6 +142,7 @@ Failure CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
     Routine &routine = routines.emplace_back();
     routine.hasKernels = hasKernels(gpuProgram.attentions, routines.size() - 1);
     routine.use = std::move(use);
+    routine.desc = setUnitStrides(program->attentions[routines.size() - 1]);
   }
   if (needsLibrary())
     if (Failure failure = open())
@@ -159,7 +158,7 @@ Failure CudnnLibrary::chooseAlgorithms(const std::string *given) {
   file->parse(given ? *given : AlgorithmFile::load(options.algorithmFile));
   for (size_t i = 0; i < routines.size(); ++i)
     if (routines[i].reason.empty())
-      prepareRoutine(program->attentions[i], routines[i]);
+      prepareRoutine(routines[i]);
   Failure failure = reportProblems();
   return failure ? failure
                  : keepAlgorithms(*file, options, given != nullptr, note);

@@ -116,6 +116,36 @@ TEST(CudnnAttentionPlan, SaysWhyNot) {
   }
 }
 
+// A batch of one and one row are never stepped over.
+TEST(CudnnAttentionPlan, TakesDimensionsOfOneElement) {
+  for (int dimension : {0, 1, 2}) {
+    rg_attention_desc desc = makeDesc(/*isBackward=*/true);
+    int64_t *sizes[] = {&desc.batch, &desc.heads, &desc.rows};
+    *sizes[dimension] = 1;
+    if (dimension == 1)
+      desc.groups = 1;
+    rg_attention_desc dense = desc;
+    for (rg_attention_operand *operand :
+         {&desc.q, &desc.o, &desc.l, &desc.grad_o, &desc.grad_q})
+      operand->strides[dimension] = 0;
+    EXPECT_NE(plan(desc).reason, "");
+    rg_attention_desc mended = setUnitStrides(desc);
+    EXPECT_GT(mended.grad_q.strides[dimension], 0);
+    EXPECT_EQ(mended.l.strides[dimension],
+              setUnitStrides(dense).l.strides[dimension]);
+    for (int other = 0; other < 4; ++other)
+      if (other != dimension)
+        EXPECT_EQ(mended.q.strides[other], desc.q.strides[other]);
+  }
+  rg_attention_desc desc = makeDesc(/*isBackward=*/true);
+  desc.batch = 1;
+  desc.k.strides[0] = desc.v.strides[0] = desc.grad_v.strides[0] = 0;
+  EXPECT_EQ(plan(setUnitStrides(desc)).reason, "");
+  // What is stepped over stays as it is.
+  desc.batch = 2;
+  EXPECT_EQ(plan(setUnitStrides(desc)).reason, "K repeats elements");
+}
+
 TEST(CudnnAttentionPlan, LooksWhereBuffersLie) {
   CudnnAttentionSite site = {{256, 256, 8, 256, 256}, 90, 92800};
   EXPECT_EQ(planCudnnAttention(makeDesc(), site).reason,
