@@ -39,9 +39,8 @@ static const char *getCategory(RunSpan::Kind kind) {
 /// device.
 static int32_t getTrack(const RunSpan &span) {
   bool isBeside = span.isOnDevice && span.stream != 0;
-  return span.kind == RunSpan::Kind::Communication || isBeside
-             ? 1 + span.stream
-             : 0;
+  return span.kind == RunSpan::Kind::Communication || isBeside ? 1 + span.stream
+                                                               : 0;
 }
 
 static OrderedJson toJson(const RunSpan &span, size_t process) {

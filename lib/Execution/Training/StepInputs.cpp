@@ -116,9 +116,8 @@ static double getElement(const StepValue &value, double uniform,
 template <typename Body>
 static void shareElements(int64_t count, const Body &body) {
   constexpr int64_t kMinPart = 1 << 20;
-  int64_t parts =
-      std::clamp<int64_t>(count / kMinPart, 1,
-                          std::max(1u, std::thread::hardware_concurrency()));
+  int64_t parts = std::clamp<int64_t>(
+      count / kMinPart, 1, std::max(1u, std::thread::hardware_concurrency()));
   auto getBegin = [&](int64_t part) {
     return part * (count / parts) + std::min(part, count % parts);
   };

@@ -14,7 +14,10 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
@@ -23,6 +26,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
 
 #include <mutex>
 
@@ -127,6 +132,54 @@ static void privatize(llvm::Module &module, llvm::StringRef prefix) {
   }
 }
 
+/// True for an argument whose memory nobody writes while the kernel runs.
+static bool isConstant(const llvm::Value *memory) {
+  auto *argument =
+      llvm::dyn_cast<llvm::Argument>(llvm::getUnderlyingObject(memory));
+  return argument && isEntry(*argument->getParent()) &&
+         argument->hasNoAliasAttr() && argument->onlyReadsMemory();
+}
+
+namespace {
+/// Indices of elements become distances in bytes. Otherwise equal addresses
+/// look different where one of two loops shares its index with another operand.
+struct UseByteOffsets : llvm::PassInfoMixin<UseByteOffsets> {
+  static llvm::PreservedAnalyses run(llvm::Function &function,
+                                     llvm::FunctionAnalysisManager &) {
+    const llvm::DataLayout &layout = function.getDataLayout();
+    for (llvm::Instruction &instruction :
+         llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *place = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
+      if (!place || place->getNumIndices() != 1 ||
+          place->hasAllConstantIndices() || place->getType()->isVectorTy())
+        continue;
+      uint64_t bytes = layout.getTypeAllocSize(place->getSourceElementType());
+      llvm::IRBuilder<> b(place);
+      llvm::Type *type = layout.getIndexType(place->getType());
+      llvm::Value *index = b.CreateSExtOrTrunc(*place->idx_begin(), type);
+      place->replaceAllUsesWith(b.CreatePtrAdd(
+          place->getPointerOperand(),
+          b.CreateMul(index, llvm::ConstantInt::get(type, bytes))));
+      place->eraseFromParent();
+    }
+    return llvm::PreservedAnalyses::none();
+  }
+};
+
+/// Says so of each load.
+struct MarkInvariantLoads : llvm::PassInfoMixin<MarkInvariantLoads> {
+  static llvm::PreservedAnalyses run(llvm::Function &function,
+                                     llvm::FunctionAnalysisManager &) {
+    llvm::MDNode *empty = llvm::MDNode::get(function.getContext(), {});
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+          load && isConstant(load->getPointerOperand()))
+        load->setMetadata(llvm::LLVMContext::MD_invariant_load, empty);
+    return llvm::PreservedAnalyses::all();
+  }
+};
+} // namespace
+
 /// Runs LLVM's optimisations without vectorisation: GPUs have no vector
 /// registers, and loads of 16 bytes would be split.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -143,6 +196,18 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
+  // What was read before a barrier is not read again behind it. Passes before
+  // find that out of the next hundred instructions or so alone.
+  builder.registerOptimizerLastEPCallback([](llvm::ModulePassManager &passes,
+                                             llvm::OptimizationLevel,
+                                             llvm::ThinOrFullLTOPhase) {
+    llvm::FunctionPassManager manager;
+    manager.addPass(UseByteOffsets());
+    manager.addPass(llvm::InstCombinePass());
+    manager.addPass(MarkInvariantLoads());
+    manager.addPass(llvm::EarlyCSEPass());
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(manager)));
+  });
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
       .run(module, modules);
 }

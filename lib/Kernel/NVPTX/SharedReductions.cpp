@@ -54,6 +54,9 @@ private:
   /// Combines every `stride`-th vector of terms of the current point from
   /// `first` on.
   Value emitPartial(Value first, int64_t stride);
+  /// True if another operation reads the terms again, in a loop so short that
+  /// it is unrolled: LLVM then keeps what is read here.
+  bool staysInRegisters(int64_t stride);
   /// How many terms follow each other in a vector.
   int64_t getWidth(int64_t stride);
   /// Combines what the lanes of each warp have; all lanes get it.
@@ -82,12 +85,33 @@ Value ReductionEmitter::combine(Value previous, Value value) {
   return b.create(state)->getResult(0);
 }
 
+bool ReductionEmitter::staysInRegisters(int64_t stride) {
+  // LLVM unrolls loops of up to about 300 instructions.
+  constexpr int64_t kMostOperations = 256;
+  auto isShort = [&](linalg::LinalgOp other) {
+    auto operations =
+        static_cast<int64_t>(other.getBlock()->getOperations().size());
+    return other.getNumReductionLoops() == 0 &&
+           countSteps() / stride * operations <= kMostOperations;
+  };
+  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *read) {
+    return llvm::any_of(read->get().getUsers(), [&](Operation *user) {
+      auto other = dyn_cast<linalg::LinalgOp>(user);
+      return other && other->getBlock() == op->getBlock() &&
+             op->isBeforeInBlock(other) && isShort(other);
+    });
+  });
+}
+
 int64_t ReductionEmitter::getWidth(int64_t stride) {
   // In a column, neighbouring points lie side by side in memory, not
   // neighbouring steps.
   if (op.getIteratorTypesArray().back() == IteratorType::parallel)
     return 1;
-  int64_t width = LoopPoint::kMaxWidth;
+  // As wide as the operation that reads the row again: its threads then read
+  // the elements that they read here.
+  int64_t width = staysInRegisters(stride) ? point.findWidth(steps.back())
+                                           : LoopPoint::kMaxWidth;
   while (point.getSizes()[steps.back()] % width != 0 ||
          (width > 1 && countSteps() / width < stride))
     width /= 2;

@@ -26,9 +26,8 @@ Failure StepSpans::record(CuStream stream) {
   const DriverApi &driver = device.getDriver();
   if (numRecorded == events.size()) {
     CuEvent event = nullptr;
-    if (Failure failure =
-            device.check(driver.cuEventCreate(&event, /*flags=*/0),
-                         "cuEventCreate"))
+    if (Failure failure = device.check(
+            driver.cuEventCreate(&event, /*flags=*/0), "cuEventCreate"))
       return failure;
     events.push_back(event);
   }

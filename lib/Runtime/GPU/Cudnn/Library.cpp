@@ -90,10 +90,9 @@ bool CudnnLibrary::needsLibrary() {
   for (size_t i = 0; i < routines.size(); ++i) {
     Routine &routine = routines[i];
     constexpr size_t kNewest = std::numeric_limits<size_t>::max();
-    routine.reason =
-        options.attention == "generated"
-            ? "they are asked for"
-            : plan(routine, kNewest).reason;
+    routine.reason = options.attention == "generated"
+                         ? "they are asked for"
+                         : plan(routine, kNewest).reason;
     isNeeded |= routine.reason.empty();
   }
   return isNeeded;
@@ -119,7 +118,8 @@ void CudnnLibrary::prepareRoutine(Routine &routine) {
     return;
   auto attention = std::make_unique<CudnnAttention>(api, target);
   std::string key = describeAttention(routine.desc);
-  if (Failure failure = attention->prepare(routine.desc, planned, file->find(key))) {
+  if (Failure failure =
+          attention->prepare(routine.desc, planned, file->find(key))) {
     routine.reason = "cuDNN " + formatCudnnVersion(api.cudnnGetVersion()) +
                      ": " + failure.getMessage();
     return;
