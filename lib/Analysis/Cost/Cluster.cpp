@@ -52,6 +52,8 @@ llvm::StringRef regather::getWorkName(WorkKind kind) {
     return "matmul";
   case WorkKind::Attention:
     return "attention";
+  case WorkKind::AttentionBackward:
+    return "attention_backward";
   case WorkKind::Other:
     return "kernel";
   }

@@ -183,14 +183,16 @@ static MeasuredWork readWork(const json::Value &value, const std::string &path,
   MeasuredWork work;
   std::string name = fields.getString("work");
   bool isKnown = false;
-  for (WorkKind kind : {WorkKind::Matmul, WorkKind::Attention, WorkKind::Other})
+  for (WorkKind kind : {WorkKind::Matmul, WorkKind::Attention,
+                        WorkKind::AttentionBackward, WorkKind::Other})
     if (name == getWorkName(kind)) {
       work.kind = kind;
       isKnown = true;
     }
   if (!isKnown)
     problem.report(fields.getPath("work"),
-                   R"(must be "matmul", "attention" or "kernel")");
+                   R"(must be "matmul", "attention", "attention_backward" or )"
+                   R"("kernel")");
   if (work.kind == WorkKind::Other) {
     readPoints(fields, "seconds_by_bytes", kBytes.high, work.points, problem);
     return work;
@@ -218,6 +220,9 @@ static Device readDevice(const json::Value &value, Problem &problem) {
       fields.getNumber("vector_flops_per_second", kFlopsPerSecond);
   device.matmulEfficiency = fields.getNumber("matmul_efficiency", kPart);
   device.attentionEfficiency = fields.getNumber("attention_efficiency", kPart);
+  if (fields.has("attention_backward_efficiency"))
+    device.attentionBackwardEfficiency =
+        fields.getNumber("attention_backward_efficiency", kPart);
   device.memoryBandwidth =
       fields.getNumber("memory_bandwidth_bytes_per_second", kBytesPerSecond);
   device.memoryEfficiency = fields.getNumber("memory_efficiency", kPart);

@@ -39,6 +39,9 @@ static void writeDevice(OStream &json, const Device &device) {
   json.attribute("vector_flops_per_second", device.vectorFlops);
   json.attribute("matmul_efficiency", device.matmulEfficiency);
   json.attribute("attention_efficiency", device.attentionEfficiency);
+  if (device.attentionBackwardEfficiency)
+    json.attribute("attention_backward_efficiency",
+                   *device.attentionBackwardEfficiency);
   json.attribute("memory_bandwidth_bytes_per_second", device.memoryBandwidth);
   json.attribute("memory_efficiency", device.memoryEfficiency);
   json.attribute("memory_bytes", device.memoryBytes);

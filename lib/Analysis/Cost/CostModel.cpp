@@ -146,12 +146,25 @@ GroupPlacement CostModel::placeMeshGroup(llvm::ArrayRef<int64_t> meshSizes,
 // Computation
 //===----------------------------------------------------------------------===//
 
+/// The part of the peak that kernels of matrix units reach.
+static double getEfficiency(const Device &device, WorkKind kind) {
+  if (kind == WorkKind::Matmul)
+    return device.matmulEfficiency;
+  return kind == WorkKind::AttentionBackward
+             ? device.attentionBackwardEfficiency.value_or(
+                   device.attentionEfficiency)
+             : device.attentionEfficiency;
+}
+
 const MeasuredWork *CostModel::findWork(WorkKind kind,
                                         llvm::StringRef type) const {
   for (const MeasuredWork &work : cluster.device.measured)
     if (work.kind == kind && (kind == WorkKind::Other || work.type == type))
       return &work;
-  return nullptr;
+  // A table of attention is of both passes if there is none of the second.
+  return kind == WorkKind::AttentionBackward
+             ? findWork(WorkKind::Attention, type)
+             : nullptr;
 }
 
 double CostModel::computeSeconds(double flops, double bytes,
@@ -164,8 +177,7 @@ double CostModel::computeSeconds(double flops, double bytes,
     auto peak = device.peakFlops.find(type);
     if (peak != device.peakFlops.end())
       rate = peak->second;
-    rate *= kind == WorkKind::Matmul ? device.matmulEfficiency
-                                     : device.attentionEfficiency;
+    rate *= getEfficiency(device, kind);
   }
   double arithmetic = flops / rate;
   double memory = bytes / (device.memoryBandwidth * device.memoryEfficiency);

@@ -127,6 +127,9 @@ static void shareElements(int64_t count, const Body &body) {
       body(getBegin(part), getBegin(part + 1));
     }));
   body(0, getBegin(1));
+  // A part for which there was no thread is computed only now.
+  for (std::future<void> &other : others)
+    other.get();
 }
 
 HostTensor regather::makeRandomTensor(const StepValue &value, uint64_t seed,

@@ -110,8 +110,10 @@ int64_t ReductionEmitter::getWidth(int64_t stride) {
     return 1;
   // As wide as the operation that reads the row again: its threads then read
   // the elements that they read here.
-  int64_t width = staysInRegisters(stride) ? point.findWidth(steps.back())
-                                           : LoopPoint::kMaxWidth;
+  int64_t width = LoopPoint::kMaxWidth;
+  if (staysInRegisters(stride))
+    if (int64_t found = point.findWidth(steps.back()); found > 1)
+      width = found;
   while (point.getSizes()[steps.back()] % width != 0 ||
          (width > 1 && countSteps() / width < stride))
     width /= 2;

@@ -43,7 +43,7 @@ llvm::StringRef getCollectiveName(CollectiveKind kind);
 std::optional<CollectiveKind> findCollectiveKind(llvm::StringRef name);
 
 /// Which of a device's units works.
-enum class WorkKind { Matmul, Attention, Other };
+enum class WorkKind { Matmul, Attention, AttentionBackward, Other };
 
 /// As cluster files call them: `matmul`, `attention`, `kernel`.
 llvm::StringRef getWorkName(WorkKind kind);
@@ -70,6 +70,8 @@ struct Device {
   /// The parts of the peaks that kernels reach, above 0 and at most 1.
   double matmulEfficiency = 1;
   double attentionEfficiency = 1;
+  /// Of attention that computes gradients; nothing if it is as the other.
+  std::optional<double> attentionBackwardEfficiency;
   double memoryEfficiency = 1;
   /// In bytes per second, reads and writes together.
   double memoryBandwidth = 0;

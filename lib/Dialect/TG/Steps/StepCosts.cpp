@@ -66,9 +66,14 @@ static Type getElementType(Operation *op) {
   return nullptr;
 }
 
-static bool isAttention(Operation *op) {
+/// Of an operation that a library computes.
+static WorkKind getWorkKind(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
-  return node && getOperatorClass(node.getTarget()) == OperatorClass::Attention;
+  if (!node || getOperatorClass(node.getTarget()) != OperatorClass::Attention)
+    return WorkKind::Matmul;
+  std::optional<NodeTarget> target = findAttentionTarget(op);
+  return target && isAttentionBackward(*target) ? WorkKind::AttentionBackward
+                                                : WorkKind::Attention;
 }
 
 void StepCosts::addArithmetic(Operation *op, Arithmetic &sum) {
@@ -78,7 +83,7 @@ void StepCosts::addArithmetic(Operation *op, Arithmetic &sum) {
     sum.otherFlops += flops;
     return;
   }
-  sum.kind = isAttention(op) ? WorkKind::Attention : WorkKind::Matmul;
+  sum.kind = getWorkKind(op);
   sum.matmulType = getElementType(op);
   // Kernels leave out the half that the mask hides.
   sum.matmulFlops += isCausalAttention(op) ? flops / 2 : flops;

@@ -218,7 +218,7 @@ TEST(Cluster, ReadsMeasuredWork) {
 TEST(Cluster, RejectsMeasuredWork) {
   EXPECT_EQ(errorOf(addWork(R"({"work": "sort"})")),
             "cluster file 'pair.json': \"device.measured[0].work\" must be "
-            "\"matmul\", \"attention\" or \"kernel\"");
+            "\"matmul\", \"attention\", \"attention_backward\" or \"kernel\"");
   EXPECT_EQ(errorOf(addWork((kMatmul + ", " + kMatmul).str())),
             "cluster file 'pair.json': \"device.measured[1]\" is the second "
             "table of the same work");

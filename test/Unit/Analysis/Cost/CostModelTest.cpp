@@ -53,6 +53,24 @@ TEST(CostModel, ComputationTakesTheLongerOfArithmeticAndTraffic) {
   EXPECT_EQ(model.computeSeconds(0, 0, "bf16"), 0);
 }
 
+TEST(CostModel, GradientsOfAttentionMayHaveAnotherRate) {
+  Cluster cluster = makeCluster();
+  auto getSeconds = [&] {
+    return CostModel(cluster).computeSeconds(25e12, 1, "bf16",
+                                             WorkKind::AttentionBackward);
+  };
+  EXPECT_DOUBLE_EQ(getSeconds(), 1 + 1e-6);
+  cluster.device.attentionBackwardEfficiency = 0.05;
+  EXPECT_DOUBLE_EQ(getSeconds(), 5 + 1e-6);
+  // A table of attention counts for both, unless there is one of gradients.
+  cluster.device.measured = {
+      {WorkKind::Attention, "bf16", {{25e12, 7}, {50e12, 8}}}};
+  EXPECT_DOUBLE_EQ(getSeconds(), 7 + 1e-6);
+  cluster.device.measured.push_back(
+      {WorkKind::AttentionBackward, "bf16", {{25e12, 9}, {50e12, 10}}});
+  EXPECT_DOUBLE_EQ(getSeconds(), 9 + 1e-6);
+}
+
 TEST(CostModel, MeasuredWorkOverridesRates) {
   Cluster cluster = makeCluster();
   cluster.device.measured = {{WorkKind::Matmul, "bf16", {{1e6, 1}, {3e6, 2}}},
