@@ -254,8 +254,8 @@ RG_EXPORT double rg_gpu_executor_seconds(const rg_gpu_executor *executor,
 
 /** When the device of a rank ran the instructions of the last step, and
  *  `*count`, how many there are; in the order in which they were enqueued, in
- *  seconds since the step began on the first rank of this process. Waits are not
- *  among them. Valid until the next step. Null without `record_spans`. */
+ *  seconds since the step began on the first rank of this process. Waits are
+ *  not among them. Valid until the next step. Null without `record_spans`. */
 RG_EXPORT const rg_span *rg_gpu_executor_spans(const rg_gpu_executor *executor,
                                                int32_t rank, int64_t *count);
 

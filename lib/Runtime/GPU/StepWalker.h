@@ -11,11 +11,11 @@
 
 #include "DeviceLibrary.h"
 #include "DeviceRank.h"
-#include "StepSpans.h"
 #include "GPU/Driver/DeviceWait.h"
 #include "GPU/Driver/LoadedKernels.h"
 #include "GPU/Driver/NvtxRange.h"
 #include "Program/ProgramWalker.h"
+#include "StepSpans.h"
 
 namespace regather::runtime {
 
