@@ -8,6 +8,7 @@
 
 #include "KernelCompiler.h"
 
+#include "OptimizeModule.h"
 #include "Prefetches.h"
 #include "StreamingStores.h"
 
@@ -18,8 +19,8 @@
 #include "regather/Kernel/Transforms/ScratchLayout.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -38,9 +39,6 @@ using namespace regather::cpu;
 /// Name of the function that a kernel becomes.
 static constexpr llvm::StringLiteral kFunctionName = "kernel";
 
-/// LLVM's level of optimisation.
-static constexpr unsigned kOptLevel = 2;
-
 static void initializeHostTarget() {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
@@ -58,7 +56,7 @@ KernelTarget::KernelTarget(llvm::orc::JITTargetMachineBuilder builder,
   machine.setCodeModel(llvm::CodeModel::Small);
 
   llvm::raw_string_ostream os(description);
-  os << kernel::describeCompiler() << 'O' << kOptLevel << '\n'
+  os << kernel::describeCompiler() << kOptimization << '\n'
      << machine.getTargetTriple().str() << '\n'
      << machine.getCPU() << '\n'
      << machine.getFeatures().getString() << '\n'
@@ -91,11 +89,13 @@ std::string KernelTarget::getKey(llvm::StringRef text) const {
 KernelCompiler::KernelCompiler(const DialectRegistry &dialects,
                                const KernelTarget &target)
     : context(dialects, MLIRContext::Threading::DISABLED), pipeline(&context),
-      machine(target.getMachine()) {
+      builder(target.getMachine()) {
   kernel::loadKernelDialects(&context);
   KernelPipelineOptions options;
   options.tileBytes = target.getBlockBytes();
   buildKernelPipeline(pipeline, options);
+  // What comes out is verified; between passes that takes as long as they do.
+  pipeline.enableVerifier(false);
   DialectRegistry translations;
   registerBuiltinDialectTranslation(translations);
   registerLLVMDialectTranslation(translations);
@@ -229,7 +229,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
   kernel.setSymName(kFunctionName);
   SmallVector<unsigned> prefetched = getPrefetched(kernel);
   SmallVector<unsigned> streamed = getStreamed(kernel);
-  if (failed(pipeline.run(*module)))
+  if (failed(pipeline.run(*module)) || failed(verify(*module)))
     return llvm::createStringError(message);
   Operation *func = module->lookupSymbol(kFunctionName);
   kernel::ScratchLayout scratch = kernel::getScratch(func);
@@ -241,18 +241,18 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
   if (!llvmModule)
     return llvm::createStringError(message);
 
-  auto target = machine.createTargetMachine();
-  if (!target)
-    return target.takeError();
+  if (!machine) {
+    auto made = builder.createTargetMachine();
+    if (!made)
+      return made.takeError();
+    machine = std::move(*made);
+  }
   ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
-                                                  target->get());
+                                                  machine.get());
   markPrefetched(*llvmModule->getFunction(kFunctionName), prefetched);
   KernelEntry(*llvmModule, name, scratch, streamed);
-  auto optimize =
-      makeOptimizingTransformer(kOptLevel, /*sizeLevel=*/0, target->get());
-  if (llvm::Error error = optimize(llvmModule.get()))
-    return error;
+  optimizeModule(*llvmModule, *machine);
   streamStores(*llvmModule);
   prefetchLoads(*llvmModule);
-  return llvm::orc::SimpleCompiler(**target)(*llvmModule);
+  return llvm::orc::SimpleCompiler(*machine)(*llvmModule);
 }

@@ -75,7 +75,10 @@ private:
   mlir::MLIRContext context;
   /// `kernel-to-llvm`.
   mlir::PassManager pipeline;
-  llvm::orc::JITTargetMachineBuilder machine;
+  llvm::orc::JITTargetMachineBuilder builder;
+  /// Made for the first kernel: reading the features of a processor takes LLVM
+  /// as long as some kernels do.
+  std::unique_ptr<llvm::TargetMachine> machine;
 };
 
 } // namespace regather::cpu
