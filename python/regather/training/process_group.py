@@ -52,6 +52,7 @@ _Abort = CFUNCTYPE(None, c_void_p)
 _Error = CFUNCTYPE(c_void_p, c_void_p)
 
 _jobs = itertools.count()
+_kept = threading.local()
 
 
 class _Table(Structure):
@@ -199,6 +200,7 @@ class ProcessGroupTransport:
             return self._fail(f"rank {source} is gone: {_first_line(error)}")
 
     def _test(self, _: int, number: int, done: ctypes._Pointer[c_int32]) -> int:
+        _keep_thread()
         message = self._messages[number]
         # Asked once: a message that is done a moment later is not copied yet.
         if not message.done:
@@ -265,6 +267,15 @@ def _wait(waiting: queue.SimpleQueue[_Message | None]) -> None:
         except Exception as error:
             message.problem = (f"rank {message.peer} is gone: "
                                f"{_first_line(error)}")
+
+
+def _keep_thread() -> None:
+    """Keeps what the interpreter knows of a thread that is not its own until the
+    process ends. Otherwise it is made and thrown away, with pages of memory, each
+    time that such a thread asks whether a message is done. A step has one such
+    thread for each program."""
+    if not hasattr(_kept, "state"):
+        _kept.state = ctypes.pythonapi.PyGILState_Ensure()
 
 
 def _view(address: int, size: int) -> torch.Tensor:
