@@ -140,12 +140,12 @@ def test_a_folder_that_cannot_be_made_is_a_warning(step: Path,
 
 
 def test_a_full_disk_is_a_warning(step: Path, tmp_path: Path) -> None:
-    """A limit on the size of files stands in for the disk.
+    """A limit on the size of files stands in for the disk: none has a byte.
 
     Going over it is a signal as well, which LLVM writes about.
     """
     folder = tmp_path / "cache"
-    command = (f"trap '' XFSZ; ulimit -f 1; exec '{BUILD}/bin/regather' run "
+    command = (f"trap '' XFSZ; ulimit -f 0; exec '{BUILD}/bin/regather' run "
                f"'{step}' --random-inputs=1 --json --quiet "
                f"'--cache-dir={folder}'")
     result = subprocess.run(["bash", "-c", command], capture_output=True,
