@@ -17,11 +17,12 @@ cl::SubCommand regather::calibrateCommand(
     "calibrate", "Measure this machine, and write it as a cluster file");
 
 static cl::opt<std::string>
-    output("o", cl::desc("Cluster file to write, such as my-machine.json"),
-           cl::Required, cl::value_desc("FILE"), cl::sub(calibrateCommand),
-           cl::cat(getCategory()));
+    calibrateOutput("o",
+                    cl::desc("Cluster file to write, such as my-machine.json"),
+                    cl::Required, cl::value_desc("FILE"),
+                    cl::sub(calibrateCommand), cl::cat(getCategory()));
 int regather::calibrateMain() {
-  if (!canWrite({&output}))
+  if (!canWrite({&calibrateOutput}))
     return 1;
   Result<CommandRequest> request = readCommandFlags(Command::Calibrate);
   if (!request)
@@ -31,7 +32,7 @@ int regather::calibrateMain() {
   Result<Cluster> cluster = calibrateMachine(calibration, progress);
   if (!cluster)
     return reportError(cluster.getMessage());
-  if (!writeFile(output, formatCalibration(*cluster, calibration)))
+  if (!writeFile(calibrateOutput, formatCalibration(*cluster, calibration)))
     return 1;
   if (!isQuiet())
     llvm::errs() << formatCalibrationText(*cluster);

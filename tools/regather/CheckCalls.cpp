@@ -17,19 +17,20 @@ cl::SubCommand regather::checkCallsCommand(
     "check-calls",
     "Prove that the calls of a run on stand-in libraries are ordered");
 
-static cl::list<std::string> files(
+static cl::list<std::string> checkedFiles(
     cl::Positional,
     cl::desc("FILE... (what REGATHER_RECORD named, one for each process)"),
     cl::OneOrMore, cl::sub(checkCallsCommand), cl::cat(getCategory()));
-static cl::opt<unsigned> limit("limit", cl::desc("Findings to print"),
-                               cl::init(20), cl::sub(checkCallsCommand),
-                               cl::cat(getCategory()));
+static cl::opt<unsigned> findingLimit("limit", cl::desc("Findings to print"),
+                                      cl::init(20), cl::sub(checkCallsCommand),
+                                      cl::cat(getCategory()));
 
 int regather::checkCallsMain() {
-  Result<CallCheck> check = checkCallFiles({files.begin(), files.end()});
+  Result<CallCheck> check =
+      checkCallFiles({checkedFiles.begin(), checkedFiles.end()});
   if (!check)
     return reportError(check.getMessage());
-  llvm::errs() << formatFindings(*check, limit);
+  llvm::errs() << formatFindings(*check, findingLimit);
   llvm::outs() << formatText(*check);
   return check->findings.empty() ? 0 : 1;
 }

@@ -23,15 +23,14 @@ namespace {
 enum class OutputKind { Bundle, Ptx, Cubin };
 } // namespace
 
-static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
-                                 cl::sub(compileCommand),
-                                 cl::cat(getCategory()));
-static cl::opt<std::string> output("o",
-                                   cl::desc("File to write, such as step.rgb"),
-                                   cl::Required, cl::value_desc("FILE"),
-                                   cl::sub(compileCommand),
-                                   cl::cat(getCategory()));
-static cl::opt<OutputKind> emitted(
+static cl::opt<std::string> compileFile(cl::Positional, cl::desc("FILE"),
+                                        cl::Required, cl::sub(compileCommand),
+                                        cl::cat(getCategory()));
+static cl::opt<std::string>
+    compileOutput("o", cl::desc("File to write, such as step.rgb"),
+                  cl::Required, cl::value_desc("FILE"), cl::sub(compileCommand),
+                  cl::cat(getCategory()));
+static cl::opt<OutputKind> emittedKind(
     "emit", cl::desc("What is written"),
     cl::values(clEnumValN(OutputKind::Bundle, "bundle", "a bundle (default)"),
                clEnumValN(OutputKind::Ptx, "ptx",
@@ -41,25 +40,24 @@ static cl::opt<OutputKind> emitted(
                           "the kernels as NVIDIA's ptxas assembles them")),
     cl::init(OutputKind::Bundle), cl::sub(compileCommand),
     cl::cat(getCategory()));
+static cl::opt<std::string> ptxasPath(
+    "ptxas", cl::desc("Path of ptxas, if it is not to be searched for"),
+    cl::value_desc("FILE"), cl::sub(compileCommand), cl::cat(getCategory()));
 static cl::opt<std::string>
-    ptxas("ptxas", cl::desc("Path of ptxas, if it is not to be searched for"),
-          cl::value_desc("FILE"), cl::sub(compileCommand),
-          cl::cat(getCategory()));
-static cl::opt<std::string>
-    reportPage("report", cl::desc("Write the page of `regather report`"),
-               cl::value_desc("FILE"), cl::sub(compileCommand),
-               cl::cat(getCategory()));
+    compileReportPage("report", cl::desc("Write the page of `regather report`"),
+                      cl::value_desc("FILE"), cl::sub(compileCommand),
+                      cl::cat(getCategory()));
 
-static cl::opt<std::string> bundle(cl::Positional, cl::desc("FILE"),
-                                   cl::Required, cl::sub(manifestCommand),
-                                   cl::cat(getCategory()));
+static cl::opt<std::string> shownBundle(cl::Positional, cl::desc("FILE"),
+                                        cl::Required, cl::sub(manifestCommand),
+                                        cl::cat(getCategory()));
 
 /// What the flags ask for.
-static Result<CompileRequest> readFlags() {
+static Result<CompileRequest> readCompileFlags() {
   Result<CommandRequest> request = readCommandFlags(Command::Compile);
   if (!request)
     return request.getFailure();
-  if (emitted != OutputKind::Bundle) {
+  if (emittedKind != OutputKind::Bundle) {
     size_t architectures = request->compile.architectures.size();
     if (architectures == 0)
       return Failure("--emit=ptx and --emit=cubin need a target such as "
@@ -71,9 +69,9 @@ static Result<CompileRequest> readFlags() {
     if (request->step.program.graphs.mode != exec::GraphMode::None)
       return Failure("--cuda-graph needs --emit=bundle");
   }
-  CompileRequest compile = takeCompileRequest(std::move(*request), file);
-  compile.code.ptxas = ptxas;
-  compile.wantsReport = !reportPage.empty();
+  CompileRequest compile = takeCompileRequest(std::move(*request), compileFile);
+  compile.code.ptxas = ptxasPath;
+  compile.wantsReport = !compileReportPage.empty();
   return compile;
 }
 
@@ -83,13 +81,13 @@ static int writeKernelFiles(mlir::ModuleOp module,
   ShownProgress progress;
   llvm::FailureOr<KernelFiles> files =
       compileKernelFiles(module, request.step, request.code,
-                         emitted == OutputKind::Cubin, progress);
-  if (failed(files) || !writeFile(output, files->code))
+                         emittedKind == OutputKind::Cubin, progress);
+  if (failed(files) || !writeFile(compileOutput, files->code))
     return 1;
   // A pipe, or the terminal, has room for one file only.
-  if (llvm::StringRef(output).starts_with("/dev/"))
+  if (llvm::StringRef(compileOutput).starts_with("/dev/"))
     return 0;
-  return writeFile(output + ".json", files->launches) ? 0 : 1;
+  return writeFile(compileOutput + ".json", files->launches) ? 0 : 1;
 }
 
 static int writeBundleFile(mlir::ModuleOp module, CompileRequest request) {
@@ -100,31 +98,31 @@ static int writeBundleFile(mlir::ModuleOp module, CompileRequest request) {
     progress.progress.note(formatChoice(*compiled->memory));
   if (failed(compiled) ||
       (compiled->report &&
-       !writeFile(reportPage, renderHtml(*compiled->report))))
+       !writeFile(compileReportPage, renderHtml(*compiled->report))))
     return 1;
   if (Failure failure =
-          writeBundle(output, compiled->bundle.object->getBuffer(),
+          writeBundle(compileOutput, compiled->bundle.object->getBuffer(),
                       compiled->bundle.manifest))
     return reportError(failure.getMessage());
   return 0;
 }
 
 int regather::compileMain() {
-  if (!canWrite({&output, &reportPage}))
+  if (!canWrite({&compileOutput, &compileReportPage}))
     return 1;
-  Result<CompileRequest> request = readFlags();
+  Result<CompileRequest> request = readCompileFlags();
   if (!request)
     return reportError(request.getMessage());
-  std::unique_ptr<InputFile> input = readInput(file);
+  std::unique_ptr<InputFile> input = readInput(compileFile);
   if (!input)
     return 1;
-  return emitted == OutputKind::Bundle
+  return emittedKind == OutputKind::Bundle
              ? writeBundleFile(*input->module, std::move(*request))
              : writeKernelFiles(*input->module, *request);
 }
 
 int regather::manifestMain() {
-  auto manifest = readManifest(bundle);
+  auto manifest = readManifest(shownBundle);
   if (!manifest)
     return reportError(manifest.getMessage());
   llvm::outs() << formatManifest(*manifest);

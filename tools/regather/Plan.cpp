@@ -14,68 +14,68 @@ namespace cl = llvm::cl;
 cl::SubCommand regather::planCommand("plan",
                                      "Look for the quickest mesh of a cluster");
 
-static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"),
-                                 cl::sub(planCommand), cl::cat(getCategory()));
-static cl::opt<std::string> jsonPath("json",
-                                     cl::desc("Write all numbers, as JSON"),
-                                     cl::value_desc("FILE"),
+static cl::opt<std::string> planFile(cl::Positional, cl::desc("FILE"),
                                      cl::sub(planCommand),
                                      cl::cat(getCategory()));
+static cl::opt<std::string> planJsonPath("json",
+                                         cl::desc("Write all numbers, as JSON"),
+                                         cl::value_desc("FILE"),
+                                         cl::sub(planCommand),
+                                         cl::cat(getCategory()));
 static cl::opt<std::string>
-    pagePath("report", cl::desc("Write a page with a picture, as HTML"),
-             cl::value_desc("FILE"), cl::sub(planCommand),
-             cl::cat(getCategory()));
-static cl::list<std::string>
-    compared("diff",
-             cl::desc("Say what differs between two files of --json, given as "
-                      "--diff=BEFORE --diff=AFTER, instead of planning"),
-             cl::value_desc("FILE"), cl::sub(planCommand),
-             cl::cat(getCategory()));
+    planPagePath("report", cl::desc("Write a page with a picture, as HTML"),
+                 cl::value_desc("FILE"), cl::sub(planCommand),
+                 cl::cat(getCategory()));
+static cl::list<std::string> comparedPlans(
+    "diff",
+    cl::desc("Say what differs between two files of --json, given as "
+             "--diff=BEFORE --diff=AFTER, instead of planning"),
+    cl::value_desc("FILE"), cl::sub(planCommand), cl::cat(getCategory()));
 
 static int compareMain() {
-  if (compared.size() != 2 || !file.empty())
+  if (comparedPlans.size() != 2 || !planFile.empty())
     return reportError("--diff takes two files, as --diff=BEFORE --diff=AFTER, "
                        "and no step");
   std::unique_ptr<llvm::MemoryBuffer> texts[2];
   for (unsigned i = 0; i != 2; ++i) {
-    auto read = llvm::MemoryBuffer::getFile(compared[i]);
+    auto read = llvm::MemoryBuffer::getFile(comparedPlans[i]);
     if (!read)
-      return reportError("cannot open '" + compared[i] +
+      return reportError("cannot open '" + comparedPlans[i] +
                          "': " + read.getError().message());
     texts[i] = std::move(*read);
   }
   Result<std::string> text =
       comparePlans(texts[0]->getBuffer(), texts[1]->getBuffer());
   if (!text)
-    return reportError("cannot compare '" + compared[0] + "' and '" +
-                       compared[1] + "': " + text.getMessage());
+    return reportError("cannot compare '" + comparedPlans[0] + "' and '" +
+                       comparedPlans[1] + "': " + text.getMessage());
   llvm::outs() << *text;
   return 0;
 }
 
 int regather::planMain() {
-  if (!compared.empty())
+  if (!comparedPlans.empty())
     return compareMain();
-  if (file.empty())
+  if (planFile.empty())
     return reportError("expects the file of a step");
-  if (!canWrite({&jsonPath, &pagePath}))
+  if (!canWrite({&planJsonPath, &planPagePath}))
     return 1;
   Result<CommandRequest> request = readCommandFlags(Command::Plan);
   if (!request)
     return reportError(request.getMessage());
   if (!request->step.ranks)
     return reportError("plan needs --ranks, the number of ranks to plan for");
-  std::unique_ptr<InputFile> input = readInput(file);
+  std::unique_ptr<InputFile> input = readInput(planFile);
   if (!input)
     return 1;
   ShownProgress progress;
   mlir::FailureOr<MeshSearch> search = planMeshes(
-      *input->module, takePlanRequest(std::move(*request), file), progress);
+      *input->module, takePlanRequest(std::move(*request), planFile), progress);
   if (failed(search))
     return 1;
-  if (!jsonPath.empty() && !writeFile(jsonPath, formatJson(*search)))
+  if (!planJsonPath.empty() && !writeFile(planJsonPath, formatJson(*search)))
     return 1;
-  if (!pagePath.empty() && !writeFile(pagePath, formatPage(*search)))
+  if (!planPagePath.empty() && !writeFile(planPagePath, formatPage(*search)))
     return 1;
   llvm::outs() << formatText(*search);
   if (search->problem.empty())

@@ -20,37 +20,39 @@ cl::SubCommand
     regather::reportCommand("report",
                             "Show what was decided about a step, and why");
 
-static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
-                                 cl::sub(reportCommand),
-                                 cl::cat(getCategory()));
+static cl::opt<std::string> reportFile(cl::Positional, cl::desc("FILE"),
+                                       cl::Required, cl::sub(reportCommand),
+                                       cl::cat(getCategory()));
 static cl::opt<std::string>
-    output("o", cl::desc("Page to write, such as report.html"),
-           cl::value_desc("FILE"), cl::sub(reportCommand),
-           cl::cat(getCategory()));
+    reportOutput("o", cl::desc("Page to write, such as report.html"),
+                 cl::value_desc("FILE"), cl::sub(reportCommand),
+                 cl::cat(getCategory()));
 static cl::opt<std::string>
-    json("json", cl::desc("Write the numbers of the page to a file"),
-         cl::value_desc("FILE"), cl::sub(reportCommand),
-         cl::cat(getCategory()));
+    reportJson("json", cl::desc("Write the numbers of the page to a file"),
+               cl::value_desc("FILE"), cl::sub(reportCommand),
+               cl::cat(getCategory()));
 
 int regather::reportMain() {
-  if (!canWrite({&output, &json}))
+  if (!canWrite({&reportOutput, &reportJson}))
     return 1;
-  if (output.empty() && json.empty())
+  if (reportOutput.empty() && reportJson.empty())
     return reportError("nothing to write: give -o, --json, or both");
   Result<CommandRequest> request = readCommandFlags(Command::Report);
   if (!request)
     return reportError(request.getMessage());
-  if (isBundle(file))
+  if (isBundle(reportFile))
     return reportError("a report shows a module, not a bundle");
-  std::unique_ptr<InputFile> input = readInput(file);
+  std::unique_ptr<InputFile> input = readInput(reportFile);
   if (!input)
     return 1;
   llvm::FailureOr<report::StepReport> report =
-      reportStep(*input->module, file, request->step);
+      reportStep(*input->module, reportFile, request->step);
   if (failed(report))
     return 1;
-  return writeFile(output, output.empty() ? "" : renderHtml(*report)) &&
-                 writeFile(json, json.empty() ? "" : renderJson(*report))
+  return writeFile(reportOutput,
+                   reportOutput.empty() ? "" : renderHtml(*report)) &&
+                 writeFile(reportJson,
+                           reportJson.empty() ? "" : renderJson(*report))
              ? 0
              : 1;
 }

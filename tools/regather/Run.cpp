@@ -17,8 +17,9 @@ namespace cl = llvm::cl;
 
 cl::SubCommand regather::runCommand("run", "Run a step on all ranks");
 
-static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
-                                 cl::sub(runCommand), cl::cat(getCategory()));
+static cl::opt<std::string> runFile(cl::Positional, cl::desc("FILE"),
+                                    cl::Required, cl::sub(runCommand),
+                                    cl::cat(getCategory()));
 
 namespace {
 /// A flag of the table, with what the command line says.
@@ -59,9 +60,9 @@ static std::vector<GivenFlag> declareFlags() {
 
 static const std::vector<GivenFlag> givenFlags = declareFlags();
 
-static Result<RunFlags> readFlags(const CommandRequest &request) {
+static Result<RunFlags> readRunFlags(const CommandRequest &request) {
   RunFlags flags;
-  flags.options.file = file;
+  flags.options.file = runFile;
   for (const GivenFlag &given : givenFlags)
     if (Failure failure = given.read(flags))
       return failure;
@@ -71,13 +72,13 @@ static Result<RunFlags> readFlags(const CommandRequest &request) {
   if (Failure failure = checkRunFlags(flags))
     return failure;
   if (flags.communicator &&
-      flags.communicator->kind == CommunicatorKind::Nccl && !isBundle(file))
+      flags.communicator->kind == CommunicatorKind::Nccl && !isBundle(runFile))
     return Failure("--comm=nccl needs a bundle for GPUs");
   return flags;
 }
 
 static int runModuleFile(RunRequest request) {
-  std::unique_ptr<InputFile> input = readInput(file);
+  std::unique_ptr<InputFile> input = readInput(runFile);
   if (!input)
     return 1;
   const MpiJob *job = request.flags.job.get();
@@ -109,12 +110,12 @@ int regather::runMain() {
   Result<CommandRequest> request = readCommandFlags(Command::Run);
   if (!request)
     return reportError(request.getMessage());
-  Result<RunFlags> flags = readFlags(*request);
+  Result<RunFlags> flags = readRunFlags(*request);
   if (!flags)
     return reportError(flags.getMessage());
   if (Failure failure = openJob(*flags))
     return printJobError(flags->job.get(), failure);
-  return isBundle(file) ? runBundle(*flags)
-                        : runModuleFile({*flags, std::move(request->step),
-                                         std::move(request->compile)});
+  return isBundle(runFile) ? runBundle(*flags)
+                           : runModuleFile({*flags, std::move(request->step),
+                                            std::move(request->compile)});
 }

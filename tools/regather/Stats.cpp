@@ -16,16 +16,19 @@ namespace cl = llvm::cl;
 cl::SubCommand regather::statsCommand(
     "stats", "Count the operations, collectives and parameters of a module");
 
-static cl::opt<std::string> file(cl::Positional, cl::desc("FILE"), cl::Required,
-                                 cl::sub(statsCommand), cl::cat(getCategory()));
-static cl::opt<bool> json("json", cl::desc("Print one JSON object on stdout"),
-                          cl::sub(statsCommand), cl::cat(getCategory()));
+static cl::opt<std::string> statsFile(cl::Positional, cl::desc("FILE"),
+                                      cl::Required, cl::sub(statsCommand),
+                                      cl::cat(getCategory()));
+static cl::opt<bool> statsJson("json",
+                               cl::desc("Print one JSON object on stdout"),
+                               cl::sub(statsCommand), cl::cat(getCategory()));
 
 int regather::statsMain() {
-  std::unique_ptr<InputFile> input = readInput(file);
+  std::unique_ptr<InputFile> input = readInput(statsFile);
   if (!input)
     return 1;
   StepStatistics stats = collectStatistics(*input->module);
-  llvm::outs() << (json ? formatJson(stats, file) : formatText(stats));
+  llvm::outs() << (statsJson ? formatJson(stats, statsFile)
+                             : formatText(stats));
   return 0;
 }
