@@ -153,20 +153,28 @@ function(regather_add_plain_library name)
   set_property(GLOBAL APPEND PROPERTY REGATHER_LIBRARIES ${name})
 endfunction()
 
-# regather_add_tool(NAME SOURCES... LINK libraries... ARCHIVES mlir-archives...)
-# ARCHIVES are parts of MLIR that libMLIR does not hold; they are linked by file
-# because their link interface would pull static copies of the rest.
+# regather_add_tool(NAME [STATIC] SOURCES... LINK libraries...
+#                   ARCHIVES mlir-archives...)
+# STATIC: with LLVM inside, see RegatherArchives.cmake. ARCHIVES are parts of MLIR that
+# libMLIR does not hold; they are linked by file because their link interface would
+# pull static copies of the rest.
 function(regather_add_tool name)
-  cmake_parse_arguments(ARG "" "" "LINK;ARCHIVES" ${ARGN})
+  cmake_parse_arguments(ARG "STATIC" "" "LINK;ARCHIVES" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   regather_set_llvm_flags(${name})
   regather_set_unity(${name})
   regather_share_precompiled_headers(${name})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  foreach(archive ${ARG_ARCHIVES})
-    target_link_libraries(${name} PRIVATE $<TARGET_FILE:${archive}>)
-  endforeach()
-  target_link_libraries(${name} PRIVATE MLIR LLVM)
+  if(ARG_STATIC)
+    regather_link_archives(${name} ${ARG_LINK})
+    # Nothing has to be moved when it starts.
+    target_link_options(${name} PRIVATE -no-pie)
+  else()
+    target_link_libraries(${name} PRIVATE ${ARG_LINK})
+    foreach(archive ${ARG_ARCHIVES})
+      target_link_libraries(${name} PRIVATE $<TARGET_FILE:${archive}>)
+    endforeach()
+    target_link_libraries(${name} PRIVATE MLIR LLVM)
+  endif()
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
