@@ -177,7 +177,9 @@ def pytest(context: Context) -> list[Case]:
              "REGATHER_LIBRARY": str(context.build / "lib/libregather.so"),
              **kept_by_tests(context.remembered, scratch),
              "PYTHONPATH": str(ROOT / "python"),
-             "PYTHONDONTWRITEBYTECODE": "1"})
+             "PYTHONDONTWRITEBYTECODE": "1",
+             # Tests run side by side; threads of PyTorch would wait in loops.
+             "OMP_NUM_THREADS": "1"})
 
     def by_file(tests: list[Path], cases: list[Case]) -> dict[Path, list[Case]]:
         # Ended early: which files are complete is not known.
