@@ -211,6 +211,15 @@ static SmallVector<unsigned> getStreamed(tg::KernelOp kernel) {
   return streamed;
 }
 
+/// True if an argument or a result has as many bytes.
+static bool hasBytes(tg::KernelOp kernel, int64_t bytes) {
+  auto isLarge = [=](Type type) {
+    return tg::getTensorBytes(cast<RankedTensorType>(type)) >= bytes;
+  };
+  return llvm::any_of(kernel.getArgumentTypes(), isLarge) ||
+         llvm::any_of(kernel.getResultTypes(), isLarge);
+}
+
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
                         KernelShape &shape) {
@@ -229,6 +238,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
   kernel.setSymName(kFunctionName);
   SmallVector<unsigned> prefetched = getPrefetched(kernel);
   SmallVector<unsigned> streamed = getStreamed(kernel);
+  bool isLarge = hasBytes(kernel, kMinUnrolledBytes);
   if (failed(pipeline.run(*module)) || failed(verify(*module)))
     return llvm::createStringError(message);
   Operation *func = module->lookupSymbol(kFunctionName);
@@ -251,7 +261,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
                                                   machine.get());
   markPrefetched(*llvmModule->getFunction(kFunctionName), prefetched);
   KernelEntry(*llvmModule, name, scratch, streamed);
-  optimizeModule(*llvmModule, *machine);
+  optimizeModule(*llvmModule, *machine, isLarge);
   streamStores(*llvmModule);
   prefetchLoads(*llvmModule);
   return llvm::orc::SimpleCompiler(*machine)(*llvmModule);

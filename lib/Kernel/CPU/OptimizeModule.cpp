@@ -19,24 +19,24 @@ using namespace regather;
 
 static const OptimizationLevel &kLevel = OptimizationLevel::O2;
 
-/// Unrolls loops that are short as a whole, and keeps what one step stores and
-/// the next one loads in registers.
-static void addUnrolling(FunctionPassManager &passes) {
+/// Unrolls loops, and keeps what one step stores and the next one loads in
+/// registers.
+static void addUnrolling(FunctionPassManager &passes, bool isLarge) {
   LoopUnrollOptions unroll(kLevel.getSpeedupLevel());
-  unroll.setPartial(false).setRuntime(false).setPeeling(false);
+  unroll.setPartial(isLarge).setRuntime(false).setPeeling(false);
   passes.addPass(LoopUnrollPass(unroll));
   passes.addPass(InstCombinePass());
   passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()),
                                                  /*UseMemorySSA=*/true));
 }
 
-void cpu::optimizeModule(Module &module, TargetMachine &machine) {
+void cpu::optimizeModule(Module &module, TargetMachine &machine, bool isLarge) {
   PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
   PassBuilder builder(&machine, tuning);
   builder.registerVectorizerEndEPCallback(
-      [](FunctionPassManager &passes, OptimizationLevel) {
-        addUnrolling(passes);
+      [=](FunctionPassManager &passes, OptimizationLevel) {
+        addUnrolling(passes, isLarge);
       });
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;

@@ -8,7 +8,7 @@
 //
 // LLVM's pipeline of its level 2 with another way to unroll loops. LLVM unrolls
 // what remains of loops over rows eight times, which gains nothing where memory
-// is what a kernel waits for and made up 40 % of the time to compile it.
+// is what a kernel waits for and made up two fifths of the time to compile it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,19 @@ namespace regather::cpu {
 
 /// What these passes are called in the key of compiled code: to be changed
 /// whenever they make other code of the same kernel.
-inline constexpr llvm::StringLiteral kOptimization = "O2, short loops unrolled";
+inline constexpr llvm::StringLiteral kOptimization =
+    "O2, loops of known length unrolled";
 
-/// Optimises a kernel for `machine`; no result changes a bit. Loops are
-/// unrolled only as a whole, after they have become vectors: then sums over
-/// rows stay in registers.
-void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine);
+/// Kernels with an argument or a result of as many bytes run for so long that
+/// unrolling a loop in part is worth the time that it takes to compile.
+inline constexpr int64_t kMinUnrolledBytes = 1 << 16;
+
+/// Optimises a kernel for `machine`; no result changes a bit. Loops whose
+/// length is known are unrolled after they have become vectors: short ones as a
+/// whole, so that sums over rows stay in registers, and others in part if
+/// `isLarge`.
+void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
+                    bool isLarge);
 
 } // namespace regather::cpu
 
