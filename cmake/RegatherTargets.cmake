@@ -4,9 +4,10 @@ include_guard()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Otherwise ccache does not cache what includes a precompiled header.
+  # Otherwise ccache does not cache what includes a precompiled header, and runs the
+  # preprocessor first, which takes a tenth of a build from nothing.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-    ${CCACHE_PROGRAM})
+    CCACHE_DEPEND=1 ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

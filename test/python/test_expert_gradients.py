@@ -71,6 +71,43 @@ def uneven() -> tuple[Any, ...]:
     return model, {"input_ids": tokens, "labels": labels}, None, ()
 
 
+class TwoHeads(torch.nn.Module):
+    """Experts, and heads for the next token and for the one after it, each with
+    a loss that is the mean over the tokens that count for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = torch.nn.Embedding(64, 16)
+        self.router = torch.nn.Linear(16, 4, bias=False)
+        self.up = torch.nn.Parameter(torch.randn(4, 16, 8) / 4)
+        self.down = torch.nn.Parameter(torch.randn(4, 8, 16) / 4)
+        self.heads = torch.nn.ModuleList(torch.nn.Linear(16, 64)
+                                         for _ in range(2))
+
+    def forward(self, tokens: torch.Tensor) -> list[torch.Tensor]:
+        hidden = self.embedding(tokens).reshape(-1, 16)
+        score, expert = self.router(hidden).softmax(-1).max(-1)
+        order = expert.argsort(stable=True)
+        ends = (expert[:, None] == torch.arange(4)).sum(0).cumsum(0).int()
+        rows = torch._grouped_mm(hidden[order], self.up, offs=ends).relu()
+        rows = torch._grouped_mm(rows, self.down, offs=ends)
+        hidden = hidden.index_add(0, order, rows * score[order, None])
+        return [head(hidden) for head in self.heads]
+
+
+def several_heads() -> tuple[Any, ...]:
+    """NVIDIA/Megatron-LM#7452: losses of heads that predict several tokens, each
+    divided by a rank's own count."""
+    _, inputs, _, _ = uneven()
+
+    def loss(heads: list[torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
+        return sum(torch.nn.functional.cross_entropy(
+            head, labels.roll(-distance, 1).flatten())
+            for distance, head in enumerate(heads))
+
+    return TwoHeads(), (inputs["input_ids"],), loss, (inputs["labels"],)
+
+
 class Case:
     """A captured step, and what eager PyTorch computes with the same model."""
 
@@ -78,9 +115,10 @@ class Case:
                  directory: Path) -> None:
         torch.manual_seed(0)
         made = make()
-        model, inputs, _, _ = made
+        model, inputs, measure, targets = made
         # Also the first run, in which the library installs its hooks.
-        loss = model(**inputs).loss
+        loss = (model(**inputs).loss if measure is None
+                else measure(model(*inputs), *targets))
         loss.backward()
         self.eager = {"loss": loss.detach()} | {
             f"grad.{name}": value.grad.clone()
@@ -110,10 +148,12 @@ RUNS = [
     (uneven, "dp:4"),
     (uneven, "dp:2,ep:2"),
     (uneven, "dp:2,tp:2"),
+    (several_heads, "dp:4"),
+    (several_heads, "dp:2,ep:2"),
 ]
 
 
-@pytest.mark.parametrize("make", [grouped, batched, uneven])
+@pytest.mark.parametrize("make", [grouped, batched, uneven, several_heads])
 def test_one_device_equals_eager(case: Case) -> None:
     assert_close(case.captured.whole, case.eager)
 
