@@ -22,30 +22,27 @@ function(regather_find_archives out root)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# regather_find_llvm_archives(): sets REGATHER_LLVM_ARCHIVES, all of LLVM's and
-# MLIR's, and what they need of the system.
-macro(regather_find_llvm_archives)
-  if(NOT REGATHER_LLVM_ARCHIVES)
-    file(GLOB REGATHER_LLVM_ARCHIVES ${LLVM_LIBRARY_DIRS}/libMLIR*.a
-      ${LLVM_LIBRARY_DIRS}/libLLVM*.a)
-    execute_process(
-      COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --system-libs
-      OUTPUT_VARIABLE system_libraries OUTPUT_STRIP_TRAILING_WHITESPACE
-      COMMAND_ERROR_IS_FATAL ANY)
-    separate_arguments(system_libraries)
-    # LLVM's packages depend on libraries, but not on the names that linkers
-    # search.
-    foreach(library ${system_libraries})
-      string(REGEX REPLACE "^-l" "" library "${library}")
-      if(NOT IS_ABSOLUTE ${library})
-        find_library(REGATHER_LIBRARY_${library}
-          NAMES ${library} lib${library}.so.1 lib${library}.so.2 REQUIRED)
-        set(library ${REGATHER_LIBRARY_${library}})
-      endif()
-      list(APPEND REGATHER_LLVM_ARCHIVES ${library})
-    endforeach()
-  endif()
-endmacro()
+# regather_find_llvm_archives(OUT): all of LLVM and MLIR, and what they need of the
+# system.
+function(regather_find_llvm_archives out)
+  file(GLOB found ${LLVM_LIBRARY_DIRS}/libMLIR*.a ${LLVM_LIBRARY_DIRS}/libLLVM*.a)
+  execute_process(
+    COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --system-libs
+    OUTPUT_VARIABLE system_libraries OUTPUT_STRIP_TRAILING_WHITESPACE
+    COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(system_libraries)
+  # LLVM's packages depend on libraries, but not on the names that linkers search.
+  foreach(library ${system_libraries})
+    string(REGEX REPLACE "^-l" "" library "${library}")
+    if(NOT IS_ABSOLUTE ${library})
+      find_library(REGATHER_LIBRARY_${library}
+        NAMES ${library} lib${library}.so.1 lib${library}.so.2 REQUIRED)
+      set(library ${REGATHER_LIBRARY_${library}})
+    endif()
+    list(APPEND found ${library})
+  endforeach()
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
 
 # regather_link_archives(TARGET LIBRARIES...): our libraries and what they need, and
 # LLVM's, by file: the link interface of ours names the shared LLVM. The linker takes
@@ -62,8 +59,8 @@ function(regather_link_archives target)
     target_link_libraries(${target} PRIVATE $<TARGET_FILE:${archive}>)
   endforeach()
   find_package(Threads REQUIRED)
-  regather_find_llvm_archives()
+  regather_find_llvm_archives(llvm_archives)
   target_link_options(${target} PRIVATE LINKER:--gc-sections LINKER:--as-needed)
-  target_link_libraries(${target} PRIVATE ${REGATHER_LLVM_ARCHIVES}
+  target_link_libraries(${target} PRIVATE ${llvm_archives}
     Threads::Threads ${CMAKE_DL_LIBS})
 endfunction()
