@@ -8,7 +8,7 @@
 //
 // LLVM's pipeline of its level 2 with another way to unroll loops. LLVM unrolls
 // what remains of loops over rows eight times, which gains nothing where memory
-// is what a kernel waits for and made up two fifths of the time to compile it.
+// is what a kernel waits for and made up a third of the time to compile it.
 //
 //===----------------------------------------------------------------------===//
 
