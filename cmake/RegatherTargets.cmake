@@ -120,6 +120,21 @@ function(regather_share_precompiled_headers target)
   endif()
 endfunction()
 
+# regather_compile_quickly(TARGET): without optimization where builds are to be
+# quick. Most tests compute next to nothing themselves, and compile in half of the
+# time.
+function(regather_compile_quickly target)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Dev>:-O0>)
+    get_target_property(header ${target} PRECOMPILE_HEADERS_REUSE_FROM)
+    if(header)
+      # It differs in the macro __OPTIMIZE__ alone. CMake knows what it depends on.
+      target_compile_options(${target} PRIVATE
+        "$<$<CONFIG:Dev>:SHELL:-Xclang -fno-validate-pch>")
+    endif()
+  endif()
+endfunction()
+
 # regather_add_library(NAME [PLAIN] SOURCES... DEPENDS tablegen...
 #                      LINK libraries...)
 # A static library on top of the shared libMLIR and libLLVM. PLAIN: none of its

@@ -7,6 +7,7 @@ The build lies in `build-wheel`, so that a second run compiles what changed.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -53,6 +54,9 @@ def check_contents(wheel: Path) -> Case:
 def check_install(folder: Path, wheel: Path) -> Case:
     name = "wheel::functions"
     environment = folder / "environment"
+    # Not the library of a build folder that somebody's shell names.
+    variables = {name: value for name, value in os.environ.items()
+                 if not name.startswith("REGATHER_")}
     for command in (
             [sys.executable, "-m", "venv", environment],
             [environment / "bin" / "pip", "install", "--quiet", "--no-index",
@@ -60,7 +64,8 @@ def check_install(folder: Path, wheel: Path) -> Case:
             [environment / "bin" / "python", "-I", "-c", PROGRAM,
              ROOT / "examples" / "llama3-debug.fx.json", folder / "step.rgb"]):
         done = subprocess.run(list(map(str, command)), cwd=folder, text=True,
-                              capture_output=True, timeout=600)
+                              env=variables, capture_output=True,
+                              timeout=600)
         if done.returncode != 0:
             return failed(name, done.stdout + done.stderr)
     return passed(name)
