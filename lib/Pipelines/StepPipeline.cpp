@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "regather/Conversion/Passes.h"
 #include "regather/Dialect/TG/Transforms/ModelAxes.h"
 #include "regather/Dialect/TG/Transforms/OptimizerGroups.h"
 #include "regather/Pipelines/PassOptionText.h"
@@ -115,6 +116,10 @@ void regather::buildStepPipeline(OpPassManager &pm,
 
 void regather::buildShardingPipeline(OpPassManager &pm,
                                      const StepOptions &options) {
+  // Collectives, the rules of sharding and optimizers know real numbers.
+  if (!getModelAxes(options).empty() || hasDataAxis(options) ||
+      options.optimizer)
+    pm.addPass(createExpandTGComplexNodesPass());
   // From a step on one device to one rank's part of it, with collectives:
   // first what cuts the model, then what cuts the batch.
   if (!getModelAxes(options).empty()) {

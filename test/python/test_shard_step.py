@@ -41,6 +41,26 @@ def mixtral() -> tuple:
     return library_model("mixtral")
 
 
+class Filter(torch.nn.Module):
+    """Mixes rows and features by frequencies, as FNet does, and weighs those of
+    hidden features by complex numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.Linear(6, 8)
+        self.down = torch.nn.Linear(8, 3)
+        self.weight = torch.nn.Parameter(torch.randn(5, dtype=torch.complex64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mixed = torch.fft.fft(torch.fft.fft(x, dim=0), dim=1).real
+        spectrum = torch.fft.rfft(self.up(mixed)) * self.weight
+        return self.down(torch.fft.irfft(spectrum, n=8))
+
+
+def filtered() -> tuple:
+    return Filter(), *perceptron()[1:]
+
+
 @dataclass(frozen=True)
 class Model:
     make: object
@@ -70,6 +90,7 @@ MODELS = {
     "t5": Model(t5, ("/.*(SelfAttention|EncDecAttention).(q|k|v)/=[tp] shard 0",
                      "/.*wi/=[tp] shard 0")),
     "mixtral": Model(mixtral, (*HUB, "/.*down_proj/=[tp] shard 2")),
+    "filter": Model(filtered, ("up.weight=[tp] shard 0",), ()),
 }
 CAPTURED: dict[str, Captured] = {}
 
@@ -111,6 +132,16 @@ def test_chosen_placements_equal_one_device(captured: Captured,
     """Without annotations, cp cuts the sequence and costs decide about tp."""
     _, results = run(captured, "dp:2,tp:2,cp:2", ())
     assert_close(results, captured.whole)
+
+
+@pytest.mark.parametrize("name", ["filter"])
+def test_plans_of_complex_numbers(captured: Captured, name: str) -> None:
+    """Every mesh that its sizes allow can be tried."""
+    result = run_tool("regather", "plan", captured.directory / "step.mlir",
+                      "--cluster=h100-nodes", "--ranks=4", "--quiet")
+    assert result.code == 0, result.stderr
+    assert "dp:4 " in result.stdout.decode()
+    assert "complex" not in result.stdout.decode()
 
 
 SEQUENCE = (*LLAMA, "output(embedding)=[tp] shard 1")

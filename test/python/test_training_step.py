@@ -301,6 +301,33 @@ def test_bits_are_those_of_threads(job: tuple[Path, list[dict]],
     assert repeated == report["losses"]
 
 
+def test_complex_parameters_train_as_in_pytorch(tmp_path: Path) -> None:
+    """They lie as real tensors, and states show them as complex ones."""
+    found = [ranks.run_complex(tmp_path / "alone"),
+             launch("complex", 2, tmp_path)[0]]
+    model, x, y = ranks.filtered(0, 1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), ranks.CLIP)
+        optimizer.step()
+        losses.append(loss.item())
+    expected = {"mix": model.mix, "turn": model.turn} | {
+        kind: optimizer.state[model.mix][kind]
+        for kind in ("exp_avg", "exp_avg_sq")}
+    for one in found:
+        assert one["losses"] == pytest.approx(losses, rel=1e-5)
+        assert one["again"] == 2 * one["losses"][2:]
+        assert one["state"].keys() == expected.keys()
+        for name, tensor in expected.items():
+            torch.testing.assert_close(
+                torch.tensor(one["state"][name]),
+                torch.view_as_real(tensor.detach()), rtol=1e-4, atol=1e-6)
+
+
 def test_elastic_steps_have_the_same_bits_on_any_ranks(tmp_path: Path) -> None:
     """On one, two and four; saved by four and resumed by two. `regather run`
     has them, too."""

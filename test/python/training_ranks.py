@@ -181,6 +181,57 @@ def run_elastic_resume(folder: Path) -> dict[str, object]:
     return found
 
 
+class Filter(nn.Module):
+    """Complex inputs, buffers, and parameters with rows that 2 ranks cannot
+    divide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.Parameter(torch.randn(5, 4, dtype=torch.complex64))
+        self.output = nn.Linear(5, 2)
+        angles = torch.arange(4) / 4
+        self.register_buffer("turn", torch.polar(torch.ones(4), angles))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.output(((x * self.turn) @ self.mix.T).abs())
+
+
+def filtered(part: int, parts: int
+             ) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    """A model and one of `parts` parts of its batch."""
+    torch.manual_seed(5)
+    model = Filter()
+    x, y = torch.randn(8, 4, dtype=torch.complex64), torch.randn(8, 2)
+    return model, x.chunk(parts)[part], y.chunk(parts)[part]
+
+
+def run_complex(folder: Path) -> dict[str, object]:
+    """Three steps, and one that is resumed from each way of saving two."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    model, x, y = filtered(int(os.environ.get("RANK", "0")), world)
+
+    def make() -> regather.TrainingStep:
+        return regather.compile(
+            model, (x, y), loss=nn.functional.mse_loss, clip=CLIP, quiet=True,
+            optimizer=torch.optim.AdamW(model.parameters(), lr=0.1))
+
+    step, resumed = make(), make()
+    losses = [step((x, y)).item() for _ in range(2)]
+    dcp.save(step.state_dict(), checkpoint_id=folder / "checkpoint")
+    step.save(folder / "tensors")
+    losses.append(step((x, y)).item())
+    load_from(resumed, folder / "checkpoint")
+    again = [resumed((x, y)).item()]
+    resumed.load(folder / "tensors")
+    again.append(resumed((x, y)).item())
+    state = step.state_dict()
+    return {"losses": losses, "again": again, "state": {
+        name: torch.view_as_real(whole(tensor.detach())).tolist()
+        for name, tensor in {
+            "mix": state["model"]["mix"], "turn": state["model"]["turn"],
+            **state["optimizer"]["state"]["mix"]}.items()}}
+
+
 def load_from(step: regather.TrainingStep, checkpoint: Path) -> None:
     if checkpoint.name == "tensors":
         step.load(checkpoint)

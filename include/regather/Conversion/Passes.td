@@ -113,6 +113,23 @@ def ConvertMathToArithPass : Pass<"convert-math-to-arith"> {
   ];
 }
 
+def ExpandTGComplexNodesPass
+    : Pass<"expand-tg-complex-nodes", "::mlir::ModuleOp"> {
+  let summary = "Take complex nodes apart into real ones";
+  let description = [{
+    Replaces every node with complex operands or results by nodes of the real
+    and the imaginary part. Collectives, rules of sharding and optimizers are
+    for real numbers, so steps go through this before they get any. A complex
+    argument or result of a function becomes one real tensor with a last
+    dimension of 2, the real part first.
+
+    Precondition: only nodes and returns use complex tensors, and each node
+    calls a target that can be taken apart. Otherwise there is one error for
+    each that does not, all of a function at once.
+  }];
+  let dependentDialects = ["::regather::tg::TGDialect"];
+}
+
 def ConvertTGNodesToLinalgPass
     : Pass<"convert-tg-nodes-to-linalg", "::mlir::ModuleOp"> {
   let summary = "Replace the nodes of a step by structured operations";

@@ -388,31 +388,54 @@ LogicalResult Expander::run() {
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Gives complex arguments their new type, and finds their parts.
+/// Gives complex arguments their new type, and finds their parts: in forward,
+/// if anything has a phase.
 static void expandArguments(func::FuncOp function, Expander::PairMap &pairs) {
   Block &entry = function.front();
+  std::optional<tg::Phase> phase;
+  if (llvm::any_of(entry, [](Operation &op) { return tg::getPhase(&op); }))
+    phase = tg::Phase::Forward;
   for (BlockArgument argument : entry.getArguments()) {
     if (!getComplexElement(argument.getType()))
       continue;
     argument.setType(getJoinedType(argument.getType()));
-    NodeMaker b(argument.getLoc(), entry.begin(), &entry);
+    NodeMaker b(argument.getLoc(), entry.begin(), &entry, phase);
     Pair pair = split(b, argument);
     pairs[argument] = {cast<Value>(pair.real), cast<Value>(pair.imaginary)};
   }
 }
 
-/// Joins the parts of what a function returns.
+/// Joins the parts of what a function returns, in the phase that made them.
 static void expandReturn(func::ReturnOp op, const Expander::PairMap &pairs) {
-  NodeMaker b(op.getLoc(), op->getIterator(), op->getBlock());
   for (OpOperand &operand : op->getOpOperands()) {
     auto it = pairs.find(operand.get());
-    if (it != pairs.end())
-      operand.set(join(b, it->second.first, it->second.second));
+    if (it == pairs.end())
+      continue;
+    auto [real, imaginary] = it->second;
+    Operation *maker = real.getDefiningOp();
+    NodeMaker b(op.getLoc(), op->getIterator(), op->getBlock(),
+                maker ? tg::getPhase(maker) : std::nullopt);
+    operand.set(join(b, real, imaginary));
   }
 }
 
 static bool hasComplex(TypeRange types) {
   return llvm::any_of(types, getComplexElement);
+}
+
+/// Parts for what could not be replaced, so that what reads it is looked at.
+static void standIn(Operation *op, Expander::PairMap &pairs) {
+  NodeMaker b(op->getLoc(), op->getIterator(), op->getBlock());
+  for (Value result : op->getResults()) {
+    if (!getComplexElement(result.getType()))
+      continue;
+    auto type = cast<RankedTensorType>(getPartType(result.getType()));
+    Value zeros = b.make(Target::AtenFullDefault,
+                         {Attribute(b.getI64ArrayAttr(type.getShape())),
+                          Attribute(b.getF64FloatAttr(0.0))},
+                         type);
+    pairs[result] = {zeros, zeros};
+  }
 }
 
 static LogicalResult expandFunction(func::FuncOp function) {
@@ -424,6 +447,7 @@ static LogicalResult expandFunction(func::FuncOp function) {
   FunctionType type = function.getFunctionType();
   Expander::PairMap pairs;
   expandArguments(function, pairs);
+  LogicalResult all = success();
   for (Operation *op : users) {
     LogicalResult result = success();
     if (auto node = dyn_cast<tg::NodeOp>(op))
@@ -432,9 +456,13 @@ static LogicalResult expandFunction(func::FuncOp function) {
       expandReturn(terminator, pairs);
     else
       result = op->emitError() << "uses complex numbers, which only nodes may";
-    if (failed(result))
-      return failure();
+    if (failed(result)) {
+      standIn(op, pairs);
+      all = failure();
+    }
   }
+  if (failed(all))
+    return failure();
   for (Operation *op : llvm::reverse(users))
     if (isa<tg::NodeOp>(op))
       op->erase();
@@ -448,8 +476,9 @@ static LogicalResult expandFunction(func::FuncOp function) {
 }
 
 LogicalResult regather::nodes::expandComplexNodes(ModuleOp module) {
+  LogicalResult all = success();
   for (auto function : module.getOps<func::FuncOp>())
     if (!function.isExternal() && failed(expandFunction(function)))
-      return failure();
-  return success();
+      all = failure();
+  return all;
 }

@@ -22,9 +22,15 @@ NodeMaker::NodeMaker(tg::NodeOp node)
   attributes = getDictionaryAttr(named);
 }
 
-NodeMaker::NodeMaker(Location loc, Block::iterator point, Block *block)
-    : ImplicitLocOpBuilder(loc, block, point),
-      attributes(getDictionaryAttr({})) {}
+NodeMaker::NodeMaker(Location loc, Block::iterator point, Block *block,
+                     std::optional<tg::Phase> phase)
+    : ImplicitLocOpBuilder(loc, block, point) {
+  SmallVector<NamedAttribute> named;
+  if (phase)
+    named.push_back(getNamedAttr(tg::kPhaseAttrName,
+                                 tg::PhaseAttr::get(getContext(), *phase)));
+  attributes = getDictionaryAttr(named);
+}
 
 Value NodeMaker::make(Target target, ArrayRef<NodeOperand> operands,
                       Type type) {

@@ -42,9 +42,10 @@ class NodeMaker : public mlir::ImplicitLocOpBuilder {
 public:
   /// In front of `node`.
   explicit NodeMaker(tg::NodeOp node);
-  /// At `point`, with attributes of nothing.
+  /// At `point`, in `phase` if it is known, without other attributes.
   explicit NodeMaker(mlir::Location loc, mlir::Block::iterator point,
-                     mlir::Block *block);
+                     mlir::Block *block,
+                     std::optional<tg::Phase> phase = std::nullopt);
 
   mlir::Value make(Target target, llvm::ArrayRef<NodeOperand> operands,
                    mlir::Type type);

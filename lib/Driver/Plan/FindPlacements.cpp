@@ -8,6 +8,7 @@
 
 #include "FindPlacements.h"
 
+#include "regather/Conversion/Passes.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -62,6 +63,7 @@ regather::findPlacements(ModuleOp module, StringRef mesh,
     options.mesh.push_back(axis.str());
   options.cluster = cluster;
   PassManager pm(context);
+  pm.addPass(createExpandTGComplexNodesPass());
   pm.addPass(tg::createShardStepPass(options));
   LogicalResult result = pm.run(*copy);
   context->setRemarkEngine(nullptr);

@@ -261,7 +261,7 @@ def _check(
             gradients[output.of] = value
         elif output.role in ("update", "buffer"):
             state[output.of] = value
-    norms = [float(g.double().norm()) for g in eager.gradients.values()]
+    norms = [float(g.norm()) for g in eager.gradients.values()]
     # Some gradients are zero but for rounding.
     least = 1e-2 * max((n for n in norms if n < float("inf")), default=0.0)
     for tensor in trace.parameters:

@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 
 from regather.fx.files import replacing
 from regather.library.errors import RegatherError
-from regather.training.shards import DTYPES, local_range
+from regather.training.shards import DTYPES, as_real, local_range
 from regather.training.state import StepState
 
 INDEX = "state.safetensors.index.json"
@@ -41,7 +41,7 @@ def save(folder: str | os.PathLike[str], state: StepState, count: int,
     owners = _share_out(state, ranks)
     own = {}
     for name, owner in owners.items():
-        whole = state.gather(name)
+        whole = as_real(state.gather(name))
         if owner == rank:
             # Tensors that share memory, such as one rank's with its step.
             own[name] = whole.contiguous().clone()

@@ -12,7 +12,7 @@ import torch
 from regather.execution import Executable, Value
 from regather.library.errors import RegatherError
 from regather.training.process_group import ProcessGroupTransport
-from regather.training.shards import DTYPES, allocate
+from regather.training.shards import DTYPES, allocate, as_real
 
 
 class StepProgram:
@@ -29,7 +29,7 @@ class StepProgram:
         # Of inputs: number of the argument, and of the leaf of the batch.
         self._inputs: list[tuple[int, int, Value, tuple[int, ...]]] = [
             (i, numbers[value.name], value,
-             tuple(examples[numbers[value.name]].shape))
+             tuple(as_real(examples[numbers[value.name]]).shape))
             for i, value in enumerate(executable.arguments)
             if value.role == "input"]
         for *_, value, shape in self._inputs:
@@ -114,6 +114,7 @@ def _check_input(value: Value, shape: tuple[int, ...], tensor: Any,
         raise RegatherError(f"input '{value.name}': expects a tensor on "
                             f"{' or '.join(places)}, got one on "
                             f"{tensor.device}")
+    tensor = as_real(tensor.detach())
     if tensor.dtype != DTYPES[value.element_type]:
         raise RegatherError(f"input '{value.name}': expects "
                             f"{DTYPES[value.element_type]}, got {tensor.dtype}")
@@ -121,7 +122,7 @@ def _check_input(value: Value, shape: tuple[int, ...], tensor: Any,
         raise RegatherError(
             f"input '{value.name}': expects shape {list(shape)}, as the step "
             f"was compiled for, got {list(tensor.shape)}")
-    return tensor.detach().contiguous()
+    return tensor.contiguous()
 
 
 def _close(executable: Executable,

@@ -25,6 +25,14 @@ def allocate(value: Value) -> torch.Tensor:
     return torch.zeros(value.shape, dtype=DTYPES[value.element_type])
 
 
+def as_real(tensor: torch.Tensor) -> torch.Tensor:
+    """As programs have it: of complex numbers, real and imaginary part along a
+    last dimension of two. Shares memory unless it is a lazy conjugate."""
+    if not tensor.is_complex():
+        return tensor
+    return torch.view_as_real(tensor.resolve_conj())
+
+
 def without_padding(value: Value, local: torch.Tensor) -> torch.Tensor:
     """The part of `local` that lies in the whole tensor; shares its memory."""
     for shard in value.shards:
@@ -79,10 +87,14 @@ class RankMesh:
                 "cpu", tuple(self._sizes),
                 mesh_dim_names=tuple(name for name, _ in axes))
 
-    def to_distributed(self, value: Value, local: torch.Tensor) -> torch.Tensor:
+    def to_distributed(self, value: Value, local: torch.Tensor,
+                       is_complex: bool = False) -> torch.Tensor:
         """Shares the memory of `local`. Raises `RegatherError` if the process
         group cannot carry what lies on CPUs."""
         part = without_padding(value, local)
+        shape = torch.Size(value.global_shape)
+        if is_complex:
+            part, shape = torch.view_as_complex(part), shape[:-1]
         if self.mesh is None:
             return part
         check_carries_cpu_tensors()
@@ -93,7 +105,6 @@ class RankMesh:
                     if is_sharded]
             for axis in axes:
                 placements[axis] = Shard(shard.dimension)
-        shape = torch.Size(value.global_shape)
         return DTensor.from_local(
             part, self.mesh, placements, run_check=False, shape=shape,
             stride=torch.empty(shape, device="meta").stride())
@@ -109,10 +120,10 @@ class RankMesh:
         """Writes what `given`, whole or distributed in any way, holds."""
         own = without_padding(value, local)
         if isinstance(given, DTensor):
-            part = given.to_local()
+            part = as_real(given.to_local())
             if (given.device_mesh == self.mesh
                     and part.data_ptr() == own.data_ptr()
                     and part.shape == own.shape):
                 return
             given = given.full_tensor()
-        own.copy_(cut(value, given))
+        own.copy_(cut(value, as_real(given)))

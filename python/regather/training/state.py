@@ -11,7 +11,8 @@ from regather.execution import Executable, Value
 from regather.fx.graph import CapturedGraph
 from regather.library.errors import RegatherError
 from regather.training.initialization import initialize
-from regather.training.shards import RankMesh, allocate, cut, without_padding
+from regather.training.shards import (RankMesh, allocate, as_real, cut,
+                                      without_padding)
 
 # What a step is told anew each time.
 _GIVEN = ("step", "learning_rate")
@@ -32,6 +33,8 @@ class StepState:
         self.tensors = {name: allocate(value)
                         for name, value in self.values.items()
                         if self._lies_here(value)}
+        # Parameters and buffers of complex numbers, which lie as real ones.
+        self._complex: set[str] = set()
 
     def _lies_here(self, value: Value) -> bool:
         return True
@@ -67,6 +70,8 @@ class StepState:
         for name, tensor in captured.tensors.items():
             if name not in self.values:
                 continue
+            if tensor.is_complex():
+                self._complex.add(name)
             if tensor.is_meta:
                 missing.add(name)
             else:
@@ -88,7 +93,7 @@ class StepState:
     def _set(self, name: str, tensor: torch.Tensor) -> None:
         value = self.values[name]
         own = self._blank(name)
-        without_padding(value, own).copy_(cut(value, tensor.detach()))
+        without_padding(value, own).copy_(cut(value, as_real(tensor.detach())))
         self._keep(name, own)
 
     def part(self, name: str) -> torch.Tensor:
@@ -96,7 +101,14 @@ class StepState:
         local = self._read(name)
         if self.values[name].role == "rng":
             return local
-        return self._mesh.to_distributed(self.values[name], local)
+        return self._mesh.to_distributed(self.values[name], local,
+                                         self._is_complex(name))
+
+    def _is_complex(self, name: str) -> bool:
+        """States of the optimizer are as their parameter."""
+        if self.values[name].role == "optimizer_state":
+            name = name.rpartition(".")[0]
+        return name in self._complex
 
     def gather(self, name: str) -> torch.Tensor:
         """The whole tensor. All ranks ask for the same one."""

@@ -42,10 +42,16 @@ static LogicalResult verifyCollective(CollectiveOpInterface op) {
         return op.emitOpError()
                << "operand " << i << " must have a static shape, but dimension "
                << dim << " of " << input << " is dynamic";
-    if (!input.getElementType().isIntOrIndexOrFloat())
-      return op.emitOpError()
-             << "operand " << i
-             << " must have integer or floating-point elements, got " << input;
+    if (!input.getElementType().isIntOrIndexOrFloat()) {
+      InFlightDiagnostic diag =
+          op.emitOpError()
+          << "operand " << i
+          << " must have integer or floating-point elements, got " << input;
+      if (isa<ComplexType>(input.getElementType()))
+        diag.attachNote() << "--expand-tg-complex-nodes makes real tensors of "
+                             "complex ones before a step is sharded";
+      return diag;
+    }
     if (input.getElementType() != member.getElementType())
       return op.emitOpError()
              << "member " << i << " must have element type "

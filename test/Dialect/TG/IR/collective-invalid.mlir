@@ -81,7 +81,8 @@ func.func @element_type(%a: tensor<2xf32>) {
 
 tg.mesh @mesh [dp = 2]
 func.func @element_kind(%a: tensor<2xcomplex<f32>>) {
-  // expected-error@+1 {{operand 0 must have integer or floating-point elements, got 'tensor<2xcomplex<f32>>'}}
+  // expected-error@+2 {{operand 0 must have integer or floating-point elements, got 'tensor<2xcomplex<f32>>'}}
+  // expected-note@+1 {{--expand-tg-complex-nodes makes real tensors of complex ones before a step is sharded}}
   %0 = tg.all_gather %a on @mesh [dp] dim 0 phase forward
       : (tensor<2xcomplex<f32>>) -> !tg.future<tensor<4xcomplex<f32>>>
   return
