@@ -42,8 +42,8 @@ def mixtral() -> tuple:
 
 
 class Filter(torch.nn.Module):
-    """Mixes rows and features by frequencies, as FNet does, and weighs those of
-    hidden features by complex numbers."""
+    """Mixes positions and features by frequencies, as FNet does, and weighs those
+    of hidden features by complex numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,13 +52,16 @@ class Filter(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.randn(5, dtype=torch.complex64))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        mixed = torch.fft.fft(torch.fft.fft(x, dim=0), dim=1).real
+        mixed = torch.fft.fftn(x, dim=(1, 2)).real
         spectrum = torch.fft.rfft(self.up(mixed)) * self.weight
         return self.down(torch.fft.irfft(spectrum, n=8))
 
 
 def filtered() -> tuple:
-    return Filter(), *perceptron()[1:]
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(8, 4, 6, generator=generator)
+    target = torch.randn(8, 4, 3, generator=generator)
+    return Filter(), (x,), torch.nn.functional.mse_loss, (target,)
 
 
 @dataclass(frozen=True)
