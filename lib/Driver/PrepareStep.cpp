@@ -108,18 +108,32 @@ LogicalResult regather::verifyNamedPasses(ModuleOp module,
 // What is done to it
 //===----------------------------------------------------------------------===//
 
+/// True if an argument or a result of a function is of such a type.
+static bool isAtBoundary(ModuleOp module, function_ref<bool(Type)> isSuch) {
+  return llvm::any_of(module.getOps<func::FuncOp>(), [&](func::FuncOp func) {
+    return llvm::any_of(func.getArgumentTypes(), isSuch) ||
+           llvm::any_of(func.getResultTypes(), isSuch);
+  });
+}
+
 /// Lowers the nodes of a module that has complex or unsigned arguments or
-/// results: an engine sees pairs and signless integers.
-static LogicalResult lowerCapturedTypes(ModuleOp module) {
-  bool isNeeded =
-      llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp func) {
-        return llvm::any_of(func.getArgumentTypes(), isOnlyInCaptures) ||
-               llvm::any_of(func.getResultTypes(), isOnlyInCaptures);
-      });
-  if (!isNeeded || !hasNodes(module))
+/// results: an engine sees pairs and signless integers. Where all of them are
+/// complex and the step is to be sharded, it stays one of nodes, which rules of
+/// sharding know best.
+static LogicalResult lowerCapturedTypes(ModuleOp module,
+                                        const StepOptions &options) {
+  if (!isAtBoundary(module, isOnlyInCaptures) || !hasNodes(module))
     return success();
+  bool hasBytes = isAtBoundary(module, [](Type type) {
+    return getElementTypeOrSelf(type).isUnsignedInteger();
+  });
+  bool isSharded = !options.shard.mesh.empty() || options.shard.elastic ||
+                   options.ranks.value_or(1) > 1;
   PassManager pm(module.getContext());
-  pm.addPass(createConvertTGNodesToLinalgPass());
+  if (hasBytes || !isSharded)
+    pm.addPass(createConvertTGNodesToLinalgPass());
+  else
+    pm.addPass(createExpandTGComplexNodesPass());
   return pm.run(module);
 }
 
@@ -154,7 +168,7 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
                    !options.memory && isMemoryOpen(options);
   if (!options.memory && !isDefault)
     return success();
-  if (failed(lowerCapturedTypes(module)))
+  if (failed(lowerCapturedTypes(module, options)))
     return failure();
   FailureOr<AnalyzedStep> step =
       analyzeStep(module, options.entry,
@@ -247,7 +261,7 @@ FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
                                               const StepOptions &wanted) {
   StepOptions given = wanted;
   std::optional<StepMemoryPlan> memory;
-  if (failed(lowerCapturedTypes(module)) ||
+  if (failed(lowerCapturedTypes(module, given)) ||
       failed(decideMemory(module, given, memory)))
     return failure();
   FailureOr<StepOrigin> origin = shardModule(module, given);
@@ -278,7 +292,7 @@ FailureOr<PreparedStep> regather::prepareWholeStep(ModuleOp module,
 FailureOr<ShardedStep> regather::shardOverMesh(ModuleOp module,
                                                const StepOptions &options) {
   ShardedStep sharded = {module.clone(), StepOrigin()};
-  if (failed(lowerCapturedTypes(*sharded.module)))
+  if (failed(lowerCapturedTypes(*sharded.module, options)))
     return failure();
   FailureOr<StepOrigin> origin = shardModule(*sharded.module, options);
   if (failed(origin))

@@ -339,8 +339,7 @@ def test_step_equals_eager(function: Callable[..., Any], tmp_path: Path) -> None
                        "--convert-tg-nodes-to-linalg", "-o", tmp_path / "lowered.mlir")
     assert lowered.code == 0, lowered.stderr
     expected = step.run()
-    # Complex numbers do not cross ranks.
-    for way in (*RUNS, SHARDED)[: 3 if function is spectra else None]:
+    for way in (*RUNS, SHARDED):
         results = execute(tmp_path, *way)
         compared = {name: results[name] for name in expected}
         assert not find_errors(compared, expected, 1e-4), way

@@ -8,6 +8,8 @@
 
 #include "NodeExpansion.h"
 
+#include "regather/Dialect/TG/Steps/Policies.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -108,6 +110,7 @@ private:
   std::optional<Pair> expandArithmetic(Target target);
   std::optional<Value> expandToReal(Target target);
   LogicalResult expandByPart(Target target);
+  void splitNumbers(tg::NodeOp first, tg::NodeOp second, Target target);
   Value toTensor(NodeOperand operand);
   void give(Pair pair);
 
@@ -281,7 +284,7 @@ std::optional<Value> Expander::expandToReal(Target target) {
 }
 
 /// Targets that treat both parts alike. Real tensors beside complex ones enter
-/// the imaginary part only as indices or conditions.
+/// the imaginary part only as indices or conditions, real numbers not at all.
 static bool isByPart(Target target) {
   switch (target) {
   case Target::AtenAliasDefault:
@@ -330,15 +333,65 @@ static bool isByPart(Target target) {
   }
 }
 
+/// True if the input says where, not what.
+static bool isPlace(tg::NodeOp node, Target target, unsigned input) {
+  switch (target) {
+  case Target::AtenWhereSelf:
+    return input == 0;
+  case Target::AtenGatherDefault:
+  case Target::AtenIndexSelectDefault:
+  case Target::AtenIndexTensor:
+    return input > 0;
+  case Target::AtenIndexPutDefault:
+    return input > 0 && input + 1 < node.getInputs().size();
+  default:
+    return false;
+  }
+}
+
+/// The place of the number that new elements have, if the target makes such.
+static std::optional<unsigned> getFillArgument(Target target) {
+  if (target == Target::AtenFullLikeDefault)
+    return 1;
+  if (target == Target::AtenConstantPadNdDefault)
+    return 2;
+  return std::nullopt;
+}
+
+/// Gives the copies of a node, which are of one part each, that part of the
+/// number that new elements have, and the type of a part where they name one.
+void Expander::splitNumbers(tg::NodeOp first, tg::NodeOp second,
+                            Target target) {
+  std::optional<unsigned> fill = getFillArgument(target);
+  if (fill && *fill < operands.size()) {
+    auto setFill = [&](tg::NodeOp copy, NodeOperand number) {
+      SmallVector<Attribute> args(copy.getArgsAttr().getValue());
+      args[*fill] =
+          number ? cast<Attribute>(number) : Attribute(b.getF64FloatAttr(0.0));
+      copy.setArgsAttr(b.getArrayAttr(args));
+    };
+    setFill(first, operands[*fill].real);
+    setFill(second, operands[*fill].imaginary);
+  }
+  DictionaryAttr kwargs = node.getKwargsAttr();
+  auto dtype = kwargs ? kwargs.getAs<TypeAttr>("dtype") : TypeAttr();
+  auto complex = dtype ? dyn_cast<ComplexType>(dtype.getValue()) : nullptr;
+  if (!complex)
+    return;
+  NamedAttrList list(kwargs);
+  list.set("dtype", TypeAttr::get(complex.getElementType()));
+  for (tg::NodeOp copy : {first, second})
+    copy.setKwargsAttr(list.getDictionary(node.getContext()));
+}
+
 LogicalResult Expander::expandByPart(Target target) {
   SmallVector<Value> real, imaginary;
-  for (Value input : node.getInputs()) {
+  for (auto [number, input] : llvm::enumerate(node.getInputs())) {
     auto it = pairs.find(input);
     bool isPair = it != pairs.end();
     real.push_back(isPair ? it->second.first : input);
-    bool isValue = !isPair && isa<FloatType>(getElementTypeOrSelf(input));
     imaginary.push_back(isPair ? it->second.second : input);
-    if (isValue)
+    if (!isPair && !isPlace(node, target, number))
       imaginary.back() = b.make(Target::AtenZerosLikeDefault,
                                 NodeOperand(input), input.getType());
   }
@@ -346,12 +399,7 @@ LogicalResult Expander::expandByPart(Target target) {
       llvm::map_to_vector(node.getResultTypes(), getPartType);
   tg::NodeOp first = b.copy(node, real, types);
   tg::NodeOp second = b.copy(node, imaginary, types);
-  // The imaginary part of a tensor full of a real number is zero.
-  if (target == Target::AtenFullLikeDefault) {
-    second.setTarget(tg::getName(Target::AtenZerosLikeDefault));
-    second.setArgsAttr(
-        b.getArrayAttr(second.getArgsAttr().getValue().take_front()));
-  }
+  splitNumbers(first, second, target);
   for (auto [result, re, im] : llvm::zip_equal(
            node.getResults(), first.getResults(), second.getResults()))
     pairs[result] = {re, im};
@@ -409,7 +457,8 @@ static void expandArguments(func::FuncOp function, Expander::PairMap &pairs) {
 static void expandReturn(func::ReturnOp op, const Expander::PairMap &pairs) {
   for (OpOperand &operand : op->getOpOperands()) {
     auto it = pairs.find(operand.get());
-    if (it == pairs.end())
+    // An argument has its new type already.
+    if (it == pairs.end() || isa<BlockArgument>(operand.get()))
       continue;
     auto [real, imaginary] = it->second;
     Operation *maker = real.getDefiningOp();
@@ -438,6 +487,27 @@ static void standIn(Operation *op, Expander::PairMap &pairs) {
   }
 }
 
+/// Says which of the parts of a node the recorded decision saves: both of a
+/// result that it names, and nothing that was computed on the way.
+static void copyRecord(tg::NodeOp node, Operation *before,
+                       const Expander::PairMap &pairs) {
+  if (!tg::hasRecord(node))
+    return;
+  for (Operation *op = node->getPrevNode(); op != before;
+       op = op->getPrevNode())
+    op->setAttr(tg::kSavedResultsAttrName,
+                DenseI64ArrayAttr::get(node.getContext(), {}));
+  for (OpResult result : node->getResults()) {
+    auto it = pairs.find(result);
+    if (it == pairs.end() ||
+        !tg::isRecordedSaved(node, result.getResultNumber()))
+      continue;
+    for (Value part : {it->second.first, it->second.second})
+      if (auto made = dyn_cast<OpResult>(part))
+        tg::recordSaved(made.getOwner(), made.getResultNumber());
+  }
+}
+
 static LogicalResult expandFunction(func::FuncOp function) {
   SmallVector<Operation *> users;
   function.walk([&](Operation *op) {
@@ -450,12 +520,16 @@ static LogicalResult expandFunction(func::FuncOp function) {
   LogicalResult all = success();
   for (Operation *op : users) {
     LogicalResult result = success();
-    if (auto node = dyn_cast<tg::NodeOp>(op))
+    Operation *before = op->getPrevNode();
+    if (auto node = dyn_cast<tg::NodeOp>(op)) {
       result = Expander(node, pairs).run();
-    else if (auto terminator = dyn_cast<func::ReturnOp>(op))
+      if (succeeded(result))
+        copyRecord(node, before, pairs);
+    } else if (auto terminator = dyn_cast<func::ReturnOp>(op)) {
       expandReturn(terminator, pairs);
-    else
+    } else {
       result = op->emitError() << "uses complex numbers, which only nodes may";
+    }
     if (failed(result)) {
       standIn(op, pairs);
       all = failure();
