@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from regather.fx.operators import (
+    alignment,
     distances,
     drawing,
     fourier,
@@ -37,7 +38,7 @@ _aten = torch.ops.aten
 
 # Those that are taken apart here. What PyTorch's tables make of some of them are
 # operators that have no derivative or no kernel.
-_OWN = (distances, drawing, fourier, sampling, selecting, special)
+_OWN = (alignment, distances, drawing, fourier, sampling, selecting, special)
 
 # Rare operators of PyTorch's core set that it can take apart all the same.
 _RARE = (
