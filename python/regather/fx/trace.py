@@ -27,6 +27,7 @@ from regather.fx.checkpointing import as_tags
 from regather.fx.decompositions import decompositions
 from regather.fx.errors import CaptureError, at
 from regather.fx.hooks import ParameterHooks
+from regather.fx.lengths import LengthsAsTensors
 from regather.fx.mesh import is_distributed, local
 from regather.fx.origin import Recorder, WritesUntraced
 from regather.fx.private import FunctionalTensor, plain, pytree
@@ -264,6 +265,7 @@ class _Run:
             replaced(tensors, state),
             subject.attributes.observing(),
             WholeAttention(),
+            LengthsAsTensors(),
             as_tags(self._recorder),
             self._recorder.following_modules(),
             stand_ins.in_functions(),

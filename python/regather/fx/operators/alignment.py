@@ -58,7 +58,8 @@ def _check(log_probs: torch.Tensor, targets: torch.Tensor) -> None:
 
 def _as_column(lengths: Lengths, like: torch.Tensor) -> torch.Tensor:
     if not isinstance(lengths, torch.Tensor):
-        lengths = torch.tensor(lengths, device=like.device)
+        lengths = torch.cat([torch.full((1,), length, device=like.device)
+                             for length in lengths])
     return lengths.reshape(-1, 1).to(torch.int64)
 
 
