@@ -180,6 +180,11 @@ static const CommandOption kOptions[] = {
      "decides, those are taken with which the step fits and takes the least "
      "time",
      kPrepared, readMemory},
+    {"fuse-attention", "MODE OPTION=VALUE...",
+     "What becomes of attention that a model writes as products and a softmax: "
+     "all is computed by blocks, without scores in memory and with other last "
+     "bits; report, which says what would be; or none (default)",
+     kPrepared, readStep},
     {"chunk", "BLOCKS",
      "Carry out the largest chain over independent rows, mostly head and loss, "
      "on one block of rows after the other: auto, a number of blocks, or none "

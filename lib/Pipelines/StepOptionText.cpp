@@ -162,6 +162,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
     return readChoice(options.reshard, {}, text, origin, {"none"});
   if (name == "recompute")
     return readChoice(options.recompute, {}, text, origin, {"none"});
+  if (name == "fuse-attention")
+    return readChoice(options.fuseAttention, {}, text, origin, {"none"});
   if (name == "chunk")
     return readChunks(options.chunk, text, origin);
   if (name == "offload")
@@ -225,6 +227,8 @@ std::string regather::printStepOption(const StepOptions &options,
     return printChoice(options.reshard);
   if (name == "recompute")
     return printChoice(options.recompute);
+  if (name == "fuse-attention")
+    return printChoice(options.fuseAttention);
   if (name == "chunk")
     return printChunks(options.chunk);
   if (name == "offload")
@@ -264,6 +268,7 @@ static bool visitPass(StepOptions &options, StringRef pass,
   };
   visit(options.model);
   visit(options.shard);
+  visit(options.fuseAttention.options);
   visit(options.chunk.options);
   visitOptional(options.policy);
   visit(options.reshard.options);
@@ -292,6 +297,7 @@ static void decideBy(StepOptions &options, StringRef pass, StringRef option) {
   };
   if (pass == "tg-chunk-rows")
     options.chunk.decision = PassDecision::Yes;
+  decide(options.fuseAttention);
   decide(options.reshard);
   decide(options.recompute);
   decide(options.offload);
@@ -306,6 +312,7 @@ static SmallVector<StringRef> listAllPasses() {
   options.policy.emplace();
   options.optimizer.emplace();
   options.reshard.decision = options.bucket.decision = PassDecision::Yes;
+  options.fuseAttention.decision = PassDecision::Yes;
   options.chunk.decision = PassDecision::Yes;
   SmallVector<StringRef> names = listPasses(options, StepStage::Program);
   options.recompute.decision = PassDecision::Yes;

@@ -110,6 +110,7 @@ StepOptions regather::completeOptions(StepOptions options,
     options.bucket.options.mode = BucketMode::Plan;
   }
   bool isPlanned = facts.isOpen && !options.asCaptured;
+  decide(options.fuseAttention, false);
   decide(options.chunk, false);
   decide(options.recompute, isPlanned);
   decide(options.reshard, isPlanned && hasSeveralRanks);

@@ -116,6 +116,13 @@ void regather::buildStepPipeline(OpPassManager &pm,
 
 void regather::buildShardingPipeline(OpPassManager &pm,
                                      const StepOptions &options) {
+  // Attention that the model writes as products, before anybody cuts or saves
+  // its scores.
+  if (options.fuseAttention.isWanted()) {
+    pm.addPass(createFuseAttentionPass(options.fuseAttention.options));
+    closePhase(pm, options);
+  }
+
   // Collectives, the rules of sharding and optimizers know real numbers.
   if (!getModelAxes(options).empty() || hasDataAxis(options) ||
       options.optimizer)

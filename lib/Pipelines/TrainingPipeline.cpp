@@ -49,6 +49,11 @@ struct TrainingPipelineOptions
       llvm::cl::desc("Number of segments of the batch over which sums are "
                      "trees, whatever the ranks; empty: sums are in the order "
                      "of the ranks")};
+  Option<std::string> fuseAttention{
+      *this, "fuse-attention",
+      llvm::cl::desc("What becomes of attention that is written as products "
+                     "and a softmax, and options of tg-fuse-attention: all, "
+                     "report, or none; empty: none")};
   Option<std::string> chunk{
       *this, "chunk",
       llvm::cl::desc("Blocks of rows that the largest chain over rows is "
@@ -105,6 +110,7 @@ struct TrainingPipelineOptions
             {"batch", batch},
             {"layout", layout},
             {"elastic", elastic},
+            {"fuse-attention", fuseAttention},
             {"chunk", chunk},
             {"policy", policy},
             {"reshard", reshard},

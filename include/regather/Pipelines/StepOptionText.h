@@ -24,10 +24,10 @@ namespace regather {
 inline constexpr llvm::StringLiteral kAsCaptured = "as-captured";
 
 /// Sets what the flag `name` is for: mesh (`dp:4` or `rep:2,dp:4`),
-/// replicate-axis, batch, layout, or one of policy, reshard, recompute,
-/// optimizer, bucket, schedule and cuda-graph, which take the mode of a pass
-/// and its options, such as `auto memory-limit=1.2x`, or `none`; bucket a plan
-/// such as `[up],[down]`, too. An empty text changes nothing.
+/// replicate-axis, batch, layout, or one of fuse-attention, policy, reshard,
+/// recompute, optimizer, bucket, schedule and cuda-graph, which take the mode
+/// of a pass and its options, such as `auto memory-limit=1.2x`, or `none`;
+/// bucket a plan such as `[up],[down]`, too. An empty text changes nothing.
 Failure setStepOption(StepOptions &options, llvm::StringRef name,
                       llvm::StringRef text, llvm::StringRef origin);
 

@@ -89,7 +89,8 @@ struct StepOptions {
   /// either without a mesh is an error, so nothing is not the default.
   std::optional<tg::BatchMode> batch;
   std::optional<tg::ParameterLayout> layout;
-  /// Not done unless somebody asks for it.
+  /// Neither is done unless somebody asks for it.
+  Choice<tg::FuseAttentionPassOptions> fuseAttention;
   Choice<tg::ChunkRowsPassOptions> chunk;
   std::optional<tg::ApplyPolicyPassOptions> policy;
   Choice<tg::ReshardAfterForwardPassOptions> reshard;

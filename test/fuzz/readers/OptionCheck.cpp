@@ -16,8 +16,9 @@ using namespace regather;
 using namespace regather::fuzz;
 
 void regather::fuzz::checkOptions(const StepOptions &options) {
-  for (llvm::StringRef name : {"policy", "reshard", "recompute", "chunk",
-                               "offload", "optimizer", "bucket", "schedule"}) {
+  for (llvm::StringRef name :
+       {"policy", "reshard", "recompute", "chunk", "fuse-attention", "offload",
+        "optimizer", "bucket", "schedule"}) {
     std::string text = printStepOption(options, name);
     if (text.empty())
       continue;

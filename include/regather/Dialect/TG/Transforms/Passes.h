@@ -27,6 +27,9 @@ enum class BatchMode { Global, PerRank, Auto };
 /// How tg-chunk-rows sums over the rows.
 enum class ChunkSums { Whole, Blocks };
 
+/// What becomes of attention that tg-fuse-attention recognises.
+enum class FuseAttentionMode { All, Report };
+
 /// How tg-shard-parameters stores parameters.
 enum class ParameterLayout { Flat, PerParameter };
 

@@ -1,0 +1,96 @@
+//===- FuseAttention.cpp - Recognise attention written as products --------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FuseAttention/AttentionChain.h"
+#include "FuseAttention/AttentionNodes.h"
+
+#include "regather/Dialect/TG/Steps/StepGraph.h"
+#include "regather/Dialect/TG/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+
+#define DEBUG_TYPE "tg-fuse-attention"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_FUSEATTENTIONPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::attention;
+
+namespace {
+struct FuseAttention
+    : public regather::tg::impl::FuseAttentionPassBase<FuseAttention> {
+  using FuseAttentionPassBase::FuseAttentionPassBase;
+
+  void runOnOperation() override {
+    for (FunctionOpInterface func : getSteps(getOperation()))
+      run(func);
+  }
+
+private:
+  void run(FunctionOpInterface func);
+  void refuse(NodeOp softmax, StringRef reason);
+  void take(AttentionChain &chain);
+};
+} // namespace
+
+void FuseAttention::refuse(NodeOp softmax, StringRef reason) {
+  ++numRefused;
+  remark::missed(softmax.getLoc(),
+                 remark::RemarkOpts::name("not-fused").category(DEBUG_TYPE))
+      << remark::reason("this softmax keeps its products: {0}", reason);
+}
+
+void FuseAttention::take(AttentionChain &chain) {
+  ++numChains;
+  bool isReport = mode == FuseAttentionMode::Report;
+  remark::passed(chain.softmax.getLoc(),
+                 remark::RemarkOpts::name(isReport ? "attention" : "fused")
+                     .category(DEBUG_TYPE))
+      << remark::reason(
+             "{0}, {1}, {2} as attention: {3} heads of {4} rows and {5} "
+             "columns",
+             chain.gradOutput ? "forward and backward" : "forward",
+             chain.maskKind == MaskKind::None ? "without a mask" : "masked",
+             isReport ? "can be computed" : "are computed",
+             chain.batch * chain.heads, chain.rows, chain.columns)
+      << remark::metric("score-bytes", chain.scoreBytes);
+  if (!isReport)
+    replaceChain(chain);
+}
+
+void FuseAttention::run(FunctionOpInterface func) {
+  SmallVector<NodeOp> nodes;
+  for (Operation &op : func.getFunctionBody().front())
+    if (isNode(&op, NodeOperator::AtenSoftmax))
+      nodes.push_back(cast<NodeOp>(op));
+  int64_t chains = 0, scoreBytes = 0;
+  for (NodeOp softmax : nodes) {
+    std::string reason;
+    std::optional<AttentionChain> chain = matchAttentionChain(softmax, reason);
+    if (chain) {
+      ++chains;
+      scoreBytes += chain->scoreBytes;
+      take(*chain);
+    } else if (!reason.empty()) {
+      refuse(softmax, reason);
+    }
+  }
+  if (chains == 0)
+    return;
+  remark::analysis(func.getLoc(),
+                   remark::RemarkOpts::name("chains").category(DEBUG_TYPE))
+      << remark::reason("{0} chains of products and a softmax are attention, "
+                        "with probabilities of {1} bytes",
+                        chains, scoreBytes)
+      << remark::metric("chains", chains)
+      << remark::metric("score-bytes", scoreBytes);
+}

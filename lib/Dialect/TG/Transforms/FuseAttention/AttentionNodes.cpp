@@ -1,0 +1,315 @@
+//===- AttentionNodes.cpp - Nodes in place of a chain ---------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionNodes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::attention;
+
+namespace {
+/// Makes nodes that belong to where `model` does.
+class ChainNodeBuilder {
+public:
+  ChainNodeBuilder(Operation *model, Operation *before)
+      : builder(before), model(model) {}
+
+  NodeOp make(NodeTarget target, TypeRange types, ValueRange operands,
+              ArrayRef<Attribute> args, DictionaryAttr kwargs = {});
+  Value view(Value value, ArrayRef<int64_t> shape);
+  /// With the last two of four dimensions exchanged.
+  Value transpose(Value value);
+  Value makeNot(Value value);
+
+  Attribute getOperand(unsigned i) {
+    return OperandAttr::get(builder.getContext(), i);
+  }
+  Attribute getInt(int64_t value) { return builder.getI64IntegerAttr(value); }
+
+  OpBuilder builder;
+
+private:
+  Operation *model;
+};
+
+class ChainReplacer {
+public:
+  explicit ChainReplacer(AttentionChain &chain)
+      : chain(chain), forward(chain.softmax, chain.outputProduct),
+        backward(chain.softmax, chain.outputProduct) {
+    if (chain.softmaxBackward)
+      backward = ChainNodeBuilder(chain.softmaxBackward, findFirstProduct());
+  }
+
+  void run();
+
+private:
+  SmallVector<int64_t> getShape(int64_t rows, int64_t columns) const {
+    return {chain.batch, chain.heads, rows, columns};
+  }
+  Operation *findFirstProduct() const;
+  Value getApart(ChainNodeBuilder &b, Value stack, int64_t rows,
+                 int64_t columns, bool isTransposed = false);
+  Value getMask();
+  NodeOp makeAttention(ChainNodeBuilder &b, NodeTarget target, TypeRange types,
+                       SmallVector<Value> operands);
+  void replace(ChainNodeBuilder &b, Value old, Value apart, bool isTransposed);
+  void eraseUnread();
+
+  AttentionChain &chain;
+  ChainNodeBuilder forward, backward;
+  Value mask;
+  /// What may have no readers when all is done.
+  llvm::SetVector<Operation *> replaced;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+NodeOp ChainNodeBuilder::make(NodeTarget target, TypeRange types,
+                              ValueRange operands, ArrayRef<Attribute> args,
+                              DictionaryAttr kwargs) {
+  auto node = NodeOp::create(
+      builder, model->getLoc(), types, builder.getStringAttr(getName(target)),
+      operands, args.empty() ? ArrayAttr() : builder.getArrayAttr(args), kwargs,
+      UnitAttr());
+  for (StringRef name : {StringRef(kPhaseAttrName), StringRef(kModuleAttrName)})
+    if (Attribute attr = model->getAttr(name))
+      node->setAttr(name, attr);
+  return node;
+}
+
+Value ChainNodeBuilder::view(Value value, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getShape() == shape)
+    return value;
+  SmallVector<Attribute> sizes;
+  for (int64_t size : shape)
+    sizes.push_back(getInt(size));
+  return make(NodeTarget::AtenViewDefault, type.clone(shape), value,
+              {getOperand(0), builder.getArrayAttr(sizes)})
+      ->getResult(0);
+}
+
+Value ChainNodeBuilder::transpose(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  std::swap(shape[2], shape[3]);
+  return make(NodeTarget::AtenPermuteDefault, type.clone(shape), value,
+              {getOperand(0), builder.getArrayAttr({getInt(0), getInt(1),
+                                                    getInt(3), getInt(2)})})
+      ->getResult(0);
+}
+
+Value ChainNodeBuilder::makeNot(Value value) {
+  return make(NodeTarget::AtenLogicalNotDefault, value.getType(), value, {})
+      ->getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// Backward begins where the first of its products was: what all of them read
+/// is there.
+Operation *ChainReplacer::findFirstProduct() const {
+  Operation *first = chain.backwardProducts.front();
+  for (Operation *product : chain.backwardProducts)
+    if (product->isBeforeInBlock(first))
+      first = product;
+  return first;
+}
+
+/// The matrices behind `stack`, rows x columns once they are transposed if
+/// `isTransposed` says so, with batch and heads apart. As far up as there is
+/// such a value: copies of it are not read then.
+Value ChainReplacer::getApart(ChainNodeBuilder &b, Value stack, int64_t rows,
+                              int64_t columns, bool isTransposed) {
+  Value best;
+  bool bestIsTransposed = isTransposed;
+  SmallVector<int64_t> shape = getShape(rows, columns), swapped = shape;
+  std::swap(swapped[2], swapped[3]);
+  for (Value value = stack;;) {
+    if (getMatrixShape(value) == ArrayRef(isTransposed ? swapped : shape)) {
+      best = value;
+      bestIsTransposed = isTransposed;
+    }
+    Operation *op = value.getDefiningOp();
+    if (!op || (!keepsMatrices(op) && !transposesMatrices(op)))
+      break;
+    isTransposed ^= transposesMatrices(op);
+    value = op->getOperand(0);
+  }
+  if (!best)
+    best = b.view(stack, bestIsTransposed ? swapped : shape);
+  return bestIsTransposed ? b.transpose(best) : best;
+}
+
+/// The mask, broadcast to batch, heads, rows and columns; null without one.
+Value ChainReplacer::getMask() {
+  if (chain.maskKind == MaskKind::None)
+    return {};
+  Value value = chain.mask;
+  SmallVector<int64_t> apart = getShape(chain.rows, chain.columns);
+  // What is repeated for each head, and for each element of the batch, need not
+  // be stored so.
+  while (Operation *op = value.getDefiningOp()) {
+    auto from = op->getNumOperands() == 1
+                    ? dyn_cast<RankedTensorType>(op->getOperand(0).getType())
+                    : RankedTensorType();
+    if (!from)
+      break;
+    bool splits = keepsElements(op) && chain.maskedShape.size() == 3 &&
+                  cast<RankedTensorType>(value.getType()).getRank() == 3 &&
+                  from.getShape() == ArrayRef(apart);
+    if (!splits && !isNode(op, NodeOperator::AtenExpand))
+      break;
+    // The dimensions that follow are those of batch and heads apart.
+    if (splits)
+      chain.maskedShape = apart;
+    value = op->getOperand(0);
+  }
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() == 3 && chain.maskedShape.size() == 3) {
+    SmallVector<int64_t> shape(type.getShape());
+    bool isWhole = shape[0] == chain.batch * chain.heads;
+    shape[0] = isWhole ? chain.heads : 1;
+    shape.insert(shape.begin(), isWhole ? chain.batch : 1);
+    value = forward.view(value, shape);
+  }
+  return chain.maskKind == MaskKind::Hides ? forward.makeNot(value) : value;
+}
+
+NodeOp ChainReplacer::makeAttention(ChainNodeBuilder &b, NodeTarget target,
+                                    TypeRange types,
+                                    SmallVector<Value> operands) {
+  SmallVector<Attribute> args;
+  for (unsigned i = 0; i != operands.size(); ++i)
+    args.push_back(b.getOperand(i));
+  // No dropout, and masked by no flag.
+  args.push_back(b.builder.getF64FloatAttr(0));
+  args.push_back(b.builder.getBoolAttr(false));
+  NamedAttrList kwargs;
+  kwargs.set("scale", b.builder.getF64FloatAttr(chain.scale));
+  if (mask) {
+    kwargs.set("attn_mask", b.getOperand(operands.size()));
+    operands.push_back(mask);
+  }
+  return b.make(target, types, operands, args,
+                kwargs.getDictionary(b.builder.getContext()));
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// Lets what reads `old` read `apart`, which has the same matrices, transposed
+/// if `isTransposed`, with batch and heads apart.
+void ChainReplacer::replace(ChainNodeBuilder &b, Value old, Value apart,
+                            bool isTransposed) {
+  SmallVector<std::pair<Value, bool>> worklist = {{old, isTransposed}};
+  while (!worklist.empty()) {
+    auto [value, isSwapped] = worklist.pop_back_val();
+    for (Operation *user : llvm::to_vector(value.getUsers())) {
+      bool transposes = transposesMatrices(user);
+      if (!transposes && !keepsMatrices(user))
+        continue;
+      Value result = user->getResult(0);
+      replaced.insert(user);
+      if (isSwapped == transposes && result.getType() == apart.getType())
+        result.replaceAllUsesWith(apart);
+      else
+        worklist.push_back({result, isSwapped != transposes});
+    }
+  }
+  // Some read the heads together.
+  auto isRead = [&](Operation *user) { return !replaced.contains(user); };
+  SmallVector<Operation *> readers;
+  for (Operation *user : old.getUsers())
+    if (isRead(user))
+      readers.push_back(user);
+  bool hasReaders = !readers.empty();
+  for (Operation *user : old.getUsers())
+    if (replaced.contains(user) && !user->use_empty())
+      hasReaders = true;
+  if (!hasReaders)
+    return;
+  Value together =
+      b.view(isTransposed ? b.transpose(apart) : apart, getMatrixShape(old));
+  old.replaceAllUsesWith(together);
+}
+
+/// Erases what only the chain has read, the last first.
+void ChainReplacer::eraseUnread() {
+  SmallVector<Operation *> worklist(replaced.begin(), replaced.end());
+  replaced.clear();
+  llvm::DenseSet<Operation *> erased;
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    auto node = erased.contains(op) ? NodeOp() : dyn_cast<NodeOp>(op);
+    if (!node || node.getEffects() || !op->use_empty())
+      continue;
+    for (Value operand : op->getOperands())
+      if (Operation *source = operand.getDefiningOp())
+        worklist.push_back(source);
+    erased.insert(op);
+    op->erase();
+  }
+}
+
+static void takeName(Operation *node, Operation *from) {
+  for (StringRef name : {StringRef(kIdAttrName), StringRef(kPolicyAttrName)})
+    if (Attribute attr = from->getAttr(name))
+      node->setAttr(name, attr);
+}
+
+void ChainReplacer::run() {
+  Value query = getApart(forward, chain.getQuery(), chain.rows, chain.width);
+  Value key = getApart(forward, chain.getKey(), chain.columns, chain.width,
+                       /*isTransposed=*/true);
+  Value value =
+      getApart(forward, chain.getValue(), chain.columns, chain.valueWidth);
+  mask = getMask();
+  auto type = cast<RankedTensorType>(query.getType());
+  Type output = type.clone(getShape(chain.rows, chain.valueWidth));
+  Type logs = RankedTensorType::get({chain.batch, chain.heads, chain.rows},
+                                    forward.builder.getF32Type());
+  NodeOp attention = makeAttention(
+      forward, NodeTarget::AtenScaledDotProductFlashAttentionForCpuDefault,
+      {output, logs}, {query, key, value});
+  takeName(attention, chain.outputProduct);
+
+  replaced.insert(chain.outputProduct);
+  if (chain.gradOutput) {
+    Value grad =
+        getApart(backward, chain.gradOutput, chain.rows, chain.valueWidth);
+    NodeOp gradients = makeAttention(
+        backward,
+        NodeTarget::AtenScaledDotProductFlashAttentionForCpuBackwardDefault,
+        {query.getType(), key.getType(), value.getType()},
+        {grad, query, key, value, attention.getResult(0),
+         attention.getResult(1)});
+    takeName(gradients, chain.softmaxBackward);
+    for (Value old : {chain.gradQuery, chain.gradKey, chain.gradValue})
+      replaced.insert(old.getDefiningOp());
+    replace(backward, chain.gradQuery, gradients.getResult(0), false);
+    replace(backward, chain.gradKey, gradients.getResult(1), true);
+    replace(backward, chain.gradValue, gradients.getResult(2), false);
+  }
+  replace(forward, chain.getOutput(), attention.getResult(0), false);
+  eraseUnread();
+}
+
+void regather::tg::attention::replaceChain(AttentionChain &chain) {
+  ChainReplacer(chain).run();
+}
