@@ -1,0 +1,105 @@
+"""Attention that models write as products and a softmax, by blocks.
+
+Captured with eager attention, run with `--fuse-attention=all` on one rank, with
+the batch over two and with the heads over two; compared with eager PyTorch and
+with the step as it was captured.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+transformers = pytest.importorskip("transformers", reason="models are from there")
+
+import captured_models  # noqa: E402
+from captured_models import Step, execute, find_errors  # noqa: E402
+from regather_tools import run_tool  # noqa: E402
+
+TOLERANCE = 1e-5
+TOKENS = 24
+
+
+class Written(torch.nn.Module):
+    """Queries, keys and values of one product; hidden by truth values."""
+
+    def __init__(self, heads: int = 4, width: int = 32) -> None:
+        super().__init__()
+        self.heads = heads
+        self.first = torch.nn.Linear(width, 3 * width)
+        self.last = torch.nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, tokens, width = x.shape
+        query, key, value = (
+            part.view(batch, tokens, self.heads, -1).transpose(1, 2)
+            for part in self.first(x).split(width, 2))
+        scores = query @ key.transpose(-2, -1) / (width // self.heads) ** 0.5
+        later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(later, float("-inf"))
+        output = torch.softmax(scores, dim=-1) @ value
+        return self.last(output.transpose(1, 2).reshape(batch, tokens, width))
+
+
+def written() -> Step:
+    x = torch.randn(2, TOKENS, 32)
+    return Step(Written(), (x,), torch.nn.functional.mse_loss,
+                (torch.randn(2, TOKENS, 32),))
+
+
+def library(config: str, model: str, **options: Any) -> Step:
+    made = getattr(transformers, config)(
+        vocab_size=64, attn_implementation="eager", **options)
+    tokens = torch.randint(1, 64, (2, TOKENS))
+    batch = {"input_ids": tokens, "labels": tokens.clone()}
+    if config == "BertConfig":
+        batch["attention_mask"] = torch.ones_like(tokens)
+        batch["attention_mask"][1, TOKENS // 2:] = 0
+    return Step(getattr(transformers, model)(made), batch, None, ())
+
+
+MODELS = {
+    "written": written,
+    "gpt2": lambda: library(
+        "GPT2Config", "GPT2LMHeadModel", n_positions=32, n_embd=32, n_layer=2,
+        n_head=4, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0),
+    "bert": lambda: library(
+        "BertConfig", "BertForMaskedLM", hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=32, hidden_dropout_prob=0,
+        attention_probs_dropout_prob=0),
+    # Two heads of the query share one of the key.
+    "llama": lambda: library(
+        "LlamaConfig", "LlamaForCausalLM", hidden_size=32,
+        num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+        intermediate_size=64),
+    # Of its three kinds of attention, one alone has no trained bias.
+    "t5": lambda: library(
+        "T5Config", "T5ForConditionalGeneration", d_model=32, d_kv=8, d_ff=64,
+        num_layers=1, num_heads=4, dropout_rate=0, decoder_start_token_id=0)}
+FUSED = {"written": 1, "gpt2": 2, "bert": 1, "llama": 1, "t5": 1}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equals_eager(name: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    step = MODELS[name]()
+    captured_models.keep(step, tmp_path)
+    result = run_tool("regather-translate", "--import-fx", "step.fx.json", "-o",
+                      "step.mlir", cwd=tmp_path)
+    assert result.code == 0, result.stderr
+    result = run_tool("regather-opt", "step.mlir", "--tg-fuse-attention",
+                      cwd=tmp_path)
+    assert result.code == 0, result.stderr
+    fused = result.stdout.decode()
+    assert fused.count("_flash_attention_for_cpu.default") == FUSED[name]
+    assert fused.count("_flash_attention_for_cpu_backward") == FUSED[name]
+
+    expected = step.run()
+    for mesh in ((), ("--mesh=dp:2",), ("--mesh=tp:2",)):
+        results = execute(tmp_path, "cpu", "step.fx.json",
+                          "--fuse-attention=all", *mesh)
+        assert not find_errors(results, expected, TOLERANCE), mesh
