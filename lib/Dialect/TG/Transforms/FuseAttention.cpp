@@ -59,7 +59,9 @@ void FuseAttention::take(AttentionChain &chain) {
              "{0}, {1}, {2} as attention: {3} heads of {4} rows and {5} "
              "columns",
              chain.gradOutput ? "forward and backward" : "forward",
-             chain.maskKind == MaskKind::None ? "without a mask" : "masked",
+             chain.maskKind == MaskKind::None     ? "without a mask"
+             : chain.maskKind == MaskKind::Causal ? "causal"
+                                                  : "masked",
              isReport ? "can be computed" : "are computed",
              chain.batch * chain.heads, chain.rows, chain.columns)
       << remark::metric("score-bytes", chain.scoreBytes);

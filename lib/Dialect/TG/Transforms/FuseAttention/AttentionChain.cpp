@@ -8,6 +8,8 @@
 
 #include "AttentionChain.h"
 
+#include "CausalMask.h"
+
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
 #include "regather/Dialect/TG/Nodes/ZeroTensors.h"
 
@@ -207,14 +209,16 @@ bool ChainMatcher::stepThroughChoice(NodeOp node, NodeTarget target,
     return fail("the scores are chosen from two tensors");
   // Where a whole row is hidden, finite numbers make a mean of all values;
   // attention gives zeros.
-  if (*number != -std::numeric_limits<double>::infinity())
+  // A causal mask hides no whole row.
+  MaskKind kind =
+      isFill || filling == "self" ? MaskKind::Hides : MaskKind::Shows;
+  if (*number != -std::numeric_limits<double>::infinity() &&
+      !(*number <= kHiddenScore && isCausalMask(mask, kind)))
     return fail("hidden scores are not minus infinity");
   if (!getElementTypeOrSelf(mask.getType()).isInteger(1))
     return fail("the scores are not chosen by truth values");
   scores = args.getTensor(kept);
-  return addMask(isFill || filling == "self" ? MaskKind::Hides
-                                             : MaskKind::Shows,
-                 mask, scores);
+  return addMask(kind, mask, scores);
 }
 
 /// Goes up from the result of `node` to the scores that it reads.
@@ -382,13 +386,13 @@ bool ChainMatcher::matchGradientOfProbabilities() {
                   getCalledName(node));
     gradient = node.getInputs()[0];
   }
-  chain.gradOutput = gradProbabilitiesProduct.getInputs()[0];
+  Value gradOutput = gradProbabilitiesProduct.getInputs()[0];
+  if (chain.gradOutput && getStack(chain.gradOutput) != getStack(gradOutput))
+    return fail("the gradient of the value is not that of this output");
+  chain.gradOutput = gradOutput;
   if (getStack(gradProbabilitiesProduct.getInputs()[1]) !=
       getStack(chain.getValue()).transpose())
     return fail("the gradient of the probabilities is not that of this value");
-  if (getStack(gradValueProduct.getInputs()[1]) != getStack(chain.gradOutput))
-    return fail("the gradient of the value is not that of this output");
-  chain.gradValue = gradValueProduct.getResult(0);
   return true;
 }
 
@@ -438,9 +442,13 @@ bool ChainMatcher::matchGradientsOfOperands() {
 bool ChainMatcher::matchBackward() {
   if (!chain.softmaxBackward && !gradValueProduct)
     return true;
-  // The routine gives all three.
-  if (!chain.softmaxBackward || !gradValueProduct)
-    return fail("not all of query, key and value have gradients");
+  if (gradValueProduct) {
+    chain.gradOutput = gradValueProduct.getInputs()[1];
+    chain.gradValue = gradValueProduct.getResult(0);
+    chain.backwardProducts.push_back(gradValueProduct);
+  }
+  if (!chain.softmaxBackward)
+    return true;
   nodes::NodeArguments args(chain.softmaxBackward,
                             NodeTarget::AtenSoftmaxBackwardDataDefault,
                             /*isQuiet=*/true);
@@ -450,10 +458,9 @@ bool ChainMatcher::matchBackward() {
     return fail("the gradient of the softmax has another dimension");
   if (!matchGradientOfProbabilities() || !matchGradientsOfOperands())
     return false;
-  if (!chain.gradQuery || !chain.gradKey)
-    return fail("not all of query, key and value have gradients");
+  if (!chain.gradQuery && !chain.gradKey)
+    return fail("nobody reads the gradient of the softmax");
   chain.backwardProducts.push_back(gradProbabilitiesProduct);
-  chain.backwardProducts.push_back(gradValueProduct);
   return true;
 }
 
@@ -479,9 +486,10 @@ bool ChainMatcher::checkTypes() {
     return fail("the elements are not f32, bf16 or f16");
   SmallVector<Value> tensors = {chain.getKey(), chain.getValue(),
                                 chain.getOutput()};
-  if (chain.gradOutput)
-    tensors.append(
-        {chain.gradOutput, chain.gradQuery, chain.gradKey, chain.gradValue});
+  for (Value gradient :
+       {chain.gradOutput, chain.gradQuery, chain.gradKey, chain.gradValue})
+    if (gradient)
+      tensors.push_back(gradient);
   for (Value tensor : tensors)
     if (getElementTypeOrSelf(tensor.getType()) != element)
       return fail("query, key, value and gradients have several types");
@@ -546,6 +554,10 @@ bool ChainMatcher::match() {
       !matchBackward() || !checkTypes())
     return false;
   findHeads();
+  if (isCausalMask(chain.mask, chain.maskKind)) {
+    chain.maskKind = MaskKind::Causal;
+    return true;
+  }
   return checkMask();
 }
 

@@ -31,8 +31,8 @@
 
 namespace regather::tg::attention {
 
-/// What a mask does to the scores.
-enum class MaskKind { None, Added, Shows, Hides };
+/// What a mask does to the scores. A causal one hides columns behind the row.
+enum class MaskKind { None, Added, Shows, Hides, Causal };
 
 struct AttentionChain {
   NodeOp softmax;
@@ -57,7 +57,7 @@ struct AttentionChain {
   /// The operator that backward of the softmax is, or null without backward.
   NodeOp softmaxBackward;
   /// Shaped as the output, the query, the key and the value; null without
-  /// backward.
+  /// backward. What needs no gradient has none.
   mlir::Value gradOutput, gradQuery, gradKey, gradValue;
   /// The products of backward that come first, and that read the gradient.
   llvm::SmallVector<mlir::Operation *, 4> backwardProducts;

@@ -8,6 +8,8 @@
 
 #include "AttentionNodes.h"
 
+#include "SharedHeads.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -45,8 +47,10 @@ public:
   explicit ChainReplacer(AttentionChain &chain)
       : chain(chain), forward(chain.softmax, chain.outputProduct),
         backward(chain.softmax, chain.outputProduct) {
-    if (chain.softmaxBackward)
-      backward = ChainNodeBuilder(chain.softmaxBackward, findFirstProduct());
+    if (chain.gradOutput) {
+      Operation *first = findFirstProduct();
+      backward = ChainNodeBuilder(first, first);
+    }
   }
 
   void run();
@@ -58,6 +62,7 @@ private:
   Operation *findFirstProduct() const;
   Value getApart(ChainNodeBuilder &b, Value stack, int64_t rows,
                  int64_t columns, bool isTransposed = false);
+  void shareHeads(Value &key, Value &value);
   Value getMask();
   NodeOp makeAttention(ChainNodeBuilder &b, NodeTarget target, TypeRange types,
                        SmallVector<Value> operands);
@@ -67,6 +72,8 @@ private:
   AttentionChain &chain;
   ChainNodeBuilder forward, backward;
   Value mask;
+  /// The gradient of the key has lost its transposition then.
+  bool sharesHeads = false;
   /// What may have no readers when all is done.
   llvm::SetVector<Operation *> replaced;
 };
@@ -155,9 +162,34 @@ Value ChainReplacer::getApart(ChainNodeBuilder &b, Value stack, int64_t rows,
   return bestIsTransposed ? b.transpose(best) : best;
 }
 
+/// Reads heads that were repeated for the query as they were before. Both
+/// gradients are sums over the heads of the query that share them then.
+void ChainReplacer::shareHeads(Value &key, Value &value) {
+  std::optional<SharedHeads> keys =
+      findSharedHeads(key, chain.gradKey, /*isTransposed=*/true);
+  std::optional<SharedHeads> values =
+      findSharedHeads(value, chain.gradValue, /*isTransposed=*/false);
+  if (!keys || !values || keys->groups != values->groups)
+    return;
+  SmallVector<int64_t> shape = getShape(chain.columns, chain.width);
+  shape[1] /= keys->groups;
+  auto getHeads = [&](Value heads) {
+    for (Operation *op = heads.getDefiningOp(); op && keepsMatrices(op);
+         op = op->getOperand(0).getDefiningOp())
+      if (getMatrixShape(op->getOperand(0)) == ArrayRef(shape))
+        return op->getOperand(0);
+    return forward.view(heads, shape);
+  };
+  key = getHeads(keys->heads);
+  value = getHeads(values->heads);
+  sharesHeads = true;
+  chain.gradKey = keys->gradient;
+  chain.gradValue = values->gradient;
+}
+
 /// The mask, broadcast to batch, heads, rows and columns; null without one.
 Value ChainReplacer::getMask() {
-  if (chain.maskKind == MaskKind::None)
+  if (chain.maskKind == MaskKind::None || chain.maskKind == MaskKind::Causal)
     return {};
   Value value = chain.mask;
   SmallVector<int64_t> apart = getShape(chain.rows, chain.columns);
@@ -196,9 +228,9 @@ NodeOp ChainReplacer::makeAttention(ChainNodeBuilder &b, NodeTarget target,
   SmallVector<Attribute> args;
   for (unsigned i = 0; i != operands.size(); ++i)
     args.push_back(b.getOperand(i));
-  // No dropout, and masked by no flag.
+  // No dropout.
   args.push_back(b.builder.getF64FloatAttr(0));
-  args.push_back(b.builder.getBoolAttr(false));
+  args.push_back(b.builder.getBoolAttr(chain.maskKind == MaskKind::Causal));
   NamedAttrList kwargs;
   kwargs.set("scale", b.builder.getF64FloatAttr(chain.scale));
   if (mask) {
@@ -279,6 +311,7 @@ void ChainReplacer::run() {
                        /*isTransposed=*/true);
   Value value =
       getApart(forward, chain.getValue(), chain.columns, chain.valueWidth);
+  shareHeads(key, value);
   mask = getMask();
   auto type = cast<RankedTensorType>(query.getType());
   Type output = type.clone(getShape(chain.rows, chain.valueWidth));
@@ -299,12 +332,17 @@ void ChainReplacer::run() {
         {query.getType(), key.getType(), value.getType()},
         {grad, query, key, value, attention.getResult(0),
          attention.getResult(1)});
-    takeName(gradients, chain.softmaxBackward);
-    for (Value old : {chain.gradQuery, chain.gradKey, chain.gradValue})
+    takeName(gradients, chain.softmaxBackward ? chain.softmaxBackward
+                                              : chain.backwardProducts.front());
+    Value gradientsOfChain[] = {chain.gradQuery, chain.gradKey,
+                                chain.gradValue};
+    for (auto [i, old] : llvm::enumerate(gradientsOfChain)) {
+      if (!old)
+        continue;
       replaced.insert(old.getDefiningOp());
-    replace(backward, chain.gradQuery, gradients.getResult(0), false);
-    replace(backward, chain.gradKey, gradients.getResult(1), true);
-    replace(backward, chain.gradValue, gradients.getResult(2), false);
+      replace(backward, old, gradients.getResult(i),
+              /*isTransposed=*/i == 1 && !sharesHeads);
+    }
   }
   replace(forward, chain.getOutput(), attention.getResult(0), false);
   eraseUnread();
