@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from regather import __version__
 from regather.fx.errors import CaptureError
@@ -52,6 +53,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="replay the graph for N steps beside the eager model; 0 for none "
         "(default 2 for models with data and at most 50 million parameters)",
+    )
+    capture.add_argument(
+        "--attention",
+        choices=("fused", "as-written"),
+        default="fused",
+        help="what becomes of attention that is written as products and a "
+        "softmax: one node that stores no scores, or what is written",
     )
     capture.add_argument(
         "--quiet", action="store_true", help="no progress on standard error"
@@ -109,7 +117,8 @@ def _capture(options: argparse.Namespace) -> int:
         options.output
     ):
         raise CaptureError("expects different files for the graph and the weights")
-    step = make_step(options.model, config)
+    step = replace(make_step(options.model, config),
+                   fuse_attention=options.attention == "fused")
     say("made the model")
     about = {"factory": options.model, "config": config}
     graph = capture_step(step, about=about, verify=options.verify)

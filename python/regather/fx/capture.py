@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from regather.fx import cleanup, private
+from regather.fx.attention_chains import fuse_attention
 from regather.fx.document import constant_name, document
 from regather.fx.errors import CaptureError
 from regather.fx.graph import CapturedGraph
@@ -32,6 +33,7 @@ def capture(
     about: Mapping[str, Any] | None = None,
     source_root: str | None = None,
     verify: int | None = None,
+    fuse_attention: bool = True,
 ) -> CapturedGraph:
     """Captures forward, loss and backward of one step as one flat graph.
 
@@ -49,12 +51,16 @@ def capture(
     for models that have data, at most 50 million parameters and little work
     to do. The result's ``notes`` say whether it ran.
 
+    With ``fuse_attention``, attention that is written as products and a softmax
+    becomes one node (see ``attention_chains``); ``notes`` say where.
+
     Raises CaptureError, with the source line, if the step cannot be captured:
     a shape or a branch depends on data, an operator writes into its arguments
     in a way that cannot be undone, the model itself fails, or a replayed
     tensor differs.
     """
-    step = Step(model, example_inputs, loss, targets, meshes or {})
+    step = Step(model, example_inputs, loss, targets, meshes or {},
+                fuse_attention=fuse_attention)
     return capture_step(
         step,
         device=device,
@@ -81,6 +87,9 @@ def capture_step(
     step = replace(step, model=model)
     traced = trace(step, device, keep_outputs)
     constants = cleanup.clean(traced.module)
+    if step.fuse_attention:
+        notes += fuse_attention(traced.module.graph)
+        cleanup.erase_dead(traced.module.graph)
     cleanup.check(traced.module.graph)
     state = [*traced.parameters, *traced.buffers]
     names = [

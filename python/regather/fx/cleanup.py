@@ -44,7 +44,7 @@ def clean(module: GraphModule) -> list[tuple[Node, torch.Tensor]]:
             node.update_arg(1, list(node.meta["val"].shape))
         elif node.target is _aten.cat.default:
             _simplify_cat(node)
-    _erase_dead(graph)
+    erase_dead(graph)
     kept = []
     for node, value in constants:
         if node.users:
@@ -158,7 +158,7 @@ def has_effects(node: Node) -> bool:
     return len(schema(node.target).returns) == 0
 
 
-def _erase_dead(graph: Graph) -> None:
+def erase_dead(graph: Graph) -> None:
     for node in reversed(list(graph.nodes)):
         if node.op in ("placeholder", "output") or node.users:
             continue

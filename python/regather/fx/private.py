@@ -182,6 +182,11 @@ FLASH = _optional(
     "torch", "ops.aten._scaled_dot_product_flash_attention_for_cpu.default",
     "attention as one node",
 )
+FLASH_BACKWARD = _optional(
+    "torch",
+    "ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+    "attention as one node",
+)
 
 
 def sequence_number() -> int:

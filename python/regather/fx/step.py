@@ -25,7 +25,8 @@ class Step:
     or a key ``loss``. ``meshes`` names device meshes that the model uses.
     ``compute`` is what parameters and inputs of floating point are cast to
     before the model computes with them, as with the ``param_dtype`` of FSDP2;
-    gradients have the types of the parameters.
+    gradients have the types of the parameters. ``fuse_attention``: attention
+    that is written as products and a softmax becomes one node.
     """
 
     model: torch.nn.Module
@@ -34,6 +35,7 @@ class Step:
     targets: Sequence[Any] = ()
     meshes: Mapping[str, Any] = field(default_factory=dict)
     compute: torch.dtype | None = None
+    fuse_attention: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, torch.nn.Module):

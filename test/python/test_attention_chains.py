@@ -1,0 +1,246 @@
+"""Attention that models write as products and a softmax.
+
+Every capture replays two steps of its graph beside eager PyTorch, so that a
+chain that is replaced by another function is an error already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
+
+import torch.nn.functional as F  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+
+import regather  # noqa: E402
+
+BATCH, ROWS, HEADS, WIDTH = 2, 6, 4, 8
+Scores = Callable[["Attention", Tensor, Tensor, Tensor], Tensor]
+
+
+def repeat(x: Tensor, times: int) -> Tensor:
+    batch, heads, rows, width = x.shape
+    wide = x[:, :, None].expand(batch, heads, times, rows, width)
+    return wide.reshape(batch, heads * times, rows, width)
+
+
+class Attention(nn.Module):
+    """Whose scores and probabilities are those that a case computes."""
+
+    def __init__(self, case: Scores, shared: int) -> None:
+        super().__init__()
+        size = HEADS * WIDTH
+        self.case, self.shared = case, shared
+        self.query = nn.Linear(size, size)
+        self.key = nn.Linear(size, size // shared)
+        self.value = nn.Linear(size, size // shared)
+        self.output = nn.Linear(size, size)
+        self.bias = nn.Parameter(torch.randn(HEADS, ROWS, ROWS))
+        self.register_buffer("visible", torch.ones(ROWS, ROWS).tril().bool())
+
+    def forward(self, x: Tensor, padding: Tensor) -> Tensor:
+        def split(x: Tensor) -> Tensor:
+            return x.unflatten(-1, (-1, WIDTH)).transpose(1, 2)
+
+        query, key, value = (split(f(x)) for f in (self.query, self.key, self.value))
+        if self.shared != 1:
+            key, value = repeat(key, self.shared), repeat(value, self.shared)
+        result = self.case(self, query, key, padding) @ value
+        return self.output(result.transpose(1, 2).flatten(2)).sum() + self.bias.sum()
+
+
+def plain(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return (query @ key.mT / math.sqrt(WIDTH)).softmax(-1)
+
+
+def scaled_query(self: Attention, query: Tensor, key: Tensor,
+                 padding: Tensor) -> Tensor:
+    return (query * 0.5 @ key.mT).softmax(-1)
+
+
+def padded(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return (query @ key.mT * 0.25 + padding[:, None, None]).softmax(-1)
+
+
+def hidden(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    scores = query @ key.mT * 0.25
+    return scores.masked_fill(~self.visible, float("-inf")).softmax(-1)
+
+
+def selected(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    scores = query @ key.mT * 0.25
+    lowest = torch.finfo(scores.dtype).min
+    return torch.where(self.visible, scores, lowest).softmax(-1)
+
+
+def causal(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    mask = torch.full((ROWS, ROWS), float("-inf")).triu(1)
+    return (query @ key.mT * 0.25 + mask).softmax(-1)
+
+
+def wide(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    scores = query @ key.mT * 0.25
+    return scores.softmax(-1, dtype=torch.float64).to(query.dtype)
+
+
+def flat(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    scores = torch.bmm(query.flatten(0, 1), key.flatten(0, 1).mT)
+    return (scores * 0.25).softmax(-1).unflatten(0, (BATCH, HEADS))
+
+
+FUSED = [plain, scaled_query, padded, hidden, selected, causal, wide, flat]
+
+
+def capture(case: Scores, shared: int = 1, frozen: tuple[str, ...] = (),
+            dtype: torch.dtype = torch.float32, **options: Any) -> Any:
+    torch.manual_seed(0)
+    model = Attention(case, shared).to(dtype)
+    for name in frozen:
+        getattr(model, name).requires_grad_(False)
+    x = torch.randn(BATCH, ROWS, HEADS * WIDTH, dtype=dtype)
+    padding = torch.zeros(BATCH, ROWS, dtype=dtype)
+    padding[1, 4:] = float("-inf")
+    return regather.capture(model, (x, padding), **options)
+
+
+def count(graph: Any, name: str) -> int:
+    return sum(name in str(node.target) for node in graph.module.graph.nodes)
+
+
+def attentions(graph: Any) -> tuple[int, int]:
+    backward = count(graph, "flash_attention_for_cpu_backward")
+    return count(graph, "flash_attention_for_cpu") - backward, backward
+
+
+def find_note(graph: Any) -> str:
+    notes = [note for note in graph.notes if "attention" in note]
+    assert len(notes) == 1, graph.notes
+    return notes[0]
+
+
+@pytest.mark.parametrize("case", FUSED, ids=lambda case: case.__name__)
+def test_becomes_one_node(case: Scores) -> None:
+    graph = capture(case)
+    assert attentions(graph) == (1, 1)
+    assert count(graph, "softmax") == 0
+    assert any("equal eager PyTorch" in note for note in graph.notes)
+    assert find_note(graph) == ("1 attention written as products and a softmax "
+                                "is carried out without storing scores")
+
+
+def find_call(graph: Any) -> Any:
+    return next(node for node in graph.module.graph.nodes
+                if "flash_attention_for_cpu" in str(node.target))
+
+
+def test_masks_of_constants_are_causal() -> None:
+    """A buffer is no constant: somebody may load another."""
+    assert find_call(capture(causal)).args[4] is True
+    assert "attn_mask" not in find_call(capture(causal)).kwargs
+    assert find_call(capture(hidden)).args[4] is False
+
+
+@pytest.mark.parametrize("shared", [2, 4])
+def test_heads_that_are_repeated_are_shared(shared: int) -> None:
+    call = find_call(capture(padded, shared))
+    assert [tuple(node.meta["val"].shape) for node in call.args[:3]] == [
+        (BATCH, HEADS, ROWS, WIDTH), *2 * [(BATCH, HEADS // shared, ROWS, WIDTH)]]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_types(dtype: torch.dtype) -> None:
+    assert attentions(capture(padded, 2, dtype=dtype)) == (1, 1)
+
+
+@pytest.mark.parametrize("frozen", [
+    ("query",), ("key",), ("value",), ("query", "key"), ("query", "value")],
+    ids="-".join)
+@pytest.mark.parametrize("shared", [1, 2])
+def test_frozen_parts(frozen: tuple[str, ...], shared: int) -> None:
+    """With three of them there is no backward pass."""
+    graph = capture(padded, shared, frozen)
+    assert attentions(graph) == (1, 1)
+    assert count(graph, "softmax") == 0
+    forward = capture(padded, shared, ("query", "key", "value"))
+    assert attentions(forward) == (1, 0)
+
+
+def test_stays_as_written_on_request() -> None:
+    graph = capture(plain, fuse_attention=False)
+    assert attentions(graph) == (0, 0)
+    assert not any("attention" in note for note in graph.notes)
+
+
+def dropped(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return F.dropout(plain(self, query, key, padding), 0.1)
+
+
+def shown(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    self.seen = plain(self, query, key, padding)
+    return self.seen * (self.seen.sum() > 0)
+
+
+def capped(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return (query @ key.mT).div(5).tanh().mul(5).softmax(-1)
+
+
+def biased(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return (query @ key.mT + self.bias).softmax(-1)
+
+
+def sharpened(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return ((query @ key.mT + padding[:, None, None]) * 2).softmax(-1)
+
+
+def discouraged(self: Attention, query: Tensor, key: Tensor,
+                padding: Tensor) -> Tensor:
+    return torch.where(self.visible, query @ key.mT, -10000.0).softmax(-1)
+
+
+def masked_twice(self: Attention, query: Tensor, key: Tensor,
+                 padding: Tensor) -> Tensor:
+    scores = query @ key.mT + padding[:, None, None]
+    return scores.masked_fill(~self.visible, float("-inf")).softmax(-1)
+
+
+def read_scores(self: Attention, query: Tensor, key: Tensor,
+                padding: Tensor) -> Tensor:
+    scores = query @ key.mT
+    return (scores / 4).softmax(-1) * (scores.detach().max() > 0)
+
+
+REFUSED = {
+    dropped: "is applied to its probabilities|its probabilities are read by others",
+    shown: "its probabilities are read by others",
+    capped: "'aten.tanh.default' is applied to its scores",
+    biased: "more than one node reads the gradient of its scores",
+    sharpened: "scores are scaled after they are masked",
+    discouraged: "scores are masked with -10000.0",
+    masked_twice: "it has two masks",
+    read_scores: "its scores are read by others|is applied to its probabilities",
+}
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.__name__)
+def test_near_misses_stay_as_written(case: Scores) -> None:
+    graph = capture(case)
+    assert attentions(graph) == (0, 0)
+    note = find_note(graph)
+    assert note.startswith("1 attention stays as written: ")
+    assert any(reason in note for reason in REFUSED[case].split("|")), note
+
+
+def across(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return (query @ key.mT).softmax(-2)
+
+
+@pytest.mark.parametrize("case", [across])
+def test_other_softmaxes_are_not_mentioned(case: Scores) -> None:
+    graph = capture(case)
+    assert attentions(graph) == (0, 0)
+    assert not any("attention" in note for note in graph.notes)
