@@ -133,10 +133,11 @@ def is_whole(kept: Path) -> bool:
         return False
 
 
-def keep(step: Step, kept: Path) -> None:
-    """Several processes may do so; each leaves whole files."""
+def keep(step: Step, kept: Path, **options: Any) -> None:
+    """Several processes may do so; each leaves whole files. `options` are those
+    of captures."""
     graph = regather.capture(step.model, step.inputs, loss=step.loss,
-                             targets=step.targets)
+                             targets=step.targets, **options)
     kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept) as name:
         scratch = Path(name)
