@@ -6,6 +6,7 @@ chain that is replaced by another function is an error already.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -244,3 +245,36 @@ def test_other_softmaxes_are_not_mentioned(case: Scores) -> None:
     graph = capture(case)
     assert attentions(graph) == (0, 0)
     assert not any("attention" in note for note in graph.notes)
+
+
+@pytest.mark.parametrize("is_trained", [True, False])
+def test_backend_stores_no_scores(is_trained: bool,
+                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    from regather.torch import backend
+
+    graphs = []
+
+    class Seen(backend.Program):
+        def __init__(self, gm: Any, *others: Any) -> None:
+            graphs.append(gm.graph)
+            super().__init__(gm, *others)
+
+    monkeypatch.setattr(backend, "Program", Seen)
+    torch.manual_seed(0)
+    model = Attention(causal, shared=2)
+    arguments = (torch.randn(BATCH, ROWS, HEADS * WIDTH), torch.zeros(BATCH, ROWS))
+    compiled = torch.compile(model, backend="regather", dynamic=False,
+                             options={"fallback": False})
+    expected = model(*arguments)
+    with contextlib.nullcontext() if is_trained else torch.no_grad():
+        found = compiled(*arguments)
+    torch.testing.assert_close(found, expected)
+    if is_trained:
+        parameters = list(model.parameters())
+        torch.testing.assert_close(torch.autograd.grad(found, parameters),
+                                   torch.autograd.grad(expected, parameters))
+    assert len(graphs) == 1 + is_trained
+    for graph in graphs:
+        names = [str(node.target) for node in graph.nodes]
+        assert sum("flash_attention" in name for name in names) == 1
+        assert not any("softmax" in name for name in names)

@@ -25,12 +25,14 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from regather.fx.private import FLASH, FLASH_BACKWARD, rename
+from regather.fx.private import (FLASH, FLASH_BACKWARD, rename,
+                                  unset_fake_temporarily)
 
 _aten = torch.ops.aten
 _BMM = _aten.bmm.default
 _VIEWS = {_aten.view.default, _aten._unsafe_view.default}
 _COPIES = {_aten.clone.default, _aten.expand.default}
+_ALIASES = {_aten.alias.default, _aten.detach.default}
 _CONSTANTS = {_aten.full.default, _aten.scalar_tensor.default}
 _SOFTMAX = _aten._softmax.default
 _SOFTMAX_BACKWARD = _aten._softmax_backward_data.default
@@ -58,6 +60,7 @@ def fuse_attention(graph: Graph) -> list[str]:
     for node in list(graph.nodes):
         if node.target is not _SOFTMAX:
             continue
+        _pass_over_aliases(node)
         try:
             chain = _Chain.find(node)
         except _Refused as reason:
@@ -75,6 +78,17 @@ def fuse_attention(graph: Graph) -> list[str]:
     notes += [f"{_count(count)} {'stays' if count == 1 else 'stay'} as written: "
               f"{reason}" for reason, count in refused.items()]
     return notes
+
+
+def _pass_over_aliases(node: Node) -> None:
+    """Lets backward read ``node`` itself. AOTAutograd has it read an alias."""
+    for alias in [user for user in node.users if user.target in _ALIASES]:
+        _pass_over_aliases(alias)
+        for user in list(alias.users):
+            if user.op == "call_function":
+                user.replace_input_with(alias, node)
+        if not alias.users:
+            alias.graph.erase_node(alias)
 
 
 def _count(number: int) -> str:
@@ -189,6 +203,8 @@ class _Chain:
     @staticmethod
     def find(softmax: Node) -> _Chain:
         shape = _shape(softmax)
+        if any(not isinstance(size, int) for size in shape):
+            raise _Other
         if len(shape) not in (3, 4) or softmax.args[1] % len(shape) != len(shape) - 1:
             raise _Other
         scores, scale, mask = _Scores(softmax).follow()
@@ -587,9 +603,13 @@ def _is_causal(mask: Node, sizes: list[int]) -> bool:
     """Whether a mask depends on nothing and hides just what comes later."""
     if sizes[0] != sizes[1] or _shape(mask)[2:] != sizes:
         return False
-    value = _evaluate(mask)
-    if value is None:
-        return False
+    # A compiler of PyTorch's may have a mode of fake tensors active.
+    with unset_fake_temporarily():
+        value = _evaluate(mask)
+        return value is not None and _hides_later(value, sizes)
+
+
+def _hides_later(value: torch.Tensor, sizes: list[int]) -> bool:
     lowest = torch.full(sizes, _LOWEST).triu(1)
     visible = (value == 0) | (lowest < 0)
     hidden = (value <= lowest) | (lowest == 0)
@@ -639,6 +659,8 @@ class _Maker:
         # As the tracer calls it.
         rename(node, getattr(target, "overloadpacket", target).__name__)
         node.meta = dict(self._before.meta)
+        # Of AOTAutograd: it is about the value of the other node.
+        node.meta.pop("tensor_meta", None)
         mode = self._before.meta["val"].fake_mode
 
         def fake(operand: Node) -> Any:

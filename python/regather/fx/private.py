@@ -61,6 +61,9 @@ enable_python_dispatcher = _needed(
     "torch._dispatch.python", "enable_python_dispatcher"
 )
 FakeTensorMode = _needed("torch._subclasses.fake_tensor", "FakeTensorMode")
+unset_fake_temporarily = _needed(
+    "torch._subclasses.fake_tensor", "unset_fake_temporarily"
+)
 DataDependentOutputException = _needed(
     "torch._subclasses.fake_tensor", "DataDependentOutputException"
 )

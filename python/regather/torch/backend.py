@@ -8,6 +8,8 @@ from typing import Any
 
 from torch.fx import GraphModule
 
+from regather.fx.attention_chains import fuse_attention
+from regather.fx.cleanup import erase_dead
 from regather.fx.decompositions import decompositions
 from regather.torch.partitioner import Partitioner
 from regather.torch.private import (TracingContext, aot_autograd,
@@ -48,8 +50,17 @@ def _boxed(program: Program) -> Callable[[list[Any]], Any]:
     return mark_boxed(run)
 
 
+def _fuse_attention(gm: GraphModule) -> None:
+    """Before anybody decides what is saved: scores need not be."""
+    fuse_attention(gm.graph)
+    erase_dead(gm.graph)
+    gm.recompile()
+
+
 def _compiler(part: str, falls_back: bool) -> Callable[..., Any]:
     def compile_graph(gm: GraphModule, inputs: list[Any]) -> Callable[..., Any]:
+        if part == "inference":
+            _fuse_attention(gm)
         try:
             program = Program(gm, f"{part} graph", _find_updated()
                               if part == "forward" else frozenset())
@@ -74,11 +85,16 @@ def regather(gm: GraphModule, inputs: list[Any], *,
     except TypeError as error:
         raise ValueError(f"backend \"regather\": {error}; options are fallback, "
                          "mode, budget, policy, reshard, record, plan, cluster") from error
+
+    def partition(joint: GraphModule, *args: Any, **named: Any) -> Any:
+        _fuse_attention(joint)
+        return partitioner(joint, *args, **named)
+
     compiled = aot_autograd(
         fw_compiler=_compiler("forward", falls_back),
         bw_compiler=_compiler("backward", falls_back),
         inference_compiler=_compiler("inference", falls_back),
-        partition_fn=partitioner, decompositions=decompositions())
+        partition_fn=partition, decompositions=decompositions())
     return compiled(gm, inputs)
 
 

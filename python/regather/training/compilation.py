@@ -38,6 +38,7 @@ def compile_step(
     param_dtype: torch.dtype | None = None,
     reduce_dtype: torch.dtype | None = None,
     elastic: int = 0,
+    fuse_attention: bool = True,
     seed: int = 0,
     device: str | torch.device | None = None,
     threads: int = 0,
@@ -81,6 +82,9 @@ def compile_step(
     batches of ranks. S divides its rows and is a multiple of the ranks, whose
     number is a power of two or S.
 
+    With `fuse_attention`, attention that the model writes as products and a
+    softmax is carried out by blocks, as PyTorch's own is, and stores no scores.
+
     Parameters on the meta device are initialised with `seed` straight into
     shards, one module at a time. `threads` compute on each rank, by default the
     processors of the machine divided by its ranks. A rank waits `timeout`
@@ -112,7 +116,8 @@ def compile_step(
     if type(elastic) is not int or elastic < 0:
         raise RegatherError("expects a number of segments as elastic, got "
                             f"{elastic!r}")
-    step = replace(step, compute=_read_dtype("param_dtype", param_dtype))
+    step = replace(step, compute=_read_dtype("param_dtype", param_dtype),
+                   fuse_attention=fuse_attention)
     progress = Progress(3, quiet or not _is_first_rank())
     flags = [(name, text) for name, given in (options or {}).items()
              for text in ([given] if isinstance(given, str) else given)]
