@@ -236,6 +236,21 @@ def test_near_misses_stay_as_written(case: Scores) -> None:
     assert any(reason in note for reason in REFUSED[case].split("|")), note
 
 
+def hopeless(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    """No key is visible, which eager PyTorch takes for all keys alike."""
+    lowest = torch.finfo(query.dtype).min
+    return (query @ key.mT + torch.full((ROWS, ROWS), lowest)).softmax(-1)
+
+
+def test_stays_as_written_if_the_replay_differs() -> None:
+    graph = capture(hopeless)
+    assert attentions(graph) == (0, 0)
+    note = find_note(graph)
+    assert note.startswith("attention stays as written: as one node, the captured "
+                           "graph is not the model: ")
+    assert "differs from eager PyTorch" in note
+
+
 def across(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
     return (query @ key.mT).softmax(-2)
 

@@ -20,7 +20,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.fx import Graph, Node
@@ -48,11 +48,17 @@ class _Other(Exception):
     """A softmax is not that of attention."""
 
 
-def fuse_attention(graph: Graph) -> list[str]:
-    """Replaces all chains, and says how many, and why others were not. Nodes
-    that are read no more stay."""
+class Fused(NamedTuple):
+    """How many chains were replaced, and sentences about them and others."""
+
+    count: int
+    notes: list[str]
+
+
+def fuse_attention(graph: Graph) -> Fused:
+    """Replaces all chains that can be. Nodes that are read no more stay."""
     if FLASH is None or FLASH_BACKWARD is None:
-        return []
+        return Fused(0, [])
     place = {node: i for i, node in enumerate(graph.nodes)}
     masks: dict[_Mask, tuple[Node, bool]] = {}
     fused = 0
@@ -77,7 +83,7 @@ def fuse_attention(graph: Graph) -> list[str]:
                      "storing scores")
     notes += [f"{_count(count)} {'stays' if count == 1 else 'stay'} as written: "
               f"{reason}" for reason, count in refused.items()]
-    return notes
+    return Fused(fused, notes)
 
 
 def _pass_over_aliases(node: Node) -> None:
