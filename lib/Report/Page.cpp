@@ -48,6 +48,7 @@ static void writeHeader(llvm::raw_ostream &os, const StepReport &report) {
   writeChip(os, "operations", formatCount(step.ops));
   writeChip(os, "arithmetic of a rank", formatFlops(step.flops));
   writeChip(os, "batch", request.batch);
+  writeChip(os, "attention by blocks", request.attention);
   writeChip(os, "blocks of rows", request.chunk);
   writeChip(os, "policy", request.policy);
   writeChip(os, "reshard", request.reshard);

@@ -26,6 +26,7 @@ static void writeOverview(OStream &json, const StepReport &report) {
   json.attribute("flops", step.flops);
   json.attributeObject("request", [&] {
     json.attribute("batch", report.request.batch);
+    json.attribute("fuse_attention", report.request.attention);
     json.attribute("chunk", report.request.chunk);
     json.attribute("policy", report.request.policy);
     json.attribute("reshard", report.request.reshard);

@@ -27,8 +27,8 @@ namespace regather::report {
 /// What was asked of the step; empty texts if nothing was. `batch` is
 /// `per-rank` or empty.
 struct Request {
-  std::string batch, chunk, policy, reshard, recompute, offload, bucket;
-  std::string schedule, optimizer;
+  std::string batch, attention, chunk, policy, reshard, recompute, offload;
+  std::string bucket, schedule, optimizer;
 };
 
 /// The step as a whole.

@@ -76,6 +76,7 @@ llvm::LogicalResult ReportCollector::collectAfter(const PreparedStep &prepared,
 /// The step when nothing is decided.
 llvm::LogicalResult ReportCollector::collectBefore(StepOptions options,
                                                    report::StepReport &report) {
+  options.fuseAttention.decision = PassDecision::No;
   options.chunk.decision = options.offload.decision = PassDecision::No;
   options.policy.reset();
   options.reshard.decision = options.recompute.decision = PassDecision::No;
@@ -100,9 +101,12 @@ static report::Request describeRequest(const StepOptions &options) {
   // The other batches are as usual.
   if (options.batch == tg::BatchMode::PerRank)
     request.batch = "per-rank";
-  request.chunk = printStepOption(options, "chunk");
-  if (request.chunk == "none")
-    request.chunk.clear();
+  auto printWanted = [&](llvm::StringRef name) {
+    std::string text = printStepOption(options, name);
+    return text == "none" ? std::string() : text;
+  };
+  request.attention = printWanted("fuse-attention");
+  request.chunk = printWanted("chunk");
   request.policy = printStepOption(options, "policy");
   request.reshard = printStepOption(options, "reshard");
   request.recompute = printStepOption(options, "recompute");

@@ -8,8 +8,10 @@
 
 #include "StepChanges.h"
 
+#include "regather/Dialect/TG/Transforms/WrittenAttention.h"
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/Support/MeshText.h"
+#include "regather/Timeline/WriteTimeline.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,6 +33,7 @@ private:
   void addBuckets();
   void addResharding();
   void addRecomputation();
+  void addAttention();
   void addMesh();
   void addMicroBatches();
   void add(ChangeKind kind, std::string title, std::string explanation,
@@ -192,6 +195,22 @@ void ChangeFinder::addRecomputation() {
             tg::PolicyPlan::Full);
 }
 
+void ChangeFinder::addAttention() {
+  if (options.fuseAttention.isWanted() &&
+      options.fuseAttention.options.mode == tg::FuseAttentionMode::All)
+    return;
+  tg::WrittenAttention written = tg::findWrittenAttention(step.original);
+  if (written.chains == 0)
+    return;
+  add(ChangeKind::Attention, "Compute attention without storing scores",
+      formatv("The model writes it as products and a softmax, {0} times, with "
+              "probabilities of {1}. The last bits of results change.",
+              written.chains, formatBytes(written.scoreBytes)),
+      "--fuse-attention=all", [](StepOptions &options) {
+        options.fuseAttention = {PassDecision::Yes, {}};
+      });
+}
+
 std::optional<std::pair<std::string_view, int64_t>>
 ChangeFinder::getOnlyAxis() const {
   if (!options.shard.replicateAxis.empty() || options.shard.mesh.size() != 1)
@@ -242,6 +261,7 @@ std::vector<StepChange> ChangeFinder::find() {
   addBuckets();
   addResharding();
   addRecomputation();
+  addAttention();
   addMesh();
   addMicroBatches();
   return std::move(changes);

@@ -16,7 +16,15 @@
 namespace regather {
 
 /// Changes of one kind exclude each other.
-enum class ChangeKind { Order, Buckets, Resharding, Recomputation, Mesh, Work };
+enum class ChangeKind {
+  Order,
+  Buckets,
+  Resharding,
+  Recomputation,
+  Attention,
+  Mesh,
+  Work
+};
 
 /// Another way to prepare a step.
 struct StepChange {

@@ -11,6 +11,7 @@
 
 #include "regather/Dialect/TG/Steps/StepGraph.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Transforms/WrittenAttention.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -42,6 +43,27 @@ private:
 };
 } // namespace
 
+static SmallVector<NodeOp> listSoftmaxes(FunctionOpInterface func) {
+  SmallVector<NodeOp> nodes;
+  for (Operation &op : func.getFunctionBody().front())
+    if (isNode(&op, NodeOperator::AtenSoftmax))
+      nodes.push_back(cast<NodeOp>(op));
+  return nodes;
+}
+
+WrittenAttention regather::tg::findWrittenAttention(ModuleOp module) {
+  WrittenAttention found;
+  for (FunctionOpInterface func : getSteps(module))
+    for (NodeOp softmax : listSoftmaxes(func)) {
+      std::string reason;
+      if (auto chain = matchAttentionChain(softmax, reason)) {
+        ++found.chains;
+        found.scoreBytes += chain->scoreBytes;
+      }
+    }
+  return found;
+}
+
 void FuseAttention::refuse(NodeOp softmax, StringRef reason) {
   ++numRefused;
   remark::missed(softmax.getLoc(),
@@ -70,12 +92,8 @@ void FuseAttention::take(AttentionChain &chain) {
 }
 
 void FuseAttention::run(FunctionOpInterface func) {
-  SmallVector<NodeOp> nodes;
-  for (Operation &op : func.getFunctionBody().front())
-    if (isNode(&op, NodeOperator::AtenSoftmax))
-      nodes.push_back(cast<NodeOp>(op));
   int64_t chains = 0, scoreBytes = 0;
-  for (NodeOp softmax : nodes) {
+  for (NodeOp softmax : listSoftmaxes(func)) {
     std::string reason;
     std::optional<AttentionChain> chain = matchAttentionChain(softmax, reason);
     if (chain) {
