@@ -63,6 +63,23 @@ def library(config: str, model: str, **options: Any) -> Step:
     return Step(getattr(transformers, model)(made), batch, None, ())
 
 
+def llama() -> Step:
+    """Two heads of the query share one of the key."""
+    return library("LlamaConfig", "LlamaForCausalLM", hidden_size=32,
+                   num_hidden_layers=1, num_attention_heads=4,
+                   num_key_value_heads=2, intermediate_size=64)
+
+
+def frozen() -> Step:
+    """The key needs no gradient."""
+    step = llama()
+    for part in (step.model.model.embed_tokens,
+                 step.model.model.layers[0].input_layernorm,
+                 step.model.model.layers[0].self_attn.k_proj):
+        part.requires_grad_(False)
+    return step
+
+
 MODELS = {
     "written": written,
     "gpt2": lambda: library(
@@ -73,11 +90,8 @@ MODELS = {
         num_attention_heads=4, intermediate_size=64,
         max_position_embeddings=32, hidden_dropout_prob=0,
         attention_probs_dropout_prob=0),
-    # Two heads of the query share one of the key.
-    "llama": lambda: library(
-        "LlamaConfig", "LlamaForCausalLM", hidden_size=32,
-        num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
-        intermediate_size=64),
+    "llama": llama,
+    "frozen": frozen,
     # Of its three kinds of attention, one alone has no trained bias.
     "t5": lambda: library(
         "T5Config", "T5ForConditionalGeneration", d_model=32, d_kv=8, d_ff=64,
@@ -86,7 +100,8 @@ MODELS = {
 HEADS = {"llama": [("--mesh=tp:2",
                     "--shard=/.*(q_proj|k_proj|v_proj)/=[tp] shard 0",
                     "--shard=*.o_proj=[tp] shard 1")]}
-FUSED = {"written": 1, "gpt2": 2, "bert": 1, "llama": 1, "t5": 1}
+FUSED = {"written": 1, "gpt2": 2, "bert": 1, "llama": 1, "frozen": 1,
+         "t5": 1}
 
 
 @pytest.mark.parametrize("name", MODELS)
