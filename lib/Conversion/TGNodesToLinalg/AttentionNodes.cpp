@@ -202,6 +202,31 @@ static LogicalResult buildAttention(NodeArguments &args, NodeBuilder &b) {
 //   query:  scores . key
 //   key:    sum over groups and rows of scores * query
 
+/// Logarithms that are at least so large, of either sign, have lost the sum of
+/// the exponentials to rounding.
+static constexpr double kLargeLogarithm = 4096;
+
+/// Divides the rows whose logarithms are large by their sums: a mask has hidden
+/// all of such a row by a finite number.
+static Tensor normalizeHidden(B &b, const AttentionArguments &a, Tensor powers,
+                              Tensor logs) {
+  Tensor sum = reduceSum(b, powers, 4);
+  return pointwise(b, a.getScoreShape(), a.compute, {powers, sum, logs},
+                   [&](B &b, ValueRange v) -> Value {
+                     Value limit = makeConstant(b, a.compute, kLargeLogarithm);
+                     Value size = math::AbsFOp::create(b, v[2]);
+                     Value isLarge = compare(b, Relation::Ge, size, limit);
+                     // What is hidden by minus infinity is all zero.
+                     Value isNone = compare(b, Relation::Eq, v[1],
+                                            makeConstant(b, a.compute, 0.0));
+                     Value one = makeConstant(b, a.compute, 1.0);
+                     Value divisor =
+                         arith::SelectOp::create(b, isLarge, v[1], one);
+                     divisor = arith::SelectOp::create(b, isNone, one, divisor);
+                     return div(b, v[0], divisor);
+                   });
+}
+
 static LogicalResult buildAttentionBackward(NodeArguments &args,
                                             NodeBuilder &b) {
   FailureOr<AttentionArguments> a = getAttentionArguments(args, b);
@@ -221,6 +246,8 @@ static LogicalResult buildAttentionBackward(NodeArguments &args,
   logs = convertTensor(b, logs, a->compute);
 
   Tensor powers = makePowers(b, *a, makeScores(b, *a), logs);
+  if (a->mask && !a->mask.getType().getElementType().isInteger(1))
+    powers = normalizeHidden(b, *a, powers, logs);
   Tensor products =
       pointwise(b, grad.getType().getShape(), a->compute, {grad, output},
                 [&](B &b, ValueRange v) {

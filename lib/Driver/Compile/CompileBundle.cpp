@@ -8,6 +8,8 @@
 
 #include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Nodes/AttentionTargets.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 #include "regather/Dialect/TG/Steps/Fingerprint.h"
 #include "regather/Driver/CompileStep.h"
 #include "regather/Driver/StepStatistics.h"
@@ -167,12 +169,37 @@ static LogicalResult refuseElastic(func::FuncOp entry) {
   return diag;
 }
 
+/// A row that a mask hides as a whole by a finite number is a mean of all
+/// values in a step of products. Kernels for GPUs have lost the number of
+/// columns in its gradients, so attention that was such products has no mask
+/// that is added.
+static LogicalResult refuseAddedMasks(func::FuncOp entry) {
+  WalkResult result = entry.walk([](tg::NodeOp node) {
+    std::optional<tg::NodeTarget> target = tg::findAttentionTarget(node);
+    if (!target || !tg::isAttentionBackward(*target))
+      return WalkResult::advance();
+    nodes::NodeArguments args(node, *target, /*isQuiet=*/true);
+    nodes::Tensor mask = args.getOptionalTensor("attn_mask");
+    if (!mask || mask.getType().getElementType().isInteger(1))
+      return WalkResult::advance();
+    node.emitError() << "option 'fuse-attention' made attention with a mask "
+                        "that is added, whose gradients on GPUs are not exact "
+                        "for rows that it hides as a whole; compile it for "
+                        "cpu, or without the option";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 FailureOr<CompiledGpuStep>
 regather::compileForGpus(const PreparedStep &prepared,
                          const CompileOptions &options,
                          ProgressListener &progress) {
   func::FuncOp entry = prepared.step.entry;
   if (tg::getElasticSegments(entry) && failed(refuseElastic(entry)))
+    return failure();
+  if (prepared.options.fuseAttention.isWanted() &&
+      failed(refuseAddedMasks(entry)))
     return failure();
   GpuCompileOptions gpu = {{}, options.ptxas};
   for (const nvptx::GpuArchitecture *architecture : options.architectures) {

@@ -22,6 +22,10 @@ namespace regather::runtime {
 /// Sizes of a block of scores. Bits of gradients depend on them.
 inline constexpr int64_t kRowBlock = 128, kColumnBlock = 128;
 
+/// Logarithms that are at least so large, of either sign, have lost too much to
+/// rounding to divide by: a mask has hidden all of the row by a finite number.
+inline constexpr float kLargeLog = 4096;
+
 /// One head of one element of the batch.
 class HeadView {
 public:

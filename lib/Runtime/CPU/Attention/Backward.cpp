@@ -16,14 +16,22 @@
 //       S = P * (G V^T - D) * scale
 //       grad V += P^T G, grad K += S^T Q, grad Q += S K
 //
+// Where a mask adds a large negative number to all of a row, L has lost the sum
+// of the exponentials to rounding. Such rows are summed again first, and their
+// P divided by what that gives.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace regather::runtime;
+
+/// Rows have multiples of so many columns.
+static constexpr int64_t kRowVector = 16;
 
 namespace {
 class AttentionBackward final : public Attention {
@@ -53,6 +61,8 @@ private:
     float *mask, *first, *second;
     /// D and L.
     float *along, *logs;
+    /// What P is multiplied with; 1 but for large L.
+    float *factors;
     size_t bytes;
   };
   struct Sums {
@@ -65,6 +75,10 @@ private:
                const Memory &memory, Sums &sums) const;
   void addBlock(int64_t row, int64_t numRows, int64_t column,
                 const HeadView &mask, const Memory &memory, Sums &sums) const;
+  float takePowers(int64_t row, int64_t i, int64_t column, int64_t numColumns,
+                   const HeadView &mask, const Memory &memory) const;
+  void findFactors(int64_t row, int64_t numRows, const HeadView &mask,
+                   const Memory &memory) const;
 };
 } // namespace
 
@@ -97,6 +111,7 @@ AttentionBackward::Memory::Memory(const AttentionBackward &attention,
   second = parts.take(longest);
   along = parts.take(kRowBlock);
   logs = parts.take(kRowBlock);
+  factors = parts.take(kRowBlock);
   bytes = parts.getBytes();
 }
 
@@ -114,11 +129,60 @@ void AttentionBackward::packColumns(const HeadView &key, const HeadView &value,
   }
 }
 
+/// Makes exponentials of the scores of one row of a block; gives their sum.
+float AttentionBackward::takePowers(int64_t row, int64_t i, int64_t column,
+                                    int64_t numColumns, const HeadView &mask,
+                                    const Memory &memory) const {
+  float *powers = memory.powers + i * kColumnBlock;
+  int64_t count = roundUp(numColumns, kRowVector);
+  int64_t visible =
+      std::clamp<int64_t>(getVisible(row + i) - column, 0, numColumns);
+  if (desc.masked)
+    mask.readMask(row + i, column, numColumns, memory.mask);
+  kernels.scaleScores(powers, visible, count, desc.scale,
+                      desc.masked ? memory.mask : nullptr);
+  bool isMasked = memory.logs[i] == -std::numeric_limits<float>::infinity();
+  return kernels.exponentials(powers, count, isMasked ? 0.0f : memory.logs[i]);
+}
+
+/// Sums the rows whose L is large.
+void AttentionBackward::findFactors(int64_t row, int64_t numRows,
+                                    const HeadView &mask,
+                                    const Memory &memory) const {
+  std::fill(memory.factors, memory.factors + numRows, 1.0f);
+  auto isLarge = [&](int64_t i) {
+    return std::isfinite(memory.logs[i]) &&
+           std::abs(memory.logs[i]) >= kLargeLog;
+  };
+  int64_t first = 0;
+  while (first < numRows && !isLarge(first))
+    ++first;
+  if (!desc.masked || desc.mask.dtype == RG_I1 || first == numRows)
+    return;
+  for (int64_t i = first; i < numRows; ++i)
+    if (isLarge(i))
+      memory.factors[i] = 0;
+  int64_t end = getVisible(row + numRows - 1);
+  for (int64_t column = 0; column < end; column += kColumnBlock) {
+    int64_t numColumns = std::min(kColumnBlock, desc.columns - column);
+    multiplyBlock(kernels, memory.queryRows,
+                  memory.keyRows + column * desc.width, desc.width, numRows,
+                  numColumns, getVisibleInBlock(row, column), memory.powers,
+                  kColumnBlock);
+    for (int64_t i = first; i < numRows; ++i)
+      if (isLarge(i))
+        memory.factors[i] +=
+            takePowers(row, i, column, numColumns, mask, memory);
+  }
+  for (int64_t i = first; i < numRows; ++i)
+    if (isLarge(i) && memory.factors[i] != 0)
+      memory.factors[i] = 1 / memory.factors[i];
+}
+
 /// Adds the gradients by one block of scores.
 void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
                                  const HeadView &mask, const Memory &memory,
                                  Sums &sums) const {
-  constexpr int64_t vector = 16;
   int64_t numColumns = std::min(kColumnBlock, desc.columns - column);
   multiplyBlock(kernels, memory.queryRows, memory.keyRows + column * desc.width,
                 desc.width, numRows, numColumns, getVisibleInBlock(row, column),
@@ -126,17 +190,12 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
   multiplyBlock(kernels, memory.gradRows,
                 memory.valueRows + column * desc.value_width, desc.value_width,
                 numRows, numColumns, desc.columns, memory.scores, kColumnBlock);
-  int64_t count = roundUp(numColumns, vector);
+  int64_t count = roundUp(numColumns, kRowVector);
   for (int64_t i = 0; i < numRows; ++i) {
     float *powers = memory.powers + i * kColumnBlock;
-    int64_t visible =
-        std::clamp<int64_t>(getVisible(row + i) - column, 0, numColumns);
-    if (desc.masked)
-      mask.readMask(row + i, column, numColumns, memory.mask);
-    kernels.scaleScores(powers, visible, count, desc.scale,
-                        desc.masked ? memory.mask : nullptr);
-    bool isMasked = memory.logs[i] == -std::numeric_limits<float>::infinity();
-    kernels.exponentials(powers, count, isMasked ? 0.0f : memory.logs[i]);
+    takePowers(row, i, column, numColumns, mask, memory);
+    if (memory.factors[i] != 1)
+      kernels.multiplyRow(powers, count, memory.factors[i]);
     kernels.gradientsOfScores(powers, memory.scores + i * kColumnBlock, count,
                               memory.along[i], desc.scale);
   }
@@ -185,6 +244,7 @@ void AttentionBackward::runRows(void *const *buffers, int64_t batch,
                memory.gradRows);
   kernels.pack(grad.getElements(row, numRows, desc.value_width),
                kernels.columns, memory.gradElements);
+  findFactors(row, numRows, mask, memory);
   sums.query.clear();
   int64_t end = getVisible(row + numRows - 1);
   for (int64_t column = 0; column < end; column += kColumnBlock)

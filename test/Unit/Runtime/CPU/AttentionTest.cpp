@@ -248,6 +248,25 @@ TEST(AttentionTest, GivesZeroWhereAllIsMasked) {
   }
 }
 
+/// The scores are lost beside such a number, and the logarithm of the number of
+/// columns is, too: all have the same share, forward and backward.
+TEST(AttentionTest, CountsWhatAFiniteNumberHides) {
+  for (float hidden : {-3.4e38f, -1e9f}) {
+    Example example(1, 2, 1, 140, 150, 16, 16);
+    example.desc.masked = 1;
+    auto &mask = example.values[Mask];
+    for (size_t i = 0; i != mask.size(); ++i)
+      // Rows 3 and 130 as a whole.
+      mask[i] = i / 150 % 140 == 3 || i / 150 % 140 == 130 ? hidden : 0;
+    // In doubles, scores are not lost beside -1e9.
+    if (hidden == -1e9f)
+      for (size_t i = 0; i != example.values[Q].size(); ++i)
+        if (i / 16 % 140 == 3 || i / 16 % 140 == 130)
+          example.values[Q][i] = 0;
+    example.expectNear();
+  }
+}
+
 TEST(AttentionTest, ReadsLogicalMasks) {
   Example example(1, 2, 1, 30, 40, 16, 16);
   example.desc.masked = 1;
