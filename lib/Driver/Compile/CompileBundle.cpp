@@ -198,7 +198,8 @@ regather::compileForGpus(const PreparedStep &prepared,
   func::FuncOp entry = prepared.step.entry;
   if (tg::getElasticSegments(entry) && failed(refuseElastic(entry)))
     return failure();
-  if (prepared.options.fuseAttention.isWanted() &&
+  const auto &fuse = prepared.options.fuseAttention;
+  if (fuse.isWanted() && fuse.options.mode == tg::FuseAttentionMode::All &&
       failed(refuseAddedMasks(entry)))
     return failure();
   GpuCompileOptions gpu = {{}, options.ptxas};

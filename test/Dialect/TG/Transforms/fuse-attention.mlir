@@ -5,7 +5,7 @@
 // RUN: regather-opt %s -split-input-file --tg-fuse-attention=mode=report -o %t.after --remark-format=emitRemark --remarks-filter=tg-fuse-attention 2>&1 | FileCheck %s --check-prefix=REPORT
 // RUN: diff %t.before %t.after
 
-// Four heads in one dimension with the batch, which the scores have apart: the
+// Two heads in one dimension with the batch, which the scores have apart: the
 // products of backward become one node, too.
 // CHECK-LABEL: func.func @plain
 // CHECK-SAME:    %[[Q:.*]]: tensor<1x2x4x8xf32>, %[[K:.*]]: tensor<1x2x6x8xf32>, %[[V:.*]]: tensor<1x2x6x8xf32>, %[[MASK:.*]]: tensor<4x6xf32>, %[[G:.*]]: tensor<1x2x4x8xf32>
