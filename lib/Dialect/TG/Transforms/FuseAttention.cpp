@@ -39,7 +39,7 @@ struct FuseAttention
 private:
   void run(FunctionOpInterface func);
   void refuse(NodeOp softmax, StringRef reason);
-  void take(AttentionChain &chain);
+  void take(AttentionChain &chain, NegatedMasks &negated);
 };
 } // namespace
 
@@ -71,7 +71,7 @@ void FuseAttention::refuse(NodeOp softmax, StringRef reason) {
       << remark::reason("this softmax keeps its products: {0}", reason);
 }
 
-void FuseAttention::take(AttentionChain &chain) {
+void FuseAttention::take(AttentionChain &chain, NegatedMasks &negated) {
   ++numChains;
   bool isReport = mode == FuseAttentionMode::Report;
   remark::passed(chain.softmax.getLoc(),
@@ -88,18 +88,19 @@ void FuseAttention::take(AttentionChain &chain) {
              chain.batch * chain.heads, chain.rows, chain.columns)
       << remark::metric("score-bytes", chain.scoreBytes);
   if (!isReport)
-    replaceChain(chain);
+    replaceChain(chain, negated);
 }
 
 void FuseAttention::run(FunctionOpInterface func) {
   int64_t chains = 0, scoreBytes = 0;
+  NegatedMasks negated;
   for (NodeOp softmax : listSoftmaxes(func)) {
     std::string reason;
     std::optional<AttentionChain> chain = matchAttentionChain(softmax, reason);
     if (chain) {
       ++chains;
       scoreBytes += chain->scoreBytes;
-      take(*chain);
+      take(*chain, negated);
     } else if (!reason.empty()) {
       refuse(softmax, reason);
     }

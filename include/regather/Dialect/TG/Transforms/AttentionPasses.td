@@ -26,12 +26,17 @@ def FuseAttentionPass : Pass<"tg-fuse-attention", "::mlir::ModuleOp"> {
     scores that an `aten.bmm` gives, times a number, plus a mask, or with minus
     infinity where a mask of truth values hides them, and read by another
     `aten.bmm` alone. Views, copies and conversions between floats of at most 32
-    bits may lie anywhere in between. If one of query, key and value has a
-    gradient, all must have. A chain keeps its products, with a remark that says
-    why, if anything else reads scores, probabilities or their gradients: that
-    of a mask is a sum of these. Dropout of probabilities, masks with a finite
-    number in the place of scores and values of another width than the query are
-    others.
+    bits may lie anywhere in between. Some of query, key and value may have no
+    gradient. Heads of key and value that `expand` repeats for several of the
+    query are read once. A mask that comparisons of positions make, and that
+    hides what is behind the row, becomes a flag; it may also put a number of at
+    most -1e30 in the place of scores.
+
+    A chain keeps its products, with a remark that says why, if anything else
+    reads scores, probabilities or their gradients: that of a mask is a sum of
+    these. Dropout of probabilities, other masks with a finite number in the
+    place of scores, masks added in f16, two masks, and values of another width
+    than the query are others.
 
     Sums have another order, conversions in between are left out, so results
     differ in their last bits. A row that minus infinity hides as a whole gives

@@ -182,6 +182,10 @@ bool ChainMatcher::stepThroughSum(NodeOp node, NodeTarget target,
   // Sums of two types are of the wider one.
   if (getMatrixShape(terms[which]) != shape)
     return fail("what is added to the scores has more elements");
+  // The largest number of f16 hides a whole row by rounding alone, which f32
+  // does not.
+  if (getElementTypeOrSelf(node.getResult(0).getType()).isF16())
+    return fail("a mask is added in f16");
   scores = terms[which];
   return addMask(MaskKind::Added, terms[1 - which], scores);
 }

@@ -44,8 +44,9 @@ private:
 
 class ChainReplacer {
 public:
-  explicit ChainReplacer(AttentionChain &chain)
-      : chain(chain), forward(chain.softmax, chain.outputProduct),
+  ChainReplacer(AttentionChain &chain, NegatedMasks &negated)
+      : chain(chain), negated(negated),
+        forward(chain.softmax, chain.outputProduct),
         backward(chain.softmax, chain.outputProduct) {
     if (chain.gradOutput) {
       Operation *first = findFirstProduct();
@@ -70,6 +71,7 @@ private:
   void eraseUnread();
 
   AttentionChain &chain;
+  NegatedMasks &negated;
   ChainNodeBuilder forward, backward;
   Value mask;
   /// The gradient of the key has lost its transposition then.
@@ -118,7 +120,10 @@ Value ChainNodeBuilder::transpose(Value value) {
       ->getResult(0);
 }
 
+/// Right behind what it negates, so that all that can read that can read it.
 Value ChainNodeBuilder::makeNot(Value value) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(value);
   return make(NodeTarget::AtenLogicalNotDefault, value.getType(), value, {})
       ->getResult(0);
 }
@@ -211,15 +216,20 @@ Value ChainReplacer::getMask() {
       chain.maskedShape = apart;
     value = op->getOperand(0);
   }
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getRank() == 3 && chain.maskedShape.size() == 3) {
-    SmallVector<int64_t> shape(type.getShape());
-    bool isWhole = shape[0] == chain.batch * chain.heads;
-    shape[0] = isWhole ? chain.heads : 1;
-    shape.insert(shape.begin(), isWhole ? chain.batch : 1);
-    value = forward.view(value, shape);
+  if (chain.maskKind == MaskKind::Hides) {
+    Value &shown = negated[value];
+    if (!shown)
+      shown = forward.makeNot(value);
+    value = shown;
   }
-  return chain.maskKind == MaskKind::Hides ? forward.makeNot(value) : value;
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() != 3 || chain.maskedShape.size() != 3)
+    return value;
+  SmallVector<int64_t> shape(type.getShape());
+  bool isWhole = shape[0] == chain.batch * chain.heads;
+  shape[0] = isWhole ? chain.heads : 1;
+  shape.insert(shape.begin(), isWhole ? chain.batch : 1);
+  return forward.view(value, shape);
 }
 
 NodeOp ChainReplacer::makeAttention(ChainNodeBuilder &b, NodeTarget target,
@@ -348,6 +358,7 @@ void ChainReplacer::run() {
   eraseUnread();
 }
 
-void regather::tg::attention::replaceChain(AttentionChain &chain) {
-  ChainReplacer(chain).run();
+void regather::tg::attention::replaceChain(AttentionChain &chain,
+                                           NegatedMasks &negated) {
+  ChainReplacer(chain, negated).run();
 }
