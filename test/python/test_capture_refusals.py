@@ -395,3 +395,21 @@ def test_collective_that_works_in_place(mesh):
         rf"{re.escape(__file__)}:\d+: 'allreduce' of torch.distributed communicates",
         text,
     )
+
+
+@pytest.mark.parametrize("steps, dtype, message", [
+    (513, torch.float32, "at most 512 steps of time, each of which becomes nodes of "
+     "its own, got 513"),
+    (8, torch.bfloat16, "log-probabilities of f32 or f64, got torch.bfloat16")])
+def test_alignments_that_are_not_taken_apart(steps, dtype, message):
+    def loss(scores, targets):
+        lengths = (steps, steps), (2, 1)
+        return F.ctc_loss(scores.log_softmax(2), targets, *lengths)  # CTC
+
+    with pytest.raises(regather.CaptureError) as info:
+        regather.capture(nn.Linear(6, 5).to(dtype),
+                         (torch.zeros(steps, 2, 6, dtype=dtype),), loss,
+                         (torch.ones(2, 3, dtype=torch.int64),))
+    with open(__file__) as source:
+        line = [n for n, text in enumerate(source, 1) if text.endswith("# CTC\n")][0]
+    assert str(info.value) == f"{__file__}:{line}: ctc_loss expects {message}"

@@ -130,6 +130,23 @@ def test_drawn_integers_that_are_no_indices():
     assert note.startswith("verified: 2 steps")
 
 
+def test_padding_stays_where_it_is():
+    """CTC in eager PyTorch reads outside of memory at labels that are padding."""
+    from regather.fx import verify
+
+    x, labels = torch.zeros(4, 2), torch.tensor([[1, 2, 3], [4, 5, -1], [6, -1, -1]])
+    lengths = (labels >= 0).sum(1)
+    generator = torch.Generator().manual_seed(0)
+    drawn = verify._draw_batch([x, labels, lengths], generator)
+    assert not torch.equal(drawn[0], x)
+    assert drawn[1] is labels
+    assert drawn[2] is lengths
+    # Without padding any order will do.
+    drawn, = verify._draw_batch([labels.abs()], generator)
+    assert sorted(drawn.flatten()) == sorted(labels.abs().flatten())
+    assert not torch.equal(drawn, labels.abs())
+
+
 @pytest.mark.parametrize("explicit", [False, True])
 def test_models_that_cannot_run(explicit):
     with torch.device("meta"):

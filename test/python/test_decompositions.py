@@ -196,7 +196,35 @@ def drawing_cases() -> list[Any]:
     return [(_aten.multinomial.default, rates, n) for n in (1, 3)]
 
 
+# Equal labels in a row, an empty target, padding of any kind, samples in which
+# nothing fits, and what takes no time.
+def alignment_cases() -> list[Any]:
+    cases: list[Any] = []
+    for steps, inputs, lengths in (
+        (9, [9, 7, 3, 9], [4, 4, 4, 1]), (6, [6, 5, 6], [3, 0, 2]), (1, [1, 1], [1, 0]),
+        (5, [0, 0], [0, 1]),
+    ):
+        classes, batch, most = 5, len(inputs), max(lengths) + 1
+        labels = torch.randint(1, classes, (batch, most))
+        labels[:, 1] = labels[:, 0]
+        flat = torch.cat([row[:n] for row, n in zip(labels, lengths)])
+        for row, n in zip(labels, lengths):
+            row[n:] = -100
+        for targets in (labels, flat):
+            scores = values(steps, batch, classes).log_softmax(2)
+            for how in ((inputs, lengths), (torch.tensor(inputs), torch.tensor(lengths))):
+                name = "Tensor" if isinstance(how[0], torch.Tensor) else "default"
+                op = getattr(_aten._ctc_loss, name)
+                backward = getattr(_aten._ctc_loss_backward, name)
+                found = op(scores, targets, *how)
+                cases += [(op, scores, targets, *how, 0, False)]
+                cases += [(backward, values(batch), scores, targets, *how, *found, 0, zero)
+                          for zero in (False, True)]
+    return cases
+
+
 THEMES: dict[str, Callable[[], list[Any]]] = {
+    "alignment": alignment_cases,
     "fourier": fourier_cases, "grids": grid_cases, "images": image_cases,
     "selecting": selecting_cases, "distances": distance_cases,
     "special": special_cases, "drawing": drawing_cases,
@@ -214,9 +242,9 @@ def test_equals_the_operator(theme: str) -> None:
     torch.manual_seed(0)
     for op, *args in THEMES[theme]():
         actual, expected = run(table.decompositions()[op], *args), run(op, *args)
-        # What a bag saves is for its backward operator alone; of equal elements,
-        # any is the median.
-        alone = any(name in str(op) for name in ("embedding_bag", "median"))
+        # What a bag or `_ctc_loss` saves is for its backward operator alone; of
+        # equal elements, any is the median.
+        alone = any(name in str(op) for name in ("_bag", "_ctc_loss", "median"))
         count = 1 if alone else len(expected)
         torch.testing.assert_close(
             actual[:count], expected[:count], rtol=1e-9, atol=1e-12, equal_nan=True,
@@ -305,6 +333,17 @@ def functions(w: Any, x: Any) -> Any:
                    F.bilinear(w, x, w.new_ones(2, 12, 12) * w[0]))
 
 
+def alignments(w: Any, x: Any) -> Any:
+    scores = w.view(4, 3, 4).log_softmax(2)
+    targets, lengths = torch.tensor([[1, 1, -1], [2, 3, -1], [3, -1, -1]]), (2, 2, 1)
+    # Without a blank between them, the equal labels of the first row do not fit.
+    how = torch.tensor([2, 3, 4]), torch.tensor(lengths)
+    return weighed(
+        F.ctc_loss(scores, targets, (4, 3, 4), lengths),
+        F.ctc_loss(scores[:, :2], targets[:2], *(n[:2] for n in how), reduction="none",
+                   zero_infinity=True))
+
+
 def choices(w: Any, x: Any) -> Any:
     # Sums over all rows in any order, and a choice among equal ones.
     order = torch.randperm(4)
@@ -325,8 +364,8 @@ class Network(torch.nn.Module):
 SHARDED = ("cpu", "step.mlir", "--mesh=dp:2")
 
 
-@pytest.mark.parametrize("function", [spectra, images, selections, functions, choices],
-                         ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [spectra, images, selections, functions, choices,
+                                      alignments], ids=lambda f: f.__name__)
 def test_step_equals_eager(function: Callable[..., Any], tmp_path: Path) -> None:
     torch.manual_seed(0)
     step = Step(Network(function), (torch.randn(4, 12),), lambda y, t: y + 0 * t.sum(),

@@ -130,19 +130,10 @@ def _compare(
         generator = torch.Generator().manual_seed(0)
         for number in range(1, steps + 1):
             before = [t.value.detach().clone() for t in state]
-            batches = _make_batches(trace, generator)
-            while True:
-                batch, eager = _run_eager(step, trace, number, batches, random)
-                arguments = [*before, *batch, *constants]
-                try:
-                    with SameDraws(number) if random else contextlib.nullcontext():
-                        results = replay(trace.module, arguments)
-                    break
-                except (IndexError, RuntimeError):
-                    # Not all operators of eager PyTorch look at indices.
-                    if not batches:
-                        raise
-                    _restore(state, before)
+            batch, eager = _run_eager(step, trace, number, generator, random)
+            arguments = [*before, *batch, *constants]
+            with SameDraws(number) if random else contextlib.nullcontext():
+                results = replay(trace.module, arguments)
             _check(number, trace, before, results, eager)
             _train(trace.parameters, eager)
 
@@ -166,35 +157,18 @@ class _Eager:
     state: dict[str, torch.Tensor]
 
 
-def _make_batches(
-    trace: Trace, generator: torch.Generator
-) -> list[list[torch.Tensor]]:
-    """Drawn data, and behind it what the step was given."""
-    examples = [value for _, value in trace.batch]
-    drawn = [_draw(value, generator) for value in examples]
-    if any(_has_negative_integers(value) for value in examples):
-        seed = int(torch.randint(1 << 30, (), generator=generator))
-        # They stand where nothing counts, and other integers may say where that
-        # is. Elsewhere an operator that trusts them reads outside of its memory.
-        drawn = [_swap_rows(example, seed)
-                 if _is_given_integer(example) else value
-                 for example, value in zip(examples, drawn)]
-    batches = [drawn, examples]
-    return [batch for batch in batches
-            if not any(v.is_meta or hasattr(v, "fake_mode") for v in batch)]
-
-
 def _run_eager(
-    step: Step, trace: Trace, number: int, batches: list[list[torch.Tensor]],
-    random: bool,
+    step: Step, trace: Trace, number: int, generator: torch.Generator, random: bool
 ) -> tuple[list[torch.Tensor], _Eager]:
-    """Runs a step of the model on the first batch on which it can be run, and
-    removes that and those ahead of it."""
+    """Runs a step of the model on drawn data, or on what it was given."""
     state = [*trace.parameters, *trace.buffers]
+    examples = [value for _, value in trace.batch]
     before = [t.value.detach().clone() for t in state]
+    drawn = _draw_batch(examples, generator)
     failure = None
-    while batches:
-        batch = batches.pop(0)
+    for batch in (drawn, examples):
+        if any(v.is_meta or hasattr(v, "fake_mode") for v in batch):
+            continue
         try:
             return batch, _eager_step(step, state, batch, number, random)
         except Exception as error:
@@ -243,23 +217,28 @@ def _eager_step(
     )
 
 
+def _draw_batch(
+    examples: list[torch.Tensor], generator: torch.Generator
+) -> list[torch.Tensor]:
+    """Data like the examples. Where integers are negative, all stay as they are:
+    those are padding that does not count, and other integers, or numbers in the
+    model, say where it is. An operator that trusts a length would read outside of
+    its memory, and some of eager PyTorch do."""
+    integers = [_is_given_integer(value) for value in examples]
+    has_padding = any(known and value.numel() and int(value.min()) < 0
+                      for known, value in zip(integers, examples))
+    return [value if known and has_padding else _draw(value, generator)
+            for known, value in zip(integers, examples)]
+
+
 def _is_given_integer(example: torch.Tensor) -> bool:
-    return not (example.is_meta or hasattr(example, "fake_mode")
-                or example.is_floating_point() or example.is_complex()
-                or example.dtype == torch.bool)
-
-
-def _has_negative_integers(example: torch.Tensor) -> bool:
-    return (_is_given_integer(example) and example.numel() > 0
-            and int(example.min()) < 0)
-
-
-def _swap_rows(example: torch.Tensor, seed: int) -> torch.Tensor:
-    """The rows in another order, which is the same for all tensors of as many."""
-    if example.dim() == 0:
-        return example
-    generator = torch.Generator().manual_seed(seed)
-    return example[torch.randperm(example.shape[0], generator=generator)]
+    return not (
+        example.is_meta
+        or hasattr(example, "fake_mode")
+        or example.is_floating_point()
+        or example.is_complex()
+        or example.dtype == torch.bool
+    )
 
 
 def _draw(example: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -16,13 +16,17 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from regather.fx.errors import CaptureError
+from regather.fx.errors import CaptureError, at
+from regather.fx.source import user_line
 
 _aten = torch.ops.aten
 
 # A step has about 25 nodes forward and as many backward; more are too many to
 # compile in a reasonable time.
 _MOST_STEPS = 512
+
+# Steps that are joined at once.
+_GROUP = 16
 
 Lengths = torch.Tensor | Sequence[int]
 
@@ -53,7 +57,8 @@ def _check(log_probs: torch.Tensor, targets: torch.Tensor) -> None:
         problem = (f"at most {_MOST_STEPS} steps of time, each of which becomes "
                    f"nodes of its own, got {steps}")
     if problem:
-        raise CaptureError(f"ctc_loss: expects {problem}")
+        # Forward comes first, and the line that called it is that of the model.
+        raise CaptureError(at(f"ctc_loss expects {problem}", user_line(stop="")))
 
 
 def _as_column(lengths: Lengths, like: torch.Tensor) -> torch.Tensor:
@@ -115,6 +120,16 @@ def _add(first: torch.Tensor, second: torch.Tensor,
     return total.log() + shift
 
 
+def _stack(steps: list[torch.Tensor]) -> torch.Tensor:
+    """Steps of time along dimension 1, joined in groups of groups: one operator
+    with very many operands takes long to compile."""
+    parts = [step.unsqueeze(1) for step in steps]
+    while len(parts) > 1:
+        parts = [torch.cat(parts[i:i + _GROUP], 1)
+                 for i in range(0, len(parts), _GROUP)]
+    return parts[0]
+
+
 def _sum_to_states(problem: _Problem) -> torch.Tensor:
     """``(batch, time, state)``: over all ways that end in a state at a time."""
     emitted, count = problem.emitted, problem.emitted.shape[2]
@@ -126,7 +141,7 @@ def _sum_to_states(problem: _Problem) -> torch.Tensor:
         current = step + _add(current, padded.narrow(1, 1, count),
                               padded.narrow(1, 0, count) + problem.jumps)
         found.append(current)
-    return torch.stack(found, 1)
+    return _stack(found)
 
 
 def _sum_from_states(problem: _Problem) -> torch.Tensor:
@@ -147,7 +162,7 @@ def _sum_from_states(problem: _Problem) -> torch.Tensor:
         is_last = problem.input_lengths == time + 1
         current = emitted[time] + torch.where(is_last, end, ways)
         found.append(current)
-    return torch.stack(found[::-1], 1)
+    return _stack(found[::-1])
 
 
 def _ctc_loss(log_probs: torch.Tensor, targets: torch.Tensor,
