@@ -173,16 +173,18 @@ def _ctc_loss(log_probs: torch.Tensor, targets: torch.Tensor,
     problem = _prepare(log_probs, targets, input_lengths, target_lengths, blank,
                        _most_labels(targets, target_lengths))
     to_states = _sum_to_states(problem)
-    time = (problem.input_lengths - 1).clamp_min(0)
-    rows = torch.arange(time.shape[0], device=time.device).unsqueeze(1)
-    ends = to_states[rows, time].squeeze(1)
+    takes_no_time = problem.input_lengths == 0
+    # A negative length is an error, too.
+    time = torch.where(takes_no_time, 0, problem.input_lengths - 1).unsqueeze(2)
+    ends = to_states.gather(1, time.expand(-1, -1, to_states.shape[2])).squeeze(1)
     blank_end = ends.gather(1, 2 * problem.target_lengths)
     label_end = ends.gather(1, (2 * problem.target_lengths - 1).clamp_min(0))
-    label_end = torch.where(problem.target_lengths == 0, -math.inf, label_end)
+    is_empty = problem.target_lengths == 0
+    label_end = torch.where(is_empty, -math.inf, label_end)
     found = _add(blank_end, label_end, torch.full_like(blank_end, -math.inf))
     # In no time there is only the empty target.
-    empty = torch.where(problem.target_lengths == 0, 0.0, -math.inf)
-    found = torch.where(problem.input_lengths == 0, empty.to(found.dtype), found)
+    alone = torch.where(is_empty, 0.0, -math.inf).to(found.dtype)
+    found = torch.where(takes_no_time, alone, found)
     return -found.squeeze(1), to_states
 
 
