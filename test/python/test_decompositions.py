@@ -174,8 +174,6 @@ def distance_cases() -> list[Any]:
 def special_cases() -> list[Any]:
     near_one = torch.tensor([0.0, 1e-300, -0.3, 0.9, 1 - 1e-7, -1 + 1e-12, 1, -1, 1.5,
                              math.nan], dtype=torch.float64)
-    z = pairs(3, 4)
-    z[0, 0] = 2
     return [
         (_aten.digamma.default, SPECIAL), (_aten.lgamma.default, SPECIAL),
         (_aten.lgamma.default, torch.tensor([1, 2, 5])),
@@ -183,10 +181,26 @@ def special_cases() -> list[Any]:
         (_aten.erfinv.default, near_one),
         (_aten.ldexp.Tensor, values(3, 4), torch.tensor([1, -2, 3, 0])),
         *((_aten.signbit.default, x) for x in (SPECIAL, -SPECIAL, torch.arange(-2, 2))),
+    ]
+
+
+def complex_cases() -> list[Any]:
+    z = pairs(3, 4)
+    z[0, 0] = 2
+    far = torch.tensor([300 + 1j, -300 - 2j, 1e-9 + 1e-9j, 0], dtype=torch.complex128)
+    alike = (_aten.cos, _aten.cosh, _aten.expm1, _aten.log, _aten.log10, _aten.log1p,
+             _aten.log2, _aten.prod, _aten.reciprocal, _aten.rsqrt, _aten.sin, _aten.sinh,
+             _aten.sqrt, _aten.tanh, _aten._neg_view)
+    return [
+        *((op.default, z) for op in alike), (_aten.tanh.default, far),
+        (_aten.expm1.default, far[1:]), (_aten.log1p.default, far[:3]),
         *((op, z, 2) for op in (_aten.eq.Scalar, _aten.ne.Scalar)),
         *((_aten.pow.Tensor_Scalar, z, e) for e in (1, 2, 7, 2.5, -1)),
-        *((op, z) for op in (_aten.log.default, _aten.reciprocal.default,
-                             _aten.sqrt.default)),
+        *((_aten.cumprod.default, z, dim) for dim in (0, 1, -1)),
+        *((_aten.prod.dim_int, z, dim, keep) for dim in (0, 1) for keep in (False, True)),
+        (_aten.var.correction, z, [0]), (_aten.var.correction, z, None),
+        (_aten.linalg_vector_norm.default, z), (_aten.linalg_vector_norm.default, z, 3, [1]),
+        (_aten.addmm.default, z[:, :3], z, z.mT),
     ]
 
 
@@ -227,7 +241,7 @@ THEMES: dict[str, Callable[[], list[Any]]] = {
     "alignment": alignment_cases,
     "fourier": fourier_cases, "grids": grid_cases, "images": image_cases,
     "selecting": selecting_cases, "distances": distance_cases,
-    "special": special_cases, "drawing": drawing_cases,
+    "special": special_cases, "complex": complex_cases, "drawing": drawing_cases,
 }
 
 
@@ -304,7 +318,13 @@ def spectra(w: Any, x: Any) -> Any:
         w[:, :10].reshape(4, 5, 2)), s=(4, 8))
     windows = torch.stft(w, 4, 2, window=torch.hann_window(4), return_complex=True)
     return weighed(torch.fft.fft2(w).real, torch.fft.fft(w, norm="ortho"), mixed,
-                   windows.abs(), (torch.complex(w, x) ** 2).sqrt())
+                   windows.abs(), (torch.complex(w, x) ** 2).sqrt(),
+                   *products(torch.complex(w, x)))
+
+
+def products(z: Any) -> tuple[Any, ...]:
+    return (z.cumsum(1), z.cumprod(1)[:, :5], torch.fft.hfft(z, n=7),
+            torch.sub(z, z.conj(), alpha=2j), z.conj().imag, z.diagonal(), z.tanh())
 
 
 def images(w: Any, x: Any) -> Any:

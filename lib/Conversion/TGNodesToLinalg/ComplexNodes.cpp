@@ -106,6 +106,7 @@ private:
   NodeOperand unary(Target target, NodeOperand operand);
   Pair product(Target target, Pair lhs, Pair rhs);
   Pair quotient(Pair lhs, Pair rhs);
+  Pair getScaled(Pair term);
 
   std::optional<Pair> expandArithmetic(Target target);
   std::optional<Value> expandToReal(Target target);
@@ -193,6 +194,19 @@ Pair Expander::quotient(Pair lhs, Pair rhs) {
   return {make(div, turned.real, square), make(div, turned.imaginary, square)};
 }
 
+/// The second term of a sum, times the factor that the node names.
+Pair Expander::getScaled(Pair term) {
+  std::optional<DictionaryAttr> kwargs = node.getKwargs();
+  Attribute factor = kwargs ? kwargs->get("alpha") : Attribute();
+  if (!factor)
+    return term;
+  return product(
+      Target::AtenMulTensor,
+      {toTensor(term.real),
+       term.imaginary ? NodeOperand(toTensor(term.imaginary)) : NodeOperand()},
+      getPair(factor));
+}
+
 /// A part as a tensor of the result's shape.
 Value Expander::toTensor(NodeOperand operand) {
   auto type = cast<RankedTensorType>(part);
@@ -244,13 +258,16 @@ std::optional<Pair> Expander::expandArithmetic(Target target) {
     return product(target, operands[0], operands[1]);
   if (is({Target::AtenDivTensor, Target::AtenDivScalar}, 2))
     return quotient(operands[0], operands[1]);
-  bool isPlain = !node.getKwargs() || !node.getKwargs()->contains("alpha");
-  if (isPlain && is({Target::AtenAddTensor, Target::AtenAddScalar}, 2))
-    return Pair{add(operands[0].real, operands[1].real),
-                add(operands[0].imaginary, operands[1].imaginary)};
-  if (isPlain && is({Target::AtenSubTensor, Target::AtenSubScalar}, 2))
-    return Pair{sub(operands[0].real, operands[1].real),
-                sub(operands[0].imaginary, operands[1].imaginary)};
+  if (is({Target::AtenAddTensor, Target::AtenAddScalar}, 2)) {
+    Pair rhs = getScaled(operands[1]);
+    return Pair{add(operands[0].real, rhs.real),
+                add(operands[0].imaginary, rhs.imaginary)};
+  }
+  if (is({Target::AtenSubTensor, Target::AtenSubScalar}, 2)) {
+    Pair rhs = getScaled(operands[1]);
+    return Pair{sub(operands[0].real, rhs.real),
+                sub(operands[0].imaginary, rhs.imaginary)};
+  }
   if (is({Target::AtenExpDefault}, 1)) {
     NodeOperand size = unary(Target::AtenExpDefault, operands[0].real);
     NodeOperand angle = operands[0].imaginary;
@@ -292,7 +309,10 @@ static bool isByPart(Target target) {
   case Target::AtenCloneDefault:
   case Target::AtenConstantPadNdDefault:
   case Target::AtenCopyDefault:
+  case Target::AtenCumsumDefault:
   case Target::AtenDetachDefault:
+  case Target::AtenDiagonalDefault:
+  case Target::AtenDiagonalScatterDefault:
   case Target::AtenExpandDefault:
   case Target::AtenFlipDefault:
   case Target::AtenFullLikeDefault:

@@ -10,6 +10,7 @@ import torch
 
 from regather.fx.operators import (
     alignment,
+    complex_numbers,
     distances,
     drawing,
     fourier,
@@ -38,7 +39,8 @@ _aten = torch.ops.aten
 
 # Those that are taken apart here. What PyTorch's tables make of some of them are
 # operators that have no derivative or no kernel.
-_OWN = (alignment, distances, drawing, fourier, sampling, selecting, special)
+_OWN = (alignment, complex_numbers, distances, drawing, fourier, sampling, selecting,
+        special)
 
 # Rare operators of PyTorch's core set that it can take apart all the same.
 _RARE = (

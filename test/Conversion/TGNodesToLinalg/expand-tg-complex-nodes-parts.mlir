@@ -54,3 +54,21 @@ func.func @knows_places(%x: tensor<3xcomplex<f32>>, %n: tensor<3xi64>, %is: tens
   %1 = tg.node "aten.where.self"(%is, %x, %n) : (tensor<3xi1>, tensor<3xcomplex<f32>>, tensor<3xi64>) -> tensor<3xcomplex<f32>>
   return %0, %1 : tensor<3xcomplex<f32>>, tensor<3xcomplex<f32>>
 }
+
+// The factor of the second term may be complex, and turns a real term.
+// CHECK-LABEL: func.func @scales_a_term
+// CHECK-SAME:    %[[X:.*]]: tensor<3x2xf32>, %[[Y:.*]]: tensor<3xf32>)
+// CHECK:         %[[RE:.*]] = tg.node "aten.select.int"(%[[X]]) args [#tg.operand<0>, -1, 0]
+// CHECK:         %[[IM:.*]] = tg.node "aten.select.int"(%[[X]]) args [#tg.operand<0>, -1, 1]
+// CHECK:         %[[ZERO:.*]] = tg.node "aten.mul.Tensor"(%[[Y]]) args [#tg.operand<0>, 0.000000e+00]
+// CHECK:         %[[TWICE:.*]] = tg.node "aten.mul.Tensor"(%[[Y]]) args [#tg.operand<0>, 2.000000e+00]
+// CHECK:         tg.node "aten.sub.Tensor"(%[[RE]], %[[ZERO]])
+// CHECK:         tg.node "aten.sub.Tensor"(%[[IM]], %[[TWICE]])
+// A sum without a factor has no products.
+// CHECK-NOT:     "aten.mul.Tensor"
+// CHECK:         return
+func.func @scales_a_term(%x: tensor<3xcomplex<f32>>, %y: tensor<3xf32>) -> (tensor<3xcomplex<f32>>, tensor<3xcomplex<f32>>) {
+  %0 = tg.node "aten.sub.Tensor"(%x, %y) kwargs {alpha = dense<(0.0, 2.0)> : tensor<complex<f64>>} : (tensor<3xcomplex<f32>>, tensor<3xf32>) -> tensor<3xcomplex<f32>>
+  %1 = tg.node "aten.sub.Tensor"(%x, %y) : (tensor<3xcomplex<f32>>, tensor<3xf32>) -> tensor<3xcomplex<f32>>
+  return %0, %1 : tensor<3xcomplex<f32>>, tensor<3xcomplex<f32>>
+}

@@ -1,4 +1,4 @@
-"""Functions without a kernel, by series in f64, and parts of complex ones.
+"""Functions without a kernel, by series in f64.
 
 Asymptotic series and reflections are those of the NIST Digital Library of
 Mathematical Functions, 5.5 and 5.11.
@@ -129,68 +129,11 @@ def _signbit(self: torch.Tensor) -> torch.Tensor:
     return torch.copysign(torch.ones_like(self), self) < 0
 
 
-# -----------------------------------------------------------------------------
-# Complex numbers
-# -----------------------------------------------------------------------------
-
-
-def _of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Real numbers have nodes of their own."""
-
-    def checked(self: torch.Tensor, *args: Any) -> Any:
-        return function(self, *args) if self.is_complex() else NotImplemented
-
-    return checked
-
-
-def _complex_log(self: torch.Tensor) -> torch.Tensor:
-    return torch.complex(self.abs().log(), self.angle())
-
-
-def _complex_sqrt(self: torch.Tensor) -> torch.Tensor:
-    return torch.polar(self.abs().sqrt(), self.angle() / 2)
-
-
-def _complex_reciprocal(self: torch.Tensor) -> torch.Tensor:
-    real, imaginary = self.real, self.imag
-    square = real * real + imaginary * imaginary
-    return torch.complex(real / square, -imaginary / square)
-
-
-def _complex_power(self: torch.Tensor, exponent: Any) -> Any:
-    if isinstance(exponent, complex):
-        return NotImplemented
-    if exponent == int(exponent) and 1 <= exponent <= 16:
-        # The powers of two that make it up.
-        result, factor, left = None, self, int(exponent)
-        while left:
-            if left % 2:
-                result = factor if result is None else result * factor
-            factor, left = (factor * factor if left > 1 else factor), left // 2
-        return result
-    return torch.polar(self.abs() ** exponent, self.angle() * exponent)
-
-
-def _complex_equal(self: torch.Tensor, other: Any) -> torch.Tensor:
-    other = complex(other)
-    return (self.real == other.real) & (self.imag == other.imag)
-
-
-def _complex_differs(self: torch.Tensor, other: Any) -> torch.Tensor:
-    return torch.logical_not(_complex_equal(self, other))
-
-
 TABLE: dict[Any, Callable[..., Any]] = {
     **get_decompositions([_aten.ldexp]),
     _aten.digamma.default: _in_f64(_digamma),
-    _aten.eq.Scalar: _of_complex(_complex_equal),
     _aten.erfinv.default: _in_f64(_erfinv),
     _aten.lgamma.default: _in_f64(_lgamma),
-    _aten.log.default: _of_complex(_complex_log),
-    _aten.ne.Scalar: _of_complex(_complex_differs),
     _aten.polygamma.default: _polygamma,
-    _aten.pow.Tensor_Scalar: _of_complex(_complex_power),
-    _aten.reciprocal.default: _of_complex(_complex_reciprocal),
     _aten.signbit.default: _signbit,
-    _aten.sqrt.default: _of_complex(_complex_sqrt),
 }
