@@ -6,7 +6,7 @@ func.func @several(%x: tensor<2xcomplex<f32>>) -> tensor<2xf32> {
   %0 = tg.node "aten.tanh.default"(%x) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
   %1 = tg.node "aten.neg.default"(%0) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
   // expected-error@+1 {{cannot convert target "aten.sigmoid.default" of complex numbers}}
-  %2 = tg.node "aten.sigmoid.default"(%1) args [#tg.operand<0>, 0] : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+  %2 = tg.node "aten.sigmoid.default"(%1) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
   %3 = tg.node "aten.abs.default"(%2) : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
   return %3 : tensor<2xf32>
 }
