@@ -174,7 +174,7 @@ def find_errors(results: Tensors, expected: Tensors, tolerance: float
     names = gradient_names(expected)
     assert sorted(gradient_names(results)) == sorted(names)
     # Some gradients are zero but for rounding: the bias of attention keys.
-    largest = max(expected[name].float().norm() for name in names)
+    largest = max(expected[name].norm().float() for name in names)
     wrong = []
     for name, actual in results.items():
         want = expected[name]

@@ -154,13 +154,14 @@ def _sum_from_states(problem: _Problem) -> torch.Tensor:
     jumps = F.pad(problem.jumps, (0, 2), value=-math.inf).narrow(1, 2, count)
     current = torch.full_like(emitted[0], -math.inf)
     found = []
-    for time in reversed(range(emitted.shape[0])):
+    end = torch.where(is_end, 0.0, -math.inf).to(emitted.dtype)
+    times = torch.arange(1, len(emitted) + 1, device=emitted.device).view(-1, 1, 1)
+    is_last = times == problem.input_lengths
+    for step, stops in zip(reversed(emitted.unbind(0)), reversed(is_last.unbind(0))):
         padded = F.pad(current, (0, 2), value=-math.inf)
         ways = _add(current, padded.narrow(1, 1, count),
                     padded.narrow(1, 2, count) + jumps)
-        end = torch.where(is_end, 0.0, -math.inf).to(ways.dtype)
-        is_last = problem.input_lengths == time + 1
-        current = emitted[time] + torch.where(is_last, end, ways)
+        current = step + torch.where(stops, end, ways)
         found.append(current)
     return _stack(found[::-1])
 
