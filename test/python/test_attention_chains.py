@@ -68,9 +68,13 @@ def padded(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tens
     return (query @ key.mT * 0.25 + padding[:, None, None]).softmax(-1)
 
 
-def hidden(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+def hidden_scores(self: Attention, query: Tensor, key: Tensor) -> Tensor:
     scores = query @ key.mT * 0.25
-    return scores.masked_fill(~self.visible, float("-inf")).softmax(-1)
+    return scores.masked_fill(~self.visible, float("-inf"))
+
+
+def hidden(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return hidden_scores(self, query, key).softmax(-1)
 
 
 def selected(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
@@ -94,7 +98,17 @@ def flat(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor
     return (scores * 0.25).softmax(-1).unflatten(0, (BATCH, HEADS))
 
 
-FUSED = [plain, scaled_query, padded, hidden, selected, causal, wide, flat]
+def sharpened(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return ((query @ key.mT + padding[:, None, None]) * 2).softmax(-1)
+
+
+def sharpened_after(self: Attention, query: Tensor, key: Tensor,
+                    padding: Tensor) -> Tensor:
+    return (hidden_scores(self, query, key) / 2).softmax(-1)
+
+
+FUSED = [plain, scaled_query, padded, hidden, selected, causal, wide, flat,
+         sharpened, sharpened_after]
 
 
 def capture(case: Scores, shared: int = 1, frozen: tuple[str, ...] = (),
@@ -194,10 +208,6 @@ def biased(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tens
     return (query @ key.mT + self.bias).softmax(-1)
 
 
-def sharpened(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
-    return ((query @ key.mT + padding[:, None, None]) * 2).softmax(-1)
-
-
 def discouraged(self: Attention, query: Tensor, key: Tensor,
                 padding: Tensor) -> Tensor:
     return torch.where(self.visible, query @ key.mT, -10000.0).softmax(-1)
@@ -220,7 +230,6 @@ REFUSED = {
     shown: "its probabilities are read by others",
     capped: "'aten.tanh.default' is applied to its scores",
     biased: "more than one node reads the gradient of its scores",
-    sharpened: "scores are scaled after they are masked",
     discouraged: "scores are masked with -10000.0",
     masked_twice: "it has two masks",
     read_scores: "its scores are read by others|is applied to its probabilities",

@@ -19,7 +19,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -153,11 +153,13 @@ def _is_transposed(node: Any, of: Node) -> bool:
 @dataclass(frozen=True)
 class _Mask:
     """What is added to scores: ``tensor``, or ``value`` where that is ``hidden``
-    and nothing elsewhere."""
+    and nothing elsewhere; times ``factor``, since scores may be scaled behind
+    it."""
 
     tensor: Node
     hidden: bool | None = None
     value: float = 0.0
+    factor: float = 1.0
 
     def make(self, made: _Maker, scores: Node, dtype: torch.dtype) -> Node:
         """With four dimensions, for scores of a softmax."""
@@ -166,9 +168,11 @@ class _Mask:
             zero, value = (made.call(_aten.full.default, ([], number), {
                 "dtype": _dtype(scores), "layout": torch.strided,
                 "device": scores.meta["val"].device, "pin_memory": False})
-                for number in (0.0, self.value))
+                for number in (0.0, self.value * self.factor))
             both = (value, zero) if self.hidden else (zero, value)
             mask = made.call(_aten.where.self, (mask, *both))
+        elif self.factor != 1:
+            mask = made.call(_aten.mul.Tensor, (mask, self.factor))
         shape = _shape(mask)
         shape = [1] * (rank - len(shape)) + shape
         if rank == 3:
@@ -536,9 +540,8 @@ class _Scores:
     def _set_mask(self, mask: _Mask) -> None:
         if self._mask is not None:
             raise _Refused("it has two masks")
-        if self._scale != 1:
-            raise _Refused("scores are scaled after they are masked")
-        self._mask = mask
+        # Scores are followed from their end.
+        self._mask = replace(mask, factor=self._scale)
 
     def _unknown(self, node: Node) -> Exception:
         """Whose softmax this is shows in what makes the scores."""
