@@ -70,7 +70,7 @@ DecisionRemarks::Listening::Listening(MLIRContext &context,
     : context(context) {
   remark::RemarkCategories categories;
   categories.passed = categories.missed = categories.analysis =
-      "tg-(reshard-after-forward|bucket-collectives|schedule)";
+      "tg-(fuse-attention|reshard-after-forward|bucket-collectives|schedule)";
   // Fails only for streamers that write files.
   (void)remark::enableOptimizationRemarks(
       context, std::make_unique<DecisionStreamer>(remarks),

@@ -64,11 +64,18 @@ WrittenAttention regather::tg::findWrittenAttention(ModuleOp module) {
   return found;
 }
 
+/// "layers.0.attention: ", or nothing if the softmax has no module.
+static std::string getPlace(NodeOp softmax) {
+  auto module = softmax->getAttrOfType<StringAttr>(kModuleAttrName);
+  return module ? (module.getValue() + ": ").str() : "";
+}
+
 void FuseAttention::refuse(NodeOp softmax, StringRef reason) {
   ++numRefused;
   remark::missed(softmax.getLoc(),
                  remark::RemarkOpts::name("not-fused").category(DEBUG_TYPE))
-      << remark::reason("this softmax keeps its products: {0}", reason);
+      << remark::reason("{0}this softmax keeps its products: {1}",
+                        getPlace(softmax), reason);
 }
 
 void FuseAttention::take(AttentionChain &chain, NegatedMasks &negated) {
@@ -78,8 +85,9 @@ void FuseAttention::take(AttentionChain &chain, NegatedMasks &negated) {
                  remark::RemarkOpts::name(isReport ? "attention" : "fused")
                      .category(DEBUG_TYPE))
       << remark::reason(
-             "{0}, {1}, {2} as attention: {3} heads of {4} rows and {5} "
+             "{0}{1}, {2}, {3} as attention: {4} heads of {5} rows and {6} "
              "columns",
+             getPlace(chain.softmax),
              chain.gradOutput ? "forward and backward" : "forward",
              chain.maskKind == MaskKind::None     ? "without a mask"
              : chain.maskKind == MaskKind::Causal ? "causal"
