@@ -2,7 +2,7 @@
 
 Captured as they are written, run with `--fuse-attention=all` on one rank, with
 the batch over two and with the heads over two; compared with eager PyTorch. The
-pass finds what a capture finds that replaces them itself.
+pass finds all that a capture finds that replaces them itself.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ HEADS = {"llama": [("--mesh=tp:2",
                     "--shard=*.o_proj=[tp] shard 1")]}
 FUSED = {"written": 1, "gpt2": 2, "bert": 1, "llama": 1, "frozen": 1,
          "t5": 1}
+# Masks that hide padding might hide whole rows, so a capture leaves those.
+PADDED = ("gpt2", "bert")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -122,7 +124,8 @@ def test_equals_eager(name: str, tmp_path: Path) -> None:
     itself = regather.capture(step.model, step.inputs, loss=step.loss,
                               targets=step.targets, verify=0)
     assert sum(str(node.target).endswith("_flash_attention_for_cpu.default")
-               for node in itself.module.graph.nodes) == FUSED[name]
+               for node in itself.module.graph.nodes) == (
+                   0 if name in PADDED else FUSED[name])
 
     expected = step.run()
     if name == "gpt2":

@@ -7,8 +7,10 @@
 and the gradients of these become the operators that ``attention.py`` makes of
 PyTorch's attention, so that no tensor has an element for each pair of a row and
 a key. The arithmetic is the same up to rounding, but for a row that is masked
-with -inf as a whole, of which PyTorch makes NaN here and 0 there. A chain of
-which anything else reads an intermediate value stays as it is.
+with -inf as a whole, of which PyTorch makes NaN here and 0 there. A row that
+finite numbers mask as a whole is a mean of all values, whose gradients those
+operators do not get right, so masks that might do so stay as they are. So does a
+chain of which anything else reads an intermediate value.
 
 One pass over the graph; each chain is followed once.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -55,12 +57,14 @@ class Fused(NamedTuple):
     notes: list[str]
 
 
-def fuse_attention(graph: Graph) -> Fused:
-    """Replaces all chains that can be. Nodes that are read no more stay."""
+def fuse_attention(graph: Graph,
+                   constants: Mapping[Node, torch.Tensor] | None = None) -> Fused:
+    """Replaces all chains that can be. Nodes that are read no more stay.
+    ``constants`` are placeholders whose value is known."""
     if FLASH is None or FLASH_BACKWARD is None:
         return Fused(0, [])
     place = {node: i for i, node in enumerate(graph.nodes)}
-    masks: dict[_Mask, tuple[Node, bool]] = {}
+    masks = _Masks(constants or {})
     fused = 0
     refused: Counter[str] = Counter()
     for node in list(graph.nodes):
@@ -69,6 +73,7 @@ def fuse_attention(graph: Graph) -> Fused:
         _pass_over_aliases(node)
         try:
             chain = _Chain.find(node)
+            masks.check(chain.mask)
         except _Refused as reason:
             refused[str(reason)] += 1
         except _Other:
@@ -182,6 +187,53 @@ class _Mask:
         if _dtype(mask) not in (dtype, torch.float32):
             mask = made.call(_aten._to_copy.default, (mask,), {"dtype": dtype})
         return mask
+
+
+class _Masks:
+    """Masks of a graph, each of which is made and looked at once."""
+
+    def __init__(self, constants: Mapping[Node, torch.Tensor]) -> None:
+        self._constants = constants
+        self._made: dict[tuple[_Mask, int, torch.dtype], Node] = {}
+        # What a mask that depends on nothing adds, in the shape of its tensor.
+        self._values: dict[_Mask, torch.Tensor | None] = {}
+
+    def make(self, mask: _Mask, made: _Maker, scores: Node, dtype: torch.dtype
+             ) -> Node:
+        key = mask, len(_shape(scores)), dtype
+        if key not in self._made:
+            self._made[key] = mask.make(made, scores, dtype)
+        return self._made[key]
+
+    def _evaluate(self, mask: _Mask) -> torch.Tensor | None:
+        if mask not in self._values:
+            # A compiler of PyTorch's may have a mode of fake tensors active.
+            with unset_fake_temporarily():
+                value = _evaluate(mask.tensor, self._constants)
+                if value is not None and mask.hidden is not None:
+                    value = torch.where(value.bool() == mask.hidden, mask.value, 0.0)
+            self._values[mask] = value
+        return self._values[mask]
+
+    def check(self, mask: _Mask | None) -> None:
+        """Raises ``_Refused`` for a mask of which a row may be hidden as a whole
+        by finite numbers."""
+        if mask is None or mask.hidden is not None and mask.value == -math.inf:
+            return
+        value = self._evaluate(mask)
+        with unset_fake_temporarily():
+            if value is not None and bool((value > _LOWEST).any(-1).all()):
+                return
+        raise _Refused("its mask might hide whole rows by a finite number")
+
+    def are_causal(self, mask: _Mask, sizes: list[int]) -> bool:
+        """Whether a mask depends on nothing and hides just what comes later."""
+        value = self._evaluate(mask)
+        if value is None or sizes[0] != sizes[1] or list(value.shape[-2:]) != sizes:
+            return False
+        with unset_fake_temporarily():
+            later = torch.ones(sizes, dtype=torch.bool).triu(1)
+            return bool(torch.where(later, value <= _LOWEST, value == 0).all())
 
 
 @dataclass
@@ -313,10 +365,8 @@ class _Chain:
 
     # Replacing
 
-    def replace(self, place: dict[Node, int],
-                masks: dict[_Mask, tuple[Node, bool]]) -> None:
-        """``place`` numbers the nodes that were there, and ``masks`` has those
-        that were made, and whether they are causal."""
+    def replace(self, place: dict[Node, int], masks: _Masks) -> None:
+        """``place`` numbers the nodes that were there."""
         made = _Maker(self.result)
         sizes = _shape(self.softmax)
         if len(sizes) == 3:
@@ -326,13 +376,12 @@ class _Chain:
         value = made.with_heads(self.value, sizes[:2])
         mask, is_causal = None, False
         if self.mask is not None:
-            if self.mask not in masks:
-                node = self.mask.make(made, self.softmax.args[0],
-                                      _dtype(self.query))
-                masks[self.mask] = node, _is_causal(node, sizes[2:])
-            mask, is_causal = masks[self.mask]
+            is_causal = masks.are_causal(self.mask, sizes[2:])
+            if not is_causal:
+                mask = masks.make(self.mask, made, self.softmax.args[0],
+                                  _dtype(self.query))
         named: dict[str, Any] = {"scale": self.scale}
-        if mask is not None and not is_causal:
+        if mask is not None:
             named["attn_mask"] = mask
         shared = self._find_shared_heads(key, value)
         if shared is not None:
@@ -608,24 +657,8 @@ def _follow_probabilities(softmax: Node) -> tuple[Node, Node, Node | None]:
         node = user
 
 
-def _is_causal(mask: Node, sizes: list[int]) -> bool:
-    """Whether a mask depends on nothing and hides just what comes later."""
-    if sizes[0] != sizes[1] or _shape(mask)[2:] != sizes:
-        return False
-    # A compiler of PyTorch's may have a mode of fake tensors active.
-    with unset_fake_temporarily():
-        value = _evaluate(mask)
-        return value is not None and _hides_later(value, sizes)
-
-
-def _hides_later(value: torch.Tensor, sizes: list[int]) -> bool:
-    lowest = torch.full(sizes, _LOWEST).triu(1)
-    visible = (value == 0) | (lowest < 0)
-    hidden = (value <= lowest) | (lowest == 0)
-    return bool((visible & hidden).all())
-
-
-def _evaluate(node: Node) -> torch.Tensor | None:
+def _evaluate(node: Node, constants: Mapping[Node, torch.Tensor]
+              ) -> torch.Tensor | None:
     """The value of a node that nothing else decides about, on the CPU."""
     order: list[Node] = []
     seen: set[Node] = set()
@@ -636,6 +669,9 @@ def _evaluate(node: Node) -> torch.Tensor | None:
             order.append(one)
         elif one not in seen:
             seen.add(one)
+            if one in constants:
+                order.append(one)
+                continue
             if one.op != "call_function" or torch.Tag.nondeterministic_seeded in (
                     getattr(one.target, "tags", ())):
                 return None
@@ -643,6 +679,9 @@ def _evaluate(node: Node) -> torch.Tensor | None:
             waiting += [(operand, False) for operand in one.all_input_nodes]
     values: dict[Node, Any] = {}
     for one in order:
+        if one in constants:
+            values[one] = constants[one].cpu()
+            continue
         args, kwargs = torch.fx.node.map_arg(
             (one.args, dict(one.kwargs)), values.__getitem__)
         if "device" in kwargs:

@@ -89,7 +89,7 @@ def capture_step(
     constants = cleanup.clean(traced.module)
     fused = 0
     if step.fuse_attention:
-        fused, said = fuse_attention(traced.module.graph)
+        fused, said = fuse_attention(traced.module.graph, dict(constants))
         notes += said
         cleanup.erase_dead(traced.module.graph)
     cleanup.check(traced.module.graph)
@@ -111,8 +111,7 @@ def capture_step(
     except CaptureError as error:
         if not fused:
             raise
-        # PyTorch's operator gives other gradients than its arithmetic for rows
-        # that a finite number hides as a whole.
+        # PyTorch's operator has rules of its own for what is not finite.
         written = capture_step(
             replace(step, fuse_attention=False), device=device,
             keep_outputs=keep_outputs, about=about, source_root=source_root,
