@@ -128,15 +128,8 @@ static void writeCollectiveRows(llvm::raw_ostream &os,
 static constexpr Column kDecisionColumns[] = {{"pass", ColumnKind::Code},
                                               {"decision"}};
 
-/// What was asked for, and what came of it.
-static void writeDecisions(llvm::raw_ostream &os, const StepReport &report) {
-  const Request &request = report.request;
-  if (request.bucket.empty() || request.bucket == "none")
-    os << "<p class=\"quiet\">No buckets were asked for: each unit "
-          "communicates by itself.</p>\n";
-  if (request.schedule.empty())
-    os << "<p class=\"quiet\">No schedule was asked for: a collective starts "
-          "where the program has it, right before its wait.</p>\n";
+static void writeDecisionTable(llvm::raw_ostream &os,
+                               const StepReport &report) {
   Table table(kDecisionColumns);
   for (const Decision &decision : report.decisions)
     table.addRow({escape(decision.pass), escape(decision.text)});
@@ -148,11 +141,24 @@ static void writeDecisions(llvm::raw_ostream &os, const StepReport &report) {
                  table);
 }
 
+/// What was asked for, and what came of it.
+static void writeDecisions(llvm::raw_ostream &os, const StepReport &report) {
+  const Request &request = report.request;
+  if (request.bucket.empty() || request.bucket == "none")
+    os << "<p class=\"quiet\">No buckets were asked for: each unit "
+          "communicates by itself.</p>\n";
+  if (request.schedule.empty())
+    os << "<p class=\"quiet\">No schedule was asked for: a collective starts "
+          "where the program has it, right before its wait.</p>\n";
+  writeDecisionTable(os, report);
+}
+
 void regather::report::writeBuckets(llvm::raw_ostream &os,
                                     const StepReport &report) {
   if (report.timing.collectives.empty() &&
       report.after.boundary.parameters.empty()) {
     os << "<p>There are none: nothing is communicated.</p>\n";
+    writeDecisionTable(os, report);
     return;
   }
   writeUnits(os, report);

@@ -6,6 +6,7 @@
 // RUN: FileCheck %s --check-prefix=DONE < %t.json
 // RUN: regather report %s --cluster=cpu-threads --quiet --fuse-attention=report -o %t.html --json=%t.json
 // RUN: FileCheck %s --check-prefix=DECISION < %t.json
+// RUN: FileCheck %s --check-prefix=PAGE < %t.html
 
 // ADVICE: "fuse_attention": ""
 // ADVICE: The model writes it as products and a softmax, 1 times, with probabilities of 537 MB. The last bits of results change.
@@ -16,6 +17,9 @@
 
 // DECISION: "tg-fuse-attention"
 // DECISION: "layers.0: forward, causal, can be computed as attention: 8 heads of 4096 rows and 4096 columns (score-bytes 536870912)"
+
+// PAGE: What the passes say of their decisions (2)
+// PAGE: layers.0: forward, causal, can be computed as attention
 
 func.func @step(%query: tensor<8x4096x64xf32>, %key: tensor<8x64x4096xf32>, %value: tensor<8x4096x64xf32>) -> tensor<8x4096x64xf32> {
   %scores = tg.node "aten.bmm.default"(%query, %key) : (tensor<8x4096x64xf32>, tensor<8x64x4096xf32>) -> tensor<8x4096x4096xf32>
