@@ -116,6 +116,43 @@ func.func @hidden(%query: tensor<1x2x4x8xf32>, %key: tensor<1x2x6x8xf32>, %value
 
 // -----
 
+// Layers share the negated mask.
+// CHECK-LABEL: func.func @two_layers
+// CHECK:         %[[SHOWN:.*]] = tg.node "aten.logical_not.default"(%arg3)
+// CHECK-NOT:     logical_not
+// CHECK:         "aten._scaled_dot_product_flash_attention_for_cpu.default"(%arg0, %arg1, %arg2, %[[SHOWN]])
+// CHECK:         "aten._scaled_dot_product_flash_attention_for_cpu.default"(%{{.*}}, %arg1, %arg2, %[[SHOWN]])
+// CHECK:         return
+func.func @two_layers(%query: tensor<1x2x4x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x8xf32>, %mask: tensor<4x6xi1>) -> (tensor<1x2x4x8xf32>) {
+  %q = tg.node "aten.view.default"(%query) args [#tg.operand<0>, [2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x8xf32>) -> tensor<2x4x8xf32>
+  %kt = tg.node "aten.permute.default"(%key) args [#tg.operand<0>, [0, 1, 3, 2]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x6x8xf32>) -> tensor<1x2x8x6xf32>
+  %k = tg.node "aten.view.default"(%kt) args [#tg.operand<0>, [2, 8, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x8x6xf32>) -> tensor<2x8x6xf32>
+  %v = tg.node "aten.view.default"(%value) args [#tg.operand<0>, [2, 6, 8]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x6x8xf32>) -> tensor<2x6x8xf32>
+  %product = tg.node "aten.bmm.default"(%q, %k) {tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x8x6xf32>) -> tensor<2x4x6xf32>
+  %scores = tg.node "aten.view.default"(%product) args [#tg.operand<0>, [1, 2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %low = tg.node "aten.scalar_tensor.default"() args [0xFFF0000000000000 : f64] kwargs {dtype = f32} {tg.phase = #tg.phase<forward>} : () -> tensor<f32>
+  %masked = tg.node "aten.where.self"(%mask, %low, %scores) {tg.phase = #tg.phase<forward>} : (tensor<4x6xi1>, tensor<f32>, tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %p = tg.node "aten._softmax.default"(%masked) args [#tg.operand<0>, -1, false] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %weights = tg.node "aten.view.default"(%p) args [#tg.operand<0>, [2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<2x4x6xf32>
+  %o = tg.node "aten.bmm.default"(%weights, %v) {tg.id = "out", tg.phase = #tg.phase<forward>} : (tensor<2x4x6xf32>, tensor<2x6x8xf32>) -> tensor<2x4x8xf32>
+  %output = tg.node "aten.view.default"(%o) args [#tg.operand<0>, [1, 2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>) -> tensor<1x2x4x8xf32>
+  %q_2 = tg.node "aten.view.default"(%output) args [#tg.operand<0>, [2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x8xf32>) -> tensor<2x4x8xf32>
+  %kt_2 = tg.node "aten.permute.default"(%key) args [#tg.operand<0>, [0, 1, 3, 2]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x6x8xf32>) -> tensor<1x2x8x6xf32>
+  %k_2 = tg.node "aten.view.default"(%kt_2) args [#tg.operand<0>, [2, 8, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x8x6xf32>) -> tensor<2x8x6xf32>
+  %v_2 = tg.node "aten.view.default"(%value) args [#tg.operand<0>, [2, 6, 8]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x6x8xf32>) -> tensor<2x6x8xf32>
+  %product_2 = tg.node "aten.bmm.default"(%q_2, %k_2) {tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x8x6xf32>) -> tensor<2x4x6xf32>
+  %scores_2 = tg.node "aten.view.default"(%product_2) args [#tg.operand<0>, [1, 2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %low_2 = tg.node "aten.scalar_tensor.default"() args [0xFFF0000000000000 : f64] kwargs {dtype = f32} {tg.phase = #tg.phase<forward>} : () -> tensor<f32>
+  %masked_2 = tg.node "aten.where.self"(%mask, %low_2, %scores_2) {tg.phase = #tg.phase<forward>} : (tensor<4x6xi1>, tensor<f32>, tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %p_2 = tg.node "aten._softmax.default"(%masked_2) args [#tg.operand<0>, -1, false] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %weights_2 = tg.node "aten.view.default"(%p_2) args [#tg.operand<0>, [2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<2x4x6xf32>
+  %o_2 = tg.node "aten.bmm.default"(%weights_2, %v_2) {tg.id = "out", tg.phase = #tg.phase<forward>} : (tensor<2x4x6xf32>, tensor<2x6x8xf32>) -> tensor<2x4x8xf32>
+  %output_2 = tg.node "aten.view.default"(%o_2) args [#tg.operand<0>, [1, 2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>) -> tensor<1x2x4x8xf32>
+  return %output_2 : tensor<1x2x4x8xf32>
+}
+
+// -----
+
 // Masks of counted positions become a flag, also with a finite number in the
 // place of scores: no row is hidden as a whole.
 // CHECK-LABEL: func.func @causal
