@@ -26,7 +26,10 @@ TOKENS = 24
 
 
 class Written(torch.nn.Module):
-    """Queries, keys and values of one product; hidden by truth values."""
+    """Queries, keys and values of one product; hidden by truth values.
+
+    `einsum` moves dimensions of size 1 around its product.
+    """
 
     def __init__(self, heads: int = 4, width: int = 32) -> None:
         super().__init__()
@@ -42,7 +45,8 @@ class Written(torch.nn.Module):
         scores = query @ key.transpose(-2, -1) / (width // self.heads) ** 0.5
         later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
         scores = scores.masked_fill(later, float("-inf"))
-        output = torch.softmax(scores, dim=-1) @ value
+        output = torch.einsum("bhij,bhjd->bhid", torch.softmax(scores, dim=-1),
+                              value)
         return self.last(output.transpose(1, 2).reshape(batch, tokens, width))
 
 

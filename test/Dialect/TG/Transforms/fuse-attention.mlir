@@ -541,6 +541,41 @@ func.func @broadcast(%query: tensor<1x2x4x8xf32>, %key: tensor<1x2x6x8xf32>, %va
 
 // -----
 
+// Near miss: of one row, the last two dimensions do not tell matrices apart.
+// CHECK-LABEL: func.func @one_row
+// CHECK-NOT:     flash_attention
+// REMARK: not-fused {{.*}}there is one row or one column
+func.func @one_row(%query: tensor<2x1x8xf32>, %key: tensor<2x8x6xf32>, %value: tensor<2x6x8xf32>) -> tensor<2x1x8xf32> {
+  %scores = tg.node "aten.bmm.default"(%query, %key) {tg.phase = #tg.phase<forward>} : (tensor<2x1x8xf32>, tensor<2x8x6xf32>) -> tensor<2x1x6xf32>
+  %p = tg.node "aten._softmax.default"(%scores) args [#tg.operand<0>, -1, false] {tg.phase = #tg.phase<forward>} : (tensor<2x1x6xf32>) -> tensor<2x1x6xf32>
+  %output = tg.node "aten.bmm.default"(%p, %value) {tg.phase = #tg.phase<forward>} : (tensor<2x1x6xf32>, tensor<2x6x8xf32>) -> tensor<2x1x8xf32>
+  return %output : tensor<2x1x8xf32>
+}
+
+// -----
+
+// Dimensions of size 1 that einsum has moved make no difference.
+// CHECK-LABEL: func.func @moved_ones
+// CHECK:         "aten._scaled_dot_product_flash_attention_for_cpu.default"(%arg0, %arg1, %arg2)
+func.func @moved_ones(%query: tensor<1x2x4x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x8xf32>) -> (tensor<1x2x4x8xf32>) {
+  %q = tg.node "aten.view.default"(%query) args [#tg.operand<0>, [2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x8xf32>) -> tensor<2x4x8xf32>
+  %kt = tg.node "aten.permute.default"(%key) args [#tg.operand<0>, [0, 1, 3, 2]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x6x8xf32>) -> tensor<1x2x8x6xf32>
+  %k = tg.node "aten.view.default"(%kt) args [#tg.operand<0>, [2, 8, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x8x6xf32>) -> tensor<2x8x6xf32>
+  %v = tg.node "aten.view.default"(%value) args [#tg.operand<0>, [2, 6, 8]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x6x8xf32>) -> tensor<2x6x8xf32>
+  %product = tg.node "aten.bmm.default"(%q, %k) {tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x8x6xf32>) -> tensor<2x4x6xf32>
+  %scores = tg.node "aten.view.default"(%product) args [#tg.operand<0>, [1, 2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %scores5 = tg.node "aten.view.default"(%scores) args [#tg.operand<0>, [1, 2, 4, 1, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x1x6xf32>
+  %moved = tg.node "aten.permute.default"(%scores5) args [#tg.operand<0>, [0, 1, 2, 4, 3]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x1x6xf32>) -> tensor<1x2x4x6x1xf32>
+  %back = tg.node "aten.view.default"(%moved) args [#tg.operand<0>, [1, 2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6x1xf32>) -> tensor<1x2x4x6xf32>
+  %p = tg.node "aten._softmax.default"(%back) args [#tg.operand<0>, -1, false] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %weights = tg.node "aten.view.default"(%p) args [#tg.operand<0>, [2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<2x4x6xf32>
+  %o = tg.node "aten.bmm.default"(%weights, %v) {tg.id = "out", tg.phase = #tg.phase<forward>} : (tensor<2x4x6xf32>, tensor<2x6x8xf32>) -> tensor<2x4x8xf32>
+  %output = tg.node "aten.view.default"(%o) args [#tg.operand<0>, [1, 2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>) -> tensor<1x2x4x8xf32>
+  return %output : tensor<1x2x4x8xf32>
+}
+
+// -----
+
 // A softmax of a classifier is not mentioned.
 // CHECK-LABEL: func.func @classifier
 // REMARK-NOT: classifier

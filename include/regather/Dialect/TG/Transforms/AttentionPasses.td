@@ -26,7 +26,8 @@ def FuseAttentionPass : Pass<"tg-fuse-attention", "::mlir::ModuleOp"> {
     scores that an `aten.bmm` gives, times a number, plus a mask, or with minus
     infinity where a mask of truth values hides them, and read by another
     `aten.bmm` alone. Views, copies and conversions between floats of at most 32
-    bits may lie anywhere in between. Some of query, key and value may have no
+    bits may lie anywhere in between; those of `einsum` move dimensions of size 1.
+    Some of query, key and value may have no
     gradient. Heads of key and value that `expand` repeats for several of the
     query are read once. A mask that comparisons of positions make, and that
     hides what is behind the row, becomes a flag; it may also put a number of at

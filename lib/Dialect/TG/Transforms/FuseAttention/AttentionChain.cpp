@@ -105,6 +105,8 @@ bool ChainMatcher::matchSoftmax() {
     return fail("the softmax is not along the last dimension");
   chain.rows = shape[rank - 2];
   chain.columns = shape[rank - 1];
+  if (chain.rows == 1 || chain.columns == 1)
+    return fail("there is one row or one column");
   auto type = cast<RankedTensorType>(softmax.getResult(0).getType());
   chain.scoreBytes = type.getNumElements() *
                      llvm::divideCeil(type.getElementTypeBitWidth(), 8);
@@ -148,9 +150,14 @@ bool ChainMatcher::addMask(MaskKind kind, Value mask, Value scores) {
   // infinity stays what it is.
   if (kind == MaskKind::Added ? chain.scale != 1 : chain.scale <= 0)
     return fail("the scores are multiplied behind their mask");
+  ArrayRef<int64_t> shape = getMatrixShape(scores);
+  int64_t sizes[] = {chain.rows, chain.columns};
+  if (shape.empty() || shape.take_back(2) != ArrayRef<int64_t>(sizes))
+    return fail("rows and columns are not the last dimensions of the scores "
+                "that are masked");
   chain.maskKind = kind;
   chain.mask = mask;
-  chain.maskedShape = llvm::to_vector(getMatrixShape(scores));
+  chain.maskedShape = llvm::to_vector(shape);
   return true;
 }
 
@@ -353,7 +360,9 @@ bool ChainMatcher::matchProbabilities() {
 
 /// True if `node` only sets to zero what forward has hidden.
 bool ChainMatcher::undoesMask(NodeOp node, NodeTarget target, Value gradient) {
-  if (chain.maskKind != MaskKind::Shows && chain.maskKind != MaskKind::Hides)
+  if ((chain.maskKind != MaskKind::Shows &&
+       chain.maskKind != MaskKind::Hides) ||
+      getMatrixShape(gradient) != ArrayRef(chain.maskedShape))
     return false;
   nodes::NodeArguments args(node, target, /*isQuiet=*/true);
   bool isFill = getInfo(target).op == NodeOperator::AtenMaskedFill;
@@ -482,6 +491,8 @@ bool ChainMatcher::checkTypes() {
     return fail("the shapes do not fit each other");
   chain.width = query[2];
   chain.valueWidth = value[2];
+  if (chain.width == 1)
+    return fail("query and key have one element");
   // The operator of PyTorch has one width.
   if (chain.width != chain.valueWidth)
     return fail("the value has another width than the query");

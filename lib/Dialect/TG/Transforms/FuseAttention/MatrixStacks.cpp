@@ -9,6 +9,7 @@
 
 #include "MatrixStacks.h"
 
+#include "regather/Dialect/TG/Nodes/ContiguousViews.h"
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 using namespace mlir;
@@ -45,10 +46,20 @@ bool attention::keepsElements(Operation *op) {
       from.getNumElements() != to.getNumElements())
     return false;
   NodeOperator called = getInfo(*target).op;
-  // A part of the same size is the whole.
   return getInfo(called).kind == OperatorClass::Reshape ||
          called == NodeOperator::AtenClone ||
-         (called == NodeOperator::AtenSlice && from == to);
+         // A part of the same size is the whole.
+         getContiguousViewOffset(op) == 0;
+}
+
+/// The numbers of the dimensions that are not of size 1, of which `einsum` adds
+/// some and moves them.
+static SmallVector<int64_t> listLongDims(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> dims;
+  for (auto [i, size] : llvm::enumerate(shape))
+    if (size != 1)
+      dims.push_back(static_cast<int64_t>(i));
+  return dims;
 }
 
 bool attention::keepsMatrices(Operation *op) {
@@ -56,7 +67,12 @@ bool attention::keepsMatrices(Operation *op) {
     return false;
   ArrayRef<int64_t> from = getMatrixShape(op->getOperand(0));
   ArrayRef<int64_t> to = getMatrixShape(op->getResult(0));
-  return !from.empty() && !to.empty() && from.take_back(2) == to.take_back(2);
+  SmallVector<int64_t> fromDims = listLongDims(from), toDims = listLongDims(to);
+  if (fromDims.size() < 2 || toDims.size() < 2)
+    return false;
+  return llvm::all_of(llvm::seq<size_t>(1, 3), [&](size_t i) {
+    return from[fromDims[fromDims.size() - i]] == to[toDims[toDims.size() - i]];
+  });
 }
 
 bool attention::transposesMatrices(Operation *op) {
@@ -72,17 +88,23 @@ bool attention::transposesMatrices(Operation *op) {
   if (rank == 0)
     return false;
   if (*target == NodeTarget::AtenTransposeInt) {
-    dims = {args.getDim("dim0", rank), args.getDim("dim1", rank)};
-    llvm::sort(dims);
-    return !args.hasFailed() && dims[0] == rank - 2 && dims[1] == rank - 1;
+    dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    int64_t first = args.getDim("dim0", rank),
+            other = args.getDim("dim1", rank);
+    if (args.hasFailed())
+      return false;
+    std::swap(dims[first], dims[other]);
+  } else if (*target == NodeTarget::AtenPermuteDefault) {
+    dims = args.getDims("dims", rank);
   }
-  if (*target != NodeTarget::AtenPermuteDefault)
-    return false;
-  dims = args.getDims("dims", rank);
   if (args.hasFailed() || dims.size() != shape.size())
     return false;
-  std::swap(dims[rank - 2], dims[rank - 1]);
-  return llvm::equal(dims, llvm::seq<int64_t>(0, rank));
+  llvm::erase_if(dims, [&](int64_t dim) { return shape[dim] == 1; });
+  SmallVector<int64_t> ordered = listLongDims(shape);
+  if (dims.size() < 2)
+    return false;
+  std::swap(dims[dims.size() - 2], dims.back());
+  return dims == ordered;
 }
 
 static bool isNarrowFloat(Value value) {

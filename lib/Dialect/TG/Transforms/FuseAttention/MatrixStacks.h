@@ -32,13 +32,16 @@ bool isNode(mlir::Operation *op, NodeOperator called);
 llvm::ArrayRef<int64_t> getMatrixShape(mlir::Value value);
 
 /// True if `op` is a node with one result that has the elements of operand 0 in
-/// the same order: a reshape, a copy, or a part that is all of it.
+/// the same order: a reshape, a copy, a part that is all of it, or a
+/// permutation that moves dimensions of size 1.
 bool keepsElements(mlir::Operation *op);
 
-/// True if `op` keeps elements, and also the last two dimensions.
+/// True if `op` keeps elements, and also the last two dimensions, those of size
+/// 1 apart. So matrices of one row or column are none.
 bool keepsMatrices(mlir::Operation *op);
 
-/// True if `op` is a node that transposes the matrices, and does nothing else.
+/// True if `op` is a node that transposes the matrices, and does nothing else
+/// but moving dimensions of size 1.
 bool transposesMatrices(mlir::Operation *op);
 
 /// True if `op` is a node that converts floats of at most 32 bits to others.
