@@ -281,12 +281,12 @@ class _Chain:
         if 0 in (*shape, *sizes[0]):
             raise _Other
         chain = _Chain(query, key, value, softmax, result, scale, mask, None)
-        chain.backward = chain._find_backward(last, transposed)
+        chain.backward = chain.find_backward(last, transposed)
         return chain
 
     # Gradients
 
-    def _find_backward(self, last: Node, transposed: Node | None
+    def find_backward(self, last: Node, transposed: Node | None
                        ) -> _Backward | None:
         found = None
         if transposed is not None:
