@@ -9,9 +9,9 @@
 #include "AttentionChain.h"
 
 #include "CausalMask.h"
+#include "ChainMatcher.h"
 
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
-#include "regather/Dialect/TG/Nodes/ZeroTensors.h"
 
 #include <cmath>
 #include <limits>
@@ -21,69 +21,18 @@ using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::attention;
 
-/// `aten.tanh` of `aten.tanh.default`, or the name of another operation.
-static std::string getCalledName(Operation *op) {
+std::string regather::tg::attention::getCalledName(Operation *op) {
   if (auto node = dyn_cast<NodeOp>(op))
     return ("'" + node.getTarget().rsplit('.').first + "'").str();
   return ("'" + op->getName().getStringRef() + "'").str();
 }
 
-/// Who reads a value that only the chain may read.
-static std::string describeReader(StringRef what, Operation *reader) {
+std::string regather::tg::attention::describeReader(StringRef what,
+                                                    Operation *reader) {
   if (reader->hasTrait<OpTrait::IsTerminator>())
     return (what + " are a result of the step").str();
   return (what + " are read by " + getCalledName(reader)).str();
 }
-
-namespace {
-
-/// Where a value ends up behind views, conversions and multiplications.
-struct Leaf {
-  OpOperand *use;
-  bool isTransposed;
-  double scale;
-};
-
-class ChainMatcher {
-public:
-  explicit ChainMatcher(NodeOp softmax) { chain.softmax = softmax; }
-
-  /// False if it is no chain; `reason` says why then.
-  bool match();
-
-  AttentionChain chain;
-  std::string reason;
-
-private:
-  bool fail(const Twine &why) {
-    reason = why.str();
-    return false;
-  }
-  bool matchSoftmax();
-  bool matchScores();
-  bool stepToProduct(NodeOp node, Value &scores);
-  bool stepThroughSum(NodeOp node, NodeTarget target, Value &scores);
-  bool stepThroughChoice(NodeOp node, NodeTarget target, Value &scores);
-  bool addMask(MaskKind kind, Value mask, Value scores);
-  bool matchProbabilities();
-  bool matchBackward();
-  bool matchGradientOfProbabilities();
-  bool matchGradientsOfOperands();
-  bool collectLeaves(Value root, StringRef what, bool isGradient,
-                     SmallVectorImpl<Leaf> &leaves);
-  bool undoesMask(NodeOp node, NodeTarget target, Value gradient);
-  bool takeScaled(Value &gradient, double scale);
-  bool checkTypes();
-  void findHeads();
-  bool checkMask();
-
-  /// All values between the products: what has the batch and the heads apart.
-  SmallVector<Value> values;
-  /// The product that gives the gradient of the value, and that of the
-  /// probabilities.
-  NodeOp gradValueProduct, gradProbabilitiesProduct;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Forward
@@ -113,8 +62,8 @@ bool ChainMatcher::matchSoftmax() {
   return true;
 }
 
-/// The number that `node` multiplies `operand` with, if that is all it does.
-static std::optional<double> getFactor(NodeOp node, Value operand) {
+std::optional<double> regather::tg::attention::getFactor(NodeOp node,
+                                                         Value operand) {
   std::optional<NodeTarget> target = getTarget(node);
   bool isProduct = target == NodeTarget::AtenMulTensor ||
                    target == NodeTarget::AtenMulScalar;
@@ -351,129 +300,6 @@ bool ChainMatcher::matchProbabilities() {
   }
   if (!chain.outputProduct)
     return fail("no product with values reads the probabilities");
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Backward
-//===----------------------------------------------------------------------===//
-
-/// True if `node` only sets to zero what forward has hidden.
-bool ChainMatcher::undoesMask(NodeOp node, NodeTarget target, Value gradient) {
-  if ((chain.maskKind != MaskKind::Shows &&
-       chain.maskKind != MaskKind::Hides) ||
-      getMatrixShape(gradient) != ArrayRef(chain.maskedShape))
-    return false;
-  nodes::NodeArguments args(node, target, /*isQuiet=*/true);
-  bool isFill = getInfo(target).op == NodeOperator::AtenMaskedFill;
-  if (!isFill && getInfo(target).op != NodeOperator::AtenWhere)
-    return false;
-  bool hides = chain.maskKind == MaskKind::Hides;
-  StringRef kept = isFill || !hides ? "self" : "other";
-  StringRef filling = isFill ? "value" : hides ? "self" : "other";
-  if ((isFill && !hides) ||
-      args.getTensor(isFill ? "mask" : "condition") != chain.mask ||
-      !args.isTensor(kept) || args.getTensor(kept) != gradient ||
-      gradient.getType() != node.getResult(0).getType())
-    return false;
-  bool isZero = args.isTensor(filling)
-                    ? getFilling(args.getTensor(filling)) == 0.0
-                    : args.getFloat(filling) == 0;
-  return isZero && !args.hasFailed();
-}
-
-/// From the softmax's gradient up to the product of the gradient and the value.
-bool ChainMatcher::matchGradientOfProbabilities() {
-  Value gradient = chain.softmaxBackward.getInputs()[0];
-  while (true) {
-    values.push_back(gradient);
-    auto node = gradient.getDefiningOp<NodeOp>();
-    if (!node || !gradient.hasOneUse())
-      return fail("the gradient of the probabilities is read elsewhere");
-    if (isNode(node, NodeOperator::AtenBmm)) {
-      gradProbabilitiesProduct = node;
-      break;
-    }
-    if (!keepsMatrices(node) && !convertsFloats(node))
-      return fail("the gradient of the probabilities is given by " +
-                  getCalledName(node));
-    gradient = node.getInputs()[0];
-  }
-  Value gradOutput = gradProbabilitiesProduct.getInputs()[0];
-  if (chain.gradOutput && getStack(chain.gradOutput) != getStack(gradOutput))
-    return fail("the gradient of the value is not that of this output");
-  chain.gradOutput = gradOutput;
-  if (getStack(gradProbabilitiesProduct.getInputs()[1]) !=
-      getStack(chain.getValue()).transpose())
-    return fail("the gradient of the probabilities is not that of this value");
-  return true;
-}
-
-/// Multiplies the gradient until it has the scale of the scores.
-bool ChainMatcher::takeScaled(Value &gradient, double scale) {
-  auto isEqual = [&] {
-    return std::abs(scale - chain.scale) <= 1e-6 * std::abs(chain.scale);
-  };
-  while (!isEqual()) {
-    if (!gradient.hasOneUse())
-      return false;
-    auto node = dyn_cast<NodeOp>(*gradient.getUsers().begin());
-    std::optional<double> factor =
-        node ? getFactor(node, gradient) : std::nullopt;
-    if (!factor)
-      return false;
-    scale *= *factor;
-    gradient = node.getResult(0);
-  }
-  return true;
-}
-
-bool ChainMatcher::matchGradientsOfOperands() {
-  SmallVector<Leaf> leaves;
-  if (!collectLeaves(chain.softmaxBackward.getResult(0),
-                     "the gradients of the scores, or of a mask,",
-                     /*isGradient=*/true, leaves))
-    return false;
-  for (const Leaf &leaf : leaves) {
-    auto product = cast<NodeOp>(leaf.use->getOwner());
-    bool isLeft = leaf.use->getOperandNumber() == 0;
-    MatrixStack other = getStack(product.getInputs()[isLeft ? 1 : 0]);
-    Value &gradient = isLeft ? chain.gradQuery : chain.gradKey;
-    MatrixStack operand =
-        getStack(isLeft ? chain.getKey() : chain.getQuery()).transpose();
-    if (leaf.isTransposed || gradient || other != operand)
-      return fail("a product that reads the gradients of the scores gives none "
-                  "of the query or the key");
-    gradient = product.getResult(0);
-    chain.backwardProducts.push_back(product);
-    if (!takeScaled(gradient, leaf.scale))
-      return fail("gradients have another scale than the scores");
-  }
-  return true;
-}
-
-bool ChainMatcher::matchBackward() {
-  if (!chain.softmaxBackward && !gradValueProduct)
-    return true;
-  if (gradValueProduct) {
-    chain.gradOutput = gradValueProduct.getInputs()[1];
-    chain.gradValue = gradValueProduct.getResult(0);
-    chain.backwardProducts.push_back(gradValueProduct);
-  }
-  if (!chain.softmaxBackward)
-    return true;
-  nodes::NodeArguments args(chain.softmaxBackward,
-                            NodeTarget::AtenSoftmaxBackwardDataDefault,
-                            /*isQuiet=*/true);
-  auto rank =
-      static_cast<int64_t>(getMatrixShape(chain.softmax.getResult(0)).size());
-  if (args.getDim("dim", rank) != rank - 1 || args.hasFailed())
-    return fail("the gradient of the softmax has another dimension");
-  if (!matchGradientOfProbabilities() || !matchGradientsOfOperands())
-    return false;
-  if (!chain.gradQuery && !chain.gradKey)
-    return fail("nobody reads the gradient of the softmax");
-  chain.backwardProducts.push_back(gradProbabilitiesProduct);
   return true;
 }
 
