@@ -245,6 +245,12 @@ def read_scores(self: Attention, query: Tensor, key: Tensor,
     return (scores / 4).softmax(-1) * (scores.detach().max() > 0)
 
 
+def turned_around(self: Attention, query: Tensor, key: Tensor,
+                  padding: Tensor) -> Tensor:
+    lowest = torch.full((ROWS, ROWS), torch.finfo(query.dtype).min).triu(1)
+    return ((query @ key.mT + lowest) * -1e-3).softmax(-1)
+
+
 HIDES = "its mask might hide whole rows by a finite number"
 REFUSED = {
     padded: HIDES,
@@ -256,6 +262,7 @@ REFUSED = {
     biased: "more than one node reads the gradient of its scores",
     discouraged: "scores are masked with -10000.0",
     masked_twice: "it has two masks",
+    turned_around: "its masked scores are multiplied by -0.001",
     read_scores: "its scores are read by others|is applied to its probabilities",
 }
 
@@ -285,6 +292,27 @@ def test_stays_as_written_if_the_replay_differs(
     assert attentions(graph) == (0, 0)
     assert find_note(graph) == ("attention stays as written: as one node, the "
                                 "loss differs")
+
+
+class Merged(nn.Module):
+    """One head of values for all heads of scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query = self.first(x).unflatten(0, (BATCH, HEADS))
+        scores = (query @ query.mT).softmax(-1)
+        value = query[:, 0]
+        return (scores.flatten(1, 2) @ value).sum()
+
+
+def test_probabilities_in_another_shape() -> None:
+    graph = regather.capture(Merged(), (torch.randn(BATCH * HEADS, ROWS, WIDTH),))
+    assert attentions(graph) == (0, 0)
+    assert find_note(graph) == ("1 attention stays as written: its probabilities "
+                                "are multiplied in another shape")
 
 
 def across(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:

@@ -271,6 +271,8 @@ class _Chain:
             raise _Other
         scores, scale, mask = _Scores(softmax).follow()
         last, result, transposed = _follow_probabilities(softmax)
+        if _shape(last) != [math.prod(shape[:-2]), *shape[-2:]]:
+            raise _Refused("its probabilities are multiplied in another shape")
         query, key = scores.args
         value = result.args[1]
         sizes = _shape(query), _shape(value)
@@ -287,7 +289,7 @@ class _Chain:
     # Gradients
 
     def find_backward(self, last: Node, transposed: Node | None
-                       ) -> _Backward | None:
+                      ) -> _Backward | None:
         found = None
         if transposed is not None:
             (product,) = _only(transposed, "its probabilities")
@@ -357,11 +359,12 @@ class _Chain:
     def _is_masking(self, node: Node, gradient: Node) -> bool:
         """Whether a node sets the gradient to zero where a mask set scores."""
         mask = self.mask
-        if mask is None or mask.hidden is None:
+        if mask is None or mask.hidden is None or (
+                node.target is not _aten.where.self):
             return False
         zero, kept = node.args[1:] if mask.hidden else node.args[:0:-1]
-        return (node.target is _aten.where.self and node.args[0] is mask.tensor
-                and kept is gradient and _number(zero) == 0)
+        return (node.args[0] is mask.tensor and kept is gradient
+                and _number(zero) == 0)
 
     # Replacing
 
@@ -467,7 +470,8 @@ def _find_sum(gradient: Node, shape: list[int], narrow: list[int],
     """The sum of a gradient over the heads that share one, of shape ``narrow``,
     if there is nothing but that behind ``gradient``."""
     steps: list[Callable[[Node], bool]] = [
-        lambda n: n.target in _VIEWS and len(_shape(n)) == 4,
+        lambda n: (n.target in _VIEWS and len(_shape(n)) == 4
+                   and _shape(n)[2:] == _shape(gradient)[1:]),
         lambda n: n.target in _VIEWS and _shape(n) == [
             *narrow[:2], shape[1] // narrow[1], *narrow[2:]],
         lambda n: (n.target is _aten.sum.dim_IntList and list(n.args[1]) == [2]
@@ -589,6 +593,8 @@ class _Scores:
     def _set_mask(self, mask: _Mask) -> None:
         if self._mask is not None:
             raise _Refused("it has two masks")
+        if not self._scale > 0:
+            raise _Refused(f"its masked scores are multiplied by {self._scale}")
         # Scores are followed from their end.
         self._mask = replace(mask, factor=self._scale)
 
