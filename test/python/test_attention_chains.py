@@ -111,8 +111,12 @@ def sharpened_after(self: Attention, query: Tensor, key: Tensor,
     return (hidden_scores(self, query, key) / 2).softmax(-1)
 
 
-FUSED = [plain, scaled_query, decayed, hidden, first_visible, causal, wide, flat,
-         sharpened_after]
+def einsum(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return (torch.einsum("bhid,bhjd->bhij", query, key) * 0.25).softmax(-1)
+
+
+FUSED = [plain, einsum, scaled_query, decayed, hidden, first_visible, causal, wide,
+         flat, sharpened_after]
 
 
 def capture(case: Scores, shared: int = 1, frozen: tuple[str, ...] = (),

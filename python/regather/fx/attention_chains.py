@@ -33,6 +33,7 @@ from regather.fx.private import (FLASH, FLASH_BACKWARD, rename,
 _aten = torch.ops.aten
 _BMM = _aten.bmm.default
 _VIEWS = {_aten.view.default, _aten._unsafe_view.default}
+_UNIT_DIMENSIONS = {_aten.unsqueeze.default, _aten.squeeze.dim, _aten.squeeze.dims}
 _COPIES = {_aten.clone.default, _aten.expand.default}
 _ALIASES = {_aten.alias.default, _aten.detach.default}
 _CONSTANTS = {_aten.full.default, _aten.scalar_tensor.default}
@@ -137,6 +138,16 @@ def _number(value: Any) -> float | None:
 def _is_copy(node: Node) -> bool:
     """Whether a node gives its operand, of which it may change the layout."""
     return node.target in _COPIES and _shape(node) == _shape(node.args[0])
+
+
+def _is_view(node: Node) -> bool:
+    """Whether a node gives the elements of its operand in their order. Einsum
+    moves dimensions of size 1."""
+    if node.target is _aten.permute.default:
+        sizes = _shape(node.args[0])
+        moved = [d % len(sizes) for d in node.args[1] if sizes[d] != 1]
+        return moved == sorted(moved)
+    return node.target in _VIEWS or node.target in _UNIT_DIMENSIONS
 
 
 def _is_cast(node: Node) -> bool:
@@ -317,7 +328,7 @@ class _Chain:
             _only(node, "the gradient of its probabilities")
             if node.target is _BMM:
                 break
-            if not (node.target in _VIEWS or _is_copy(node) or _is_cast(node)):
+            if not (_is_view(node) or _is_copy(node) or _is_cast(node)):
                 raise _Refused(f"'{node.target}' makes the gradient of its "
                                "probabilities")
             node = node.args[0]
@@ -334,7 +345,7 @@ class _Chain:
         while not any(user.target is _BMM for user in node.users):
             (user,) = _only(node, "the gradient of its scores, such as that of a "
                                   "mask,")
-            if user.target in _VIEWS or _is_copy(user) or _is_cast(user):
+            if _is_view(user) or _is_copy(user) or _is_cast(user):
                 pass
             elif (factor := _find_factor(user, node)) is not None:
                 scale *= factor
@@ -389,6 +400,7 @@ class _Chain:
         shared = self._find_shared_heads(key, value)
         if shared is not None:
             key, value = shared.key, shared.value
+        query, key, value = map(made.in_rows, (query, key, value))
         both = made.call(FLASH, (query, key, value, 0.0, is_causal), named)
         result, sums = made.item(both, 0), made.item(both, 1)
         made.give(self.result, result)
@@ -398,7 +410,7 @@ class _Chain:
         starts = [n for n in (found.value, found.softmax and _producer(
             found.softmax)) if n is not None]
         back = _Maker(min(starts, key=place.__getitem__))
-        gradient = back.with_heads(found.gradient, sizes[:2])
+        gradient = back.in_rows(back.with_heads(found.gradient, sizes[:2]))
         three = back.call(FLASH_BACKWARD, (gradient, query, key, value, result,
                                            sums, 0.0, is_causal), named)
         if found.query is not None:
@@ -552,7 +564,7 @@ class _Scores:
         if node.op != "call_function" or not node.args:
             raise _Other
         operand: Any = node.args[0]
-        if node.target in _VIEWS or _is_copy(node) or _is_cast(node):
+        if _is_view(node) or _is_copy(node) or _is_cast(node):
             return operand
         if node.target in (_aten.mul.Tensor, _aten.mul.Scalar, _aten.div.Tensor,
                            _aten.div.Scalar):
@@ -656,7 +668,7 @@ def _follow_probabilities(softmax: Node) -> tuple[Node, Node, Node | None]:
                                "dropout or outputs")
             raise _Other
         (user,) = readers
-        if not (user.target in _VIEWS or _is_copy(user) or _is_cast(user)):
+        if not (_is_view(user) or _is_copy(user) or _is_cast(user)):
             if _reaches_product(user):
                 raise _Refused(f"'{user.target}' is applied to its probabilities")
             raise _Other
@@ -738,6 +750,12 @@ class _Maker:
             return node
         return self.call(_aten.clone.default, (node,),
                          {"memory_format": torch.contiguous_format})
+
+    def in_rows(self, node: Node) -> Node:
+        """With neighbours along the last dimension beside each other, which
+        PyTorch's operators rely on without a check."""
+        value = node.meta["val"]
+        return node if value.stride()[-1] == 1 else self.contiguous(node)
 
     def with_heads(self, node: Node, sizes: list[int]) -> Node:
         """With batch and heads in two dimensions instead of one."""
