@@ -298,6 +298,30 @@ def test_stays_as_written_if_the_replay_differs(
                                 "loss differs")
 
 
+class Crossed(nn.Module):
+    """Two attentions with one mask, of which the second is done first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.register_buffer("hidden", torch.ones(ROWS, ROWS).triu(1).bool())
+
+    def forward(self, x: Tensor) -> Tensor:
+        def attend(query: Tensor) -> Tensor:
+            scores = query @ x.mT
+            return scores.masked_fill(self.hidden, float("-inf")).softmax(-1)
+
+        first, second = attend(self.first(x)), attend(self.second(x))
+        later = second @ x
+        return (first @ x - later).square().sum()
+
+
+def test_attentions_share_a_mask_in_any_order() -> None:
+    graph = regather.capture(Crossed(), (torch.randn(BATCH, HEADS, ROWS, WIDTH),))
+    assert attentions(graph) == (2, 2)
+    assert count(graph, "where") == 1
+
+
 class Merged(nn.Module):
     """One head of values for all heads of scores."""
 

@@ -392,8 +392,10 @@ class _Chain:
         if self.mask is not None:
             is_causal = masks.are_causal(self.mask, sizes[2:])
             if not is_causal:
-                mask = masks.make(self.mask, made, self.softmax.args[0],
-                                  _dtype(self.query))
+                # Chains are found in the order of their softmaxes, so that those
+                # that have the same mask come behind it.
+                mask = masks.make(self.mask, _Maker(self.softmax),
+                                  self.softmax.args[0], _dtype(self.query))
         named: dict[str, Any] = {"scale": self.scale}
         if mask is not None:
             named["attn_mask"] = mask
