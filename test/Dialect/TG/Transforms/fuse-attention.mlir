@@ -56,9 +56,11 @@ func.func @plain(%query: tensor<1x2x4x8xf32>, %key: tensor<1x2x6x8xf32>, %value:
 // -----
 
 // Scores of bf16 whose softmax is of f32, without a scale and without backward.
+// The mark of the output stays.
 // CHECK-LABEL: func.func @converted
 // CHECK-NEXT:    %[[O:.*]]:2 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu.default"(%arg0, %arg1, %arg2)
 // CHECK-SAME:      kwargs {scale = 1.000000e+00 : f64}
+// CHECK-SAME:      {tg.id = "out", tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_save>}
 // CHECK-SAME:      (tensor<1x2x4x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>) -> (tensor<1x2x4x8xbf16>, tensor<1x2x4xf32>)
 // CHECK-NEXT:    return %[[O]]#0
 // REMARK: fused {{.*}}forward, without a mask, are computed
@@ -73,7 +75,7 @@ func.func @converted(%query: tensor<1x2x4x8xbf16>, %key: tensor<1x2x6x8xbf16>, %
   %wide_p = tg.node "aten._softmax.default"(%wide) args [#tg.operand<0>, -1, false] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
   %p = tg.node "aten._to_copy.default"(%wide_p) kwargs {dtype = bf16} {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xbf16>
   %weights = tg.node "aten.view.default"(%p) args [#tg.operand<0>, [2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xbf16>) -> tensor<2x4x6xbf16>
-  %o = tg.node "aten.bmm.default"(%weights, %v) {tg.id = "out", tg.phase = #tg.phase<forward>} : (tensor<2x4x6xbf16>, tensor<2x6x8xbf16>) -> tensor<2x4x8xbf16>
+  %o = tg.node "aten.bmm.default"(%weights, %v) {tg.id = "out", tg.phase = #tg.phase<forward>, tg.policy = #tg.policy<must_save>} : (tensor<2x4x6xbf16>, tensor<2x6x8xbf16>) -> tensor<2x4x8xbf16>
   %output = tg.node "aten.view.default"(%o) args [#tg.operand<0>, [1, 2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x8xbf16>) -> tensor<1x2x4x8xbf16>
   return %output : tensor<1x2x4x8xbf16>
 }

@@ -110,6 +110,9 @@ bool ChainMatcher::addMask(MaskKind kind, Value mask, Value scores) {
   return true;
 }
 
+/// How far from a mask the product of its scores is looked for.
+static constexpr int kMostSteps = 16;
+
 /// A mask that is added.
 bool ChainMatcher::stepThroughSum(NodeOp node, NodeTarget target,
                                   Value &scores) {
@@ -119,9 +122,13 @@ bool ChainMatcher::stepThroughSum(NodeOp node, NodeTarget target,
     return fail("something else than a mask is added to the scores");
   Value terms[] = {args.getTensor("self"), args.getTensor("other")};
   ArrayRef<int64_t> shape = getMatrixShape(node.getResult(0));
-  // The scores are the term that comes from a product.
+  // The scores are the term that comes from a product, with a few steps between
+  // them. Sums may go on for as long as the step is.
   auto isFromProduct = [&](Value value) {
-    while (Operation *op = value.getDefiningOp()) {
+    for (int steps = 0; steps < kMostSteps; ++steps) {
+      Operation *op = value.getDefiningOp();
+      if (!op)
+        return false;
       if (isNode(op, NodeOperator::AtenBmm))
         return true;
       auto node = dyn_cast<NodeOp>(op);
