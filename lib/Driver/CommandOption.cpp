@@ -174,6 +174,12 @@ static const CommandOption kOptions[] = {
      "that no bit depends on the number of ranks: 1, 2, 4 ... up to S (default "
      "0: sums are in the order of the ranks)",
      kSharded, readStep},
+    {"expert-capacity", "NUMBER",
+     "Send rows to the ranks of their experts, over an axis such as ep, with "
+     "room for so many times as many as if all experts got equally many, such "
+     "as 1.25; a step for which that is too little is run again with room for "
+     "all (default none: what the ranks need is gathered)",
+     kSharded, readStep},
     {"memory", "BYTES",
      "Most that each rank may use, such as 80GB or 64GiB, arguments included: "
      "of policies, budgets to recompute and resharding that no other option "

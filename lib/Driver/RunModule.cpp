@@ -45,10 +45,33 @@ Failure regather::takeRanksOfJob(ModuleOp module, RunRequest &request) {
   return job->checkRanks(ranks, "the mesh of the step has");
 }
 
+/// Prepares and compiles the step so that no rows are sent.
+static Result<RoomyStep> createRoomy(PreparedRun &run,
+                                     const RunRequest &request,
+                                     const EngineOptions &options,
+                                     ProgressListener &progress) {
+  StepOptions step = request.step;
+  step.dispatch.decision = PassDecision::No;
+  step.namedPasses.erase("tg-dispatch-rows");
+  FailureOr<PreparedStep> prepared =
+      prepareRun(*run.original, step, request.flags.engine);
+  if (failed(prepared))
+    return Failure(std::string());
+  run.roomy.emplace(std::move(*prepared));
+  std::unique_ptr<Engine> engine =
+      createStepEngine(*run.roomy, request.flags.engine, options, progress);
+  if (!engine)
+    return Failure(std::string());
+  return RoomyStep{run.roomy->step.signature, std::move(engine)};
+}
+
 std::unique_ptr<PreparedRun>
 regather::prepareModuleRun(ModuleOp module, const RunRequest &request,
                            ProgressListener &progress) {
   const RunFlags &flags = request.flags;
+  OwningOpRef<ModuleOp> original;
+  if (request.step.dispatch.isWanted())
+    original = module.clone();
   progress.begin("preparing");
   FailureOr<PreparedStep> prepared =
       prepareRun(module, request.step, flags.engine);
@@ -56,8 +79,14 @@ regather::prepareModuleRun(ModuleOp module, const RunRequest &request,
   if (failed(prepared))
     return nullptr;
   auto run = std::make_unique<PreparedRun>(std::move(*prepared));
-  run->subject = describeRun(run->prepared, flags.engine,
-                             getEngineOptions(flags, request.code), progress);
+  EngineOptions options = getEngineOptions(flags, request.code);
+  run->subject = describeRun(run->prepared, flags.engine, options, progress);
+  if (original && run->prepared.step.signature.overflow) {
+    run->original = std::move(original);
+    run->subject.createRoomy = [run = run.get(), request, options, &progress] {
+      return createRoomy(*run, request, options, progress);
+    };
+  }
   if (flags.job)
     run->subject.onlyRank = flags.job->getRank();
   return run;

@@ -166,6 +166,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
     return readChoice(options.fuseAttention, {}, text, origin, {"none"});
   if (name == "chunk")
     return readChunks(options.chunk, text, origin);
+  if (name == "expert-capacity")
+    return readChoice(options.dispatch, {}, text, origin, {"a number", "none"});
   if (name == "offload")
     return readChoice(options.offload, getTimedDefaults<OffloadPassOptions>(),
                       text, origin, {"none"});
@@ -231,6 +233,8 @@ std::string regather::printStepOption(const StepOptions &options,
     return printChoice(options.fuseAttention);
   if (name == "chunk")
     return printChunks(options.chunk);
+  if (name == "expert-capacity")
+    return printChoice(options.dispatch);
   if (name == "offload")
     return printChoice(options.offload, getTimedDefaults<OffloadPassOptions>());
   if (name == "bucket" && options.bucket.isWanted() &&
@@ -269,6 +273,7 @@ static bool visitPass(StepOptions &options, StringRef pass,
   visit(options.model);
   visit(options.shard);
   visit(options.fuseAttention.options);
+  visit(options.dispatch.options);
   visit(options.chunk.options);
   visitOptional(options.policy);
   visit(options.reshard.options);
@@ -297,6 +302,8 @@ static void decideBy(StepOptions &options, StringRef pass, StringRef option) {
   };
   if (pass == "tg-chunk-rows")
     options.chunk.decision = PassDecision::Yes;
+  if (pass == "tg-dispatch-rows")
+    options.dispatch.decision = PassDecision::Yes;
   decide(options.fuseAttention);
   decide(options.reshard);
   decide(options.recompute);
@@ -314,6 +321,7 @@ static SmallVector<StringRef> listAllPasses() {
   options.reshard.decision = options.bucket.decision = PassDecision::Yes;
   options.fuseAttention.decision = PassDecision::Yes;
   options.chunk.decision = PassDecision::Yes;
+  options.dispatch.decision = PassDecision::Yes;
   SmallVector<StringRef> names = listPasses(options, StepStage::Program);
   options.recompute.decision = PassDecision::Yes;
   for (StringRef name : listPasses(options, StepStage::Program))

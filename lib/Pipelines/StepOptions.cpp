@@ -112,6 +112,7 @@ StepOptions regather::completeOptions(StepOptions options,
   bool isPlanned = facts.isOpen && !options.asCaptured;
   decide(options.fuseAttention, false);
   decide(options.chunk, false);
+  decide(options.dispatch, false);
   decide(options.recompute, isPlanned);
   decide(options.reshard, isPlanned && hasSeveralRanks);
   decide(options.bucket, isPlanned && hasSeveralRanks);

@@ -41,6 +41,8 @@ static ShardStepPassOptions getModelSharding(const StepOptions &options) {
   model.meshName = options.shard.meshName;
   if (model.cluster.empty())
     model.cluster = options.cluster;
+  if (options.dispatch.isWanted())
+    model.gatherExperts = true;
   // Left to itself, the pass takes what it knows by name.
   std::vector<std::string> axes = getModelAxes(options);
   if (model.axes.empty() &&
@@ -138,6 +140,12 @@ void regather::buildShardingPipeline(OpPassManager &pm,
     closePhase(pm, options);
   }
 
+  // Rows go to the experts rather than experts to all rows.
+  if (options.dispatch.isWanted()) {
+    pm.addPass(createDispatchRowsPass(options.dispatch.options));
+    closePhase(pm, options);
+  }
+
   // Values that are large because of the vocabulary need not exist whole.
   if (options.chunk.isWanted()) {
     pm.addPass(createChunkRowsPass(options.chunk.options));
@@ -201,6 +209,13 @@ static std::string findIdleAnnotation(const StepOptions &options) {
 std::string regather::findContradiction(const StepOptions &options) {
   if (std::string idle = findIdleAnnotation(options); !idle.empty())
     return "shard \"" + idle + "\" needs a mesh that has its axis";
+  if (options.dispatch.isWanted() && getModelAxes(options).empty())
+    return "expert-capacity \"" + printStepOption(options, "expert-capacity") +
+           "\" needs a mesh with an axis that cuts experts, such as ep";
+  if (options.dispatch.isWanted() && options.shard.elastic)
+    return "expert-capacity \"" + printStepOption(options, "expert-capacity") +
+           "\" and elastic exclude each other: sums over rows that are sent are "
+           "in the order of ranks";
   if (hasDataAxis(options))
     return "";
   StepOptions given = options;

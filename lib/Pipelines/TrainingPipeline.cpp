@@ -54,6 +54,11 @@ struct TrainingPipelineOptions
       llvm::cl::desc("What becomes of attention that is written as products "
                      "and a softmax, and options of tg-fuse-attention: all, "
                      "report, or none; empty: none")};
+  Option<std::string> expertCapacity{
+      *this, "expert-capacity",
+      llvm::cl::desc("Send rows to the ranks of their experts, with room for so "
+                     "many times as many as equally many for all experts: a "
+                     "number, or none; empty: none")};
   Option<std::string> chunk{
       *this, "chunk",
       llvm::cl::desc("Blocks of rows that the largest chain over rows is "
@@ -111,6 +116,7 @@ struct TrainingPipelineOptions
             {"layout", layout},
             {"elastic", elastic},
             {"fuse-attention", fuseAttention},
+            {"expert-capacity", expertCapacity},
             {"chunk", chunk},
             {"policy", policy},
             {"reshard", reshard},

@@ -110,8 +110,8 @@ static Placement convert(PlacementAttr attr, MeshOp mesh) {
 }
 
 static Role convert(RoleKind kind) { return static_cast<Role>(kind); }
-static_assert(static_cast<int>(Role::Saved) ==
-                  static_cast<int>(RoleKind::Saved),
+static_assert(static_cast<int>(Role::Overflow) ==
+                  static_cast<int>(RoleKind::Overflow),
               "roles have one order");
 
 /// Fills in type, shapes and placement of one argument or result.
@@ -229,6 +229,8 @@ static LogicalResult describeResult(AnalyzedStep &step, unsigned i) {
                                 << i << " are both the loss";
       step.signature.loss = i;
     }
+    if (role.getKind() == RoleKind::Overflow)
+      step.signature.overflow = i;
   }
   if (auto name = func.getResultAttrOfType<StringAttr>(i, kNameAttrName))
     value.name = name.str();

@@ -101,9 +101,13 @@ LogicalResult regather::joinParts(AnalyzedStep &step,
     return emitMismatch(step, backward,
                         "forward and backward both return a loss");
   step.signature.loss.reset();
-  for (auto [number, result] : llvm::enumerate(step.signature.results))
+  step.signature.overflow.reset();
+  for (auto [number, result] : llvm::enumerate(step.signature.results)) {
     if (result.role == Role::Loss)
       step.signature.loss = number;
+    if (result.role == Role::Overflow)
+      step.signature.overflow = number;
+  }
   step.backward = BackwardPart{backward.entry, std::move(partition)};
   return success();
 }

@@ -31,6 +31,11 @@ struct PreparedRun {
 
   PreparedStep prepared;
   RunSubject subject;
+  /// Only of a step that may have too little room for the rows of experts: the
+  /// module as it was given, and what it becomes with room for all, once that
+  /// is needed.
+  mlir::OwningOpRef<mlir::ModuleOp> original;
+  std::optional<PreparedStep> roomy;
 };
 
 /// If this process is one rank of a job: lets the step have as many ranks as

@@ -92,6 +92,9 @@ struct StepOptions {
   /// Neither is done unless somebody asks for it.
   Choice<tg::FuseAttentionPassOptions> fuseAttention;
   Choice<tg::ChunkRowsPassOptions> chunk;
+  /// Not done unless somebody asks for it. If it is, tg-shard-step gathers
+  /// experts.
+  Choice<tg::DispatchRowsPassOptions> dispatch;
   std::optional<tg::ApplyPolicyPassOptions> policy;
   Choice<tg::ReshardAfterForwardPassOptions> reshard;
   Choice<tg::PartitionPassOptions> recompute;

@@ -22,7 +22,7 @@ using namespace regather;
 static constexpr const char *kRoles[] = {
     "parameter", "buffer",        "input", "optimizer_state",
     "rng",       "learning_rate", "step",  "loss",
-    "gradient",  "update",        "saved"};
+    "gradient",  "update",        "saved", "overflow"};
 static constexpr const char *kReductions[] = {"sum", "avg", "max"};
 
 //===----------------------------------------------------------------------===//
@@ -248,9 +248,12 @@ static Result<Manifest> parse(const OrderedJson &json) {
     return failure;
   if (Failure failure = parseValues(json.at("results"), step, step.results))
     return failure;
-  for (size_t i = 0; i != step.results.size(); ++i)
+  for (size_t i = 0; i != step.results.size(); ++i) {
     if (step.results[i].role == Role::Loss)
       step.loss = static_cast<unsigned>(i);
+    if (step.results[i].role == Role::Overflow)
+      step.overflow = static_cast<unsigned>(i);
+  }
   for (const OrderedJson &collective : json.at("collectives"))
     manifest.collectives.push_back(parseCollective(collective));
   manifest.fingerprint = json.at("fingerprint");

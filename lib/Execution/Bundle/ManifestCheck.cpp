@@ -102,7 +102,7 @@ static Failure checkMembers(const StepValue &value) {
 
 /// Checks that a value of a role that is one number is one.
 static Failure checkScalar(const StepValue &value) {
-  bool isInteger = value.role == Role::Step;
+  bool isInteger = value.role == Role::Step || value.role == Role::Overflow;
   if (!isInteger && value.role != Role::LearningRate &&
       value.role != Role::Loss)
     return Failure();

@@ -19,7 +19,8 @@ GpuEngine::GpuEngine(const rg_gpu_program &gpu, const StepSignature &step,
     : program(*gpu.program), reporter(std::move(reporter)), ranks(step.ranks),
       isWanted(step.results.size()), updates(step.arguments.size(), -1) {
   for (size_t i = 0; i < step.results.size(); ++i) {
-    isWanted[i] = step.results[i].role == Role::Loss;
+    isWanted[i] = step.results[i].role == Role::Loss ||
+                  step.results[i].role == Role::Overflow;
     if (step.results[i].role == Role::Update)
       updates[static_cast<size_t>(step.results[i].argument)] =
           static_cast<int64_t>(i);

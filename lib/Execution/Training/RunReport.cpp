@@ -60,6 +60,8 @@ RunReport regather::makeRunReport(const StepSignature &step,
   report.seconds = training.seconds;
   report.deviceSeconds = training.deviceSeconds;
   report.exposedSeconds = getExposedSeconds(training);
+  if (step.overflow)
+    report.repeatedSteps = training.numRepeated;
   report.parameterBytes = getParameterBytes(step);
   report.peakBytes = engine.getPeakBytes();
   report.arena = engine.getArena();
@@ -103,6 +105,8 @@ std::string regather::formatJson(const RunReport &report) {
         *std::max_element(exposed.begin(), exposed.end());
     json["exposed_seconds_by_rank"] = exposed;
   }
+  if (report.repeatedSteps)
+    json["repeated_steps"] = *report.repeatedSteps;
   if (report.tokensPerStep)
     json["tokens_per_second"] = toJson(getTokensPerSecond(report));
   json["parameter_bytes_per_rank"] = report.parameterBytes;

@@ -103,6 +103,7 @@ trainStep(const RunOptions &options, const RunSubject &subject, Engine &engine,
       listener.saveStep(index);
     return !saveFailure;
   };
+  hooks.createRoomy = subject.createRoomy;
   listener.begin();
   auto training =
       train(engine, subject.step, std::move(arguments), options.steps, hooks);
@@ -171,6 +172,12 @@ Result<RunReport> regather::runStep(const RunOptions &options,
   report.collectives = subject.collectives;
   size_t numWarnings = warnings.size();
   report.profile = finishProfile(options, **engine, collector, warnings);
+  if (training->numRepeated)
+    warnings.push_back(
+        std::to_string(training->numRepeated) + " of " +
+        std::to_string(training->seconds.size()) +
+        " steps had too little room for the rows of experts, and were run "
+        "again with room for all");
   for (size_t i = numWarnings; i < warnings.size(); ++i)
     listener.warn(warnings[i]);
   report.warnings = std::move(warnings);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 using namespace regather;
 
@@ -38,15 +39,21 @@ getLoss(Engine &engine, const StepSignature &step,
   return std::optional<double>(loss->getAsDouble(0));
 }
 
-/// What the next step receives: the updates, and its number. Ranks of other
-/// processes have no arguments.
-static void advance(const StepSignature &step,
-                    const std::vector<RankValues> &results,
-                    std::vector<RankValues> &arguments) {
+/// The updates become arguments. Ranks of other processes have none.
+static void takeUpdates(const StepSignature &step,
+                        const std::vector<RankValues> &results,
+                        std::vector<RankValues> &arguments) {
   for (size_t rank = 0; rank < results.size(); ++rank)
     for (size_t i = 0; i < step.results.size(); ++i)
       if (step.results[i].role == Role::Update && !arguments[rank].empty())
         arguments[rank][step.results[i].argument] = results[rank][i];
+}
+
+/// What the next step receives: the updates, and its number.
+static void advance(const StepSignature &step,
+                    const std::vector<RankValues> &results,
+                    std::vector<RankValues> &arguments) {
+  takeUpdates(step, results, arguments);
   for (size_t i = 0; i < step.arguments.size(); ++i) {
     if (step.arguments[i].role != Role::Step)
       continue;
@@ -55,6 +62,96 @@ static void advance(const StepSignature &step,
       if (!values.empty())
         values[i] = makeStepNumber(values[i].getAsInteger(0) + 1);
   }
+}
+
+/// How many rows there was no room for, which all ranks know alike.
+static int64_t getOverflow(const StepSignature &step,
+                           const TrainingResult &training) {
+  if (!step.overflow)
+    return 0;
+  auto rank = static_cast<size_t>(training.onlyRank.value_or(0));
+  return training.results[rank][*step.overflow].getAsInteger(0);
+}
+
+namespace {
+/// Runs steps again.
+class StepRepeater {
+public:
+  StepRepeater(Engine &engine, const StepSignature &step,
+               const TrainingHooks &hooks)
+      : engine(engine), step(step), hooks(hooks) {}
+
+  /// The seconds that it took; the results are then those of the step.
+  Result<double> run(std::vector<RankValues> &arguments,
+                     TrainingResult &training);
+
+private:
+  Failure create(int64_t overflow);
+
+  Engine &engine;
+  const StepSignature &step;
+  const TrainingHooks &hooks;
+  std::optional<RoomyStep> roomy;
+};
+} // namespace
+
+/// True if tensors of one can be used as the other.
+static bool isSame(const StepValue &lhs, const StepValue &rhs) {
+  return lhs.role == rhs.role && lhs.argument == rhs.argument &&
+         lhs.elementType == rhs.elementType &&
+         lhs.localShape == rhs.localShape && lhs.globalShape == rhs.globalShape;
+}
+
+Failure StepRepeater::create(int64_t overflow) {
+  if (roomy)
+    return Failure();
+  if (!hooks.createRoomy)
+    return Failure("a step had no room for " + std::to_string(overflow) +
+                   " of the rows that one rank sends to another's experts, and "
+                   "nothing has been updated: give it more room, or run it "
+                   "from its capture, so that it can be compiled with room for "
+                   "all");
+  Result<RoomyStep> created = hooks.createRoomy();
+  if (!created)
+    return created.getFailure();
+  std::vector<StepValue> results = step.results;
+  results.erase(results.begin() + *step.overflow);
+  auto isSameList = [](const std::vector<StepValue> &lhs,
+                       const std::vector<StepValue> &rhs) {
+    return std::equal(lhs.begin(), lhs.end(), rhs.begin(), rhs.end(), isSame);
+  };
+  if (!isSameList(step.arguments, created->step.arguments) ||
+      !isSameList(results, created->step.results))
+    return Failure("a step had too little room for its rows, and with room for "
+                   "all it takes other arguments, or has other results");
+  roomy = std::move(*created);
+  return Failure();
+}
+
+Result<double> StepRepeater::run(std::vector<RankValues> &arguments,
+                                 TrainingResult &training) {
+  using Clock = std::chrono::steady_clock;
+  if (Failure failure = create(getOverflow(step, training)))
+    return failure;
+  // The updates are what there was before, which the arguments may not hold any
+  // more.
+  if (!engine.fetch(training.results))
+    return Failure(std::string());
+  takeUpdates(step, training.results, arguments);
+  Clock::time_point start = Clock::now();
+  std::vector<RankValues> results;
+  if (!roomy->engine->run(arguments, results) ||
+      !roomy->engine->fetch(results))
+    return Failure(std::string());
+  double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  // Ranks of other processes have no results.
+  for (size_t rank = 0; rank != results.size(); ++rank)
+    if (!results[rank].empty())
+      results[rank].insert(results[rank].begin() + *step.overflow,
+                           makeStepNumber(0));
+  training.results = std::move(results);
+  ++training.numRepeated;
+  return seconds;
 }
 
 /// Saves what has been trained so far.
@@ -73,6 +170,7 @@ Result<TrainingResult> regather::train(Engine &engine,
   using Clock = std::chrono::steady_clock;
   TrainingResult training;
   training.onlyRank = engine.getOnlyRank();
+  StepRepeater repeater(engine, step, hooks);
   for (int64_t i = 0; i != steps; ++i) {
     training.results.clear();
     if (hooks.feed)
@@ -82,6 +180,12 @@ Result<TrainingResult> regather::train(Engine &engine,
       return Failure(std::string());
     double seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
+    if (getOverflow(step, training) > 0) {
+      Result<double> again = repeater.run(arguments, training);
+      if (!again)
+        return again.getFailure();
+      seconds += *again;
+    }
     Result<std::optional<double>> loss =
         getLoss(engine, step, training.results);
     if (!loss)
@@ -131,6 +235,9 @@ regather::collectOutputs(Engine &engine, const StepSignature &step,
                          const TrainingResult &training) {
   std::vector<NamedTensor> outputs;
   for (size_t i = 0; i < step.results.size(); ++i) {
+    // It is about the run, not of what is trained.
+    if (step.overflow == i)
+      continue;
     Result<std::vector<HostTensor>> parts = collectParts(engine, training, i);
     if (!parts)
       return Failure("cannot collect the results: " + parts.getMessage());

@@ -29,7 +29,8 @@ enum class Role : uint8_t {
   Loss,
   Gradient,
   Update,
-  Saved
+  Saved,
+  Overflow
 };
 
 enum class ReductionKind : uint8_t { Sum, Avg, Max };
@@ -102,6 +103,10 @@ struct StepSignature {
   std::vector<StepValue> results;
   /// Number of the result that is the loss, if there is one.
   std::optional<unsigned> loss;
+  /// Number of the result that says how many rows there was no room for: if it
+  /// is above 0, on all ranks alike, nothing has been updated, and the step has
+  /// to be run by a program with room for all.
+  std::optional<unsigned> overflow;
 };
 
 /// The values of one rank: arguments or results of the step, in order.

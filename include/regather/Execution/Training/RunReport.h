@@ -46,6 +46,9 @@ struct RunReport {
   std::vector<double> exposedSeconds;
   /// Tokens of each step over all ranks, if it reads a text.
   std::optional<int64_t> tokensPerStep;
+  /// Steps that were run again, since there was too little room for the rows of
+  /// experts; nothing if there is always enough.
+  std::optional<int64_t> repeatedSteps;
   /// Bytes of parameters, and of all tensors at once, on each rank.
   int64_t parameterBytes = 0;
   std::optional<int64_t> peakBytes;

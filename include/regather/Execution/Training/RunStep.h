@@ -69,6 +69,9 @@ struct RunSubject {
   /// The rank of this process in a job with one in each; the others' inputs are
   /// not made.
   std::optional<int64_t> onlyRank = std::nullopt;
+  /// Compiles what runs a step again that had too little room for its rows;
+  /// null if there is nothing to do so.
+  std::function<Result<RoomyStep>()> createRoomy = {};
 };
 
 /// Hears how a run goes on while it does, and may end it. This one ignores it.

@@ -14,6 +14,7 @@
 #include "regather/Execution/Tensors/StepSignature.h"
 
 #include <functional>
+#include <memory>
 
 namespace regather {
 
@@ -27,6 +28,8 @@ struct TrainingResult {
   /// For each step, the most that Engine::getDeviceSeconds says of a rank;
   /// empty if it says nothing.
   std::vector<double> deviceSeconds;
+  /// Steps that were run again, with room for all rows.
+  int64_t numRepeated = 0;
   /// Results of the last step on every rank.
   std::vector<RankValues> results;
   /// The one rank that there are results of, as Engine::getOnlyRank says.
@@ -42,6 +45,13 @@ using StepCallback = std::function<void(
 using FeedCallback =
     std::function<void(int64_t step, std::vector<RankValues> &arguments)>;
 
+/// What runs a step that had too little room for its rows: it takes the same
+/// arguments, and has the same results but for the overflow.
+struct RoomyStep {
+  StepSignature step;
+  std::unique_ptr<Engine> engine;
+};
+
 /// What happens around the steps of a training.
 struct TrainingHooks {
   StepCallback callback;
@@ -54,12 +64,16 @@ struct TrainingHooks {
   /// false.
   int64_t saveEvery = 0;
   std::function<bool(int64_t step, const TrainingResult &training)> save = {};
+  /// Called when a step had too little room for its rows, for the first one
+  /// alone. Without it such a step is an error.
+  std::function<Result<RoomyStep>()> createRoomy = {};
 };
 
 /// Runs `steps` steps from `arguments`, or fewer if it should stop. After each,
 /// the updates become the arguments that they belong to, and the number of the
 /// step goes up by one; other arguments stay as they are, unless `feed` gives
-/// them new values. If the engine fails, it has said why, and the message is
+/// them new values. A step that had too little room for its rows is run again.
+/// If the engine fails, it has said why, and the message is
 /// empty.
 Result<TrainingResult> train(Engine &engine, const StepSignature &step,
                              std::vector<RankValues> arguments, int64_t steps,

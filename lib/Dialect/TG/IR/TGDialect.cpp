@@ -224,6 +224,23 @@ static LogicalResult verifyPlannedPlacement(Operation *op, NamedAttribute attr,
                          << " needs a ranked tensor, got " << type;
 }
 
+/// A step says once how many rows there was no room for.
+static LogicalResult verifyOverflow(FunctionOpInterface func, unsigned index) {
+  auto expected =
+      RankedTensorType::get({}, Builder(func.getContext()).getI64Type());
+  Type type = func.getResultTypes()[index];
+  if (getTensorType(type) != expected)
+    return func.emitError() << "result " << index
+                            << " has role \"overflow\" and must be " << expected
+                            << ", got " << type;
+  for (unsigned i = 0; i != index; ++i)
+    if (auto role = func.getResultAttrOfType<RoleAttr>(i, kRoleAttrName);
+        role && role.getKind() == RoleKind::Overflow)
+      return func.emitError()
+             << "results " << i << " and " << index << " are both the overflow";
+  return success();
+}
+
 /// Checks the role of result `index`: the argument that it names exists, can
 /// have a gradient or an update, and has the same type.
 static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
@@ -232,6 +249,8 @@ static LogicalResult verifyResultRole(FunctionOpInterface func, unsigned index,
     return func.emitError()
            << "result " << index << " cannot have role \""
            << stringifyRoleKind(role.getKind()) << "\", which is for arguments";
+  if (role.getKind() == RoleKind::Overflow)
+    return verifyOverflow(func, index);
   if (!role.namesArgument())
     return success();
   StringRef what = stringifyRoleKind(role.getKind());

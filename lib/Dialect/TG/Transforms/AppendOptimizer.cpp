@@ -112,7 +112,8 @@ private:
   std::optional<unsigned> learningRate;
   std::optional<unsigned> step;
   std::optional<unsigned> batches;
-  std::optional<unsigned> lossResult;
+  /// Those that decide whether anything is updated.
+  std::optional<unsigned> lossResult, overflowResult;
 
   /// What the scalars of an update depend on.
   using ScalarKey = std::tuple<double, double, bool>;
@@ -124,8 +125,8 @@ private:
   llvm::DenseMap<Operation *, Operation *> lastUpdate;
   /// Null without clipping; the second one is f64.
   Value clipCoefficients[2];
-  /// Whether the loss is finite; null if nobody asks.
-  Value isFinite;
+  /// Whether the loss is finite, and no rows are missing; null if nobody asks.
+  Value isWanted;
 };
 } // namespace
 
@@ -159,6 +160,8 @@ LogicalResult OptimizerAppender::collect() {
       gradients.emplace_back(role.getArgument(), i);
     else if (role.getKind() == RoleKind::Update)
       updated.insert(role.getArgument());
+    else if (role.getKind() == RoleKind::Overflow)
+      overflowResult = i;
   }
   llvm::sort(gradients);
   SmallVector<unsigned> leftAlone;
@@ -441,7 +444,7 @@ LogicalResult OptimizerAppender::verifyLoss() {
 LogicalResult OptimizerAppender::append() {
   addArguments();
   buildScalars();
-  if (lossResult)
+  if (lossResult || overflowResult)
     buildGuard();
   if (options.gradientSums)
     buildMeans();
@@ -483,14 +486,23 @@ void OptimizerAppender::buildScalars() {
 }
 
 void OptimizerAppender::buildGuard() {
-  Value loss = func.getBody().front().getTerminator()->getOperand(*lossResult);
-  B b(loss.getLoc(), func.getContext());
-  Operation *maker = loss.getDefiningOp();
-  b.setInsertionPointAfter(
-      maker && lastScalar->isBeforeInBlock(maker) ? maker : lastScalar);
-  lastScalar = buildIsFinite(b, loss);
+  Operation *terminator = func.getBody().front().getTerminator();
+  B b(func.getLoc(), func.getContext());
+  auto read = [&](std::optional<unsigned> result) {
+    if (!result)
+      return Value();
+    Value value = terminator->getOperand(*result);
+    b.setLoc(value.getLoc());
+    if (Operation *maker = value.getDefiningOp())
+      if (lastScalar->isBeforeInBlock(maker))
+        lastScalar = maker;
+    return value;
+  };
+  Value overflow = read(overflowResult), loss = read(lossResult);
+  b.setInsertionPointAfter(lastScalar);
+  lastScalar = buildIsWanted(b, loss, overflow);
   markOptimizer(lastScalar);
-  isFinite = lastScalar->getResult(0);
+  isWanted = lastScalar->getResult(0);
 }
 
 void OptimizerAppender::buildMeans() {
@@ -575,7 +587,7 @@ void OptimizerAppender::buildUpdates() {
     operands.clipCoefficient =
         clipCoefficients[parameter.type.getElementType().isF64()];
     operands.scalars = scalars[getScalarKey(parameter)];
-    operands.isWanted = isFinite;
+    operands.isWanted = isWanted;
     B b(operands.gradient.getLoc(), func.getContext());
     setInsertionPoint(b, operands.gradient);
     linalg::GenericOp update = buildUpdate(b, parameter.rule, operands);

@@ -249,6 +249,8 @@ private:
         failed(searchSeeds(*step, axisMesh, dataAxes, *seeds)))
       return failure();
     AxisSharder sharder(*step, axisMesh, *seeds);
+    if (gatherExperts)
+      sharder.gatherExperts();
     sharder.run();
     numParametersSharded += sharder.countShardedParameters();
     numCollectives += sharder.getNumCollectives();

@@ -239,7 +239,8 @@ def TG_RoleKind : I32Enum<"RoleKind", "What an argument or result of a step is",
   I32EnumCase<"Loss", 7, "loss">,
   I32EnumCase<"Gradient", 8, "gradient">,
   I32EnumCase<"Update", 9, "update">,
-  I32EnumCase<"Saved", 10, "saved">
+  I32EnumCase<"Saved", 10, "saved">,
+  I32EnumCase<"Overflow", 11, "overflow">
 ]> {
   let cppNamespace = "::regather::tg";
 }
@@ -253,7 +254,8 @@ def TG_RoleAttr : TG_Attr<"Role", "role"> {
     Results: `loss`, `gradient of N`, `update of N`, where N is the number of
     an argument: a gradient belongs to a parameter; an update is the new value
     of a parameter, buffer, optimizer state or random state, which the next
-    step receives as argument N.
+    step receives as argument N; `overflow` is one `tensor<i64>` that is above zero if the step had too little room for its rows, so that its
+    results are not to be used (see `tg-dispatch-rows`).
     Both: `saved`, a value that the forward part of a partitioned step hands to
     the backward part, under the same `tg.name`.
 

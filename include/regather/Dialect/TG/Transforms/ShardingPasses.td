@@ -48,6 +48,8 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
     the rows that go to its own first, and multiplies these. Where a sort of rows
     is not cut so, but the rows are, each rank sorts its own, unless what is made
     of them needs the order of all; a remark then says which operation does.
+    With `gather-experts`, ranks sort their own rows even so, and gather the
+    matrices of all experts, which `tg-dispatch-rows` turns around.
 
     An axis called cp without annotations cuts the sequence: dimension 1 of the
     inputs that have one. One called ep cuts the experts of grouped GEMMs, whose
@@ -81,7 +83,10 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
                "as layers.*.wq=[tp] shard 0">,
     Option<"cluster", "cluster", "std::string", /*default=*/"",
            "Cluster whose times placements that nobody has fixed are chosen by, "
-           "by name or file; empty: bytes and operations are counted">
+           "by name or file; empty: bytes and operations are counted">,
+    Option<"gatherExperts", "gather-experts", "bool", /*default=*/"false",
+           "Ranks that have parts of the experts gather the matrices of all, "
+           "for tg-dispatch-rows">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
@@ -253,6 +258,44 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
               "Number of operations carried out on parts">,
     Statistic<"numKeptWhole", "num-kept-whole",
               "Number of operations for which values were gathered">
+  ];
+}
+
+def DispatchRowsPass : Pass<"tg-dispatch-rows", "::mlir::ModuleOp"> {
+  let summary = "Send rows to the ranks of their experts";
+  let description = [{
+    Where ranks sort the rows of their own batch by expert and gather the
+    matrices of all experts, turns this around: rows are sent to the ranks that
+    have their expert, in one `tg.all_to_all`, multiplied there, and sent back
+    in another. What is done to each row in between is done there, too. The
+    gradients of matrices are then whole sums, which are not reduced any more.
+    A rank sorts what it receives by expert, all in static shapes.
+
+    One rank has room for `capacity` times as many rows of another as it would
+    get if all experts got equally many. So no row is dropped: the step has one
+    more result, of the role `overflow`, equal on all ranks, which is above
+    zero if rows are missing somewhere. Results of such a step are not to be
+    used; it is carried out again without this pass, or with more room.
+    `tg-append-optimizer` updates nothing in it.
+
+    A row of a result has the bits that it has without this pass. Sums for the
+    gradients of matrices are over the rows of an expert in the order of ranks.
+
+    Precondition: a step that `tg-shard-step` has cut with `gather-experts`, and
+    `tg-shard-parameters` after it. Matrices that are gathered otherwise, and
+    sorts whose order something else needs, are left alone, with a remark.
+  }];
+  let options = [
+    Option<"capacity", "capacity", "double", /*default=*/"1.25",
+           "Room for rows from each rank, in shares of equally many for all "
+           "experts; no more than all rows of a rank are reserved">
+  ];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numDispatched", "num-dispatched",
+              "Number of sorts whose rows are sent to their experts">,
+    Statistic<"numKept", "num-kept",
+              "Number of sorts for which all experts are gathered">
   ];
 }
 

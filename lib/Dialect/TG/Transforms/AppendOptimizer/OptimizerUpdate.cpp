@@ -154,21 +154,38 @@ SmallVector<Value> regather::tg::buildStepScalars(B &b, const UpdateRule &rule,
   return SmallVector<Value>(generic.getResults());
 }
 
-linalg::GenericOp regather::tg::buildIsFinite(B &b, Value loss) {
-  auto type = cast<RankedTensorType>(loss.getType());
-  // All dimensions have one element.
-  AffineMap first = AffineMap::get(
-      0, 0, SmallVector<AffineExpr>(type.getRank(), b.getAffineConstantExpr(0)),
-      b.getContext());
+linalg::GenericOp regather::tg::buildIsWanted(B &b, Value loss,
+                                              Value overflow) {
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (Value input : {loss, overflow}) {
+    if (!input)
+      continue;
+    // All dimensions have one element.
+    int64_t rank = cast<RankedTensorType>(input.getType()).getRank();
+    SmallVector<AffineExpr> first(rank, b.getAffineConstantExpr(0));
+    inputs.push_back(input);
+    maps.push_back(AffineMap::get(0, 0, first, b.getContext()));
+  }
   Value empty = tensor::EmptyOp::create(b, ArrayRef<int64_t>(), b.getI1Type());
   markOptimizer(empty.getDefiningOp());
-  SmallVector<AffineMap> maps = {first, AffineMap::get(b.getContext())};
+  maps.push_back(AffineMap::get(b.getContext()));
   return linalg::GenericOp::create(
-      b, empty.getType(), loss, empty, maps, ArrayRef<utils::IteratorType>(),
+      b, empty.getType(), inputs, empty, maps, ArrayRef<utils::IteratorType>(),
       [&](OpBuilder &builder, Location loc, ValueRange elements) {
         B inner(loc, builder);
-        linalg::YieldOp::create(
-            inner, ValueRange{math::IsFiniteOp::create(inner, elements[0])});
+        Value wanted;
+        if (loss)
+          wanted = math::IsFiniteOp::create(inner, elements.front());
+        if (overflow) {
+          Value missing = elements[inputs.size() - 1];
+          Value zero = arith::ConstantOp::create(
+              inner, builder.getZeroAttr(missing.getType()));
+          Value fits = arith::CmpIOp::create(
+              inner, arith::CmpIPredicate::sle, missing, zero);
+          wanted = wanted ? arith::AndIOp::create(inner, wanted, fits) : fits;
+        }
+        linalg::YieldOp::create(inner, wanted);
       });
 }
 

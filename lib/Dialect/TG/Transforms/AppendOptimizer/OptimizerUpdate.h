@@ -38,9 +38,10 @@ llvm::SmallVector<mlir::Value>
 buildStepScalars(mlir::ImplicitLocOpBuilder &b, const UpdateRule &rule,
                  mlir::Value learningRate, mlir::Value step, mlir::Type type);
 
-/// Whether a loss of one element is a finite number: i1 of rank 0.
-mlir::linalg::GenericOp buildIsFinite(mlir::ImplicitLocOpBuilder &b,
-                                      mlir::Value loss);
+/// Whether a loss of one element is a finite number, and no rows are missing:
+/// i1 of rank 0. Either may be null, but not both.
+mlir::linalg::GenericOp buildIsWanted(mlir::ImplicitLocOpBuilder &b,
+                                      mlir::Value loss, mlir::Value overflow);
 
 /// What one update reads.
 struct UpdateOperands {

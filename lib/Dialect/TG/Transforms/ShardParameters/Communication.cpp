@@ -221,6 +221,14 @@ Value Communication::exchange(Value part, const ValueState &from,
   return collapseOuter(exchanged, cuts, type.clone(shape));
 }
 
+Value Communication::swap(Value value, int64_t dim, AxesAttr axes) {
+  return wait(AllToAllOp::create(
+                  builder, loc, getFuture(builder.getContext(), value.getType()),
+                  value, mesh.symbol, axes, builder.getI64IntegerAttr(dim),
+                  builder.getI64IntegerAttr(dim), phase, IntegerAttr()))
+      .front();
+}
+
 Value Communication::getOffset(Group group, int64_t size) {
   Value &offset = offsets[{static_cast<unsigned>(group), size}];
   if (offset)

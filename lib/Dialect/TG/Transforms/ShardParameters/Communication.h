@@ -62,6 +62,10 @@ public:
   mlir::Value exchange(mlir::Value part, const ValueState &from,
                        const ValueState &to);
 
+  /// `dim` is cut into as many blocks as there are ranks along `axes`, which
+  /// divide it; block j of rank i becomes block i of rank j.
+  mlir::Value swap(mlir::Value value, int64_t dim, AxesAttr axes);
+
   /// The part of random bits, drawn where it is needed: its elements are those
   /// of the whole. Null if `whole` is nothing drawn, or its part is no block.
   mlir::Value drawPart(mlir::Value whole, const ValueState &state);

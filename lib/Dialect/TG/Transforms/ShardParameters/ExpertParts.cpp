@@ -25,7 +25,8 @@ using Kind = SortedForm::Kind;
 
 OwnRows *Partitioner::startExperts(unsigned sort) {
   auto [it, isNew] = ownRows.try_emplace(sort);
-  if (!isNew || goal != FactorGoal::LeastCommunication || mesh.segments != 0)
+  if (!isNew || goal != FactorGoal::LeastCommunication || gathersExperts ||
+      mesh.segments != 0)
     return it->second.get();
   // Matrices that nobody has placed follow those that somebody has.
   std::optional<Group> group;

@@ -16,16 +16,22 @@ using namespace regather::tg::spmd;
 
 Value PartNodes::make(NodeTarget target, RankedTensorType type,
                       ValueRange operands, ArrayRef<Attribute> args) {
+  return makeAll(target, TypeRange(type), operands, args).front();
+}
+
+SmallVector<Value> PartNodes::makeAll(NodeTarget target, TypeRange types,
+                                      ValueRange operands,
+                                      ArrayRef<Attribute> args) {
   Communication::Place place = communication.getPlace();
   auto node =
-      NodeOp::create(builder, place.loc, TypeRange(type),
+      NodeOp::create(builder, place.loc, types,
                      builder.getStringAttr(getName(target)), operands,
                      args.empty() ? ArrayAttr() : builder.getArrayAttr(args),
                      DictionaryAttr(), UnitAttr());
   node->setAttr(kPhaseAttrName, place.phase);
   if (place.module && !place.module.empty())
     node->setAttr(kModuleAttrName, place.module);
-  return node->getResult(0);
+  return SmallVector<Value>(node->getResults());
 }
 
 Value PartNodes::makeUnary(NodeTarget target, Value operand) {

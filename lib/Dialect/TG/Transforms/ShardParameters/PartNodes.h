@@ -24,6 +24,10 @@ public:
   mlir::Value make(NodeTarget target, mlir::RankedTensorType type,
                    mlir::ValueRange operands,
                    llvm::ArrayRef<mlir::Attribute> args = {});
+  /// Of several results.
+  llvm::SmallVector<mlir::Value>
+  makeAll(NodeTarget target, mlir::TypeRange types, mlir::ValueRange operands,
+          llvm::ArrayRef<mlir::Attribute> args = {});
   /// Of the operand's type.
   mlir::Value makeUnary(NodeTarget target, mlir::Value operand);
   /// Of two tensors that are broadcast to each other; the elements are those

@@ -88,6 +88,8 @@ public:
   void setCutArgument(CutArgumentFn cut) { cutArgument = std::move(cut); }
   /// From now on `state` is asked how what becomes a result of the step lies.
   void setWantedState(WantedStateFn state) { wantedState = std::move(state); }
+  /// From now on ranks that have parts of the experts get the matrices of all.
+  void gatherExperts() { gathersExperts = true; }
   /// The operation is not needed any more: its results were defined.
   void markReplaced(mlir::Operation *op) { replaced.insert(op); }
 
@@ -208,6 +210,7 @@ private:
   mlir::Block &block;
   FactorGoal goal;
   llvm::StringRef passName;
+  bool gathersExperts = false;
   CutArgumentFn cutArgument;
   WantedStateFn wantedState;
   Communication communication;

@@ -10,10 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FilledParts.h"
 #include "PartNodes.h"
 #include "Partitioner.h"
-
-#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -68,39 +67,12 @@ const ValueState *Partitioner::startSorted(Operation *op,
   return it->second.isWhole() ? nullptr : &it->second;
 }
 
-/// The number that a node makes a tensor of like another one; null if it makes
-/// none like another.
-static TypedAttr getLikeness(NodeOp node) {
-  Builder builder(node.getContext());
-  std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
-  switch (getInfo(*target).op) {
-  case NodeOperator::AtenEmptyLike:
-  case NodeOperator::AtenZerosLike:
-    return builder.getI64IntegerAttr(0);
-  case NodeOperator::AtenOnesLike:
-    return builder.getI64IntegerAttr(1);
-  case NodeOperator::AtenFullLike:
-    return nodes::NodeArguments(node, *target, /*isQuiet=*/true)
-        .getNumber("fill_value");
-  default:
-    return nullptr;
-  }
-}
-
 Value Partitioner::fillPart(Value filled, RankedTensorType type) {
   auto node = filled.getDefiningOp<NodeOp>();
-  OpBuilder &builder = communication.getBuilder();
-  // What it is made like may have another shape on a rank.
-  if (TypedAttr number = getLikeness(node))
-    return PartNodes(communication)
-        .make(NodeTarget::AtenFullDefault, type, {},
-              {builder.getI64ArrayAttr(type.getShape()), number});
   SmallVector<Value> operands;
   for (Value operand : node->getOperands())
     operands.push_back(seenBy(node, operand).local);
-  return cast<ShardingRuleOpInterface>(node.getOperation())
-      .buildPart(builder, operands, type)
-      ->getResult(0);
+  return buildFilled(communication, node, operands, type);
 }
 
 bool Partitioner::divideSorted(Operation *op) {

@@ -107,6 +107,7 @@ public:
   /// How `op` is carried out if the ranks sort their own rows; null if it has
   /// nothing to do with a sort, or if the sort needs all of them.
   const SortedOp *find(mlir::Operation *op) const;
+  unsigned getNumSorts() const { return sorts.size(); }
   const RowSort &getSort(unsigned number) const { return sorts[number]; }
   /// What stands in the way of sorting `op`, a sort, on parts; null if nothing
   /// does, or if it is no sort of rows.

@@ -26,6 +26,8 @@ public:
   AxisSharder(const Step &step, const DataMesh &mesh, const AxisSeeds &seeds,
               bool isTrial = false);
 
+  /// Called before `run`: ranks get the matrices of all experts.
+  void gatherExperts() { partitioner.gatherExperts(); }
   void run();
 
   const Partitioner &getPartitioner() const { return partitioner; }

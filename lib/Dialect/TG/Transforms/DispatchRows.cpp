@@ -1,0 +1,185 @@
+//===- DispatchRows.cpp - Send rows to the ranks of their experts ---------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DispatchRows/DispatchedRegion.h"
+
+#include "regather/Dialect/TG/Steps/StepGraph.h"
+#include "regather/Dialect/TG/Transforms/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+
+#define DEBUG_TYPE "tg-dispatch-rows"
+
+namespace regather::tg {
+#define GEN_PASS_DEF_DISPATCHROWSPASS
+#include "regather/Dialect/TG/Transforms/Passes.h.inc"
+} // namespace regather::tg
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+/// The mesh that a step lies over.
+static DataMesh getMesh(MeshOp op) {
+  DataMesh mesh;
+  mesh.symbol = FlatSymbolRefAttr::get(op);
+  mesh.axes = op.getAxes();
+  mesh.sizes.assign(op.getSizes().begin(), op.getSizes().end());
+  return mesh;
+}
+
+/// Where rows are missing, what the step replaces stays as it was.
+static void keepUpdated(func::FuncOp func, Value missing,
+                        Communication &communication) {
+  Operation *terminator = func.getBody().front().getTerminator();
+  PartNodes nodes(communication);
+  for (unsigned i = 0, e = func.getNumResults(); i != e; ++i) {
+    auto role = func.getResultAttrOfType<RoleAttr>(i, kRoleAttrName);
+    if (!role || role.getKind() != RoleKind::Update)
+      continue;
+    Value updated = terminator->getOperand(i);
+    Operation *place = missing.getDefiningOp();
+    if (Operation *maker = updated.getDefiningOp();
+        maker && place->isBeforeInBlock(maker))
+      place = maker;
+    communication.setPlace(place, getPhase(place).value_or(Phase::Forward),
+                           place->getAttrOfType<StringAttr>(kModuleAttrName),
+                           /*after=*/true);
+    terminator->setOperand(
+        i, nodes.make(NodeTarget::AtenWhereSelf,
+                      cast<RankedTensorType>(updated.getType()),
+                      {nodes.compare(NodeTarget::AtenGtScalar, missing, 0),
+                       func.getArgument(role.getArgument()), updated}));
+  }
+}
+
+/// Adds a result that says how many rows are missing on any rank.
+static void returnMissing(func::FuncOp func, ArrayRef<Value> missing,
+                          const DataMesh &mesh, Communication &communication) {
+  PartNodes nodes(communication);
+  Value most = missing.front();
+  for (Value other : missing.drop_front())
+    most = nodes.makeBinary(NodeTarget::AtenMaximumDefault, most, other);
+  most = communication.reduce(most, Reduction::Max, mesh.axes).front();
+  keepUpdated(func, most, communication);
+  Operation *terminator = func.getBody().front().getTerminator();
+  terminator->insertOperands(terminator->getNumOperands(), most);
+  SmallVector<DictionaryAttr> attrs;
+  for (unsigned i = 0, e = func.getNumResults(); i != e; ++i)
+    attrs.push_back(func.getResultAttrDict(i));
+  Builder builder(func.getContext());
+  attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+      kRoleAttrName,
+      RoleAttr::get(func.getContext(), RoleKind::Overflow))));
+  func.setType(builder.getFunctionType(func.getArgumentTypes(),
+                                       terminator->getOperandTypes()));
+  func.setAllResultAttrs(attrs);
+}
+
+/// Erases what nothing reads any more: rows in the order of their rank's own
+/// sort, and matrices of other ranks' experts.
+static void eraseUnread(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    auto gather = dyn_cast<AllGatherOp>(op);
+    bool isUnread = (isa<WaitOp>(op) && op.use_empty() &&
+                     cast<WaitOp>(op).getFuture().getDefiningOp<AllGatherOp>());
+    if (isUnread || (gather && gather.getFuture().use_empty()) ||
+        isOpTriviallyDead(&op))
+      op.erase();
+  }
+}
+
+namespace {
+struct DispatchRows
+    : public regather::tg::impl::DispatchRowsPassBase<DispatchRows> {
+  using DispatchRowsPassBase::DispatchRowsPassBase;
+
+  void runOnOperation() override {
+    if (!(capacity > 0)) {
+      emitError(getOperation().getLoc())
+          << "option 'capacity' must be above 0, got "
+          << static_cast<double>(capacity);
+      return signalPassFailure();
+    }
+    for (FunctionOpInterface op : getSteps(getOperation()))
+      if (auto func = dyn_cast<func::FuncOp>(op.getOperation()))
+        dispatch(func);
+  }
+
+private:
+  void dispatch(func::FuncOp func) {
+    Block &block = func.getBody().front();
+    SortedRows rows(block);
+    std::optional<DataMesh> mesh;
+    std::unique_ptr<Communication> communication;
+    SmallVector<Value> missing;
+    RowSort const *last = nullptr;
+    for (unsigned sort = 0; sort != rows.getNumSorts(); ++sort) {
+      DispatchPlan plan = planDispatch(rows, sort);
+      if (!plan.axes)
+        continue;
+      Operation *op = rows.getSort(sort).op;
+      if (plan.obstacle) {
+        ++numKept;
+        remark::missed(op->getLoc(), remark::RemarkOpts::name("kept-gathered")
+                                         .category(DEBUG_TYPE))
+            << remark::reason("all ranks of {0} get the matrices of all "
+                              "experts, since {1} {2}",
+                              printAxes(plan.axes), printTarget(plan.obstacle),
+                              plan.reason);
+        continue;
+      }
+      if (!mesh) {
+        mesh = getMesh(SymbolTable::lookupNearestSymbolFrom<MeshOp>(
+            op, plan.mesh));
+        communication = std::make_unique<Communication>(*mesh, block);
+      }
+      ExchangeSizes sizes =
+          getSizes(plan, rows.getSort(sort).rows, mesh->countRanks(plan.axes),
+                   capacity);
+      DispatchedRegion region(rows, sort, plan, sizes, *communication);
+      region.run();
+      missing.push_back(region.getExchange().getMissing());
+      last = &rows.getSort(sort);
+      ++numDispatched;
+      remark::passed(op->getLoc(), remark::RemarkOpts::name("dispatched")
+                                       .category(DEBUG_TYPE))
+          << remark::metric("rows", sizes.rows)
+          << remark::metric("room", sizes.room)
+          << remark::metric("slots", sizes.getSlots())
+          << remark::metric("experts", sizes.own);
+    }
+    if (missing.empty()) {
+      func.emitWarning() << "no rows are sent to experts: no sort of rows is "
+                            "found whose experts ranks gather";
+      return;
+    }
+    communication->setPlace(missing.back().getDefiningOp(), Phase::Forward,
+                            last->op->getAttrOfType<StringAttr>(
+                                kModuleAttrName),
+                            /*after=*/true);
+    returnMissing(func, missing, *mesh, *communication);
+    eraseUnread(block);
+  }
+
+  static std::string printAxes(AxesAttr axes) {
+    std::string text;
+    for (StringAttr axis : axes.getNames())
+      text += (text.empty() ? "" : ", ") + axis.str();
+    return text;
+  }
+
+  static std::string printTarget(Operation *op) {
+    auto node = dyn_cast<NodeOp>(op);
+    return ("'" + (node ? node.getTarget() : op->getName().getStringRef()) +
+            "'")
+        .str();
+  }
+};
+} // namespace

@@ -1,0 +1,346 @@
+//===- DispatchedRegion.cpp - What is computed where experts are ----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DispatchedRegion.h"
+
+#include "../ShardParameters/FilledParts.h"
+#include "../ShardParameters/IndexedRows.h"
+#include "../ShardParameters/OwnExperts.h"
+
+#include "regather/Dialect/TG/IR/RowShare.h"
+#include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
+#include "regather/Dialect/TG/Steps/StepGraph.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+using Kind = SortedForm::Kind;
+
+static RankedTensorType getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static nodes::GroupedGemm readRowGemm(Operation *op) {
+  nodes::NodeArguments args(cast<NodeOp>(op), *nodes::findGroupedGemmTarget(op),
+                            /*isQuiet=*/true);
+  return *nodes::readGroupedGemm(args);
+}
+
+//===----------------------------------------------------------------------===//
+// What can be done
+//===----------------------------------------------------------------------===//
+
+DispatchPlan regather::tg::spmd::planDispatch(const SortedRows &rows,
+                                              unsigned sort) {
+  DispatchPlan plan;
+  auto stop = [&](Operation *op, StringRef reason) {
+    if (!plan.obstacle) {
+      plan.obstacle = op;
+      plan.reason = reason;
+    }
+  };
+  auto agree = [&](const ExpertMatrices &matrices) {
+    if (!plan.axes) {
+      plan.axes = matrices.axes;
+      plan.mesh = matrices.mesh;
+    }
+    return plan.axes == matrices.axes && plan.mesh == matrices.mesh;
+  };
+  const RowSort &sorted = rows.getSort(sort);
+  for (Operation *op : sorted.ops) {
+    if (!nodes::findGroupedGemmTarget(op))
+      continue;
+    nodes::GroupedGemm gemm = readRowGemm(op);
+    plan.experts = gemm.groups;
+    if (gemm.w.tensor) {
+      std::optional<ExpertMatrices> gathered = findGathered(gemm.w.tensor);
+      if (!gathered)
+        stop(op, "reads matrices that are not gathered along the experts");
+      else if (!agree(*gathered))
+        stop(op, "reads matrices that are gathered over other axes");
+      else
+        plan.gathered[op] = std::move(*gathered);
+    }
+    if (gemm.toW && !op->getResult(gemm.toW->number).use_empty()) {
+      std::optional<ExpertMatrices> scattered =
+          findScattered(op->getResult(gemm.toW->number));
+      if (!scattered)
+        stop(op, "gives a gradient that is not scattered along the experts");
+      else if (!agree(*scattered))
+        stop(op, "gives a gradient that is scattered over other axes");
+      else
+        plan.scattered[op] = std::move(*scattered);
+    }
+  }
+  if (sorted.obstacle)
+    stop(sorted.obstacle, "needs the order of the rows");
+  return plan;
+}
+
+ExchangeSizes regather::tg::spmd::getSizes(const DispatchPlan &plan,
+                                           int64_t rows, int64_t ranks,
+                                           double capacity) {
+  constexpr int64_t kBlock = 8;
+  ExchangeSizes sizes;
+  sizes.rows = rows;
+  sizes.ranks = ranks;
+  sizes.own = plan.experts / ranks;
+  double fair = static_cast<double>(rows) / static_cast<double>(ranks);
+  // A rank cannot send more rows than it has.
+  sizes.room = capacity * fair >= static_cast<double>(rows)
+                   ? rows
+                   : std::min<int64_t>(
+                         rows, llvm::alignTo(static_cast<uint64_t>(
+                                                 std::ceil(capacity * fair)),
+                                             kBlock));
+  return sizes;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+DispatchedRegion::DispatchedRegion(const SortedRows &rows, unsigned sort,
+                                   const DispatchPlan &plan,
+                                   const ExchangeSizes &sizes,
+                                   Communication &communication)
+    : rows(rows), sort(sort), plan(plan), communication(communication),
+      exchange(communication, plan.axes, sizes) {}
+
+Type DispatchedRegion::getSentType(Value value, const SortedForm &form) const {
+  SmallVector<int64_t> shape(getTensorType(value).getShape());
+  shape[form.dim] = exchange.getSizes().getSlots();
+  return getTensorType(value).clone(shape);
+}
+
+/// True if all results are rows, and nothing but rows decides them.
+static bool isRowByRow(const SortedOp &planned) {
+  return planned.work == RowWork::Each &&
+         llvm::all_of(planned.results, [](const SortedForm &form) {
+           return form.kind == Kind::Rows;
+         });
+}
+
+bool DispatchedRegion::isCheaperAgain(Value value) const {
+  Operation *op = value.getDefiningOp();
+  const SortedOp *planned = op ? rows.find(op) : nullptr;
+  if (!planned || planned->sort != sort || !isRowByRow(*planned))
+    return false;
+  uint64_t bytes = 0;
+  for (auto [operand, form] :
+       llvm::zip_equal(op->getOperands(), planned->operands))
+    if (form.kind == Kind::Rows && !sent.contains(operand))
+      bytes += getTensorBytes(operand.getType());
+  return bytes < static_cast<uint64_t>(getTensorBytes(value.getType()));
+}
+
+Value DispatchedRegion::getSent(Value value, int64_t dim) {
+  if (Value known = sent.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (isCheaperAgain(value)) {
+    Operation *part = build(op, *rows.find(op));
+    for (auto [result, local] :
+         llvm::zip_equal(op->getResults(), part->getResults()))
+      sent[result] = local;
+    return sent[value];
+  }
+  const SortedOp *planned = op ? rows.find(op) : nullptr;
+  if (planned && planned->work == RowWork::Move) {
+    // Rows that are read from the batch need not be put in order first.
+    std::optional<IndexedRows> indexed = matchIndexedRows(op);
+    if (indexed && !indexed->values &&
+        planned->operands[indexed->self].kind == Kind::Batch &&
+        planned->results.front().kind == Kind::Rows &&
+        getTensorType(op->getOperand(indexed->indices)).getRank() == 1)
+      return sent[value] =
+                 exchange.sendFrom(op->getOperand(indexed->self),
+                                   op->getOperand(indexed->indices));
+  }
+  return sent[value] = exchange.send(value, dim);
+}
+
+Value DispatchedRegion::getOwn(Value value, int64_t dim) {
+  if (!isReplaced.contains(value.getDefiningOp()))
+    return value;
+  Value &known = own[value];
+  return known ? known : known = exchange.sendBack(sent.lookup(value), dim);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+/// Results that are sums over rows, which rows of zeros leave as they are.
+static bool hasMaskedSums(Operation *op, const SortedOp &planned) {
+  bool isSum = false;
+  for (auto [result, form] :
+       llvm::zip_equal(op->getResults(), planned.results)) {
+    if (form.kind != Kind::Reduced)
+      continue;
+    if (!planned.ignoresZeros || form.reduction != Reduction::Sum ||
+        !isa<FloatType>(getElementTypeOrSelf(result.getType())))
+      return false;
+    isSum = true;
+  }
+  return isSum;
+}
+
+bool DispatchedRegion::isSent(Operation *op, const SortedOp &planned) const {
+  if (planned.work != RowWork::Each ||
+      (!isRowByRow(planned) && !hasMaskedSums(op, planned)))
+    return false;
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    return isReplaced.contains(operand.getDefiningOp());
+  });
+}
+
+Operation *DispatchedRegion::build(Operation *op, const SortedOp &planned) {
+  bool isMasked = !isRowByRow(planned);
+  SmallVector<Value> operands;
+  for (auto [operand, form] :
+       llvm::zip_equal(op->getOperands(), planned.operands)) {
+    if (form.kind == Kind::Filled) {
+      auto filled = operand.getDefiningOp<NodeOp>();
+      operands.push_back(
+          buildFilled(communication, filled, filled->getOperands(),
+                      cast<RankedTensorType>(getSentType(operand, form))));
+      continue;
+    }
+    if (form.kind != Kind::Rows) {
+      operands.push_back(operand);
+      continue;
+    }
+    Value rowsThere = getSent(operand, form.dim);
+    if (isMasked && isa<FloatType>(getElementTypeOrSelf(rowsThere.getType())))
+      rowsThere = maskRows(rowsThere, form.dim, exchange.getMask(),
+                           communication);
+    operands.push_back(rowsThere);
+  }
+  SmallVector<Type> types;
+  for (auto [result, form] :
+       llvm::zip_equal(op->getResults(), planned.results))
+    types.push_back(form.kind == Kind::Rows ? getSentType(result, form)
+                                            : result.getType());
+  return cast<ShardingRuleOpInterface>(op).buildPart(
+      communication.getBuilder(), operands, types);
+}
+
+void DispatchedRegion::replace(Operation *op, Operation *part) {
+  for (auto [result, local] :
+       llvm::zip_equal(op->getResults(), part->getResults()))
+    sent[result] = local;
+  replaced.push_back(op);
+  isReplaced.insert(op);
+}
+
+void DispatchedRegion::buildGemm(Operation *op, const SortedOp &planned) {
+  nodes::GroupedGemm gemm = readRowGemm(op);
+  int64_t count = exchange.getSizes().own;
+  SmallVector<Value> operands;
+  for (auto [operand, form] :
+       llvm::zip_equal(op->getOperands(), planned.operands)) {
+    if (form.kind == Kind::Rows) {
+      operands.push_back(getSent(operand, form.dim));
+    } else if (operand == gemm.ends) {
+      operands.push_back(
+          exchange.getEnds(getElementTypeOrSelf(operand.getType())));
+    } else if (operand == gemm.w.tensor) {
+      const ExpertMatrices &matrices = plan.gathered.at(op);
+      Value &part = parts[operand];
+      if (!part)
+        part = buildChain(communication.getBuilder(), matrices.part,
+                          matrices.chain, count);
+      operands.push_back(part);
+    } else {
+      operands.push_back(operand);
+    }
+  }
+  SmallVector<Type> types;
+  for (auto [result, form] :
+       llvm::zip_equal(op->getResults(), planned.results)) {
+    SmallVector<int64_t> shape(getTensorType(result).getShape());
+    if (form.kind == Kind::Reduced)
+      shape.front() = count;
+    types.push_back(form.kind == Kind::Rows ? getSentType(result, form)
+                                            : getTensorType(result).clone(shape));
+  }
+  Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
+      communication.getBuilder(), operands, types);
+  const ExchangeSizes &sizes = exchange.getSizes();
+  double share = std::min(1.0, static_cast<double>(sizes.rows) /
+                                   static_cast<double>(sizes.getSlots()));
+  part->setAttr(kRowShareAttrName,
+                communication.getBuilder().getF64FloatAttr(getRowShare(op) *
+                                                           share));
+  replace(op, part);
+  auto it = plan.scattered.find(op);
+  if (it == plan.scattered.end())
+    return;
+  Value gradient =
+      buildChain(communication.getBuilder(), part->getResult(gemm.toW->number),
+                 it->second.chain, count);
+  Value scattered = it->second.part;
+  Operation *wait = scattered.getDefiningOp();
+  scattered.replaceAllUsesWith(gradient);
+  llvm::append_range(replaced, it->second.chain);
+  replaced.push_back(wait->getOperand(0).getDefiningOp());
+  replaced.push_back(wait);
+}
+
+void DispatchedRegion::readOwn(Operation *op, const SortedOp &planned) {
+  for (auto [number, form] : llvm::enumerate(planned.operands))
+    if (form.kind == Kind::Rows || form.isLocal)
+      op->setOperand(number, getOwn(op->getOperand(number), form.dim));
+}
+
+void DispatchedRegion::run() {
+  const RowSort &sorted = rows.getSort(sort);
+  Operation *start = sorted.op;
+  communication.setPlace(
+      start, getPhase(start).value_or(Phase::Forward),
+      start->getAttrOfType<StringAttr>(kModuleAttrName), /*after=*/true);
+  Value ids = start->getResult(0);
+  if (start->getNumResults() == 1) {
+    OpBuilder &builder = communication.getBuilder();
+    ids = PartNodes(communication)
+              .make(NodeTarget::AtenIndexSelectDefault,
+                    getTensorType(start->getOperand(0)),
+                    {start->getOperand(0), start->getResult(0)},
+                    {OperandAttr::get(builder.getContext(), 0),
+                     builder.getI64IntegerAttr(0),
+                     OperandAttr::get(builder.getContext(), 1)});
+  }
+  exchange.start(ids);
+  for (Operation *op : sorted.ops) {
+    const SortedOp &planned = *rows.find(op);
+    communication.setPlace(op);
+    if (planned.work == RowWork::GroupedGemm)
+      buildGemm(op, planned);
+    else if (isSent(op, planned))
+      replace(op, build(op, planned));
+    else
+      readOwn(op, planned);
+  }
+  // Sums over rows have the same readers, and others read a type alone.
+  for (Operation *op : replaced)
+    for (Value result : op->getResults())
+      if (Value local = sent.lookup(result))
+        result.replaceUsesWithIf(local, [&](OpOperand &use) {
+          return !isReplaced.contains(use.getOwner());
+        });
+  for (Operation *op : llvm::reverse(replaced))
+    if (op->use_empty())
+      op->erase();
+}

@@ -1,0 +1,88 @@
+//===- DispatchedRegion.h - What is computed where experts are --*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Of a step in which each rank sorts its own rows and gathers the matrices of
+// all experts, the part between the sort and where rows are put back: grouped
+// GEMMs are carried out on the ranks that have the matrices, and with them what
+// is done to each row of their results. Gradients of matrices are then those of
+// all rows, and need no reduction.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_DIALECT_TG_TRANSFORMS_DISPATCHROWS_DISPATCHEDREGION_H
+#define REGATHER_DIALECT_TG_TRANSFORMS_DISPATCHROWS_DISPATCHEDREGION_H
+
+#include "../ShardParameters/SortedRows.h"
+#include "ExpertMatrices.h"
+#include "RowExchange.h"
+
+namespace regather::tg::spmd {
+
+/// Whether the rows of a sort can be sent to the ranks of their experts.
+struct DispatchPlan {
+  /// The axes that the experts are gathered over; null if they are not.
+  AxesAttr axes;
+  mlir::FlatSymbolRefAttr mesh;
+  int64_t experts = 0;
+  /// By grouped GEMM, the matrices that it reads, and what becomes of its
+  /// gradient of such.
+  llvm::DenseMap<mlir::Operation *, ExpertMatrices> gathered, scattered;
+  /// What stands in the way, and why; null if nothing does.
+  mlir::Operation *obstacle = nullptr;
+  llvm::StringRef reason;
+};
+
+DispatchPlan planDispatch(const SortedRows &rows, unsigned sort);
+
+/// Room for `capacity` times the rows that each rank gets if experts get
+/// equally many, in blocks of eight.
+ExchangeSizes getSizes(const DispatchPlan &plan, int64_t rows, int64_t ranks,
+                       double capacity);
+
+class DispatchedRegion {
+public:
+  DispatchedRegion(const SortedRows &rows, unsigned sort,
+                   const DispatchPlan &plan, const ExchangeSizes &sizes,
+                   Communication &communication);
+
+  /// Carries out the rows' operations, and erases those that are replaced.
+  void run();
+  const RowExchange &getExchange() const { return exchange; }
+
+private:
+  /// The value as the ranks of the experts have it, or in the order of the
+  /// rank's own sort, at the current place.
+  mlir::Value getSent(mlir::Value value, int64_t dim);
+  mlir::Value getOwn(mlir::Value value, int64_t dim);
+  /// True if it moves less to compute `value` again from what has been sent.
+  bool isCheaperAgain(mlir::Value value) const;
+  /// The operation on the rows that have been sent.
+  mlir::Operation *build(mlir::Operation *op, const SortedOp &planned);
+  void buildGemm(mlir::Operation *op, const SortedOp &planned);
+  /// The type of a result of a grouped GEMM or of what is done to each row.
+  mlir::Type getSentType(mlir::Value value, const SortedForm &form) const;
+  void replace(mlir::Operation *op, mlir::Operation *part);
+  void readOwn(mlir::Operation *op, const SortedOp &planned);
+  bool isSent(mlir::Operation *op, const SortedOp &planned) const;
+
+  const SortedRows &rows;
+  unsigned sort;
+  const DispatchPlan &plan;
+  Communication &communication;
+  RowExchange exchange;
+  llvm::DenseMap<mlir::Value, mlir::Value> sent, own;
+  /// By matrices, the rank's part.
+  llvm::DenseMap<mlir::Value, mlir::Value> parts;
+  /// What was replaced, in order.
+  llvm::SmallVector<mlir::Operation *> replaced;
+  llvm::DenseSet<mlir::Operation *> isReplaced;
+};
+
+} // namespace regather::tg::spmd
+
+#endif // REGATHER_DIALECT_TG_TRANSFORMS_DISPATCHROWS_DISPATCHEDREGION_H

@@ -1,0 +1,149 @@
+//===- RowExchange.cpp - Rows on the ranks of their experts ---------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowExchange.h"
+
+using namespace mlir;
+using namespace regather;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+static RankedTensorType getSlotType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+Value RowExchange::select(Value value, int64_t dim, Value indices) {
+  OpBuilder &builder = communication.getBuilder();
+  SmallVector<int64_t> shape(getSlotType(value).getShape());
+  shape[dim] = getSlotType(indices).getDimSize(0);
+  return nodes.make(NodeTarget::AtenIndexSelectDefault,
+                    getSlotType(value).clone(shape), {value, indices},
+                    {OperandAttr::get(builder.getContext(), 0),
+                     builder.getI64IntegerAttr(dim),
+                     OperandAttr::get(builder.getContext(), 1)});
+}
+
+Value RowExchange::swap(Value value, int64_t dim) {
+  return communication.swap(value, dim, axes);
+}
+
+Value RowExchange::countTrue(Value below) {
+  Value numbers = communication.castTo(
+      below, communication.getBuilder().getI64Type());
+  return nodes.reshape(
+      nodes.reduce(NodeTarget::AtenSumDimIntList, numbers, /*dim=*/0),
+      getSlotType(below).getShape().drop_front());
+}
+
+void RowExchange::start(Value sortedIds) {
+  OpBuilder &builder = communication.getBuilder();
+  Type i64 = builder.getI64Type();
+  int64_t rows = sizes.rows, ranks = sizes.ranks, own = sizes.own,
+          room = sizes.room, slots = sizes.getSlots();
+  auto add = [&](Value a, Value b) {
+    return nodes.makeBinary(NodeTarget::AtenAddTensor, a, b);
+  };
+  auto subtract = [&](Value a, Value b) {
+    return nodes.makeBinary(NodeTarget::AtenSubTensor, a, b);
+  };
+  auto both = [&](Value a, Value b) {
+    return nodes.makeBinary(NodeTarget::AtenLogicalAndDefault, a, b);
+  };
+  auto multiply = [&](Value a, int64_t number) {
+    return nodes.makeBinary(NodeTarget::AtenMulTensor, a,
+                            nodes.makeNumber(static_cast<double>(number), i64));
+  };
+  sortedIds = communication.castTo(sortedIds, i64);
+
+  // Where the rows of each rank begin, and end.
+  Value edges = countTrue(nodes.compare(
+      NodeTarget::AtenLtTensor, nodes.reshape(sortedIds, {rows, 1}),
+      nodes.reshape(nodes.countBy(own, ranks + 1), {1, ranks + 1})));
+  Value number = nodes.countBy(1, ranks);
+  Value starts = select(edges, 0, number);
+  Value stops =
+      select(edges, 0,
+             nodes.makeBinary(NodeTarget::AtenAddTensor, number,
+                              nodes.makeNumber(1, i64)));
+  Value most = nodes.reshape(
+      nodes.reduce(NodeTarget::AtenAmaxDefault, subtract(stops, starts), 0),
+      {});
+  missing =
+      subtract(most, nodes.makeNumber(static_cast<double>(room), i64));
+
+  // The rows of the slots.
+  Value row = add(nodes.reshape(starts, {ranks, 1}),
+                  nodes.reshape(nodes.countBy(1, room), {1, room}));
+  Value exists = nodes.compare(NodeTarget::AtenLtTensor, row,
+                               nodes.reshape(stops, {ranks, 1}));
+  rowOfSlot = nodes.reshape(nodes.select(exists, row, 0), {slots});
+  Value sentIds = subtract(
+      nodes.reshape(select(sortedIds, 0, rowOfSlot), {ranks, room}),
+      nodes.reshape(nodes.countBy(own, ranks), {ranks, 1}));
+  sentIds = nodes.select(exists, sentIds, static_cast<double>(own));
+
+  // The slots of the rows. Those of no expert, and those that are missing, get
+  // any.
+  Value rank = communication.castTo(
+      nodes.compare(NodeTarget::AtenGeTensor,
+                    nodes.reshape(sortedIds, {rows, 1}),
+                    nodes.reshape(nodes.countBy(own, ranks), {1, ranks})),
+      i64);
+  rank = nodes.reshape(nodes.reduce(NodeTarget::AtenSumDimIntList, rank, 1),
+                       {rows});
+  // Before the first rank lies nothing: ids are not negative.
+  rank = nodes.select(nodes.compare(NodeTarget::AtenGtScalar, rank, 0),
+                      subtract(rank, nodes.makeNumber(1, i64)), 0);
+  Value column = subtract(nodes.countBy(1, rows), select(starts, 0, rank));
+  Value fits = both(nodes.compare(NodeTarget::AtenGeScalar, column, 0),
+                    nodes.compare(NodeTarget::AtenLtScalar, column, room));
+  slotOfRow = add(multiply(rank, room), nodes.select(fits, column, 0));
+
+  // The order of what is received.
+  Value received = swap(nodes.reshape(sentIds, {slots}), 0);
+  SmallVector<Value> sorted = nodes.makeAll(
+      NodeTarget::AtenSortDefault,
+      {getSlotType(received), getSlotType(received)}, received);
+  ids = sorted[0];
+  order = sorted[1];
+  mask = nodes.compare(NodeTarget::AtenLtScalar, ids, own);
+  inverse = nodes.make(
+      NodeTarget::AtenIndexPutDefault, getSlotType(order),
+      {nodes.make(NodeTarget::AtenFullDefault, getSlotType(order), {},
+                  {builder.getI64ArrayAttr(slots),
+                   builder.getI64IntegerAttr(0)}),
+       order, nodes.countBy(1, slots)},
+      {OperandAttr::get(builder.getContext(), 0),
+       builder.getArrayAttr(OperandAttr::get(builder.getContext(), 1)),
+       OperandAttr::get(builder.getContext(), 2)});
+  getEnds(builder.getI32Type());
+}
+
+Value RowExchange::getEnds(Type element) {
+  Value &known = ends[element];
+  if (known)
+    return known;
+  int64_t slots = sizes.getSlots(), own = sizes.own;
+  Value below = nodes.compare(
+      NodeTarget::AtenLeTensor, nodes.reshape(ids, {slots, 1}),
+      nodes.reshape(nodes.countBy(1, own), {1, own}));
+  return known = communication.castTo(countTrue(below), element);
+}
+
+Value RowExchange::send(Value rows, int64_t dim) {
+  return select(swap(select(rows, dim, rowOfSlot), dim), dim, order);
+}
+
+Value RowExchange::sendFrom(Value batch, Value numbers) {
+  Value rows = select(batch, 0, select(numbers, 0, rowOfSlot));
+  return select(swap(rows, 0), 0, order);
+}
+
+Value RowExchange::sendBack(Value slots, int64_t dim) {
+  return select(swap(select(slots, dim, inverse), dim), dim, slotOfRow);
+}
