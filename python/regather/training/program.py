@@ -42,6 +42,9 @@ class StepProgram:
         self._device = executable.device
         self._loss = next(i for i, value in enumerate(executable.results)
                           if value.role == "loss")
+        if any(value.role == "overflow" for value in executable.results):
+            raise RegatherError("expert-capacity: steps in Python cannot be run "
+                                "again with room for all rows of experts")
         # Updates that do not lie in their argument.
         self._copies: list[tuple[torch.Tensor, torch.Tensor]] = []
         # Results besides the loss that need memory.

@@ -14,6 +14,7 @@
 
 #include "regather/Dialect/TG/IR/RowShare.h"
 #include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
+#include "regather/Dialect/TG/Nodes/ZeroTensors.h"
 #include "regather/Dialect/TG/Steps/StepGraph.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -156,19 +157,36 @@ Value DispatchedRegion::getSent(Value value, int64_t dim) {
       sent[result] = local;
     return sent[value];
   }
+  Value moved = sendFromBatch(value);
+  return sent[value] = moved ? moved : exchange.send(value, dim);
+}
+
+/// True if the rows that a node writes are all of its result.
+static bool writesAll(const IndexedRows &indexed) {
+  NodeOp node = indexed.node;
+  return !indexed.accumulates || isZero(node.getOperand(indexed.self));
+}
+
+Value DispatchedRegion::sendFromBatch(Value value) {
+  Operation *op = value.getDefiningOp();
   const SortedOp *planned = op ? rows.find(op) : nullptr;
-  if (planned && planned->work == RowWork::Move) {
-    // Rows that are read from the batch need not be put in order first.
-    std::optional<IndexedRows> indexed = matchIndexedRows(op);
-    if (indexed && !indexed->values &&
-        planned->operands[indexed->self].kind == Kind::Batch &&
-        planned->results.front().kind == Kind::Rows &&
-        getTensorType(op->getOperand(indexed->indices)).getRank() == 1)
-      return sent[value] =
-                 exchange.sendFrom(op->getOperand(indexed->self),
-                                   op->getOperand(indexed->indices));
-  }
-  return sent[value] = exchange.send(value, dim);
+  if (!planned || planned->work != RowWork::Move ||
+      planned->results.front().kind != Kind::Rows)
+    return nullptr;
+  std::optional<IndexedRows> indexed = matchIndexedRows(op);
+  if (!indexed || getTensorType(op->getOperand(indexed->indices)).getRank() != 1)
+    return nullptr;
+  if (!indexed->values)
+    return planned->operands[indexed->self].kind == Kind::Batch
+               ? exchange.sendFrom(op->getOperand(indexed->self),
+                                   op->getOperand(indexed->indices))
+               : Value();
+  // What is written to the places of the rows is read from where the rows were.
+  if (planned->operands[*indexed->values].kind != Kind::Batch ||
+      !writesAll(*indexed))
+    return nullptr;
+  return exchange.sendFrom(op->getOperand(*indexed->values),
+                           rows.getSort(sort).op->getResults().back());
 }
 
 Value DispatchedRegion::getOwn(Value value, int64_t dim) {
@@ -299,6 +317,26 @@ void DispatchedRegion::buildGemm(Operation *op, const SortedOp &planned) {
   replaced.push_back(wait);
 }
 
+bool DispatchedRegion::readSlots(Operation *op, const SortedOp &planned) {
+  if (planned.work != RowWork::Move)
+    return false;
+  std::optional<IndexedRows> indexed = matchIndexedRows(op);
+  if (!indexed || indexed->values)
+    return false;
+  Value source = op->getOperand(indexed->self);
+  Value numbers = op->getOperand(indexed->indices);
+  if (planned.operands[indexed->self].kind != Kind::Rows ||
+      !isReplaced.contains(source.getDefiningOp()) ||
+      getTensorType(numbers).getRank() != 1)
+    return false;
+  Value &slots = returned[source];
+  if (!slots)
+    slots = exchange.returnSlots(sent.lookup(source), 0);
+  op->setOperand(indexed->self, slots);
+  op->setOperand(indexed->indices, exchange.findSlots(numbers));
+  return true;
+}
+
 void DispatchedRegion::readOwn(Operation *op, const SortedOp &planned) {
   for (auto [number, form] : llvm::enumerate(planned.operands))
     if (form.kind == Kind::Rows || form.isLocal)
@@ -330,7 +368,7 @@ void DispatchedRegion::run() {
       buildGemm(op, planned);
     else if (isSent(op, planned))
       replace(op, build(op, planned));
-    else
+    else if (!readSlots(op, planned))
       readOwn(op, planned);
   }
   // Sums over rows have the same readers, and others read a type alone.

@@ -59,6 +59,9 @@ private:
   /// rank's own sort, at the current place.
   mlir::Value getSent(mlir::Value value, int64_t dim);
   mlir::Value getOwn(mlir::Value value, int64_t dim);
+  /// `value` sent without putting it in the order of the sort first, where it
+  /// is moved there from the batch; null if it is not.
+  mlir::Value sendFromBatch(mlir::Value value);
   /// True if it moves less to compute `value` again from what has been sent.
   bool isCheaperAgain(mlir::Value value) const;
   /// The operation on the rows that have been sent.
@@ -68,6 +71,8 @@ private:
   mlir::Type getSentType(mlir::Value value, const SortedForm &form) const;
   void replace(mlir::Operation *op, mlir::Operation *part);
   void readOwn(mlir::Operation *op, const SortedOp &planned);
+  /// True if `op` puts rows back, which it then reads by slot.
+  bool readSlots(mlir::Operation *op, const SortedOp &planned);
   bool isSent(mlir::Operation *op, const SortedOp &planned) const;
 
   const SortedRows &rows;
@@ -75,7 +80,7 @@ private:
   const DispatchPlan &plan;
   Communication &communication;
   RowExchange exchange;
-  llvm::DenseMap<mlir::Value, mlir::Value> sent, own;
+  llvm::DenseMap<mlir::Value, mlir::Value> sent, own, returned;
   /// By matrices, the rank's part.
   llvm::DenseMap<mlir::Value, mlir::Value> parts;
   /// What was replaced, in order.

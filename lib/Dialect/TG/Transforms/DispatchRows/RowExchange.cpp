@@ -144,6 +144,14 @@ Value RowExchange::sendFrom(Value batch, Value numbers) {
   return select(swap(rows, 0), 0, order);
 }
 
+Value RowExchange::returnSlots(Value slots, int64_t dim) {
+  return swap(select(slots, dim, inverse), dim);
+}
+
+Value RowExchange::findSlots(Value numbers) {
+  return select(slotOfRow, 0, numbers);
+}
+
 Value RowExchange::sendBack(Value slots, int64_t dim) {
-  return select(swap(select(slots, dim, inverse), dim), dim, slotOfRow);
+  return select(returnSlots(slots, dim), dim, slotOfRow);
 }

@@ -63,6 +63,9 @@ public:
   mlir::Value sendBack(mlir::Value slots, int64_t dim);
   /// `send` of the rows of `batch` whose numbers `numbers` has.
   mlir::Value sendFrom(mlir::Value batch, mlir::Value numbers);
+  /// The same in two steps: rows by slot, and the slots of rows by number.
+  mlir::Value returnSlots(mlir::Value slots, int64_t dim);
+  mlir::Value findSlots(mlir::Value numbers);
 
   /// Behind the last slot of each of the rank's experts: [own] of this type.
   mlir::Value getEnds(mlir::Type element);
