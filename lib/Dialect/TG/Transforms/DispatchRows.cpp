@@ -75,8 +75,7 @@ static void returnMissing(func::FuncOp func, ArrayRef<Value> missing,
     attrs.push_back(func.getResultAttrDict(i));
   Builder builder(func.getContext());
   attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-      kRoleAttrName,
-      RoleAttr::get(func.getContext(), RoleKind::Overflow))));
+      kRoleAttrName, RoleAttr::get(func.getContext(), RoleKind::Overflow))));
   func.setType(builder.getFunctionType(func.getArgumentTypes(),
                                        terminator->getOperandTypes()));
   func.setAllResultAttrs(attrs);
@@ -119,7 +118,8 @@ private:
     std::optional<DataMesh> mesh;
     std::unique_ptr<Communication> communication;
     SmallVector<Value> missing;
-    RowSort const *last = nullptr;
+    const RowSort *last = nullptr;
+    bool isKept = false;
     for (unsigned sort = 0; sort != rows.getNumSorts(); ++sort) {
       DispatchPlan plan = planDispatch(rows, sort);
       if (!plan.axes)
@@ -127,8 +127,10 @@ private:
       Operation *op = rows.getSort(sort).op;
       if (plan.obstacle) {
         ++numKept;
-        remark::missed(op->getLoc(), remark::RemarkOpts::name("kept-gathered")
-                                         .category(DEBUG_TYPE))
+        isKept = true;
+        remark::missed(
+            op->getLoc(),
+            remark::RemarkOpts::name("kept-gathered").category(DEBUG_TYPE))
             << remark::reason("all ranks of {0} get the matrices of all "
                               "experts, since {1} {2}",
                               printAxes(plan.axes), printTarget(plan.obstacle),
@@ -136,34 +138,41 @@ private:
         continue;
       }
       if (!mesh) {
-        mesh = getMesh(SymbolTable::lookupNearestSymbolFrom<MeshOp>(
-            op, plan.mesh));
+        mesh = getMesh(
+            SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, plan.mesh));
         communication = std::make_unique<Communication>(*mesh, block);
       }
+      int64_t ranks = mesh->countRanks(plan.axes);
+      // One rank has all experts.
+      if (ranks == 1)
+        continue;
       ExchangeSizes sizes =
-          getSizes(plan, rows.getSort(sort).rows, mesh->countRanks(plan.axes),
-                   capacity);
+          getSizes(plan, rows.getSort(sort).rows, ranks, capacity);
       DispatchedRegion region(rows, sort, plan, sizes, *communication);
       region.run();
       missing.push_back(region.getExchange().getMissing());
       last = &rows.getSort(sort);
       ++numDispatched;
-      remark::passed(op->getLoc(), remark::RemarkOpts::name("dispatched")
-                                       .category(DEBUG_TYPE))
+      remark::passed(
+          op->getLoc(),
+          remark::RemarkOpts::name("dispatched").category(DEBUG_TYPE))
           << remark::metric("rows", sizes.rows)
           << remark::metric("room", sizes.room)
           << remark::metric("slots", sizes.getSlots())
           << remark::metric("experts", sizes.own);
     }
     if (missing.empty()) {
-      func.emitWarning() << "no rows are sent to experts: no sort of rows is "
-                            "found whose experts ranks gather";
+      emitWarning(func.getLoc())
+          << "no rows are sent to experts: "
+          << (isKept ? "something stands in the way, which the remark "
+                       "kept-gathered names"
+                     : "no rows are sorted for experts that ranks gather");
       return;
     }
-    communication->setPlace(missing.back().getDefiningOp(), Phase::Forward,
-                            last->op->getAttrOfType<StringAttr>(
-                                kModuleAttrName),
-                            /*after=*/true);
+    communication->setPlace(
+        missing.back().getDefiningOp(), Phase::Forward,
+        last->op->getAttrOfType<StringAttr>(kModuleAttrName),
+        /*after=*/true);
     returnMissing(func, missing, *mesh, *communication);
     eraseUnread(block);
   }

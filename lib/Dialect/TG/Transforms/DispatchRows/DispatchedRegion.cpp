@@ -11,6 +11,7 @@
 #include "../ShardParameters/FilledParts.h"
 #include "../ShardParameters/IndexedRows.h"
 #include "../ShardParameters/OwnExperts.h"
+#include "../ShardParameters/Segments.h"
 
 #include "regather/Dialect/TG/IR/RowShare.h"
 #include "regather/Dialect/TG/Nodes/GroupedGemmArguments.h"
@@ -99,12 +100,13 @@ ExchangeSizes regather::tg::spmd::getSizes(const DispatchPlan &plan,
   sizes.own = plan.experts / ranks;
   double fair = static_cast<double>(rows) / static_cast<double>(ranks);
   // A rank cannot send more rows than it has.
-  sizes.room = capacity * fair >= static_cast<double>(rows)
-                   ? rows
-                   : std::min<int64_t>(
-                         rows, llvm::alignTo(static_cast<uint64_t>(
-                                                 std::ceil(capacity * fair)),
-                                             kBlock));
+  sizes.room =
+      capacity * fair >= static_cast<double>(rows)
+          ? rows
+          : std::min<int64_t>(
+                rows,
+                llvm::alignTo(static_cast<uint64_t>(std::ceil(capacity * fair)),
+                              kBlock));
   return sizes;
 }
 
@@ -174,7 +176,8 @@ Value DispatchedRegion::sendFromBatch(Value value) {
       planned->results.front().kind != Kind::Rows)
     return nullptr;
   std::optional<IndexedRows> indexed = matchIndexedRows(op);
-  if (!indexed || getTensorType(op->getOperand(indexed->indices)).getRank() != 1)
+  if (!indexed ||
+      getTensorType(op->getOperand(indexed->indices)).getRank() != 1)
     return nullptr;
   if (!indexed->values)
     return planned->operands[indexed->self].kind == Kind::Batch
@@ -200,15 +203,44 @@ Value DispatchedRegion::getOwn(Value value, int64_t dim) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// True if nothing becomes of `sum` but the sum of all ranks along `axes`, with
+/// views and casts in between. Then it is the same whose rows a rank sums.
+static bool isSummedOver(Value sum, AxesAttr axes) {
+  while (sum.hasOneUse()) {
+    Operation *op = *sum.getUsers().begin();
+    AxesAttr along;
+    if (auto reduce = dyn_cast<AllReduceOp>(op);
+        reduce && reduce.getReduction() == Reduction::Sum)
+      along = reduce.getAxes();
+    else if (auto scatter = dyn_cast<ReduceScatterOp>(op);
+             scatter && scatter.getReduction() == Reduction::Sum)
+      along = scatter.getAxes();
+    if (along)
+      return llvm::all_of(axes.getNames(), [&](StringAttr axis) {
+        return llvm::is_contained(along.getNames(), axis);
+      });
+    auto node = dyn_cast<NodeOp>(op);
+    bool isKnown =
+        movesElements(op) || (node && findNodeOperator(node.getTarget()) ==
+                                          NodeOperator::AtenToCopy);
+    if (!isKnown || op->getNumOperands() != 1 || op->getNumResults() != 1)
+      return false;
+    sum = op->getResult(0);
+  }
+  return false;
+}
+
 /// Results that are sums over rows, which rows of zeros leave as they are.
-static bool hasMaskedSums(Operation *op, const SortedOp &planned) {
+static bool hasMaskedSums(Operation *op, const SortedOp &planned,
+                          AxesAttr axes) {
   bool isSum = false;
   for (auto [result, form] :
        llvm::zip_equal(op->getResults(), planned.results)) {
     if (form.kind != Kind::Reduced)
       continue;
     if (!planned.ignoresZeros || form.reduction != Reduction::Sum ||
-        !isa<FloatType>(getElementTypeOrSelf(result.getType())))
+        !isa<FloatType>(getElementTypeOrSelf(result.getType())) ||
+        !isSummedOver(result, axes))
       return false;
     isSum = true;
   }
@@ -217,7 +249,7 @@ static bool hasMaskedSums(Operation *op, const SortedOp &planned) {
 
 bool DispatchedRegion::isSent(Operation *op, const SortedOp &planned) const {
   if (planned.work != RowWork::Each ||
-      (!isRowByRow(planned) && !hasMaskedSums(op, planned)))
+      (!isRowByRow(planned) && !hasMaskedSums(op, planned, plan.axes)))
     return false;
   return llvm::any_of(op->getOperands(), [&](Value operand) {
     return isReplaced.contains(operand.getDefiningOp());
@@ -242,17 +274,16 @@ Operation *DispatchedRegion::build(Operation *op, const SortedOp &planned) {
     }
     Value rowsThere = getSent(operand, form.dim);
     if (isMasked && isa<FloatType>(getElementTypeOrSelf(rowsThere.getType())))
-      rowsThere = maskRows(rowsThere, form.dim, exchange.getMask(),
-                           communication);
+      rowsThere =
+          maskRows(rowsThere, form.dim, exchange.getMask(), communication);
     operands.push_back(rowsThere);
   }
   SmallVector<Type> types;
-  for (auto [result, form] :
-       llvm::zip_equal(op->getResults(), planned.results))
+  for (auto [result, form] : llvm::zip_equal(op->getResults(), planned.results))
     types.push_back(form.kind == Kind::Rows ? getSentType(result, form)
                                             : result.getType());
-  return cast<ShardingRuleOpInterface>(op).buildPart(
-      communication.getBuilder(), operands, types);
+  return cast<ShardingRuleOpInterface>(op).buildPart(communication.getBuilder(),
+                                                     operands, types);
 }
 
 void DispatchedRegion::replace(Operation *op, Operation *part) {
@@ -291,17 +322,17 @@ void DispatchedRegion::buildGemm(Operation *op, const SortedOp &planned) {
     SmallVector<int64_t> shape(getTensorType(result).getShape());
     if (form.kind == Kind::Reduced)
       shape.front() = count;
-    types.push_back(form.kind == Kind::Rows ? getSentType(result, form)
-                                            : getTensorType(result).clone(shape));
+    types.push_back(form.kind == Kind::Rows
+                        ? getSentType(result, form)
+                        : getTensorType(result).clone(shape));
   }
   Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
       communication.getBuilder(), operands, types);
   const ExchangeSizes &sizes = exchange.getSizes();
   double share = std::min(1.0, static_cast<double>(sizes.rows) /
                                    static_cast<double>(sizes.getSlots()));
-  part->setAttr(kRowShareAttrName,
-                communication.getBuilder().getF64FloatAttr(getRowShare(op) *
-                                                           share));
+  part->setAttr(kRowShareAttrName, communication.getBuilder().getF64FloatAttr(
+                                       getRowShare(op) * share));
   replace(op, part);
   auto it = plan.scattered.find(op);
   if (it == plan.scattered.end())
@@ -346,9 +377,9 @@ void DispatchedRegion::readOwn(Operation *op, const SortedOp &planned) {
 void DispatchedRegion::run() {
   const RowSort &sorted = rows.getSort(sort);
   Operation *start = sorted.op;
-  communication.setPlace(
-      start, getPhase(start).value_or(Phase::Forward),
-      start->getAttrOfType<StringAttr>(kModuleAttrName), /*after=*/true);
+  communication.setPlace(start, getPhase(start).value_or(Phase::Forward),
+                         start->getAttrOfType<StringAttr>(kModuleAttrName),
+                         /*after=*/true);
   Value ids = start->getResult(0);
   if (start->getNumResults() == 1) {
     OpBuilder &builder = communication.getBuilder();

@@ -22,9 +22,9 @@ static bool keepsExperts(Operation *op) {
   if (op->getNumOperands() != 1 || op->getNumResults() != 1)
     return false;
   auto node = dyn_cast<NodeOp>(op);
-  bool isKnown = movesElements(op) ||
-                 (node && findNodeOperator(node.getTarget()) ==
-                              NodeOperator::AtenToCopy);
+  bool isKnown =
+      movesElements(op) ||
+      (node && findNodeOperator(node.getTarget()) == NodeOperator::AtenToCopy);
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   if (!isKnown || !interface)
     return false;
@@ -34,8 +34,7 @@ static bool keepsExperts(Operation *op) {
          to.front() == from.front();
 }
 
-std::optional<ExpertMatrices>
-regather::tg::spmd::findGathered(Value matrices) {
+std::optional<ExpertMatrices> regather::tg::spmd::findGathered(Value matrices) {
   ExpertMatrices found;
   Operation *op = matrices.getDefiningOp();
   while (op && !isa<WaitOp>(op)) {
@@ -85,8 +84,7 @@ regather::tg::spmd::findScattered(Value gradient) {
 }
 
 Value regather::tg::spmd::buildChain(OpBuilder &builder, Value part,
-                                     ArrayRef<Operation *> chain,
-                                     int64_t own) {
+                                     ArrayRef<Operation *> chain, int64_t own) {
   for (Operation *op : chain) {
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     SmallVector<int64_t> shape(type.getShape());

@@ -32,12 +32,15 @@ Value RowExchange::swap(Value value, int64_t dim) {
   return communication.swap(value, dim, axes);
 }
 
-Value RowExchange::countTrue(Value below) {
-  Value numbers = communication.castTo(
-      below, communication.getBuilder().getI64Type());
-  return nodes.reshape(
-      nodes.reduce(NodeTarget::AtenSumDimIntList, numbers, /*dim=*/0),
-      getSlotType(below).getShape().drop_front());
+Value RowExchange::countBelow(Value keys, Value numbers) {
+  return nodes.make(NodeTarget::AtenSearchsortedTensor, getSlotType(numbers),
+                    {keys, numbers});
+}
+
+Value RowExchange::shift(Value numbers, int64_t by) {
+  Value number = nodes.makeNumber(static_cast<double>(by),
+                                  getSlotType(numbers).getElementType());
+  return nodes.makeBinary(NodeTarget::AtenAddTensor, numbers, number);
 }
 
 void RowExchange::start(Value sortedIds) {
@@ -61,20 +64,14 @@ void RowExchange::start(Value sortedIds) {
   sortedIds = communication.castTo(sortedIds, i64);
 
   // Where the rows of each rank begin, and end.
-  Value edges = countTrue(nodes.compare(
-      NodeTarget::AtenLtTensor, nodes.reshape(sortedIds, {rows, 1}),
-      nodes.reshape(nodes.countBy(own, ranks + 1), {1, ranks + 1})));
+  Value edges = countBelow(sortedIds, nodes.countBy(own, ranks + 1));
   Value number = nodes.countBy(1, ranks);
   Value starts = select(edges, 0, number);
-  Value stops =
-      select(edges, 0,
-             nodes.makeBinary(NodeTarget::AtenAddTensor, number,
-                              nodes.makeNumber(1, i64)));
+  Value stops = select(edges, 0, shift(number, 1));
   Value most = nodes.reshape(
       nodes.reduce(NodeTarget::AtenAmaxDefault, subtract(stops, starts), 0),
       {});
-  missing =
-      subtract(most, nodes.makeNumber(static_cast<double>(room), i64));
+  missing = shift(most, -room);
 
   // The rows of the slots.
   Value row = add(nodes.reshape(starts, {ranks, 1}),
@@ -82,23 +79,15 @@ void RowExchange::start(Value sortedIds) {
   Value exists = nodes.compare(NodeTarget::AtenLtTensor, row,
                                nodes.reshape(stops, {ranks, 1}));
   rowOfSlot = nodes.reshape(nodes.select(exists, row, 0), {slots});
-  Value sentIds = subtract(
-      nodes.reshape(select(sortedIds, 0, rowOfSlot), {ranks, room}),
-      nodes.reshape(nodes.countBy(own, ranks), {ranks, 1}));
+  Value sentIds =
+      subtract(nodes.reshape(select(sortedIds, 0, rowOfSlot), {ranks, room}),
+               nodes.reshape(nodes.countBy(own, ranks), {ranks, 1}));
   sentIds = nodes.select(exists, sentIds, static_cast<double>(own));
 
   // The slots of the rows. Those of no expert, and those that are missing, get
   // any.
-  Value rank = communication.castTo(
-      nodes.compare(NodeTarget::AtenGeTensor,
-                    nodes.reshape(sortedIds, {rows, 1}),
-                    nodes.reshape(nodes.countBy(own, ranks), {1, ranks})),
-      i64);
-  rank = nodes.reshape(nodes.reduce(NodeTarget::AtenSumDimIntList, rank, 1),
-                       {rows});
-  // Before the first rank lies nothing: ids are not negative.
-  rank = nodes.select(nodes.compare(NodeTarget::AtenGtScalar, rank, 0),
-                      subtract(rank, nodes.makeNumber(1, i64)), 0);
+  Value rank = countBelow(shift(nodes.countBy(own, ranks - 1), own),
+                          shift(sortedIds, 1));
   Value column = subtract(nodes.countBy(1, rows), select(starts, 0, rank));
   Value fits = both(nodes.compare(NodeTarget::AtenGeScalar, column, 0),
                     nodes.compare(NodeTarget::AtenLtScalar, column, room));
@@ -106,17 +95,17 @@ void RowExchange::start(Value sortedIds) {
 
   // The order of what is received.
   Value received = swap(nodes.reshape(sentIds, {slots}), 0);
-  SmallVector<Value> sorted = nodes.makeAll(
-      NodeTarget::AtenSortDefault,
-      {getSlotType(received), getSlotType(received)}, received);
+  SmallVector<Value> sorted =
+      nodes.makeAll(NodeTarget::AtenSortDefault,
+                    {getSlotType(received), getSlotType(received)}, received);
   ids = sorted[0];
   order = sorted[1];
   mask = nodes.compare(NodeTarget::AtenLtScalar, ids, own);
   inverse = nodes.make(
       NodeTarget::AtenIndexPutDefault, getSlotType(order),
-      {nodes.make(NodeTarget::AtenFullDefault, getSlotType(order), {},
-                  {builder.getI64ArrayAttr(slots),
-                   builder.getI64IntegerAttr(0)}),
+      {nodes.make(
+           NodeTarget::AtenFullDefault, getSlotType(order), {},
+           {builder.getI64ArrayAttr(slots), builder.getI64IntegerAttr(0)}),
        order, nodes.countBy(1, slots)},
       {OperandAttr::get(builder.getContext(), 0),
        builder.getArrayAttr(OperandAttr::get(builder.getContext(), 1)),
@@ -128,11 +117,8 @@ Value RowExchange::getEnds(Type element) {
   Value &known = ends[element];
   if (known)
     return known;
-  int64_t slots = sizes.getSlots(), own = sizes.own;
-  Value below = nodes.compare(
-      NodeTarget::AtenLeTensor, nodes.reshape(ids, {slots, 1}),
-      nodes.reshape(nodes.countBy(1, own), {1, own}));
-  return known = communication.castTo(countTrue(below), element);
+  Value behind = shift(nodes.countBy(1, sizes.own), 1);
+  return known = communication.castTo(countBelow(ids, behind), element);
 }
 
 Value RowExchange::send(Value rows, int64_t dim) {

@@ -79,8 +79,9 @@ public:
 private:
   mlir::Value select(mlir::Value value, int64_t dim, mlir::Value indices);
   mlir::Value swap(mlir::Value value, int64_t dim);
-  /// By row of `below`, how many of its elements are true: [columns].
-  mlir::Value countTrue(mlir::Value below);
+  /// For each of `numbers`, how many of `keys`, in ascending order, are less.
+  mlir::Value countBelow(mlir::Value keys, mlir::Value numbers);
+  mlir::Value shift(mlir::Value numbers, int64_t by);
 
   Communication &communication;
   PartNodes nodes;
