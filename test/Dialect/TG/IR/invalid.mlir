@@ -369,6 +369,16 @@ func.func private @result(tensor<2xf32> {tg.role = #tg.role<parameter>})
 
 // -----
 
+// expected-error@+1 {{result 0 has role "overflow" and must be 'tensor<i64>', got 'tensor<i32>'}}
+func.func private @result() -> (tensor<i32> {tg.role = #tg.role<overflow>})
+
+// -----
+
+// expected-error@+1 {{results 0 and 1 are both the overflow}}
+func.func private @result() -> (tensor<i64> {tg.role = #tg.role<overflow>}, tensor<i64> {tg.role = #tg.role<overflow>})
+
+// -----
+
 //===----------------------------------------------------------------------===//
 // Placements
 //===----------------------------------------------------------------------===//
