@@ -32,24 +32,27 @@ def repeat(x: Tensor, times: int) -> Tensor:
 
 
 class Attention(nn.Module):
-    """Whose scores and probabilities are those that a case computes."""
+    """Whose scores and probabilities are those that a case computes; heads of
+    values have a width of their own."""
 
-    def __init__(self, case: Scores, shared: int) -> None:
+    def __init__(self, case: Scores, shared: int, width: int = WIDTH) -> None:
         super().__init__()
         size = HEADS * WIDTH
         self.case, self.shared = case, shared
         self.query = nn.Linear(size, size)
         self.key = nn.Linear(size, size // shared)
-        self.value = nn.Linear(size, size // shared)
-        self.output = nn.Linear(size, size)
+        self.width = width
+        self.value = nn.Linear(size, HEADS * width // shared)
+        self.output = nn.Linear(HEADS * width, size)
         self.bias = nn.Parameter(torch.randn(HEADS, ROWS, ROWS))
         self.register_buffer("visible", torch.ones(ROWS, ROWS).tril().bool())
 
     def forward(self, x: Tensor, padding: Tensor) -> Tensor:
-        def split(x: Tensor) -> Tensor:
-            return x.unflatten(-1, (-1, WIDTH)).transpose(1, 2)
+        def split(x: Tensor, width: int = WIDTH) -> Tensor:
+            return x.unflatten(-1, (-1, width)).transpose(1, 2)
 
-        query, key, value = (split(f(x)) for f in (self.query, self.key, self.value))
+        query, key = split(self.query(x)), split(self.key(x))
+        value = split(self.value(x), self.width)
         if self.shared != 1:
             key, value = repeat(key, self.shared), repeat(value, self.shared)
         result = self.case(self, query, key, padding) @ value
@@ -120,9 +123,10 @@ FUSED = [plain, einsum, scaled_query, decayed, hidden, first_visible, causal, wi
 
 
 def capture(case: Scores, shared: int = 1, frozen: tuple[str, ...] = (),
-            dtype: torch.dtype = torch.float32, **options: Any) -> Any:
+            dtype: torch.dtype = torch.float32, width: int = WIDTH,
+            **options: Any) -> Any:
     torch.manual_seed(0)
-    model = Attention(case, shared).to(dtype)
+    model = Attention(case, shared, width).to(dtype)
     for name in frozen:
         getattr(model, name).requires_grad_(False)
     x = torch.randn(BATCH, ROWS, HEADS * WIDTH, dtype=dtype)
@@ -178,6 +182,43 @@ def test_heads_that_are_repeated_are_shared(shared: int) -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_other_types(dtype: torch.dtype) -> None:
     assert attentions(capture(hidden, 2, dtype=dtype)) == (1, 1)
+
+
+@pytest.mark.parametrize("width", [WIDTH - 2, WIDTH + 2])
+@pytest.mark.parametrize(("shared", "frozen"), [
+    (1, ()), (2, ()), (1, ("query", "key")), (1, ("value",))])
+def test_values_of_another_width(width: int, shared: int,
+                                 frozen: tuple[str, ...]) -> None:
+    """Zeros fill the narrower heads."""
+    graph = capture(hidden, shared, frozen, width=width)
+    assert attentions(graph) == (1, 1)
+    assert count(graph, "softmax") == 0
+    assert any("equal eager PyTorch" in note for note in graph.notes)
+    query, key, value = find_call(graph).args[:3]
+    assert {node.meta["val"].shape[3] for node in (query, key, value)} == {
+        max(width, WIDTH)}
+
+
+class Called(nn.Module):
+    """PyTorch's attention with values of another width."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query, self.key = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.value = nn.Linear(WIDTH, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(
+            self.query(x), self.key(x), self.value(x), is_causal=True
+        ).square().sum()
+
+
+@pytest.mark.parametrize("width", [WIDTH - 2, WIDTH + 2])
+def test_calls_with_values_of_another_width(width: int) -> None:
+    graph = regather.capture(Called(width), (torch.randn(BATCH, HEADS, ROWS, WIDTH),))
+    assert attentions(graph) == (1, 1)
+    assert count(graph, "softmax") == 0
+    assert any("equal eager PyTorch" in note for note in graph.notes)
 
 
 @pytest.mark.parametrize("frozen", [

@@ -29,10 +29,8 @@ WHOLE = {f"aten.{name}" for name in (
     "scalar_tensor.default", "any.default", "any.dims", "prod.default",
     "ones_like.default", "_unsafe_view.default", "cat.default",
     "as_strided.default", "as_strided_scatter.default", "diagonal.default",
-    "diagonal_scatter.default", "unfold.default", "empty_strided.default",
-    "new_empty_strided.default", "scatter_reduce.two",
-    "repeat_interleave.Tensor",
-    "max_pool3d_with_indices.default")}
+    "diagonal_scatter.default", "unfold.default", "scatter_reduce.two",
+    "repeat_interleave.Tensor", "max_pool3d_with_indices.default")}
 
 
 class Batch:

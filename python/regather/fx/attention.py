@@ -4,12 +4,14 @@ On fake tensors PyTorch cannot choose a fused kernel and writes the
 arithmetic out. Here every call that the CPU's flash operator accepts becomes
 ``aten._scaled_dot_product_flash_attention_for_cpu``; that operator takes
 fewer key and value heads than query heads, so grouped queries need no
-repetition. Other calls (dropout, a mask that is trained, value heads of
-another size, tensors that are not of rank 4) keep PyTorch's arithmetic.
+repetition. It takes heads of one width: where those of query and value differ,
+zeros fill the narrower ones, which add nothing. Other calls (dropout, a mask
+that is trained, tensors that are not of rank 4) keep PyTorch's arithmetic.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -46,17 +48,18 @@ def _attention(
 ) -> torch.Tensor | None:
     """The fused form, or None where there is none.
 
-    Shapes: query [B, H, S, E]; key and value [B, H / groups, T, E]; mask
-    [S, T] or [B or 1, H or 1, S, T]; result [B, H, S, E].
+    Shapes: query [B, H, S, E]; key [B, H / groups, T, E]; value
+    [B, H / groups, T, W]; mask [S, T] or [B or 1, H or 1, S, T]; result
+    [B, H, S, W].
     """
     if dropout_p != 0.0 or any(t.dim() != 4 for t in (query, key, value)):
         return None
     if type(query) is not type(key) or hasattr(query, "placements"):
         # A DTensor knows how attention is sharded only by the public call.
         return None
-    if query.shape[3] != value.shape[3] or key.shape[:3] != value.shape[:3]:
+    if query.shape[3] != key.shape[3] or key.shape[:3] != value.shape[:3]:
         return None
-    if query.shape[0] != key.shape[0] or 0 in (*query.shape, *key.shape):
+    if query.shape[0] != key.shape[0] or 0 in (*query.shape, *value.shape):
         return None
     heads, shared = query.shape[1], key.shape[1]
     if heads % shared or (heads != shared and not enable_gqa):
@@ -68,6 +71,20 @@ def _attention(
             attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(
                 attn_mask.logical_not(), float("-inf")
             )
-    return FLASH(
+    width = value.shape[3]
+    if width != query.shape[3]:
+        if scale is None:
+            scale = 1 / math.sqrt(query.shape[3])
+        both = max(width, query.shape[3])
+        query, key, value = (_widen(tensor, both)
+                             for tensor in (query, key, value))
+    result: torch.Tensor = FLASH(
         query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
     )[0]
+    return result if result.shape[3] == width else result[..., :width]
+
+
+def _widen(tensor: torch.Tensor, width: int) -> torch.Tensor:
+    """With zeros behind the last dimension, up to ``width``."""
+    missing = width - tensor.shape[-1]
+    return torch.nn.functional.pad(tensor, (0, missing)) if missing else tensor

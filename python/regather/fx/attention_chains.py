@@ -287,11 +287,9 @@ class _Chain:
         query, key = scores.args
         value = result.args[1]
         sizes = _shape(query), _shape(value)
-        if sizes[0][2] != sizes[1][2]:
-            raise _Refused("heads of queries and values differ in size")
         if len({_dtype(query), _dtype(key), _dtype(value)}) != 1:
             raise _Refused("query, key and value differ in type")
-        if 0 in (*shape, *sizes[0]):
+        if 0 in (*shape, *sizes[0], *sizes[1]):
             raise _Other
         chain = _Chain(query, key, value, softmax, result, scale, mask, None)
         chain.backward = chain.find_backward(last, transposed)
@@ -402,22 +400,28 @@ class _Chain:
         shared = self._find_shared_heads(key, value)
         if shared is not None:
             key, value = shared.key, shared.value
-        query, key, value = map(made.in_rows, (query, key, value))
+        own = _shape(query)[3], _shape(value)[3]
+        wide = max(own)
+        # Zeros fill the narrower heads: the operators take those of one width.
+        query, key, value = (made.in_rows(made.widen(node, wide))
+                             for node in (query, key, value))
         both = made.call(FLASH, (query, key, value, 0.0, is_causal), named)
         result, sums = made.item(both, 0), made.item(both, 1)
-        made.give(self.result, result)
+        made.give(self.result, made.narrow(result, own[1]))
         if self.backward is None:
             return
         found = self.backward
         starts = [n for n in (found.value, found.softmax and _producer(
             found.softmax)) if n is not None]
         back = _Maker(min(starts, key=place.__getitem__))
-        gradient = back.in_rows(back.with_heads(found.gradient, sizes[:2]))
+        gradient = back.in_rows(back.widen(
+            back.with_heads(found.gradient, sizes[:2]), wide))
         three = back.call(FLASH_BACKWARD, (gradient, query, key, value, result,
                                            sums, 0.0, is_causal), named)
         if found.query is not None:
-            back.give(found.query, back.item(three, 0))
-        key, value = back.item(three, 1), back.item(three, 2)
+            back.give(found.query, back.narrow(back.item(three, 0), own[0]))
+        key = back.narrow(back.item(three, 1), own[0])
+        value = back.narrow(back.item(three, 2), own[1])
         if shared is not None:
             for old, new in ((shared.key_sum, key), (shared.value_sum, value)):
                 if old is not None:
@@ -758,6 +762,17 @@ class _Maker:
         PyTorch's operators rely on without a check."""
         value = node.meta["val"]
         return node if value.stride()[-1] == 1 else self.contiguous(node)
+
+    def widen(self, node: Node, width: int) -> Node:
+        """With zeros behind the last dimension, up to ``width``."""
+        missing = width - _shape(node)[-1]
+        return (self.call(_aten.constant_pad_nd.default, (node, [0, missing]))
+                if missing else node)
+
+    def narrow(self, node: Node, width: int) -> Node:
+        """The first ``width`` of the last of four dimensions."""
+        return (node if _shape(node)[-1] == width
+                else self.call(_aten.slice.Tensor, (node, 3, 0, width)))
 
     def with_heads(self, node: Node, sizes: list[int]) -> Node:
         """With batch and heads in two dimensions instead of one."""

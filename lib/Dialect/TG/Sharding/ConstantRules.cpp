@@ -28,9 +28,10 @@ static void buildFilledLike(NodeRuleBuilder &b) {
 
 void regather::tg::sharding::addConstantRules(NodeRuleTable &table) {
   table.add({Operator::AtenEmpty, Operator::AtenEmptyPermuted,
-             Operator::AtenFull, Operator::AtenNewEmpty, Operator::AtenNewFull,
-             Operator::AtenNewOnes, Operator::AtenNewZeros, Operator::AtenOnes,
-             Operator::AtenZeros},
+             Operator::AtenEmptyStrided, Operator::AtenFull,
+             Operator::AtenNewEmpty, Operator::AtenNewEmptyStrided,
+             Operator::AtenNewFull, Operator::AtenNewOnes,
+             Operator::AtenNewZeros, Operator::AtenOnes, Operator::AtenZeros},
             {buildFilled});
   table.add({Operator::AtenEmptyLike, Operator::AtenFill,
              Operator::AtenFullLike, Operator::AtenOnesLike,

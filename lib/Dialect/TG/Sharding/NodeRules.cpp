@@ -170,7 +170,54 @@ static Attribute getSizes(int dim, RankedTensorType type, Attribute old) {
   return builder.getI64IntegerAttr(type.getDimSize(dim));
 }
 
-/// Takes the sizes in the arguments of `part` from its first result.
+/// Strides of a dense tensor of `type` whose dimensions lie in the order that
+/// `old` gives them.
+static Attribute getStrides(RankedTensorType type, Attribute old) {
+  SmallVector<int64_t> given;
+  if (auto array = dyn_cast<ArrayAttr>(old))
+    for (Attribute stride : array)
+      if (auto number = dyn_cast<IntegerAttr>(stride))
+        given.push_back(number.getInt());
+  if (static_cast<int64_t>(given.size()) != type.getRank())
+    return old;
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+  llvm::sort(order, [&](int64_t a, int64_t b) {
+    return std::make_pair(-given[a], a) < std::make_pair(-given[b], b);
+  });
+  int64_t stride = 1;
+  for (int64_t dim : llvm::reverse(order)) {
+    given[dim] = stride;
+    stride *= std::max<int64_t>(type.getDimSize(dim), 1);
+  }
+  return Builder(type.getContext()).getI64ArrayAttr(given);
+}
+
+/// Lets `getNew` give the argument of `part` that is called `name`, if it has
+/// it.
+static void replaceArgument(NodeOp part, NodeTarget target, StringRef name,
+                            function_ref<Attribute(Attribute)> getNew) {
+  nodes::NodeArguments args(part, target, /*isQuiet=*/true);
+  size_t position = llvm::find(args.getNames(), name) - args.getNames().begin();
+  if (std::optional<ArrayAttr> given = part.getArgs();
+      given && position < given->size()) {
+    SmallVector<Attribute> values(given->begin(), given->end());
+    if (isa<UnitAttr>(values[position]))
+      return;
+    values[position] = getNew(values[position]);
+    part.setArgsAttr(ArrayAttr::get(part.getContext(), values));
+    return;
+  }
+  DictionaryAttr kwargs = part.getKwargsAttr();
+  Attribute old = kwargs ? kwargs.get(name) : Attribute();
+  if (!old || isa<UnitAttr>(old))
+    return;
+  NamedAttrList values(kwargs);
+  values.set(name, getNew(old));
+  part.setKwargsAttr(values.getDictionary(part.getContext()));
+}
+
+/// Takes the sizes in the arguments of `part`, and the strides that go with
+/// them, from its first result.
 static void setSizes(NodeOp part, NodeTarget target) {
   const NodeTargetInfo &info = getInfo(target);
   if (info.sizeParameter.empty() || part.getNumResults() == 0)
@@ -178,25 +225,13 @@ static void setSizes(NodeOp part, NodeTarget target) {
   auto type = dyn_cast<RankedTensorType>(part.getResult(0).getType());
   if (!type)
     return;
-  nodes::NodeArguments args(part, target, /*isQuiet=*/true);
-  size_t position =
-      llvm::find(args.getNames(), info.sizeParameter) - args.getNames().begin();
-  if (std::optional<ArrayAttr> given = part.getArgs();
-      given && position < given->size()) {
-    SmallVector<Attribute> values(given->begin(), given->end());
-    if (isa<UnitAttr>(values[position]))
-      return;
-    values[position] = getSizes(info.sizeDim, type, values[position]);
-    part.setArgsAttr(ArrayAttr::get(part.getContext(), values));
-    return;
-  }
-  DictionaryAttr kwargs = part.getKwargsAttr();
-  Attribute old = kwargs ? kwargs.get(info.sizeParameter) : Attribute();
-  if (!old || isa<UnitAttr>(old))
-    return;
-  NamedAttrList values(kwargs);
-  values.set(info.sizeParameter, getSizes(info.sizeDim, type, old));
-  part.setKwargsAttr(values.getDictionary(part.getContext()));
+  replaceArgument(part, target, info.sizeParameter, [&](Attribute old) {
+    return getSizes(info.sizeDim, type, old);
+  });
+  if (info.op == NodeOperator::AtenEmptyStrided ||
+      info.op == NodeOperator::AtenNewEmptyStrided)
+    replaceArgument(part, target, "stride",
+                    [&](Attribute old) { return getStrides(type, old); });
 }
 
 //===----------------------------------------------------------------------===//

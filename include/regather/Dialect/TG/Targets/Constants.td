@@ -26,7 +26,7 @@ defm AtenEmptyPermuted : Operator<"aten.empty_permuted", Constant, [
   Default<"size physical_layout", size="size">
 ]>;
 defm AtenEmptyStrided : Operator<"aten.empty_strided", Constant, [
-  Default<"size stride", sharding=Whole>
+  Default<"size stride", size="size">
 ]>;
 defm AtenFill : Operator<"aten.fill", Constant, [
   Overload<["Scalar"], "self value">,
@@ -42,7 +42,7 @@ defm AtenNewEmpty : Operator<"aten.new_empty", Constant, [
   Default<"self size", size="size">
 ]>;
 defm AtenNewEmptyStrided : Operator<"aten.new_empty_strided", Constant, [
-  Default<"self size stride", sharding=Whole>
+  Default<"self size stride", size="size">
 ]>;
 defm AtenNewFull : Operator<"aten.new_full", Constant, [
   Default<"self size fill_value", size="size">
