@@ -214,7 +214,8 @@ std::string regather::findContradiction(const StepOptions &options) {
            "\" needs a mesh with an axis that cuts experts, such as ep";
   if (options.dispatch.isWanted() && options.shard.elastic)
     return "expert-capacity \"" + printStepOption(options, "expert-capacity") +
-           "\" and elastic exclude each other: sums over rows that are sent are "
+           "\" and elastic exclude each other: sums over rows that are sent "
+           "are "
            "in the order of ranks";
   if (hasDataAxis(options))
     return "";

@@ -56,9 +56,10 @@ struct TrainingPipelineOptions
                      "report, or none; empty: none")};
   Option<std::string> expertCapacity{
       *this, "expert-capacity",
-      llvm::cl::desc("Send rows to the ranks of their experts, with room for so "
-                     "many times as many as equally many for all experts: a "
-                     "number, or none; empty: none")};
+      llvm::cl::desc(
+          "Send rows to the ranks of their experts, with room for so "
+          "many times as many as equally many for all experts: a "
+          "number, or none; empty: none")};
   Option<std::string> chunk{
       *this, "chunk",
       llvm::cl::desc("Blocks of rows that the largest chain over rows is "

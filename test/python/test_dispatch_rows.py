@@ -17,38 +17,123 @@ torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
 from regather_tools import run_tool  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
-from test_expert_gradients import RUNS, Case, case  # noqa: E402, F401
+from test_expert_gradients import (RUNS, Case, case, grouped,  # noqa: E402, F401
+                                   uneven)
 from test_expert_parallel import MESHES, NAMES, captured  # noqa: E402, F401
 from test_shard_parameters import Captured, assert_close  # noqa: E402
 
 
-def run(captured: Captured, *options: str, inputs: Path | None = None,
-        code: int = 0) -> tuple[dict, dict[str, torch.Tensor]]:
+def run(captured: Captured, *options: str, inputs: Path | None = None
+        ) -> tuple[dict, dict[str, torch.Tensor]]:
     outputs = captured.directory / "sent.safetensors"
     result = run_tool("regather", "run", captured.directory / "step.mlir",
                       *options, "--json", "--quiet", "--outputs", outputs,
                       "--inputs",
                       inputs or captured.directory / "arguments.safetensors",
                       timeout=300)
-    assert result.code == code, result.stderr
+    assert result.code == 0, result.stderr
     return json.loads(result.stdout), load_file(outputs)
 
 
-# All of a rank's rows are two, or four, times as many as if experts got
-# equally many.
-@pytest.mark.parametrize(("capacity", "repeated"), [("4", 0), ("0.1", 1)])
-@pytest.mark.parametrize("mesh", list(MESHES))
-@pytest.mark.parametrize("name", NAMES)
+# All of a rank's rows are twice, or four times, as many as each gets if experts
+# get equally many.
+@pytest.mark.parametrize(
+    ("name", "mesh"),
+    [(name, "dp:2,ep:2") for name in NAMES]
+    + [("mixtral_grouped", mesh) for mesh in MESHES if mesh != "dp:2,ep:2"]
+    + [("gpt_oss", "ep:4")])
 def test_equals_one_device(captured: Captured, name: str,  # noqa: F811
-                           mesh: str, capacity: str, repeated: int) -> None:
+                           mesh: str) -> None:
     report, results = run(captured, f"--mesh={mesh}", *MESHES[mesh],
-                          f"--expert-capacity={capacity}")
-    assert report["repeated_steps"] == repeated
+                          "--expert-capacity=4")
+    assert report["repeated_steps"] == 0
     assert_close(results, captured.whole)
 
 
+def without_choice(captured: Captured, file: Path) -> Path:
+    """Inputs of which the router finds all experts equal: the first are taken."""
+    tensors = load_file(captured.directory / "arguments.safetensors")
+    for name in [name for name in tensors if name.endswith("mlp.gate.weight")]:
+        tensors[name] = torch.zeros_like(tensors[name])
+    save_file(tensors, file)
+    return file
+
+
+@pytest.mark.parametrize("mesh", ["ep:4", "dp:2,ep:2"])
+@pytest.mark.parametrize("name", ["mixtral_grouped"])
+def test_all_tokens_go_to_the_same_experts(
+        captured: Captured, name: str, mesh: str,  # noqa: F811
+        tmp_path: Path) -> None:
+    inputs = without_choice(captured, tmp_path / "same.safetensors")
+    options = ("--steps=3", "--optimizer=sgd momentum=0.9",
+               "--learning-rate=0.1")
+    _, expected = run(captured, *options, inputs=inputs)
+    report, results = run(captured, f"--mesh={mesh}", "--expert-capacity=1",
+                          *options, inputs=inputs)
+    # The first step moves the router's weights.
+    assert report["repeated_steps"] >= 1
+    assert_close(results, expected, tolerance=1e-4)
+    # What a step has repeated are the bits of a step with room for all.
+    _, gathered = run(captured, f"--mesh={mesh}", *options, inputs=inputs)
+    alone, repeated = run(captured, f"--mesh={mesh}", "--expert-capacity=0.01",
+                          *options, inputs=inputs)
+    assert alone["repeated_steps"] == 3
+    assert all(torch.equal(repeated[one], gathered[one]) for one in gathered)
+
+
+@pytest.mark.parametrize("name", ["mixtral_grouped"])
+def test_a_bundle_says_that_it_has_too_little_room(
+        captured: Captured, name: str, tmp_path: Path) -> None:  # noqa: F811
+    inputs = without_choice(captured, tmp_path / "same.safetensors")
+    result = run_tool("regather", "compile", captured.directory / "step.mlir",
+                      "--mesh=ep:4", "--expert-capacity=1", "--quiet",
+                      "-o", tmp_path / "step.rgb")
+    assert result.code == 0, result.stderr
+    ran = run_tool("regather-run", tmp_path / "step.rgb", "--inputs", inputs,
+                   "--quiet", "--outputs", tmp_path / "outputs.safetensors")
+    assert ran.code == 1
+    assert re.search(r"a step had no room for \d+ of the rows that one rank "
+                     "sends", ran.stderr)
+    assert not (tmp_path / "outputs.safetensors").exists()
+
+
+@pytest.mark.parametrize("name", ["gpt_oss"])
+def test_no_rank_has_all_experts(captured: Captured, name: str,  # noqa: F811
+                                 tmp_path: Path) -> None:
+    """Matrices of experts are gathered over dp alone, and so are reduced their
+    gradients."""
+    result = run_tool(
+        "regather-opt", captured.directory / "step.mlir",
+        "--tg-shard-step=mesh=dp:2,ep:2 gather-experts",
+        "--tg-shard-parameters=mesh=dp:2,ep:2 model-axes=ep",
+        "--tg-dispatch-rows=capacity=1.25", "--tg-verify-step",
+        "-o", tmp_path / "sent.mlir")
+    assert result.code == 0, result.stderr
+    text = (tmp_path / "sent.mlir").read_text()
+    grouped = re.findall(r'"(?:aten._grouped_mm|transformers.grouped_mm_\w+)'
+                         r'.*: \((tensor<[^)]*)\)', text)
+    assert grouped and all("tensor<2xi32>" in types and "tensor<4x" not in types
+                           for types in grouped)
+    assert "tg.all_to_all" in text
+    assert not re.search(r"all_gather .*\[ep\].*experts", text)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (["--mesh=dp:4"], "needs a mesh with an axis that cuts experts"),
+    (["--mesh=dp:2,ep:2", "--elastic=4"], "and elastic exclude each other"),
+])
+@pytest.mark.parametrize("name", ["mixtral_grouped"])
+def test_what_it_does_not_go_with(captured: Captured, name: str,  # noqa: F811
+                                  options: list[str], message: str) -> None:
+    result = run_tool("regather", "run", captured.directory / "step.mlir",
+                      "--expert-capacity=1.25", *options, "--random-inputs=1")
+    assert result.code == 1
+    assert message in result.stderr
+
+
 @pytest.mark.parametrize(("make", "mesh"),
-                         [one for one in RUNS if "ep" in one[1]])
+                         [one for one in RUNS
+                          if "ep" in one[1] and one[0] in (grouped, uneven)])
 def test_gradients_equal_eager(case: Case, mesh: str) -> None:  # noqa: F811
     report, results = run(case.captured, f"--mesh={mesh}",
                           "--expert-capacity=4")

@@ -140,8 +140,7 @@ Result<double> StepRepeater::run(std::vector<RankValues> &arguments,
   takeUpdates(step, training.results, arguments);
   Clock::time_point start = Clock::now();
   std::vector<RankValues> results;
-  if (!roomy->engine->run(arguments, results) ||
-      !roomy->engine->fetch(results))
+  if (!roomy->engine->run(arguments, results) || !roomy->engine->fetch(results))
     return Failure(std::string());
   double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   // Ranks of other processes have no results.

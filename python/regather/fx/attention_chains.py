@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.fx import Graph, Node
 
+from regather.fx.causal_masks import LOWEST, CausalMasks
 from regather.fx.private import (FLASH, FLASH_BACKWARD, rename,
                                   unset_fake_temporarily)
 
@@ -39,8 +40,6 @@ _ALIASES = {_aten.alias.default, _aten.detach.default}
 _CONSTANTS = {_aten.full.default, _aten.scalar_tensor.default}
 _SOFTMAX = _aten._softmax.default
 _SOFTMAX_BACKWARD = _aten._softmax_backward_data.default
-# What added to any usual score gives itself, in f32 and wider.
-_LOWEST = -1e30
 
 
 class _Refused(Exception):
@@ -66,6 +65,9 @@ def fuse_attention(graph: Graph,
         return Fused(0, [])
     place = {node: i for i, node in enumerate(graph.nodes)}
     masks = _Masks(constants or {})
+    for node in graph.nodes:
+        if node.target in (FLASH, FLASH_BACKWARD):
+            masks.simplify(node)
     fused = 0
     refused: Counter[str] = Counter()
     for node in list(graph.nodes):
@@ -205,6 +207,7 @@ class _Masks:
 
     def __init__(self, constants: Mapping[Node, torch.Tensor]) -> None:
         self._constants = constants
+        self._causal = CausalMasks()
         self._made: dict[tuple[_Mask, int, torch.dtype], Node] = {}
         # What a mask that depends on nothing adds, in the shape of its tensor.
         self._values: dict[_Mask, torch.Tensor | None] = {}
@@ -215,6 +218,22 @@ class _Masks:
         if key not in self._made:
             self._made[key] = mask.make(made, scores, dtype)
         return self._made[key]
+
+    def simplify(self, attention: Node) -> None:
+        """Has the operator hide what comes later, if its mask does just that."""
+        mask = attention.kwargs.get("attn_mask")
+        if not isinstance(mask, Node) or not self._causal.hides_later(mask):
+            return
+        # Numbers of dropout and of what comes behind it.
+        dropout = 3 if attention.target is FLASH else 6
+        attention.args = (*attention.args, 0.0)[:dropout + 1] + (True,)
+        attention.kwargs = {name: value for name, value
+                            in attention.kwargs.items() if name != "attn_mask"}
+
+    def _hides_later(self, mask: _Mask) -> bool:
+        if mask.hidden is not None and mask.value > LOWEST:
+            return False
+        return self._causal.hides_later(mask.tensor, mask.hidden)
 
     def _evaluate(self, mask: _Mask) -> torch.Tensor | None:
         if mask not in self._values:
@@ -231,20 +250,24 @@ class _Masks:
         by finite numbers."""
         if mask is None or mask.hidden is not None and mask.value == -math.inf:
             return
+        if self._hides_later(mask):
+            return
         value = self._evaluate(mask)
         with unset_fake_temporarily():
-            if value is not None and bool((value > _LOWEST).any(-1).all()):
+            if value is not None and bool((value > LOWEST).any(-1).all()):
                 return
         raise _Refused("its mask might hide whole rows by a finite number")
 
     def are_causal(self, mask: _Mask, sizes: list[int]) -> bool:
         """Whether a mask depends on nothing and hides just what comes later."""
+        if self._hides_later(mask):
+            return sizes[0] == sizes[1]
         value = self._evaluate(mask)
         if value is None or sizes[0] != sizes[1] or list(value.shape[-2:]) != sizes:
             return False
         with unset_fake_temporarily():
             later = torch.ones(sizes, dtype=torch.bool).triu(1)
-            return bool(torch.where(later, value <= _LOWEST, value == 0).all())
+            return bool(torch.where(later, value <= LOWEST, value == 0).all())
 
 
 @dataclass
@@ -601,7 +624,7 @@ class _Scores:
             number = _number(other)
             if number is None or not isinstance(operand, Node):
                 raise self._unknown(node)
-            if number > _LOWEST:
+            if number > LOWEST:
                 raise _Refused(f"scores are masked with {number}, to which they "
                                "are not nothing")
             self._set_mask(_Mask(tensor, hidden, number))

@@ -230,9 +230,9 @@ static LogicalResult verifyOverflow(FunctionOpInterface func, unsigned index) {
       RankedTensorType::get({}, Builder(func.getContext()).getI64Type());
   Type type = func.getResultTypes()[index];
   if (getTensorType(type) != expected)
-    return func.emitError() << "result " << index
-                            << " has role \"overflow\" and must be " << expected
-                            << ", got " << type;
+    return func.emitError()
+           << "result " << index << " has role \"overflow\" and must be "
+           << expected << ", got " << type;
   for (unsigned i = 0; i != index; ++i)
     if (auto role = func.getResultAttrOfType<RoleAttr>(i, kRoleAttrName);
         role && role.getKind() == RoleKind::Overflow)

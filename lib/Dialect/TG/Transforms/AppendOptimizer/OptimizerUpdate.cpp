@@ -181,8 +181,8 @@ linalg::GenericOp regather::tg::buildIsWanted(B &b, Value loss,
           Value missing = elements[inputs.size() - 1];
           Value zero = arith::ConstantOp::create(
               inner, builder.getZeroAttr(missing.getType()));
-          Value fits = arith::CmpIOp::create(
-              inner, arith::CmpIPredicate::sle, missing, zero);
+          Value fits = arith::CmpIOp::create(inner, arith::CmpIPredicate::sle,
+                                             missing, zero);
           wanted = wanted ? arith::AndIOp::create(inner, wanted, fits) : fits;
         }
         linalg::YieldOp::create(inner, wanted);

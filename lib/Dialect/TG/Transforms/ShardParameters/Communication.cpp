@@ -223,8 +223,9 @@ Value Communication::exchange(Value part, const ValueState &from,
 
 Value Communication::swap(Value value, int64_t dim, AxesAttr axes) {
   return wait(AllToAllOp::create(
-                  builder, loc, getFuture(builder.getContext(), value.getType()),
-                  value, mesh.symbol, axes, builder.getI64IntegerAttr(dim),
+                  builder, loc,
+                  getFuture(builder.getContext(), value.getType()), value,
+                  mesh.symbol, axes, builder.getI64IntegerAttr(dim),
                   builder.getI64IntegerAttr(dim), phase, IntegerAttr()))
       .front();
 }

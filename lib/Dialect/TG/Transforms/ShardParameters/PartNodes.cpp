@@ -23,11 +23,10 @@ SmallVector<Value> PartNodes::makeAll(NodeTarget target, TypeRange types,
                                       ValueRange operands,
                                       ArrayRef<Attribute> args) {
   Communication::Place place = communication.getPlace();
-  auto node =
-      NodeOp::create(builder, place.loc, types,
-                     builder.getStringAttr(getName(target)), operands,
-                     args.empty() ? ArrayAttr() : builder.getArrayAttr(args),
-                     DictionaryAttr(), UnitAttr());
+  auto node = NodeOp::create(
+      builder, place.loc, types, builder.getStringAttr(getName(target)),
+      operands, args.empty() ? ArrayAttr() : builder.getArrayAttr(args),
+      DictionaryAttr(), UnitAttr());
   node->setAttr(kPhaseAttrName, place.phase);
   if (place.module && !place.module.empty())
     node->setAttr(kModuleAttrName, place.module);
