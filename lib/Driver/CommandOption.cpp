@@ -179,7 +179,7 @@ static const CommandOption kOptions[] = {
      "room for so many times as many as if all experts got equally many, such "
      "as 1.25; a step for which that is too little is run again with room for "
      "all (default none: what the ranks need is gathered)",
-     kSharded, readStep},
+     kPlaced, readStep},
     {"memory", "BYTES",
      "Most that each rank may use, such as 80GB or 64GiB, arguments included: "
      "of policies, budgets to recompute and resharding that no other option "

@@ -139,3 +139,18 @@ def test_gradients_equal_eager(case: Case, mesh: str) -> None:  # noqa: F811
                           "--expert-capacity=4")
     assert report["repeated_steps"] == 0
     assert_close(results, case.eager)
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3"])
+def test_plans_send_rows_over_an_axis_of_experts(
+        captured: Captured, name: str, tmp_path: Path) -> None:  # noqa: F811
+    result = run_tool("regather", "plan", captured.directory / "step.mlir",
+                      "--ranks=4", f"--json={tmp_path / 'plan.json'}",
+                      "--count=40", "--quiet", "--expert-capacity=1.25",
+                      timeout=300)
+    assert result.code == 0, result.stderr
+    plans = json.loads((tmp_path / "plan.json").read_text())["plans"]
+    asked = {one["mesh"]: "--expert-capacity=1.25" in one["flags"]
+             for one in plans}
+    assert asked["dp:2,ep:2"] and not asked["dp:4"]
+    assert all(is_asked == ("ep:" in mesh) for mesh, is_asked in asked.items())

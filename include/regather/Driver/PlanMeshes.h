@@ -40,6 +40,8 @@ struct MeshPlan {
   std::vector<std::string> shard;
   /// The captured batch is that of each rank, not of all.
   bool hasOwnBatches = false;
+  /// Of rows that are sent to experts; empty if none are.
+  std::string expertCapacity;
   /// What lives on from forward to backward, and what the step takes.
   MemoryChoice choice;
   /// No order of the operations takes less, with these placements and any of

@@ -44,6 +44,8 @@ std::vector<std::string> MeshPlan::getFlags() const {
     flags.push_back("--shard=" + placement);
   if (hasOwnBatches)
     flags.push_back("--batch=per-rank");
+  if (!expertCapacity.empty())
+    flags.push_back("--expert-capacity=" + expertCapacity);
   auto add = [&](StringRef name, const std::string &value) {
     if (!value.empty())
       flags.push_back(("--" + name + "=" + value).str());
@@ -246,6 +248,10 @@ bool Search::setMesh(const MeshCandidate &mesh, const Placements &placements,
     if (!set("replicate-axis", plan.replicateAxis))
       return false;
   }
+  if (mesh.experts == 1)
+    options.dispatch.decision = PassDecision::No;
+  if (options.dispatch.isWanted())
+    plan.expertCapacity = printStepOption(options, "expert-capacity");
   // Placements over axes that this mesh lacks are for others.
   llvm::erase_if(options.model.shard, [&](const std::string &text) {
     StringRef axis = tg::getAnnotatedAxis(text);
@@ -386,6 +392,7 @@ static FailureOr<StepOptions> applyFlags(ModuleOp module, StepOptions options,
   options.ranks.reset();
   options.memory.reset();
   options.model.shard.clear();
+  options.dispatch.decision = PassDecision::No;
   for (const std::string &flag : plan.getFlags()) {
     auto [name, value] = StringRef(flag).drop_front(2).split('=');
     if (Failure failure = setStepOption(options, name, value, name))
