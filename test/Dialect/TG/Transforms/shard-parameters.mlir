@@ -127,6 +127,30 @@ func.func @whole_arguments(
 
 // -----
 
+// A rank's part of a tensor without elements is another one: no slice could begin
+// in it. Integers have no other zero.
+// CHECK-LABEL: @without_elements
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<2x4xf32>
+// CHECK-NOT:     tensor.extract_slice
+// CHECK:         %[[NONE:.*]] = tg.node "aten.full.default"() args {{\[\[}}2, 0], 0] {{.*}} : () -> tensor<2x0xf32>
+// CHECK:         tg.node "aten.cat.default"(%[[X]], %[[NONE]]) {{.*}} -> tensor<2x4xf32>
+// CHECK:         tg.node "aten.full.default"() args {{\[\[}}2, 0], 0] {{.*}} : () -> tensor<2x0xi64>
+func.func @without_elements(
+    %w: tensor<f32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<8x4xf32> {tg.role = #tg.role<input>},
+    %ids: tensor<8x4xi64> {tg.role = #tg.role<input>},
+    %rest: tensor<8x0xf32> {tg.role = #tg.role<buffer>},
+    %others: tensor<8x0xi64> {tg.role = #tg.role<buffer>})
+    -> (tensor<8x4xf32>, tensor<8x4xi64>) {
+  %all = tg.node "aten.cat.default"(%x, %rest) args [[#tg.operand<0>, #tg.operand<1>], 1]
+      : (tensor<8x4xf32>, tensor<8x0xf32>) -> tensor<8x4xf32>
+  %both = tg.node "aten.cat.default"(%ids, %others) args [[#tg.operand<0>, #tg.operand<1>], 1]
+      : (tensor<8x4xi64>, tensor<8x0xi64>) -> tensor<8x4xi64>
+  return %all, %both : tensor<8x4xf32>, tensor<8x4xi64>
+}
+
+// -----
+
 // An operation that nothing is known about gets its operands whole; a remark
 // names it.
 // REMARK-NOT:    remark:

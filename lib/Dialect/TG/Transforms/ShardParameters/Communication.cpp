@@ -278,8 +278,23 @@ void Communication::drawOwn(RandomOp random) {
       getOffset(Group::Data, type.getNumElements()));
 }
 
+/// A tensor that has no elements, such as the features behind the rotated ones
+/// of a head whose features are all rotated.
+Value Communication::makeEmpty(RankedTensorType type) {
+  ArrayAttr args = builder.getArrayAttr(
+      {builder.getI64ArrayAttr(type.getShape()), builder.getI64IntegerAttr(0)});
+  return mark(NodeOp::create(
+                  builder, loc, TypeRange(type),
+                  builder.getStringAttr(getName(NodeTarget::AtenFullDefault)),
+                  ValueRange(), args, DictionaryAttr(), UnitAttr()))
+      ->getResult(0);
+}
+
 Value Communication::slice(Value whole, const ValueState &state) {
   auto type = cast<RankedTensorType>(whole.getType());
+  // No offset is inside of a dimension without elements.
+  if (type.getNumElements() == 0)
+    return makeEmpty(mesh.getLocalType(type, state));
   DimCut cut = state.getCut();
   int64_t dim = getInnerDim(type.getRank(), cut, cut.dim);
   Value expanded = expandOuter(whole, cut);

@@ -102,6 +102,7 @@ private:
                             mlir::RankedTensorType type);
   /// First element of this rank's part, of `size` elements.
   mlir::Value getOffset(Group group, int64_t size);
+  mlir::Value makeEmpty(mlir::RankedTensorType type);
   /// Marks `op`, and gives its results.
   mlir::Operation *mark(mlir::Operation *op);
   llvm::SmallVector<mlir::Value> wait(mlir::Operation *collective);
