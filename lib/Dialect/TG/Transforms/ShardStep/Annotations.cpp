@@ -70,6 +70,15 @@ regather::tg::spmd::readAnnotations(ModuleOp module, const DataMesh &mesh,
 // What it means
 //===----------------------------------------------------------------------===//
 
+/// What wants a cut, as an error begins.
+static std::string describeWish(const Annotation &annotation) {
+  if (annotation.argument)
+    return ("axis \"" + annotation.axis +
+            "\", of which option 'shard' says nothing, asks for \"" +
+            annotation.text + "\"");
+  return "option 'shard' asks for \"" + annotation.text + "\"";
+}
+
 /// Checks that `type` can be cut as an annotation says.
 static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
                               const Annotation &annotation, Type type,
@@ -80,15 +89,14 @@ static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.getRank() <= *annotation.dim)
     return func.emitError()
-           << "option 'shard' asks for \"" << annotation.text << "\", but "
-           << what << " has no dimension " << *annotation.dim << ": " << type;
+           << describeWish(annotation) << ", but " << what
+           << " has no dimension " << *annotation.dim << ": " << type;
   int64_t size = tensor.getDimSize(*annotation.dim);
   if (size % mesh.shardRanks == 0 || (mayBeUneven && size >= mesh.shardRanks))
     return success();
-  return func.emitError() << "option 'shard' asks for \"" << annotation.text
-                          << "\", but the " << mesh.shardRanks
-                          << " ranks of axis \"" << annotation.axis
-                          << "\" do not divide the " << size
+  return func.emitError() << describeWish(annotation) << ", but the "
+                          << mesh.shardRanks << " ranks of axis \""
+                          << annotation.axis << "\" do not divide the " << size
                           << " elements of dimension " << *annotation.dim
                           << " of " << what;
 }
@@ -102,9 +110,30 @@ static bool isCutBefore(PlacementAttr placement, int64_t dim) {
          });
 }
 
-static LogicalResult findArguments(const Step &step, const DataMesh &mesh,
-                                   ArrayRef<const Annotation *> annotations,
-                                   AxisSeeds &seeds) {
+static LogicalResult seedArgument(const Step &step, const DataMesh &mesh,
+                                  const Annotation &annotation,
+                                  unsigned argument, AxisSeeds &seeds) {
+  func::FuncOp func = step.func;
+  auto name = func.getArgAttrOfType<StringAttr>(argument, kNameAttrName);
+  bool isParameter =
+      step.getArgumentRole(argument).getKind() == RoleKind::Parameter;
+  // Two cuts of one dimension are one only if parts are equal.
+  bool mayBeUneven =
+      isParameter && annotation.dim &&
+      !isCutBefore(step.getArgumentPlacement(argument), *annotation.dim);
+  if (failed(checkCut(step, mesh, annotation, func.getArgumentTypes()[argument],
+                      Twine(isParameter ? "parameter \"" : "\"") +
+                          name.getValue() + "\"",
+                      mayBeUneven)))
+    return failure();
+  seeds.arguments[argument] = annotation.dim;
+  return success();
+}
+
+/// Finds what patterns mean.
+static LogicalResult matchArguments(const Step &step, const DataMesh &mesh,
+                                    ArrayRef<const Annotation *> annotations,
+                                    AxisSeeds &seeds) {
   func::FuncOp func = step.func;
   SmallVector<unsigned> candidates;
   SmallVector<StringRef> names;
@@ -126,23 +155,12 @@ static LogicalResult findArguments(const Step &step, const DataMesh &mesh,
       matchPatterns(func, "shard", patterns, names, "parameter or input");
   if (failed(matches))
     return failure();
-  for (auto [argument, name, match] :
-       llvm::zip_equal(candidates, names, *matches)) {
+  for (auto [argument, match] : llvm::zip_equal(candidates, *matches)) {
     if (!match.pattern)
       continue;
-    const Annotation &annotation = *annotations[*match.pattern];
-    bool isParameter =
-        step.getArgumentRole(argument).getKind() == RoleKind::Parameter;
-    // Two cuts of one dimension are one only if parts are equal.
-    bool mayBeUneven =
-        isParameter && annotation.dim &&
-        !isCutBefore(step.getArgumentPlacement(argument), *annotation.dim);
-    if (failed(
-            checkCut(step, mesh, annotation, func.getArgumentTypes()[argument],
-                     Twine(isParameter ? "parameter \"" : "\"") + name + "\"",
-                     mayBeUneven)))
+    if (failed(seedArgument(step, mesh, *annotations[*match.pattern], argument,
+                            seeds)))
       return failure();
-    seeds.arguments[argument] = annotation.dim;
   }
   return success();
 }
@@ -218,11 +236,19 @@ regather::tg::spmd::findSeeds(const Step &step, const DataMesh &axisMesh,
                               ArrayRef<Annotation> annotations) {
   AxisSeeds seeds;
   SmallVector<const Annotation *> arguments, outputs;
-  for (const Annotation &annotation : annotations)
-    if (annotation.axis == axisMesh.shardAxes.getNames().front().getValue())
-      (annotation.isOutput ? outputs : arguments).push_back(&annotation);
+  for (const Annotation &annotation : annotations) {
+    if (annotation.axis != axisMesh.shardAxes.getNames().front().getValue())
+      continue;
+    if (annotation.argument) {
+      if (failed(seedArgument(step, axisMesh, annotation, *annotation.argument,
+                              seeds)))
+        return failure();
+      continue;
+    }
+    (annotation.isOutput ? outputs : arguments).push_back(&annotation);
+  }
   if (!arguments.empty() &&
-      failed(findArguments(step, axisMesh, arguments, seeds)))
+      failed(matchArguments(step, axisMesh, arguments, seeds)))
     return failure();
   if (!outputs.empty() && failed(findValues(step, axisMesh, outputs, seeds)))
     return failure();

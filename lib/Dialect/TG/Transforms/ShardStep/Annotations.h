@@ -13,9 +13,10 @@
 
 namespace regather::tg::spmd {
 
-/// One placement that the user fixes, such as `layers.*.wq=[tp] shard 0`.
+/// One placement that the user fixes, such as `layers.*.wq=[tp] shard 0`, or
+/// that an axis cuts of itself.
 struct Annotation {
-  /// The text as it was given.
+  /// The text as it was given, or as it could be.
   std::string text;
   /// Matches names of parameters, buffers and inputs; of modules if `isOutput`.
   std::string pattern;
@@ -24,6 +25,9 @@ struct Annotation {
   std::string axis;
   /// Nothing keeps it whole.
   std::optional<int64_t> dim;
+  /// The one argument that is meant, where no pattern was given: as a pattern
+  /// its name might also stand for a module that is called like it.
+  std::optional<unsigned> argument;
 };
 
 /// Reads the values of option `shard`; an error at `module` says what is wrong

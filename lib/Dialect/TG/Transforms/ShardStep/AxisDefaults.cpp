@@ -32,7 +32,7 @@ static void annotate(func::FuncOp func, unsigned argument, StringRef axis,
   std::string text =
       (name.getValue() + "=[" + axis + "] shard " + llvm::Twine(dim)).str();
   annotations.push_back(
-      {text, name.str(), /*isOutput=*/false, axis.str(), dim});
+      {text, name.str(), /*isOutput=*/false, axis.str(), dim, argument});
 }
 
 /// The inputs that have this dimension, of the same size as the first of them.
