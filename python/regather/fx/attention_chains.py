@@ -28,6 +28,7 @@ import torch
 from torch.fx import Graph, Node
 
 from regather.fx.causal_masks import LOWEST, CausalMasks
+from regather.fx.evaluate import Evaluator
 from regather.fx.private import (FLASH, FLASH_BACKWARD, rename,
                                   unset_fake_temporarily)
 
@@ -206,7 +207,7 @@ class _Masks:
     """Masks of a graph, each of which is made and looked at once."""
 
     def __init__(self, constants: Mapping[Node, torch.Tensor]) -> None:
-        self._constants = constants
+        self._evaluator = Evaluator(constants.get)
         self._causal = CausalMasks()
         self._made: dict[tuple[_Mask, int, torch.dtype], Node] = {}
         # What a mask that depends on nothing adds, in the shape of its tensor.
@@ -239,7 +240,7 @@ class _Masks:
         if mask not in self._values:
             # A compiler of PyTorch's may have a mode of fake tensors active.
             with unset_fake_temporarily():
-                value = _evaluate(mask.tensor, self._constants)
+                value = self._evaluator.value(mask.tensor)
                 if value is not None and mask.hidden is not None:
                     value = torch.where(value.bool() == mask.hidden, mask.value, 0.0)
             self._values[mask] = value
@@ -702,40 +703,6 @@ def _follow_probabilities(softmax: Node) -> tuple[Node, Node, Node | None]:
                 raise _Refused(f"'{user.target}' is applied to its probabilities")
             raise _Other
         node = user
-
-
-def _evaluate(node: Node, constants: Mapping[Node, torch.Tensor]
-              ) -> torch.Tensor | None:
-    """The value of a node that nothing else decides about, on the CPU."""
-    order: list[Node] = []
-    seen: set[Node] = set()
-    waiting: list[tuple[Node, bool]] = [(node, False)]
-    while waiting:
-        one, is_done = waiting.pop()
-        if is_done:
-            order.append(one)
-        elif one not in seen:
-            seen.add(one)
-            if one in constants:
-                order.append(one)
-                continue
-            if one.op != "call_function" or torch.Tag.nondeterministic_seeded in (
-                    getattr(one.target, "tags", ())):
-                return None
-            waiting.append((one, True))
-            waiting += [(operand, False) for operand in one.all_input_nodes]
-    values: dict[Node, Any] = {}
-    for one in order:
-        if one in constants:
-            values[one] = constants[one].cpu()
-            continue
-        args, kwargs = torch.fx.node.map_arg(
-            (one.args, dict(one.kwargs)), values.__getitem__)
-        if "device" in kwargs:
-            kwargs = {**kwargs, "device": "cpu"}
-        values[one] = one.target(*args, **kwargs)
-    result = values[node]
-    return result if isinstance(result, torch.Tensor) else None
 
 
 class _Maker:

@@ -91,7 +91,7 @@ def _lift_constants(module: GraphModule) -> list[tuple[Node, torch.Tensor]]:
             raise CaptureError(
                 f"expects only tensors as constants, got {type(value).__name__}"
             )
-        value = _real(value)
+        value = real(value)
         if value is None:
             raise CaptureError(
                 "the model holds a tensor without data that is neither a "
@@ -132,7 +132,7 @@ def _key(value: torch.Tensor) -> Any:
     return value.dtype, tuple(value.shape), flat.numpy().tobytes()
 
 
-def _real(value: torch.Tensor) -> torch.Tensor | None:
+def real(value: torch.Tensor) -> torch.Tensor | None:
     """The data of a constant, or None if it has none."""
     constant = getattr(value, "constant", None)
     if constant is not None:

@@ -77,6 +77,8 @@ FunctionalTensorMode = _needed(
     "torch._subclasses.functional_tensor", "FunctionalTensorMode"
 )
 get_proxy_mode = _needed("torch.fx.experimental.proxy_tensor", "get_proxy_mode")
+_proxy_of = _needed("torch.fx.experimental.proxy_tensor", "get_proxy_slot")
+without_modes = _needed("torch.utils._python_dispatch", "_disable_current_modes")
 make_fx = _needed("torch.fx.experimental.proxy_tensor", "make_fx")
 core_aten_decompositions = _needed("torch._decomp", "core_aten_decompositions")
 get_decompositions = _needed("torch._decomp", "get_decompositions")
@@ -108,6 +110,15 @@ _shape_rules = _optional(
     "torch._subclasses.fake_impls", "op_implementations_dict", _GROUPED
 )
 _grouped = _optional("torch", "ops.aten._grouped_mm.default", _GROUPED)
+_IS_CAUSAL = "_detect_is_causal_mask"
+_is_causal = _optional(
+    "torch.nn.modules.transformer", _IS_CAUSAL,
+    "masks of nn.Transformer that are buffers or inputs",
+)
+_CHECKS = "_validate_args"
+_checks = _optional(
+    "torch.distributions", f"Distribution.{_CHECKS}", "torch.distributions",
+)
 checkpoint = _needed("torch.utils", "checkpoint")
 # PyTorch 2.15 calls another generator than 2.13 and 2.14, and keeps the old one.
 _GENERATOR = "_checkpoint_without_reentrant_generator"
@@ -162,6 +173,12 @@ def plain(value: Any) -> Any:
         _sync(value)
         return _from_functional(value.elem)
     return value
+
+
+def node_of(tensor: torch.Tensor, tracer: Any) -> torch.fx.Node | None:
+    """The node that gave a tensor below the functional wrapper."""
+    proxy = _proxy_of(tensor, tracer, None)
+    return None if proxy is None else proxy.proxy.node
 
 
 def schema(operator: Any) -> Any:
@@ -292,6 +309,34 @@ def shape_of_grouped(rule: Any) -> Iterator[None]:
         yield
         return
     with mock.patch.dict(_shape_rules, {_grouped: rule}):
+        yield
+
+
+@contextlib.contextmanager
+def masks_by_data() -> Iterator[None]:
+    """A mask that only data can tell to be the causal one is not, for modules
+    that look whether they can do without it."""
+    if _is_causal is None:
+        yield
+        return
+
+    def is_causal(*args: Any, **kwargs: Any) -> bool:
+        try:
+            return bool(_is_causal(*args, **kwargs))
+        except DataDependentOutputException:
+            return False
+
+    with mock.patch.object(torch.nn.modules.transformer, _IS_CAUSAL, is_causal):
+        yield
+
+
+@contextlib.contextmanager
+def distributions_unchecked() -> Iterator[None]:
+    """Distributions look at no values, unless a model asks for it."""
+    if _checks is None:
+        yield
+        return
+    with mock.patch.object(torch.distributions.Distribution, _CHECKS, False):
         yield
 
 

@@ -24,6 +24,7 @@ from regather.fx import grouped, hooks, private
 from regather.fx.attention import WholeAttention
 from regather.fx.attributes import Attributes
 from regather.fx.checkpointing import as_tags
+from regather.fx.decided import Decided
 from regather.fx.decompositions import decompositions
 from regather.fx.errors import CaptureError, at
 from regather.fx.hooks import ParameterHooks
@@ -153,6 +154,8 @@ class _Attempt:
             stack.enter_context(fake_mode)
             stack.enter_context(private.without_onednn())
             stack.enter_context(private.shape_of_grouped(grouped.shape))
+            stack.enter_context(private.masks_by_data())
+            stack.enter_context(private.distributions_unchecked())
             stack.enter_context(_without_logs())
             flat = [fake(value) for value in self._originals]
             module = _explaining(
@@ -178,6 +181,7 @@ class _Attempt:
             private.below_functionalisation(),
             private.enable_python_dispatcher(),
             private.FunctionalTensorMode(),
+            Decided(tracer, __file__),
             recorder,
         ):
             wrapped = [FunctionalTensor.to_functional(t) for t in flat]
