@@ -97,6 +97,13 @@ def bools(*shape: int) -> Value:
     return Value("i1", RNG.integers(0, 2, shape).astype(bool))
 
 
+def _integer_power(x: int, n: int) -> int:
+    """As PyTorch has it: modulo 2**64, and cut to an integer for n < 0."""
+    if n < 0:
+        return int(x) ** int(-n) if abs(x) == 1 else 0
+    return (int(x) ** int(n) + 2**63) % 2**64 - 2**63
+
+
 CASES: list[Case] = []
 
 
@@ -174,6 +181,11 @@ case("aten.pow.Tensor_Scalar", rand(5), 3.0, ref=numpy.power)
 case("aten.pow.Tensor_Scalar", ints(4), 3, ref=numpy.power, out="i64")
 case("aten.pow.Tensor_Tensor", rand(3, low=0.5), rand(2, 1), ref=numpy.power)
 case("aten.pow.Scalar", 10000.0, rand(3), ref=numpy.power)
+case("aten.pow.Scalar", 2, Value("i64", numpy.array([0, 1, 7, 62, 63, 64, -1])),
+     ref=lambda x, n: [_integer_power(x, k) for k in n], out="i64")
+case("aten.pow.Tensor_Tensor", Value("i64", numpy.array([[1], [-1], [0], [3], [-7]])),
+     Value("i64", numpy.array([0, 1, 2, 41, -1, -2])),
+     ref=lambda x, n: [[_integer_power(b, k) for k in n] for (b,) in x], out="i64")
 
 for _name, _function in {
         "eq": numpy.equal, "ne": numpy.not_equal, "lt": numpy.less,

@@ -265,15 +265,47 @@ static LogicalResult buildPowScalar(NodeArguments &args, NodeBuilder &b) {
       });
 }
 
+/// x to the power of integers, modulo 2 to the power of their width. What a
+/// negative one gives is cut to an integer: 0, but of 1 and -1 a power.
+static Value emitIntegerPower(B &b, Value x, Value n) {
+  Type type = x.getType();
+  Value zero = makeConstant(b, type, 0.0);
+  Value one = makeConstant(b, type, 1.0);
+  auto equals = [&](Value lhs, Value rhs) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lhs, rhs);
+  };
+  // Of a negative power by its lowest bit: for 1 and -1 the others change
+  // nothing, and of all other numbers it is not taken.
+  Value result = one, square = x;
+  for (unsigned i = 0, width = type.getIntOrFloatBitWidth(); i + 1 < width;
+       ++i) {
+    Value bit = makeConstant(b, type, static_cast<double>(uint64_t(1) << i));
+    Value isSet = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                        arith::AndIOp::create(b, n, bit), zero);
+    result = arith::SelectOp::create(b, isSet, mul(b, result, square), result);
+    square = mul(b, square, square);
+  }
+  Value isUnit = arith::OrIOp::create(b, equals(x, one),
+                                      equals(x, makeConstant(b, type, -1.0)));
+  Value isNegative =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, n, zero);
+  Value isZero = arith::AndIOp::create(
+      b, isNegative,
+      arith::XOrIOp::create(b, isUnit, makeConstant(b, isUnit.getType(), 1.0)));
+  return arith::SelectOp::create(b, isZero, zero, result);
+}
+
 static LogicalResult buildPow(NodeArguments &args, NodeBuilder &b) {
   ElementOperands operands = getOperands(args, {"self", "exponent"});
   if (args.hasFailed())
     return failure();
   Type compute = getComputeType(b.getElement());
-  if (!isa<FloatType>(compute))
-    return args.fail("exponent", "must be a float, or a number");
+  if (compute.isInteger(1))
+    return args.fail("exponent", "expects numbers, not truth values");
   return finishPointwise(args, b, operands, compute,
                          [](B &b, ValueRange v) -> Value {
+                           if (isa<IntegerType>(v[0].getType()))
+                             return emitIntegerPower(b, v[0], v[1]);
                            return math::PowFOp::create(b, v[0], v[1]);
                          });
 }

@@ -70,6 +70,16 @@ func.func @calls_pow_for_fractions(%x: tensor<2xf32>) -> tensor<2xf32> {
   return %0 : tensor<2xf32>
 }
 
+// CHECK-LABEL: func.func @multiplies_for_integers
+// CHECK-COUNT-14: arith.muli
+// CHECK-NOT: arith.muli
+// CHECK-NOT: math.
+// CHECK: return
+func.func @multiplies_for_integers(%x: tensor<2xi8>, %n: tensor<2xi8>) -> tensor<2xi8> {
+  %0 = tg.node "aten.pow.Tensor_Tensor"(%x, %n) : (tensor<2xi8>, tensor<2xi8>) -> tensor<2xi8>
+  return %0 : tensor<2xi8>
+}
+
 // Integers are compared with a float as floats, with an integer as integers.
 // CHECK-LABEL: func.func @compares_in_the_common_type
 // CHECK: arith.cmpf olt, %{{.*}}, %{{.*}} : f32
