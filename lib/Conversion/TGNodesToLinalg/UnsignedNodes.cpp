@@ -8,19 +8,23 @@
 //
 // A node computes with i16, and what it gives is cut to eight bits: sums,
 // differences, products, comparisons, quotients and conversions of numbers from
-// 0 to 255 come out as those of bytes.
+// 0 to 255 come out as those of bytes. What only moves elements, as between the
+// parts of ranks, moves the wider ones.
 //
 //===----------------------------------------------------------------------===//
 
 #include "NodeExpansion.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace regather;
 using namespace regather::nodes;
 
 static bool isByte(Type type) {
+  if (auto future = dyn_cast<tg::FutureType>(type))
+    return llvm::any_of(future.getTensors(), isByte);
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.getElementType().isUnsignedInteger(8);
 }
@@ -30,6 +34,9 @@ static bool hasByte(TypeRange types) { return llvm::any_of(types, isByte); }
 static Type widen(Type type) {
   if (!isByte(type))
     return type;
+  if (auto future = dyn_cast<tg::FutureType>(type))
+    return tg::FutureType::get(type.getContext(),
+                               llvm::map_to_vector(future.getTensors(), widen));
   return withElement(type, IntegerType::get(type.getContext(), 16));
 }
 
@@ -55,9 +62,18 @@ static void expandNode(tg::NodeOp node) {
   node.erase();
 }
 
+/// True for what puts elements elsewhere and computes nothing.
+static bool onlyMoves(Operation *op) {
+  return isa<tensor::ExtractSliceOp, tensor::InsertSliceOp,
+             tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ConcatOp,
+             tensor::EmptyOp, tg::AllGatherOp, tg::AllToAllOp, tg::BroadcastOp,
+             tg::PermuteOp, tg::WaitOp>(op);
+}
+
 static LogicalResult expandFunction(func::FuncOp function) {
   FunctionType type = function.getFunctionType();
   SmallVector<tg::NodeOp> nodes;
+  SmallVector<Operation *> moves;
   WalkResult result = function.walk([&](Operation *op) {
     if (!hasByte(op->getOperandTypes()) && !hasByte(op->getResultTypes()))
       return WalkResult::advance();
@@ -68,7 +84,12 @@ static LogicalResult expandFunction(func::FuncOp function) {
     }
     if (isa<func::ReturnOp>(op))
       return WalkResult::advance();
-    op->emitError() << "uses unsigned bytes, which only nodes may";
+    if (onlyMoves(op)) {
+      moves.push_back(op);
+      return WalkResult::advance();
+    }
+    op->emitError() << "uses unsigned bytes, which only nodes may, and what "
+                       "moves elements";
     return WalkResult::interrupt();
   });
   if (result.wasInterrupted())
@@ -86,6 +107,9 @@ static LogicalResult expandFunction(func::FuncOp function) {
     Value bytes = cut(b, extended);
     argument.replaceAllUsesExcept(bytes, extended.getDefiningOp());
   }
+  for (Operation *move : moves)
+    for (Value result : move->getResults())
+      result.setType(widen(result.getType()));
   for (tg::NodeOp node : nodes)
     expandNode(node);
   function.walk([&](func::ReturnOp op) {

@@ -57,3 +57,19 @@ func.func @wraps_sums_of_bytes(%x: tensor<3xui8>) -> tensor<3xui8> {
   %0 = tg.node "aten.add.Tensor"(%x, %x) : (tensor<3xui8>, tensor<3xui8>) -> tensor<3xui8>
   return %0 : tensor<3xui8>
 }
+
+// What lies between the parts of ranks moves the wider integers.
+tg.mesh @mesh [tp = 2]
+
+// CHECK-LABEL: func.func @moves_bytes
+// CHECK: tensor.extract_slice %{{.*}} : tensor<4xi16> to tensor<2xi16>
+// CHECK: tg.all_gather {{.*}} : (tensor<2xi16>) -> !tg.future<tensor<4xi16>>
+// CHECK: tg.wait {{.*}} : !tg.future<tensor<4xi16>>
+// CHECK: arith.trunci %{{.*}} : i16 to i8
+func.func @moves_bytes(%i: index) -> tensor<4xui8> {
+  %0 = tg.node "aten.arange.start_step"() args [0, 4] : () -> tensor<4xui8>
+  %1 = tensor.extract_slice %0[%i] [2] [1] : tensor<4xui8> to tensor<2xui8>
+  %2 = tg.all_gather %1 on @mesh [tp] dim 0 phase forward : (tensor<2xui8>) -> !tg.future<tensor<4xui8>>
+  %3 = tg.wait %2 : !tg.future<tensor<4xui8>>
+  return %3 : tensor<4xui8>
+}

@@ -193,10 +193,10 @@ func.func @complex_elsewhere(%x: tensor<2xcomplex<f32>>) -> tensor<1x2xcomplex<f
 
 // -----
 
-func.func @bytes_elsewhere(%x: tensor<2xui8>) -> tensor<1x2xui8> {
-  // expected-error@+1 {{uses unsigned bytes, which only nodes may}}
-  %0 = tensor.expand_shape %x [[0, 1]] output_shape [1, 2] : tensor<2xui8> into tensor<1x2xui8>
-  return %0 : tensor<1x2xui8>
+func.func @bytes_elsewhere(%x: tensor<2xui8>) -> tensor<?xui8> {
+  // expected-error@+1 {{uses unsigned bytes, which only nodes may, and what moves elements}}
+  %0 = tensor.cast %x : tensor<2xui8> to tensor<?xui8>
+  return %0 : tensor<?xui8>
 }
 
 // -----
