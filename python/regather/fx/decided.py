@@ -61,10 +61,6 @@ class Decided(private.TorchDispatchMode):
             selected = self._selected(*args)
             if selected is not None:
                 return selected
-        elif func is _aten.masked_scatter.default:
-            scattered = self._scattered(*args)
-            if scattered is not None:
-                return scattered
         elif (torch.Tag.data_dependent_output in tags
               or torch.Tag.dynamic_output_shape in tags):
             known = self._known((args, kwargs))
@@ -127,19 +123,6 @@ class Decided(private.TorchDispatchMode):
         shape = torch.broadcast_shapes(tensor.shape, value.shape)
         whole = _aten.expand.default(tensor, shape)
         return _aten.index.Tensor(whole, self._where(value, shape))
-
-    def _scattered(
-        self, tensor: torch.Tensor, mask: torch.Tensor, source: torch.Tensor
-    ) -> torch.Tensor | None:
-        value = self._value(mask)
-        if value is None:
-            return None
-        shape = torch.broadcast_shapes(tensor.shape, value.shape)
-        places = self._where(value, shape)
-        flat = _aten.reshape.default(source, [-1])
-        first = _aten.slice.Tensor(flat, 0, 0, places[0].shape[0])
-        return _aten.index_put.default(
-            _aten.expand.default(tensor, shape), places, first)
 
 
 def _constant(value: torch.Tensor) -> torch.Tensor:
