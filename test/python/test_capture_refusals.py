@@ -309,6 +309,39 @@ def test_lazy_setting_that_no_later_step_changes():
     assert graph.notes[-1].startswith("verified: 2 steps")
 
 
+def doubled(module, args, result):
+    return result * 2
+
+
+@pytest.mark.parametrize("verify", [0, 2])
+def test_hooks_that_only_the_first_step_registers(verify):
+    class Watches(Net):
+        def forward(self, x):
+            if not getattr(self, "watching", False):
+                self.a.register_forward_hook(doubled)
+                self.watching = True
+            return super().forward(x)
+
+    model = Watches()
+    graph = capture(model, verify=verify)
+    assert [n["target"] for n in graph.nodes if "mul" in n.get("target", "")]
+    assert not hasattr(model, "watching")
+    assert not model.a._forward_hooks
+
+
+def test_hooks_that_each_step_registers():
+    class Hooks(Net):
+        def forward(self, x):
+            self.a.register_forward_hook(doubled)
+            return super().forward(x)
+
+    model = Hooks()
+    assert "the step changes the hooks of module 'a', which the next st" in refusal(
+        model
+    )
+    assert not model.a._forward_hooks
+
+
 def test_random_numbers_of_python():
     class Skips(Net):
         def forward(self, x):

@@ -7,6 +7,10 @@ unchanging shape then becomes a buffer of the step, everything else is refused.
 
 What is read first is seen by tracing once more, with the attributes that
 changed taken out of the modules' tables, so that each reading is asked for.
+
+A setting that the first step makes, such as a flag that hooks are installed,
+and the hooks that it installs are kept for another trace, on request: if that
+changes nothing, what it gives is what all later steps do.
 """
 
 from __future__ import annotations
@@ -22,11 +26,16 @@ from torch import nn
 
 from regather.fx import private
 from regather.fx.errors import CaptureError, at
-from regather.fx.source import user_line
+from regather.fx.source import definition_line, user_line
 from regather.fx.state import Tensor, clean
 
 _ABSENT = object()
+_PLAIN = (bool, int, float, str, bytes, type(None))
 _ROUNDS = 8
+_CARRIED = (
+    "which the next step would read: no step can hold that; expects "
+    "a buffer, or a model that ran once before if this is a cache"
+)
 
 
 @dataclass
@@ -46,6 +55,15 @@ class _Change:
         return CaptureError(at(f"forward changes '{self.name}', {what}", self.line))
 
 
+@dataclass
+class _Hooked:
+    """Hooks of modules after a step that changed some, those of ``path``."""
+
+    path: str
+    line: tuple[str, int] | None
+    tables: list[tuple[dict[Any, Any], dict[Any, Any]]]
+
+
 class Attributes:
     """Watches the attributes of a model while its step is traced.
 
@@ -61,15 +79,23 @@ class Attributes:
         self._read: set[tuple[int, str]] = set()
         self._lines: dict[tuple[int, str], tuple[str, int] | None] = {}
         self._changes: list[_Change] = []
+        self._settings: list[_Change] = []
+        self._hooked: _Hooked | None = None
+        self._kept: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
         self._rounds = 0
 
     @contextlib.contextmanager
     def observing(self) -> Iterator[None]:
         """Notes what changes in the block, and undoes it in the end."""
         self._read, self._lines, self._changes = set(), {}, []
+        self._hooked = None
         before = [dict(module.__dict__) for _, module in self._modules]
         tables = [
             [(table, dict(table)) for table in self._tables(module)]
+            for _, module in self._modules
+        ]
+        hooks = [
+            [(table, dict(table)) for table in private.hooks_of(module)]
             for _, module in self._modules
         ]
         held = {id(s): k for t in self.promoted for s, k in t.slots}
@@ -82,13 +108,14 @@ class Attributes:
             for (path, module), old, saved in zip(self._modules, before, tables):
                 self._compare_tables(path, module, saved)
                 self._compare(path, module, old, held)
+            self._compare_hooks(hooks)
         finally:
-            for (_, module), old, saved in zip(self._modules, before, tables):
-                module.__dict__.clear()
-                module.__dict__.update(old)
-                for table, content in saved:
-                    table.clear()
-                    table.update(content)
+            for (_, module), old, saved, hooked in zip(
+                self._modules, before, tables, hooks
+            ):
+                _fill(module.__dict__, old)
+                for table, content in (*saved, *hooked):
+                    _fill(table, content)
 
     @staticmethod
     def _tables(module: nn.Module) -> tuple[dict[str, Any], ...]:
@@ -156,6 +183,19 @@ class Attributes:
                     continue
             self._changes.append(self._change(path, module, key, before, after))
 
+    def _compare_hooks(
+        self, before: list[list[tuple[dict[Any, Any], dict[Any, Any]]]]
+    ) -> None:
+        for (path, module), saved in zip(self._modules, before):
+            if all(_same_items(table, content) for table, content in saved):
+                continue
+            self._hooked = _Hooked(
+                path,
+                definition_line(type(module).forward),
+                [(t, dict(t)) for tables in before for t, _ in tables],
+            )
+            return
+
     def _change(
         self, path: str, module: nn.Module, key: str, old: Any, new: Any
     ) -> _Change:
@@ -169,11 +209,15 @@ class Attributes:
         carries from step to step what no step can hold.
         """
         again = False
+        self._settings = []
         for change in self._changes:
             place = id(change.module), change.key
             if place in self._read or (
                 change.old is _ABSENT and hasattr(type(change.module), change.key)
             ):
+                if _is_plain(change.new) and _is_plain(change.old):
+                    self._settings.append(change)
+                    continue
                 self._promote(change)
                 self._watched.pop(place, None)
                 again = True
@@ -185,13 +229,39 @@ class Attributes:
             raise self._changes[0].refusal("differently each time it runs")
         return not again
 
+    def change(self) -> CaptureError | None:
+        """The error that names a setting or a hook that is not as it was."""
+        if self._settings:
+            return self._settings[0].refusal(_CARRIED)
+        if self._hooked:
+            module = f"module '{self._hooked.path}'" if self._hooked.path else "the model"
+            return CaptureError(
+                at(f"the step changes the hooks of {module}, which the next step "
+                   "would call; expects hooks that are there before",
+                   self._hooked.line)
+            )
+        return None
+
+    def keep(self) -> None:
+        """Lets the next trace begin with what ``change`` spoke of."""
+        for change in self._settings:
+            table = change.module.__dict__
+            self._kept.append((table, dict(table)))
+            table[change.key] = change.new
+            self._watched.pop((id(change.module), change.key), None)
+        for table, content in self._hooked.tables if self._hooked else ():
+            self._kept.append((table, dict(table)))
+            _fill(table, content)
+
+    def restore(self) -> None:
+        """Undoes ``keep``."""
+        while self._kept:
+            _fill(*self._kept.pop())
+
     def _promote(self, change: _Change) -> None:
         old, new = change.old, change.new
         if not isinstance(old, torch.Tensor):
-            raise change.refusal(
-                "which the next step would read: no step can hold that; expects "
-                "a buffer, or a model that ran once before if this is a cache"
-            )
+            raise change.refusal(_CARRIED)
         if not isinstance(new, torch.Tensor) or (
             (old.shape, old.dtype) != (new.shape, new.dtype)
         ):
@@ -227,9 +297,26 @@ class Attributes:
         return True
 
 
+def _fill(table: dict[Any, Any], content: dict[Any, Any]) -> None:
+    table.clear()
+    table.update(content)
+
+
+def _same_items(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+    return len(a) == len(b) and all(
+        x is y and a[x] is b[y] for x, y in zip(a, b)
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a setting: no tensor, and nothing that could hold one."""
+    if type(value) in (tuple, list):
+        return all(_is_plain(item) for item in value)
+    return value is _ABSENT or type(value) in _PLAIN
+
+
 def _equal(a: Any, b: Any) -> bool:
     """Whether two values that are not one object are plain and equal."""
-    plain = (bool, int, float, str, bytes, type(None))
     if type(a) in (tuple, list) and type(a) is type(b) and len(a) == len(b):
         return all(x is y or _equal(x, y) for x, y in zip(a, b))
-    return type(a) in plain and type(a) is type(b) and a == b
+    return type(a) in _PLAIN and type(a) is type(b) and a == b

@@ -373,6 +373,12 @@ def buffers_of(module: torch.nn.Module) -> dict[str, Any]:
     return module._buffers
 
 
+def hooks_of(module: torch.nn.Module) -> list[dict[Any, Any]]:
+    """The tables of hooks that ``module`` itself holds."""
+    return [table for key, table in vars(module).items()
+            if key.startswith("_") and "_hooks" in key and isinstance(table, dict)]
+
+
 def children_of(module: torch.nn.Module) -> dict[str, Any]:
     """The table of modules that ``module`` itself holds."""
     return module._modules

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -78,27 +78,23 @@ def trace(step: Step, device: str = "cpu", keep_outputs: bool = False) -> Trace:
     losses = [] if step.loss is None else [("the loss", step.loss)]
     before = PythonState(step.model, losses)
     attributes = Attributes(step.model, __file__)
+    subject = _Subject(step, parameters, buffers, attributes)
     first: tuple[str, CaptureError] | None = None
-    while True:
-        state = [*buffers, *attributes.promoted]
-        attempt = _Attempt(_Subject(step, parameters, state, attributes), device)
-        try:
-            traced = attempt.run(keep_outputs)
-        except WritesUntraced as error:
-            if not attributes.promote_written(error.tensor):
-                raise
-            continue
-        if not attributes.settled():
-            continue
-        change = before.change()
-        graph = str(traced.module.graph)
-        if first is not None and (change is not None or graph != first[0]):
-            raise first[1]
-        if change is None:
-            return traced
-        # Something that the first step only settles, such as a lazy setting?
-        first = graph, change
-        before = PythonState(step.model, losses)
+    try:
+        while True:
+            traced = _settled(subject, device, keep_outputs)
+            change = attributes.change() or before.change()
+            graph = str(traced.module.graph)
+            if first is not None and (change is not None or graph != first[0]):
+                raise first[1]
+            if change is None:
+                return traced
+            # Something that the first step only settles, such as a lazy setting?
+            first = graph, change
+            attributes.keep()
+            before = PythonState(step.model, losses)
+    finally:
+        attributes.restore()
 
 
 @dataclass(frozen=True)
@@ -113,6 +109,22 @@ class _Subject:
     @property
     def state(self) -> list[Tensor]:
         return [*self.parameters, *self.buffers]
+
+
+def _settled(subject: _Subject, device: str, keep_outputs: bool) -> Trace:
+    """The step with all state that attributes of modules carry."""
+    attributes = subject.attributes
+    while True:
+        state = [*subject.buffers, *attributes.promoted]
+        attempt = _Attempt(replace(subject, buffers=state), device)
+        try:
+            traced = attempt.run(keep_outputs)
+        except WritesUntraced as error:
+            if not attributes.promote_written(error.tensor):
+                raise
+            continue
+        if attributes.settled():
+            return traced
 
 
 class _Attempt:

@@ -374,15 +374,16 @@ def _restore(state: list[Tensor], values: list[torch.Tensor]) -> None:
 def _kept(model: torch.nn.Module, state: list[Tensor]) -> Iterator[None]:
     """Leaves the model as it was before the block."""
     modules = list(model.modules())
-    attributes = [dict(m.__dict__) for m in modules]
+    tables = [table for m in modules for table in (m.__dict__, *private.hooks_of(m))]
+    held = [dict(table) for table in tables]
     values = [t.value.detach().clone() for t in state]
     gradients = [t.value.grad for t in state]
     try:
         yield
     finally:
-        for module, held in zip(modules, attributes):
-            module.__dict__.clear()
-            module.__dict__.update(held)
+        for table, content in zip(tables, held):
+            table.clear()
+            table.update(content)
         _restore(state, values)
         for tensor, gradient in zip(state, gradients):
             tensor.value.grad = gradient
