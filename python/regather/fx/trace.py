@@ -29,6 +29,7 @@ from regather.fx.decompositions import decompositions
 from regather.fx.errors import CaptureError, at
 from regather.fx.hooks import ParameterHooks
 from regather.fx.lengths import LengthsAsTensors
+from regather.fx.losses import LossesByParts
 from regather.fx.mesh import is_distributed, local
 from regather.fx.origin import Recorder, WritesUntraced
 from regather.fx.private import FunctionalTensor, plain, pytree
@@ -282,6 +283,7 @@ class _Run:
             subject.attributes.observing(),
             WholeAttention(),
             LengthsAsTensors(),
+            LossesByParts(),
             as_tags(self._recorder),
             self._recorder.following_modules(),
             stand_ins.in_functions(),

@@ -23,7 +23,7 @@
 // NO-RANK: error: axis "dp" of option 'mesh' must have at least one rank, got 0
 // TWICE: error: option 'mesh' lists axis "dp" twice
 // TOO-MANY: error: option 'mesh' has more ranks than 32 bits can number
-// AMBIGUOUS: error: axes "rep" and "dp" could both be the one to shard over; name it with option 'shard-axis'
+// AMBIGUOUS: error: axes "rep" and "dp" could both be the one to shard over; name it with option 'shard-axis', or the one that holds copies with option 'replicate-axis'
 // UNKNOWN-AXIS: error: option 'replicate-axis' names axis "rep", which is not in option 'mesh': "dp"
 // SAME-AXIS: error: options 'shard-axis' and 'replicate-axis' both name axis "dp"
 // NO-NAME: error: option 'mesh-name' must not be empty

@@ -167,7 +167,8 @@ static FailureOr<StringRef> findShardAxis(ModuleOp module, const DataMesh &mesh,
       return emitError(module.getLoc())
              << "axes \"" << found << "\" and \"" << axis.getValue()
              << "\" could both be the one to shard over; name it with option "
-                "'shard-axis'";
+                "'shard-axis', or the one that holds copies with option "
+                "'replicate-axis'";
     found = axis.getValue();
   }
   return found;
