@@ -173,6 +173,17 @@ LogicalResult TGDialect::verifyOperationAttribute(Operation *op,
       return emitWrongType(op, attr, "a positive number of i64");
     return success();
   }
+  if (name == kModelSegmentsAttrName) {
+    auto axes = dyn_cast<DictionaryAttr>(attr.getValue());
+    if (!axes || !llvm::all_of(axes, [](NamedAttribute axis) {
+          auto segments = dyn_cast<IntegerAttr>(axis.getValue());
+          return segments && segments.getType().isInteger(64) &&
+                 segments.getInt() >= 0;
+        }))
+      return emitWrongType(op, attr,
+                           "a dictionary of numbers of i64, none negative");
+    return success();
+  }
   if (name == kSavedResultsAttrName)
     return verifySavedResults(op, attr);
   if (std::optional<LogicalResult> verified = verifyKernelPlan(op, attr))

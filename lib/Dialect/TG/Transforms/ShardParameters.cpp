@@ -118,8 +118,7 @@ private:
     StepSharder sharder(*step, dataMesh, *types, *found, plan, *buffers);
     sharder.run();
     if (elastic)
-      func->setAttr(kElasticAttrName,
-                    Builder(func.getContext()).getI64IntegerAttr(elastic));
+      markElastic(func);
     numParametersSharded +=
         llvm::count_if(step->parameters, [](const Parameter &parameter) {
           return parameter.sharded;
@@ -155,6 +154,21 @@ private:
     return success();
   }
 
+  /// Says what sums are trees over. Of the axes that `tg-shard-step` took care
+  /// of, it has named those whose sums are.
+  void markElastic(func::FuncOp func) {
+    Builder builder(func.getContext());
+    func->setAttr(kElasticAttrName, builder.getI64IntegerAttr(elastic));
+    SmallVector<NamedAttribute> axes;
+    for (const std::string &axis : modelAxes) {
+      StringAttr name = builder.getStringAttr(axis);
+      axes.emplace_back(name, builder.getI64IntegerAttr(
+                                  getModelSegments(func, name).value_or(0)));
+    }
+    if (!axes.empty())
+      func->setAttr(kModelSegmentsAttrName, builder.getDictionaryAttr(axes));
+  }
+
   /// An elastic step is one of the global batch.
   BatchMode getBatchMode() const {
     return elastic && batch == BatchMode::Auto ? BatchMode::Global
@@ -168,12 +182,6 @@ private:
                             << static_cast<int64_t>(elastic);
     if (!elastic)
       return success();
-    if (!modelAxes.empty())
-      return emitError(loc)
-             << "option 'elastic' makes trees of sums over the batch alone, "
-                "but "
-                "option 'model-axes' says that the step is sharded over \""
-             << modelAxes.front() << "\", too";
     if (batch == BatchMode::PerRank)
       return emitError(loc)
              << "option 'elastic' cuts the batch of all ranks, but option "

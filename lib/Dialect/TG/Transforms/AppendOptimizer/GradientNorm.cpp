@@ -39,14 +39,15 @@ struct ValidSize {
 } // namespace
 
 /// Axes over which a tensor is sharded, in the order of the mesh, so that equal
-/// sets are equal.
-static AxesAttr getShardedAxes(PlacementAttr placement, MeshOp mesh) {
+/// sets are equal. Of those, only what `isWanted`.
+static AxesAttr getShardedAxes(PlacementAttr placement, MeshOp mesh,
+                               llvm::function_ref<bool(StringAttr)> isWanted) {
   llvm::SmallDenseSet<StringAttr> sharded;
   for (AxisPlacementAttr axis : placement.getAxes())
     sharded.insert_range(axis.getAxes().getNames());
   SmallVector<StringAttr> names;
   for (StringAttr name : mesh.getAxes().getNames())
-    if (sharded.contains(name))
+    if (sharded.contains(name) && isWanted(name))
       names.push_back(name);
   return AxesAttr::get(mesh.getContext(), names);
 }
@@ -111,21 +112,26 @@ static Value buildZeros(B &b, ArrayRef<int64_t> shape) {
       b, DenseElementsAttr::get(type, b.getF64FloatAttr(0)));
 }
 
+/// The square of an element in f64; zero if it is padding.
+static Value buildSquare(B &inner, Value element, ArrayRef<ValidSize> sizes) {
+  Type f64 = inner.getF64Type();
+  element = convertFloat(inner, element, f64);
+  for (const ValidSize &valid : sizes) {
+    Value position = linalg::IndexOp::create(inner, valid.dim);
+    Value isValid = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt,
+                                          position, valid.size);
+    element = arith::SelectOp::create(inner, isValid, element,
+                                      makeFloat(inner, f64, 0));
+  }
+  return arith::MulFOp::create(inner, element, element);
+}
+
 /// Adds the squares of the elements that are not padding to `sum`, those of
 /// rows first (`RowSums.h`).
 static Value buildSumOfSquares(B &b, const LocalGradient &gradient,
                                ArrayRef<ValidSize> sizes, Value sum) {
-  auto square = [&](B &inner, Value element) -> Value {
-    Type f64 = inner.getF64Type();
-    element = convertFloat(inner, element, f64);
-    for (const ValidSize &valid : sizes) {
-      Value position = linalg::IndexOp::create(inner, valid.dim);
-      Value isValid = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt,
-                                            position, valid.size);
-      element = arith::SelectOp::create(inner, isValid, element,
-                                        makeFloat(inner, f64, 0));
-    }
-    return arith::MulFOp::create(inner, element, element);
+  auto square = [&](B &inner, Value element) {
+    return buildSquare(inner, element, sizes);
   };
   ArrayRef<int64_t> shape =
       cast<RankedTensorType>(gradient.value.getType()).getShape();
@@ -173,70 +179,129 @@ static Value buildScalar(B &b, ValueRange inputs, Type type,
   return generic.getResult(0);
 }
 
-/// True if equal segments of all of `gradient`, whole ones on each rank, make
-/// it up. It does not depend on the ranks, as long as they divide the segments.
-static bool hasSegments(const LocalGradient &gradient, int64_t segments,
-                        int64_t ranks) {
-  auto type = cast<RankedTensorType>(gradient.value.getType());
-  return segments % ranks == 0 &&
-         type.getDimSize(0) % (segments / ranks) == 0 &&
-         gradient.placement.getGlobalShape().empty();
+/// The sum of scalars, in order; null of none.
+static Value addScalars(B &b, ArrayRef<Value> terms) {
+  Value total;
+  for (Value term : terms)
+    total = total ? buildScalar(b, {total, term}, b.getF64Type(),
+                                [](B &inner, ValueRange pair) -> Value {
+                                  return arith::AddFOp::create(inner, pair[0],
+                                                               pair[1]);
+                                })
+                  : term;
+  return total;
 }
 
-/// Sums the squares of gradients that are sharded over `axes` as a tree over
-/// equal segments of all of each.
-static Value buildTreeSum(B &b, ArrayRef<LocalGradient> gradients, Value zero,
-                          int64_t segments, FlatSymbolRefAttr mesh,
-                          AxesAttr axes, int64_t ranks) {
-  int64_t count = segments / ranks;
+//===----------------------------------------------------------------------===//
+// Elastic steps
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A gradient of an elastic step, of which the ranks of the batch have rows.
+struct RowGradient {
+  LocalGradient local;
+  /// Of what other axes cut, where some rank has padding.
+  SmallVector<ValidSize> sizes;
+  /// The rows of all ranks of the batch together.
+  int64_t rows;
+};
+
+/// Gradients whose squares are summed at once.
+struct RowGradients {
+  FlatSymbolRefAttr mesh;
+  /// The axes of the batch that cut their rows, and the ranks along these.
+  AxesAttr batchAxes;
+  int64_t ranks;
+};
+} // namespace
+
+/// The rows that ranks of the batch have together of a gradient: all of it, or
+/// the part that other axes leave to them.
+static int64_t countRows(const LocalGradient &gradient, int64_t ranks) {
+  int64_t padded =
+      cast<RankedTensorType>(gradient.value.getType()).getDimSize(0) * ranks;
+  ArrayRef<int64_t> global = gradient.placement.getGlobalShape();
+  // What is cut along one dimension by several axes has equal parts.
+  return global.empty() ? padded : std::min(padded, global.front());
+}
+
+/// True if equal segments of all rows, whole ones on each rank, make them up.
+/// It does not depend on the ranks, as long as they divide the segments.
+static bool hasSegments(const RowGradient &gradient, int64_t segments,
+                        int64_t ranks) {
+  return segments % ranks == 0 && gradient.rows % segments == 0;
+}
+
+/// Emits an error if an axis of the batch cuts anything but rows.
+static LogicalResult verifyCutsRows(const LocalGradient &gradient,
+                                    AxesAttr batchAxes) {
+  for (AxisPlacementAttr axis : gradient.placement.getAxes())
+    if (axis.getDim() != 0 &&
+        llvm::any_of(axis.getAxes().getNames(), [&](StringAttr name) {
+          return llvm::is_contained(batchAxes.getNames(), name);
+        }))
+      return emitError(gradient.value.getLoc())
+             << "the norm of gradients of an elastic step is a sum of rows, "
+                "but "
+                "this gradient is cut along another dimension: "
+             << gradient.placement;
+  return success();
+}
+
+/// Sums squares as a tree over equal segments of all rows of each gradient.
+static Value buildTreeSum(B &b, ArrayRef<RowGradient> gradients, Value zero,
+                          int64_t segments, const RowGradients &group) {
+  int64_t count = segments / group.ranks;
   TreeSums sums(b, b.getLoc(), PhaseAttr::get(b.getContext(), Phase::Optimizer),
                 StringAttr());
   Value sum = combineTree<Value>(
       0, count,
       [&](int64_t number) {
         Value squares = zero;
-        for (LocalGradient gradient : gradients) {
-          gradient.value = sums.takeBlock(gradient.value, 0, number, count);
-          squares = buildSumOfSquares(b, gradient, {}, squares);
+        for (const RowGradient &gradient : gradients) {
+          LocalGradient segment = gradient.local;
+          segment.value = sums.takeBlock(segment.value, 0, number, count);
+          squares = buildSumOfSquares(b, segment, gradient.sizes, squares);
         }
         return squares;
       },
       [&](Value low, Value high) {
         return sums.combine(low, high, Reduction::Sum);
       });
-  return sums.reduce(sum, Reduction::Sum, mesh, axes, ranks).front();
+  return sums
+      .reduce(sum, Reduction::Sum, group.mesh, group.batchAxes, group.ranks)
+      .front();
 }
 
 /// The sum of squares of each row of a gradient.
-static Value buildRowSums(B &b, const LocalGradient &gradient) {
-  auto type = cast<RankedTensorType>(gradient.value.getType());
-  return buildSum(b, gradient.value, buildZeros(b, type.getDimSize(0)), 1,
-                  gradient.module, [](B &inner, Value element) -> Value {
-                    element = convertFloat(inner, element, inner.getF64Type());
-                    return arith::MulFOp::create(inner, element, element);
+static Value buildRowSums(B &b, const RowGradient &gradient) {
+  Value value = gradient.local.value;
+  auto type = cast<RankedTensorType>(value.getType());
+  return buildSum(b, value, buildZeros(b, type.getDimSize(0)), 1,
+                  gradient.local.module, [&](B &inner, Value element) {
+                    return buildSquare(inner, element, gradient.sizes);
                   });
 }
 
 /// The same for gradients that no equal segments make up: ranks cut them in
 /// different places, but always between two rows. All ranks have the sums of
 /// all rows, and add them in one order. They receive one number for each row.
-static Value buildSumOfRows(B &b, ArrayRef<LocalGradient> gradients, Value zero,
-                            FlatSymbolRefAttr mesh, AxesAttr axes,
-                            int64_t ranks) {
+static Value buildSumOfRows(B &b, ArrayRef<RowGradient> gradients, Value zero,
+                            const RowGradients &group) {
   SmallVector<Value> local;
   SmallVector<Type> types;
-  for (const LocalGradient &gradient : gradients) {
+  for (const RowGradient &gradient : gradients) {
     local.push_back(buildRowSums(b, gradient));
     auto type = cast<RankedTensorType>(local.back().getType());
-    types.push_back(type.clone({type.getDimSize(0) * ranks}));
+    types.push_back(type.clone({type.getDimSize(0) * group.ranks}));
   }
   SmallVector<Value> rows = local;
-  if (ranks > 1) {
+  if (group.ranks > 1) {
     MLIRContext *context = b.getContext();
-    auto gather = AllGatherOp::create(b, FutureType::get(context, types), local,
-                                      mesh, axes, b.getI64IntegerAttr(0),
-                                      PhaseAttr::get(context, Phase::Optimizer),
-                                      /*generation=*/nullptr);
+    auto gather = AllGatherOp::create(
+        b, FutureType::get(context, types), local, group.mesh, group.batchAxes,
+        b.getI64IntegerAttr(0), PhaseAttr::get(context, Phase::Optimizer),
+        /*generation=*/nullptr);
     auto wait = WaitOp::create(b, types, gather.getFuture());
     markOptimizer(wait);
     rows.assign(wait->result_begin(), wait->result_end());
@@ -245,14 +310,12 @@ static Value buildSumOfRows(B &b, ArrayRef<LocalGradient> gradients, Value zero,
   for (auto [gradient, whole] : llvm::zip_equal(gradients, rows)) {
     auto type = cast<RankedTensorType>(whole.getType());
     // What lies behind the rows is padding, as much as the ranks make.
-    ArrayRef<int64_t> shape = gradient.placement.getGlobalShape();
-    int64_t count = shape.empty() ? type.getDimSize(0) : shape.front();
     Value valid = whole;
-    if (count != type.getDimSize(0)) {
+    if (gradient.rows != type.getDimSize(0)) {
       valid = tensor::ExtractSliceOp::create(
-          b, type.clone({count}), whole,
+          b, type.clone({gradient.rows}), whole,
           ArrayRef<OpFoldResult>{b.getIndexAttr(0)},
-          ArrayRef<OpFoldResult>{b.getIndexAttr(count)},
+          ArrayRef<OpFoldResult>{b.getIndexAttr(gradient.rows)},
           ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
       markOptimizer(valid.getDefiningOp());
     }
@@ -265,10 +328,35 @@ static Value buildSumOfRows(B &b, ArrayRef<LocalGradient> gradients, Value zero,
           Value total = arith::AddFOp::create(inner, elements[1], elements[0]);
           linalg::YieldOp::create(inner, total);
         });
-    markOptimizer(generic, gradient.module);
+    markOptimizer(generic, gradient.local.module);
     sum = generic.getResult(0);
   }
   return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// The norm
+//===----------------------------------------------------------------------===//
+
+/// Sums the squares of gradients that ranks of the batch share, of which other
+/// axes may have left parts: those of the batch as the elastic step says, and
+/// then these over `modelAxes`.
+static Value buildElasticSum(B &b, ArrayRef<RowGradient> gradients, Value zero,
+                             int64_t segments, const RowGradients &group,
+                             AxesAttr modelAxes) {
+  SmallVector<RowGradient> even, uneven;
+  for (const RowGradient &gradient : gradients)
+    (hasSegments(gradient, segments, group.ranks) ? even : uneven)
+        .push_back(gradient);
+  SmallVector<Value> terms;
+  if (!even.empty())
+    terms.push_back(buildTreeSum(b, even, zero, segments, group));
+  if (!uneven.empty())
+    terms.push_back(buildSumOfRows(b, uneven, zero, group));
+  Value sum = terms.size() == 1 ? terms.front() : addScalars(b, terms);
+  return modelAxes.getNames().empty()
+             ? sum
+             : buildAllReduce(b, sum, group.mesh, modelAxes);
 }
 
 Value regather::tg::buildSquaredNorm(B &b, Operation *from,
@@ -277,11 +365,16 @@ Value regather::tg::buildSquaredNorm(B &b, Operation *from,
   auto type = RankedTensorType::get({}, b.getF64Type());
   Value zero = arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, b.getF64FloatAttr(0)));
+  auto isModelAxis = [&](StringAttr name) {
+    return getModelSegments(from, name).has_value();
+  };
   // The sum of this rank for each set of axes; the mesh is null if there are no
   // axes.
   llvm::MapVector<std::pair<Attribute, Attribute>, Value> sums;
-  llvm::MapVector<std::pair<Attribute, Attribute>, SmallVector<LocalGradient>>
-      segmented;
+  // The same, by axes of the batch and others, of what an elastic step has.
+  llvm::MapVector<std::tuple<Attribute, Attribute, Attribute>,
+                  SmallVector<RowGradient>>
+      elastic;
   for (const LocalGradient &gradient : gradients) {
     FlatSymbolRefAttr meshName;
     AxesAttr axes;
@@ -289,59 +382,46 @@ Value regather::tg::buildSquaredNorm(B &b, Operation *from,
     if (gradient.placement && !gradient.placement.getAxes().empty()) {
       meshName = gradient.placement.getMesh();
       MeshOp mesh = lookupMesh(from, meshName);
-      axes = getShardedAxes(gradient.placement, mesh);
-      sizes = buildValidSizes(b, gradient.placement,
-                              cast<RankedTensorType>(gradient.value.getType()),
-                              mesh);
-    }
-    if (segments && axes) {
-      segmented[{meshName, axes}].push_back(gradient);
-      continue;
+      auto local = cast<RankedTensorType>(gradient.value.getType());
+      axes = getShardedAxes(gradient.placement, mesh,
+                            [](StringAttr) { return true; });
+      AxesAttr batchAxes =
+          getShardedAxes(gradient.placement, mesh,
+                         [&](StringAttr name) { return !isModelAxis(name); });
+      sizes = buildValidSizes(b, gradient.placement, local, mesh);
+      if (segments && !batchAxes.getNames().empty()) {
+        if (failed(verifyCutsRows(gradient, batchAxes)))
+          return nullptr;
+        // Padded rows lie behind all others.
+        llvm::erase_if(sizes,
+                       [](const ValidSize &valid) { return valid.dim == 0; });
+        elastic[{meshName, batchAxes,
+                 getShardedAxes(gradient.placement, mesh, isModelAxis)}]
+            .push_back({gradient, sizes,
+                        countRows(gradient, mesh.getGroupSize(batchAxes))});
+        continue;
+      }
     }
     Value &sum = sums[{Attribute(meshName), Attribute(axes)}];
     sum = buildSumOfSquares(b, gradient, sizes, sum ? sum : zero);
   }
-  Value total;
-  auto addToTotal = [&](Value whole) {
-    if (!total) {
-      total = whole;
-      return;
-    }
-    total =
-        buildScalar(b, {total, whole}, b.getF64Type(),
-                    [](B &inner, ValueRange terms) -> Value {
-                      return arith::AddFOp::create(inner, terms[0], terms[1]);
-                    });
-  };
+  SmallVector<Value> terms;
   for (auto [group, sum] : sums) {
     auto axes = cast_if_present<AxesAttr>(group.second);
-    addToTotal(axes ? buildAllReduce(b, sum,
-                                     cast<FlatSymbolRefAttr>(group.first), axes)
-                    : sum);
+    terms.push_back(
+        axes
+            ? buildAllReduce(b, sum, cast<FlatSymbolRefAttr>(group.first), axes)
+            : sum);
   }
-  for (const auto &[group, members] : segmented) {
-    auto mesh = cast<FlatSymbolRefAttr>(group.first);
-    auto axes = cast<AxesAttr>(group.second);
-    int64_t ranks = lookupMesh(from, mesh).getGroupSize(axes);
-    SmallVector<LocalGradient> even, uneven;
-    for (const LocalGradient &gradient : members)
-      if (llvm::any_of(gradient.placement.getAxes(),
-                       [](auto axis) { return axis.getDim() != 0; })) {
-        emitError(gradient.value.getLoc())
-            << "the norm of gradients of an elastic step is a sum of rows, but "
-               "this gradient is cut along another dimension: "
-            << gradient.placement;
-        return nullptr;
-      }
-    for (const LocalGradient &gradient : members)
-      (hasSegments(gradient, segments, ranks) ? even : uneven)
-          .push_back(gradient);
-    if (!even.empty())
-      addToTotal(buildTreeSum(b, even, zero, segments, mesh, axes, ranks));
-    if (!uneven.empty())
-      addToTotal(buildSumOfRows(b, uneven, zero, mesh, axes, ranks));
+  for (const auto &[key, members] : elastic) {
+    auto [meshName, batchAxes, modelAxes] = key;
+    RowGradients group = {cast<FlatSymbolRefAttr>(meshName),
+                          cast<AxesAttr>(batchAxes), 1};
+    group.ranks = lookupMesh(from, group.mesh).getGroupSize(group.batchAxes);
+    terms.push_back(buildElasticSum(b, members, zero, segments, group,
+                                    cast<AxesAttr>(modelAxes)));
   }
-  return total;
+  return addScalars(b, terms);
 }
 
 Value regather::tg::buildClipCoefficient(B &b, Value squaredNorm,

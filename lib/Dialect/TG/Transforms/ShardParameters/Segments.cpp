@@ -106,7 +106,8 @@ SmallVector<Value> regather::tg::spmd::buildOnSegments(
 
   SmallVector<Type> segmentTypes(types);
   for (auto [type, dim] : llvm::zip_equal(segmentTypes, split.results))
-    if (dim) {
+    // A collective, which gives a future, is never carried out by segments.
+    if (dim && count != 1) {
       auto tensor = cast<RankedTensorType>(type);
       SmallVector<int64_t> shape(tensor.getShape());
       shape[*dim] /= count;

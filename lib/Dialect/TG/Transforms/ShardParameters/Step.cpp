@@ -221,7 +221,9 @@ static bool canCutAgain(PlacementAttr placement, RankedTensorType local,
         return axis.getKind() == PlacementKind::Shard && axis.getDim() == 0;
       }))
     return true;
-  return local.getDimSize(0) % mesh.shardRanks == 0 &&
+  // What ranks of an elastic step cut may not depend on how many there are.
+  int64_t parts = mesh.segments ? mesh.segments : mesh.shardRanks;
+  return local.getDimSize(0) % parts == 0 &&
          (placement.getGlobalShape().empty() ||
           placement.getGlobalShape().front() % local.getDimSize(0) == 0);
 }

@@ -84,6 +84,8 @@ private:
   LogicalResult visitAddition(Operation *op, BatchParts &parts);
   LogicalResult visitExchange(CollectiveOpInterface op, BatchParts &parts);
   LogicalResult visitWait(WaitOp wait, BatchParts &parts);
+  LogicalResult visitOther(Operation *op, const BatchParts &parts);
+  void visitOtherWait(WaitOp wait, Operation *source, BatchParts &parts);
   LogicalResult visitReturn(Operation *op, const BatchParts &parts);
   /// Notes a sum, unless it is whole.
   void setSum(Value value, int64_t first, int64_t count, int64_t scope,
@@ -91,6 +93,10 @@ private:
   /// How many neighbouring ranks a group of these axes joins begin with: the
   /// segments of one of its members. Nothing for axes without the batch.
   std::optional<int64_t> getScope(AxesAttr axes);
+  /// Those of `axes` over which ranks share the batch.
+  AxesAttr getBatchAxes(AxesAttr axes);
+  /// True for a collective over none of them.
+  bool isAlongOtherAxes(Operation *op);
   /// An error at `op`, with what the step promises.
   InFlightDiagnostic emit(Operation *op);
 
@@ -147,22 +153,38 @@ void BatchWalk::addArguments() {
     auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
     auto placement =
         func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
-    if (!role || role.getKind() != RoleKind::Input || !placement ||
-        placement.getAxes().size() != 1)
+    if (!role || role.getKind() != RoleKind::Input || !placement)
       continue;
-    AxisPlacementAttr axis = placement.getAxes().front();
     MeshOp declared = lookupMesh(func, placement.getMesh());
-    if (axis.getKind() != PlacementKind::Shard || !declared)
+    if (!declared)
       continue;
-    int64_t ranks = declared.getGroupSize(axis.getAxes());
-    if (segments % ranks != 0)
-      continue;
-    int64_t count = segments / ranks;
-    arguments[func.getArgument(i)] = {BatchPart::Kind::Rows, axis.getDim(), 0,
-                                      count, count};
-    mesh = declared;
-    dataAxes = axis.getAxes();
+    for (AxisPlacementAttr axis : placement.getAxes()) {
+      AxesAttr own = getBatchAxes(axis.getAxes());
+      int64_t ranks = declared.getGroupSize(own);
+      if (axis.getKind() != PlacementKind::Shard || own.getNames().empty() ||
+          segments % ranks != 0)
+        continue;
+      int64_t count = segments / ranks;
+      arguments[func.getArgument(i)] = {BatchPart::Kind::Rows, axis.getDim(), 0,
+                                        count, count};
+      mesh = declared;
+      dataAxes = own;
+    }
   }
+}
+
+AxesAttr BatchWalk::getBatchAxes(AxesAttr axes) {
+  SmallVector<StringAttr> names;
+  for (StringAttr name : axes.getNames())
+    if (!getModelSegments(func, name))
+      names.push_back(name);
+  return AxesAttr::get(axes.getContext(), names);
+}
+
+bool BatchWalk::isAlongOtherAxes(Operation *op) {
+  auto collective = dyn_cast_or_null<CollectiveOpInterface>(op);
+  return collective &&
+         getBatchAxes(collective.getAxesAttr()).getNames().empty();
 }
 
 void BatchWalk::visitSlice(tensor::ExtractSliceOp slice, BatchPart part,
@@ -368,6 +390,10 @@ LogicalResult BatchWalk::visitExchange(CollectiveOpInterface op,
 
 LogicalResult BatchWalk::visitWait(WaitOp wait, BatchParts &parts) {
   Operation *source = wait.getFuture().getDefiningOp();
+  if (isAlongOtherAxes(source)) {
+    visitOtherWait(wait, source, parts);
+    return success();
+  }
   int64_t dim;
   if (auto gather = dyn_cast_or_null<AllGatherOp>(source))
     dim = gather.getDim();
@@ -387,6 +413,49 @@ LogicalResult BatchWalk::visitWait(WaitOp wait, BatchParts &parts) {
                      it->second.scope};
   }
   return success();
+}
+
+/// A collective over axes that have nothing to do with the batch sums, or
+/// moves, what belongs to the same rows. Of sums over the batch, it may only do
+/// so with those of one segment, which then are another number each.
+LogicalResult BatchWalk::visitOther(Operation *op, const BatchParts &parts) {
+  std::optional<Reduction> reduction = getReduction(op);
+  if (!reduction || *reduction == Reduction::Max)
+    return success();
+  for (Value operand : op->getOperands()) {
+    auto it = parts.find(operand);
+    if (it != parts.end() && it->second.kind != BatchPart::Kind::Rows &&
+        it->second.count != 1)
+      return emit(op) << "changes the sum of " << describe(it->second)
+                      << " before it is that of the batch";
+  }
+  return success();
+}
+
+/// The dimensions along which a collective puts blocks of ranks elsewhere.
+static SmallVector<int64_t, 2> getMovedDims(Operation *op) {
+  if (auto gather = dyn_cast<AllGatherOp>(op))
+    return {static_cast<int64_t>(gather.getDim())};
+  if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+    return {static_cast<int64_t>(scatter.getDim())};
+  if (auto exchange = dyn_cast<AllToAllOp>(op))
+    return {static_cast<int64_t>(exchange.getSplitDim()),
+            static_cast<int64_t>(exchange.getConcatDim())};
+  return {};
+}
+
+/// Rows stay where they are, unless blocks of their dimension move.
+void BatchWalk::visitOtherWait(WaitOp wait, Operation *source,
+                               BatchParts &parts) {
+  SmallVector<int64_t, 2> moved = getMovedDims(source);
+  for (auto [operand, result] :
+       llvm::zip_equal(source->getOperands(), wait.getResults()))
+    if (auto it = parts.find(operand);
+        it != parts.end() && (it->second.kind == BatchPart::Kind::Sum ||
+                              !llvm::is_contained(moved, it->second.dim))) {
+      BatchPart part = it->second;
+      parts[result] = part;
+    }
 }
 
 LogicalResult BatchWalk::visitReturn(Operation *op, const BatchParts &parts) {
@@ -426,6 +495,8 @@ LogicalResult BatchWalk::visitLaunch(LaunchOp launch, BatchParts &parts) {
 }
 
 LogicalResult BatchWalk::visit(Operation *op, BatchParts &parts) {
+  if (isAlongOtherAxes(op))
+    return visitOther(op, parts);
   if (std::optional<Reduction> reduction = getReduction(op);
       reduction && *reduction != Reduction::Max)
     return emit(op) << "sums in the order of the ranks";
