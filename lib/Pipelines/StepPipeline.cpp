@@ -39,10 +39,12 @@ static ShardStepPassOptions getModelSharding(const StepOptions &options) {
   ShardStepPassOptions model = options.model;
   model.mesh = options.shard.mesh;
   model.meshName = options.shard.meshName;
+  if (model.cluster.empty())
+    model.cluster = options.cluster;
   // Placements of an elastic step may not depend on how many ranks share the
   // batch, as times do.
-  if (model.cluster.empty() && !options.shard.elastic)
-    model.cluster = options.cluster;
+  if (options.shard.elastic)
+    model.cluster.clear();
   if (options.dispatch.isWanted())
     model.gatherExperts = true;
   // Left to itself, the pass takes what it knows by name.

@@ -13,6 +13,7 @@ pytest.importorskip("torch", reason="capturing needs PyTorch")
 import captured_models  # noqa: E402
 import torch  # noqa: E402
 from capture_cases import ROOT  # noqa: E402
+from model_cases import library_model, random_tokens  # noqa: E402
 from regather_tools import Result, run_tool  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
@@ -66,6 +67,47 @@ def test_same_bits_on_any_ranks(llama: Path, options: list[str]) -> None:
 def test_ranks_show_without_it(llama: Path) -> None:
     """The comparison sees a difference if there is one."""
     assert results(llama, 8) != results(llama, 1)
+
+
+@pytest.mark.parametrize("mesh", ["tp:2", "cp:2"])
+def test_same_bits_beside_other_axes(llama: Path, mesh: str) -> None:
+    """Ranks of tp and cp have sums of their own, which dp does not change."""
+    elastic = f"--elastic={SEGMENTS}"
+    found = {results(llama, 2 * ranks, f"--mesh=dp:{ranks},{mesh}", elastic)
+             for ranks in (1, 8)}
+    assert len(found) == 1
+
+
+# Rows and columns of all matrices, the vocabulary and the sequence between.
+PLACED = ["--shard=/layers.*(wq|wk|wv|w1|w3)/=[tp] shard 0",
+          "--shard=embedding=[tp] shard 0", "--shard=output=[tp] shard 0",
+          "--shard=output(embedding)=[tp] shard 1"]
+
+
+def test_same_bits_on_any_ranks_beside_placed_parts(llama: Path) -> None:
+    found = {results(llama, 2 * ranks, f"--mesh=dp:{ranks},tp:2",
+                     f"--elastic={SEGMENTS}", "--layout=per-parameter", *PLACED)
+             for ranks in (1, 4)}
+    assert len(found) == 1
+
+
+def test_same_bits_beside_experts(tmp_path: Path) -> None:
+    """ep cuts the batch as well, which dp cuts again."""
+    model, _, loss, target = library_model("mixtral_grouped")
+    tokens = random_tokens(8, 6)
+    captured_models.lower("mixtral_grouped-8-rows", captured_models.Step(
+        model, {"input_ids": tokens, "labels": tokens.roll(1, 1)}, loss,
+        target), tmp_path)
+    found = set()
+    for ranks in (1, 4):
+        result = run_tool(
+            "regather", "run", "step.fx.json", "--inputs",
+            "arguments.safetensors", f"--mesh=dp:{ranks},ep:2", "--elastic=4",
+            f"--optimizer={OPTIMIZER}", "--learning-rate=0.01", "--steps=3",
+            "--outputs", "out.safetensors", "--quiet", cwd=tmp_path)
+        assert result.code == 0, result.stderr
+        found.add((tmp_path / "out.safetensors").read_bytes())
+    assert len(found) == 1
 
 
 STEP = """

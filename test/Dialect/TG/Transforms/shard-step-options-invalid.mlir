@@ -8,7 +8,6 @@
 // RUN: not regather-opt %s "--tg-shard-step=shard={up=[tp] shard 0}" 2>&1 | FileCheck %s --check-prefix=MESH
 // RUN: regather-opt %s "--tg-shard-step=mesh=tp:3" 2>&1 | FileCheck %s --check-prefix=IDLE
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2,tp:2 model-axes=tp shard-axis=tp" 2>&1 | FileCheck %s --check-prefix=BOTH
-// RUN: not regather-opt %s "--tg-shard-step=mesh=dp:2,tp:2 shard={up=[tp] shard 0}" "--tg-shard-parameters=mesh=dp:2,tp:2 model-axes=tp elastic=4" 2>&1 | FileCheck %s --check-prefix=ELASTIC
 
 // AXIS: option 'shard' names axis "tq", which is not in option 'mesh': "tp"
 // TEXT: option 'shard' expects a placement over one axis, such as 'layers.*.wq=[tp] shard 0' or 'output(layers.*.wo)=[tp] shard 1', got "up=[tp] cut 0"
@@ -20,7 +19,6 @@
 // MESH: option 'mesh' is missing
 // IDLE: warning: axis "tp" of option 'mesh' splits nothing: its 3 ranks do the same work, because no cut costs less; say with option 'shard' what lies over it
 // BOTH: options 'model-axes' and 'shard-axis' both name axis "tp"
-// ELASTIC: option 'elastic' makes trees of sums over the batch alone, but option 'model-axes' says that the step is sharded over "tp", too
 func.func @step(
     %up: tensor<8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "up"},
     %x: tensor<8x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<8x8xf32> {

@@ -151,3 +151,56 @@ func.func @unfinished(%x: tensor<2x2xf32> {tg.role = #tg.role<input>, tg.placeme
 func.func @zero() attributes {tg.elastic = 0 : i64} {
   return
 }
+
+// -----
+
+// expected-error @+1 {{'tg.model_segments' must be a dictionary of numbers of i64, none negative}}
+func.func @model() attributes {tg.model_segments = {tp = -1 : i64}} {
+  return
+}
+
+// -----
+
+tg.mesh @mesh [dp = 2, tp = 2]
+
+// Ranks of tp have rows of their own sums, in their own order; the batch is
+// still followed behind it.
+// expected-note @+1 {{the step is elastic}}
+func.func @beside(%x: tensor<4x2xf32> {tg.role = #tg.role<input>, tg.placement = #tg.placement<@mesh [[dp] = shard 0, [tp] = shard 1]>}) -> tensor<2xf32> attributes {tg.elastic = 4 : i64, tg.model_segments = {tp = 0 : i64}} {
+  %0 = tg.all_reduce sum %x on @mesh [tp] phase forward : (tensor<4x2xf32>) -> !tg.future<tensor<4x2xf32>>
+  %1 = tg.wait %0 : !tg.future<tensor<4x2xf32>>
+  // expected-error @+1 {{sums 2 segments of the batch in an order of its own}}
+  %2 = tg.node "aten.sum.dim_IntList"(%1) args [#tg.operand<0>, [0]] : (tensor<4x2xf32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+
+// -----
+
+tg.mesh @mesh [dp = 2, tp = 2]
+
+// Where the ranks of dp cut the batch, those of tp add nothing.
+// expected-note @+1 {{the step is elastic}}
+func.func @between(%x: tensor<2x2xf32> {tg.role = #tg.role<input>, tg.placement = #tg.placement<@mesh [[tp, dp] = shard 0]>}) -> tensor<2xf32> attributes {tg.elastic = 4 : i64, tg.model_segments = {tp = 0 : i64}} {
+  %s0 = tensor.extract_slice %x[0, 0] [1, 2] [1, 1] : tensor<2x2xf32> to tensor<1x2xf32>
+  %s1 = tensor.extract_slice %x[1, 0] [1, 2] [1, 1] : tensor<2x2xf32> to tensor<1x2xf32>
+  %0 = tg.node "aten.sum.dim_IntList"(%s0) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %1 = tg.node "aten.sum.dim_IntList"(%s1) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %2 = tg.node "aten.add.Tensor"(%0, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  // expected-error @+1 {{changes the sum of segments 0 to 1 before it is that of the batch}}
+  %3 = tg.all_reduce sum %2 on @mesh [tp] phase backward : (tensor<2xf32>) -> !tg.future<tensor<2xf32>>
+  %4 = tg.wait %3 : !tg.future<tensor<2xf32>>
+  return %4 : tensor<2xf32>
+}
+
+// -----
+
+tg.mesh @mesh [dp = 2, tp = 2]
+
+// A collective over both sums in the order of both.
+// expected-note @+1 {{the step is elastic}}
+func.func @both(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tg.elastic = 4 : i64, tg.model_segments = {tp = 0 : i64}} {
+  // expected-error @+1 {{sums in the order of the ranks}}
+  %0 = tg.all_reduce sum %x on @mesh [dp, tp] phase forward : (tensor<4xf32>) -> !tg.future<tensor<4xf32>>
+  %1 = tg.wait %0 : !tg.future<tensor<4xf32>>
+  return %1 : tensor<4xf32>
+}

@@ -188,7 +188,8 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     the batch are carried out on one segment after the other, and combined as
     soon as they can be; the ranks combine their sums as a tree, too, by
     `tg.all_to_all` or `tg.all_gather` and additions of their own. The step
-    says so with `tg.elastic`.
+    says so with `tg.elastic`, and with `tg.model_segments` over which axes of
+    `model-axes` it was cut before: their sums stay as they are.
 
     Postcondition: the step passes `tg-verify-step`. On a mesh of one rank it
     computes, bit for bit, what it did before, unless it is elastic.

@@ -179,17 +179,14 @@ static Value buildScalar(B &b, ValueRange inputs, Type type,
   return generic.getResult(0);
 }
 
-/// The sum of scalars, in order; null of none.
-static Value addScalars(B &b, ArrayRef<Value> terms) {
-  Value total;
-  for (Value term : terms)
-    total = total ? buildScalar(b, {total, term}, b.getF64Type(),
-                                [](B &inner, ValueRange pair) -> Value {
-                                  return arith::AddFOp::create(inner, pair[0],
-                                                               pair[1]);
-                                })
-                  : term;
-  return total;
+/// The sum of two scalars; the second if there is no first one yet.
+static Value addScalars(B &b, Value total, Value term) {
+  return total ? buildScalar(b, {total, term}, b.getF64Type(),
+                             [](B &inner, ValueRange terms) -> Value {
+                               return arith::AddFOp::create(inner, terms[0],
+                                                            terms[1]);
+                             })
+               : term;
 }
 
 //===----------------------------------------------------------------------===//
@@ -348,12 +345,11 @@ static Value buildElasticSum(B &b, ArrayRef<RowGradient> gradients, Value zero,
   for (const RowGradient &gradient : gradients)
     (hasSegments(gradient, segments, group.ranks) ? even : uneven)
         .push_back(gradient);
-  SmallVector<Value> terms;
+  Value sum;
   if (!even.empty())
-    terms.push_back(buildTreeSum(b, even, zero, segments, group));
+    sum = buildTreeSum(b, even, zero, segments, group);
   if (!uneven.empty())
-    terms.push_back(buildSumOfRows(b, uneven, zero, group));
-  Value sum = terms.size() == 1 ? terms.front() : addScalars(b, terms);
+    sum = addScalars(b, sum, buildSumOfRows(b, uneven, zero, group));
   return modelAxes.getNames().empty()
              ? sum
              : buildAllReduce(b, sum, group.mesh, modelAxes);
@@ -405,23 +401,25 @@ Value regather::tg::buildSquaredNorm(B &b, Operation *from,
     Value &sum = sums[{Attribute(meshName), Attribute(axes)}];
     sum = buildSumOfSquares(b, gradient, sizes, sum ? sum : zero);
   }
-  SmallVector<Value> terms;
+  Value total;
   for (auto [group, sum] : sums) {
     auto axes = cast_if_present<AxesAttr>(group.second);
-    terms.push_back(
+    Value whole =
         axes
             ? buildAllReduce(b, sum, cast<FlatSymbolRefAttr>(group.first), axes)
-            : sum);
+            : sum;
+    total = addScalars(b, total, whole);
   }
   for (const auto &[key, members] : elastic) {
     auto [meshName, batchAxes, modelAxes] = key;
     RowGradients group = {cast<FlatSymbolRefAttr>(meshName),
                           cast<AxesAttr>(batchAxes), 1};
     group.ranks = lookupMesh(from, group.mesh).getGroupSize(group.batchAxes);
-    terms.push_back(buildElasticSum(b, members, zero, segments, group,
-                                    cast<AxesAttr>(modelAxes)));
+    total = addScalars(b, total,
+                       buildElasticSum(b, members, zero, segments, group,
+                                       cast<AxesAttr>(modelAxes)));
   }
-  return addScalars(b, terms);
+  return total;
 }
 
 Value regather::tg::buildClipCoefficient(B &b, Value squaredNorm,
