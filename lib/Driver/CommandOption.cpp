@@ -180,6 +180,12 @@ static const CommandOption kOptions[] = {
      "as 1.25; a step for which that is too little is run again with room for "
      "all (default none: what the ranks need is gathered)",
      kPlaced, readStep},
+    {"elastic-axes", "AXIS:S",
+     "With --elastic, an axis that cuts the model, such as tp:4: sums over "
+     "what "
+     "it cuts are trees over S segments, too, so that no bit depends on the "
+     "number of its ranks (default: its sums are in the order of its ranks)",
+     kSharded, readStep},
     {"memory", "BYTES",
      "Most that each rank may use, such as 80GB or 64GiB, arguments included: "
      "of policies, budgets to recompute and resharding that no other option "

@@ -100,17 +100,26 @@ static Failure readBuckets(Choice<BucketCollectivesPassOptions> &bucket,
   return Failure();
 }
 
-/// Reads the value of one option of tg-shard-parameters.
+/// Reads the value of one option of a pass.
+template <typename OptionsT>
+static Failure readField(OptionsT &options, StringRef name, StringRef text,
+                         StringRef origin) {
+  PassOptionFields fields(options);
+  const OptionField &field = *fields.find(name);
+  if (field.read(text))
+    return Failure();
+  return Failure(
+      (origin + " expects " +
+       (field.choices.empty() ? field.expected : listWords(field.choices)) +
+       ", got \"" + text + "\"")
+          .str());
+}
+
+/// The same for tg-shard-parameters.
 static Failure readSharding(StepOptions &options, StringRef name,
                             StringRef text, StringRef origin) {
-  PassOptionFields fields(options.shard);
-  const OptionField &field = *fields.find(name);
-  if (!field.read(text))
-    return Failure(
-        (origin + " expects " +
-         (field.choices.empty() ? field.expected : listWords(field.choices)) +
-         ", got \"" + text + "\"")
-            .str());
+  if (Failure failure = readField(options.shard, name, text, origin))
+    return failure;
   if (name == "batch")
     options.batch = options.shard.batch;
   if (name == "layout")
@@ -152,6 +161,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
   if (is_contained({"mesh", "replicate-axis", "batch", "layout", "elastic"},
                    name))
     return readSharding(options, name, text, origin);
+  if (name == "elastic-axes")
+    return readField(options.model, name, text, origin);
   if (name == "shard")
     return readAnnotations(options, text, origin);
   if (name == "policy")

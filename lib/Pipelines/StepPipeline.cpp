@@ -219,8 +219,15 @@ std::string regather::findContradiction(const StepOptions &options) {
   if (options.dispatch.isWanted() && options.shard.elastic)
     return "expert-capacity \"" + printStepOption(options, "expert-capacity") +
            "\" and elastic exclude each other: sums over rows that are sent "
-           "are "
-           "in the order of ranks";
+           "are in the order of ranks";
+  if (!options.model.elasticAxes.empty() && !options.shard.elastic)
+    return "elastic-axes \"" + options.model.elasticAxes.front() +
+           "\" needs a number of segments of the batch, elastic";
+  for (const std::string &text : options.model.elasticAxes)
+    if (!llvm::is_contained(getModelAxes(options),
+                            StringRef(text).split(':').first))
+      return "elastic-axes \"" + text +
+             "\" needs a mesh that has its axis, to cut the model over";
   if (hasDataAxis(options))
     return "";
   StepOptions given = options;

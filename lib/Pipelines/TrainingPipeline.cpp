@@ -49,6 +49,11 @@ struct TrainingPipelineOptions
       llvm::cl::desc("Number of segments of the batch over which sums are "
                      "trees, whatever the ranks; empty: sums are in the order "
                      "of the ranks")};
+  Option<std::string> elasticAxes{
+      *this, "elastic-axes",
+      llvm::cl::desc("An axis that cuts the model and the number of segments "
+                     "over which sums over it are trees, such as tp:4; empty: "
+                     "they are in the order of its ranks")};
   Option<std::string> fuseAttention{
       *this, "fuse-attention",
       llvm::cl::desc("What becomes of attention that is written as products "
@@ -116,6 +121,7 @@ struct TrainingPipelineOptions
             {"batch", batch},
             {"layout", layout},
             {"elastic", elastic},
+            {"elastic-axes", elasticAxes},
             {"fuse-attention", fuseAttention},
             {"expert-capacity", expertCapacity},
             {"chunk", chunk},

@@ -85,6 +85,7 @@ struct ShardParameters
     if (failed(dataMesh) || failed(checkNameIsFree(module, *dataMesh)))
       return signalPassFailure();
     dataMesh->segments = elastic;
+    dataMesh->ignoresSizes = elastic && hasElasticModelAxis(*entry);
     if (failed(shardStep(*entry, *dataMesh)))
       signalPassFailure();
   }
@@ -167,6 +168,14 @@ private:
     }
     if (!axes.empty())
       func->setAttr(kModelSegmentsAttrName, builder.getDictionaryAttr(axes));
+  }
+
+  /// True if sums over an axis that cut the step before are trees.
+  static bool hasElasticModelAxis(func::FuncOp func) {
+    auto axes = func->getAttrOfType<DictionaryAttr>(kModelSegmentsAttrName);
+    return axes && llvm::any_of(axes, [&](NamedAttribute axis) {
+             return getModelSegments(func, axis.getName()).value_or(0) != 0;
+           });
   }
 
   /// An elastic step is one of the global batch.

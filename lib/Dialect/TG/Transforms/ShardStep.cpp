@@ -9,6 +9,7 @@
 #include "ShardStep/AxisDefaults.h"
 #include "ShardStep/AxisSharder.h"
 #include "ShardStep/CausalMasks.h"
+#include "ShardStep/ElasticAxis.h"
 #include "ShardStep/EqualViews.h"
 #include "ShardStep/PlacementSearch.h"
 
@@ -80,6 +81,10 @@ private:
         chooseOrder(func, *whole, *annotations);
     if (failed(order))
       return failure();
+    FailureOr<AxisSegments> elastic =
+        readElasticAxis(func, *whole, elasticAxes, *order);
+    if (failed(elastic))
+      return failure();
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     MeshOp::create(builder, module.getLoc(), whole->symbol.getValue(),
                    whole->axes,
@@ -92,11 +97,16 @@ private:
         dataAxes.push_back(number);
     SmallVector<StringRef> done;
     for (StringRef axis : *order) {
-      if (failed(shardOver(func, getAxisMesh(*whole, axis, done), *annotations,
-                           dataAxes)))
+      DataMesh axisMesh = getAxisMesh(*whole, axis, done);
+      if (axis == elastic->axis) {
+        axisMesh.segments = elastic->segments;
+        axisMesh.segmented = Group::Shard;
+      }
+      if (failed(shardOver(func, axisMesh, *annotations, dataAxes)))
         return failure();
       done.push_back(axis);
     }
+    markElasticAxis(func, *elastic);
     return success();
   }
 
@@ -214,8 +224,9 @@ private:
   /// `dataAxes`: numbers of the axes that no axis of the model is.
   LogicalResult searchSeeds(const Step &step, const DataMesh &axisMesh,
                             ArrayRef<unsigned> dataAxes, AxisSeeds &seeds) {
-    if (cluster.empty()) {
-      chooseSeeds(step, axisMesh, /*prices=*/nullptr, seeds);
+    // Times depend on how many ranks there are.
+    if (cluster.empty() || axisMesh.segments) {
+      chooseSeeds(step, getSearchMesh(axisMesh), /*prices=*/nullptr, seeds);
       return success();
     }
     Result<Cluster> known = loadCluster(cluster);
@@ -234,7 +245,8 @@ private:
   LogicalResult shardOver(func::FuncOp func, const DataMesh &axisMesh,
                           ArrayRef<Annotation> annotations,
                           ArrayRef<unsigned> dataAxes) {
-    if (axisMesh.shardRanks > 1 && cutsPositions(func, axisMesh, annotations))
+    bool isCut = axisMesh.getBlocks(Group::Shard) > 1;
+    if (isCut && cutsPositions(func, axisMesh, annotations))
       makeCausalMasks(func.getBody().front());
     FailureOr<Step> step = analyzeStep(func, axisMesh, ElementTypes(),
                                        /*ignore=*/{}, BatchMode::Global);
@@ -243,7 +255,7 @@ private:
     FailureOr<AxisSeeds> seeds = findSeeds(*step, axisMesh, annotations);
     if (failed(seeds))
       return failure();
-    if (axisMesh.shardRanks == 1)
+    if (!isCut)
       return success();
     if (seeds->empty() &&
         failed(searchSeeds(*step, axisMesh, dataAxes, *seeds)))

@@ -103,23 +103,33 @@ Value TreeSums::combineBlocks(Value blocks, Reduction reduction, int64_t dim,
       [&](Value low, Value high) { return combine(low, high, reduction); });
 }
 
+/// Which dimensions of a tensor with one more in front its dimensions are.
+static SmallVector<ReassociationIndices> groupBehindFirst(int64_t rank) {
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim != rank; ++dim)
+    groups.push_back({dim + 1});
+  if (rank > 0)
+    groups.front().insert(groups.front().begin(), 0);
+  return groups;
+}
+
 SmallVector<Value> TreeSums::reduce(ValueRange values, Reduction reduction,
                                     FlatSymbolRefAttr mesh, AxesAttr axes,
-                                    int64_t ranks) {
+                                    int64_t ranks, bool stacks) {
   if (ranks == 1)
     return SmallVector<Value>(values);
   SmallVector<Value> rows;
   SmallVector<Type> types;
   for (Value value : values) {
     auto type = cast<RankedTensorType>(value.getType());
-    if (type.getRank() == 0) {
-      type = type.clone({1});
-      value =
-          mark(tensor::ExpandShapeOp::create(builder, loc, type, value,
-                                             ArrayRef<ReassociationIndices>()))
-              ->getResult(0);
-    }
     SmallVector<int64_t> shape(type.getShape());
+    if (stacks || shape.empty()) {
+      shape.insert(shape.begin(), 1);
+      value = mark(tensor::ExpandShapeOp::create(
+                       builder, loc, type.clone(shape), value,
+                       groupBehindFirst(type.getRank())))
+                  ->getResult(0);
+    }
     shape[0] *= ranks;
     rows.push_back(value);
     types.push_back(type.clone(shape));
@@ -130,10 +140,11 @@ SmallVector<Value> TreeSums::reduce(ValueRange values, Reduction reduction,
   SmallVector<Value> results;
   for (auto [value, blocks] : llvm::zip_equal(values, gathered)) {
     Value result = combineBlocks(blocks, reduction, /*dim=*/0, ranks);
-    if (result.getType() != value.getType())
+    auto type = cast<RankedTensorType>(value.getType());
+    if (result.getType() != type)
       result = mark(tensor::CollapseShapeOp::create(
-                        builder, loc, cast<RankedTensorType>(value.getType()),
-                        result, ArrayRef<ReassociationIndices>()))
+                        builder, loc, type, result,
+                        groupBehindFirst(type.getRank())))
                    ->getResult(0);
     results.push_back(result);
   }

@@ -62,11 +62,13 @@ public:
   mlir::Value divide(mlir::Value value, int64_t divisor);
 
   /// What an all-reduce gives, over a group of `ranks` ranks. Receives as much
-  /// as an all-gather.
+  /// as an all-gather. With `stacks`, what is received has a dimension of its
+  /// own for the ranks, so that all others may be cut later.
   llvm::SmallVector<mlir::Value> reduce(mlir::ValueRange values,
                                         Reduction reduction,
                                         mlir::FlatSymbolRefAttr mesh,
-                                        AxesAttr axes, int64_t ranks);
+                                        AxesAttr axes, int64_t ranks,
+                                        bool stacks = false);
   /// What a reduce-scatter along `dim` gives, and receives as much.
   llvm::SmallVector<mlir::Value> scatter(mlir::ValueRange values,
                                          Reduction reduction, int64_t dim,

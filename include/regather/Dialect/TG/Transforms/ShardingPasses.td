@@ -63,6 +63,13 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
     as annotations, what it costs, and where the other beginning led. An axis
     over which no cut costs less splits nothing, with a warning.
 
+    With `elastic-axes=tp:S`, no bit of any result depends on the number of ranks
+    of tp: what it cuts has S equal segments, and every sum over them is a
+    balanced tree. All that is decided is decided as if there were S ranks, a
+    search included; what S does not divide is not cut. It has to be the last
+    axis, for what is cut behind it would be decided by the sizes that its ranks
+    leave. The step says so with `tg.model_segments`.
+
     Uneven parameters are padded; dimensions of inputs and of what leaves
     modules, and those that are cut by two axes, have to be divisible.
 
@@ -86,7 +93,10 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
            "by name or file; empty: bytes and operations are counted">,
     Option<"gatherExperts", "gather-experts", "bool", /*default=*/"false",
            "Ranks that have parts of the experts gather the matrices of all, "
-           "for tg-dispatch-rows">
+           "for tg-dispatch-rows">,
+    ListOption<"elasticAxes", "elastic-axes", "std::string",
+               "An axis and the number of equal segments of what it cuts over "
+               "which sums are trees, whatever the ranks, such as tp:4">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"

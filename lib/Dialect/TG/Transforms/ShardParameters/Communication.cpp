@@ -84,7 +84,8 @@ SmallVector<Value> Communication::reduce(ValueRange values, Reduction reduction,
     assert(reduction != Reduction::Avg && "segments are divided");
     int64_t ranks = mesh.countRanks(axes);
     numCollectives += ranks > 1;
-    return getTreeSums().reduce(values, reduction, mesh.symbol, axes, ranks);
+    return getTreeSums().reduce(values, reduction, mesh.symbol, axes, ranks,
+                                /*stacks=*/mesh.segmented == Group::Shard);
   }
   return wait(AllReduceOp::create(
       builder, loc, getFuture(builder.getContext(), values.getTypes()), values,

@@ -64,7 +64,7 @@ Value Partitioner::exchange(const ValueVersion &from, Value value,
   if (!type || !from.state.isSplit() || from.state.group != state.group ||
       from.state.dim == state.dim)
     return nullptr;
-  int64_t ranks = mesh.getRanks(state.group);
+  int64_t ranks = mesh.getBlocks(state.group);
   if (type.getDimSize(from.state.dim) % ranks != 0 ||
       type.getDimSize(state.dim) % ranks != 0)
     return nullptr;
@@ -84,7 +84,7 @@ int64_t Partitioner::getConversionBytes(Value value, const ValueVersion &seen,
   if (seen.state.isWhole())
     return 0;
   // All but the own part is sent; a sum that every rank needs, twice.
-  int64_t ranks = mesh.getRanks(seen.state.group);
+  int64_t ranks = mesh.getBlocks(seen.state.group);
   int64_t bytes = getTensorBytes(type) / ranks * (ranks - 1);
   if (seen.state.isPartial())
     return state.isWhole() ? 2 * bytes : bytes;
@@ -103,7 +103,7 @@ int64_t Partitioner::getCommunication(Operation *op, const ShardingRule &rule,
                                 dim ? ValueState::getSplit(group, *dim)
                                     : ValueState::getWhole());
   }
-  int64_t ranks = mesh.getRanks(group);
+  int64_t ranks = mesh.getBlocks(group);
   for (auto [result, dim] : llvm::zip_equal(op->getResults(), split.results))
     if (RankedTensorType type = getRuledTensor(result.getType());
         type && !dim && isDescribed(op, rule, result.getResultNumber()))

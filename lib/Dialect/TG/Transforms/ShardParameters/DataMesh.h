@@ -96,9 +96,15 @@ struct DataMesh {
   int64_t dataRanks = 1;
   int64_t shardRanks = 1;
   int64_t replicateRanks = 1;
-  /// Into how many equal segments sums over the batch cut it, whatever the
+  /// Into how many equal segments sums cut what a group splits, whatever the
   /// ranks; 0 if they are in the order of the ranks.
   int64_t segments = 0;
+  /// That group: the ranks of the batch, or those of an axis that cuts the
+  /// model.
+  Group segmented = Group::Data;
+  /// The number of ranks along an axis that cut the step before decides the
+  /// sizes of its values, but must not decide anything else.
+  bool ignoresSizes = false;
 
   AxesAttr getAxes(Group group) const {
     return group == Group::Data ? dataAxes : shardAxes;
@@ -108,15 +114,20 @@ struct DataMesh {
   }
   /// The number of ranks along axes of this mesh.
   int64_t countRanks(AxesAttr along) const;
-  /// Into how many equal blocks a dimension has to be divisible.
+  /// True if sums over what the group splits are trees over segments.
+  bool hasSegments(Group group) const {
+    return segments != 0 && group == segmented;
+  }
+  /// Into how many equal blocks a dimension has to be divisible. What is
+  /// decided by this number does not depend on the ranks of an elastic step.
   int64_t getBlocks(Group group) const {
-    return group == Group::Data && segments ? segments : getRanks(group);
+    return hasSegments(group) ? segments : getRanks(group);
   }
-  /// How many segments of the batch a rank holds.
+  /// How many segments a rank holds.
   int64_t getSegmentsPerRank() const {
-    return segments ? segments / dataRanks : 1;
+    return segments ? segments / getRanks(segmented) : 1;
   }
-  /// The type in which what is computed in `element` is summed over the batch.
+  /// The type in which what is computed in `element` is summed over a group.
   /// An elastic step adds segments, and ranks, in f32 if it is narrower: each
   /// addition in bf16 would round.
   mlir::Type getSumType(mlir::Type element) const;

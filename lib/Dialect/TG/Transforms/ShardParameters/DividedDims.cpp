@@ -49,14 +49,14 @@ bool Partitioner::divideSoftmax(Operation *op,
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   // What an uneven part is padded with would be counted.
   if (!state ||
-      type.getDimSize(softmax->dim) % mesh.getRanks(state->group) != 0)
+      type.getDimSize(softmax->dim) % mesh.getBlocks(state->group) != 0)
     return false;
   SmallVector<Value> parts;
   for (unsigned number : softmax->operands)
     parts.push_back(getAs(op->getOperand(number), *state));
   define(op->getResult(0),
          {*state, buildSoftmax(*softmax, parts, mesh.getAxes(state->group),
-                               communication)});
+                               mesh.getSegmentsPerRank(), communication)});
   markReplaced(op);
   remarkDivided(op, "reduces what its rows share over the ranks");
   return true;

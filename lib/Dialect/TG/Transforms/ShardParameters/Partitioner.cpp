@@ -156,7 +156,9 @@ ValueVersion Partitioner::convert(Value value, const ValueState &state) {
       return {state, part};
   if (!from.state.isWhole())
     from = getVersion(value, ValueState::getWhole());
-  if (mesh.getRanks(state.group) == 1)
+  // One rank of an axis that cuts the model decides as several would.
+  if (mesh.getRanks(state.group) == 1 &&
+      (goal == FactorGoal::MostBytes || !mesh.hasSegments(state.group)))
     return {state, from.local, /*zeroPadding=*/true};
   if (auto argument = dyn_cast<BlockArgument>(value);
       argument && cutArgument && state.isContiguous())
@@ -199,10 +201,11 @@ struct Rebuild {
 } // namespace
 
 /// How to compute the part of `value` that `state` describes from whole
-/// operands, or from operands for which the same can be asked.
+/// operands, or from operands for which the same can be asked. `isModel` if an
+/// axis cuts the model.
 static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
                                           const DataMesh &mesh, Group group,
-                                          bool allowStrided) {
+                                          bool isModel) {
   auto result = dyn_cast<OpResult>(value);
   if (!result)
     return std::nullopt;
@@ -211,7 +214,7 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
   if (!interface || op->getNumResults() != 1 || !isMemoryEffectFree(op))
     return std::nullopt;
   if (std::optional<IndexedGradient> gradient =
-          allowStrided ? matchIndexedGradient(op) : std::nullopt;
+          isModel ? matchIndexedGradient(op) : std::nullopt;
       gradient && canBuildPart(*gradient, ValueState::getSplit(group, cut))) {
     FactorSplit split{0, {}, {cut}};
     split.operands.resize(op->getNumOperands());
@@ -221,10 +224,11 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
   auto factor = findCutFactor(rule, rule.results.front(), cut);
   if (!factor || rule.factors[factor->first].kind != FactorKind::Parallel)
     return std::nullopt;
-  std::optional<FactorSplit> split =
-      splitFactor(op, rule, factor->first, mesh.getBlocks(group),
-                  /*allowUneven=*/group == Group::Shard,
-                  allowStrided ? std::optional(factor->second) : std::nullopt);
+  std::optional<FactorSplit> split = splitFactor(
+      op, rule, factor->first, mesh.getBlocks(group),
+      /*allowUneven=*/group == Group::Shard && !mesh.hasSegments(group),
+      isModel && mesh.segments == 0 ? std::optional(factor->second)
+                                    : std::nullopt);
   if (split && mesh.segments && dependsOnRows(op, *split))
     return std::nullopt;
   if (!split || !split->results.front() || !(*split->results.front() == cut))
@@ -283,7 +287,7 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
   auto slice = [&](Value operand, DimCut cut) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (goal != FactorGoal::LeastCommunication || !type ||
-        getBytes(operand) * mesh.getRanks(state.group) > getBytes(value))
+        getBytes(operand) * mesh.getBlocks(state.group) > getBytes(value))
       return false;
     ValueVersion part = {ValueState::getSplit(state.group, cut), Value()};
     part.local = communication.slice(operand, part.state);
@@ -394,7 +398,7 @@ Partitioner::rankSplit(Operation *op, const ShardingRule &rule,
       stationary += other.isStationary ? getBytes(value) : 0;
     }
   if (goal == FactorGoal::MostBytes)
-    return {0, bytes};
+    return {0, mesh.ignoresSizes ? 0 : bytes};
   return {stationary, -getCommunication(op, rule, split, group, operands)};
 }
 
@@ -416,15 +420,17 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
     seen.push_back({factor, outer, group});
     // Shards are cut where the ranks are, not where segments are.
     FactorKind kind = rule.factors[factor].kind;
-    if (mesh.segments && group == Group::Shard && kind != FactorKind::Parallel)
+    if (mesh.segments && !mesh.hasSegments(group) &&
+        kind != FactorKind::Parallel)
       return;
     // Shards of parameters, and segments, are blocks.
-    bool isStrided = goal == FactorGoal::LeastCommunication ||
-                     (group == Group::Data && mesh.segments == 0);
-    std::optional<FactorSplit> split =
-        splitFactor(op, rule, factor, mesh.getBlocks(group),
-                    /*allowUneven=*/group == Group::Shard,
-                    isStrided ? std::optional(outer) : std::nullopt);
+    bool isStrided =
+        mesh.segments == 0 &&
+        (goal == FactorGoal::LeastCommunication || group == Group::Data);
+    std::optional<FactorSplit> split = splitFactor(
+        op, rule, factor, mesh.getBlocks(group),
+        /*allowUneven=*/group == Group::Shard && !mesh.hasSegments(group),
+        isStrided ? std::optional(outer) : std::nullopt);
     if (!split || (split->uneven && kind == FactorKind::Sum &&
                    !ignoresPadding(rule, *split, operands)))
       return;
@@ -554,7 +560,7 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
                         : local);
   }
   SmallVector<Value> locals =
-      mesh.segments && group == Group::Data
+      mesh.hasSegments(group)
           ? buildOnSegments(op, rule, split, operands, types, mesh,
                             communication)
           : SmallVector<Value>(
@@ -703,7 +709,7 @@ void Partitioner::process(Operation *op) {
     op->setOperand(unread, operands[unread].local);
     operands[unread] = {ValueState::getWhole(), operands[unread].local};
   }
-  bool mayDivide = goal == FactorGoal::LeastCommunication && mesh.segments == 0;
+  bool mayDivide = goal == FactorGoal::LeastCommunication;
   if (mayDivide && buildWantedGradient(op))
     return;
   if (auto choice = chooseFactor(op, rule, operands))

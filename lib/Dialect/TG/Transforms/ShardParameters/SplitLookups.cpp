@@ -107,10 +107,10 @@ std::optional<Lookup> regather::tg::spmd::matchLookup(Operation *op) {
   return Lookup{node, *table, *indices, dim};
 }
 
-Value regather::tg::spmd::buildLookup(const Lookup &lookup, Value table,
-                                      Value indices, const ValueState &state,
-                                      const DataMesh &mesh,
-                                      Communication &communication) {
+static Value buildPartialLookup(const Lookup &lookup, Value table,
+                                Value indices, const ValueState &state,
+                                const DataMesh &mesh,
+                                Communication &communication) {
   PartNodes nodes(communication);
   OpBuilder &builder = communication.getBuilder();
   NodeOp node = lookup.node;
@@ -130,6 +130,21 @@ Value regather::tg::spmd::buildLookup(const Lookup &lookup, Value table,
                   builder.getI64IntegerAttr(lookup.dim),
                   OperandAttr::get(builder.getContext(), 1)});
   return nodes.select(local.inside, part, 0);
+}
+
+Value regather::tg::spmd::buildLookup(const Lookup &lookup, Value table,
+                                      Value indices, const ValueState &state,
+                                      const DataMesh &mesh,
+                                      Communication &communication) {
+  Value part =
+      buildPartialLookup(lookup, table, indices, state, mesh, communication);
+  Type element = getType(part).getElementType();
+  if (mesh.getSegmentsPerRank() == 1 || !isa<FloatType>(element))
+    return part;
+  // A sum has the zeros of other segments, too, which make of -0 a 0.
+  PartNodes nodes(communication);
+  return nodes.makeBinary(NodeTarget::AtenAddTensor, part,
+                          nodes.makeNumber(0, element));
 }
 
 //===----------------------------------------------------------------------===//

@@ -58,21 +58,43 @@ std::optional<Softmax> regather::tg::spmd::matchSoftmax(Operation *op) {
   return softmax;
 }
 
-static Value buildForward(const Softmax &softmax, Value input, AxesAttr axes,
-                          Communication &communication) {
+namespace {
+/// Where the parts of rows lie.
+struct RowParts {
+  int64_t dim;
+  AxesAttr axes;
+  int64_t segments;
+};
+} // namespace
+
+/// What the parts of each row reduce to.
+static Value reduceRows(Value part, Reduction reduction, const RowParts &rows,
+                        Communication &communication) {
   PartNodes nodes(communication);
-  Value largest =
-      communication
-          .reduce(nodes.reduce(NodeTarget::AtenAmaxDefault, input, softmax.dim),
-                  Reduction::Max, axes)
-          .front();
+  TreeSums sums = communication.getTreeSums();
+  NodeTarget target = reduction == Reduction::Max
+                          ? NodeTarget::AtenAmaxDefault
+                          : NodeTarget::AtenSumDimIntList;
+  Value own = combineTree<Value>(
+      0, rows.segments,
+      [&](int64_t number) {
+        return nodes.reduce(
+            target, sums.takeBlock(part, rows.dim, number, rows.segments),
+            rows.dim);
+      },
+      [&](Value low, Value high) {
+        return sums.combine(low, high, reduction);
+      });
+  return communication.reduce(own, reduction, rows.axes).front();
+}
+
+static Value buildForward(const Softmax &softmax, Value input,
+                          const RowParts &rows, Communication &communication) {
+  PartNodes nodes(communication);
+  Value largest = reduceRows(input, Reduction::Max, rows, communication);
   Value shifted = nodes.makeBinary(NodeTarget::AtenSubTensor, input, largest);
   Value powers = nodes.makeUnary(NodeTarget::AtenExpDefault, shifted);
-  Value sum = communication
-                  .reduce(nodes.reduce(NodeTarget::AtenSumDimIntList, powers,
-                                       softmax.dim),
-                          Reduction::Sum, axes)
-                  .front();
+  Value sum = reduceRows(powers, Reduction::Sum, rows, communication);
   if (!softmax.isLogarithm)
     return nodes.makeBinary(NodeTarget::AtenDivTensor, powers, sum);
   return nodes.makeBinary(NodeTarget::AtenSubTensor, shifted,
@@ -82,16 +104,12 @@ static Value buildForward(const Softmax &softmax, Value input, AxesAttr axes,
 /// With the gradient g and the result y of forward: g - exp(y) sum(g) of the
 /// logarithm, y (g - sum(g y)) of the softmax itself.
 static Value buildBackward(const Softmax &softmax, Value gradient, Value output,
-                           AxesAttr axes, Communication &communication) {
+                           const RowParts &rows, Communication &communication) {
   PartNodes nodes(communication);
   Value terms = gradient;
   if (!softmax.isLogarithm)
     terms = nodes.makeBinary(NodeTarget::AtenMulTensor, gradient, output);
-  Value sum = communication
-                  .reduce(nodes.reduce(NodeTarget::AtenSumDimIntList, terms,
-                                       softmax.dim),
-                          Reduction::Sum, axes)
-                  .front();
+  Value sum = reduceRows(terms, Reduction::Sum, rows, communication);
   if (!softmax.isLogarithm)
     return nodes.makeBinary(
         NodeTarget::AtenMulTensor, output,
@@ -103,7 +121,7 @@ static Value buildBackward(const Softmax &softmax, Value gradient, Value output,
 }
 
 Value regather::tg::spmd::buildSoftmax(const Softmax &softmax, ValueRange parts,
-                                       AxesAttr axes,
+                                       AxesAttr axes, int64_t segments,
                                        Communication &communication) {
   NodeOp node = softmax.node;
   Type element =
@@ -115,9 +133,10 @@ Value regather::tg::spmd::buildSoftmax(const Softmax &softmax, ValueRange parts,
   SmallVector<Value> operands;
   for (Value part : parts)
     operands.push_back(communication.castTo(part, computed));
+  RowParts rows = {softmax.dim, axes, segments};
   Value result = softmax.isBackward
-                     ? buildBackward(softmax, operands[0], operands[1], axes,
+                     ? buildBackward(softmax, operands[0], operands[1], rows,
                                      communication)
-                     : buildForward(softmax, operands[0], axes, communication);
+                     : buildForward(softmax, operands[0], rows, communication);
   return communication.castTo(result, element);
 }

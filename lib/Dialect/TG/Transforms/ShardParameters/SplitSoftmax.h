@@ -39,9 +39,11 @@ struct Softmax {
 std::optional<Softmax> matchSoftmax(mlir::Operation *op);
 
 /// The rank's part of the result, of its parts of the operands, which are cut
-/// along `dim` in equal parts over `axes`.
+/// along `dim` in equal parts over `axes`. What rows share is reduced over as
+/// many `segments` of a part, as a tree.
 mlir::Value buildSoftmax(const Softmax &softmax, mlir::ValueRange parts,
-                         AxesAttr axes, Communication &communication);
+                         AxesAttr axes, int64_t segments,
+                         Communication &communication);
 
 } // namespace regather::tg::spmd
 

@@ -8,6 +8,7 @@
 
 #include "Step.h"
 
+#include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
@@ -215,15 +216,28 @@ static LogicalResult chooseTypes(Step &step, Parameter &parameter,
 
 /// True if shards of rows may be cut further: two cuts of one dimension are one
 /// if the parts are equal.
-static bool canCutAgain(PlacementAttr placement, RankedTensorType local,
-                        const DataMesh &mesh) {
+static bool canCutAgain(func::FuncOp func, PlacementAttr placement,
+                        RankedTensorType local, const DataMesh &mesh) {
   if (!placement || llvm::none_of(placement.getAxes(), [](auto axis) {
         return axis.getKind() == PlacementKind::Shard && axis.getDim() == 0;
       }))
     return true;
-  // What ranks of an elastic step cut may not depend on how many there are.
+  // What ranks of an elastic step cut may not depend on how many there are, nor
+  // on how many have cut it before. Segments of both axes are one tree.
   int64_t parts = mesh.segments ? mesh.segments : mesh.shardRanks;
-  return local.getDimSize(0) % parts == 0 &&
+  int64_t rows = local.getDimSize(0);
+  if (mesh.segments)
+    for (AxisPlacementAttr axis : placement.getAxes())
+      for (StringAttr name : axis.getAxes().getNames())
+        if (int64_t before = getModelSegments(func, name).value_or(0);
+            before && axis.getDim() == 0) {
+          rows *= mesh.countRanks(
+              AxesAttr::get(func.getContext(), ArrayRef<StringAttr>(name)));
+          parts *= before;
+          if (!llvm::isPowerOf2_64(parts))
+            return false;
+        }
+  return rows % parts == 0 &&
          (placement.getGlobalShape().empty() ||
           placement.getGlobalShape().front() % local.getDimSize(0) == 0);
 }
@@ -275,7 +289,7 @@ static LogicalResult findParameters(Step &step, const DataMesh &mesh,
     parameter.ignored = match.pattern.has_value();
     parameter.sharded =
         mesh.shardAxes && parameter.type.getRank() > 0 && !parameter.ignored &&
-        canCutAgain(step.getArgumentPlacement(parameter.argument),
+        canCutAgain(step.func, step.getArgumentPlacement(parameter.argument),
                     parameter.type, mesh);
     if (failed(chooseTypes(step, parameter, types)))
       return failure();

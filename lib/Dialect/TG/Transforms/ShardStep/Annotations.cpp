@@ -92,6 +92,12 @@ static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
            << describeWish(annotation) << ", but " << what
            << " has no dimension " << *annotation.dim << ": " << type;
   int64_t size = tensor.getDimSize(*annotation.dim);
+  if (mesh.segments && size % mesh.segments != 0)
+    return func.emitError()
+           << "option 'shard' asks for \"" << annotation.text << "\", but the "
+           << mesh.segments << " segments of axis \"" << annotation.axis
+           << "\" do not divide the " << size << " elements of dimension "
+           << *annotation.dim << " of " << what;
   if (size % mesh.shardRanks == 0 || (mayBeUneven && size >= mesh.shardRanks))
     return success();
   return func.emitError() << describeWish(annotation) << ", but the "

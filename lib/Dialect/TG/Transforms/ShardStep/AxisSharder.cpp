@@ -80,8 +80,8 @@ Value AxisSharder::cutArgument(BlockArgument value, int64_t dim) {
   auto type = cast<RankedTensorType>(argument.local.getType());
   // An uneven part is padded, which an argument may be only once.
   PlacementAttr before = step.getArgumentPlacement(number);
-  if (type.getDimSize(dim) % mesh.shardRanks != 0 &&
-      (before || type.getDimSize(dim) < mesh.shardRanks))
+  if (type.getDimSize(dim) % mesh.getBlocks(Group::Shard) != 0 &&
+      (before || mesh.segments || type.getDimSize(dim) < mesh.shardRanks))
     return nullptr;
   argument.isOpen = false;
   argument.state = wanted;

@@ -1,0 +1,62 @@
+//===- SquareSums.h - Sums of squares of gradients ------------ -*- C++ -*-===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REGATHER_LIB_DIALECT_TG_TRANSFORMS_SQUARESUMS_H
+#define REGATHER_LIB_DIALECT_TG_TRANSFORMS_SQUARESUMS_H
+
+#include "GradientNorm.h"
+
+namespace regather::tg {
+
+/// How many elements of this rank's part along `dim`, from the first on, are
+/// not padding. May be negative, or more than there are.
+struct ValidSize {
+  int64_t dim;
+  mlir::Value size;
+};
+
+/// The dimensions along which some rank has padding, which may hold anything.
+llvm::SmallVector<ValidSize> buildValidSizes(mlir::ImplicitLocOpBuilder &b,
+                                             PlacementAttr placement,
+                                             mlir::RankedTensorType local,
+                                             MeshOp mesh);
+
+/// Zeros of f64, for sums.
+mlir::Value buildZeros(mlir::ImplicitLocOpBuilder &b,
+                       llvm::ArrayRef<int64_t> shape);
+
+/// Adds the squares of the elements that are not padding to `sum`, those of
+/// rows first (`RowSums.h`).
+mlir::Value buildSumOfSquares(mlir::ImplicitLocOpBuilder &b,
+                              const LocalGradient &gradient,
+                              llvm::ArrayRef<ValidSize> sizes, mlir::Value sum);
+
+/// The sum of squares of each row of a gradient.
+mlir::Value buildRowSums(mlir::ImplicitLocOpBuilder &b,
+                         const LocalGradient &gradient,
+                         llvm::ArrayRef<ValidSize> sizes);
+
+/// Sums `local` over the ranks of a group, in their order.
+mlir::Value buildAllReduce(mlir::ImplicitLocOpBuilder &b, mlir::Value local,
+                           mlir::FlatSymbolRefAttr mesh, AxesAttr axes);
+
+/// A scalar computation on tensors of rank 0.
+mlir::Value
+buildScalar(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange inputs,
+            mlir::Type type,
+            llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &,
+                                           mlir::ValueRange)>
+                fn);
+
+/// The sum of two scalars; the second if there is no first one yet.
+mlir::Value addScalars(mlir::ImplicitLocOpBuilder &b, mlir::Value total,
+                       mlir::Value term);
+
+} // namespace regather::tg
+
+#endif // REGATHER_LIB_DIALECT_TG_TRANSFORMS_SQUARESUMS_H
