@@ -133,8 +133,9 @@ GroupedGemmMatcher::match(ArrayRef<Operation *> ops, ValueRange inputs,
 
 LibraryMatch<GroupedGemmAttr>
 regather::tg::matchGroupedGemm(ArrayRef<Operation *> ops, ValueRange inputs,
-                               ValueRange outputs) {
-  return GroupedGemmMatcher(kSmallestGroupedGemm).match(ops, inputs, outputs);
+                               ValueRange outputs, bool takesSmall) {
+  return GroupedGemmMatcher(takesSmall ? 0 : kSmallestGroupedGemm)
+      .match(ops, inputs, outputs);
 }
 
 LibraryMatch<GroupedGemmAttr> regather::tg::matchGroupedGemm(KernelOp kernel) {

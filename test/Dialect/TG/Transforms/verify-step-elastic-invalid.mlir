@@ -204,3 +204,27 @@ func.func @both(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tg.elastic = 4 :
   %1 = tg.wait %0 : !tg.future<tensor<4xf32>>
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+tg.mesh @mesh [dp = 2, tp = 2]
+
+// What tp cuts has segments, too, but a collective sums over its ranks.
+// expected-note @+1 {{so that sums are a tree over 4 segments of what axis "tp" cuts}}
+func.func @ordered(%w: tensor<4x2xf32> {tg.role = #tg.role<parameter>, tg.placement = #tg.placement<@mesh [[tp] = shard 1]>}) -> tensor<4x2xf32> attributes {tg.elastic = 4 : i64, tg.model_segments = {tp = 4 : i64}} {
+  // expected-error @+1 {{sums in the order of the ranks}}
+  %0 = tg.all_reduce sum %w on @mesh [tp] phase forward : (tensor<4x2xf32>) -> !tg.future<tensor<4x2xf32>>
+  %1 = tg.wait %0 : !tg.future<tensor<4x2xf32>>
+  return %1 : tensor<4x2xf32>
+}
+
+// -----
+
+tg.mesh @mesh [dp = 2, tp = 2]
+
+// expected-note @+1 {{so that sums are a tree over 4 segments of what axis "tp" cuts}}
+func.func @columns(%w: tensor<4x2xf32> {tg.role = #tg.role<parameter>, tg.placement = #tg.placement<@mesh [[tp] = shard 1]>}) -> tensor<4xf32> attributes {tg.elastic = 4 : i64, tg.model_segments = {tp = 4 : i64}} {
+  // expected-error @+1 {{sums 2 segments of what axis "tp" cuts in an order of its own}}
+  %0 = tg.node "aten.sum.dim_IntList"(%w) args [#tg.operand<0>, [1]] : (tensor<4x2xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

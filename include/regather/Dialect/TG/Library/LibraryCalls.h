@@ -65,7 +65,7 @@ matchConvolution(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
 /// convolutions.
 LibraryMatch<GroupedGemmAttr>
 matchGroupedGemm(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
-                 mlir::ValueRange outputs);
+                 mlir::ValueRange outputs, bool takesSmall);
 
 /// The same for the body of a kernel, of any size.
 LibraryMatch<GemmAttr> matchGemm(KernelOp kernel);

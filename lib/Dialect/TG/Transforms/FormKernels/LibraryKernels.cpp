@@ -110,7 +110,7 @@ StringRef LibraryCall::match(Candidate &candidate) {
   }
   if (routine == LibraryRoutine::GroupedGemm) {
     auto match = matchGroupedGemm(candidate.members, candidate.inputs,
-                                  candidate.outputs);
+                                  candidate.outputs, takesSmall);
     candidate.call = match.call;
     return match.reason;
   }

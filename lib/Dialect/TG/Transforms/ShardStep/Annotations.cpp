@@ -107,6 +107,22 @@ static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
                           << " of " << what;
 }
 
+/// Emits an error if the annotation of an elastic axis cuts rows of the batch:
+/// what cuts them later would find other rows on another number of ranks.
+static LogicalResult verifyKeepsBatch(const Step &step, const DataMesh &mesh,
+                                      const Annotation &annotation,
+                                      const Twine &what) {
+  if (mesh.segments == 0 || annotation.dim != 0)
+    return success();
+  func::FuncOp func = step.func;
+  return func.emitError()
+         << "option 'shard' asks for \"" << annotation.text << "\", but axis \""
+         << annotation.axis
+         << "\" is one of option 'elastic-axes', which may not "
+            "cut the batch, dimension 0 of "
+         << what;
+}
+
 /// True if an axis before this one cuts the dimension.
 static bool isCutBefore(PlacementAttr placement, int64_t dim) {
   return placement &&
@@ -130,7 +146,10 @@ static LogicalResult seedArgument(const Step &step, const DataMesh &mesh,
   if (failed(checkCut(step, mesh, annotation, func.getArgumentTypes()[argument],
                       Twine(isParameter ? "parameter \"" : "\"") +
                           name.getValue() + "\"",
-                      mayBeUneven)))
+                      mayBeUneven)) ||
+      (step.getArgumentRole(argument).getKind() == RoleKind::Input &&
+       failed(verifyKeepsBatch(step, mesh, annotation,
+                               Twine("\"") + name.getValue() + "\""))))
     return failure();
   seeds.arguments[argument] = annotation.dim;
   return success();
@@ -229,7 +248,10 @@ static LogicalResult findValues(const Step &step, const DataMesh &mesh,
     for (Value output : outputs) {
       if (failed(checkCut(step, mesh, annotation, output.getType(),
                           "an output of module \"" + match.prefix + "\"",
-                          /*mayBeUneven=*/false)))
+                          /*mayBeUneven=*/false)) ||
+          failed(
+              verifyKeepsBatch(step, mesh, annotation,
+                               "an output of module \"" + match.prefix + "\"")))
         return failure();
       seeds.values[output] = annotation.dim;
     }

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Follows the batch from the inputs: the dimension of each value in which it
-// lies, and which segments that dimension holds. Where a sharding rule does not
-// say where the batch goes, it is not followed any further. What sums a segment
-// gives a leaf of the tree, and what adds two nodes has to add siblings;
-// nothing else may be done to a sum, but move its elements, until it is whole.
-// Kernels are followed as if their operations stood where they are launched.
+// lies, and which segments that dimension holds. Then does the same with what
+// an elastic axis of the model cuts, from the arguments that it cuts. Where a
+// sharding rule does not say where that goes, it is not followed any further.
+// What sums a segment gives a leaf of the tree, and what adds two nodes has to
+// add siblings; nothing else may be done to a sum, but move its elements, until
+// it is whole. Kernels are followed as if their operations stood where they are
+// launched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +35,8 @@ using namespace regather::tg;
 using namespace regather::tg::spmd;
 
 namespace {
-/// What a value has to do with the batch. Segments are counted from the first
-/// one of those ranks whose sums it may contain.
+/// What a value has to do with what is followed. Segments are counted from the
+/// first one of those ranks whose sums it may contain.
 struct BatchPart {
   enum class Kind {
     /// Has rows of `count` segments along `dim`, `first` being the first.
@@ -61,8 +63,13 @@ using BatchParts = llvm::DenseMap<Value, BatchPart>;
 
 class BatchWalk {
 public:
-  BatchWalk(FunctionOpInterface func, int64_t segments)
-      : func(func), segments(segments),
+  /// Follows what `modelAxis` cuts, or the batch if it is null.
+  BatchWalk(FunctionOpInterface func, int64_t segments,
+            StringAttr modelAxis = nullptr)
+      : func(func), segments(segments), modelAxis(modelAxis),
+        subject(modelAxis
+                    ? ("what axis \"" + modelAxis.getValue() + "\" cuts").str()
+                    : "the batch"),
         symbols(func->getParentOfType<ModuleOp>()) {}
 
   LogicalResult run();
@@ -93,8 +100,8 @@ private:
   /// How many neighbouring ranks a group of these axes joins begin with: the
   /// segments of one of its members. Nothing for axes without the batch.
   std::optional<int64_t> getScope(AxesAttr axes);
-  /// Those of `axes` over which ranks share the batch.
-  AxesAttr getBatchAxes(AxesAttr axes);
+  /// Those of `axes` over which ranks share what is followed.
+  AxesAttr getOwnAxes(AxesAttr axes);
   /// True for a collective over none of them.
   bool isAlongOtherAxes(Operation *op);
   /// An error at `op`, with what the step promises.
@@ -102,8 +109,11 @@ private:
 
   FunctionOpInterface func;
   int64_t segments;
+  StringAttr modelAxis;
+  /// What is followed, in words.
+  std::string subject;
   SymbolTable symbols;
-  /// The axes over which ranks share the batch, and their mesh.
+  /// The axes over which ranks share what is followed, and their mesh.
   AxesAttr dataAxes;
   MeshOp mesh;
   BatchParts arguments;
@@ -140,7 +150,7 @@ InFlightDiagnostic BatchWalk::emit(Operation *op) {
   InFlightDiagnostic diag = op->emitError();
   diag.attachNote(func.getLoc())
       << "the step is elastic, so that sums are a tree over " << segments
-      << " segments";
+      << " segments" << (modelAxis ? " of " + subject : "");
   return diag;
 }
 
@@ -153,16 +163,20 @@ void BatchWalk::addArguments() {
     auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
     auto placement =
         func.getArgAttrOfType<PlacementAttr>(i, kPlacementAttrName);
-    if (!role || role.getKind() != RoleKind::Input || !placement)
+    bool isStart = modelAxis || (role && role.getKind() == RoleKind::Input);
+    if (!isStart || !placement)
       continue;
     MeshOp declared = lookupMesh(func, placement.getMesh());
     if (!declared)
       continue;
     for (AxisPlacementAttr axis : placement.getAxes()) {
-      AxesAttr own = getBatchAxes(axis.getAxes());
+      AxesAttr own = getOwnAxes(axis.getAxes());
       int64_t ranks = declared.getGroupSize(own);
       if (axis.getKind() != PlacementKind::Shard || own.getNames().empty() ||
           segments % ranks != 0)
+        continue;
+      // Of what others cut as well, a rank has no whole segments.
+      if (modelAxis && own != axis.getAxes())
         continue;
       int64_t count = segments / ranks;
       arguments[func.getArgument(i)] = {BatchPart::Kind::Rows, axis.getDim(), 0,
@@ -173,18 +187,17 @@ void BatchWalk::addArguments() {
   }
 }
 
-AxesAttr BatchWalk::getBatchAxes(AxesAttr axes) {
+AxesAttr BatchWalk::getOwnAxes(AxesAttr axes) {
   SmallVector<StringAttr> names;
   for (StringAttr name : axes.getNames())
-    if (!getModelSegments(func, name))
+    if (modelAxis ? name == modelAxis : !getModelSegments(func, name))
       names.push_back(name);
   return AxesAttr::get(axes.getContext(), names);
 }
 
 bool BatchWalk::isAlongOtherAxes(Operation *op) {
   auto collective = dyn_cast_or_null<CollectiveOpInterface>(op);
-  return collective &&
-         getBatchAxes(collective.getAxesAttr()).getNames().empty();
+  return collective && getOwnAxes(collective.getAxesAttr()).getNames().empty();
 }
 
 void BatchWalk::visitSlice(tensor::ExtractSliceOp slice, BatchPart part,
@@ -282,8 +295,8 @@ LogicalResult BatchWalk::visitRuled(Operation *op, const ShardingRule &rule,
     if (!sums || result.use_empty())
       continue;
     if (part.count != 1)
-      return emit(op) << "sums " << part.count
-                      << " segments of the batch in an order of its own";
+      return emit(op) << "sums " << part.count << " segments of " << subject
+                      << " in an order of its own";
     setSum(result, part.first, 1, part.scope, parts);
   }
   return success();
@@ -314,7 +327,7 @@ LogicalResult BatchWalk::visitAddition(Operation *op, BatchParts &parts) {
   }
   if (sums.size() == 1)
     return emit(op) << "adds something to the sum of " << describe(sums.front())
-                    << " before it is that of the batch";
+                    << " before it is that of " << subject;
   BatchPart low = sums.front(), high = sums.back();
   if (low.first > high.first)
     std::swap(low, high);
@@ -348,7 +361,7 @@ LogicalResult BatchWalk::visitSums(Operation *op, BatchParts &parts) {
                        "does not";
   if (!moves && common->count != 1)
     return emit(op) << "changes the sum of " << describe(*common)
-                    << " before it is that of the batch";
+                    << " before it is that of " << subject;
   for (Value result : op->getResults())
     parts[result] = *common;
   return success();
@@ -427,7 +440,7 @@ LogicalResult BatchWalk::visitOther(Operation *op, const BatchParts &parts) {
     if (it != parts.end() && it->second.kind != BatchPart::Kind::Rows &&
         it->second.count != 1)
       return emit(op) << "changes the sum of " << describe(it->second)
-                      << " before it is that of the batch";
+                      << " before it is that of " << subject;
   }
   return success();
 }
@@ -464,7 +477,7 @@ LogicalResult BatchWalk::visitReturn(Operation *op, const BatchParts &parts) {
     if (it == parts.end() || it->second.kind == BatchPart::Kind::Rows)
       continue;
     return emit(op) << "result " << operand.getOperandNumber()
-                    << " is a sum over a part of the batch";
+                    << " is a sum over a part of " << subject;
   }
   return success();
 }
@@ -564,5 +577,14 @@ LogicalResult regather::tg::verifyElasticSums(FunctionOpInterface func) {
       !func.getFunctionBody().hasOneBlock() ||
       !func->getParentOfType<ModuleOp>())
     return success();
-  return BatchWalk(func, segments).run();
+  if (failed(BatchWalk(func, segments).run()))
+    return failure();
+  auto axes = func->getAttrOfType<DictionaryAttr>(kModelSegmentsAttrName);
+  if (!axes)
+    return success();
+  for (NamedAttribute axis : axes)
+    if (int64_t own = *getModelSegments(func, axis.getName());
+        own != 0 && failed(BatchWalk(func, own, axis.getName()).run()))
+      return failure();
+  return success();
 }
