@@ -319,6 +319,34 @@ Value Communication::slice(Value whole, const ValueState &state) {
   return collapseOuter(part, cut, mesh.getLocalType(type, state));
 }
 
+Value Communication::takeSegment(Value value, DimCut cut, int64_t number,
+                                 int64_t count) {
+  // A future has no segments.
+  if (count == 1)
+    return value;
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[cut.dim] /= count;
+  Value segment = getTreeSums().takeBlock(
+      expandOuter(value, cut), getInnerDim(type.getRank(), cut, cut.dim),
+      number, count);
+  return collapseOuter(segment, cut, type.clone(shape));
+}
+
+Value Communication::joinSegments(ValueRange segments, DimCut cut) {
+  if (segments.size() == 1)
+    return segments.front();
+  auto type = cast<RankedTensorType>(segments.front().getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[cut.dim] *= static_cast<int64_t>(segments.size());
+  SmallVector<Value> expanded;
+  for (Value segment : segments)
+    expanded.push_back(expandOuter(segment, cut));
+  return collapseOuter(getTreeSums().concatenate(
+                           expanded, getInnerDim(type.getRank(), cut, cut.dim)),
+                       cut, type.clone(shape));
+}
+
 SmallVector<Value> Communication::unflatten(Value flat,
                                             ArrayRef<int64_t> offsets,
                                             TypeRange types) {

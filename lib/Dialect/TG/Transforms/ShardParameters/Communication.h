@@ -76,6 +76,12 @@ public:
   /// The part of a whole value that `state` leaves to this rank.
   mlir::Value slice(mlir::Value whole, const ValueState &state);
 
+  /// Segment `number` of `count` equal ones of what is cut, in each outer part,
+  /// and all of these together again.
+  mlir::Value takeSegment(mlir::Value value, DimCut cut, int64_t number,
+                          int64_t count);
+  mlir::Value joinSegments(mlir::ValueRange segments, DimCut cut);
+
   /// The tensors of these types at `offsets` of a flat one, and the way back.
   llvm::SmallVector<mlir::Value> unflatten(mlir::Value flat,
                                            llvm::ArrayRef<int64_t> offsets,

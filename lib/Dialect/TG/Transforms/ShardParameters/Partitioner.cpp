@@ -227,8 +227,7 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
   std::optional<FactorSplit> split = splitFactor(
       op, rule, factor->first, mesh.getBlocks(group),
       /*allowUneven=*/group == Group::Shard && !mesh.hasSegments(group),
-      isModel && mesh.segments == 0 ? std::optional(factor->second)
-                                    : std::nullopt);
+      isModel ? std::optional(factor->second) : std::nullopt);
   if (split && mesh.segments && dependsOnRows(op, *split))
     return std::nullopt;
   if (!split || !split->results.front() || !(*split->results.front() == cut))
@@ -423,10 +422,9 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
     if (mesh.segments && !mesh.hasSegments(group) &&
         kind != FactorKind::Parallel)
       return;
-    // Shards of parameters, and segments, are blocks.
-    bool isStrided =
-        mesh.segments == 0 &&
-        (goal == FactorGoal::LeastCommunication || group == Group::Data);
+    // Shards of parameters, and segments of the batch, are blocks.
+    bool isStrided = goal == FactorGoal::LeastCommunication ||
+                     (group == Group::Data && mesh.segments == 0);
     std::optional<FactorSplit> split = splitFactor(
         op, rule, factor, mesh.getBlocks(group),
         /*allowUneven=*/group == Group::Shard && !mesh.hasSegments(group),

@@ -118,8 +118,9 @@ SmallVector<Value> regather::tg::spmd::buildOnSegments(
   auto makeSegment = [&](int64_t number) {
     SmallVector<Value> cut;
     for (auto [operand, dim] : llvm::zip_equal(operands, split.operands))
-      cut.push_back(dim ? sums.takeBlock(operand, *dim, number, count)
-                        : operand);
+      cut.push_back(
+          dim ? communication.takeSegment(operand, *dim, number, count)
+              : operand);
     Operation *segment = cast<ShardingRuleOpInterface>(op).buildPart(
         communication.getBuilder(), cut, segmentTypes);
     SmallVector<Value> results(segment->getResults());
@@ -146,7 +147,7 @@ SmallVector<Value> regather::tg::spmd::buildOnSegments(
       combineTree<SmallVector<Value>>(0, count, makeSegment, combine);
   for (auto [i, dim] : llvm::enumerate(split.results))
     if (dim)
-      results[i] = sums.concatenate(parts[i], *dim);
+      results[i] = communication.joinSegments(parts[i], *dim);
   return results;
 }
 
