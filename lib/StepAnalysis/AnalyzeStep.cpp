@@ -273,6 +273,18 @@ static Mesh convert(MeshOp op) {
   return mesh;
 }
 
+/// The axes of the model that are elastic, such as tp:4.
+static std::string listElasticAxes(func::FuncOp func) {
+  auto axes = func->getAttrOfType<DictionaryAttr>(kModelSegmentsAttrName);
+  std::string text;
+  for (NamedAttribute axis :
+       axes ? axes : DictionaryAttr::get(func.getContext()))
+    if (int64_t segments = getModelSegments(func, axis.getName()).value_or(0))
+      text += (text.empty() ? "" : ",") + axis.getName().str() + ":" +
+              std::to_string(segments);
+  return text;
+}
+
 /// Describes one function.
 static FailureOr<AnalyzedStep> analyzeFunction(func::FuncOp func, MeshOp mesh,
                                                std::optional<int64_t> ranks) {
@@ -284,6 +296,7 @@ static FailureOr<AnalyzedStep> analyzeFunction(func::FuncOp func, MeshOp mesh,
     step.signature.mesh = convert(mesh);
   step.signature.ranks = mesh ? mesh.getNumRanks() : ranks.value_or(1);
   step.signature.segments = getElasticSegments(func);
+  step.signature.elasticAxes = listElasticAxes(func);
   if (failed(describeArguments(step)) || failed(describeResults(step)))
     return failure();
   return step;

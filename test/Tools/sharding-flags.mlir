@@ -16,10 +16,14 @@
 // RUN: not regather simulate %s --shard='up=[tp] shard 1' 2>&1 | FileCheck %s --check-prefix=SHARD-MESH
 // RUN: not regather simulate %s --mesh=dp:2,tp:2 --shard='up shard 1' 2>&1 | FileCheck %s --check-prefix=SHARD-TEXT
 // RUN: not regather simulate %s --mesh=tp:2 --elastic=2 --shard='up=[tp] shard 1' 2>&1 | FileCheck %s --check-prefix=NO-DATA
+// RUN: not regather simulate %s --mesh=dp:2,tp:2 --elastic-axes=tp:4 2>&1 | FileCheck %s --check-prefix=NO-SEGMENTS
+// RUN: not regather simulate %s --mesh=dp:2 --elastic=4 --elastic-axes=tp:4 2>&1 | FileCheck %s --check-prefix=NO-AXIS
 // MODEL:      step {{.*}} on 4 ranks of h100-8 (dp:2,tp:2)
 // ONLY:       step {{.*}} on 2 ranks of h100-8 (tp:2)
 // SHARD-MESH: error: --shard needs --mesh
 // SHARD-TEXT: error: --shard expects placements such as "layers.*.wq=[tp] shard 0", got "up shard 1"
+// NO-SEGMENTS: error: cannot prepare the step: elastic-axes "tp:4" needs a number of segments of the batch, elastic
+// NO-AXIS:    error: cannot prepare the step: elastic-axes "tp:4" needs a mesh that has its axis, to cut the model over
 // NO-DATA:    error: cannot prepare the step: elastic "2" needs a step with parameters, and no mesh
 
 // The ranks do not divide four rows. Where no data is run, they can be one

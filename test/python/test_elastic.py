@@ -91,6 +91,44 @@ def test_same_bits_on_any_ranks_beside_placed_parts(llama: Path) -> None:
     assert len(found) == 1
 
 
+def test_same_bits_on_any_ranks_of_tensor_parallelism(llama: Path) -> None:
+    """With one device among them, which has all segments of both axes."""
+    found = {results(llama, dp * tp, f"--mesh=dp:{dp},tp:{tp}",
+                     f"--elastic={SEGMENTS}", "--elastic-axes=tp:4", *PLACED)
+             for dp, tp in ((1, 1), (4, 1), (1, 2), (2, 4))}
+    assert len(found) == 1
+
+
+def test_same_bits_on_any_ranks_of_context_parallelism(llama: Path) -> None:
+    found = {results(llama, dp * cp, f"--mesh=dp:{dp},cp:{cp}",
+                     f"--elastic={SEGMENTS}", "--elastic-axes=cp:4")
+             for dp, cp in ((1, 1), (2, 4))}
+    assert len(found) == 1
+
+
+def test_the_order_of_tensor_parallel_sums_shows_without_it(llama: Path
+                                                            ) -> None:
+    found = {results(llama, tp, f"--mesh=dp:1,tp:{tp}",
+                     f"--elastic={SEGMENTS}", *PLACED) for tp in (1, 4)}
+    assert len(found) == 2
+
+
+def test_same_bits_where_nobody_places_parameters(tmp_path: Path) -> None:
+    """The search chooses for the segments, not for the ranks."""
+    captured_models.lower("gpt2", captured_models.make_step("gpt2"), tmp_path)
+    found = set()
+    for mesh in ("dp:1,tp:1", "dp:2,tp:4"):
+        result = run_tool(
+            "regather", "run", "step.fx.json", "--inputs",
+            "arguments.safetensors", f"--mesh={mesh}", "--elastic=2",
+            "--elastic-axes=tp:4", f"--optimizer={OPTIMIZER}",
+            "--learning-rate=0.01", "--steps=3", "--outputs",
+            "out.safetensors", "--quiet", cwd=tmp_path)
+        assert result.code == 0, result.stderr
+        found.add((tmp_path / "out.safetensors").read_bytes())
+    assert len(found) == 1
+
+
 def test_same_bits_beside_experts(tmp_path: Path) -> None:
     """ep cuts the batch as well, which dp cuts again."""
     model, _, loss, target = library_model("mixtral_grouped")
@@ -133,11 +171,11 @@ func.func @step(
 def test_resumes_on_other_ranks(tmp_path: Path) -> None:
     (tmp_path / "step.mlir").write_text(STEP)
 
-    def train(*options: str, ranks: int = 4, segments: int = SEGMENTS
-              ) -> Result:
+    def train(*options: str, ranks: int = 4, segments: int = SEGMENTS,
+              mesh: str = "") -> Result:
         return run_tool(
             "regather", "run", "step.mlir", "--quiet", "--random-inputs=1",
-            f"--mesh=dp:{ranks}", f"--elastic={segments}",
+            f"--mesh={mesh or f'dp:{ranks}'}", f"--elastic={segments}",
             f"--optimizer={OPTIMIZER}", "--learning-rate=0.01", *options,
             cwd=tmp_path)
 
@@ -150,6 +188,11 @@ def test_resumes_on_other_ranks(tmp_path: Path) -> None:
         assert rest.code == 0, rest.stderr
         assert ((tmp_path / "rest").read_bytes() ==
                 (tmp_path / "whole").read_bytes())
+    axes = train("--inputs", "saved", "--elastic-axes=tp:3",
+                 "--shard=w=[tp] shard 0", mesh="dp:4,tp:1")
+    assert axes.code == 1
+    assert "'saved' was saved by a step with no --elastic-axes, but this one " \
+        "has --elastic-axes=tp:3" in axes.stderr
     for saved in ("saved", "whole"):
         other = train("--inputs", saved, segments=4)
         assert other.code == 1

@@ -97,6 +97,8 @@ std::string regather::formatManifest(const Manifest &manifest) {
     json["mesh"] = toJson(*step.mesh);
   if (step.segments)
     json["elastic"] = step.segments;
+  if (!step.elasticAxes.empty())
+    json["elastic-axes"] = step.elasticAxes;
   json["target"] = {{"machine", manifest.machine},
                     {"features", manifest.features}};
   if (!manifest.device.empty())
@@ -237,6 +239,7 @@ static Result<Manifest> parse(const OrderedJson &json) {
   if (json.contains("mesh"))
     step.mesh = parseMesh(json.at("mesh"));
   step.segments = json.value("elastic", int64_t(0));
+  step.elasticAxes = json.value("elastic-axes", std::string());
   manifest.machine = json.at("target").at("machine");
   manifest.features =
       json.at("target").at("features").get<std::vector<std::string>>();

@@ -290,6 +290,11 @@ int64_t SafetensorsFile::getSegments() const {
   return segments;
 }
 
+std::string SafetensorsFile::getElasticAxes() const {
+  const std::string *text = getMetadata(kElasticAxesKey);
+  return text ? *text : std::string();
+}
+
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//

@@ -69,6 +69,8 @@ Failure regather::writeOutputs(const RunOptions &options, Engine &engine,
     std::map<std::string, std::string> metadata;
     if (step.segments)
       metadata[kElasticKey] = std::to_string(step.segments);
+    if (!step.elasticAxes.empty())
+      metadata[kElasticAxesKey] = step.elasticAxes;
     if (training.onlyRank.value_or(0) == 0)
       if (Failure failure =
               writeSafetensors(options.outputs, *tensors, metadata))

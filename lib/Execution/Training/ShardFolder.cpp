@@ -133,6 +133,8 @@ Failure regather::writeShardFolder(const std::string &directory,
         {"regather.parts", files[rank].parts.dump()}};
     if (step.segments)
       metadata[kElasticKey] = std::to_string(step.segments);
+    if (!step.elasticAxes.empty())
+      metadata[kElasticAxesKey] = step.elasticAxes;
     if (Failure failure = writeSafetensors(path, files[rank].tensors, metadata))
       return Failure("cannot write '" + path + "': " + failure.getMessage());
   }
@@ -174,6 +176,9 @@ public:
   }
   const std::vector<std::string> &getNames() const override { return names; }
   int64_t getSegments() const override { return files.front().getSegments(); }
+  std::string getElasticAxes() const override {
+    return files.front().getElasticAxes();
+  }
   Result<HostTensor> read(const std::string &name, ElementType type,
                           const Shape &shape) const override;
 

@@ -439,6 +439,32 @@ static Failure verifyFitsMachine(const StepSignature &step,
                  " ranks, but this machine has " + std::to_string(memory));
 }
 
+/// What an elastic step saved goes on in a step with the same trees.
+static Failure verifySameSegments(const StepSignature &step,
+                                  const TensorSource &file,
+                                  const std::string &path) {
+  if (!file.getSegments())
+    return Failure();
+  auto refuse = [&](const std::string &saved, const std::string &own) {
+    return Failure("'" + path + "' was saved by a step with " + saved +
+                   ", but this one has " + own + ", whose losses differ");
+  };
+  auto print = [](const std::string &option, const std::string &text,
+                  bool isGiven) {
+    return isGiven ? option + "=" + text : "no " + option;
+  };
+  if (file.getSegments() != step.segments)
+    return refuse("--elastic=" + std::to_string(file.getSegments()),
+                  step.segments ? "--elastic=" + std::to_string(step.segments)
+                                : "none");
+  std::string axes = file.getElasticAxes();
+  if (axes != step.elasticAxes)
+    return refuse(
+        print("--elastic-axes", axes, !axes.empty()),
+        print("--elastic-axes", step.elasticAxes, !step.elasticAxes.empty()));
+  return Failure();
+}
+
 Result<std::vector<RankValues>>
 regather::makeInputs(const StepSignature &step, const InputOptions &options,
                      std::vector<std::string> &warnings) {
@@ -451,13 +477,8 @@ regather::makeInputs(const StepSignature &step, const InputOptions &options,
     if (!opened)
       return opened.getFailure();
     file = std::move(*opened);
-    if (file->getSegments() && file->getSegments() != step.segments)
-      return Failure(
-          "'" + options.file + "' was saved by a step with --elastic=" +
-          std::to_string(file->getSegments()) + ", but this one has " +
-          (step.segments ? "--elastic=" + std::to_string(step.segments)
-                         : std::string("none")) +
-          ", whose losses differ");
+    if (Failure failure = verifySameSegments(step, *file, options.file))
+      return failure;
     warnOfUnused(step, *file, options.file, warnings);
   }
   InputReader reader(step, options, file.get());

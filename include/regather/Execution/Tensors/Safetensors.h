@@ -34,6 +34,8 @@ struct NamedTensor {
 /// The key under which a file says how many segments the batch has of the
 /// elastic step that saved it; absent for all others.
 inline constexpr const char *kElasticKey = "regather.elastic";
+/// The same for its elastic axes of the model, such as tp:4.
+inline constexpr const char *kElasticAxesKey = "regather.elastic-axes";
 
 /// Global tensors by name.
 class TensorSource {
@@ -47,6 +49,8 @@ public:
 
   /// The segments of the elastic step that saved them; 0 for all others.
   virtual int64_t getSegments() const { return 0; }
+  /// Its elastic axes of the model, such as tp:4; empty if there is none.
+  virtual std::string getElasticAxes() const { return ""; }
 
   /// Copies the tensor called `name`, whose type and global shape must be as
   /// given.
@@ -70,6 +74,7 @@ public:
   const std::vector<std::string> &getNames() const override { return names; }
 
   int64_t getSegments() const override;
+  std::string getElasticAxes() const override;
 
   Result<HostTensor> read(const std::string &name, ElementType type,
                           const Shape &shape) const override;

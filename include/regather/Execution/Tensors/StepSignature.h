@@ -99,6 +99,9 @@ struct StepSignature {
   /// Of the batch, over which sums are trees, whatever the ranks; 0 if they are
   /// in the order of the ranks.
   int64_t segments = 0;
+  /// Of an elastic step, the axis of the model over whose segments sums are
+  /// trees as well, such as "tp:4"; empty if there is none.
+  std::string elasticAxes;
   std::vector<StepValue> arguments;
   std::vector<StepValue> results;
   /// Number of the result that is the loss, if there is one.

@@ -13,6 +13,7 @@
 //   regather.rank, regather.ranks   the rank, and how many there are
 //   regather.save                   equal in all files of one folder
 //   regather.elastic                segments of the batch, of an elastic step
+//   regather.elastic-axes           axes of its model that are elastic, if any
 //   regather.parts                  JSON: for each tensor its name, the shape
 //                                   of the global one, offsets and sizes of the
 //                                   part, and, if it is flat, names, offsets

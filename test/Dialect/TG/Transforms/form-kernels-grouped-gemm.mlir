@@ -75,6 +75,17 @@ func.func @small(%x: tensor<8x4xf32>, %w: tensor<2x4x5xf32>, %ends: tensor<2xi32
 
 // -----
 
+// In an elastic step what is small on many ranks has the bits of what is not.
+// CHECK:       tg.kernel @grouped_mm_0
+// CHECK-SAME:    library_call = #tg.grouped_gemm<groups = 2, rows = 8
+// CHECK-LABEL: func.func @small_part
+func.func @small_part(%x: tensor<8x4xf32>, %w: tensor<2x4x5xf32>, %ends: tensor<2xi32>) -> tensor<8x5xf32> attributes {tg.elastic = 4 : i64} {
+  %y = tg.node "aten._grouped_mm.default"(%x, %w, %ends) : (tensor<8x4xf32>, tensor<2x4x5xf32>, tensor<2xi32>) -> tensor<8x5xf32>
+  return %y : tensor<8x5xf32>
+}
+
+// -----
+
 // CHECK-NOT:   library_call
 // CHECK-LABEL: func.func @double
 // REMARK: no library computes 'grouped_mm': the library has no routine for numbers of this type

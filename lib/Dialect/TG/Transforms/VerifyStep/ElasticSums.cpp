@@ -175,8 +175,10 @@ void BatchWalk::addArguments() {
       if (axis.getKind() != PlacementKind::Shard || own.getNames().empty() ||
           segments % ranks != 0)
         continue;
-      // Of what others cut as well, a rank has no whole segments.
-      if (modelAxis && own != axis.getAxes())
+      // Of what others cut as well, a rank has no whole segments. Of a single
+      // one, what is cut may be a factor of size one, such as one head: a sum
+      // over the others is none over the axis.
+      if (modelAxis && (own != axis.getAxes() || segments == ranks))
         continue;
       int64_t count = segments / ranks;
       arguments[func.getArgument(i)] = {BatchPart::Kind::Rows, axis.getDim(), 0,
@@ -249,9 +251,23 @@ void BatchWalk::visitConcatenation(NodeOp node, BatchParts &parts) {
     parts[result] = *whole;
 }
 
+/// True if what `op` reduces has size one: nobody can tell whether that is the
+/// row of a segment.
+static bool reducesOnes(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  return node &&
+         getOperatorClass(node.getTarget()) == OperatorClass::Reduction &&
+         node.getNumOperands() == 1 && node.getNumResults() == 1 &&
+         llvm::equal(
+             cast<RankedTensorType>(node.getOperand(0).getType()).getShape(),
+             cast<RankedTensorType>(node.getResult(0).getType()).getShape());
+}
+
 /// A segment of one row: rules do not describe dimensions of size one.
 void BatchWalk::visitOneRow(Operation *op, const BatchPart &part,
                             BatchParts &parts) {
+  if (reducesOnes(op))
+    return;
   for (Value result : op->getResults()) {
     auto type = dyn_cast<RankedTensorType>(result.getType());
     if (!type)
@@ -271,7 +287,10 @@ LogicalResult BatchWalk::visitRuled(Operation *op, const ShardingRule &rule,
       getOutermostFactor(rule, rule.operands[operand], part.dim);
   if (!factor) {
     auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
-    if (part.count == 1 && type.getDimSize(part.dim) == 1 && !rule.isWhole())
+    // Of what an axis of the model cuts, other dimensions of size one may be
+    // meant.
+    if (!modelAxis && part.count == 1 && type.getDimSize(part.dim) == 1 &&
+        !rule.isWhole())
       visitOneRow(op, part, parts);
     return success();
   }
