@@ -95,7 +95,7 @@ def test_same_bits_on_any_ranks_of_tensor_parallelism(llama: Path) -> None:
     """With one device among them, which has all segments of both axes."""
     found = {results(llama, dp * tp, f"--mesh=dp:{dp},tp:{tp}",
                      f"--elastic={SEGMENTS}", "--elastic-axes=tp:4", *PLACED)
-             for dp, tp in ((1, 1), (4, 1), (1, 2), (2, 4))}
+             for dp, tp in ((1, 1), (1, 2), (2, 4))}
     assert len(found) == 1
 
 

@@ -133,6 +133,11 @@ static std::optional<Reduction> getReduction(Operation *op) {
   return std::nullopt;
 }
 
+static bool isAttention(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  return node && getOperatorClass(node.getTarget()) == OperatorClass::Attention;
+}
+
 static bool isConcatenation(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
   return node && node.getTarget() == getName(NodeTarget::AtenCatDefault) &&
@@ -294,6 +299,10 @@ LogicalResult BatchWalk::visitRuled(Operation *op, const ShardingRule &rule,
       visitOneRow(op, part, parts);
     return success();
   }
+  // The heads of queries are those of keys and how many share one: a sum over
+  // what shares the one head of a segment is none over the axis.
+  if (modelAxis && isAttention(op))
+    return success();
   FactorKind kind = rule.factors[*factor].kind;
   for (OpResult result : op->getResults()) {
     unsigned number = result.getResultNumber();

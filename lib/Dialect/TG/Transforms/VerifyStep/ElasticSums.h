@@ -13,12 +13,12 @@
 
 namespace regather::tg {
 
-/// Checks of an elastic step that sums over the batch are those of the tree: no
-/// collective sums, which would be in the order of the ranks, no operation sums
-/// more of the batch than one segment, what adds two sums adds siblings, and a
-/// sum is whole before anything rounds or returns it. Follows kernels as if
-/// their operations stood where they are launched. Linear in the operations
-/// that run.
+/// Checks of an elastic step that sums over the batch, and over what an elastic
+/// axis of the model cuts, are those of the tree: no collective sums, which
+/// would be in the order of the ranks, no operation sums more than one segment,
+/// what adds two sums adds siblings, and a sum is whole before anything rounds
+/// or returns it. Follows kernels as if their operations stood where they are
+/// launched. Linear in the operations that run.
 mlir::LogicalResult verifyElasticSums(mlir::FunctionOpInterface func);
 
 } // namespace regather::tg
