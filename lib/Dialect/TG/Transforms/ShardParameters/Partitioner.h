@@ -45,7 +45,8 @@ struct ValueVersion {
   ValueState state;
   /// A sum of an elastic step may have a wider type of elements.
   mlir::Value local;
-  /// The elements behind the end of an uneven cut are known to be zero.
+  /// The elements behind the end of an uneven cut are known to be zero; see
+  /// Padding.h.
   bool zeroPadding = false;
   /// It is a parameter that somebody has placed, or made of such ones alone:
   /// what it is combined with moves, not it.
@@ -99,6 +100,8 @@ public:
   mlir::Value getAs(mlir::Value value, const ValueState &state) {
     return getVersion(value, state).local;
   }
+  /// The same, with zeros behind the end of an uneven cut.
+  ValueVersion getZeroPadded(mlir::Value value, const ValueState &state);
 
   /// Carries out `op` on parts, if possible.
   void process(mlir::Operation *op);
@@ -145,10 +148,10 @@ private:
                            llvm::ArrayRef<ValueVersion> operands) const;
   /// Computes the part of a whole value that was made from nothing alone, or
   /// from arguments that can be cut.
-  /// `isStationary` becomes true if it is made of arguments alone that were
-  /// cut.
-  mlir::Value rebuildPart(mlir::Value value, const ValueState &state,
-                          bool &isStationary);
+  /// It is stationary if it is made of arguments alone that were cut. Nothing
+  /// if that cannot be.
+  std::optional<ValueVersion> rebuildPart(mlir::Value value,
+                                          const ValueState &state);
 
   /// How a value is cut in the forms from which a factor may be chosen.
   llvm::SmallVector<ValueState, 2> listCuts(mlir::Value value,

@@ -58,9 +58,11 @@ std::optional<Softmax> regather::tg::spmd::matchSoftmax(Operation *op) {
   return softmax;
 }
 
-static Value buildForward(const Softmax &softmax, Value input, AxesAttr axes,
+static Value buildForward(const Softmax &softmax, Value input,
+                          PaddingMask &padding, AxesAttr axes,
                           Communication &communication) {
   PartNodes nodes(communication);
+  input = padding.replace(input, -std::numeric_limits<double>::infinity());
   Value largest =
       communication
           .reduce(nodes.reduce(NodeTarget::AtenAmaxDefault, input, softmax.dim),
@@ -75,14 +77,17 @@ static Value buildForward(const Softmax &softmax, Value input, AxesAttr axes,
                   .front();
   if (!softmax.isLogarithm)
     return nodes.makeBinary(NodeTarget::AtenDivTensor, powers, sum);
-  return nodes.makeBinary(NodeTarget::AtenSubTensor, shifted,
-                          nodes.makeUnary(NodeTarget::AtenLogDefault, sum));
+  Value result =
+      nodes.makeBinary(NodeTarget::AtenSubTensor, shifted,
+                       nodes.makeUnary(NodeTarget::AtenLogDefault, sum));
+  return padding.replace(result, 0);
 }
 
 /// With the gradient g and the result y of forward: g - exp(y) sum(g) of the
 /// logarithm, y (g - sum(g y)) of the softmax itself.
 static Value buildBackward(const Softmax &softmax, Value gradient, Value output,
-                           AxesAttr axes, Communication &communication) {
+                           PaddingMask &padding, AxesAttr axes,
+                           Communication &communication) {
   PartNodes nodes(communication);
   Value terms = gradient;
   if (!softmax.isLogarithm)
@@ -99,11 +104,12 @@ static Value buildBackward(const Softmax &softmax, Value gradient, Value output,
   Value share = nodes.makeBinary(
       NodeTarget::AtenMulTensor,
       nodes.makeUnary(NodeTarget::AtenExpDefault, output), sum);
-  return nodes.makeBinary(NodeTarget::AtenSubTensor, gradient, share);
+  return padding.replace(
+      nodes.makeBinary(NodeTarget::AtenSubTensor, gradient, share), 0);
 }
 
 Value regather::tg::spmd::buildSoftmax(const Softmax &softmax, ValueRange parts,
-                                       AxesAttr axes,
+                                       PaddingMask &padding, AxesAttr axes,
                                        Communication &communication) {
   NodeOp node = softmax.node;
   Type element =
@@ -116,8 +122,9 @@ Value regather::tg::spmd::buildSoftmax(const Softmax &softmax, ValueRange parts,
   for (Value part : parts)
     operands.push_back(communication.castTo(part, computed));
   Value result = softmax.isBackward
-                     ? buildBackward(softmax, operands[0], operands[1], axes,
-                                     communication)
-                     : buildForward(softmax, operands[0], axes, communication);
+                     ? buildBackward(softmax, operands[0], operands[1], padding,
+                                     axes, communication)
+                     : buildForward(softmax, operands[0], padding, axes,
+                                    communication);
   return communication.castTo(result, element);
 }

@@ -14,6 +14,9 @@
 //   s = sum(exp(x - m))      over all ranks
 //   log_softmax = x - m - log(s),  softmax = exp(x - m) / s
 //
+// Parts of a dimension that ranks do not divide have -inf in the place of
+// padding, which is no maximum and adds nothing to the sum.
+//
 // That is how Megatron computes the cross entropy of parts of a vocabulary:
 // https://arxiv.org/abs/1909.08053, section 3.
 //
@@ -22,6 +25,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_SPLITSOFTMAX_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_SPLITSOFTMAX_H
 
+#include "Padding.h"
 #include "PartNodes.h"
 
 namespace regather::tg::spmd {
@@ -39,9 +43,11 @@ struct Softmax {
 std::optional<Softmax> matchSoftmax(mlir::Operation *op);
 
 /// The rank's part of the result, of its parts of the operands, which are cut
-/// along `dim` in equal parts over `axes`.
+/// along `dim` over `axes`. Padding of the result is zero, as it has to be in
+/// the operands of backward.
 mlir::Value buildSoftmax(const Softmax &softmax, mlir::ValueRange parts,
-                         AxesAttr axes, Communication &communication);
+                         PaddingMask &padding, AxesAttr axes,
+                         Communication &communication);
 
 } // namespace regather::tg::spmd
 
