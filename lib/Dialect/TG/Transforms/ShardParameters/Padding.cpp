@@ -10,6 +10,8 @@
 
 #include "PartNodes.h"
 
+#include "regather/Dialect/TG/Targets/NodeTargets.h"
+
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
@@ -21,8 +23,39 @@ bool regather::tg::spmd::hasPadding(Type global, const ValueState &state,
          type.getDimSize(state.dim) % mesh.getRanks(state.group) != 0;
 }
 
-bool regather::tg::spmd::keepsZeros(const ShardingRule &rule,
+/// True of functions, element by element, that are zero where all operands
+/// are, but not linear.
+static bool isZeroAtZero(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  std::optional<NodeOperator> called =
+      node ? findNodeOperator(node.getTarget()) : std::nullopt;
+  if (!called)
+    return false;
+  switch (*called) {
+  case NodeOperator::AtenAbs:
+  case NodeOperator::AtenErf:
+  case NodeOperator::AtenGelu:
+  case NodeOperator::AtenGeluBackward:
+  case NodeOperator::AtenRelu:
+  case NodeOperator::AtenSigmoidBackward:
+  case NodeOperator::AtenSilu:
+  case NodeOperator::AtenSiluBackward:
+  case NodeOperator::AtenSqrt:
+  case NodeOperator::AtenTanh:
+  case NodeOperator::AtenTanhBackward:
+  case NodeOperator::AtenThresholdBackward:
+  // Rounding keeps zero, too.
+  case NodeOperator::AtenToCopy:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool regather::tg::spmd::keepsZeros(Operation *op, const ShardingRule &rule,
                                     const FactorSplit &split) {
+  if (isZeroAtZero(op))
+    return true;
   llvm::SmallBitVector linear(split.operands.size());
   for (const llvm::SmallBitVector &set : rule.linear)
     if (llvm::all_of(set.set_bits(),

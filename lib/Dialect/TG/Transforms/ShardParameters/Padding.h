@@ -9,12 +9,13 @@
 // A dimension that ranks do not divide is cut into equal parts, of which the
 // last ones are padded. What an operation makes of padding stays padding, as
 // long as each rank computes elements from its own. Sums over the dimension
-// would count it: there it has to be zero. Some operations keep it so; behind
-// the others it is replaced, on the way to what counts it:
+// would count it: there it has to be zero. It is zero in arguments, and most
+// operations keep it so. Behind the others it is replaced by a select, which
+// joins the kernel of what it is about:
 //
-//   h = mm(x, w)           w is zero behind its end, so h is
-//   a = gelu(h)            nobody knows
-//   y = mm(zero(a), v)     a sum over what is cut
+//   h = mm(x, w)               w is zero behind its end, so h is
+//   s = zero(sigmoid(h))       which are halves otherwise
+//   y = mm(h * s, v)           a sum over what is cut
 //
 // A softmax has -inf in the place of padding, and leaves zeros.
 //
@@ -35,8 +36,10 @@ bool hasPadding(mlir::Type global, const ValueState &state,
 
 /// True if padding of the results is zero, and adds nothing to sums, wherever
 /// that of all operands is zero: each operand that is cut belongs to a set of
-/// such ones in which the operation is linear. A quotient is none: 0 / 0.
-bool keepsZeros(const ShardingRule &rule, const FactorSplit &split);
+/// such ones in which the operation is linear, or it is a function that is zero
+/// there. A quotient is none: 0 / 0.
+bool keepsZeros(mlir::Operation *op, const ShardingRule &rule,
+                const FactorSplit &split);
 
 /// Replaces the padding of parts that lie alike. Costs nothing until it is
 /// asked.

@@ -248,7 +248,7 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
   if (!split || !split->results.front() || !(*split->results.front() == cut))
     return std::nullopt;
   return Rebuild{result, *split, std::nullopt,
-                 keepsZeros(rule, *split) || isZero(result)};
+                 keepsZeros(op, rule, *split) || isZero(result)};
 }
 
 std::optional<ValueVersion>
@@ -444,7 +444,7 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
                     /*allowUneven=*/group == Group::Shard,
                     isStrided ? std::optional(outer) : std::nullopt);
     if (!split || (split->uneven && kind == FactorKind::Sum &&
-                   !keepsZeros(rule, *split)))
+                   !keepsZeros(op, rule, *split)))
       return;
     std::pair<int64_t, int64_t> rank =
         rankSplit(op, rule, *split, group, operands);
@@ -543,7 +543,7 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
   SmallVector<Value> operands;
   bool countsPadding =
       split.uneven && rule.factors[split.factor].kind == FactorKind::Sum;
-  bool zeroPadding = keepsZeros(rule, split);
+  bool zeroPadding = keepsZeros(op, rule, split);
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     std::optional<DimCut> dim = split.operands[number];
@@ -587,10 +587,25 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
   for (auto [result, state, local] :
        llvm::zip_equal(op->getResults(), states, locals))
     define(result, {state, local, zeroPadding, isStationary});
+  if (split.uneven && !zeroPadding)
+    clearPadding(op);
   if (goal == FactorGoal::LeastCommunication)
     scatterLikeOperands(op, rule, group);
   markReplaced(op);
   ++numSplit;
+}
+
+/// Nobody knows yet whether a sum will count it. But a select joins the kernel
+/// of the operation here, and is a pass over memory behind a product. What an
+/// optimizer computes is cleared where it becomes an argument again.
+void Partitioner::clearPadding(Operation *op) {
+  if (goal != FactorGoal::LeastCommunication ||
+      getPhase(op) == Phase::Optimizer)
+    return;
+  for (Value result : op->getResults())
+    if (getState(result).isSplit() &&
+        isa<FloatType>(getElementTypeOrSelf(result.getType())))
+      (void)getZeroPadded(result, getState(result));
 }
 
 /// A sum that lies like an operand that was gathered for it, as the gradients

@@ -169,6 +169,8 @@ private:
                 llvm::ArrayRef<ValueVersion> operands);
   void buildSplit(mlir::Operation *op, const ShardingRule &rule,
                   const FactorSplit &split, Group group);
+  /// Replaces padding that an operation has filled.
+  void clearPadding(mlir::Operation *op);
   void scatterLikeOperands(mlir::Operation *op, const ShardingRule &rule,
                            Group group);
   void keepPartial(mlir::Operation *op, const llvm::SmallBitVector &partial,
