@@ -15,6 +15,7 @@
 
 #include "../TreeSums.h"
 #include "OptimizerUpdate.h"
+#include "ValidSizes.h"
 
 #include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/Kernels/RowSums.h"
@@ -29,15 +30,6 @@ using namespace mlir;
 using namespace regather::tg;
 using B = ImplicitLocOpBuilder;
 
-namespace {
-/// How many elements of this rank's part along `dim`, from the first on, are
-/// not padding. May be negative, or more than there are.
-struct ValidSize {
-  int64_t dim;
-  Value size;
-};
-} // namespace
-
 /// Axes over which a tensor is sharded, in the order of the mesh, so that equal
 /// sets are equal.
 static AxesAttr getShardedAxes(PlacementAttr placement, MeshOp mesh) {
@@ -49,31 +41,6 @@ static AxesAttr getShardedAxes(PlacementAttr placement, MeshOp mesh) {
     if (sharded.contains(name))
       names.push_back(name);
   return AxesAttr::get(mesh.getContext(), names);
-}
-
-/// The dimensions along which some rank has padding, which may hold anything.
-static SmallVector<ValidSize> buildValidSizes(B &b, PlacementAttr placement,
-                                              RankedTensorType local,
-                                              MeshOp mesh) {
-  SmallVector<ValidSize> sizes;
-  if (placement.getGlobalShape().empty())
-    return sizes;
-  for (AxisPlacementAttr axis : placement.getAxes()) {
-    int64_t dim = axis.getDim();
-    int64_t shard = local.getDimSize(dim);
-    int64_t global = placement.getGlobalShape()[dim];
-    if (shard * mesh.getGroupSize(axis.getAxes()) == global)
-      continue;
-    Value rank = AxisIndexOp::create(b, placement.getMesh(), axis.getAxes());
-    Value begin = arith::MulIOp::create(
-        b, rank, arith::ConstantIndexOp::create(b, shard));
-    Value size = arith::SubIOp::create(
-        b, arith::ConstantIndexOp::create(b, global), begin);
-    for (Value value : {rank, begin, size})
-      markOptimizer(value.getDefiningOp());
-    sizes.push_back({dim, size});
-  }
-  return sizes;
 }
 
 /// Adds to `init`, which has dimensions `kept` of `source`, what `fn` makes of
@@ -111,20 +78,13 @@ static Value buildZeros(B &b, ArrayRef<int64_t> shape) {
       b, DenseElementsAttr::get(type, b.getF64FloatAttr(0)));
 }
 
-/// Adds the squares of the elements that are not padding to `sum`, those of
-/// rows first (`RowSums.h`).
+/// Adds the squares of the elements that are not padding, which may be anything,
+/// to `sum`, those of rows first (`RowSums.h`).
 static Value buildSumOfSquares(B &b, const LocalGradient &gradient,
                                ArrayRef<ValidSize> sizes, Value sum) {
   auto square = [&](B &inner, Value element) -> Value {
     Type f64 = inner.getF64Type();
-    element = convertFloat(inner, element, f64);
-    for (const ValidSize &valid : sizes) {
-      Value position = linalg::IndexOp::create(inner, valid.dim);
-      Value isValid = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt,
-                                            position, valid.size);
-      element = arith::SelectOp::create(inner, isValid, element,
-                                        makeFloat(inner, f64, 0));
-    }
+    element = selectValid(inner, sizes, convertFloat(inner, element, f64));
     return arith::MulFOp::create(inner, element, element);
   };
   ArrayRef<int64_t> shape =

@@ -108,8 +108,8 @@ ValueVersion Partitioner::getZeroPadded(Value value, const ValueState &state) {
   if (version.zeroPadding || !hasPadding(value.getType(), state, mesh))
     return version;
   int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(state.dim);
-  version.local = PaddingMask(state, size, mesh, communication)
-                      .replace(version.local, 0);
+  version.local =
+      PaddingMask(state, size, mesh, communication).replace(version.local, 0);
   version.zeroPadding = true;
   // Later uses read the zeros, too.
   for (ValueVersion &known : getEntry(value).versions)
@@ -251,8 +251,8 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
                  keepsZeros(op, rule, *split) || isZero(result)};
 }
 
-std::optional<ValueVersion>
-Partitioner::rebuildPart(Value value, const ValueState &state) {
+std::optional<ValueVersion> Partitioner::rebuildPart(Value value,
+                                                     const ValueState &state) {
   // Longer chains do real work, and slicing their result costs less than
   // computing it twice. The bound also keeps the search linear.
   constexpr unsigned maxOperations = 8;

@@ -121,10 +121,10 @@ Value regather::tg::spmd::buildSoftmax(const Softmax &softmax, ValueRange parts,
   SmallVector<Value> operands;
   for (Value part : parts)
     operands.push_back(communication.castTo(part, computed));
-  Value result = softmax.isBackward
-                     ? buildBackward(softmax, operands[0], operands[1], padding,
-                                     axes, communication)
-                     : buildForward(softmax, operands[0], padding, axes,
-                                    communication);
+  Value result =
+      softmax.isBackward
+          ? buildBackward(softmax, operands[0], operands[1], padding, axes,
+                          communication)
+          : buildForward(softmax, operands[0], padding, axes, communication);
   return communication.castTo(result, element);
 }
