@@ -52,18 +52,27 @@ func.func @quotient(
 
 // -----
 
-// A mean of parts that are not equally large is none of their means, and padding
-// may be their maximum: both are gathered.
-// CHECK-LABEL: func.func @mean_and_maximum(
-// CHECK:         tg.all_gather
+// Padding is no maximum, unless there are no infinities. A mean of parts that are
+// not equally large is none of their means.
+// CHECK-LABEL: func.func @maxima_and_mean(
+// CHECK-SAME:    %[[UP:[a-z0-9]+]]: tensor<4x3xf32>
+// CHECK:         %[[INF:.*]] = tg.node "aten.scalar_tensor.default"() args [0xFFF0000000000000 : f64]
+// CHECK:         %[[LOW:.*]] = tg.node "aten.where.self"(%{{.*}}, %[[UP]], %[[INF]])
+// CHECK-NEXT:    %[[MAX:.*]] = tg.node "aten.amax.default"(%[[LOW]]) {{.*}} : (tensor<4x3xf32>) -> tensor<4xf32>
+// CHECK:         %[[NUMBERS:.*]] = tg.node "aten._to_copy.default"(%[[UP]])
+// CHECK:         tg.all_gather %[[NUMBERS]]
+// CHECK:         tg.node "aten.amax.default"(%{{.*}}) {{.*}} : (tensor<4x10xi32>)
+// CHECK:         tg.all_gather %[[UP]]
 // CHECK:         tg.node "aten.mean.default"(%{{.*}}) : (tensor<4x10xf32>)
-// CHECK:         tg.node "aten.amax.default"(%{{.*}}) {{.*}} : (tensor<4x10xf32>)
-func.func @mean_and_maximum(
+// CHECK:         tg.all_reduce max %[[MAX]]
+func.func @maxima_and_mean(
     %up: tensor<4x10xf32> {tg.role = #tg.role<parameter>, tg.name = "up"})
-    -> (tensor<f32>, tensor<4xf32>) {
-  %mean = tg.node "aten.mean.default"(%up) : (tensor<4x10xf32>) -> tensor<f32>
+    -> (tensor<4xf32>, tensor<4xi32>, tensor<f32>) {
   %max = tg.node "aten.amax.default"(%up) args [#tg.operand<0>, [1]] : (tensor<4x10xf32>) -> tensor<4xf32>
-  return %mean, %max : tensor<f32>, tensor<4xf32>
+  %numbers = tg.node "aten._to_copy.default"(%up) : (tensor<4x10xf32>) -> tensor<4x10xi32>
+  %imax = tg.node "aten.amax.default"(%numbers) args [#tg.operand<0>, [1]] : (tensor<4x10xi32>) -> tensor<4xi32>
+  %mean = tg.node "aten.mean.default"(%up) : (tensor<4x10xf32>) -> tensor<f32>
+  return %max, %imax, %mean : tensor<4xf32>, tensor<4xi32>, tensor<f32>
 }
 
 // -----

@@ -12,6 +12,10 @@
 
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
+#include <limits>
+
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
@@ -23,12 +27,16 @@ bool regather::tg::spmd::hasPadding(Type global, const ValueState &state,
          type.getDimSize(state.dim) % mesh.getRanks(state.group) != 0;
 }
 
+/// The operator that `op` calls, if it is a node.
+static std::optional<NodeOperator> getOperator(Operation *op) {
+  auto node = dyn_cast<NodeOp>(op);
+  return node ? findNodeOperator(node.getTarget()) : std::nullopt;
+}
+
 /// True of functions, element by element, that are zero where all operands
 /// are, but not linear.
 static bool isZeroAtZero(Operation *op) {
-  auto node = dyn_cast<NodeOp>(op);
-  std::optional<NodeOperator> called =
-      node ? findNodeOperator(node.getTarget()) : std::nullopt;
+  std::optional<NodeOperator> called = getOperator(op);
   if (!called)
     return false;
   switch (*called) {
@@ -68,6 +76,25 @@ bool regather::tg::spmd::keepsZeros(Operation *op, const ShardingRule &rule,
     isCut |= dim.has_value();
   }
   return isCut;
+}
+
+std::optional<double>
+regather::tg::spmd::getIgnoredPadding(Operation *op, const ShardingRule &rule,
+                                      const FactorSplit &split) {
+  switch (rule.factors[split.factor].kind) {
+  case FactorKind::Sum:
+    if (keepsZeros(op, rule, split))
+      return 0;
+    return std::nullopt;
+  case FactorKind::Max:
+    // What other operations have maxima of need not be an operand.
+    if (getOperator(op) == NodeOperator::AtenAmax &&
+        isa<FloatType>(getElementTypeOrSelf(op->getOperand(0))))
+      return -std::numeric_limits<double>::infinity();
+    return std::nullopt;
+  default:
+    return std::nullopt;
+  }
 }
 
 Value PaddingMask::getMask(RankedTensorType type) {

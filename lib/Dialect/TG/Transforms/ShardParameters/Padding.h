@@ -11,7 +11,8 @@
 // long as each rank computes elements from its own. Sums over the dimension
 // would count it: there it has to be zero. It is zero in arguments, and most
 // operations keep it so. Behind the others it is replaced by a select, which
-// joins the kernel of what it is about:
+// joins the kernel of what it is about, and in front of a maximum it becomes
+// -inf:
 //
 //   h = mm(x, w)               w is zero behind its end, so h is
 //   s = zero(sigmoid(h))       which are halves otherwise
@@ -40,6 +41,13 @@ bool hasPadding(mlir::Type global, const ValueState &state,
 /// there. A quotient is none: 0 / 0.
 bool keepsZeros(mlir::Operation *op, const ShardingRule &rule,
                 const FactorSplit &split);
+
+/// What padding of the operands has to be for `op` to ignore it where it
+/// reduces the factor that is cut: zero in sums, -inf in maxima. Nothing if no
+/// number is known.
+std::optional<double> getIgnoredPadding(mlir::Operation *op,
+                                        const ShardingRule &rule,
+                                        const FactorSplit &split);
 
 /// Replaces the padding of parts that lie alike. Costs nothing until it is
 /// asked.

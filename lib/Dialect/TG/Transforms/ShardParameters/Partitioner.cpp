@@ -118,6 +118,20 @@ ValueVersion Partitioner::getZeroPadded(Value value, const ValueState &state) {
   return version;
 }
 
+ValueVersion Partitioner::getPadded(Value value, const ValueState &state,
+                                    double number) {
+  if (number == 0)
+    return getZeroPadded(value, state);
+  ValueVersion version = getVersion(value, state);
+  if (!hasPadding(value.getType(), state, mesh))
+    return version;
+  int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(state.dim);
+  version.local = PaddingMask(state, size, mesh, communication)
+                      .replace(version.local, number);
+  version.zeroPadding = false;
+  return version;
+}
+
 //===----------------------------------------------------------------------===//
 // Conversions
 //===----------------------------------------------------------------------===//
@@ -443,8 +457,8 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
         splitFactor(op, rule, factor, mesh.getBlocks(group),
                     /*allowUneven=*/group == Group::Shard,
                     isStrided ? std::optional(outer) : std::nullopt);
-    if (!split || (split->uneven && kind == FactorKind::Sum &&
-                   !keepsZeros(op, rule, *split)))
+    if (!split || (split->uneven && kind != FactorKind::Parallel &&
+                   !getIgnoredPadding(op, rule, *split)))
       return;
     std::pair<int64_t, int64_t> rank =
         rankSplit(op, rule, *split, group, operands);
@@ -541,8 +555,9 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
                              const FactorSplit &split, Group group) {
   SmallVector<ValueVersion> versions;
   SmallVector<Value> operands;
-  bool countsPadding =
-      split.uneven && rule.factors[split.factor].kind == FactorKind::Sum;
+  std::optional<double> padding;
+  if (split.uneven)
+    padding = getIgnoredPadding(op, rule, split);
   bool zeroPadding = keepsZeros(op, rule, split);
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
@@ -552,8 +567,8 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
     if (llvm::is_contained(rule.unread, number))
       versions.push_back(seenBy(op, operand.get()));
     else
-      versions.push_back(countsPadding ? getZeroPadded(operand.get(), state)
-                                       : getVersion(operand.get(), state));
+      versions.push_back(padding ? getPadded(operand.get(), state, *padding)
+                                 : getVersion(operand.get(), state));
     operands.push_back(versions.back().local);
     zeroPadding &= !dim || versions.back().zeroPadding;
   }

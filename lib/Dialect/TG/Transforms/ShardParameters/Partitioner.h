@@ -102,6 +102,9 @@ public:
   }
   /// The same, with zeros behind the end of an uneven cut.
   ValueVersion getZeroPadded(mlir::Value value, const ValueState &state);
+  /// The same, with any number there, for one use.
+  ValueVersion getPadded(mlir::Value value, const ValueState &state,
+                         double number);
 
   /// Carries out `op` on parts, if possible.
   void process(mlir::Operation *op);
