@@ -73,7 +73,7 @@ regather::tg::spmd::readAnnotations(ModuleOp module, const DataMesh &mesh,
 /// Checks that `type` can be cut as an annotation says.
 static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
                               const Annotation &annotation, Type type,
-                              const Twine &what, bool mayBeUneven) {
+                              const Twine &what, bool isPadded) {
   if (!annotation.dim)
     return success();
   func::FuncOp func = step.func;
@@ -83,7 +83,7 @@ static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
            << "option 'shard' asks for \"" << annotation.text << "\", but "
            << what << " has no dimension " << *annotation.dim << ": " << type;
   int64_t size = tensor.getDimSize(*annotation.dim);
-  if (size % mesh.shardRanks == 0 || (mayBeUneven && size >= mesh.shardRanks))
+  if (size % mesh.shardRanks == 0 || (isPadded && size >= mesh.shardRanks))
     return success();
   return func.emitError() << "option 'shard' asks for \"" << annotation.text
                           << "\", but the " << mesh.shardRanks
@@ -100,6 +100,13 @@ static bool isCutBefore(PlacementAttr placement, int64_t dim) {
            return axis.getKind() == PlacementKind::Shard &&
                   axis.getDim() == dim;
          });
+}
+
+bool regather::tg::spmd::mayBeUneven(const Step &step, unsigned argument,
+                                     int64_t dim) {
+  RoleAttr role = step.getArgumentRole(argument);
+  return role && role.getKind() == RoleKind::Parameter &&
+         !isCutBefore(step.getArgumentPlacement(argument), dim);
 }
 
 static LogicalResult findArguments(const Step &step, const DataMesh &mesh,
@@ -133,14 +140,10 @@ static LogicalResult findArguments(const Step &step, const DataMesh &mesh,
     const Annotation &annotation = *annotations[*match.pattern];
     bool isParameter =
         step.getArgumentRole(argument).getKind() == RoleKind::Parameter;
-    // Two cuts of one dimension are one only if parts are equal.
-    bool mayBeUneven =
-        isParameter && annotation.dim &&
-        !isCutBefore(step.getArgumentPlacement(argument), *annotation.dim);
-    if (failed(
-            checkCut(step, mesh, annotation, func.getArgumentTypes()[argument],
-                     Twine(isParameter ? "parameter \"" : "\"") + name + "\"",
-                     mayBeUneven)))
+    if (failed(checkCut(
+            step, mesh, annotation, func.getArgumentTypes()[argument],
+            Twine(isParameter ? "parameter \"" : "\"") + name + "\"",
+            annotation.dim && mayBeUneven(step, argument, *annotation.dim))))
       return failure();
     seeds.arguments[argument] = annotation.dim;
   }
