@@ -213,17 +213,28 @@ static LogicalResult chooseTypes(Step &step, Parameter &parameter,
          << element;
 }
 
-/// True if shards of rows may be cut further: two cuts of one dimension are one
-/// if the parts are equal.
-static bool canCutAgain(PlacementAttr placement, RankedTensorType local,
-                        const DataMesh &mesh) {
-  if (!placement || llvm::none_of(placement.getAxes(), [](auto axis) {
-        return axis.getKind() == PlacementKind::Shard && axis.getDim() == 0;
-      }))
-    return true;
-  return local.getDimSize(0) % mesh.shardRanks == 0 &&
-         (placement.getGlobalShape().empty() ||
-          placement.getGlobalShape().front() % local.getDimSize(0) == 0);
+/// The dimension along which a parameter is cut: that of rows, unless these
+/// have been cut before and their parts are not equal once more. Two cuts of
+/// one dimension are one only then.
+static std::optional<int64_t> chooseDim(PlacementAttr placement,
+                                        RankedTensorType local,
+                                        const DataMesh &mesh) {
+  if (local.getRank() == 0)
+    return std::nullopt;
+  llvm::SmallBitVector cut(local.getRank());
+  if (placement)
+    for (AxisPlacementAttr axis : placement.getAxes())
+      if (axis.getKind() == PlacementKind::Shard)
+        cut.set(axis.getDim());
+  auto isEven = [&](int64_t dim) {
+    return local.getDimSize(dim) % mesh.shardRanks == 0;
+  };
+  if (!cut.test(0) || isEven(0))
+    return 0;
+  for (int64_t dim = 1; dim < local.getRank(); ++dim)
+    if (!cut.test(dim) && isEven(dim))
+      return dim;
+  return std::nullopt;
 }
 
 static LogicalResult findParameters(Step &step, const DataMesh &mesh,
@@ -271,10 +282,12 @@ static LogicalResult findParameters(Step &step, const DataMesh &mesh,
     return failure();
   for (auto [parameter, match] : llvm::zip_equal(step.parameters, *ignored)) {
     parameter.ignored = match.pattern.has_value();
-    parameter.sharded =
-        mesh.shardAxes && parameter.type.getRank() > 0 && !parameter.ignored &&
-        canCutAgain(step.getArgumentPlacement(parameter.argument),
-                    parameter.type, mesh);
+    std::optional<int64_t> dim;
+    if (mesh.shardAxes && !parameter.ignored)
+      dim = chooseDim(step.getArgumentPlacement(parameter.argument),
+                      parameter.type, mesh);
+    parameter.sharded = dim.has_value();
+    parameter.dim = dim.value_or(0);
     if (failed(chooseTypes(step, parameter, types)))
       return failure();
   }
