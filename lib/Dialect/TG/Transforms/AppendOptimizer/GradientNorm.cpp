@@ -78,8 +78,8 @@ static Value buildZeros(B &b, ArrayRef<int64_t> shape) {
       b, DenseElementsAttr::get(type, b.getF64FloatAttr(0)));
 }
 
-/// Adds the squares of the elements that are not padding, which may be anything,
-/// to `sum`, those of rows first (`RowSums.h`).
+/// Adds the squares of the elements that are not padding, which may be
+/// anything, to `sum`, those of rows first (`RowSums.h`).
 static Value buildSumOfSquares(B &b, const LocalGradient &gradient,
                                ArrayRef<ValidSize> sizes, Value sum) {
   auto square = [&](B &inner, Value element) -> Value {
