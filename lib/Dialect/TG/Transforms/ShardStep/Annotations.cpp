@@ -208,7 +208,7 @@ static LogicalResult findValues(const Step &step, const DataMesh &mesh,
     for (Value output : outputs) {
       if (failed(checkCut(step, mesh, annotation, output.getType(),
                           "an output of module \"" + match.prefix + "\"",
-                          /*mayBeUneven=*/false)))
+                          /*isPadded=*/false)))
         return failure();
       seeds.values[output] = annotation.dim;
     }
