@@ -88,4 +88,22 @@ def StoreBFloat16AsBitsPass
   ];
 }
 
+def StoreBooleansAsBytesPass
+    : Pass<"kernel-store-booleans-as-bytes", "::mlir::ModuleOp"> {
+  let summary = "Load and store booleans as whole bytes";
+  let description = [{
+    A boolean in memory is a byte, 0 or 1, but LLVM makes no vector of what is
+    loaded or stored as an i1: a loop that reads a mask runs element by element,
+    with all that it computes. Here loads give a byte that is compared with zero,
+    and stores write the extended boolean. No value and no byte changes.
+
+    Precondition: a module in the LLVM dialect. Vectors of booleans are left
+    alone: they are packed.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numAccesses", "num-accesses", "Number of loads and stores">
+  ];
+}
+
 #endif // REGATHER_KERNEL_CPU_PASSES
