@@ -20,21 +20,32 @@ namespace regather::cpu {
 #include "regather/Kernel/CPU/Passes.h.inc"
 } // namespace regather::cpu
 
-static void loadByte(LLVM::LoadOp load) {
-  OpBuilder b(load.getContext());
-  b.setInsertionPointAfter(load);
-  Value byte = load.getResult();
-  byte.setType(b.getI8Type());
-  Value zero = LLVM::ConstantOp::create(b, load.getLoc(), b.getI8Type(), 0);
-  Value isTrue = LLVM::ICmpOp::create(b, load.getLoc(), LLVM::ICmpPredicate::ne,
-                                      byte, zero);
-  byte.replaceAllUsesExcept(isTrue, isTrue.getDefiningOp());
+/// The type in memory of a boolean, or of a vector of them; null for others.
+static Type getByteType(Type type) {
+  Type byte = IntegerType::get(type.getContext(), 8);
+  if (type.isInteger(1))
+    return byte;
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getElementType().isInteger(1) ? vector.clone(byte)
+                                                        : Type();
 }
 
-static void storeByte(LLVM::StoreOp store) {
+static void loadBytes(LLVM::LoadOp load, Type type) {
+  OpBuilder b(load.getContext());
+  b.setInsertionPointAfter(load);
+  Value bytes = load.getResult();
+  bytes.setType(type);
+  Value zero =
+      LLVM::ConstantOp::create(b, load.getLoc(), type, b.getZeroAttr(type));
+  Value isTrue = LLVM::ICmpOp::create(b, load.getLoc(), LLVM::ICmpPredicate::ne,
+                                      bytes, zero);
+  bytes.replaceAllUsesExcept(isTrue, isTrue.getDefiningOp());
+}
+
+static void storeBytes(LLVM::StoreOp store, Type type) {
   OpBuilder b(store);
   store.getValueMutable().assign(
-      LLVM::ZExtOp::create(b, store.getLoc(), b.getI8Type(), store.getValue()));
+      LLVM::ZExtOp::create(b, store.getLoc(), type, store.getValue()));
 }
 
 namespace {
@@ -45,14 +56,18 @@ public:
 
   void runOnOperation() override {
     getOperation().walk([&](Operation *op) {
-      if (auto load = dyn_cast<LLVM::LoadOp>(op);
-          load && load.getType().isInteger(1))
-        loadByte(load);
-      else if (auto store = dyn_cast<LLVM::StoreOp>(op);
-               store && store.getValue().getType().isInteger(1))
-        storeByte(store);
-      else
+      auto load = dyn_cast<LLVM::LoadOp>(op);
+      auto store = dyn_cast<LLVM::StoreOp>(op);
+      if (!load && !store)
         return;
+      Type type =
+          getByteType(load ? load.getType() : store.getValue().getType());
+      if (!type)
+        return;
+      if (load)
+        loadBytes(load, type);
+      else
+        storeBytes(store, type);
       ++numAccesses;
     });
   }

@@ -15,15 +15,26 @@ llvm.func @copy(%p: !llvm.ptr, %q: !llvm.ptr) -> i1 {
 }
 // END
 
-// Bytes stay what they are, and so do vectors of booleans, which are packed.
-// CHECK-LABEL: llvm.func @others(
+// Elements of a buffer one behind the other.
+// CHECK-LABEL: llvm.func @vector(
+// CHECK: %[[BYTES:.*]] = llvm.load %{{.*}} : !llvm.ptr -> vector<8xi8>
+// CHECK: %[[ZEROS:.*]] = llvm.mlir.constant(dense<0> : vector<8xi8>)
+// CHECK: %[[TRUE:.*]] = llvm.icmp "ne" %[[BYTES]], %[[ZEROS]]
+// CHECK: %[[WIDE:.*]] = llvm.zext %[[TRUE]] : vector<8xi1> to vector<8xi8>
+// CHECK: llvm.store %[[WIDE]]
+llvm.func @vector(%p: !llvm.ptr, %q: !llvm.ptr) {
+  %v = llvm.load %p : !llvm.ptr -> vector<8xi1>
+  llvm.store %v, %q : vector<8xi1>, !llvm.ptr
+  llvm.return
+}
+
+// Bytes stay what they are.
+// CHECK-LABEL: llvm.func @bytes(
 // CHECK-NOT: llvm.icmp
 // CHECK-NOT: llvm.zext
 // CHECK: llvm.return
-llvm.func @others(%p: !llvm.ptr) {
+llvm.func @bytes(%p: !llvm.ptr) {
   %v = llvm.load %p : !llvm.ptr -> i8
   llvm.store %v, %p : i8, !llvm.ptr
-  %w = llvm.load %p : !llvm.ptr -> vector<8xi1>
-  llvm.store %w, %p : vector<8xi1>, !llvm.ptr
   llvm.return
 }

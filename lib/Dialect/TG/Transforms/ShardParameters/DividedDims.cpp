@@ -51,17 +51,19 @@ bool Partitioner::divideSoftmax(Operation *op,
   if (!state)
     return false;
   SmallVector<Value> parts;
-  for (unsigned number : softmax->operands)
-    parts.push_back(softmax->isBackward
-                        ? getZeroPadded(op->getOperand(number), *state).local
-                        : getAs(op->getOperand(number), *state));
+  for (auto [position, number] : llvm::enumerate(softmax->operands)) {
+    Value operand = op->getOperand(number);
+    parts.push_back(needsZeroPadding(*softmax, position)
+                        ? getZeroPadded(operand, *state).local
+                        : getAs(operand, *state));
+  }
   PaddingMask padding(*state, type.getDimSize(softmax->dim), mesh,
                       communication);
   define(op->getResult(0),
          {*state,
           buildSoftmax(*softmax, parts, padding, mesh.getAxes(state->group),
                        communication),
-          /*zeroPadding=*/true});
+          hasZeroPadding(*softmax)});
   markReplaced(op);
   remarkDivided(op, "reduces what its rows share over the ranks");
   return true;

@@ -18,7 +18,7 @@
 //   s = zero(sigmoid(h))       which are halves otherwise
 //   y = mm(h * s, v)           a sum over what is cut
 //
-// A softmax has -inf in the place of padding, and leaves zeros.
+// SplitSoftmax.h says what a softmax does with it.
 //
 //===----------------------------------------------------------------------===//
 

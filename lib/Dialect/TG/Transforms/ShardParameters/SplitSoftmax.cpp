@@ -62,14 +62,18 @@ static Value buildForward(const Softmax &softmax, Value input,
                           PaddingMask &padding, AxesAttr axes,
                           Communication &communication) {
   PartNodes nodes(communication);
-  input = padding.replace(input, -std::numeric_limits<double>::infinity());
-  Value largest =
-      communication
-          .reduce(nodes.reduce(NodeTarget::AtenAmaxDefault, input, softmax.dim),
-                  Reduction::Max, axes)
-          .front();
+  // Both selects join the reduction that reads them: one in front of both would
+  // be written to memory.
+  Value lowest =
+      padding.replace(input, -std::numeric_limits<double>::infinity());
+  Value largest = communication
+                      .reduce(nodes.reduce(NodeTarget::AtenAmaxDefault, lowest,
+                                           softmax.dim),
+                              Reduction::Max, axes)
+                      .front();
   Value shifted = nodes.makeBinary(NodeTarget::AtenSubTensor, input, largest);
-  Value powers = nodes.makeUnary(NodeTarget::AtenExpDefault, shifted);
+  Value powers =
+      padding.replace(nodes.makeUnary(NodeTarget::AtenExpDefault, shifted), 0);
   Value sum = communication
                   .reduce(nodes.reduce(NodeTarget::AtenSumDimIntList, powers,
                                        softmax.dim),
@@ -77,10 +81,8 @@ static Value buildForward(const Softmax &softmax, Value input,
                   .front();
   if (!softmax.isLogarithm)
     return nodes.makeBinary(NodeTarget::AtenDivTensor, powers, sum);
-  Value result =
-      nodes.makeBinary(NodeTarget::AtenSubTensor, shifted,
-                       nodes.makeUnary(NodeTarget::AtenLogDefault, sum));
-  return padding.replace(result, 0);
+  return nodes.makeBinary(NodeTarget::AtenSubTensor, shifted,
+                          nodes.makeUnary(NodeTarget::AtenLogDefault, sum));
 }
 
 /// With the gradient g and the result y of forward: g - exp(y) sum(g) of the

@@ -14,8 +14,8 @@
 //   s = sum(exp(x - m))      over all ranks
 //   log_softmax = x - m - log(s),  softmax = exp(x - m) / s
 //
-// Parts of a dimension that ranks do not divide have -inf in the place of
-// padding, which is no maximum and adds nothing to the sum.
+// Where ranks do not divide the dimension, padding is -inf for the maximum and
+// zero in the sum.
 //
 // That is how Megatron computes the cross entropy of parts of a vocabulary:
 // https://arxiv.org/abs/1909.08053, section 3.
@@ -42,9 +42,19 @@ struct Softmax {
 
 std::optional<Softmax> matchSoftmax(mlir::Operation *op);
 
+/// What padding of an operand has to be before it is used: zero in gradients,
+/// and in the softmax itself where its gradient multiplies by it.
+inline bool needsZeroPadding(const Softmax &softmax, unsigned operand) {
+  return softmax.isBackward && (operand == 0 || !softmax.isLogarithm);
+}
+
+/// The same of the result: anything in the logarithm, zero in all else.
+inline bool hasZeroPadding(const Softmax &softmax) {
+  return softmax.isBackward || !softmax.isLogarithm;
+}
+
 /// The rank's part of the result, of its parts of the operands, which are cut
-/// along `dim` over `axes`. Padding of the result is zero, as it has to be in
-/// the operands of backward.
+/// along `dim` over `axes`.
 mlir::Value buildSoftmax(const Softmax &softmax, mlir::ValueRange parts,
                          PaddingMask &padding, AxesAttr axes,
                          Communication &communication);
