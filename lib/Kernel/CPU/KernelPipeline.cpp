@@ -38,6 +38,7 @@ void cpu::buildKernelPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createKeepShortLoopsPass());
   kernel::addHostConversions(pm);
   pm.addPass(createStoreBFloat16AsBitsPass());
+  pm.addPass(createStoreBooleansAsBytesPass());
 }
 
 void cpu::registerKernelPipeline() {

@@ -55,7 +55,9 @@ private:
   Value combine(Value previous, Value term);
 
   Value emitScalarTerm(Value step);
-  Value emitVectorTerm(Value step, Value mask);
+  Value loadLanes(OpOperand &operand, Value step, int64_t count);
+  Value makeMask(int64_t count);
+  Value emitVectorTerm(Value step, int64_t count);
   Value emitVectorOp(Operation &inner, IRMapping &map);
   Value toVector(Value value);
 
@@ -78,6 +80,10 @@ private:
 // Accesses
 //===----------------------------------------------------------------------===//
 
+static bool isBoolean(MemRefType type) {
+  return type.getElementType().isInteger(1);
+}
+
 /// True if consecutive steps read consecutive elements.
 bool LaneLowering::isContiguous(OpOperand &operand) {
   AffineMap map = op.getMatchingIndexingMap(&operand);
@@ -88,10 +94,9 @@ bool LaneLowering::isContiguous(OpOperand &operand) {
   auto type = cast<MemRefType>(operand.get().getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  // Vectors of single bits have another layout in memory.
   return dim && dim.getPosition() == reduction.loop &&
          type.getElementType().isIntOrFloat() &&
-         type.getElementTypeBitWidth() >= 8 &&
+         (isBoolean(type) || type.getElementTypeBitWidth() >= 8) &&
          succeeded(type.getStridesAndOffset(strides, offset)) &&
          strides.back() == 1;
 }
@@ -112,6 +117,38 @@ Value LaneLowering::load(OpOperand &operand) {
   if (!isa<MemRefType>(operand.get().getType()))
     return operand.get();
   return memref::LoadOp::create(b, operand.get(), getIndices(operand));
+}
+
+/// The elements of `count` steps from `step` on; zeros for the other lanes.
+Value LaneLowering::loadLanes(OpOperand &operand, Value step, int64_t count) {
+  indices[reduction.loop] = step;
+  auto buffer = cast<MemRefType>(operand.get().getType());
+  auto type = VectorType::get(kReductionLanes, buffer.getElementType());
+  SmallVector<Value> point = getIndices(operand);
+  if (count == kReductionLanes)
+    return vector::LoadOp::create(b, type, operand.get(), point);
+  if (isBoolean(buffer)) {
+    // A masked load would take them for bits.
+    Value zero = arith::ConstantOp::create(b, b.getBoolAttr(false));
+    SmallVector<Value> elements(kReductionLanes, zero);
+    Value first = point.back();
+    for (int64_t i = 0; i < count; ++i) {
+      point.back() = arith::AddIOp::create(b, first, makeIndex(i));
+      elements[i] = memref::LoadOp::create(b, operand.get(), point);
+    }
+    return vector::FromElementsOp::create(b, type, elements);
+  }
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(b, type, operand.get(), point,
+                                      makeMask(count), zero);
+}
+
+/// True in the first `count` lanes.
+Value LaneLowering::makeMask(int64_t count) {
+  SmallVector<bool> isFirst(kReductionLanes, false);
+  std::fill_n(isFirst.begin(), count, true);
+  auto type = VectorType::get(kReductionLanes, b.getI1Type());
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, isFirst));
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,9 +221,8 @@ Value LaneLowering::emitVectorOp(Operation &inner, IRMapping &map) {
   return b.create(state)->getResult(0);
 }
 
-/// The terms of the steps from `step` on; only those of `mask`, if there is
-/// one, are read.
-Value LaneLowering::emitVectorTerm(Value step, Value mask) {
+/// The terms of the steps from `step` on, of which `count` are read.
+Value LaneLowering::emitVectorTerm(Value step, int64_t count) {
   indices[reduction.loop] = step;
   IRMapping map;
   for (OpOperand *operand : op.getDpsInputOperands()) {
@@ -195,15 +231,7 @@ Value LaneLowering::emitVectorTerm(Value step, Value mask) {
       map.map(argument, load(*operand));
       continue;
     }
-    auto type = VectorType::get(kReductionLanes, argument.getType());
-    SmallVector<Value> point = getIndices(*operand);
-    if (!mask) {
-      map.map(argument, vector::LoadOp::create(b, type, operand->get(), point));
-      continue;
-    }
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-    map.map(argument, vector::MaskedLoadOp::create(b, type, operand->get(),
-                                                   point, mask, zero));
+    map.map(argument, loadLanes(*operand, step, count));
   }
   for (Operation &inner : body.without_terminator()) {
     if (&inner == reduction.combiner)
@@ -256,18 +284,14 @@ Value LaneLowering::reduceInVector() {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value term = emitVectorTerm(loop.getInductionVar(), /*mask=*/nullptr);
+    Value term = emitVectorTerm(loop.getInductionVar(), kReductionLanes);
     scf::YieldOp::create(b, combine(loop.getRegionIterArg(0), term));
   }
   Value lanes = loop.getResult(0);
   if (rest != 0) {
-    SmallVector<bool> isRest(kReductionLanes, false);
-    std::fill_n(isRest.begin(), rest, true);
-    auto maskType = VectorType::get(kReductionLanes, b.getI1Type());
-    Value mask =
-        arith::ConstantOp::create(b, DenseElementsAttr::get(maskType, isRest));
-    Value term = emitVectorTerm(makeIndex(size - rest), mask);
-    lanes = arith::SelectOp::create(b, mask, combine(lanes, term), lanes);
+    Value term = emitVectorTerm(makeIndex(size - rest), rest);
+    lanes =
+        arith::SelectOp::create(b, makeMask(rest), combine(lanes, term), lanes);
   }
   for (int64_t width = kReductionLanes / 2; width != 0; width /= 2) {
     auto slice = [&](int64_t offset) -> Value {

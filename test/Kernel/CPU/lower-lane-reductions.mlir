@@ -21,6 +21,27 @@ func.func @row_sums(%x: memref<8x512xf32>, %y: memref<8xf32>) {
 }
 // END
 
+// A mask is read as a vector of booleans (`kernel-store-booleans-as-bytes` loads
+// their bytes), but for the two elements that are left.
+#same = affine_map<(d0, d1) -> (d1)>
+// CHECK-LABEL: func.func @masked_sums(
+// CHECK: scf.for {{.*}} step %c32 {{.*}} -> (vector<32xf32>)
+// CHECK: vector.load %{{.*}} : memref<66xi1>, vector<32xi1>
+// CHECK: arith.select %{{.*}} : vector<32xi1>, vector<32xf32>
+// CHECK-COUNT-2: memref.load %{{.*}} : memref<66xi1>
+// CHECK-NOT: memref.load %{{.*}} : memref<66xi1>
+// CHECK: vector.from_elements %{{.*}} : vector<32xi1>
+func.func @masked_sums(%x: memref<8x66xf32>, %mask: memref<66xi1>, %y: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [#in, #same, #out], iterator_types = ["parallel", "reduction"]} ins(%x, %mask : memref<8x66xf32>, memref<66xi1>) outs(%y : memref<8xf32>) {
+  ^bb0(%v: f32, %m: i1, %o: f32):
+    %term = arith.select %m, %v, %zero : f32
+    %s = arith.addf %o, %term : f32
+    linalg.yield %s : f32
+  }
+  return
+}
+
 // Elements of a column lie apart: the lanes are an array.
 #turned = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-LABEL: func.func @column_sums(

@@ -88,4 +88,23 @@ def StoreBFloat16AsBitsPass
   ];
 }
 
+def StoreBooleansAsBytesPass
+    : Pass<"kernel-store-booleans-as-bytes", "::mlir::ModuleOp"> {
+  let summary = "Load and store booleans as whole bytes";
+  let description = [{
+    A boolean in a buffer is a byte, 0 or 1, but LLVM makes no vector of what is
+    loaded or stored as an i1: a loop that reads a mask runs element by element,
+    with all that it computes. And a vector of booleans it takes for packed
+    bits. Here loads give bytes that are compared with zero, and stores write
+    extended booleans. No value and no byte of a buffer changes.
+
+    Precondition: a module in the LLVM dialect, in which every vector of
+    booleans that is loaded or stored is one of consecutive elements of a buffer.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numAccesses", "num-accesses", "Number of loads and stores">
+  ];
+}
+
 #endif // REGATHER_KERNEL_CPU_PASSES

@@ -590,6 +590,10 @@ void OptimizerAppender::buildUpdates() {
     operands.isWanted = isWanted;
     B b(operands.gradient.getLoc(), func.getContext());
     setInsertionPoint(b, operands.gradient);
+    if (parameter.placement && dividesZeros(parameter.rule))
+      operands.validSizes =
+          buildValidSizes(b, parameter.placement, parameter.type,
+                          lookupMesh(func, parameter.placement.getMesh()));
     linalg::GenericOp update = buildUpdate(b, parameter.rule, operands);
     markOptimizer(update, parameter.module);
     Operation *maker = operands.gradient.getDefiningOp();

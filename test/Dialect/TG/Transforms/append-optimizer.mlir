@@ -3,6 +3,7 @@
 // RUN: regather-opt %s -split-input-file --tg-append-optimizer='optimizer=sgd momentum=0.9 nesterov' -verify-diagnostics | FileCheck %s --check-prefix=SGD
 // RUN: regather-opt %s -split-input-file --tg-append-optimizer='optimizer=sgd momentum=0.9 dampening=0.5' -verify-diagnostics | FileCheck %s --check-prefix=DAMPENED
 // RUN: regather-opt %s -split-input-file --tg-append-optimizer='max-norm=1.0' -verify-diagnostics | FileCheck %s --check-prefix=CLIP
+// RUN: regather-opt %s -split-input-file --tg-append-optimizer='eps=0' -verify-diagnostics | FileCheck %s --check-prefix=NO-EPS
 
 // The parameter is f32, so that nothing is converted.
 // CHECK-LABEL: func.func @step(
@@ -130,10 +131,23 @@ func.func @types(
 // CLIP: linalg.generic {{.*}} ins(%[[ALL]] : tensor<f64>) outs(%{{.*}} : tensor<f32>)
 // CLIP: return
 
-// Near miss: without clipping nothing is communicated.
+// Without eps, padding would become 0 / 0. It stays zero, in the parameter and in
+// its states; parts without padding are left alone.
+// NO-EPS-LABEL: func.func @sharded(
+// NO-EPS: %[[RANK:.*]] = tg.axis_index on @mesh [dp]
+// NO-EPS: %[[BEGIN:.*]] = arith.muli %[[RANK]]
+// NO-EPS: %[[SIZE:.*]] = arith.subi %{{.*}}, %[[BEGIN]]
+// NO-EPS: linalg.generic {{.*}} outs(%arg0, %{{.*}} : tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>)
+// NO-EPS-COUNT-3: arith.select
+// NO-EPS-NOT: arith.select
+// NO-EPS: return
+
+// Near miss: without clipping nothing is communicated, and with eps padding stays
+// zero by itself.
 // CHECK-LABEL: func.func @sharded(
+// CHECK-NOT: arith.select
 // CHECK-COUNT-1: tg.all_reduce
-// CHECK-NOT: tg.all_reduce
+// CHECK-NOT: {{tg.all_reduce|arith.select}}
 // CHECK: return
 tg.mesh @mesh [dp = 2, tp = 2]
 func.func @sharded(

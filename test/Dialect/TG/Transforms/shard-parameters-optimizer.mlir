@@ -71,15 +71,19 @@ func.func @other_states(
 // -----
 
 // The padding of a scattered gradient is zero, and its square as well: the sum
-// may run over the shard. What is exp of the padding is one: gathered first.
+// may run over the shard. What is exp of the padding is one: replaced before.
 // CHECK-LABEL: @padding
 // CHECK:         %[[SHARD:.*]] = tg.wait %{{.*}} : !tg.future<tensor<3x4xf32>>
 // CHECK:         %[[SQUARE:.*]] = tg.node "aten.mul.Tensor"(%[[SHARD]], %[[SHARD]])
 // CHECK:         %[[SUM:.*]] = tg.node "aten.sum.default"(%[[SQUARE]]) {{.*}} : (tensor<3x4xf32>) -> tensor<f32>
 // CHECK:         %[[EXP:.*]] = tg.node "aten.exp.default"(%[[SHARD]]) {{.*}} -> tensor<3x4xf32>
-// CHECK:         tg.all_gather %[[EXP]] on @mesh [dp] dim 0 phase optimizer
-// CHECK:         tg.node "aten.sum.default"(%{{.*}}) {{.*}} : (tensor<10x4xf32>) -> tensor<f32>
-// CHECK:         tg.all_reduce sum %[[SUM]] on @mesh [dp] phase optimizer
+// CHECK-NOT:     tg.all_gather
+// CHECK:         %[[EXISTS:.*]] = tg.node "aten.lt.Scalar"(%{{.*}}) args [#tg.operand<0>, 10] {{.*}} -> tensor<3xi1>
+// CHECK:         %[[MASK:.*]] = tg.node "aten.view.default"(%[[EXISTS]]) {{.*}} -> tensor<3x1xi1>
+// CHECK:         %[[CLEARED:.*]] = tg.node "aten.where.self"(%[[MASK]], %[[EXP]], %{{.*}})
+// CHECK:         %[[SUM2:.*]] = tg.node "aten.sum.default"(%[[CLEARED]]) {{.*}} : (tensor<3x4xf32>) -> tensor<f32>
+// CHECK-DAG:     tg.all_reduce sum %[[SUM]] on @mesh [dp] phase optimizer
+// CHECK-DAG:     tg.all_reduce sum %[[SUM2]] on @mesh [dp] phase optimizer
 func.func @padding(
     %w: tensor<10x4xf32> {tg.role = #tg.role<parameter>},
     %x: tensor<8x10xf32> {tg.role = #tg.role<input>})

@@ -40,3 +40,48 @@ func.func @small(
   %b = tg.node "aten.cumsum.default"(%a) args [#tg.operand<0>, 1] {tg.phase = #tg.phase<forward>} : (tensor<64x2xf32>) -> tensor<64x2xf32>
   return %b : tensor<64x2xf32>
 }
+
+// -----
+
+// One column of padding in 64 is worth what is saved.
+// REMARK: remark: {{.*}}placed{{.*}}up=[tp] shard 1
+// CHECK-LABEL: func.func @wide(
+// CHECK-SAME:    tensor<3x32xf32> {{[^%]*}}tg.name = "up", tg.placement = #tg.placement<@mesh {{\[\[}}tp] = shard 1] of [3, 63]>
+// CHECK-SAME:    tensor<32x3xf32> {{[^%]*}}tg.name = "down", tg.placement = #tg.placement<@mesh {{\[\[}}tp] = shard 0] of [63, 3]>
+func.func @wide(
+    %up: tensor<3x63xf32> {tg.role = #tg.role<parameter>, tg.name = "up"},
+    %down: tensor<63x3xf32> {tg.role = #tg.role<parameter>, tg.name = "down"},
+    %x: tensor<2x3xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x3xf32> {
+  %a = tg.node "aten.mm.default"(%x, %up) {tg.phase = #tg.phase<forward>} : (tensor<2x3xf32>, tensor<3x63xf32>) -> tensor<2x63xf32>
+  %b = tg.node "aten.mm.default"(%a, %down) {tg.phase = #tg.phase<forward>} : (tensor<2x63xf32>, tensor<63x3xf32>) -> tensor<2x3xf32>
+  return %b : tensor<2x3xf32>
+}
+
+// -----
+
+// Near miss: one in 16 is not tried, nor one in 4, although 16 columns without
+// padding are cut.
+// CHECK-LABEL: func.func @narrow(
+// CHECK-NOT:     placement
+// CHECK:         return
+func.func @narrow(
+    %up: tensor<3x15xf32> {tg.role = #tg.role<parameter>, tg.name = "up"},
+    %down: tensor<15x3xf32> {tg.role = #tg.role<parameter>, tg.name = "down"},
+    %x: tensor<2x3xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x3xf32> {
+  %a = tg.node "aten.mm.default"(%x, %up) {tg.phase = #tg.phase<forward>} : (tensor<2x3xf32>, tensor<3x15xf32>) -> tensor<2x15xf32>
+  %b = tg.node "aten.mm.default"(%a, %down) {tg.phase = #tg.phase<forward>} : (tensor<2x15xf32>, tensor<15x3xf32>) -> tensor<2x3xf32>
+  return %b : tensor<2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @even(
+// CHECK-SAME:    tensor<3x8xf32> {{[^%]*}}tg.name = "up", tg.placement = #tg.placement<@mesh {{\[\[}}tp] = shard 1]>
+func.func @even(
+    %up: tensor<3x16xf32> {tg.role = #tg.role<parameter>, tg.name = "up"},
+    %down: tensor<16x3xf32> {tg.role = #tg.role<parameter>, tg.name = "down"},
+    %x: tensor<2x3xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x3xf32> {
+  %a = tg.node "aten.mm.default"(%x, %up) {tg.phase = #tg.phase<forward>} : (tensor<2x3xf32>, tensor<3x16xf32>) -> tensor<2x16xf32>
+  %b = tg.node "aten.mm.default"(%a, %down) {tg.phase = #tg.phase<forward>} : (tensor<2x16xf32>, tensor<16x3xf32>) -> tensor<2x3xf32>
+  return %b : tensor<2x3xf32>
+}

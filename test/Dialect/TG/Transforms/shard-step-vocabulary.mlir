@@ -138,16 +138,70 @@ func.func @softmax_of_narrow_numbers(
 
 // -----
 
-// What an uneven part is padded with would be counted.
+// Padding is no maximum, and adds nothing to a sum. It is zero in the softmax, but
+// not in the logarithm: who adds that up clears it.
 // CHECK-LABEL: func.func @uneven_softmax(
-// CHECK:         tg.all_gather
-// CHECK:         tg.node "aten._softmax.default"(%{{.*}}) {{.*}} -> tensor<7x2xf32>
-// REMARK: [Missed] kept-whole | {{.*}}'aten._softmax.default'
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<4x2xf32>
+// CHECK:         %[[EXISTS:.*]] = tg.node "aten.lt.Scalar"(%{{.*}}) args [#tg.operand<0>, 7] {{.*}} -> tensor<4xi1>
+// CHECK:         %[[MASK:.*]] = tg.node "aten.view.default"(%[[EXISTS]]) args [#tg.operand<0>, [4, 1]]
+// CHECK:         %[[INF:.*]] = tg.node "aten.scalar_tensor.default"() args [0xFFF0000000000000 : f64]
+// CHECK:         %[[LOWEST:.*]] = tg.node "aten.where.self"(%[[MASK]], %[[X]], %[[INF]])
+// CHECK:         %[[AMAX:.*]] = tg.node "aten.amax.default"(%[[LOWEST]])
+// CHECK:         tg.all_reduce max %[[AMAX]] on @mesh [tp]
+// CHECK:         %[[SHIFTED:.*]] = tg.node "aten.sub.Tensor"(%[[X]], %{{.*}})
+// CHECK:         %[[EXP:.*]] = tg.node "aten.exp.default"(%[[SHIFTED]])
+// CHECK:         %[[POWERS:.*]] = tg.node "aten.where.self"(%[[MASK]], %[[EXP]], %{{.*}})
+// CHECK:         %[[OWN:.*]] = tg.node "aten.sum.dim_IntList"(%[[POWERS]])
+// CHECK:         tg.all_reduce sum %[[OWN]] on @mesh [tp]
+// CHECK:         %[[LOG:.*]] = tg.node "aten.sub.Tensor"(%[[SHIFTED]], %{{.*}})
+// CHECK:         %[[DIV:.*]] = tg.node "aten.div.Tensor"
+// CHECK-NEXT:    tg.node "aten.sum.default"(%[[DIV]])
+// CHECK:         %[[CLEARED:.*]] = tg.node "aten.where.self"(%{{.*}}, %[[LOG]], %{{.*}})
+// CHECK-NEXT:    tg.node "aten.sum.default"(%[[CLEARED]])
+// REMARK: [Passed] divided | {{.*}}'aten._log_softmax.default'
+// REMARK: [Passed] divided | {{.*}}'aten._softmax.default'
 func.func @uneven_softmax(
     %table: tensor<7x2xf32> {tg.role = #tg.role<parameter>, tg.name = "table"})
-    -> tensor<7x2xf32> {
-  %y = tg.node "aten._softmax.default"(%table) args [#tg.operand<0>, 0, false] : (tensor<7x2xf32>) -> tensor<7x2xf32>
-  return %y : tensor<7x2xf32>
+    -> (tensor<f32>, tensor<f32>) {
+  %y = tg.node "aten._log_softmax.default"(%table) args [#tg.operand<0>, 0, false] : (tensor<7x2xf32>) -> tensor<7x2xf32>
+  %p = tg.node "aten._softmax.default"(%table) args [#tg.operand<0>, 0, false] : (tensor<7x2xf32>) -> tensor<7x2xf32>
+  %a = tg.node "aten.sum.default"(%p) : (tensor<7x2xf32>) -> tensor<f32>
+  %b = tg.node "aten.sum.default"(%y) : (tensor<7x2xf32>) -> tensor<f32>
+  return %a, %b : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// The gradient of padding is zero: of the label, of the logits, and of the table.
+// CHECK-LABEL: func.func @uneven_gradient(
+// CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: tensor<4x2xf32>
+// CHECK-SAME:    %[[Y:[a-z0-9]+]]: tensor<3x7xf32>
+// CHECK:         %[[ONE:.*]] = tg.node "aten.scatter.src"
+// CHECK:         tg.node "aten.sum.dim_IntList"(%[[ONE]])
+// CHECK:         %[[SHARE:.*]] = tg.node "aten.mul.Tensor"
+// CHECK:         %[[OWN:.*]] = tg.node "aten.sub.Tensor"(%[[ONE]], %[[SHARE]])
+// CHECK:         %[[G:.*]] = tg.node "aten.where.self"(%{{.*}}, %[[OWN]], %{{.*}}) {{.*}} -> tensor<3x4xf32>
+// CHECK-NEXT:    %[[DX:.*]] = tg.node "aten.mm.default"(%[[G]], %[[TABLE]])
+// CHECK:         %[[T:.*]] = tg.node "aten.t.default"(%[[G]])
+// CHECK-NEXT:    %[[DTABLE:.*]] = tg.node "aten.mm.default"(%[[T]], %{{.*}}) {{.*}} -> tensor<4x2xf32>
+// CHECK-NEXT:    tg.all_reduce sum %[[DX]]
+// CHECK-NOT:     aten.where
+// CHECK:         return %{{.*}}, %[[DTABLE]]
+func.func @uneven_gradient(
+    %table: tensor<7x2xf32> {tg.role = #tg.role<parameter>, tg.name = "table"},
+    %y: tensor<3x7xf32> {tg.role = #tg.role<input>, tg.name = "y"},
+    %x: tensor<3x2xf32> {tg.role = #tg.role<input>, tg.name = "x"},
+    %labels: tensor<3x1xi64> {tg.role = #tg.role<input>, tg.name = "labels"})
+    -> (tensor<3x2xf32>, tensor<7x2xf32> {tg.role = #tg.role<gradient of 0>}) {
+  %t = tg.node "aten.t.default"(%table) : (tensor<7x2xf32>) -> tensor<2x7xf32>
+  %logits = tg.node "aten.mm.default"(%x, %t) : (tensor<3x2xf32>, tensor<2x7xf32>) -> tensor<3x7xf32>
+  %zeros = tg.node "aten.full_like.default"(%logits) args [#tg.operand<0>, 0] : (tensor<3x7xf32>) -> tensor<3x7xf32>
+  %s = tg.node "aten.scatter.value"(%zeros, %labels) args [#tg.operand<0>, 1, #tg.operand<1>, -1.0] : (tensor<3x7xf32>, tensor<3x1xi64>) -> tensor<3x7xf32>
+  %g = tg.node "aten._log_softmax_backward_data.default"(%s, %y) args [#tg.operand<0>, #tg.operand<1>, 1, f32] : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xf32>
+  %dx = tg.node "aten.mm.default"(%g, %table) : (tensor<3x7xf32>, tensor<7x2xf32>) -> tensor<3x2xf32>
+  %gt = tg.node "aten.t.default"(%g) : (tensor<3x7xf32>) -> tensor<7x3xf32>
+  %dtable = tg.node "aten.mm.default"(%gt, %x) : (tensor<7x3xf32>, tensor<3x2xf32>) -> tensor<7x2xf32>
+  return %dx, %dtable : tensor<3x2xf32>, tensor<7x2xf32>
 }
 
 // -----

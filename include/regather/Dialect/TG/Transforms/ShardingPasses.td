@@ -40,6 +40,11 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
     gathered. A parameter without an annotation, and a state of an optimizer, is
     cut as its first use on parts wants it, and whole if there is none.
 
+    A dimension of a parameter that the ranks do not divide is cut into equal
+    parts, the last ones padded with zeros. What follows from it keeps its
+    padding: zero where sums may count it, -inf in front of maxima and in a
+    softmax. Means over it are computed from all of it.
+
     Gradients and updates lie as their arguments do. Losses are whole, other
     results may leave the step cut, with a placement. All of it is exact: but
     for the order of sums, the step computes what it did before.
@@ -157,7 +162,10 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     one `tg.reduce_scatter` leaves each rank its shards; with a replicate axis,
     a `tg.all_reduce` over that axis follows. Parameters named by `ignore` stay
     whole and their gradients are all-reduced. An optimizer in the step reads
-    the shards, and its states are sharded with the parameters.
+    the shards, and its states are sharded with the parameters. Shards are rows,
+    but where a model axis has cut these into parts that the shard axis does not
+    divide: then they are parts of the next dimension that it does divide, or
+    the parameter stays whole over it.
 
     With `layout=flat`, the parameters of a unit lie behind each other in one
     buffer, of which every rank holds an equal, contiguous slice. The buffer is

@@ -10,6 +10,7 @@
 
 #include "ElasticNorm.h"
 #include "OptimizerUpdate.h"
+#include "ValidSizes.h"
 
 #include "regather/Dialect/TG/IR/Elastic.h"
 

@@ -29,6 +29,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace regather::tg;
 using B = ImplicitLocOpBuilder;
@@ -243,6 +245,12 @@ static SmallVector<Value> getSgdElements(B &b, const UpdateRule &rule,
   return {add(b, parameter, mul(b, scalars[0], direction)), buffer};
 }
 
+bool regather::tg::dividesZeros(const UpdateRule &rule) {
+  // What is less than any normal number may be read as zero.
+  return rule.kind == OptimizerKind::AdamW &&
+         rule.epsilon < std::numeric_limits<float>::min();
+}
+
 linalg::GenericOp regather::tg::buildUpdate(B &b, const UpdateRule &rule,
                                             const UpdateOperands &operands) {
   auto tensorType = cast<RankedTensorType>(operands.parameter.getType());
@@ -291,6 +299,7 @@ linalg::GenericOp regather::tg::buildUpdate(B &b, const UpdateRule &rule,
           if (operands.isWanted)
             result = arith::SelectOp::create(inner, elements[numFloats], result,
                                              elements[number]);
+          result = selectValid(inner, operands.validSizes, result);
         }
         linalg::YieldOp::create(inner, results);
       });

@@ -10,6 +10,7 @@
 #define REGATHER_LIB_DIALECT_TG_TRANSFORMS_OPTIMIZERUPDATE_H
 
 #include "OptimizerRules.h"
+#include "ValidSizes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -43,6 +44,9 @@ buildStepScalars(mlir::ImplicitLocOpBuilder &b, const UpdateRule &rule,
 mlir::linalg::GenericOp buildIsWanted(mlir::ImplicitLocOpBuilder &b,
                                       mlir::Value loss, mlir::Value overflow);
 
+/// True if the rule makes no zeros of zeros, but 0 / 0.
+bool dividesZeros(const UpdateRule &rule);
+
 /// What one update reads.
 struct UpdateOperands {
   mlir::Value parameter;
@@ -53,10 +57,13 @@ struct UpdateOperands {
   llvm::SmallVector<mlir::Value> scalars;
   /// i1 of rank 0: whether anything is updated; null if it is in any case.
   mlir::Value isWanted;
+  /// Where the parameter has padding that the rule does not keep zero.
+  llvm::SmallVector<ValidSize> validSizes;
 };
 
 /// One operation that gives the new values of the parameter and its states, in
-/// this order. Each is computed in the update type and rounded once.
+/// this order. Each is computed in the update type and rounded once. Padding
+/// that is zero in all operands stays so.
 mlir::linalg::GenericOp buildUpdate(mlir::ImplicitLocOpBuilder &b,
                                     const UpdateRule &rule,
                                     const UpdateOperands &operands);

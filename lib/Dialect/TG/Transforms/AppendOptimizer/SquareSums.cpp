@@ -25,31 +25,6 @@ using namespace mlir;
 using namespace regather::tg;
 using B = ImplicitLocOpBuilder;
 
-SmallVector<ValidSize> regather::tg::buildValidSizes(B &b,
-                                                     PlacementAttr placement,
-                                                     RankedTensorType local,
-                                                     MeshOp mesh) {
-  SmallVector<ValidSize> sizes;
-  if (placement.getGlobalShape().empty())
-    return sizes;
-  for (AxisPlacementAttr axis : placement.getAxes()) {
-    int64_t dim = axis.getDim();
-    int64_t shard = local.getDimSize(dim);
-    int64_t global = placement.getGlobalShape()[dim];
-    if (shard * mesh.getGroupSize(axis.getAxes()) == global)
-      continue;
-    Value rank = AxisIndexOp::create(b, placement.getMesh(), axis.getAxes());
-    Value begin = arith::MulIOp::create(
-        b, rank, arith::ConstantIndexOp::create(b, shard));
-    Value size = arith::SubIOp::create(
-        b, arith::ConstantIndexOp::create(b, global), begin);
-    for (Value value : {rank, begin, size})
-      markOptimizer(value.getDefiningOp());
-    sizes.push_back({dim, size});
-  }
-  return sizes;
-}
-
 /// Adds to `init`, which has dimensions `kept` of `source`, what `fn` makes of
 /// an element.
 static Value buildSum(B &b, Value source, Value init, int64_t kept,
@@ -87,14 +62,7 @@ Value regather::tg::buildZeros(B &b, ArrayRef<int64_t> shape) {
 /// The square of an element in f64; zero if it is padding.
 static Value buildSquare(B &inner, Value element, ArrayRef<ValidSize> sizes) {
   Type f64 = inner.getF64Type();
-  element = convertFloat(inner, element, f64);
-  for (const ValidSize &valid : sizes) {
-    Value position = linalg::IndexOp::create(inner, valid.dim);
-    Value isValid = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt,
-                                          position, valid.size);
-    element = arith::SelectOp::create(inner, isValid, element,
-                                      makeFloat(inner, f64, 0));
-  }
+  element = selectValid(inner, sizes, convertFloat(inner, element, f64));
   return arith::MulFOp::create(inner, element, element);
 }
 

@@ -10,21 +10,9 @@
 #define REGATHER_LIB_DIALECT_TG_TRANSFORMS_SQUARESUMS_H
 
 #include "GradientNorm.h"
+#include "ValidSizes.h"
 
 namespace regather::tg {
-
-/// How many elements of this rank's part along `dim`, from the first on, are
-/// not padding. May be negative, or more than there are.
-struct ValidSize {
-  int64_t dim;
-  mlir::Value size;
-};
-
-/// The dimensions along which some rank has padding, which may hold anything.
-llvm::SmallVector<ValidSize> buildValidSizes(mlir::ImplicitLocOpBuilder &b,
-                                             PlacementAttr placement,
-                                             mlir::RankedTensorType local,
-                                             MeshOp mesh);
 
 /// Zeros of f64, for sums.
 mlir::Value buildZeros(mlir::ImplicitLocOpBuilder &b,

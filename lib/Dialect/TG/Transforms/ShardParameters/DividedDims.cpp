@@ -14,6 +14,7 @@
 
 #include "Partitioner.h"
 
+#include "Padding.h"
 #include "SplitLookups.h"
 #include "SplitSoftmax.h"
 
@@ -47,16 +48,25 @@ bool Partitioner::divideSoftmax(Operation *op,
         own.isSplit() && own.dim == softmax->dim)
       state = own;
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  // What an uneven part is padded with would be counted.
+  // Segments are equal parts.
   if (!state ||
-      type.getDimSize(softmax->dim) % mesh.getBlocks(state->group) != 0)
+      (mesh.hasSegments(state->group) &&
+       type.getDimSize(softmax->dim) % mesh.getBlocks(state->group) != 0))
     return false;
   SmallVector<Value> parts;
-  for (unsigned number : softmax->operands)
-    parts.push_back(getAs(op->getOperand(number), *state));
+  for (auto [position, number] : llvm::enumerate(softmax->operands)) {
+    Value operand = op->getOperand(number);
+    parts.push_back(needsZeroPadding(*softmax, position)
+                        ? getZeroPadded(operand, *state).local
+                        : getAs(operand, *state));
+  }
+  PaddingMask padding(*state, type.getDimSize(softmax->dim), mesh,
+                      communication);
   define(op->getResult(0),
-         {*state, buildSoftmax(*softmax, parts, mesh.getAxes(state->group),
-                               mesh.getSegmentsPerRank(), communication)});
+         {*state,
+          buildSoftmax(*softmax, parts, padding, mesh.getAxes(state->group),
+                       mesh.getSegmentsPerRank(), communication),
+          hasZeroPadding(*softmax)});
   markReplaced(op);
   remarkDivided(op, "reduces what its rows share over the ranks");
   return true;
@@ -108,7 +118,8 @@ bool Partitioner::divideScatter(Operation *op,
   if (!state)
     return false;
   define(op->getResult(0),
-         {*state, buildPart(*gradient, parts, *state, mesh, communication)});
+         {*state, buildPart(*gradient, parts, *state, mesh, communication),
+          /*zeroPadding=*/true});
   markReplaced(op);
   remarkDivided(op, "writes the elements that a rank has");
   return true;

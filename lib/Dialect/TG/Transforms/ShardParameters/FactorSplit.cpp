@@ -83,9 +83,9 @@ static bool hasParts(FactorKind kind, bool uneven) {
   switch (kind) {
   case FactorKind::Parallel:
   case FactorKind::Sum:
+  case FactorKind::Max:
     return true;
   case FactorKind::Mean:
-  case FactorKind::Max:
     return !uneven;
   // There is no collective that computes minima.
   case FactorKind::Min:

@@ -28,7 +28,7 @@ public:
   explicit OptimizerClasses(const Step &step);
 
   /// The parameter that `value` belongs to, of the same shape, and whether it
-  /// is sharded; of several, the first, and whether all are.
+  /// is sharded; of several, the first, and whether all are, and alike.
   std::optional<std::pair<unsigned, bool>> getParameter(Value value) const;
 
 private:
@@ -38,7 +38,7 @@ private:
   llvm::DenseMap<Value, unsigned> numbers;
   std::vector<std::pair<unsigned, unsigned>> equal;
   llvm::IntEqClasses classes;
-  /// The first parameter of each class, and whether all are sharded.
+  /// The first parameter of each class, and whether all are sharded alike.
   llvm::DenseMap<unsigned, std::pair<unsigned, bool>> parameters;
 };
 } // namespace
@@ -56,7 +56,9 @@ OptimizerClasses::OptimizerClasses(const Step &step) {
       continue;
     auto entry =
         parameters.try_emplace(classes.findLeader(it->second), number, true);
-    entry.first->second.second &= parameter.sharded;
+    auto &[first, isSharded] = entry.first->second;
+    isSharded &=
+        parameter.sharded && parameter.dim == step.parameters[first].dim;
   }
 }
 
@@ -271,7 +273,7 @@ GradientPlan regather::tg::spmd::planGradients(const Step &step,
       continue;
     if (auto parameter = classes.getParameter(argument);
         parameter && parameter->second)
-      plan.shardedStates.push_back(argument.getArgNumber());
+      plan.shardedStates.push_back({argument.getArgNumber(), parameter->first});
   }
   return plan;
 }

@@ -44,8 +44,9 @@ struct GradientPlan {
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 1>> readyAfter;
   /// What the optimizer and the end of the step see when it is reduced.
   llvm::DenseSet<mlir::Value> reduced;
-  /// Arguments that are cut like the parameter that they belong to.
-  llvm::SmallVector<unsigned> shardedStates;
+  /// Arguments that are cut like the parameter that they belong to, and its
+  /// number.
+  llvm::SmallVector<std::pair<unsigned, unsigned>> shardedStates;
 };
 
 /// Values of the optimizer belong to the parameter with which they are combined

@@ -8,8 +8,11 @@
 
 #include "Partitioner.h"
 
+#include "Padding.h"
 #include "Segments.h"
 #include "SplitLookups.h"
+
+#include "regather/Dialect/TG/Nodes/ZeroTensors.h"
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -100,6 +103,35 @@ ValueVersion Partitioner::getVersion(Value value, const ValueState &state) {
   return converted;
 }
 
+ValueVersion Partitioner::getZeroPadded(Value value, const ValueState &state) {
+  ValueVersion version = getVersion(value, state);
+  if (version.zeroPadding || !hasPadding(value.getType(), state, mesh))
+    return version;
+  int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(state.dim);
+  version.local =
+      PaddingMask(state, size, mesh, communication).replace(version.local, 0);
+  version.zeroPadding = true;
+  // Later uses read the zeros, too.
+  for (ValueVersion &known : getEntry(value).versions)
+    if (known.state == state)
+      known = version;
+  return version;
+}
+
+ValueVersion Partitioner::getPadded(Value value, const ValueState &state,
+                                    double number) {
+  if (number == 0)
+    return getZeroPadded(value, state);
+  ValueVersion version = getVersion(value, state);
+  if (!hasPadding(value.getType(), state, mesh))
+    return version;
+  int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(state.dim);
+  version.local = PaddingMask(state, size, mesh, communication)
+                      .replace(version.local, number);
+  version.zeroPadding = false;
+  return version;
+}
+
 //===----------------------------------------------------------------------===//
 // Conversions
 //===----------------------------------------------------------------------===//
@@ -163,14 +195,12 @@ ValueVersion Partitioner::convert(Value value, const ValueState &state) {
   if (auto argument = dyn_cast<BlockArgument>(value);
       argument && cutArgument && state.isContiguous())
     if (Value part = cutArgument(argument, state.dim))
-      return {state, part, /*zeroPadding=*/false, /*isStationary=*/true};
-  bool isStationary = false;
-  if (Value part = rebuildPart(from.local, state, isStationary)) {
-    ValueVersion rebuilt = {state, part, /*zeroPadding=*/false, isStationary};
+      return {state, part, /*zeroPadding=*/true, /*isStationary=*/true};
+  if (auto part = rebuildPart(from.local, state)) {
     // A parameter has been cut: from now on, its uses see the parts.
-    if (isStationary)
-      prefer(value, rebuilt);
-    return rebuilt;
+    if (part->isStationary)
+      prefer(value, *part);
+    return *part;
   }
   if (Value part = communication.drawPart(from.local, state)) {
     rebuilt.insert(from.local.getDefiningOp());
@@ -195,6 +225,8 @@ struct Rebuild {
   FactorSplit split;
   /// If its part is made of whole operands.
   std::optional<IndexedGradient> gradient;
+  /// Its padding is zero if that of its operands is.
+  bool keepsZeros;
   /// Number of the next operand to look at.
   unsigned next = 0;
 };
@@ -218,7 +250,7 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
       gradient && canBuildPart(*gradient, ValueState::getSplit(group, cut))) {
     FactorSplit split{0, {}, {cut}};
     split.operands.resize(op->getNumOperands());
-    return Rebuild{result, split, gradient};
+    return Rebuild{result, split, gradient, /*keepsZeros=*/true};
   }
   ShardingRule rule = interface.getShardingRule();
   auto factor = findCutFactor(rule, rule.results.front(), cut);
@@ -232,24 +264,26 @@ static std::optional<Rebuild> planRebuild(Value value, DimCut cut,
     return std::nullopt;
   if (!split || !split->results.front() || !(*split->results.front() == cut))
     return std::nullopt;
-  return Rebuild{result, *split, std::nullopt};
+  return Rebuild{result, *split, std::nullopt,
+                 keepsZeros(op, rule, *split) || isZero(result)};
 }
 
-Value Partitioner::rebuildPart(Value value, const ValueState &state,
-                               bool &isStationary) {
+std::optional<ValueVersion> Partitioner::rebuildPart(Value value,
+                                                     const ValueState &state) {
   // Longer chains do real work, and slicing their result costs less than
   // computing it twice. The bound also keeps the search linear.
   constexpr unsigned maxOperations = 8;
   unsigned visited = 0;
   SmallVector<Rebuild, 1> stack;
   // By value and dimension: one value may be needed in two ways.
-  llvm::DenseMap<std::tuple<Value, int64_t, int64_t>, Value> parts;
+  llvm::DenseMap<std::tuple<Value, int64_t, int64_t>, ValueVersion> parts;
   auto getKey = [](Value wanted, DimCut cut) {
     return std::make_tuple(wanted, cut.dim, cut.outer);
   };
   SmallVector<std::pair<Value, ValueVersion>> made;
-  // Something that it is made of is no parameter that has been placed.
-  bool isMovable = false;
+  // Something that it is made of is a parameter that has been placed, or is
+  // none.
+  bool isStationary = false, isMovable = false;
   auto push = [&](Value wanted, DimCut cut) {
     std::optional<Rebuild> plan = planRebuild(
         wanted, cut, mesh, state.group, goal == FactorGoal::LeastCommunication);
@@ -266,19 +300,20 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
     const ValueVersion *version =
         it == numbers.end() ? nullptr
                             : findVersion(entries[it->second], wantedState);
-    Value part = version ? version->local : Value();
-    bool isFixed = version && version->isStationary;
+    ValueVersion part;
+    if (version)
+      part = *version;
     if (auto argument = dyn_cast<BlockArgument>(wanted);
-        argument && !part && cutArgument && wantedState.isContiguous() &&
-        (part = cutArgument(argument, cut.dim))) {
-      isFixed = true;
-      getEntry(wanted).versions.push_back(
-          {wantedState, part, /*zeroPadding=*/false, isFixed});
+        argument && !part.local && cutArgument && wantedState.isContiguous() &&
+        (part.local = cutArgument(argument, cut.dim))) {
+      part = {wantedState, part.local, /*zeroPadding=*/true,
+              /*isStationary=*/true};
+      getEntry(wanted).versions.push_back(part);
     }
-    if (!part)
+    if (!part.local)
       return false;
-    isStationary |= isFixed;
-    isMovable |= !isFixed;
+    isStationary |= part.isStationary;
+    isMovable |= !part.isStationary;
     parts[getKey(wanted, cut)] = part;
     return true;
   };
@@ -288,9 +323,10 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
     if (goal != FactorGoal::LeastCommunication || !type ||
         getBytes(operand) * mesh.getBlocks(state.group) > getBytes(value))
       return false;
-    ValueVersion part = {ValueState::getSplit(state.group, cut), Value()};
+    ValueVersion part = {ValueState::getSplit(state.group, cut), Value(),
+                         /*zeroPadding=*/true};
     part.local = communication.slice(operand, part.state);
-    parts[getKey(operand, cut)] = part.local;
+    parts[getKey(operand, cut)] = part;
     isMovable = true;
     made.push_back({operand, part});
     return true;
@@ -311,12 +347,18 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
       continue;
     }
     SmallVector<Value> operands;
+    bool zeroPadding = top.keepsZeros;
     for (auto [operand, cut] :
          llvm::zip_equal(op->getOperands(), top.split.operands)) {
       // Cutting an argument may have put another value in its place.
       [[maybe_unused]] bool isRebuilt = !cut || isKnown(operand, *cut);
       assert(isRebuilt && "an operand has no part");
-      operands.push_back(cut ? parts.lookup(getKey(operand, *cut)) : operand);
+      operands.push_back(operand);
+      if (!cut)
+        continue;
+      const ValueVersion &part = parts.find(getKey(operand, *cut))->second;
+      operands.back() = part.local;
+      zeroPadding &= part.zeroPadding;
     }
     ValueState wanted =
         ValueState::getSplit(state.group, *top.split.results.front());
@@ -328,11 +370,12 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
             : cast<ShardingRuleOpInterface>(op)
                   .buildPart(communication.getBuilder(), operands, type)
                   ->getResult(0);
-    parts[getKey(top.result, wanted.getCut())] = part;
+    ValueVersion version = {wanted, part, zeroPadding};
+    parts[getKey(top.result, wanted.getCut())] = version;
     for (auto [operand, operandCut] :
          llvm::zip_equal(op->getOperands(), top.split.operands))
       isMovable |= !operandCut && getRuledTensor(operand.getType());
-    made.push_back({top.result, {wanted, part}});
+    made.push_back({top.result, version});
     stack.pop_back();
   }
   if (!possible) {
@@ -342,7 +385,7 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
         break;
       last->erase();
     }
-    return nullptr;
+    return std::nullopt;
   }
   for (const auto &[source, version] : made) {
     if (Operation *op = source.getDefiningOp())
@@ -350,25 +393,14 @@ Value Partitioner::rebuildPart(Value value, const ValueState &state,
     if (source != value || !(version.state == state))
       getEntry(source).versions.push_back(version);
   }
-  isStationary &= !isMovable;
-  return parts.lookup(getKey(value, state.getCut()));
+  ValueVersion part = parts.find(getKey(value, state.getCut()))->second;
+  part.isStationary = isStationary && !isMovable;
+  return part;
 }
 
 //===----------------------------------------------------------------------===//
 // Decisions
 //===----------------------------------------------------------------------===//
-
-/// True if the padding of the operands adds nothing to a sum over the factor:
-/// the operation is linear in operands whose padding is zero.
-static bool ignoresPadding(const ShardingRule &rule, const FactorSplit &split,
-                           ArrayRef<ValueVersion> operands) {
-  return llvm::any_of(rule.linear, [&](const llvm::SmallBitVector &set) {
-    return set.any() && llvm::all_of(set.set_bits(), [&](unsigned i) {
-             return split.operands[i] && operands[i].zeroPadding &&
-                    operands[i].state.isSplit();
-           });
-  });
-}
 
 SmallVector<ValueState, 2>
 Partitioner::listCuts(Value value, const ValueVersion &seen) const {
@@ -429,8 +461,8 @@ Partitioner::chooseFactor(Operation *op, const ShardingRule &rule,
         op, rule, factor, mesh.getBlocks(group),
         /*allowUneven=*/group == Group::Shard && !mesh.hasSegments(group),
         isStrided ? std::optional(outer) : std::nullopt);
-    if (!split || (split->uneven && kind == FactorKind::Sum &&
-                   !ignoresPadding(rule, *split, operands)))
+    if (!split || (split->uneven && kind != FactorKind::Parallel &&
+                   !getIgnoredPadding(op, rule, *split)))
       return;
     std::pair<int64_t, int64_t> rank =
         rankSplit(op, rule, *split, group, operands);
@@ -527,17 +559,23 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
                              const FactorSplit &split, Group group) {
   SmallVector<ValueVersion> versions;
   SmallVector<Value> operands;
+  std::optional<double> padding;
+  if (split.uneven)
+    padding = getIgnoredPadding(op, rule, split);
+  bool zeroPadding = keepsZeros(op, rule, split);
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     std::optional<DimCut> dim = split.operands[number];
-    versions.push_back(
-        llvm::is_contained(rule.unread, number)
-            ? seenBy(op, operand.get())
-            : getVersion(operand.get(), dim ? ValueState::getSplit(group, *dim)
-                                            : ValueState::getWhole()));
+    ValueState state =
+        dim ? ValueState::getSplit(group, *dim) : ValueState::getWhole();
+    if (llvm::is_contained(rule.unread, number))
+      versions.push_back(seenBy(op, operand.get()));
+    else
+      versions.push_back(padding ? getPadded(operand.get(), state, *padding)
+                                 : getVersion(operand.get(), state));
     operands.push_back(versions.back().local);
+    zeroPadding &= !dim || versions.back().zeroPadding;
   }
-  bool zeroPadding = split.uneven && ignoresPadding(rule, split, versions);
   bool isStationary = isMadeOfStationary(op, versions);
   SmallVector<ValueState> states;
   SmallVector<Type> types;
@@ -568,10 +606,25 @@ void Partitioner::buildSplit(Operation *op, const ShardingRule &rule,
   for (auto [result, state, local] :
        llvm::zip_equal(op->getResults(), states, locals))
     define(result, {state, local, zeroPadding, isStationary});
+  if (split.uneven && !zeroPadding)
+    clearPadding(op);
   if (goal == FactorGoal::LeastCommunication)
     scatterLikeOperands(op, rule, group);
   markReplaced(op);
   ++numSplit;
+}
+
+/// Nobody knows yet whether a sum will count it. But a select joins the kernel
+/// of the operation here, and is a pass over memory behind a product. What an
+/// optimizer computes is cleared where it becomes an argument again.
+void Partitioner::clearPadding(Operation *op) {
+  if (goal != FactorGoal::LeastCommunication ||
+      getPhase(op) == Phase::Optimizer)
+    return;
+  for (Value result : op->getResults())
+    if (getState(result).isSplit() &&
+        isa<FloatType>(getElementTypeOrSelf(result.getType())))
+      (void)getZeroPadded(result, getState(result));
 }
 
 /// A sum that lies like an operand that was gathered for it, as the gradients

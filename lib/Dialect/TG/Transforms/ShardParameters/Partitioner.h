@@ -45,7 +45,8 @@ struct ValueVersion {
   ValueState state;
   /// A sum of an elastic step may have a wider type of elements.
   mlir::Value local;
-  /// The elements behind the end of an uneven cut are known to be zero.
+  /// The elements behind the end of an uneven cut are known to be zero; see
+  /// Padding.h.
   bool zeroPadding = false;
   /// It is a parameter that somebody has placed, or made of such ones alone:
   /// what it is combined with moves, not it.
@@ -101,6 +102,11 @@ public:
   mlir::Value getAs(mlir::Value value, const ValueState &state) {
     return getVersion(value, state).local;
   }
+  /// The same, with zeros behind the end of an uneven cut.
+  ValueVersion getZeroPadded(mlir::Value value, const ValueState &state);
+  /// The same, with any number there, for one use.
+  ValueVersion getPadded(mlir::Value value, const ValueState &state,
+                         double number);
 
   /// Carries out `op` on parts, if possible.
   void process(mlir::Operation *op);
@@ -147,10 +153,10 @@ private:
                            llvm::ArrayRef<ValueVersion> operands) const;
   /// Computes the part of a whole value that was made from nothing alone, or
   /// from arguments that can be cut.
-  /// `isStationary` becomes true if it is made of arguments alone that were
-  /// cut.
-  mlir::Value rebuildPart(mlir::Value value, const ValueState &state,
-                          bool &isStationary);
+  /// It is stationary if it is made of arguments alone that were cut. Nothing
+  /// if that cannot be.
+  std::optional<ValueVersion> rebuildPart(mlir::Value value,
+                                          const ValueState &state);
 
   /// How a value is cut in the forms from which a factor may be chosen.
   llvm::SmallVector<ValueState, 2> listCuts(mlir::Value value,
@@ -168,6 +174,8 @@ private:
                 llvm::ArrayRef<ValueVersion> operands);
   void buildSplit(mlir::Operation *op, const ShardingRule &rule,
                   const FactorSplit &split, Group group);
+  /// Replaces padding that an operation has filled.
+  void clearPadding(mlir::Operation *op);
   void scatterLikeOperands(mlir::Operation *op, const ShardingRule &rule,
                            Group group);
   void keepPartial(mlir::Operation *op, const llvm::SmallBitVector &partial,

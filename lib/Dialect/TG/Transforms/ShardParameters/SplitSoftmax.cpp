@@ -89,11 +89,17 @@ static Value reduceRows(Value part, Reduction reduction, const RowParts &rows,
 }
 
 static Value buildForward(const Softmax &softmax, Value input,
-                          const RowParts &rows, Communication &communication) {
+                          PaddingMask &padding, const RowParts &rows,
+                          Communication &communication) {
   PartNodes nodes(communication);
-  Value largest = reduceRows(input, Reduction::Max, rows, communication);
+  // Both selects join the reduction that reads them: one in front of both would
+  // be written to memory.
+  Value lowest =
+      padding.replace(input, -std::numeric_limits<double>::infinity());
+  Value largest = reduceRows(lowest, Reduction::Max, rows, communication);
   Value shifted = nodes.makeBinary(NodeTarget::AtenSubTensor, input, largest);
-  Value powers = nodes.makeUnary(NodeTarget::AtenExpDefault, shifted);
+  Value powers =
+      padding.replace(nodes.makeUnary(NodeTarget::AtenExpDefault, shifted), 0);
   Value sum = reduceRows(powers, Reduction::Sum, rows, communication);
   if (!softmax.isLogarithm)
     return nodes.makeBinary(NodeTarget::AtenDivTensor, powers, sum);
@@ -104,7 +110,8 @@ static Value buildForward(const Softmax &softmax, Value input,
 /// With the gradient g and the result y of forward: g - exp(y) sum(g) of the
 /// logarithm, y (g - sum(g y)) of the softmax itself.
 static Value buildBackward(const Softmax &softmax, Value gradient, Value output,
-                           const RowParts &rows, Communication &communication) {
+                           PaddingMask &padding, const RowParts &rows,
+                           Communication &communication) {
   PartNodes nodes(communication);
   Value terms = gradient;
   if (!softmax.isLogarithm)
@@ -117,11 +124,13 @@ static Value buildBackward(const Softmax &softmax, Value gradient, Value output,
   Value share = nodes.makeBinary(
       NodeTarget::AtenMulTensor,
       nodes.makeUnary(NodeTarget::AtenExpDefault, output), sum);
-  return nodes.makeBinary(NodeTarget::AtenSubTensor, gradient, share);
+  return padding.replace(
+      nodes.makeBinary(NodeTarget::AtenSubTensor, gradient, share), 0);
 }
 
 Value regather::tg::spmd::buildSoftmax(const Softmax &softmax, ValueRange parts,
-                                       AxesAttr axes, int64_t segments,
+                                       PaddingMask &padding, AxesAttr axes,
+                                       int64_t segments,
                                        Communication &communication) {
   NodeOp node = softmax.node;
   Type element =
@@ -134,9 +143,10 @@ Value regather::tg::spmd::buildSoftmax(const Softmax &softmax, ValueRange parts,
   for (Value part : parts)
     operands.push_back(communication.castTo(part, computed));
   RowParts rows = {softmax.dim, axes, segments};
-  Value result = softmax.isBackward
-                     ? buildBackward(softmax, operands[0], operands[1], rows,
-                                     communication)
-                     : buildForward(softmax, operands[0], rows, communication);
+  Value result =
+      softmax.isBackward
+          ? buildBackward(softmax, operands[0], operands[1], padding, rows,
+                          communication)
+          : buildForward(softmax, operands[0], padding, rows, communication);
   return communication.castTo(result, element);
 }

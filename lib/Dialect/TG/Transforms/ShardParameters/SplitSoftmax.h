@@ -14,6 +14,9 @@
 //   s = sum(exp(x - m))      over all ranks
 //   log_softmax = x - m - log(s),  softmax = exp(x - m) / s
 //
+// Where ranks do not divide the dimension, padding is -inf for the maximum and
+// zero in the sum.
+//
 // That is how Megatron computes the cross entropy of parts of a vocabulary:
 // https://arxiv.org/abs/1909.08053, section 3.
 //
@@ -22,6 +25,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_SPLITSOFTMAX_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_SPLITSOFTMAX_H
 
+#include "Padding.h"
 #include "PartNodes.h"
 
 namespace regather::tg::spmd {
@@ -38,11 +42,22 @@ struct Softmax {
 
 std::optional<Softmax> matchSoftmax(mlir::Operation *op);
 
+/// What padding of an operand has to be before it is used: zero in gradients,
+/// and in the softmax itself where its gradient multiplies by it.
+inline bool needsZeroPadding(const Softmax &softmax, unsigned operand) {
+  return softmax.isBackward && (operand == 0 || !softmax.isLogarithm);
+}
+
+/// The same of the result: anything in the logarithm, zero in all else.
+inline bool hasZeroPadding(const Softmax &softmax) {
+  return softmax.isBackward || !softmax.isLogarithm;
+}
+
 /// The rank's part of the result, of its parts of the operands, which are cut
-/// along `dim` in equal parts over `axes`. What rows share is reduced over as
-/// many `segments` of a part, as a tree.
+/// along `dim` over `axes`. What rows share is reduced over as many `segments`
+/// of a part, as a tree.
 mlir::Value buildSoftmax(const Softmax &softmax, mlir::ValueRange parts,
-                         AxesAttr axes, int64_t segments,
+                         PaddingMask &padding, AxesAttr axes, int64_t segments,
                          Communication &communication);
 
 } // namespace regather::tg::spmd

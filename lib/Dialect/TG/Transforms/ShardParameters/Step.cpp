@@ -214,32 +214,56 @@ static LogicalResult chooseTypes(Step &step, Parameter &parameter,
          << element;
 }
 
-/// True if shards of rows may be cut further: two cuts of one dimension are one
-/// if the parts are equal.
+/// True if shards of rows of an elastic step may be cut further.
 static bool canCutAgain(func::FuncOp func, PlacementAttr placement,
                         RankedTensorType local, const DataMesh &mesh) {
-  if (!placement || llvm::none_of(placement.getAxes(), [](auto axis) {
-        return axis.getKind() == PlacementKind::Shard && axis.getDim() == 0;
-      }))
-    return true;
   // What ranks of an elastic step cut may not depend on how many there are, nor
   // on how many have cut it before. Segments of both axes are one tree.
-  int64_t parts = mesh.segments ? mesh.segments : mesh.shardRanks;
-  int64_t rows = local.getDimSize(0);
-  if (mesh.segments)
-    for (AxisPlacementAttr axis : placement.getAxes())
-      for (StringAttr name : axis.getAxes().getNames())
-        if (int64_t before = getModelSegments(func, name).value_or(0);
-            before && axis.getDim() == 0) {
-          rows *= mesh.countRanks(
-              AxesAttr::get(func.getContext(), ArrayRef<StringAttr>(name)));
-          parts *= before;
-          if (!llvm::isPowerOf2_64(parts))
-            return false;
-        }
+  int64_t parts = mesh.segments, rows = local.getDimSize(0);
+  for (AxisPlacementAttr axis : placement.getAxes())
+    for (StringAttr name : axis.getAxes().getNames())
+      if (int64_t before = getModelSegments(func, name).value_or(0);
+          before && axis.getDim() == 0) {
+        rows *= mesh.countRanks(
+            AxesAttr::get(func.getContext(), ArrayRef<StringAttr>(name)));
+        parts *= before;
+        if (!llvm::isPowerOf2_64(parts))
+          return false;
+      }
   return rows % parts == 0 &&
          (placement.getGlobalShape().empty() ||
           placement.getGlobalShape().front() % local.getDimSize(0) == 0);
+}
+
+/// The dimension along which a parameter is cut: that of rows, unless these
+/// have been cut before and their parts are not equal once more. Two cuts of
+/// one dimension are one only then.
+static std::optional<int64_t> chooseDim(func::FuncOp func,
+                                        PlacementAttr placement,
+                                        RankedTensorType local,
+                                        const DataMesh &mesh) {
+  if (local.getRank() == 0)
+    return std::nullopt;
+  llvm::SmallBitVector cut(local.getRank());
+  if (placement)
+    for (AxisPlacementAttr axis : placement.getAxes())
+      if (axis.getKind() == PlacementKind::Shard)
+        cut.set(axis.getDim());
+  auto isEven = [&](int64_t dim) {
+    return local.getDimSize(dim) % mesh.shardRanks == 0;
+  };
+  bool mayCutRows =
+      mesh.segments ? !cut.test(0) || canCutAgain(func, placement, local, mesh)
+                    : !cut.test(0) || isEven(0);
+  if (mayCutRows)
+    return 0;
+  // The norm of gradients of an elastic step is a sum of rows.
+  if (mesh.segments)
+    return std::nullopt;
+  for (int64_t dim = 1; dim < local.getRank(); ++dim)
+    if (!cut.test(dim) && isEven(dim))
+      return dim;
+  return std::nullopt;
 }
 
 static LogicalResult findParameters(Step &step, const DataMesh &mesh,
@@ -287,10 +311,12 @@ static LogicalResult findParameters(Step &step, const DataMesh &mesh,
     return failure();
   for (auto [parameter, match] : llvm::zip_equal(step.parameters, *ignored)) {
     parameter.ignored = match.pattern.has_value();
-    parameter.sharded =
-        mesh.shardAxes && parameter.type.getRank() > 0 && !parameter.ignored &&
-        canCutAgain(step.func, step.getArgumentPlacement(parameter.argument),
-                    parameter.type, mesh);
+    std::optional<int64_t> dim;
+    if (mesh.shardAxes && !parameter.ignored)
+      dim = chooseDim(step.func, step.getArgumentPlacement(parameter.argument),
+                      parameter.type, mesh);
+    parameter.sharded = dim.has_value();
+    parameter.dim = dim.value_or(0);
     if (failed(chooseTypes(step, parameter, types)))
       return failure();
   }

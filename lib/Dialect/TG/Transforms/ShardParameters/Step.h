@@ -35,6 +35,8 @@ struct Parameter {
   bool ignored = false;
   /// Cut over the shard axis; otherwise every rank keeps all of it.
   bool sharded = false;
+  /// The dimension that is cut then.
+  int64_t dim = 0;
   /// Lies in a flat buffer with others of its unit.
   bool flat = false;
   /// Element types of the argument and of what is gathered.

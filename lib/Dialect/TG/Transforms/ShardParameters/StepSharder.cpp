@@ -14,7 +14,15 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
-static const ValueState ownShard = ValueState::getSplit(Group::Shard, 0);
+/// Of a parameter that is sharded.
+static ValueState getShard(const Parameter &parameter) {
+  return ValueState::getSplit(Group::Shard, parameter.dim);
+}
+
+ValueState StepSharder::getWantedState(const Gradient &gradient) const {
+  return gradient.sharded ? getShard(step.parameters[gradient.parameter])
+                          : ValueState::getWhole();
+}
 
 StepSharder::StepSharder(const Step &step, const DataMesh &mesh,
                          const ElementTypes &types, ArrayRef<Unit> units,
@@ -63,9 +71,9 @@ void StepSharder::addArguments() {
     argumentStates[input] = ValueState::getSplit(Group::Data, 0);
   for (const Parameter &parameter : step.parameters)
     if (parameter.sharded && !parameter.flat)
-      argumentStates[parameter.argument] = ownShard;
-  for (unsigned state : plan.shardedStates)
-    argumentStates[state] = ownShard;
+      argumentStates[parameter.argument] = getShard(parameter);
+  for (auto [state, parameter] : plan.shardedStates)
+    argumentStates[state] = getShard(step.parameters[parameter]);
   for (const ArgumentSource &source : arguments)
     if (source.buffer)
       addFlatArgument(*source.buffer);
@@ -148,8 +156,8 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
   communication.setPlace(user, getPhase(user).value_or(Phase::Forward),
                          StringAttr::get(user->getContext(), units[unit].path));
   // Each element type has a collective of its own, because a collective sends
-  // one message.
-  llvm::MapVector<Type, SmallVector<Gathered>> byType;
+  // one message, and each dimension, which is one for all that it gathers.
+  llvm::MapVector<std::pair<Type, int64_t>, SmallVector<Gathered>> byType;
   for (unsigned number : buffersOfUnit[unit]) {
     const FlatBuffer &buffer = buffers[number];
     bool isUsed = llvm::any_of(buffer.parameters, [&](unsigned parameter) {
@@ -158,7 +166,7 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
     if (!isUsed)
       continue;
     Type element = buffer.gathered;
-    byType[element].push_back(
+    byType[{element, 0}].push_back(
         {nullptr, &buffer, communication.castTo(flatArguments[number], element),
          RankedTensorType::get({buffer.getSize(mesh)}, element)});
   }
@@ -169,9 +177,10 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
     Value argument = step.block->getArgument(parameter.argument);
     Type element = parameter.gathered;
     if (parameter.sharded) {
-      byType[element].push_back(
+      byType[{element, parameter.dim}].push_back(
           {&parameter, nullptr,
-           communication.castTo(partitioner.getAs(argument, ownShard), element),
+           communication.castTo(
+               partitioner.getAs(argument, getShard(parameter)), element),
            RankedTensorType::get(parameter.type.getShape(), element)});
       continue;
     }
@@ -180,7 +189,7 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
                                   communication.castTo(
                                       local, parameter.type.getElementType())});
   }
-  for (auto &[element, tensors] : byType) {
+  for (auto &[key, tensors] : byType) {
     SmallVector<Value> shards;
     SmallVector<Type> whole;
     for (const Gathered &tensor : tensors) {
@@ -189,9 +198,9 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
     }
     // One rank has all of it: a gather would copy it.
     SmallVector<Value> values =
-        mesh.shardRanks == 1
-            ? shards
-            : communication.gather(shards, /*dim=*/0, mesh.shardAxes, whole);
+        mesh.shardRanks == 1 ? shards
+                             : communication.gather(shards, /*dim=*/key.second,
+                                                    mesh.shardAxes, whole);
     for (auto [tensor, value] : llvm::zip_equal(tensors, values))
       if (tensor.buffer)
         defineMembers(*tensor.buffer, value);
@@ -246,28 +255,29 @@ void StepSharder::reduceUnit(unsigned number, Operation *last) {
   communication.setPlace(
       last, getPhase(last).value_or(Phase::Backward),
       StringAttr::get(last->getContext(), units[number].path), /*after=*/true);
-  // There are few: one for each element type.
+  // There are few: one for each element type and dimension.
   SmallVector<ReductionGroup, 2> groups;
   for (const Gradient &gradient : plan.ofUnit[number]) {
     ValueState state = getGradientState(gradient.value);
     if (!state.isPartial() || state.group != Group::Data) {
       finishGradient(gradient, partitioner.getAs(gradient.value,
-                                                 gradient.sharded
-                                                     ? ownShard
-                                                     : ValueState::getWhole()));
+                                                 getWantedState(gradient)));
       continue;
     }
     Value local = getLocalGradient(gradient.value);
     Type element = getReducedType(
         cast<RankedTensorType>(local.getType()).getElementType());
     local = communication.castTo(local, element);
+    std::optional<int64_t> dim;
+    if (gradient.sharded)
+      dim = step.parameters[gradient.parameter].dim;
     ReductionGroup *group = llvm::find_if(groups, [&](auto &known) {
       return known.element == element && known.reduction == state.reduction &&
-             known.sharded == gradient.sharded;
+             known.dim == dim;
     });
     if (group == groups.end())
       group = &groups.emplace_back(
-          ReductionGroup{element, state.reduction, gradient.sharded, {}, {}});
+          ReductionGroup{element, state.reduction, dim, {}, {}});
     group->gradients.push_back(gradient);
     group->locals.push_back(local);
   }
@@ -279,8 +289,8 @@ void StepSharder::reduceUnit(unsigned number, Operation *last) {
 void StepSharder::reduceTogether(const ReductionGroup &group) {
   Communication &communication = partitioner.getCommunication();
   SmallVector<Value> parts;
-  if (group.sharded) {
-    parts = communication.scatter(group.locals, group.reduction, /*dim=*/0,
+  if (group.dim) {
+    parts = communication.scatter(group.locals, group.reduction, *group.dim,
                                   mesh.shardAxes, mesh.shardRanks);
     if (mesh.replicateAxes)
       parts = communication.reduce(parts, group.reduction, mesh.replicateAxes);
@@ -321,7 +331,7 @@ void StepSharder::finishGradient(const Gradient &gradient, Value local) {
       }))
     return;
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  ValueVersion version = {gradient.sharded ? ownShard : ValueState::getWhole(),
+  ValueVersion version = {getWantedState(gradient),
                           partitioner.getCommunication().castTo(local, element),
                           /*zeroPadding=*/getGradientState(value).isPartial()};
   if (step.hasOwnBatches && !gradient.hasLocalReaders)

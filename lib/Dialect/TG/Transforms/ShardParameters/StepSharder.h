@@ -19,7 +19,8 @@ namespace regather::tg::spmd {
 struct ReductionGroup {
   mlir::Type element;
   Reduction reduction;
-  bool sharded;
+  /// The dimension that is cut, if each rank needs its shard only.
+  std::optional<int64_t> dim;
   llvm::SmallVector<Gradient> gradients;
   llvm::SmallVector<mlir::Value> locals;
 };
@@ -50,6 +51,9 @@ public:
   }
 
 private:
+  /// How the parameter that a gradient belongs to is cut; whole if all of the
+  /// gradient is needed.
+  ValueState getWantedState(const Gradient &gradient) const;
   void addArguments();
   void addArgument(unsigned argument);
   void addFlatArgument(const FlatBuffer &buffer);

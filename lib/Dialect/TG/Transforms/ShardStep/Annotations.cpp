@@ -82,7 +82,7 @@ static std::string describeWish(const Annotation &annotation) {
 /// Checks that `type` can be cut as an annotation says.
 static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
                               const Annotation &annotation, Type type,
-                              const Twine &what, bool mayBeUneven) {
+                              const Twine &what, bool isPadded) {
   if (!annotation.dim)
     return success();
   func::FuncOp func = step.func;
@@ -98,7 +98,7 @@ static LogicalResult checkCut(const Step &step, const DataMesh &mesh,
            << mesh.segments << " segments of axis \"" << annotation.axis
            << "\" do not divide the " << size << " elements of dimension "
            << *annotation.dim << " of " << what;
-  if (size % mesh.shardRanks == 0 || (mayBeUneven && size >= mesh.shardRanks))
+  if (size % mesh.shardRanks == 0 || (isPadded && size >= mesh.shardRanks))
     return success();
   return func.emitError() << describeWish(annotation) << ", but the "
                           << mesh.shardRanks << " ranks of axis \""
@@ -132,6 +132,13 @@ static bool isCutBefore(PlacementAttr placement, int64_t dim) {
          });
 }
 
+bool regather::tg::spmd::mayBeUneven(const Step &step, unsigned argument,
+                                     int64_t dim) {
+  RoleAttr role = step.getArgumentRole(argument);
+  return role && role.getKind() == RoleKind::Parameter &&
+         !isCutBefore(step.getArgumentPlacement(argument), dim);
+}
+
 static LogicalResult seedArgument(const Step &step, const DataMesh &mesh,
                                   const Annotation &annotation,
                                   unsigned argument, AxisSeeds &seeds) {
@@ -139,14 +146,12 @@ static LogicalResult seedArgument(const Step &step, const DataMesh &mesh,
   auto name = func.getArgAttrOfType<StringAttr>(argument, kNameAttrName);
   bool isParameter =
       step.getArgumentRole(argument).getKind() == RoleKind::Parameter;
-  // Two cuts of one dimension are one only if parts are equal.
-  bool mayBeUneven =
-      isParameter && annotation.dim &&
-      !isCutBefore(step.getArgumentPlacement(argument), *annotation.dim);
+  bool isPadded =
+      annotation.dim && mayBeUneven(step, argument, *annotation.dim);
   if (failed(checkCut(step, mesh, annotation, func.getArgumentTypes()[argument],
                       Twine(isParameter ? "parameter \"" : "\"") +
                           name.getValue() + "\"",
-                      mayBeUneven)) ||
+                      isPadded)) ||
       (step.getArgumentRole(argument).getKind() == RoleKind::Input &&
        failed(verifyKeepsBatch(step, mesh, annotation,
                                Twine("\"") + name.getValue() + "\""))))
@@ -248,7 +253,7 @@ static LogicalResult findValues(const Step &step, const DataMesh &mesh,
     for (Value output : outputs) {
       if (failed(checkCut(step, mesh, annotation, output.getType(),
                           "an output of module \"" + match.prefix + "\"",
-                          /*mayBeUneven=*/false)) ||
+                          /*isPadded=*/false)) ||
           failed(
               verifyKeepsBatch(step, mesh, annotation,
                                "an output of module \"" + match.prefix + "\"")))

@@ -46,6 +46,11 @@ struct AxisSeeds {
   bool empty() const { return arguments.empty() && values.empty(); }
 };
 
+/// True if ranks may share dimension `dim` of an argument although they do not
+/// divide it: of a parameter that no axis before cuts along it, since two cuts
+/// of one dimension are one only if parts are equal.
+bool mayBeUneven(const Step &step, unsigned argument, int64_t dim);
+
 /// Finds what the annotations of the axis mean, whose ranks `axisMesh` has as
 /// those of its shard axis. Emits an error for a pattern that matches nothing,
 /// two that match one thing, a dimension that does not exist, and one that

@@ -65,7 +65,7 @@ void AxisSharder::addArguments() {
     bool isStationary = argument.state.isSplit() && role &&
                         role.getKind() == RoleKind::Parameter;
     partitioner.define(old, {argument.state, argument.local,
-                             /*zeroPadding=*/false, isStationary});
+                             /*zeroPadding=*/true, isStationary});
   }
 }
 
@@ -93,7 +93,7 @@ Value AxisSharder::cutArgument(BlockArgument value, int64_t dim) {
 void AxisSharder::gatherEarlierUses(unsigned number) {
   Argument &argument = arguments[number];
   BlockArgument old = step.block->getArgument(number);
-  ValueVersion part = {argument.state, argument.local, /*zeroPadding=*/false,
+  ValueVersion part = {argument.state, argument.local, /*zeroPadding=*/true,
                        /*isStationary=*/true};
   if (argument.local.use_empty())
     return partitioner.define(old, part);
@@ -196,7 +196,7 @@ void AxisSharder::convertEarly(Operation *op) {
     }
     if (early != earlyResults.end())
       for (unsigned number : early->second)
-        (void)partitioner.getVersion(result, getResultState(number));
+        (void)partitioner.getZeroPadded(result, getResultState(number));
   }
 }
 
@@ -213,8 +213,11 @@ void AxisSharder::convertResults() {
           op ? getPhase(op).value_or(Phase::Forward) : Phase::Forward,
           op ? op->getAttrOfType<StringAttr>(kModuleAttrName) : StringAttr());
       ValueState state = getResultState(number);
-      source.value = partitioner.getAs(value, state);
       RoleAttr role = step.getResultRole(number);
+      // Arguments have zeros behind their end, and what they become, too.
+      source.value = role && role.namesArgument()
+                         ? partitioner.getZeroPadded(value, state).local
+                         : partitioner.getAs(value, state);
       if (!role || !role.namesArgument())
         source.placement =
             mesh.getPlacement(type, state, step.getResultPlacement(number));

@@ -235,14 +235,31 @@ static std::vector<PlacementGroup> findGroups(const Step &step) {
   return ordered;
 }
 
+/// True if parts of a dimension that ranks do not divide are worth a try: each
+/// rank computes with its padding, and sends it. That is nothing to a
+/// vocabulary and a third of a window of three.
+static bool isWorthPadding(int64_t size, int64_t ranks) {
+  constexpr int64_t kLeastShare = 16;
+  return (getShardSize(size, ranks) * ranks - size) * kLeastShare <= size;
+}
+
 /// The dimensions along which all of a group may be cut.
 static SmallVector<int64_t>
 listDims(const Step &step, const PlacementGroup &group, int64_t ranks) {
   SmallVector<int64_t> dims;
-  for (auto [dim, size] : llvm::enumerate(group.type.getShape()))
-    // Of a value, the sequence alone.
-    if (size % ranks == 0 && (group.values.empty() || dim == 1))
-      dims.push_back(dim);
+  for (auto [number, size] : llvm::enumerate(group.type.getShape())) {
+    auto dim = static_cast<int64_t>(number);
+    bool isPadded = size % ranks != 0;
+    // Of a value, the sequence alone, in equal parts.
+    if (!group.values.empty() && (dim != 1 || isPadded))
+      continue;
+    if (isPadded && (!isWorthPadding(size, ranks) ||
+                     !llvm::all_of(group.arguments, [&](unsigned argument) {
+                       return mayBeUneven(step, argument, dim);
+                     })))
+      continue;
+    dims.push_back(dim);
+  }
   return dims;
 }
 
