@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.fx import Graph, Node
 
-from regather.fx.causal_masks import LOWEST, CausalMasks
+from regather.fx.position_masks import LOWEST, Known, PositionMasks
 from regather.fx.evaluate import Evaluator
 from regather.fx.private import (FLASH, FLASH_BACKWARD, rename,
                                   unset_fake_temporarily)
@@ -203,27 +203,74 @@ class _Mask:
         return mask
 
 
+def _make_shared(known: Known, mask: Node) -> Node:
+    """The mask of which ``known`` says what is at a row and a column, with one
+    element in all other dimensions."""
+    made = _Maker(mask)
+    shape = _shape(mask)
+    device, dtype = mask.meta["val"].device, _dtype(mask)
+
+    def place(dim: int) -> Node:
+        count = made.call(_aten.arange.start_step, (0, shape[dim - 2]), {
+            "dtype": torch.int64, "layout": torch.strided, "device": device,
+            "pin_memory": False})
+        return made.call(_aten.unsqueeze.default, (count, 1 - dim))
+
+    places = [place(0), place(1)]
+    truth: Node | None = None
+    for linear in known.linears:
+        terms = [made.call(_aten.mul.Tensor, (node, factor))
+                 for node, factor in zip(places, linear.factors)]
+        total = made.call(_aten.add.Tensor, tuple(terms))
+        is_low = made.call(_aten.le.Scalar, (total, -linear.constant))
+        truth = is_low if truth is None else made.call(
+            _aten.bitwise_and.Tensor, (truth, is_low))
+    assert truth is not None and known.numbers is not None
+    numbers = [made.call(_aten.full.default, ([], number), {
+        "dtype": dtype, "layout": torch.strided, "device": device,
+        "pin_memory": False}) for number in known.numbers]
+    result = made.call(_aten.where.self, (truth, *numbers))
+    return made.call(_aten.view.default,
+                     (result, [1] * (len(shape) - 2) + shape[-2:]))
+
+
 class _Masks:
     """Masks of a graph, each of which is made and looked at once."""
 
     def __init__(self, constants: Mapping[Node, torch.Tensor]) -> None:
         self._evaluator = Evaluator(constants.get)
-        self._causal = CausalMasks()
+        self._positions = PositionMasks()
         self._made: dict[tuple[_Mask, int, torch.dtype], Node] = {}
         # What a mask that depends on nothing adds, in the shape of its tensor.
         self._values: dict[_Mask, torch.Tensor | None] = {}
+        self._shared: dict[Node, Node] = {}
 
     def make(self, mask: _Mask, made: _Maker, scores: Node, dtype: torch.dtype
              ) -> Node:
         key = mask, len(_shape(scores)), dtype
         if key not in self._made:
+            mask = replace(mask, tensor=self._share(mask.tensor))
             self._made[key] = mask.make(made, scores, dtype)
         return self._made[key]
 
+    def _share(self, mask: Node) -> Node:
+        """One mask for all sequences and heads, if it is known to be the same
+        for them."""
+        if mask not in self._shared:
+            known = (self._positions.find_shared(mask)
+                     if math.prod(_shape(mask)[:-2]) > 1 else None)
+            self._shared[mask] = (mask if known is None
+                                  else _make_shared(known, mask))
+        return self._shared[mask]
+
     def simplify(self, attention: Node) -> None:
-        """Has the operator hide what comes later, if its mask does just that."""
+        """Has the operator hide what comes later, if its mask does just that,
+        and have no mask of its own for each sequence."""
         mask = attention.kwargs.get("attn_mask")
-        if not isinstance(mask, Node) or not self._causal.hides_later(mask):
+        if not isinstance(mask, Node):
+            return
+        if not self._positions.hides_later(mask):
+            attention.kwargs = {**attention.kwargs, "attn_mask": self._share(mask)}
             return
         # Numbers of dropout and of what comes behind it.
         dropout = 3 if attention.target is FLASH else 6
@@ -234,9 +281,10 @@ class _Masks:
     def _hides_later(self, mask: _Mask) -> bool:
         if mask.hidden is not None and mask.value > LOWEST:
             return False
-        return self._causal.hides_later(mask.tensor, mask.hidden)
+        return self._positions.hides_later(mask.tensor, mask.hidden)
 
     def _evaluate(self, mask: _Mask) -> torch.Tensor | None:
+        mask = replace(mask, tensor=self._share(mask.tensor))
         if mask not in self._values:
             # A compiler of PyTorch's may have a mode of fake tensors active.
             with unset_fake_temporarily():

@@ -1,4 +1,4 @@
-"""Masks that are known to be causal by what makes them, against their values.
+"""What is known of masks by what makes them, against their values.
 
 No mask is taken that does not hide just what comes later; those that do and are
 made as models make them are all found.
@@ -17,7 +17,7 @@ from torch import Tensor  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
 import regather  # noqa: E402
-from regather.fx.causal_masks import CausalMasks  # noqa: E402
+from regather.fx.position_masks import PositionMasks  # noqa: E402
 
 ROWS = 5
 HIDDEN = -math.inf
@@ -172,7 +172,7 @@ def is_causal(mask: Tensor) -> bool:
 
 def find(make: Callable[[], Tensor]) -> bool:
     graph = make_fx(make, tracing_mode="fake")().graph
-    return CausalMasks().hides_later(graph.output_node().args[0])
+    return PositionMasks().hides_later(graph.output_node().args[0])
 
 
 @pytest.mark.parametrize("make", CAUSAL, ids=lambda make: make.__name__)
@@ -185,6 +185,45 @@ def test_causal_masks_are_found(make: Callable[[], Tensor]) -> None:
 def test_others_are_left(make: Callable[[], Tensor]) -> None:
     assert not is_causal(make())
     assert not find(make)
+
+
+def windows() -> Tensor:
+    """Of transformers' models: a condition for each sequence, and a window."""
+    row, column = places()
+    batch = torch.arange(3)[:, None, None, None]
+    place = torch.arange(ROWS)[None].expand(3, ROWS)
+    own, other = place[batch, row[None, None]], place[batch, column[None, None]]
+    return added((other <= own) & ~(other <= own - 2))
+
+
+def earlier_or_near() -> Tensor:
+    row, column = places()
+    return added(~((column <= row) & (column > row - 2))).expand(3, 1, ROWS, ROWS)
+
+
+def of_heads() -> Tensor:
+    row, column = places()
+    return added((column <= row) & (column > row - torch.arange(1, 4)[:, None, None])
+                 )[:, None]
+
+
+@pytest.mark.parametrize(("make", "is_shared"), [
+    (windows, True), (earlier_or_near, True), (for_each_sequence, True),
+    (of_heads, False)])
+def test_masks_that_sequences_share(make: Callable[[], Tensor],
+                                    is_shared: bool) -> None:
+    graph = make_fx(make, tracing_mode="fake")().graph
+    known = PositionMasks().find_shared(graph.output_node().args[0])
+    assert (known is not None) == is_shared
+    if known is None:
+        return
+    row, column = places()
+    low = torch.ones(ROWS, ROWS, dtype=torch.bool)
+    for linear in known.linears:
+        low &= (linear.constant + linear.factors[0] * row
+                + linear.factors[1] * column) <= 0
+    mask = torch.where(low, *known.numbers)
+    assert torch.equal(mask.expand(make().shape), make())
 
 
 class Called(torch.nn.Module):
@@ -200,17 +239,19 @@ class Called(torch.nn.Module):
         return rows.square().sum()
 
 
-@pytest.mark.parametrize(("make", "masks"), [(for_each_sequence, 0),
-                                             (window, 2)])
-def test_calls_with_a_causal_mask_need_none(make: Callable[[], Tensor],
-                                            masks: int) -> None:
+@pytest.mark.parametrize(("make", "size"), [
+    (for_each_sequence, 0), (windows, ROWS * ROWS), (of_heads, 3 * ROWS * ROWS)])
+def test_calls_store_no_more_of_a_mask_than_differs(
+        make: Callable[[], Tensor], size: int) -> None:
     """The replay of the capture compares them with eager PyTorch."""
     graph = regather.capture(Called(make), (torch.randn(3, 2, ROWS, 8),))
     calls = [node for node in graph.module.graph.nodes
              if "flash_attention_for_cpu" in str(node.target)]
     assert len(calls) == 2
-    assert sum("attn_mask" in node.kwargs for node in calls) == masks
+    sizes = {node.kwargs["attn_mask"].meta["val"].numel()
+             for node in calls if "attn_mask" in node.kwargs}
+    assert sizes == ({size} if size else set())
     assert any("equal eager PyTorch" in note for note in graph.notes)
-    if not masks:
+    if size != 3 * ROWS * ROWS:
         assert not any("cumsum" in str(node.target)
                        for node in graph.module.graph.nodes)
