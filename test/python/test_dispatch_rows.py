@@ -15,6 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
+import regather  # noqa: E402
+from model_cases import GROUPED  # noqa: E402
 from regather_tools import run_tool  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 from test_expert_gradients import (RUNS, Case, case, grouped,  # noqa: E402, F401
@@ -154,3 +156,29 @@ def test_plans_send_rows_over_an_axis_of_experts(
              for one in plans}
     assert asked["dp:2,ep:2"] and not asked["dp:4"]
     assert all(is_asked == ("ep:" in mesh) for mesh, is_asked in asked.items())
+
+
+def test_a_report_advises_it(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = GROUPED | dict(
+        hidden_size=256, intermediate_size=1024, num_local_experts=16,
+        num_hidden_layers=1)
+    with torch.device("meta"):
+        model = transformers.MixtralForCausalLM(
+            transformers.MixtralConfig(**sizes))
+        tokens = torch.zeros(16, 256, dtype=torch.int64)
+    model.config._experts_implementation = "grouped_mm"
+    graph = regather.capture(model, {"input_ids": tokens, "labels": tokens})
+    graph.save(tmp_path / "step.fx.json")
+
+    def advised(*options: str) -> list[str]:
+        result = run_tool("regather", "report", tmp_path / "step.fx.json",
+                          "--mesh=ep:8", *options, "--quiet",
+                          f"--json={tmp_path / 'report.json'}",
+                          "-o", tmp_path / "report.html")
+        assert result.code == 0, result.stderr
+        advice = json.loads((tmp_path / "report.json").read_text())["advice"]
+        return [one["flags"] for one in advice]
+
+    assert "--expert-capacity=1.25" in advised()
+    assert not any("expert" in one for one in advised("--expert-capacity=1.5"))

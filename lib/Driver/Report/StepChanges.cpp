@@ -34,6 +34,7 @@ private:
   void addResharding();
   void addRecomputation();
   void addAttention();
+  void addExperts();
   void addMesh();
   void addMicroBatches();
   void add(ChangeKind kind, std::string title, std::string explanation,
@@ -211,6 +212,26 @@ void ChangeFinder::addAttention() {
       });
 }
 
+void ChangeFinder::addExperts() {
+  bool hasAxis = llvm::any_of(options.shard.mesh, [](const std::string &text) {
+    auto axis = parseMeshAxis(text);
+    return axis && axis->first == "ep" && axis->second > 1;
+  });
+  if (!hasAxis || options.dispatch.isWanted() || options.shard.elastic)
+    return;
+  tg::DispatchRowsPassOptions changed;
+  add(ChangeKind::Experts, "Send rows to their experts",
+      formatv("The ranks of ep have room for {0} times as many rows as if all "
+              "experts got equally many, instead of all rows of each other. A "
+              "step that needs more is run again with room for all; a bundle "
+              "stops.",
+              static_cast<double>(changed.capacity)),
+      formatv("--expert-capacity={0}", static_cast<double>(changed.capacity)),
+      [changed](StepOptions &options) {
+        options.dispatch = {PassDecision::Yes, changed};
+      });
+}
+
 std::optional<std::pair<std::string_view, int64_t>>
 ChangeFinder::getOnlyAxis() const {
   if (!options.shard.replicateAxis.empty() || options.shard.mesh.size() != 1)
@@ -262,6 +283,7 @@ std::vector<StepChange> ChangeFinder::find() {
   addResharding();
   addRecomputation();
   addAttention();
+  addExperts();
   addMesh();
   addMicroBatches();
   return std::move(changes);

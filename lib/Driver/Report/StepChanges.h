@@ -22,6 +22,7 @@ enum class ChangeKind {
   Resharding,
   Recomputation,
   Attention,
+  Experts,
   Mesh,
   Work
 };
