@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ShardParameters/CountedIds.h"
 #include "ShardParameters/FlatBuffers.h"
 #include "ShardParameters/MicroBatches.h"
 #include "ShardParameters/Segments.h"
@@ -84,6 +85,7 @@ struct ShardParameters
         module, {mesh, meshName, shardAxis, replicateAxis, modelAxes});
     if (failed(dataMesh) || failed(checkNameIsFree(module, *dataMesh)))
       return signalPassFailure();
+    rewriteCounts(entry->getBody().front());
     dataMesh->segments = elastic;
     dataMesh->ignoresSizes = elastic && hasElasticModelAxis(*entry);
     if (failed(shardStep(*entry, *dataMesh)))

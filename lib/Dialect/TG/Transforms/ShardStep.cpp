@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ShardParameters/CountedIds.h"
 #include "ShardStep/AxisDefaults.h"
 #include "ShardStep/AxisSharder.h"
 #include "ShardStep/CausalMasks.h"
@@ -46,6 +47,7 @@ struct ShardStep : public regather::tg::impl::ShardStepPassBase<ShardStep> {
       return signalPassFailure();
     if (!*entry || !hasParameters(*entry))
       return;
+    rewriteCounts(entry->getBody().front());
     if (failed(shardStep(*entry)))
       signalPassFailure();
   }

@@ -92,8 +92,7 @@ static bool isFilled(Value value) {
   }
 }
 
-/// True if `value` has the numbers from 0 to `count`.
-static bool isCount(Value value, int64_t count) {
+bool regather::tg::spmd::isCount(Value value, int64_t count) {
   auto node = value.getDefiningOp<NodeOp>();
   std::optional<NodeTarget> target =
       node ? findNodeTarget(node.getTarget()) : std::nullopt;
@@ -387,12 +386,14 @@ bool SortedRowsFinder::planWrite(const IndexedRows &indexed, unsigned sort) {
   Value values = node.getOperand(*indexed.values);
   const Tracked *index = find(indices, sort), *source = find(values, sort);
   int64_t count = rows.sorts[sort].rows;
-  if (!index || index->form.dim != 0 || !isFilled(self) ||
+  // Rows may be added to what the batch has already.
+  bool isAdded = indexed.accumulates && !isFilled(self) && !find(self, sort);
+  if (!index || index->form.dim != 0 || (!isFilled(self) && !isAdded) ||
       getSortedType(values).getRank() != getSortedType(self).getRank() ||
       getSortedType(values).getDimSize(0) != count)
     return false;
   SortedOp planned = start(node, sort, RowWork::Move);
-  planned.operands[indexed.self] = {Kind::Filled};
+  planned.operands[indexed.self] = {isAdded ? Kind::Batch : Kind::Filled};
   Elements elements = Elements::Plain;
   if (index->elements == Elements::BatchRows &&
       index->form.kind == Kind::Rows &&
@@ -400,14 +401,15 @@ bool SortedRowsFinder::planWrite(const IndexedRows &indexed, unsigned sort) {
       (indexed.accumulates || index->extent == count)) {
     if (isRows(source, 0) && source->elements == Elements::Plain) {
       // Back to where they come from.
-    } else if (!source && isCount(values, count) && index->extent == count) {
+    } else if (!isAdded && !source && isCount(values, count) &&
+               index->extent == count) {
       planned.operands[*indexed.values] = {Kind::Counted};
       elements = Elements::Places;
     } else {
       return false;
     }
     planned.results[0] = {Kind::Batch};
-  } else if (index->elements == Elements::Places &&
+  } else if (!isAdded && index->elements == Elements::Places &&
              index->form.kind == Kind::Batch && !source &&
              getSortedType(self).getDimSize(0) == count) {
     planned.operands[*indexed.values] = {Kind::Batch};

@@ -123,6 +123,9 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> numbers;
 };
 
+/// True if `value` has the numbers from 0 on that are less than `count`.
+bool isCount(mlir::Value value, int64_t count);
+
 } // namespace regather::tg::spmd
 
 #endif // REGATHER_DIALECT_TG_TRANSFORMS_SHARDPARAMETERS_SORTEDROWS_H
