@@ -20,7 +20,7 @@ from model_cases import GROUPED  # noqa: E402
 from regather_tools import run_tool  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 from test_expert_gradients import (RUNS, Case, case, grouped,  # noqa: E402, F401
-                                   uneven)
+                                   several_heads, uneven)
 from test_expert_parallel import MESHES, NAMES, captured  # noqa: E402, F401
 from test_shard_parameters import Captured, assert_close  # noqa: E402
 
@@ -135,7 +135,7 @@ def test_what_it_does_not_go_with(captured: Captured, name: str,  # noqa: F811
 
 @pytest.mark.parametrize(("make", "mesh"),
                          [one for one in RUNS
-                          if "ep" in one[1] and one[0] in (grouped, uneven)])
+                          if "ep" in one[1] and one[0] in (grouped, uneven, several_heads)])
 def test_gradients_equal_eager(case: Case, mesh: str) -> None:  # noqa: F811
     report, results = run(case.captured, f"--mesh={mesh}",
                           "--expert-capacity=4")

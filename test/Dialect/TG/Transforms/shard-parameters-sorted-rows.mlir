@@ -246,3 +246,100 @@ func.func @malformed(
   %put = tg.node "aten.index_put.default"(%ids, %order, %opaque) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>] : (tensor<4xi64>, tensor<4xi64>, !tg.opaque<"none">) -> tensor<4xi64>
   return
 }
+
+// -----
+
+// Counts of which ids equal which number are a histogram, and rows are added to
+// what the batch has already.
+// CHECK-LABEL: func.func @compared(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<8x8xf32>
+// CHECK-SAME:    %[[IDS:[a-z0-9]+]]: tensor<8xi64>
+// CHECK:         %[[SORT:.*]]:2 = tg.node "aten.sort.default"(%[[IDS]])
+// CHECK-NOT:     aten.eq
+// CHECK:         %[[FLAT:.*]] = tg.node "aten.view.default"(%{{.*}}) args [#tg.operand<0>, [8]]
+// CHECK:         %[[WIDE:.*]] = tg.node "aten._to_copy.default"(%[[FLAT]]) kwargs {dtype = f64}
+// CHECK:         %[[BINS:.*]] = tg.node "aten.histc.default"(%[[WIDE]]) args [#tg.operand<0>, 4, 0, 3] {{.*}} -> tensor<4xf64>
+// CHECK:         %[[COUNTS:.*]] = tg.node "aten._to_copy.default"(%[[BINS]]) kwargs {dtype = i64}
+// CHECK:         %[[ENDS:.*]] = tg.node "aten.cumsum.default"(%[[COUNTS]])
+// CHECK:         tg.node "aten._grouped_mm.default"(%{{.*}}, %{{.*}}, %[[ENDS]]) {{.*}} -> tensor<8x8xf32>
+// CHECK:         tg.node "aten.index_put.default"(%[[X]], %[[SORT]]#1, %{{.*}}) {{.*}} -> tensor<8x8xf32>
+// REMARK: [Passed] divided
+func.func @compared(
+    %w: tensor<4x8x8xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<16x8xf32> {tg.role = #tg.role<input>, tg.name = "x"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"})
+    -> tensor<16x8xf32> {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %column = tg.node "aten.unsqueeze.default"(%ids) args [#tg.operand<0>, 1] {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16x1xi64>
+  %range = tg.node "aten.arange.start_step"() args [0, 4] {tg.phase = #tg.phase<forward>} : () -> tensor<4xi64>
+  %equal = tg.node "aten.eq.Tensor"(%column, %range) {tg.phase = #tg.phase<forward>} : (tensor<16x1xi64>, tensor<4xi64>) -> tensor<16x4xi1>
+  %counts = tg.node "aten.sum.dim_IntList"(%equal) args [#tg.operand<0>, [0]] {tg.phase = #tg.phase<forward>} : (tensor<16x4xi1>) -> tensor<4xi64>
+  %ends = tg.node "aten.cumsum.default"(%counts) args [#tg.operand<0>, 0] kwargs {dtype = i32} {tg.phase = #tg.phase<forward>} : (tensor<4xi64>) -> tensor<4xi32>
+  %rows = tg.node "aten.index.Tensor"(%x, %order) args [#tg.operand<0>, [#tg.operand<1>]] {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<16xi64>) -> tensor<16x8xf32>
+  %y = tg.node "aten._grouped_mm.default"(%rows, %w, %ends) {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<4x8x8xf32>, tensor<4xi32>) -> tensor<16x8xf32>
+  %z = tg.node "aten.index_put.default"(%x, %order, %y) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>, true] {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<16xi64>, tensor<16x8xf32>) -> tensor<16x8xf32>
+  return %z : tensor<16x8xf32>
+}
+
+// -----
+
+// Counts that leave out the first id.
+// CHECK-LABEL: func.func @from_one(
+// CHECK:         tg.node "aten.eq.Tensor"
+// CHECK:         tg.node "aten.sum.dim_IntList"
+// CHECK-NOT:     aten.histc
+// CHECK:         return
+func.func @from_one(
+    %w: tensor<4xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"},
+    %others: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "others"})
+    -> (tensor<16xi64>, tensor<4xi64>) {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %column = tg.node "aten.unsqueeze.default"(%ids) args [#tg.operand<0>, 1] {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16x1xi64>
+  %range = tg.node "aten.arange.start_step"() args [1, 5] {tg.phase = #tg.phase<forward>} : () -> tensor<4xi64>
+  %equal = tg.node "aten.eq.Tensor"(%column, %range) {tg.phase = #tg.phase<forward>} : (tensor<16x1xi64>, tensor<4xi64>) -> tensor<16x4xi1>
+  %counts = tg.node "aten.sum.dim_IntList"(%equal) args [#tg.operand<0>, [0]] {tg.phase = #tg.phase<forward>} : (tensor<16x4xi1>) -> tensor<4xi64>
+  return %order, %counts : tensor<16xi64>, tensor<4xi64>
+}
+
+// -----
+
+// How many numbers equal the id of each row.
+// CHECK-LABEL: func.func @by_row(
+// CHECK:         tg.node "aten.eq.Tensor"
+// CHECK:         tg.node "aten.sum.dim_IntList"
+// CHECK-NOT:     aten.histc
+// CHECK:         return
+func.func @by_row(
+    %w: tensor<4xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"},
+    %others: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "others"})
+    -> (tensor<16xi64>, tensor<16xi64>) {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %column = tg.node "aten.unsqueeze.default"(%ids) args [#tg.operand<0>, 1] {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16x1xi64>
+  %range = tg.node "aten.arange.start_step"() args [0, 4] {tg.phase = #tg.phase<forward>} : () -> tensor<4xi64>
+  %equal = tg.node "aten.eq.Tensor"(%column, %range) {tg.phase = #tg.phase<forward>} : (tensor<16x1xi64>, tensor<4xi64>) -> tensor<16x4xi1>
+  %counts = tg.node "aten.sum.dim_IntList"(%equal) args [#tg.operand<0>, [1]] {tg.phase = #tg.phase<forward>} : (tensor<16x4xi1>) -> tensor<16xi64>
+  return %order, %counts : tensor<16xi64>, tensor<16xi64>
+}
+
+// -----
+
+// Counts of what nothing sorts.
+// CHECK-LABEL: func.func @unsorted(
+// CHECK:         tg.node "aten.eq.Tensor"
+// CHECK:         tg.node "aten.sum.dim_IntList"
+// CHECK-NOT:     aten.histc
+// CHECK:         return
+func.func @unsorted(
+    %w: tensor<4xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"},
+    %others: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "others"})
+    -> (tensor<16xi64>, tensor<4xi64>) {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %column = tg.node "aten.unsqueeze.default"(%others) args [#tg.operand<0>, 1] {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16x1xi64>
+  %range = tg.node "aten.arange.start_step"() args [0, 4] {tg.phase = #tg.phase<forward>} : () -> tensor<4xi64>
+  %equal = tg.node "aten.eq.Tensor"(%column, %range) {tg.phase = #tg.phase<forward>} : (tensor<16x1xi64>, tensor<4xi64>) -> tensor<16x4xi1>
+  %counts = tg.node "aten.sum.dim_IntList"(%equal) args [#tg.operand<0>, [0]] {tg.phase = #tg.phase<forward>} : (tensor<16x4xi1>) -> tensor<4xi64>
+  return %order, %counts : tensor<16xi64>, tensor<4xi64>
+}

@@ -12,6 +12,8 @@
 
 #include "regather/Dialect/TG/Nodes/NodeArguments.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
@@ -105,11 +107,27 @@ static Value buildCounts(NodeOp sum, Value ids) {
   return result.getElementType() == f64 ? counts : cast(counts, result);
 }
 
+/// Erases an operation, and those before it that nothing else reads.
+static void eraseCounting(Operation *op) {
+  llvm::SmallSetVector<Operation *, 4> worklist;
+  worklist.insert(op);
+  while (!worklist.empty()) {
+    Operation *unread = worklist.pop_back_val();
+    if (!isOpTriviallyDead(unread))
+      continue;
+    for (Value operand : unread->getOperands())
+      if (Operation *maker = operand.getDefiningOp())
+        worklist.insert(maker);
+    unread->erase();
+  }
+}
+
 void regather::tg::spmd::rewriteCounts(Block &block) {
   llvm::DenseSet<Value> sorted = findSortedValues(block);
   if (sorted.empty())
     return;
-  for (NodeOp node : llvm::make_early_inc_range(block.getOps<NodeOp>())) {
+  SmallVector<NodeOp> sums;
+  for (NodeOp node : block.getOps<NodeOp>()) {
     if (findNodeTarget(node.getTarget()) != NodeTarget::AtenSumDimIntList)
       continue;
     Value ids = findCounted(node);
@@ -118,7 +136,10 @@ void regather::tg::spmd::rewriteCounts(Block &block) {
         cast<RankedTensorType>(node.getResult(0).getType()).getDimSize(0) < 2 ||
         !sorted.contains(SortedRows::getBase(ids)))
       continue;
-    node.getResult(0).replaceAllUsesWith(buildCounts(node, ids));
-    node->erase();
+    sums.push_back(node);
+  }
+  for (NodeOp sum : sums) {
+    sum.getResult(0).replaceAllUsesWith(buildCounts(sum, findCounted(sum)));
+    eraseCounting(sum);
   }
 }
