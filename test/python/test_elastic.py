@@ -106,10 +106,15 @@ def test_same_bits_beside_placed_parts(llama: Path) -> None:
     assert len(found) == 1
 
 
-def test_same_bits_on_any_ranks_of_tensor_parallelism(llama: Path) -> None:
+# Without a cut sequence, what follows the embedding is cut by the batch alone.
+@pytest.mark.parametrize(
+    ("llama", "placed"), [("float32", PLACED[:3]), ("bfloat16", PLACED)],
+    indirect=["llama"], ids=["rows", "sequence"])
+def test_same_bits_on_any_ranks_of_tensor_parallelism(
+        llama: Path, placed: list[str]) -> None:
     """With one device among them, which has all segments of both axes."""
     found = {results(llama, dp * tp, f"--mesh=dp:{dp},tp:{tp}",
-                     f"--elastic={SEGMENTS}", "--elastic-axes=tp:4", *PLACED)
+                     f"--elastic={SEGMENTS}", "--elastic-axes=tp:4", *placed)
              for dp, tp in ((1, 1), (2, 4))}
     assert len(found) == 1
 
