@@ -245,7 +245,9 @@ std::string regather::findContradiction(const StepOptions &options) {
   if (given.batch && !isWhole)
     return "batch \"" + fields.find("batch")->print() +
            "\" needs a mesh whose ranks have it";
-  if (given.layout)
+  // Where axes cut the model alone, each parameter has an argument in any
+  // layout.
+  if (given.layout && options.shard.mesh.empty())
     return "layout \"" + fields.find("layout")->print() +
            "\" needs a mesh to shard parameters over";
   return "";

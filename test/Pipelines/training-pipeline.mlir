@@ -7,6 +7,7 @@
 // RUN: not regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{mesh=dp:2 bucket={auto max-bytes=-1}})' --mlir-print-op-on-diagnostic=false 2>&1 | FileCheck %s --check-prefix=AUTO
 // RUN: not regather-opt %s --regather-training-pipeline='replicate-axis=rep' 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not regather-opt %s --regather-training-pipeline='layout=flat' 2>&1 | FileCheck %s --check-prefix=LAYOUT
+// RUN: regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{mesh=tp:2 layout=flat shard={up=[tp] shard 0} lower=false})' | FileCheck %s --check-prefix=CUT
 // RUN: not regather-opt %s --regather-training-pipeline='meshes=dp:4' 2>&1 | FileCheck %s --check-prefix=OPTION
 
 // LOWERED-LABEL: @step
@@ -20,6 +21,7 @@
 // AUTO: 'max-bytes' must not be negative, got -1
 // AXIS: replicate-axis "rep" needs a mesh that has it
 // LAYOUT: layout "flat" needs a mesh to shard parameters over
+// CUT: tensor<4x2xf32> {{[^%]*}}tg.name = "up.w", tg.placement = #tg.placement<@mesh {{\[\[}}tp] = shard 0]>
 // OPTION: no such option meshes
 
 func.func @step(%x: tensor<4x8xf32> {tg.role = #tg.role<input>},
