@@ -53,7 +53,7 @@ def test_data_dependence_names_operator_and_line(function, operator):
 
 
 def test_memory_whose_layout_is_not_told():
-    assert message(lambda x, y: y.t().as_strided((3,), (2,)).sum()).endswith(
+    assert message(lambda x, y: y[:, ::2].as_strided((3,), (2,)).sum()).endswith(
         "operator 'aten.as_strided.default' reads the memory of a tensor that "
         "is not laid out row by row"
     )

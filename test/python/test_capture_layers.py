@@ -111,3 +111,19 @@ def test_attention_with_dropout_keeps_its_random_node():
     model = Attention(4, dropout_p=0.5)
     graph = regather.capture(model, (torch.randn(2, 4, 8),))
     assert len(calls(graph, "aten.native_dropout.default")) == 1
+
+
+class Windows(nn.Linear):
+    """Windows that overlap, as an attention to near positions reads them."""
+
+    def forward(self, x):
+        y = super().forward(x).transpose(0, 1)
+        return weighed_sum(y.as_strided((3, 2, 8), (8, 16, 1)).tanh())
+
+
+def test_views_of_memory_that_was_permuted():
+    torch.manual_seed(0)
+    model, x = Windows(8, 8), torch.randn(3, 2, 8)
+    graph = regather.capture(model, (x,))
+    assert calls(graph, "aten.as_strided.default")
+    assert_equals_eager(graph, model(x), model, {"x": x})

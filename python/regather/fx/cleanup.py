@@ -44,6 +44,8 @@ def clean(module: GraphModule) -> list[tuple[Node, torch.Tensor]]:
             node.update_arg(1, list(node.meta["val"].shape))
         elif node.target is _aten.cat.default:
             _simplify_cat(node)
+        elif node.target is _aten.as_strided.default:
+            _read_rows(node)
     erase_dead(graph)
     kept = []
     for node, value in constants:
@@ -57,6 +59,30 @@ def clean(module: GraphModule) -> list[tuple[Node, torch.Tensor]]:
 def _replace(node: Node, value: Node) -> None:
     node.replace_all_uses_with(value)
     node.graph.erase_node(node)
+
+
+def _read_rows(node: Node) -> None:
+    """Turns what ``node`` reads the memory of until that is row by row, if it
+    is what was permuted from such a tensor."""
+    order = _memory_order(node.args[0].meta["val"])
+    if order is None or order == sorted(order):
+        return
+    with node.graph.inserting_before(node):
+        rows = node.graph.call_function(_aten.permute.default, (node.args[0], order))
+    rows.meta["val"] = node.args[0].meta["val"].permute(order)
+    if KEY in node.meta:
+        rows.meta[KEY] = node.meta[KEY]
+    node.update_arg(0, rows)
+
+
+def _memory_order(value: torch.Tensor) -> list[int] | None:
+    """The dimensions from the outermost in memory to the innermost, if elements
+    lie there without gaps, once each and from its beginning."""
+    order = sorted(range(value.dim()),
+                   key=lambda d: (-value.stride(d), value.shape[d] != 1))
+    if value.storage_offset() or not value.permute(order).is_contiguous():
+        return None
+    return order
 
 
 def _simplify_cat(node: Node) -> None:
