@@ -63,9 +63,16 @@ def drawn(y):
     return -distributions.Normal(y, 1 + y.exp()).log_prob(torch.ones(4)).sum()
 
 
+def asserted(y):
+    # As transformers has it for the number of tokens that stand for images.
+    torch._check_tensor_all_with(ValueError, (y > 0).sum() <= y.numel(), lambda: "")
+    return y.exp().sum()
+
+
 @pytest.mark.parametrize(
     "loss",
-    [off_diagonal, pairs, selected, scattered, written, positions, numbers, drawn],
+    [off_diagonal, pairs, selected, scattered, written, positions, numbers, drawn,
+     asserted],
 )
 def test_the_loss_is_that_of_eager(loss):
     torch.manual_seed(0)
@@ -124,6 +131,15 @@ def of_checked_values(y):
 )
 def test_what_data_decides_is_refused(loss):
     with pytest.raises(regather.CaptureError, match="data"):
+        regather.capture(nn.Linear(3, 4), (torch.randn(ROWS, 3),), loss=loss)
+
+
+def test_an_assertion_that_does_not_hold_in_any_step():
+    def loss(y):
+        torch._check_tensor_all_with(ValueError, torch.zeros(2) > 0, lambda: "none")
+        return y.sum()
+
+    with pytest.raises(regather.CaptureError, match="ValueError: none"):
         regather.capture(nn.Linear(3, 4), (torch.randn(ROWS, 3),), loss=loss)
 
 

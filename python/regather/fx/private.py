@@ -119,6 +119,8 @@ _CHECKS = "_validate_args"
 _checks = _optional(
     "torch.distributions", f"Distribution.{_CHECKS}", "torch.distributions",
 )
+_ASSERT_ALL = "_check_tensor_all_with"
+_assert_all = _optional("torch", _ASSERT_ALL, "models that assert something of data")
 checkpoint = _needed("torch.utils", "checkpoint")
 # PyTorch 2.15 calls another generator than 2.13 and 2.14, and keeps the old one.
 _GENERATOR = "_checkpoint_without_reentrant_generator"
@@ -331,13 +333,23 @@ def masks_by_data() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def distributions_unchecked() -> Iterator[None]:
-    """Distributions look at no values, unless a model asks for it."""
-    if _checks is None:
+def data_unchecked() -> Iterator[None]:
+    """Distributions look at no values, unless a model asks for it, and nothing
+    is asserted that only data can tell."""
+    with contextlib.ExitStack() as stack:
+        patch = mock.patch.object
+        if _checks is not None:
+            stack.enter_context(
+                patch(torch.distributions.Distribution, _CHECKS, False)
+            )
+        if _assert_all is not None:
+            stack.enter_context(patch(torch, _ASSERT_ALL, _assert_if_known))
         yield
-        return
-    with mock.patch.object(torch.distributions.Distribution, _CHECKS, False):
-        yield
+
+
+def _assert_if_known(*args: Any, **kwargs: Any) -> None:
+    with contextlib.suppress(DataDependentOutputException):
+        _assert_all(*args, **kwargs)
 
 
 def checkpoint_generators() -> list[tuple[Any, str]]:

@@ -168,7 +168,7 @@ class _Attempt:
             stack.enter_context(private.without_onednn())
             stack.enter_context(private.shape_of_grouped(grouped.shape))
             stack.enter_context(private.masks_by_data())
-            stack.enter_context(private.distributions_unchecked())
+            stack.enter_context(private.data_unchecked())
             stack.enter_context(_without_logs())
             flat = [fake(value) for value in self._originals]
             module = _explaining(
