@@ -8,6 +8,7 @@
 
 #include "DispatchRows/DispatchedRegion.h"
 
+#include "regather/Dialect/TG/IR/Elastic.h"
 #include "regather/Dialect/TG/Steps/StepGraph.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
 
@@ -32,6 +33,26 @@ static DataMesh getMesh(MeshOp op) {
   mesh.axes = op.getAxes();
   mesh.sizes.assign(op.getSizes().begin(), op.getSizes().end());
   return mesh;
+}
+
+/// Emits an error for what cannot be sent without breaking a promise of the
+/// step.
+static LogicalResult verifyCanSend(func::FuncOp func) {
+  if (func->hasAttr(kElasticAttrName))
+    return func.emitError() << "sums over rows that are sent are in the order "
+                               "of ranks, but the step is elastic";
+  for (unsigned i = 0, e = func.getNumResults(); i != e; ++i) {
+    auto role = func.getResultAttrOfType<RoleAttr>(i, kRoleAttrName);
+    if (role && role.getKind() == RoleKind::Overflow)
+      return func.emitError() << "rows of this step are sent already: result "
+                              << i << " is its overflow";
+    if (role && role.getKind() == RoleKind::Update &&
+        !isa<RankedTensorType>(func.getResultTypes()[i]))
+      return func.emitError()
+             << "a step that may have too little room cannot keep result " << i
+             << ", an update of type " << func.getResultTypes()[i];
+  }
+  return success();
 }
 
 /// Where rows are missing, what the step replaces stays as it was.
@@ -107,12 +128,13 @@ struct DispatchRows
       return signalPassFailure();
     }
     for (FunctionOpInterface op : getSteps(getOperation()))
-      if (auto func = dyn_cast<func::FuncOp>(op.getOperation()))
-        dispatch(func);
+      if (auto func = dyn_cast<func::FuncOp>(op.getOperation());
+          func && failed(dispatch(func)))
+        return signalPassFailure();
   }
 
 private:
-  void dispatch(func::FuncOp func) {
+  LogicalResult dispatch(func::FuncOp func) {
     Block &block = func.getBody().front();
     SortedRows rows(block);
     std::optional<DataMesh> mesh;
@@ -138,13 +160,15 @@ private:
         continue;
       }
       if (!mesh) {
+        if (failed(verifyCanSend(func)))
+          return failure();
         mesh = getMesh(
             SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, plan.mesh));
         communication = std::make_unique<Communication>(*mesh, block);
       }
+      // One rank has all experts; another mesh would have a count of its own.
       int64_t ranks = mesh->countRanks(plan.axes);
-      // One rank has all experts.
-      if (ranks == 1)
+      if (ranks == 1 || plan.mesh != mesh->symbol)
         continue;
       ExchangeSizes sizes =
           getSizes(plan, rows.getSort(sort).rows, ranks, capacity);
@@ -167,7 +191,7 @@ private:
           << (isKept ? "something stands in the way, which the remark "
                        "kept-gathered names"
                      : "no rows are sorted for experts that ranks gather");
-      return;
+      return success();
     }
     communication->setPlace(
         missing.back().getDefiningOp(), Phase::Forward,
@@ -175,6 +199,7 @@ private:
         /*after=*/true);
     returnMissing(func, missing, *mesh, *communication);
     eraseUnread(block);
+    return success();
   }
 
   static std::string printAxes(AxesAttr axes) {
