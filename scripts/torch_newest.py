@@ -20,7 +20,9 @@ from project import ROOT, Case, failed, passed, report, run, skipped
 
 TORCH = "2.15.0"
 TESTS = (
-    *sorted(path.name for kind in ("capture", "torch", "training")
+    *sorted(path.name for kind in ("attention", "capture", "complex",
+                                   "decompositions", "position", "torch",
+                                   "training")
             for path in
             (ROOT / "test" / "python").glob(f"test_{kind}*.py")),
     "test_match_pytorch.py",
