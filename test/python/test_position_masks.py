@@ -255,3 +255,21 @@ def test_calls_store_no_more_of_a_mask_than_differs(
     if size != 3 * ROWS * ROWS:
         assert not any("cumsum" in str(node.target)
                        for node in graph.module.graph.nodes)
+
+
+def narrow_windows() -> Tensor:
+    """A cast makes the number infinite."""
+    row, column = places()
+    shown = (column <= row) & (column > row - 2)
+    return torch.where(shown, 0.0, -1e9).expand(3, 1, ROWS, ROWS).half()
+
+
+def test_shared_masks_have_the_numbers_of_their_type() -> None:
+    model = Called(narrow_windows).half()
+    graph = regather.capture(model, (torch.randn(3, 2, ROWS, 8).half(),),
+                             verify=0)
+    masks = {node.kwargs["attn_mask"] for node in graph.module.graph.nodes
+             if "flash_attention_for_cpu" in str(node.target)}
+    (mask,) = masks
+    where = mask.args[0]
+    assert [node.args[1] for node in where.args[1:]] == [0.0, -math.inf]

@@ -78,9 +78,13 @@ def _make_shared(known: Known, mask: Node) -> Node:
         truth = is_low if truth is None else made.call(
             _aten.bitwise_and.Tensor, (truth, is_low))
     assert truth is not None and known.numbers is not None
-    numbers = [made.call(_aten.full.default, ([], number), {
+    # As the mask had them: a cast may have made a number infinite.
+    with unset_fake_temporarily():
+        values = [torch.tensor(number).to(dtype).item()
+                  for number in known.numbers]
+    numbers = [made.call(_aten.full.default, ([], value), {
         "dtype": dtype, "layout": torch.strided, "device": device,
-        "pin_memory": False}) for number in known.numbers]
+        "pin_memory": False}) for value in values]
     result = made.call(_aten.where.self, (truth, *numbers))
     return made.call(_aten.view.default,
                      (result, [1] * (len(shape) - 2) + shape[-2:]))
